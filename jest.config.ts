@@ -1,0 +1,14 @@
+/** @jest-config-loader esbuild-register */
+import type { Config } from 'jest';
+
+const config: Config = {
+  testEnvironment: 'node',
+  testEnvironmentOptions: { customExportConditions: ['rxvoice-source', 'node', 'node-addons'] },
+  roots: ['<rootDir>/lib', '<rootDir>/__tests__'],
+  testMatch: ['**/*.spec.ts'],
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, tsconfig: 'tsconfig.jest.json' }] },
+  coverageProvider: 'v8',
+};
+
+export default config;

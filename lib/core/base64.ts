@@ -1,0 +1,38 @@
+const sliceLength = 0x8000 - (0x8000 % 3);
+
+interface NativeBase64 {
+  toBase64?(): string;
+}
+interface NativeBase64Constructor {
+  fromBase64?(text: string): Uint8Array<ArrayBuffer>;
+}
+interface BufferLike {
+  from(data: ArrayBufferLike | string, offsetOrEncoding: number | 'base64', length?: number): Uint8Array<ArrayBuffer> & { toString(encoding: 'base64'): string };
+}
+
+// Node's Buffer is several times as fast as atob; pages and workers have none.
+const nodeBuffer = (globalThis as { Buffer?: BufferLike }).Buffer;
+
+/** Standard base64 with padding (RFC 4648, section 4). */
+export function encodeBase64(bytes: Uint8Array): string {
+  if (nodeBuffer) return nodeBuffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+  const native = bytes as NativeBase64;
+  if (native.toBase64) return native.toBase64();
+  let text = '';
+  for (let at = 0; at < bytes.length; at += sliceLength) {
+    text += btoa(String.fromCharCode(...bytes.subarray(at, at + sliceLength)));
+  }
+  return text;
+}
+
+/** The bytes of standard base64; `undefined` when the text is not base64. */
+export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
+  if (nodeBuffer) return nodeBuffer.from(text, 'base64');
+  try {
+    const native = (Uint8Array as NativeBase64Constructor).fromBase64;
+    return native ? native(text) : Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}

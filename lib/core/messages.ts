@@ -1,0 +1,55 @@
+import type { JsonSchema } from './tools.ts';
+
+/** A call that the model wants made. */
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** The parsed arguments; `undefined` when {@link argsText} is not valid JSON. */
+  readonly args: unknown;
+  /** The arguments as the model wrote them. */
+  readonly argsText: string;
+  /** What the vendor wants back with the call, such as a thought signature. */
+  readonly providerExtras?: Readonly<Record<string, unknown>>;
+}
+
+/** What the model is told of the conversation. */
+export type Message =
+  | { readonly role: 'system'; readonly content: string }
+  | { readonly role: 'user'; readonly content: string }
+  | { readonly role: 'assistant'; readonly content: string; readonly toolCalls?: readonly ToolCall[] }
+  | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string; readonly isError?: boolean };
+
+/** A tool as the model sees it. */
+export interface ToolDefinition {
+  /** 1 to 64 of `a-z A-Z 0-9 _ -`. */
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments; absent means no arguments. */
+  readonly parameters?: JsonSchema;
+}
+
+/** Tokens as the service counts (and bills) them. Fields that it does not give are absent. */
+export interface TokenUsage {
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly totalTokens?: number;
+}
+
+/** Why a generation ended. `filtered` is a refusal or a content filter. */
+export type FinishReason = 'stop' | 'length' | 'tool-calls' | 'filtered';
+
+/** What a generation produces, in this order: any number of tokens and tool calls, then one `done`. */
+export type LLMEvent =
+  | { readonly type: 'token'; readonly text: string }
+  | ({ readonly type: 'tool-call' } & ToolCall)
+  | { readonly type: 'done'; readonly finishReason: FinishReason; readonly usage?: TokenUsage };
+
+/** Options of one generation. */
+export interface GenerateOptions {
+  readonly tools?: readonly ToolDefinition[];
+  /** Default: `auto`. */
+  readonly toolChoice?: 'auto' | 'required' | 'none' | { readonly name: string };
+  /** Longest answer, in tokens. */
+  readonly maxTokens?: number;
+  readonly temperature?: number;
+}

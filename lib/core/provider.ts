@@ -1,0 +1,167 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { BehaviorSubject, Subject, type Observable } from 'rxjs';
+import { ProviderInitializationError, VoiceError } from './errors.ts';
+import { silentLogger, type Logger } from './logger.ts';
+import type { ProviderContract, ProviderRole, ProviderState, ProviderType } from './roles.ts';
+
+/**
+ * What all provider classes share: configuration and the lifecycle of SPEC.md.
+ *
+ * @typeParam C - The provider's configuration.
+ */
+export abstract class Provider<C extends object> implements ProviderContract, AsyncDisposable {
+  /** The class's name as a literal: bundlers shorten `constructor.name`. */
+  abstract readonly name: string;
+  abstract readonly roles: readonly ProviderRole[];
+  abstract readonly type: ProviderType;
+
+  /** True after a successful `initialize()` and before `dispose()`. */
+  protected initialized: boolean = false;
+  protected readonly logger: Logger;
+
+  // Private fields keep the configuration, which may hold a credential, out of `inspect()` and `JSON.stringify()`.
+  #config: C;
+  readonly #state$ = new BehaviorSubject<ProviderState>('uninitialized');
+  readonly #errors$ = new Subject<VoiceError>();
+  #starting: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+  #abort: AbortController | undefined;
+
+  constructor(config: C, logger: Logger = silentLogger) {
+    this.#config = { ...config };
+    this.logger = logger;
+  }
+
+  /** The current configuration. */
+  get config(): Readonly<C> {
+    return this.#config;
+  }
+
+  /** Where the provider is in its life; the latest value first. */
+  get state$(): Observable<ProviderState> {
+    return this.#state$.asObservable();
+  }
+
+  /** Errors that no call could throw. Hot. */
+  get errors$(): Observable<VoiceError> {
+    return this.#errors$.asObservable();
+  }
+
+  isReady(): boolean {
+    return this.initialized;
+  }
+
+  /**
+   * Makes the provider ready. Calls at the same time share one run; a ready provider does nothing.
+   *
+   * @throws ProviderInitializationError when it cannot be, or when `dispose()` comes first.
+   */
+  initialize(): Promise<void> {
+    if (this.initialized) return Promise.resolve();
+    this.#starting ??= this.#start().finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  /** Releases everything. A provider that is not initialized does nothing; errors of the hook are thrown on. */
+  dispose(): Promise<void> {
+    if (!this.initialized && !this.#starting) return this.#stopping ?? Promise.resolve();
+    this.#stopping ??= this.#stop().finally(() => {
+      this.#stopping = undefined;
+    });
+    return this.#stopping;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  /** Merges keys over the configuration (shallow), then lets the provider apply them. */
+  updateConfig(partial: Partial<C>): void {
+    this.#config = { ...this.#config, ...partial };
+    this.onConfigUpdate(partial);
+  }
+
+  /** Makes the provider ready; `signal` aborts when `dispose()` comes before it has finished. */
+  protected onInitialize(_signal: AbortSignal): Promise<void> | void {}
+
+  /** Releases what `onInitialize` and use have taken; also called after an `onInitialize` that was cut short. */
+  protected onDispose(): Promise<void> | void {}
+
+  /** Applies changed keys; by default they count from the next use on. */
+  protected onConfigUpdate(_changed: Partial<C>): void {}
+
+  /** @throws VoiceError `not_ready` when the provider is not initialized. */
+  protected assertReady(method: string): void {
+    if (this.initialized) return;
+    throw this.error(`${this.name}.${method}() needs an initialized provider: await ${this.name}.initialize() first`, {
+      code: 'not_ready',
+    });
+  }
+
+  /** An error of this provider. */
+  protected error(message: string, options: Omit<ConstructorParameters<typeof VoiceError>[1], 'provider'>): VoiceError {
+    return new VoiceError(message, { ...options, provider: this.name });
+  }
+
+  /** Publishes an error on `errors$`. */
+  protected report(error: VoiceError): void {
+    this.logger.warn(error.message);
+    this.#errors$.next(error);
+  }
+
+  async #start(): Promise<void> {
+    await this.#stopping?.catch(() => undefined);
+    const abort = new AbortController();
+    this.#abort = abort;
+    this.#state$.next('initializing');
+    try {
+      await runUnlessAborted(abort.signal, () => this.onInitialize(abort.signal), () => this.onDispose());
+      this.initialized = true;
+      this.#state$.next('ready');
+    } catch (cause) {
+      if (!abort.signal.aborted) this.#state$.next('uninitialized');
+      throw new ProviderInitializationError(this.name, cause);
+    } finally {
+      this.#abort = undefined;
+    }
+  }
+
+  async #stop(): Promise<void> {
+    this.#state$.next('disposing');
+    this.#abort?.abort(new VoiceError('dispose() was called first', { code: 'aborted', provider: this.name }));
+    this.initialized = false;
+    try {
+      await this.onDispose();
+    } finally {
+      await this.#starting?.catch(() => undefined);
+      this.initialized = false;
+      this.#state$.next('uninitialized');
+    }
+  }
+}
+
+/** Runs a hook; rejects at once when the signal aborts, and then cleans up after a hook that succeeds too late. */
+function runUnlessAborted(
+  signal: AbortSignal,
+  hook: () => Promise<void> | void,
+  cleanUp: () => Promise<void> | void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      reject(VoiceError.from(signal.reason));
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    Promise.resolve()
+      .then(hook)
+      .then(async () => {
+        if (signal.aborted) await cleanUp();
+        resolve();
+      })
+      .catch(reject)
+      .finally(() => {
+        signal.removeEventListener('abort', onAbort);
+      });
+  });
+}

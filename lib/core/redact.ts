@@ -1,0 +1,37 @@
+const mask = '[redacted]';
+
+const patterns: readonly RegExp[] = [
+  /\b(Bearer|Token|Basic)\s+[\w.~+/=-]{6,}/gi,
+  /\b((?:access_|api_?|single_use_)?(?:token|key|secret|password|signature|credential|jwt)s?["']?\s*[=:]\s*["']?)[^\s"'&,;}]{4,}/gi,
+  /([?&](?:token|access_token|key|api_key|apikey|authorization|x-amz-[\w-]+|sig)=)[^&\s"']+/gi,
+  /\b(?:sk|pk|gsk|xai|rk)[-_][\w-]{8,}/g,
+  /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+/g,
+];
+
+/**
+ * A text with everything masked that looks like a credential, and every one of `secrets` wherever it stands.
+ */
+export function redact(text: string, secrets: readonly string[] = []): string {
+  let safe = text;
+  for (const secret of secrets) {
+    if (secret.length < 4) continue;
+    safe = safe.replaceAll(secret, mask).replaceAll(encodeURIComponent(secret), mask);
+  }
+  for (const pattern of patterns) {
+    safe = safe.replace(pattern, (match, prefix: unknown) => {
+      if (match.includes(mask)) return match;
+      return typeof prefix === 'string' ? `${prefix}${/\w$/.test(prefix) ? ' ' : ''}${mask}` : mask;
+    });
+  }
+  return safe;
+}
+
+/** An address for a log or an error: without credentials, query and fragment. */
+export function redactUrl(url: string | URL): string {
+  try {
+    const { protocol, host, pathname } = new URL(url);
+    return `${protocol}//${host}${pathname}`;
+  } catch {
+    return redact(String(url).split(/[?#]/, 1)[0] ?? '');
+  }
+}

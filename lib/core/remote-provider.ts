@@ -1,0 +1,185 @@
+import type { SchedulerLike } from 'rxjs';
+import { ProviderInitializationError, VoiceError } from './errors.ts';
+import { Provider } from './provider.ts';
+import { redact } from './redact.ts';
+
+/** A credential, or what fetches a fresh one each time one is needed. */
+export type Credential = string | (() => Promise<string>);
+
+/** How a credential is presented: `Token <key>` or `Bearer <token>`. */
+export type AuthType = 'token' | 'bearer';
+
+/** Configuration keys of every provider that reaches a service (SPEC.md, Base configuration keys). */
+export interface RemoteConfig {
+  /** Direct credential: a string, or an async factory that is called for each fresh one. */
+  readonly apiKey?: Credential;
+  /** Address of an application-owned proxy, absolute or relative to the page; enables proxy mode. */
+  readonly proxyUrl?: string;
+  /** Base address of the service, in place of the default. */
+  readonly endpoint?: string;
+  readonly authType?: AuthType;
+  /** Lets a credential travel over `http:` or `ws:` to a host that is not this machine. Default: false. */
+  readonly allowInsecure?: boolean;
+  /** Longest wait for a connection, its credential included, in milliseconds. Default: 10,000. */
+  readonly connectTimeoutMs?: number;
+  /** The clock; for tests. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** What a WebSocket upgrade carries: Node sends the headers, browsers can only offer the subprotocols. */
+export interface SocketCredentials {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly protocols?: readonly string[];
+}
+
+/** Query parameters; arrays repeat the key, `undefined` leaves it out. */
+export type Query = Readonly<
+  Record<string, string | number | boolean | readonly (string | number)[] | undefined>
+>;
+
+/** A provider that reaches a service: SPEC.md's Authentication section, and addresses as base + path. */
+export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C> {
+  /** Scheme, host and fixed path prefix of the service; `undefined` when only the user knows it. */
+  protected abstract readonly defaultBaseUrl: string | undefined;
+  protected readonly defaultAuthType: AuthType = 'token';
+  /** The credentials that this provider has used, so that no message can show one. */
+  readonly #secrets: string[] = [];
+
+  /** Whether requests go to the application's proxy, without a credential. */
+  get isProxyMode(): boolean {
+    return Boolean(this.config.proxyUrl);
+  }
+
+  get authType(): AuthType {
+    return this.config.authType ?? this.defaultAuthType;
+  }
+
+  /** @throws ProviderInitializationError when neither `apiKey` nor `proxyUrl` is set. */
+  assertAuth(): void {
+    if (this.isProxyMode || this.config.apiKey) return;
+    throw new ProviderInitializationError(
+      this.name,
+      undefined,
+      'it needs a credential: set apiKey (development, servers) or proxyUrl (browsers, production)',
+    );
+  }
+
+  /** The literal `proxy` in proxy mode, else the credential; a factory is called anew each time. */
+  async resolveApiKey(): Promise<string> {
+    if (this.isProxyMode) return 'proxy';
+    const { apiKey } = this.config;
+    if (!apiKey) this.assertAuth();
+    return this.freshCredential(apiKey ?? '');
+  }
+
+  /** The Authorization header's value; `undefined` in proxy mode. */
+  async resolveAuthHeader(): Promise<string | undefined> {
+    if (this.isProxyMode) return undefined;
+    return this.authHeader(await this.resolveApiKey());
+  }
+
+  /** The WebSocket subprotocols that carry the credential; `undefined` in proxy mode. */
+  async resolveWsProtocols(): Promise<string[] | undefined> {
+    if (this.isProxyMode) return undefined;
+    return [this.authType, await this.resolveApiKey()];
+  }
+
+  /** Headers and subprotocols of one upgrade, from one credential; empty in proxy mode. */
+  async resolveSocketCredentials(): Promise<SocketCredentials> {
+    if (this.isProxyMode) return {};
+    const key = await this.resolveApiKey();
+    return { headers: { Authorization: this.authHeader(key) }, protocols: [this.authType, key] };
+  }
+
+  /** `proxyUrl`, else `endpoint`, else the default; without a trailing slash. */
+  resolveBaseUrl(): string | undefined {
+    const base = this.config.proxyUrl ?? this.config.endpoint ?? this.defaultBaseUrl;
+    if (base === undefined) return undefined;
+    const page = (globalThis as { location?: { href?: string } }).location?.href;
+    const absolute = /^[a-z][a-z\d+.-]*:/i.test(base) || !page ? base : new URL(base, page).href;
+    return absolute.replace(/\/+$/, '');
+  }
+
+  /**
+   * The base address with a path and query added.
+   *
+   * @throws VoiceError `configuration` when the base is missing or malformed, or would send a credential in the clear.
+   */
+  protected resolveUrl(path: string, query: Query = {}): URL {
+    const base = this.resolveBaseUrl();
+    if (!base) throw this.error(`${this.name} needs an address: set endpoint or proxyUrl`, { code: 'configuration' });
+    let url: URL;
+    try {
+      url = new URL(base + path);
+    } catch (cause) {
+      throw this.error(`${this.name}: "${redact(base)}" is not an absolute address`, { code: 'configuration', cause });
+    }
+    for (const [key, value] of Object.entries(query)) {
+      for (const each of Array.isArray(value) ? (value as readonly (string | number)[]) : [value]) {
+        if (each !== undefined) url.searchParams.append(key, String(each as string | number | boolean));
+      }
+    }
+    this.assertSecure(url);
+    return url;
+  }
+
+  /** Like {@link resolveUrl}, with http(s) turned into ws(s). */
+  protected resolveSocketUrl(path: string, query: Query = {}): URL {
+    const url = this.resolveUrl(path, query);
+    url.protocol = url.protocol.replace(/^http/, 'ws');
+    return url;
+  }
+
+  /** A fresh value of a credential of this provider's; no error or log of this provider will show it. */
+  protected async freshCredential(credential: Credential): Promise<string> {
+    const value = typeof credential === 'string' ? credential : await this.#callFactory(credential);
+    if (!this.#secrets.includes(value)) {
+      this.#secrets.push(value);
+      if (this.#secrets.length > 8) this.#secrets.shift();
+    }
+    return value;
+  }
+
+  /** An error of this provider; a credential in the message is masked. */
+  protected override error(
+    message: string,
+    options: Omit<ConstructorParameters<typeof VoiceError>[1], 'provider'>,
+  ): VoiceError {
+    return super.error(this.redact(message), options);
+  }
+
+  /** A text without this provider's credentials. */
+  protected redact(text: string): string {
+    return redact(text, this.#secrets);
+  }
+
+  /** The Authorization header's value for a credential. */
+  protected authHeader(key: string): string {
+    return `${this.authType === 'bearer' ? 'Bearer' : 'Token'} ${key}`;
+  }
+
+  /** @throws VoiceError `configuration` when a credential would cross the network unencrypted (RELIABILITY.md, F48). */
+  protected assertSecure(url: URL): void {
+    if (this.isProxyMode || !this.config.apiKey || this.config.allowInsecure) return;
+    if (!/^(http|ws):$/.test(url.protocol) || isLoopback(url.hostname)) return;
+    throw this.error(
+      `${this.name} will not send its credential unencrypted to ${url.host}: use https/wss, a proxyUrl, or set allowInsecure`,
+      { code: 'configuration' },
+    );
+  }
+
+  async #callFactory(factory: () => Promise<string>): Promise<string> {
+    let value: unknown;
+    try {
+      value = await factory();
+    } catch (cause) {
+      throw this.error(`${this.name}: the apiKey factory failed`, { code: 'unauthorized', recoverable: true, cause });
+    }
+    if (typeof value === 'string' && value) return value;
+    throw this.error(`${this.name}: the apiKey factory gave no credential`, { code: 'unauthorized' });
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname);
+}

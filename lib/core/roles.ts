@@ -1,0 +1,233 @@
+import type { Observable, ObservableInput } from 'rxjs';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
+import type { VoiceError } from './errors.ts';
+import type { GenerateOptions, LLMEvent, Message } from './messages.ts';
+
+/** The five roles of a pipeline (SPEC.md, What the service does). */
+export type ProviderRole = 'input' | 'stt' | 'llm' | 'tts' | 'output';
+
+/** How a provider reaches its service. */
+export type ProviderType = 'rest' | 'websocket';
+
+/** Where a provider is in its life (SPEC.md, Provider lifecycle). */
+export type ProviderState = 'uninitialized' | 'initializing' | 'ready' | 'disposing';
+
+/** What becomes of a provider's connection. */
+export type ConnectionEvent =
+  | { readonly type: 'connecting' }
+  | { readonly type: 'connected' }
+  /** A lost or refused connection will be tried again after `delayMs`. */
+  | { readonly type: 'reconnecting'; readonly attempt: number; readonly delayMs: number; readonly error?: VoiceError }
+  /** Given up, or refused for good. */
+  | { readonly type: 'lost'; readonly error: VoiceError }
+  | { readonly type: 'closed' };
+
+/** What every provider has. A plain object with these members and those of its roles is a provider. */
+export interface ProviderContract {
+  /** The class's name, for events and errors. */
+  readonly name: string;
+  readonly roles: readonly ProviderRole[];
+  initialize(): Promise<void>;
+  dispose(): Promise<void>;
+  isReady(): boolean;
+  readonly state$?: Observable<ProviderState>;
+  /** Errors that no call could throw, such as a connection lost in the middle. Hot. */
+  readonly errors$?: Observable<VoiceError>;
+  /** Hot; the latest value first. */
+  readonly connection$?: Observable<ConnectionEvent>;
+}
+
+/** Audio capture. */
+export interface InputProvider extends ProviderContract {
+  /** Captured audio, from `start()` on. Hot. */
+  readonly audio$: Observable<AudioChunk>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Captures nothing until `resume()`, but keeps the device. */
+  pause(): void;
+  resume(): void;
+  /** The format of `audio$`. */
+  getMetadata(): AudioMetadata;
+}
+
+/** A word as a speech-to-text service heard it. */
+export interface TranscribedWord {
+  readonly text: string;
+  /** Milliseconds from the start of the audio. */
+  readonly startMs?: number;
+  readonly endMs?: number;
+  /** 0 to 1. */
+  readonly confidence?: number;
+  readonly speaker?: string;
+}
+
+/** What a speech-to-text service made of the audio so far. */
+export interface TranscriptionResult {
+  /** The text of the whole utterance so far, not just of the newest segment. */
+  readonly text: string;
+  /** The text of this segment will not change any more. */
+  readonly isFinal: boolean;
+  /** The speaker has finished: the text is the whole utterance. */
+  readonly utteranceComplete: boolean;
+  /** The service thinks that the speaker may have finished: an answer may be prepared, not given. */
+  readonly isPreflight: boolean;
+  /** 0 to 1. */
+  readonly confidence?: number;
+  /** Identifies the utterance where the service does: two results with one id are of one utterance. */
+  readonly utteranceId?: string;
+  readonly metadata?: {
+    readonly words?: readonly TranscribedWord[];
+    /** BCP 47. */
+    readonly language?: string;
+    readonly speaker?: string;
+    /** What the vendor says beyond that, under the vendor's own names. */
+    readonly [vendorField: string]: unknown;
+  };
+}
+
+/** What a speech-to-text service says of the speaker's voice. `resumed` takes an announced end back. */
+export interface SpeechEvent {
+  readonly type: 'started' | 'ended' | 'resumed';
+}
+
+/** Speech-to-text. */
+export interface STTProvider extends ProviderContract {
+  /** Hot. */
+  readonly transcripts$: Observable<TranscriptionResult>;
+  /** Hot. */
+  readonly speech$: Observable<SpeechEvent>;
+  /** Formats that `sendAudio` takes, best first. */
+  readonly accepts: readonly AudioFormat[];
+  /** Whether `speech$` tells when a voice falls silent; without it only words can confirm a barge-in. Default: false. */
+  readonly reportsSpeechEnd?: boolean;
+  /** Says what `sendAudio` will bring; before `connect()`. */
+  configureAudio(metadata: AudioMetadata): void;
+  /** Opens the service's session. Audio sent earlier is kept and sent then. */
+  connect(): Promise<void>;
+  /** Finalizes what was sent, waits for the last results, then closes. */
+  disconnect(): Promise<void>;
+  sendAudio(chunk: AudioChunk): void;
+  /** Asks for the final result of what was sent so far; the session stays open. */
+  finalize?(): void;
+  /** The results for one stream of audio: connects, sends, finalizes. Cold. */
+  transcribe(audio$: ObservableInput<AudioChunk>): Observable<TranscriptionResult>;
+}
+
+/** Language model. */
+export interface LLMProvider extends ProviderContract {
+  /** The text of every generation. Hot. */
+  readonly tokens$: Observable<string>;
+  /** Subscribing starts the request, unsubscribing aborts it. Cold. */
+  generate(messages: readonly Message[], options?: GenerateOptions): Observable<LLMEvent>;
+}
+
+/** When a word of synthesized speech sounds. */
+export interface SpokenWord {
+  readonly text: string;
+  /** Milliseconds from the start of the utterance's audio. */
+  readonly startMs: number;
+  readonly endMs: number;
+  /** True when the service gives no timings and the library spread the words over the audio. */
+  readonly estimated?: boolean;
+  /** As in the utterance's {@link AudioChunk}s. */
+  readonly utteranceId: string;
+}
+
+/** Text-to-speech. */
+export interface TTSProvider extends ProviderContract {
+  /** All synthesized audio. Hot. */
+  readonly audio$: Observable<AudioChunk>;
+  /** The format of each utterance, before its first audio. Hot. */
+  readonly metadata$: Observable<AudioMetadata>;
+  /** Hot. */
+  readonly words$?: Observable<SpokenWord>;
+  /** The format that `speak` will yield, where it is known beforehand. */
+  getMetadata?(): AudioMetadata | undefined;
+  /** Longest text that one piece of `text$` may have, in characters. */
+  readonly maxTextLength?: number;
+  /**
+   * Speaks one utterance. `text$` brings speakable pieces (clauses, sentences) in order; audio comes as early as the
+   * service gives it, and completes after the last piece's audio. Every chunk carries the utterance's id, the first
+   * one its metadata. Unsubscribing cancels it at the service. Cold.
+   */
+  speak(text$: ObservableInput<string>): Observable<AudioChunk>;
+}
+
+/** What becomes of one `play()`. Positions are milliseconds of its audio that were heard. */
+export type PlaybackEvent =
+  | { readonly type: 'started'; readonly positionMs: number }
+  | { readonly type: 'progress'; readonly positionMs: number }
+  | { readonly type: 'paused'; readonly positionMs: number }
+  | { readonly type: 'resumed'; readonly positionMs: number }
+  | { readonly type: 'finished'; readonly positionMs: number };
+
+/** Audio playback. */
+export interface OutputProvider extends ProviderContract {
+  /** The events of every `play()`. Hot. */
+  readonly playback$: Observable<PlaybackEvent>;
+  /** Formats that `play` takes, best first. */
+  readonly accepts: readonly AudioFormat[];
+  /** Unsubscribing silences at once; completes when the last sample was heard. Cold; one at a time. */
+  play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent>;
+  /** Milliseconds of the current (else the last) `play()` that were heard, to this moment. */
+  readonly positionMs: number;
+  /** Adds a chunk to the imperative playback queue. */
+  enqueue(chunk: AudioChunk): void;
+  /** Resolves when everything enqueued was heard (or stopped). */
+  flush(): Promise<void>;
+  /** Silence, at once; drops what was not heard. */
+  stop(): void;
+  /** Silence, at once; `resume()` goes on at the very next sample. */
+  pause(): void;
+  resume(): void;
+  /** Loudness as a factor, 0 to 1: for ducking. Outputs that cannot, ignore it. */
+  setVolume?(volume: number): void;
+}
+
+/** A call that an agent's model wants made. */
+export interface AgentFunctionCall {
+  readonly id: string;
+  readonly name: string;
+  readonly args: unknown;
+  readonly argsText: string;
+  /** False when the service runs it itself. */
+  readonly clientSide: boolean;
+}
+
+/** Latencies of one turn of an agent, in milliseconds. Absent where the service does not give them. */
+export interface AgentLatency {
+  readonly totalMs?: number;
+  readonly ttsMs?: number;
+  readonly llmMs?: number;
+  readonly sttMs?: number;
+}
+
+/** Text of the conversation as an agent reports it. */
+export interface AgentText {
+  readonly role: 'user' | 'assistant';
+  readonly text: string;
+}
+
+/** Speech-to-text, language model and text-to-speech behind one connection. */
+export interface AgentProvider extends ProviderContract {
+  readonly transcripts$: Observable<TranscriptionResult>;
+  readonly speech$: Observable<SpeechEvent>;
+  /** What the agent says, as text. */
+  readonly tokens$: Observable<string>;
+  /** What both sides said, in order. */
+  readonly conversation$: Observable<AgentText>;
+  /** What the agent says, as audio. */
+  readonly audio$: Observable<AudioChunk>;
+  readonly metadata$: Observable<AudioMetadata>;
+  /** The agent has sent the last audio of a reply. */
+  readonly audioDone$: Observable<void>;
+  readonly functionCalls$: Observable<AgentFunctionCall>;
+  readonly latency$: Observable<AgentLatency>;
+  readonly accepts: readonly AudioFormat[];
+  configureAudio(metadata: AudioMetadata): void;
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  sendAudio(chunk: AudioChunk): void;
+  injectUserMessage(text: string): void;
+  injectAgentMessage(text: string): void;
+}

@@ -1,0 +1,2 @@
+export * from './audio/index.ts';
+export * from './core/index.ts';
