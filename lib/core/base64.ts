@@ -4,10 +4,14 @@ interface NativeBase64 {
   toBase64?(): string;
 }
 interface NativeBase64Constructor {
-  fromBase64?(text: string): Uint8Array<ArrayBuffer>;
+  fromBase64?(this: void, text: string): Uint8Array<ArrayBuffer>;
 }
 interface BufferLike {
-  from(data: ArrayBufferLike | string, offsetOrEncoding: number | 'base64', length?: number): Uint8Array<ArrayBuffer> & { toString(encoding: 'base64'): string };
+  from(
+    data: ArrayBufferLike | string,
+    offsetOrEncoding: number | 'base64',
+    length?: number,
+  ): Uint8Array<ArrayBuffer> & { toString(encoding: 'base64'): string };
 }
 
 // Node's Buffer is several times as fast as atob; pages and workers have none.
@@ -30,8 +34,8 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined 
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
   if (nodeBuffer) return nodeBuffer.from(text, 'base64');
   try {
-    const native = (Uint8Array as NativeBase64Constructor).fromBase64;
-    return native ? native(text) : Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    const { fromBase64 } = Uint8Array as NativeBase64Constructor;
+    return fromBase64 ? fromBase64(text) : Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   } catch {
     return undefined;
   }

@@ -23,7 +23,10 @@ export interface LoggerOptions {
 const order = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const;
 
 /** Wraps a sink, `console` by default, so that levels are filtered, scopes are named and credentials are masked. */
-export function createLogger(sink: LogSink = console, { level = 'warn', scope = 'rxvoice' }: LoggerOptions = {}): Logger {
+export function createLogger(
+  sink: LogSink = console,
+  { level = 'warn', scope = 'rxvoice' }: LoggerOptions = {},
+): Logger {
   const write =
     (entry: LogLevel) =>
     (message: string, ...details: unknown[]): void => {
@@ -44,13 +47,16 @@ const noop = (): void => undefined;
 /** A logger that writes nothing. */
 export const silentLogger: Logger = { debug: noop, info: noop, warn: noop, error: noop, scope: () => silentLogger };
 
+const toJson: (value: unknown) => string | undefined = JSON.stringify;
+
 /** Details are written as redacted JSON: an object could hold a credential anywhere. */
 function safeDetail(detail: unknown): unknown {
-  if (typeof detail === 'number' || typeof detail === 'boolean' || detail === undefined || detail === null) return detail;
+  if (typeof detail === 'number' || typeof detail === 'boolean' || detail === undefined || detail === null)
+    return detail;
   if (typeof detail === 'string') return redact(detail);
   if (detail instanceof Error) return redact(`${detail.name}: ${detail.message}`);
   try {
-    return redact(JSON.stringify(detail) ?? typeof detail);
+    return redact(toJson(detail) ?? typeof detail);
   } catch {
     return typeof detail;
   }

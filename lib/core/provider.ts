@@ -117,7 +117,11 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     this.#abort = abort;
     this.#state$.next('initializing');
     try {
-      await runUnlessAborted(abort.signal, () => this.onInitialize(abort.signal), () => this.onDispose());
+      await runUnlessAborted(
+        abort.signal,
+        () => this.onInitialize(abort.signal),
+        () => this.onDispose(),
+      );
       this.initialized = true;
       this.#state$.next('ready');
     } catch (cause) {

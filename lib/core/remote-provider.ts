@@ -1,5 +1,5 @@
 import type { SchedulerLike } from 'rxjs';
-import { ProviderInitializationError, VoiceError } from './errors.ts';
+import { ProviderInitializationError, type VoiceError } from './errors.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';
 
@@ -33,9 +33,7 @@ export interface SocketCredentials {
 }
 
 /** Query parameters; arrays repeat the key, `undefined` leaves it out. */
-export type Query = Readonly<
-  Record<string, string | number | boolean | readonly (string | number)[] | undefined>
->;
+export type Query = Readonly<Record<string, string | number | boolean | readonly (string | number)[] | undefined>>;
 
 /** A provider that reaches a service: SPEC.md's Authentication section, and addresses as base + path. */
 export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C> {
@@ -116,7 +114,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     }
     for (const [key, value] of Object.entries(query)) {
       for (const each of Array.isArray(value) ? (value as readonly (string | number)[]) : [value]) {
-        if (each !== undefined) url.searchParams.append(key, String(each as string | number | boolean));
+        if (each !== undefined) url.searchParams.append(key, String(each));
       }
     }
     this.assertSecure(url);
@@ -181,5 +179,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
 }
 
 function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname);
+  return (
+    hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || hostname.startsWith('127.')
+  );
 }

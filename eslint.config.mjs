@@ -1,0 +1,168 @@
+import js from '@eslint/js';
+import { defineConfig, globalIgnores } from 'eslint/config';
+import prettier from 'eslint-config-prettier';
+import rxjsX from 'eslint-plugin-rxjs-x';
+import tseslint from 'typescript-eslint';
+
+// Who may not import whom. `providers` stands for all of its folders.
+const rooms = {
+  audio: ['core', 'operators', 'transport', 'providers', 'pipeline', 'testing'],
+  core: ['operators', 'transport', 'providers', 'pipeline', 'testing'],
+  operators: ['transport', 'providers', 'pipeline', 'testing'],
+  transport: ['operators', 'providers', 'pipeline', 'testing'],
+  providers: ['pipeline', 'testing'],
+  pipeline: ['transport', 'providers', 'testing'],
+  testing: ['transport', 'providers'],
+};
+const providerFolders = ['agent', 'input', 'llm', 'output', 'platform', 'stt', 'tts'];
+
+/** The only providers that the pipeline may load, and only by `import()`. */
+const pipelineDefaults = 'input/microphone-input|output/browser-audio-output';
+
+/** Files in which the library meets a runtime. */
+const rims = ['lib/transport/websocket-{node,browser}.ts', 'lib/transport/http-{node,fetch}.ts'];
+
+const packages = {
+  everywhere: [
+    { regex: '^rxvoice(/|$)', message: 'Inside lib, import the file by its relative path.' },
+    { regex: '^rxjs/', message: 'RxJS 7 exports all that we use from its root.' },
+  ],
+  beyondRims: [
+    {
+      regex: '^(node:|ws$)',
+      message: 'A runtime is met in the rim files of transport only, behind an import condition.',
+    },
+  ],
+  audio: [{ regex: '^rxjs$', message: 'Audio is pure functions and classes on samples.' }],
+  beyondPipeline: [{ regex: '^eventemitter3$', message: 'The callback API belongs to the pipeline.' }],
+};
+const noIndex = { regex: '^\\.\\.?/(.*/)?index\\.ts$', message: 'Import the file that has it, not an index.' };
+
+const restrictImports = (...patterns) => ({ 'no-restricted-imports': ['error', { patterns: patterns.flat() }] });
+const forbid = (room, folders, message) =>
+  folders.length === 0
+    ? []
+    : [{ regex: `^(\\.\\./)+(${folders.join('|')})/`, message: message ?? `${room} may not import this room.` }];
+
+// A file takes the options of its last entry alone, so each entry names all that it needs.
+const base = (room) => [
+  ...packages.everywhere,
+  ...(room === 'audio' ? packages.audio : []),
+  ...(room === 'pipeline' ? [] : packages.beyondPipeline),
+  ...forbid(room, rooms[room]),
+];
+const roomEntries = Object.keys(rooms).flatMap((room) => [
+  { files: [`lib/${room}/**/*.ts`], rules: restrictImports(base(room), packages.beyondRims, noIndex) },
+  { files: [`lib/${room}/**/index.ts`], rules: restrictImports(base(room), packages.beyondRims) },
+]);
+const providerEntries = providerFolders.map((folder) => ({
+  files: [`lib/providers/${folder}/**/*.ts`],
+  rules: restrictImports(
+    base('providers'),
+    packages.beyondRims,
+    noIndex,
+    forbid(
+      'providers',
+      providerFolders.filter((other) => other !== folder),
+      "A provider never imports another folder's.",
+    ),
+  ),
+}));
+
+const timeless = 'Time comes from a SchedulerLike.';
+const pure = 'A runtime is met in the rim files of transport and in providers only.';
+
+export default defineConfig(
+  globalIgnores(['**/node_modules', 'dist', 'docs/api', 'out', 'coverage', '.cache']),
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  js.configs.recommended,
+  {
+    files: ['**/*.{js,mjs,cjs}'],
+    languageOptions: {
+      globals: Object.fromEntries(
+        [
+          'AbortController',
+          'AbortSignal',
+          'Buffer',
+          'URL',
+          'clearTimeout',
+          'console',
+          'fetch',
+          'performance',
+          'process',
+          'setTimeout',
+        ].map((name) => [name, 'readonly']),
+      ),
+    },
+  },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked, rxjsX.configs.strict],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      // Hooks and defaults that do nothing are a part of the design.
+      '@typescript-eslint/no-empty-function': 'off',
+      '@typescript-eslint/no-import-type-side-effects': 'error',
+      '@typescript-eslint/no-invalid-void-type': ['error', { allowAsThisParameter: true }],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', ignoreRestSiblings: true }],
+      // isolatedDeclarations wants the annotation that this rule calls needless.
+      '@typescript-eslint/no-inferrable-types': 'off',
+      'rxjs-x/finnish': ['error', { functions: false, methods: false, strict: true }],
+      'rxjs-x/no-ignored-subscription': 'error',
+    },
+  },
+
+  {
+    files: ['lib/**/*.ts'],
+    rules: { 'no-console': 'error', ...restrictImports(packages.everywhere, packages.beyondRims) },
+  },
+  ...roomEntries,
+  ...providerEntries,
+  { files: rims, rules: restrictImports(base('transport'), noIndex) },
+  {
+    files: ['lib/pipeline/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: `ImportExpression[source.value=/providers\\u002F(?!(${pipelineDefaults.replaceAll('/', '\\u002F')})[.]ts$)/]`,
+          message: 'The pipeline loads no provider but the two defaults.',
+        },
+      ],
+    },
+  },
+  {
+    files: ['lib/{audio,core,operators,transport,pipeline}/**/*.ts'],
+    ignores: rims,
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['window', 'document', 'navigator', 'process', 'Buffer', 'require'].map((name) => ({ name, message: pure })),
+        ...['setTimeout', 'setInterval', 'setImmediate', 'requestAnimationFrame'].map((name) => ({
+          name,
+          message: timeless,
+        })),
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: timeless },
+        { object: 'performance', property: 'now', message: timeless },
+      ],
+    },
+  },
+
+  {
+    files: ['__tests__/**/*.ts', 'samples/**/*.ts', 'bench/**/*.ts', 'scripts/**/*.ts'],
+    rules: {
+      'rxjs-x/finnish': 'off',
+      'rxjs-x/no-ignored-subscription': 'off',
+      'rxjs-x/no-ignored-error': 'off',
+      'rxjs-x/no-ignored-default-value': 'off',
+    },
+  },
+  prettier,
+);
