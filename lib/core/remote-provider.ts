@@ -1,5 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import { ProviderInitializationError, type VoiceError } from './errors.ts';
+import type { Logger } from './logger.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';
 
@@ -30,6 +31,17 @@ export interface RemoteConfig {
 export interface SocketCredentials {
   readonly headers?: Readonly<Record<string, string>>;
   readonly protocols?: readonly string[];
+}
+
+/** What every connection of a provider shares; the options of `SocketSession` and of `httpRequest` take it. */
+export interface TransportOptions {
+  readonly provider: string;
+  readonly logger: Logger;
+  readonly redact: (text: string) => string;
+  readonly scheduler: SchedulerLike | undefined;
+  readonly connectTimeoutMs: number | undefined;
+  /** Whether a refused credential is worth asking for another: true when a factory makes it. */
+  readonly renewsCredential: boolean;
 }
 
 /** Query parameters; arrays repeat the key, `undefined` leaves it out. */
@@ -119,6 +131,19 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     }
     this.assertSecure(url);
     return url;
+  }
+
+  /** What a connection of this provider is given whatever it is for: names, clock, time-out, masking. */
+  protected get transportOptions(): TransportOptions {
+    const { apiKey, scheduler, connectTimeoutMs } = this.config;
+    return {
+      provider: this.name,
+      logger: this.logger,
+      redact: (text) => this.redact(text),
+      scheduler,
+      connectTimeoutMs,
+      renewsCredential: !this.isProxyMode && typeof apiKey === 'function',
+    };
   }
 
   /** Like {@link resolveUrl}, with http(s) turned into ws(s). */

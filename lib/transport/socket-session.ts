@@ -1,0 +1,619 @@
+import { openSocket as runtimeSocket } from '#websocket';
+import {
+  asyncScheduler,
+  defer,
+  EMPTY,
+  endWith,
+  exhaustMap,
+  filter,
+  finalize,
+  from,
+  ignoreElements,
+  interval,
+  map,
+  merge,
+  mergeMap,
+  NEVER,
+  of,
+  race,
+  ReplaySubject,
+  retry,
+  Subject,
+  switchMap,
+  take,
+  takeUntil,
+  takeWhile,
+  tap,
+  throwError,
+  timer,
+  type Observable,
+  type SchedulerLike,
+  type Subscription,
+} from 'rxjs';
+import { createBackoff, type BackoffOptions } from '../core/backoff.ts';
+import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
+import { silentLogger, type Logger } from '../core/logger.ts';
+import { redact as redactText, redactUrl } from '../core/redact.ts';
+import type { ConnectionEvent } from '../core/roles.ts';
+import { statusError, type HttpErrorOf } from './http-error.ts';
+import { patientTimer } from './patient-timer.ts';
+import {
+  connectSocket,
+  type RawSocket,
+  type RawSocketFactory,
+  type SocketClose,
+  type SocketData,
+  type SocketEvent,
+  type SocketRefusal,
+  type SocketRequest,
+} from './socket.ts';
+
+export type { SocketClose, SocketData, SocketRequest } from './socket.ts';
+
+/** What a connection is asked for. */
+export interface SocketRequestContext {
+  /** 1 for the first connection, then one more for each. */
+  readonly attempt: number;
+  /** Aborts when the connect time-out or the end of the session comes first. */
+  readonly signal: AbortSignal;
+  /** The refusal (401, 403) of the credential before, which a fresh one may mend; see `renewsCredential`. */
+  readonly refused?: VoiceError;
+}
+
+/** What holds a connection while nothing is said. */
+export interface SocketKeepAlive {
+  /** Milliseconds between two of them. Default: 8,000. */
+  readonly intervalMs?: number;
+  /** What the service wants to hear; `undefined` sends nothing. Beside it goes a ping where the runtime can. */
+  readonly message?: () => SocketData | undefined;
+}
+
+/** What a {@link SocketSession} needs to know. Sizes are in bytes, times in milliseconds. */
+export interface SocketSessionOptions {
+  /** Class name of the provider, for errors. */
+  readonly provider: string;
+  /** Address and credential, asked for anew for each connection. Counts towards the connect time-out. */
+  readonly request: (context: SocketRequestContext) => Promise<SocketRequest>;
+  /** Sent first on every connection. */
+  readonly opening?: () => readonly SocketData[];
+  /** Whether a message says that the service is ready. Default: it is as soon as the connection is open. */
+  readonly isReady?: (message: SocketData) => boolean;
+  /**
+   * Sent when a connection after the first is ready, before what was sent while there was none. It stands for all that
+   * was sent before: what had not left this machine when a connection was lost is not sent again.
+   */
+  readonly replay?: () => readonly SocketData[];
+  readonly keepAlive?: SocketKeepAlive;
+  /**
+   * What the end of a connection means: the service is done, another connection may do better, or an error of its own
+   * (tried again when it is recoverable). Default: 1000 is normal, all else is worth another connection.
+   */
+  readonly classifyClose?: (close: SocketClose) => 'normal' | 'retry' | VoiceError;
+  /** What this service's refusals of an upgrade mean beyond their status. */
+  readonly errorOf?: HttpErrorOf | undefined;
+  /** Whether a refused credential is worth asking for another: true when a factory makes it. Default: false. */
+  readonly renewsCredential?: boolean | undefined;
+  /** How a lost connection is replaced; `false` for not at all. */
+  readonly reconnect?: boolean | BackoffOptions | undefined;
+  /** Longest wait until the service is ready. Default: 10,000. */
+  readonly connectTimeoutMs?: number | undefined;
+  /** Longest graceful end. Default: 1,000. */
+  readonly closeTimeoutMs?: number | undefined;
+  /** Longest message of the peer. Default: 1 MiB; audio roles take 16 MiB. */
+  readonly maxMessageBytes?: number | undefined;
+  /** Most fragments of one message. Default: 1,024. */
+  readonly maxFragments?: number | undefined;
+  /** Most that the connection itself buffers; more waits in the outbox. Default: 1 MiB. */
+  readonly maxBufferedBytes?: number | undefined;
+  /** Longest time that the peer may take nothing of a full buffer before it counts as lost. Default: 5,000. */
+  readonly stallTimeoutMs?: number | undefined;
+  /** Most that waits for the connection; beyond it the oldest audio is dropped. Default: 4 MiB. */
+  readonly maxOutboxBytes?: number | undefined;
+  /** Masks credentials in texts of the service. */
+  readonly redact?: ((text: string) => string) | undefined;
+  readonly logger?: Logger | undefined;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike | undefined;
+  /** The runtime's WebSocket; for tests. */
+  readonly openSocket?: RawSocketFactory | undefined;
+}
+
+/** How {@link SocketSession.close} says goodbye. */
+export interface SocketCloseOptions {
+  /** Sent after everything else. */
+  readonly farewell?: readonly SocketData[];
+  /** The last message to wait for. Default: after a farewell, the service's own close; else none. */
+  readonly until?: (message: SocketData) => boolean;
+  /** Longest wait for all of it, in milliseconds. Default: the session's `closeTimeoutMs`. */
+  readonly timeoutMs?: number;
+}
+
+const mebibyte = 1024 * 1024;
+
+/** How often a full buffer is looked at, in milliseconds. */
+const drainMs = 20;
+
+/** A new connection that was asked for, not one that failed. */
+const restart = Symbol('restart');
+
+/**
+ * One conversation with a service over as many WebSocket connections as it takes: it connects, waits until the service
+ * is ready, keeps order and bounds, keeps the connection alive, replaces a lost one, and ends gracefully.
+ */
+export class SocketSession {
+  /** What the service sends: text frames as strings, binary ones as bytes. Hot. */
+  readonly messages$: Observable<SocketData>;
+  /** Hot; the latest value first. */
+  readonly connection$: Observable<ConnectionEvent>;
+  /** The error that ended the session, and warnings. Hot. */
+  readonly errors$: Observable<VoiceError>;
+
+  readonly #options: SocketSessionOptions;
+  readonly #scheduler: SchedulerLike;
+  readonly #logger: Logger;
+  readonly #redact: (text: string) => string;
+  readonly #messages$ = new Subject<SocketData>();
+  readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
+  readonly #errors$ = new Subject<VoiceError>();
+
+  /** What the present connection is told to end for. */
+  readonly #fail$ = new Subject<VoiceError | typeof restart>();
+  /** The outbox has something to wait for. */
+  readonly #blocked$ = new Subject<void>();
+  readonly #ended$ = new Subject<void>();
+
+  #state: 'idle' | 'running' | 'closing' | 'ended' = 'idle';
+  #life: Subscription | undefined;
+  #opened: { promise: Promise<void>; resolve: () => void; reject: (error: VoiceError) => void } | undefined;
+  #closed: Promise<void> | undefined;
+
+  #socket: RawSocket | undefined;
+  #ready = false;
+  /** Whether any connection of this life was ready. */
+  #wasReady = false;
+  /** A sign of life came since the last keep-alive. */
+  #heard = false;
+
+  #outbox: SocketData[] = [];
+  #outboxBytes = 0;
+  #overflowing = false;
+
+  constructor(options: SocketSessionOptions) {
+    this.#options = options;
+    this.#scheduler = options.scheduler ?? asyncScheduler;
+    this.#logger = options.logger ?? silentLogger;
+    this.#redact = options.redact ?? redactText;
+    this.messages$ = this.#messages$.asObservable();
+    this.connection$ = this.#connection$.asObservable();
+    this.errors$ = this.#errors$.asObservable();
+  }
+
+  /** Whether the service takes messages now. */
+  get isReady(): boolean {
+    return this.#ready;
+  }
+
+  /**
+   * Connects. Calls at the same time share one connection; after an end it starts anew.
+   *
+   * @returns Resolves when the service is ready for the first time.
+   * @throws VoiceError when the service refuses for good, or when the session is ended first.
+   */
+  open(): Promise<void> {
+    if (this.#closed) return this.#closed.then(() => this.open());
+    if (this.#opened) return this.#opened.promise;
+
+    const opened = deferred();
+    // Who ignores the promise hears of it by errors$.
+    opened.promise.catch(() => undefined);
+    this.#opened = opened;
+    this.#state = 'running';
+    this.#wasReady = false;
+    this.#connection$.next({ type: 'connecting' });
+    const life = this.#connections().subscribe({
+      error: (error: unknown) => this.#lose(VoiceError.from(error, { provider: this.#options.provider })),
+      complete: () => this.#end(),
+    });
+    // It may have ended within subscribe.
+    if (!life.closed) this.#life = life;
+    return opened.promise;
+  }
+
+  /**
+   * Sends a message, in order: now, or when the service is ready.
+   *
+   * @returns False when something had to be dropped, or when the session has ended.
+   */
+  send(data: SocketData): boolean {
+    if (this.#state === 'closing' || this.#state === 'ended') return false;
+    const socket = this.#ready && this.#outbox.length === 0 ? this.#socket : undefined;
+    if (socket && this.#hasRoom(socket, data)) {
+      socket.send(data);
+      return true;
+    }
+    const kept = this.#enqueue(data);
+    if (this.#ready) this.#blocked$.next();
+    return kept;
+  }
+
+  /** Replaces the connection: at once without an error, else as if it had been lost to that error. */
+  reconnect(error?: VoiceError): void {
+    if (this.#state === 'running') this.#fail$.next(error ?? restart);
+  }
+
+  /** Ends the session gracefully: sends what waits and the farewell, lets the last messages arrive, closes. Never rejects. */
+  close({ farewell = [], until, timeoutMs }: SocketCloseOptions = {}): Promise<void> {
+    if (this.#closed) return this.#closed;
+    const socket = this.#socket;
+    if (!this.#ready || !socket) {
+      this.terminate();
+      return Promise.resolve();
+    }
+
+    const closed = deferred();
+    this.#closed = closed.promise;
+    this.#state = 'closing';
+    const flushed$ = defer(() => (this.#outbox.length === 0 ? of(0) : interval(drainMs, this.#scheduler))).pipe(
+      filter(() => this.#outbox.length === 0),
+      take(1),
+    );
+    const last$ = until
+      ? this.#messages$.pipe(
+          filter((message) => until(message)),
+          take(1),
+        )
+      : farewell.length > 0
+        ? NEVER
+        : of(0);
+    const goodbye$ = flushed$.pipe(
+      switchMap(() => {
+        // Listening first: the answer may come at once.
+        const answered$ = merge(
+          last$,
+          defer(() => (farewell.forEach((each) => socket.send(each)), EMPTY)),
+        );
+        return answered$.pipe(take(1));
+      }),
+      mergeMap(() => {
+        socket.close(1000);
+        return NEVER;
+      }),
+    );
+    const late$ = patientTimer(timeoutMs ?? this.#options.closeTimeoutMs ?? 1_000, this.#scheduler).pipe(
+      tap(() => socket.close(1000)),
+    );
+    const closing = race(goodbye$, late$)
+      .pipe(
+        takeUntil(this.#ended$),
+        finalize(() => {
+          this.#closed = undefined;
+          this.#end();
+          closed.resolve();
+        }),
+      )
+      .subscribe({ error: () => undefined });
+    this.#life?.add(closing);
+    return closed.promise;
+  }
+
+  /** Ends the session at once; nothing of it is left. */
+  terminate(): void {
+    this.#end();
+  }
+
+  /** All connections of one life; completes at a normal end, fails when no other connection is worth trying. */
+  #connections(): Observable<never> {
+    const { reconnect = true, renewsCredential = false } = this.#options;
+    const backoff = createBackoff({ scheduler: this.#scheduler, ...(typeof reconnect === 'object' ? reconnect : {}) });
+    let attempt = 0;
+    let retries = 0;
+    let refused: VoiceError | undefined;
+
+    return defer(() =>
+      this.#connection(++attempt, refused, () => {
+        retries = 0;
+        refused = undefined;
+        backoff.succeeded();
+      }),
+    ).pipe(
+      retry({
+        delay: (cause: unknown) => {
+          if (cause === restart) {
+            this.#connection$.next({ type: 'reconnecting', attempt: ++retries, delayMs: 0 });
+            return of(0);
+          }
+          const error = VoiceError.from(cause, { provider: this.#options.provider });
+          const renews = renewsCredential && !refused && isRefusedCredential(error);
+          const delayMs =
+            reconnect === false ? undefined : renews ? 0 : error.recoverable ? backoff.next(error) : undefined;
+          if (delayMs === undefined) return throwError(() => error);
+          refused = renews ? error : undefined;
+          this.#connection$.next({ type: 'reconnecting', attempt: ++retries, delayMs, error });
+          return timer(delayMs, this.#scheduler);
+        },
+      }),
+    );
+  }
+
+  /** One connection, from its credential to its end. */
+  #connection(attempt: number, refused: VoiceError | undefined, succeeded: () => void): Observable<never> {
+    const {
+      provider,
+      request,
+      connectTimeoutMs = 10_000,
+      maxMessageBytes = mebibyte,
+      maxFragments = 1_024,
+    } = this.#options;
+    const { openSocket = runtimeSocket } = this.#options;
+
+    return defer(() => {
+      const abort = new AbortController();
+      const ready$ = new Subject<void>();
+      let address = 'the service';
+
+      const wire$ = defer(() => from(request({ attempt, signal: abort.signal, ...(refused && { refused }) }))).pipe(
+        switchMap((target) => {
+          address = redactUrl(target.url);
+          return connectSocket(openSocket, target, { maxMessageBytes, maxFragments }).pipe(
+            mergeMap((event) => this.#receive(event, target, ready$)),
+          );
+        }),
+        endWith('end' as const),
+      );
+      const late$ = patientTimer(connectTimeoutMs, this.#scheduler).pipe(
+        map(() => {
+          throw this.#error(`${address} was not ready within ${connectTimeoutMs} ms`, {
+            code: 'timeout',
+            recoverable: true,
+          });
+        }),
+        takeUntil(ready$),
+      );
+      const upkeep$ = ready$.pipe(
+        tap(succeeded),
+        switchMap(() => merge(this.#keepAlive(), this.#drainage())),
+      );
+      const told$ = this.#fail$.pipe(mergeMap((cause) => throwError(() => cause)));
+
+      // `upkeep$` listens before `wire$` can say that it is ready.
+      return merge(upkeep$, late$, told$, wire$).pipe(
+        take(1),
+        ignoreElements(),
+        finalize(() => {
+          abort.abort(new VoiceError('the connection was given up', { code: 'aborted', provider }));
+          this.#ready = false;
+          this.#socket = undefined;
+        }),
+      );
+    });
+  }
+
+  #receive(event: SocketEvent, target: SocketRequest, ready$: Subject<void>): Observable<never> {
+    const { opening, isReady } = this.#options;
+    switch (event.type) {
+      case 'opened':
+        this.#socket = event.socket;
+        for (const data of opening?.() ?? []) event.socket.send(data);
+        if (!isReady) this.#becomeReady(ready$);
+        return EMPTY;
+      case 'message':
+        this.#heard = true;
+        this.#messages$.next(event.data);
+        if (!this.#ready && this.#socket && isReady?.(event.data)) this.#becomeReady(ready$);
+        return EMPTY;
+      case 'alive':
+        this.#heard = true;
+        return EMPTY;
+      case 'refused':
+        return this.#refusal(event.refusal, target);
+      case 'closed':
+        return this.#closure(event, target);
+    }
+  }
+
+  #becomeReady(ready$: Subject<void>): void {
+    const again = this.#wasReady;
+    this.#ready = true;
+    this.#wasReady = true;
+    this.#heard = true;
+    ready$.next();
+    if (again) {
+      const replayed = this.#options.replay?.() ?? [];
+      this.#outbox.unshift(...replayed);
+      for (const data of replayed) this.#outboxBytes += sizeOf(data);
+    }
+    this.#drain();
+    if (this.#outbox.length > 0) this.#blocked$.next();
+    this.#opened?.resolve();
+    this.#connection$.next({ type: 'connected' });
+  }
+
+  /** Fails with what an HTTP answer in place of the upgrade means. */
+  #refusal({ status, headers, body }: SocketRefusal, target: SocketRequest): Observable<never> {
+    if (status < 300) {
+      return throwError(() =>
+        this.#error(`${redactUrl(target.url)} is no WebSocket service (${status})`, { code: 'protocol', status }),
+      );
+    }
+    return statusError(
+      { provider: this.#options.provider, status, headers, body$: of(body) },
+      {
+        url: new URL(target.url),
+        scheduler: this.#scheduler,
+        logger: this.#logger,
+        redact: this.#redact,
+        errorOf: this.#options.errorOf,
+      },
+    );
+  }
+
+  /** Completes after a normal end, else fails with what it means. */
+  #closure({ close, cause }: SocketEvent & { type: 'closed' }, target: SocketRequest): Observable<never> {
+    if (this.#state === 'closing') return EMPTY;
+    const verdict = this.#options.classifyClose?.(close) ?? (close.code === 1000 ? 'normal' : 'retry');
+    if (verdict === 'normal' && this.#ready) return EMPTY;
+    if (VoiceError.is(verdict)) return throwError(() => verdict);
+
+    const why = close.reason || (cause === undefined ? '' : messageOf(cause));
+    const what = this.#ready
+      ? 'closed the connection'
+      : this.#socket
+        ? 'closed before it was ready'
+        : 'cannot be reached';
+    return throwError(() =>
+      this.#error(`${redactUrl(target.url)} ${what} (${[close.code, why].filter(Boolean).join(' ')})`, {
+        code: 'connection',
+        recoverable: true,
+        status: close.code,
+        cause,
+      }),
+    );
+  }
+
+  #keepAlive(): Observable<never> {
+    const { keepAlive: { intervalMs = 8_000, message } = {} } = this.#options;
+    let asked = false;
+    let misses = 0;
+    return interval(intervalMs, this.#scheduler).pipe(
+      mergeMap(() => {
+        misses = this.#heard || !asked ? 0 : misses + 1;
+        if (misses >= 2) {
+          return throwError(() =>
+            this.#error(`the service has not answered for ${misses} keep-alives of ${intervalMs} ms`, {
+              code: 'connection',
+              recoverable: true,
+            }),
+          );
+        }
+        this.#heard = false;
+        const data = message?.();
+        if (data !== undefined) this.#socket?.send(data);
+        asked = this.#socket?.ping !== undefined;
+        this.#socket?.ping?.();
+        return EMPTY;
+      }),
+    );
+  }
+
+  /** Sends what waits as the connection takes it; fails when it takes nothing any more. */
+  #drainage(): Observable<never> {
+    const { stallTimeoutMs = 5_000 } = this.#options;
+    return this.#blocked$.pipe(
+      exhaustMap(() => {
+        let stalledMs = 0;
+        let least = Infinity;
+        return interval(drainMs, this.#scheduler).pipe(
+          mergeMap(() => {
+            this.#drain();
+            const buffered = this.#socket?.bufferedAmount ?? 0;
+            stalledMs = buffered < least ? 0 : stalledMs + drainMs;
+            least = buffered;
+            if (stalledMs < stallTimeoutMs) return of(this.#outbox.length);
+            return throwError(() =>
+              this.#error(`the service has taken nothing for ${stallTimeoutMs} ms`, {
+                code: 'connection',
+                recoverable: true,
+              }),
+            );
+          }),
+          takeWhile((waiting) => waiting > 0),
+          ignoreElements(),
+        );
+      }),
+    );
+  }
+
+  #drain(): void {
+    const socket = this.#socket;
+    if (!socket || !this.#ready) return;
+    let sent = 0;
+    for (const data of this.#outbox) {
+      if (!this.#hasRoom(socket, data)) break;
+      socket.send(data);
+      this.#outboxBytes -= sizeOf(data);
+      sent++;
+    }
+    this.#outbox.splice(0, sent);
+    if (this.#outbox.length === 0) this.#overflowing = false;
+  }
+
+  #hasRoom(socket: RawSocket, data: SocketData): boolean {
+    const { maxBufferedBytes = mebibyte } = this.#options;
+    const buffered = socket.bufferedAmount;
+    return buffered === 0 || buffered + sizeOf(data) <= maxBufferedBytes;
+  }
+
+  /** False when something was dropped for it: the oldest audio, for control messages matter more. */
+  #enqueue(data: SocketData): boolean {
+    const { maxOutboxBytes = 4 * mebibyte } = this.#options;
+    this.#outbox.push(data);
+    this.#outboxBytes += sizeOf(data);
+    if (this.#outboxBytes <= maxOutboxBytes) return true;
+
+    while (this.#outboxBytes > maxOutboxBytes && this.#outbox.length > 0) {
+      const audio = this.#outbox.findIndex((each) => typeof each !== 'string');
+      for (const dropped of this.#outbox.splice(Math.max(audio, 0), 1)) this.#outboxBytes -= sizeOf(dropped);
+    }
+    if (!this.#overflowing) {
+      this.#overflowing = true;
+      const message = `more than ${maxOutboxBytes} bytes wait for the connection: the oldest are dropped`;
+      this.#errors$.next(this.#error(message, { code: 'overflow', recoverable: true }));
+    }
+    return false;
+  }
+
+  /** The session cannot go on. */
+  #lose(error: VoiceError): void {
+    if (this.#state === 'closing') {
+      this.#end();
+      return;
+    }
+    this.#end({ type: 'lost', error });
+    this.#errors$.next(error);
+  }
+
+  #end(event: Extract<ConnectionEvent, { type: 'closed' | 'lost' }> = { type: 'closed' }): void {
+    if (this.#state === 'idle' || this.#state === 'ended') return;
+    this.#state = 'ended';
+    const { provider } = this.#options;
+    const life = this.#life;
+    const opened = this.#opened;
+    this.#life = undefined;
+    this.#opened = undefined;
+    this.#outbox = [];
+    this.#outboxBytes = 0;
+    this.#overflowing = false;
+    this.#ended$.next();
+    life?.unsubscribe();
+    opened?.reject(
+      event.type === 'lost'
+        ? event.error
+        : new VoiceError(`${provider}: the session was ended`, { code: 'aborted', provider }),
+    );
+    this.#connection$.next(event);
+  }
+
+  #error(message: string, options: VoiceErrorOptions): VoiceError {
+    const { provider } = this.#options;
+    return new VoiceError(this.#redact(`${provider}: ${message}`), { ...options, provider });
+  }
+}
+
+function isRefusedCredential({ status }: VoiceError): boolean {
+  return status === 401 || status === 403;
+}
+
+/** Bytes of a message; text counts one a character, as a bound that needs no encoding. */
+function sizeOf(data: SocketData): number {
+  return data.length;
+}
+
+function deferred(): { promise: Promise<void>; resolve: () => void; reject: (error: VoiceError) => void } {
+  let resolve: () => void = () => undefined;
+  let reject: (error: VoiceError) => void = () => undefined;
+  const promise = new Promise<void>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,97 @@
+import { Observable } from 'rxjs';
+
+/** A text frame, or a binary frame. */
+export type SocketData = string | Uint8Array<ArrayBuffer>;
+
+/** Where a WebSocket connects to, and with which credential. */
+export interface SocketRequest {
+  readonly url: URL | string;
+  /** Sent where the runtime can: not in browsers. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Subprotocols to offer; not sent beside `headers`, since both carry the same credential. */
+  readonly protocols?: readonly string[] | undefined;
+}
+
+/** How a connection ended: a WebSocket close code (1006 when there was no close frame) and the peer's reason. */
+export interface SocketClose {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** An HTTP answer in place of the upgrade. */
+export interface SocketRefusal {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The first bytes of the body. */
+  readonly body: Uint8Array<ArrayBuffer>;
+}
+
+/** Bounds on what a peer may send. */
+export interface RawSocketLimits {
+  /** Longest message, in bytes; a longer one closes the connection with 1009. */
+  readonly maxMessageBytes: number;
+  /** Most fragments of one message, where the runtime tells; more close the connection with 1008. */
+  readonly maxFragments: number;
+}
+
+/** What a {@link RawSocket} tells its owner. */
+export interface RawSocketHandler {
+  readonly opened: () => void;
+  readonly message: (data: SocketData) => void;
+  /** The peer answered a ping. */
+  readonly alive: () => void;
+  /** The peer refused the upgrade; `closed` follows. */
+  readonly refused: (refusal: SocketRefusal) => void;
+  /** Comes once, and last. `cause` is the runtime's error, where there was one. */
+  readonly closed: (close: SocketClose, cause?: unknown) => void;
+}
+
+/** One WebSocket of a runtime; the import condition `#websocket` chooses which. */
+export interface RawSocket {
+  /** Bytes that were sent and have not left this machine. */
+  readonly bufferedAmount: number;
+  send(data: SocketData): void;
+  /** Sends a ping; absent where the runtime cannot. */
+  readonly ping?: () => void;
+  /** Starts the closing handshake. */
+  close(code: number): void;
+  /** Ends the connection at once; the handler hears nothing more. */
+  terminate(): void;
+}
+
+/** Opens a WebSocket. Never throws: what goes wrong is told by the handler. */
+export type RawSocketFactory = (
+  request: SocketRequest,
+  limits: RawSocketLimits,
+  handler: RawSocketHandler,
+) => RawSocket;
+
+/** What happens on one connection, in the order of the wire. */
+export type SocketEvent =
+  | { readonly type: 'opened'; readonly socket: RawSocket }
+  | { readonly type: 'message'; readonly data: SocketData }
+  | { readonly type: 'alive' }
+  | { readonly type: 'refused'; readonly refusal: SocketRefusal }
+  | { readonly type: 'closed'; readonly close: SocketClose; readonly cause: unknown };
+
+/** One connection as a stream: subscribing connects, unsubscribing cuts it; completes after `closed`. */
+export function connectSocket(
+  open: RawSocketFactory,
+  request: SocketRequest,
+  limits: RawSocketLimits,
+): Observable<SocketEvent> {
+  return new Observable((subscriber) => {
+    const socket = open(request, limits, {
+      opened: () => subscriber.next({ type: 'opened', socket }),
+      message: (data) => subscriber.next({ type: 'message', data }),
+      alive: () => subscriber.next({ type: 'alive' }),
+      refused: (refusal) => subscriber.next({ type: 'refused', refusal }),
+      closed: (close, cause) => {
+        subscriber.next({ type: 'closed', close, cause });
+        subscriber.complete();
+      },
+    });
+    return () => socket.terminate();
+  });
+}

@@ -1,0 +1,51 @@
+import type { RawSocket, RawSocketFactory, SocketData } from './socket.ts';
+
+/** The runtime's own WebSocket: it sends no headers, no pings, and tells no reason of a refused upgrade. */
+export const openSocket: RawSocketFactory = (request, { maxMessageBytes }, handler): RawSocket => {
+  let socket: WebSocket;
+  try {
+    socket = new WebSocket(request.url, [...(request.protocols ?? [])]);
+  } catch (cause) {
+    // A malformed address or subprotocol; told later, as every other failure.
+    let given = true;
+    queueMicrotask(() => {
+      if (given) handler.closed({ code: 1006, reason: '' }, cause);
+    });
+    return { bufferedAmount: 0, send() {}, close() {}, terminate: () => (given = false) };
+  }
+  socket.binaryType = 'arraybuffer';
+
+  const detach = (): void => {
+    socket.onopen = socket.onmessage = socket.onclose = null;
+  };
+  socket.onopen = () => handler.opened();
+  socket.onmessage = ({ data }: MessageEvent<unknown>) => {
+    const message = data instanceof ArrayBuffer ? new Uint8Array(data) : String(data);
+    if (message.length <= maxMessageBytes) {
+      handler.message(message);
+      return;
+    }
+    detach();
+    socket.close();
+    handler.closed({ code: 1009, reason: '' }, new Error(`a message of ${message.length} bytes`));
+  };
+  socket.onclose = ({ code, reason }) => {
+    detach();
+    handler.closed({ code, reason });
+  };
+
+  return {
+    get bufferedAmount() {
+      return socket.bufferedAmount;
+    },
+    send(data: SocketData) {
+      // Before the connection it throws, after it the data is lost: the owner knows both states.
+      if (socket.readyState === WebSocket.OPEN) socket.send(data);
+    },
+    close: (code) => socket.close(code),
+    terminate() {
+      detach();
+      socket.close();
+    },
+  };
+};

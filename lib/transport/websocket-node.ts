@@ -1,0 +1,157 @@
+import type { IncomingMessage } from 'node:http';
+import type { RawData, WebSocket } from 'ws';
+import type { RawSocket, RawSocketFactory, SocketRefusal } from './socket.ts';
+
+/** Longest wait for the peer's part of a closing handshake that a violation of the protocol began. */
+const violationGraceMs = 200;
+
+/** Bounds of what is read of a refusal's body. */
+const refusalBytes = 16 * 1024;
+const refusalMs = 1_000;
+
+/** The WebSocket of the `ws` package, loaded at the first connection. */
+export const openSocket: RawSocketFactory = (request, limits, handler): RawSocket => {
+  let socket: WebSocket | undefined;
+  // The owner has been told of the end, or wants to hear nothing more.
+  let over = false;
+  let violated = false;
+  const end = (code: number, reason: string, cause?: unknown): void => {
+    if (over) return;
+    over = true;
+    handler.closed({ code, reason }, cause);
+  };
+
+  import('ws').then(
+    (ws) => {
+      if (over) return;
+      try {
+        socket = attach(new ws.WebSocket(request.url, offered(request), options(request, limits)));
+      } catch (cause) {
+        // A malformed address, header or subprotocol.
+        end(1006, '', cause);
+      }
+    },
+    (cause: unknown) => end(1006, '', cause),
+  );
+
+  function attach(created: WebSocket): WebSocket {
+    let failure: unknown;
+    // The listeners stay until `close`: a socket that was given up can still fail, and an unheard error is a crash.
+    created.on('open', () => {
+      if (!over) handler.opened();
+    });
+    created.on('message', (data, isBinary) => {
+      if (!over) handler.message(isBinary ? bytesOf(data) : textOf(data));
+    });
+    created.on('pong', () => {
+      if (!over) handler.alive();
+    });
+    created.on('unexpected-response', (_request, response) => {
+      readRefusal(response, (refusal) => {
+        if (!over) handler.refused(refusal);
+        end(1006, '');
+        created.terminate();
+      });
+    });
+    created.on('error', (error) => {
+      failure = error;
+      const code = closeCodeOf(error);
+      if (code === undefined || created.readyState === created.CONNECTING) return;
+      // `ws` has sent the close frame; a peer that breaks the protocol may never answer it.
+      violated = true;
+      setTimeout(() => created.terminate(), violationGraceMs).unref();
+      end(code, '', error);
+    });
+    created.on('close', (code, reason) => end(code, reason.toString(), failure));
+    return created;
+  }
+
+  return {
+    get bufferedAmount() {
+      return socket?.bufferedAmount ?? 0;
+    },
+    send(data) {
+      if (socket?.readyState === socket?.OPEN) socket?.send(data, ignore);
+    },
+    ping() {
+      if (socket?.readyState === socket?.OPEN) socket?.ping(undefined, undefined, ignore);
+    },
+    close(code) {
+      socket?.close(code);
+    },
+    terminate() {
+      over = true;
+      if (!violated) socket?.terminate();
+    },
+  };
+};
+
+/** Failures of a write reach the owner as `error` and `close`. */
+const ignore = (): void => undefined;
+
+function offered({ headers, protocols = [] }: Parameters<RawSocketFactory>[0]): string[] {
+  return headers && Object.keys(headers).length > 0 ? [] : [...protocols];
+}
+
+function options({ headers }: Parameters<RawSocketFactory>[0], limits: Parameters<RawSocketFactory>[1]): object {
+  return {
+    headers,
+    maxPayload: limits.maxMessageBytes,
+    maxFragments: limits.maxFragments,
+    perMessageDeflate: false,
+    followRedirects: false,
+  };
+}
+
+function textOf(data: RawData): string {
+  return Array.isArray(data) || data instanceof ArrayBuffer ? '' : data.toString();
+}
+
+/** A view: `ws` never writes to a message's memory again. */
+function bytesOf(data: RawData): Uint8Array<ArrayBuffer> {
+  if (data instanceof ArrayBuffer) return new Uint8Array(data);
+  if (Array.isArray(data)) return new Uint8Array(0);
+  return data.buffer instanceof ArrayBuffer
+    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    : new Uint8Array(data);
+}
+
+/** The close code that `ws` has answered a violation of the protocol with. */
+function closeCodeOf(error: Error): number | undefined {
+  const code: unknown = Reflect.get(error, 'code');
+  if (code === 'WS_ERR_INVALID_UTF8') return 1007;
+  if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') return 1009;
+  if (code === 'WS_ERR_TOO_MANY_BUFFERED_PARTS') return 1008;
+  return typeof code === 'string' && code.startsWith('WS_ERR_') ? 1002 : undefined;
+}
+
+function readRefusal(response: IncomingMessage, then: (refusal: SocketRefusal) => void): void {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  let done = false;
+  const finish = (): void => {
+    if (done) return;
+    done = true;
+    clearTimeout(late);
+    const body = new Uint8Array(Math.min(length, refusalBytes));
+    let at = 0;
+    for (const part of parts) {
+      body.set(part.subarray(0, body.length - at), at);
+      at += Math.min(part.length, body.length - at);
+    }
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(response.headers))
+      if (value !== undefined) headers[name] = String(value);
+    then({ status: response.statusCode ?? 0, headers, body });
+  };
+  // The status is worth more than the end of its explanation.
+  const late = setTimeout(finish, refusalMs);
+  response.on('data', (part: Uint8Array) => {
+    parts.push(part);
+    length += part.length;
+    if (length >= refusalBytes) finish();
+  });
+  response.on('end', finish);
+  response.on('error', finish);
+  response.on('close', finish);
+}
