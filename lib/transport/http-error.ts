@@ -1,0 +1,226 @@
+import { mergeMap, Observable, throwError, type SchedulerLike } from 'rxjs';
+import { VoiceError, type VoiceErrorCode } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import type { HttpHeaders, HttpResponse } from './http.ts';
+
+/** A service's refusal, to be understood by {@link HttpErrorOf}. */
+export interface HttpFailure {
+  readonly status: number;
+  readonly headers: HttpHeaders;
+  /** The body, at most 64 KiB of it. */
+  readonly text: string;
+  /** The body parsed; `undefined` when it is not JSON. */
+  readonly json: unknown;
+  /** The service's word for it, such as `model_not_found`, where the usual fields hold one. */
+  readonly reason: string | undefined;
+  /** The service's own sentence, or the beginning of the body. */
+  readonly message: string;
+}
+
+/** What a refusal means; what is left out follows from the status and the usual fields of the body. */
+export interface HttpErrorFacts {
+  readonly code?: VoiceErrorCode | undefined;
+  readonly recoverable?: boolean | undefined;
+  readonly retryAfterMs?: number | undefined;
+  /** The service's word for it, such as `model_not_found`; never a text that may quote the user. */
+  readonly reason?: string | undefined;
+  /** The service's own sentence. */
+  readonly message?: string | undefined;
+}
+
+/** Reads a vendor's refusals where they mean more than their status says. */
+export type HttpErrorOf = (failure: HttpFailure) => HttpErrorFacts | undefined;
+
+/** What {@link statusError} needs beside the response. */
+export interface StatusErrorContext {
+  readonly url: URL;
+  readonly scheduler: SchedulerLike;
+  readonly logger: Logger | undefined;
+  readonly redact: (text: string) => string;
+  readonly errorOf: HttpErrorOf | undefined;
+}
+
+/**
+ * Fails with what a response of any status but 2xx means. Its body is read first, as far as it comes. The service's
+ * own sentence can quote the user: it is the error's `cause` and a debug log entry, never a part of the message.
+ */
+export function statusError(response: HttpResponse, context: StatusErrorContext): Observable<never> {
+  const { provider, status, headers } = response;
+  const { url, scheduler, logger, redact, errorOf } = context;
+  if (status < 400) return throwError(() => redirectError(response, url));
+
+  return textOf(response.body$).pipe(
+    mergeMap((text) => {
+      const json = parseJson(text);
+      const usual = { reason: find(json, words, isWord), message: sentenceOf(json, text) };
+      const facts = errorOf?.({ status, headers, text, json, ...usual }) ?? {};
+      const known = ofStatus(status);
+      const code = facts.code ?? known.code;
+      const reason = facts.reason ?? usual.reason;
+      const message = redact(facts.message ?? usual.message);
+      logger?.debug(`${provider}: ${status} ${message}`);
+      const where = [status, reason].filter(Boolean).join(' ');
+      return throwError(
+        () =>
+          new VoiceError(redact(`${provider}: ${meanings[code] ?? 'the request failed'} (${where})`), {
+            ...{ code, provider, status },
+            recoverable: facts.recoverable ?? (known.recoverable && headers['x-should-retry'] !== 'false'),
+            retryAfterMs:
+              facts.retryAfterMs ?? retryAfterMs(headers, scheduler.now()) ?? durationMs(find(json, delays, isWord)),
+            cause: message ? new Error(message) : undefined,
+          }),
+      );
+    }),
+  );
+}
+
+const meanings: Readonly<Partial<Record<VoiceErrorCode, string>>> = {
+  configuration: 'the service refuses the request as it is; its reason is the cause of this error',
+  unauthorized: 'the service does not accept the credential',
+  forbidden: 'the credential does not permit this',
+  quota: 'the account has nothing left to spend',
+  not_found: 'the service has no such model, voice or address',
+  rate_limited: 'too many requests, or too many tokens',
+  overloaded: 'the service is overloaded',
+  server: 'the service failed',
+  timeout: 'the service took too long',
+};
+
+function ofStatus(status: number): { readonly code: VoiceErrorCode; readonly recoverable: boolean } {
+  const code = statuses[status];
+  if (code) return { code, recoverable: transient.has(status) };
+  return status >= 500 ? { code: 'server', recoverable: true } : { code: 'configuration', recoverable: false };
+}
+
+const transient = new Set([408, 409, 425, 429, 498, 503, 529]);
+const statuses: Readonly<Record<number, VoiceErrorCode>> = {
+  401: 'unauthorized',
+  402: 'quota',
+  403: 'forbidden',
+  404: 'not_found',
+  407: 'unauthorized',
+  408: 'timeout',
+  409: 'server',
+  410: 'not_found',
+  425: 'server',
+  429: 'rate_limited',
+  // Groq: the flexible tier has no capacity.
+  498: 'overloaded',
+  503: 'overloaded',
+  // Anthropic.
+  529: 'overloaded',
+};
+
+function redirectError({ provider, status, headers }: HttpResponse, url: URL): VoiceError {
+  const { location } = headers;
+  // A browser does not tell where an answer of status 0, its redirect, points.
+  const target = location !== undefined && URL.canParse(location, url) ? new URL(location, url).origin : 'elsewhere';
+  return new VoiceError(
+    `${provider}: ${url.origin} redirects to ${target} (${status}), which is not followed because it could take the ` +
+      'credential along: set endpoint or proxyUrl to the final address',
+    { code: 'configuration', provider, status },
+  );
+}
+
+const bodyLimit = 64 * 1024;
+
+/** The text of a refusal, cut at 64 KiB, at its error, or when it stalls. */
+function textOf(body$: HttpResponse['body$']): Observable<string> {
+  return new Observable((subscriber) => {
+    const decoder = new TextDecoder();
+    let text = '';
+    const finish = (): void => {
+      subscriber.next(text + decoder.decode());
+      subscriber.complete();
+    };
+    return body$.subscribe({
+      next: (bytes) => {
+        text += decoder.decode(bytes.subarray(0, bodyLimit - text.length), { stream: true });
+        if (text.length >= bodyLimit) finish();
+      },
+      error: finish,
+      complete: finish,
+    });
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A member of a JSON value; `undefined` where there is none. */
+function member(value: unknown, path: readonly string[]): unknown {
+  let at = value;
+  for (const key of path) at = typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined;
+  return at;
+}
+
+// Where services put their sentence and their word for a refusal, the more telling ones first.
+const paths = (lines: string): readonly (readonly string[])[] => lines.split(' ').map((line) => line.split('.'));
+const sentences = paths(
+  'error.message 0.error.message error message message.detail.0.msg detail.message detail detail.0.msg err_msg',
+);
+const words = paths(
+  'error.details.0.reason 0.error.details.0.reason error.code error.status 0.error.status error.type detail.status ' +
+    'code error type err_code reason',
+);
+const delays = paths('error.details.0.retryDelay error.details.1.retryDelay error.details.2.retryDelay');
+
+const isWord = (value: unknown): value is string => typeof value === 'string' && /^[\w.:-]{1,64}$/.test(value);
+const isSentence = (value: unknown): value is string => typeof value === 'string' && value !== '' && !isWord(value);
+
+function find<T>(
+  json: unknown,
+  where: readonly (readonly string[])[],
+  is: (value: unknown) => value is T,
+): T | undefined {
+  return where.map((path) => member(json, path)).find(is);
+}
+
+/** The service's own sentence; of a page of HTML or the like, the first 200 characters. */
+function sentenceOf(json: unknown, text: string): string {
+  return find(json, sentences, isSentence) ?? find(json, sentences, isWord) ?? text.slice(0, 200).trim();
+}
+
+/** How long a refusal's headers ask to wait, in milliseconds. Sources: RFC 9110 (Retry-After) and the vendors' docs. */
+export function retryAfterMs(headers: HttpHeaders, now: number): number | undefined {
+  const exact = numeric(headers['retry-after-ms']);
+  if (exact !== undefined) return exact;
+  const asked = headers['retry-after'];
+  if (asked === undefined) return limitResetMs(headers);
+  const seconds = numeric(asked);
+  if (seconds !== undefined) return seconds * 1000;
+  // A date is on the server's clock, and so is the answer's own.
+  const wait = Date.parse(asked) - (Date.parse(headers['date'] ?? '') || now);
+  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
+}
+
+/** When the limit that is used up starts anew: `x-ratelimit-reset-tokens: 2m59.56s`. */
+function limitResetMs(headers: HttpHeaders): number | undefined {
+  const resets = Object.keys(headers)
+    .filter((name) => name.startsWith('x-ratelimit-remaining') && numeric(headers[name]) === 0)
+    .map((name) => durationMs(headers[name.replace('remaining', 'reset')]))
+    .filter((reset) => reset !== undefined);
+  return resets.length === 0 ? undefined : Math.max(...resets);
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds of `12s`, `2m59.56s`, `120ms`, or of a bare number of seconds. */
+function durationMs(text: unknown): number | undefined {
+  if (typeof text !== 'string') return undefined;
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
+  if (parts.length > 0)
+    return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (units[unit ?? ''] ?? 0), 0);
+  const seconds = numeric(text);
+  // Some services give the time of day instead, in seconds since 1970.
+  return seconds === undefined || seconds > 1e9 ? undefined : seconds * 1000;
+}
+
+function numeric(text: string | undefined): number | undefined {
+  return text !== undefined && /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined;
+}

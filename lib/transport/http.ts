@@ -1,0 +1,234 @@
+import { exchange } from '#http';
+import {
+  asyncScheduler,
+  catchError,
+  defer,
+  map,
+  mergeMap,
+  Observable,
+  of,
+  startWith,
+  switchMap,
+  tap,
+  timeout,
+  timer,
+  type OperatorFunction,
+  type SchedulerLike,
+} from 'rxjs';
+import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { redact as redactText, redactUrl } from '../core/redact.ts';
+import { statusError, type HttpErrorOf } from './http-error.ts';
+
+/** Longest waits of a request, in milliseconds. */
+export interface HttpTimeouts {
+  /** For the connection, encryption included. Default: 10,000. Where the runtime does not tell, `firstByteMs` counts. */
+  readonly connectMs?: number | undefined;
+  /** From the connection to the response's headers. Default: 10,000. */
+  readonly firstByteMs?: number | undefined;
+  /** Between any two bytes of the body. Default: 10,000. */
+  readonly idleMs?: number | undefined;
+}
+
+/** Response headers; names in lower case. */
+export type HttpHeaders = Readonly<Record<string, string>>;
+
+/** What {@link httpRequest} needs to know. */
+export interface HttpRequest {
+  /** Class name of the provider, for errors. */
+  readonly provider: string;
+  readonly url: URL | string;
+  /** Default: `POST` with a body, else `GET`. */
+  readonly method?: string | undefined;
+  /** Request headers; `undefined` leaves one out. */
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly body?: string | Uint8Array<ArrayBuffer> | undefined;
+  /** A body to send as JSON, with its `Content-Type`. */
+  readonly json?: unknown;
+  readonly timeouts?: HttpTimeouts | undefined;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike | undefined;
+  /** Told of every exchange, at level debug. */
+  readonly logger?: Logger | undefined;
+  /** Masks credentials in texts of the service. Default: what looks like one is masked. */
+  readonly redact?: ((text: string) => string) | undefined;
+  /** What this service's refusals mean beyond their status; see {@link HttpErrorOf}. */
+  readonly errorOf?: HttpErrorOf | undefined;
+}
+
+/** An accepted request's answer. */
+export interface HttpResponse {
+  readonly provider: string;
+  readonly status: number;
+  readonly headers: HttpHeaders;
+  /** The body as it arrives, for one subscriber; unsubscribing closes the connection. */
+  readonly body$: Observable<Uint8Array<ArrayBuffer>>;
+}
+
+/** One exchange as a runtime's rim (`#http`) performs it. */
+export interface HttpExchange {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array<ArrayBuffer> | undefined;
+}
+
+/** What a rim tells of an exchange: `connected`, `response`; complete when the body has ended. */
+export type HttpExchangeEvent =
+  { readonly type: 'connected' } | ({ readonly type: 'response' } & Omit<HttpResponse, 'provider'>);
+
+/**
+ * Sends a request. Cold: each subscription is one request, and lives as long as the response's body; unsubscribing
+ * aborts it down to the socket. Emits one response, of status 200 to 299; anything else is an error (see
+ * {@link statusError}). Redirects are never followed: they would carry the credential to another place.
+ *
+ * @example
+ * ```ts
+ * httpRequest({ provider: 'ThetaTTS', url, headers, json }).pipe(switchMap(({ body$ }) => body$));
+ * httpRequest({ provider: 'TauTTS', url, headers }).pipe(readJson());
+ * ```
+ */
+export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
+  const { provider, scheduler = asyncScheduler, logger, redact = redactText } = request;
+  const { connectMs = 10_000, firstByteMs = 10_000, idleMs = 10_000 } = request.timeouts ?? {};
+
+  const fail = (message: string, options: VoiceErrorOptions): VoiceError =>
+    new VoiceError(redact(`${provider}: ${message}`), { ...options, provider });
+
+  return defer(() => {
+    const wire = exchangeOf(request);
+    const from = redactUrl(wire.url);
+    const startedAt = scheduler.now();
+    const broken = (cause: unknown): never => {
+      throw VoiceError.is(cause) ? cause : connectionError(fail, from, cause);
+    };
+    const expire = (ms: number, what: string): never => {
+      throw fail(`${from} ${what} within ${ms} ms`, { code: 'timeout', recoverable: true });
+    };
+    const waits: Readonly<Record<'started' | 'connected', () => Observable<never>>> = {
+      started: () => timer(connectMs, scheduler).pipe(map(() => expire(connectMs, 'took no connection'))),
+      connected: () => timer(firstByteMs, scheduler).pipe(map(() => expire(firstByteMs, 'gave no answer'))),
+    };
+
+    return exchange(wire).pipe(
+      startWith({ type: 'started' } as const),
+      switchMap((event) => (event.type === 'response' ? of(event) : waits[event.type]())),
+      tap(({ status }) => logger?.debug(`${wire.method} ${from} ${status} after ${scheduler.now() - startedAt} ms`)),
+      map(({ status, headers, body$ }) => ({
+        ...{ provider, status, headers },
+        body$: body$.pipe(
+          timeout({ each: idleMs, scheduler, with: () => expire(idleMs, 'sent nothing more') }),
+          catchError(broken),
+        ),
+      })),
+      mergeMap((response) => {
+        if (response.status >= 200 && response.status < 300) return of(response);
+        return statusError(response, { url: wire.url, scheduler, logger, redact, errorOf: request.errorOf });
+      }),
+      catchError(broken),
+    );
+  });
+}
+
+/** The whole body. Fails with `overflow` above `maxBytes` (default: 32 MiB). */
+export function readBytes(
+  maxBytes: number = 32 * 1024 * 1024,
+): OperatorFunction<HttpResponse, Uint8Array<ArrayBuffer>> {
+  return switchMap((response) => collect(response, maxBytes));
+}
+
+/** The whole body as UTF-8 text. Fails with `overflow` above `maxBytes` (default: 8 MiB). */
+export function readText(maxBytes: number = 8 * 1024 * 1024): OperatorFunction<HttpResponse, string> {
+  return (response$) =>
+    response$.pipe(
+      readBytes(maxBytes),
+      map((bytes) => new TextDecoder().decode(bytes)),
+    );
+}
+
+/**
+ * The whole body as JSON, still to be checked by the reader. Fails with `overflow` above `maxBytes` (default: 8 MiB),
+ * and with `protocol` when the body is not JSON.
+ */
+export function readJson(maxBytes: number = 8 * 1024 * 1024): OperatorFunction<HttpResponse, unknown> {
+  return switchMap((response) =>
+    collect(response, maxBytes).pipe(
+      map((bytes): unknown => {
+        try {
+          return JSON.parse(new TextDecoder().decode(bytes));
+        } catch (cause) {
+          const { provider, status } = response;
+          throw new VoiceError(`${provider}: the answer is not JSON`, { code: 'protocol', provider, status, cause });
+        }
+      }),
+    ),
+  );
+}
+
+function collect({ provider, headers, body$ }: HttpResponse, maxBytes: number): Observable<Uint8Array<ArrayBuffer>> {
+  return new Observable((subscriber) => {
+    const chunks: Uint8Array<ArrayBuffer>[] = [];
+    let length = 0;
+    const isTooLong = (bytes: number): boolean => {
+      if (bytes <= maxBytes) return false;
+      const message = `${provider}: the answer is longer than ${maxBytes} bytes`;
+      subscriber.error(new VoiceError(message, { code: 'overflow', provider }));
+      return true;
+    };
+    if (isTooLong(Number(headers['content-length'] ?? 0))) return undefined;
+    return body$.subscribe({
+      next: (chunk) => {
+        length += chunk.length;
+        if (!isTooLong(length)) chunks.push(chunk);
+      },
+      error: (error: unknown) => subscriber.error(error),
+      complete: () => {
+        subscriber.next(concatBytes(chunks, length));
+        subscriber.complete();
+      },
+    });
+  });
+}
+
+function concatBytes(chunks: readonly Uint8Array<ArrayBuffer>[], length: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}
+
+function exchangeOf({ url, method, headers = {}, body, json }: HttpRequest): HttpExchange {
+  const content = json === undefined ? body : JSON.stringify(json);
+  const sent: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent[name] = value;
+  return {
+    url: new URL(url),
+    method: method ?? (content === undefined ? 'GET' : 'POST'),
+    headers: sent,
+    body: content,
+  };
+}
+
+const untrusted = /CERT|SELF_SIGNED|SIGNATURE|^ERR_TLS|^ERR_SSL/;
+
+function connectionError(
+  fail: (message: string, options: VoiceErrorOptions) => VoiceError,
+  from: string,
+  cause: unknown,
+): VoiceError {
+  const code = codeOf(cause) ?? codeOf(cause instanceof Error ? cause.cause : undefined);
+  if (code?.startsWith('ERR_INVALID')) return fail(messageOf(cause), { code: 'configuration', cause });
+  return fail(`the connection to ${from} failed (${code ?? messageOf(cause)})`, {
+    code: 'connection',
+    recoverable: !untrusted.test(code ?? ''),
+    cause,
+  });
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'code') : undefined;
+  return typeof code === 'string' ? code : undefined;
+}

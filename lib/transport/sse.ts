@@ -1,0 +1,59 @@
+import { createParser } from 'eventsource-parser';
+import { Observable, type OperatorFunction } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
+import type { HttpHeaders } from './http.ts';
+
+/** A server-sent event. */
+export interface ServerSentEvent {
+  /** Its name; `message` when the server gives none. */
+  readonly event: string;
+  /** Its lines, joined by line feeds. */
+  readonly data: string;
+}
+
+/** Options of {@link sse}. */
+export interface SseOptions {
+  /** Class name of the provider, for errors. */
+  readonly provider: string;
+  /** Longest event, in characters. Default: 1,048,576. */
+  readonly maxLength?: number;
+}
+
+/**
+ * The server-sent events of a body, in whatever pieces it comes. Comments and unknown fields are skipped; a last event
+ * without its blank line counts. Fails with `overflow` when an event does not end.
+ */
+export function sse({ provider, maxLength = 1_048_576 }: SseOptions): OperatorFunction<Uint8Array, ServerSentEvent> {
+  return (bytes$) =>
+    new Observable((subscriber) => {
+      const decoder = new TextDecoder();
+      const parser = createParser({
+        onEvent: ({ event = 'message', data }) => subscriber.next({ event, data }),
+        onError: ({ type }) => {
+          if (type !== 'max-buffer-size-exceeded') return;
+          const message = `${provider}: the service sent an event of more than ${maxLength} characters`;
+          subscriber.error(new VoiceError(message, { code: 'overflow', provider }));
+        },
+        maxBufferSize: maxLength,
+      });
+      return bytes$.subscribe({
+        next: (bytes) => parser.feed(decoder.decode(bytes, { stream: true })),
+        error: (error: unknown) => subscriber.error(error),
+        complete: () => {
+          // The parser gives an event only after its blank line.
+          parser.feed(`${decoder.decode()}\n\n`);
+          subscriber.complete();
+        },
+      });
+    });
+}
+
+/** Whether a response says that its body is server-sent events. */
+export function isEventStream(headers: HttpHeaders): boolean {
+  return mediaType(headers) === 'text/event-stream';
+}
+
+/** The media type of a body without its parameters, in lower case; empty when the server gives none. */
+export function mediaType(headers: HttpHeaders): string {
+  return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
