@@ -1,0 +1,82 @@
+import { strict as assert } from 'node:assert';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { before, describe, test } from 'node:test';
+import { build } from 'esbuild';
+import { consumer, entries } from './consumer.mjs';
+
+/** Bundles the installed package as an application does, and returns the code with the files that went into it. */
+async function bundle(contents, options) {
+  const { metafile, outputFiles } = await build({
+    stdin: { contents, resolveDir: consumer },
+    ...{ bundle: true, write: false, metafile: true, format: 'esm', logLevel: 'silent', ...options },
+  });
+  return {
+    code: outputFiles[0].text,
+    files: Object.keys(metafile.inputs),
+    imports: Object.values(metafile.outputs)[0].imports,
+  };
+}
+
+const everything = entries.map((entry, at) => `export * as entry${at} from '${entry}';`).join('\n');
+const platforms = {
+  browser: { platform: 'browser' },
+  workerd: { platform: 'neutral', conditions: ['workerd'], mainFields: ['module', 'main'] },
+  'react-native': { platform: 'neutral', conditions: ['react-native'], mainFields: ['react-native', 'module', 'main'] },
+};
+
+for (const [name, options] of Object.entries(platforms)) {
+  describe(`a bundle for ${name}`, () => {
+    let result;
+    before(async () => {
+      result = await bundle(everything, options);
+    });
+
+    test('holds no byte of ws', () => {
+      assert.deepEqual(
+        result.files.filter((file) => /node_modules\/ws\//.test(file)),
+        [],
+      );
+      assert.doesNotMatch(result.code, /permessage-deflate/);
+    });
+
+    test('needs nothing of Node', () => {
+      assert.doesNotMatch(result.code, /["']node:/);
+      const builtins = result.imports.filter(
+        ({ external, path }) => external && !path.includes('/') && !path.startsWith('@'),
+      );
+      assert.deepEqual(builtins, []);
+    });
+  });
+}
+
+test('an unused provider, operator or codec is not in the bundle of an application that imports one name', async () => {
+  const { files } = await bundle(`export { VoiceError } from 'rxvoice';`, {
+    platform: 'browser',
+    minify: true,
+    treeShaking: true,
+  });
+  const { code } = await bundle(`export { VoiceError } from 'rxvoice';`, { platform: 'browser', minify: true });
+  assert(files.length > 0);
+  assert(code.length < 2000, `VoiceError alone takes ${code.length} bytes`);
+});
+
+test('a minified bundle keeps the names that errors and events show', async () => {
+  const { code } = await bundle(`export * from 'rxvoice';`, { platform: 'node', minify: true });
+  const file = join(consumer, 'minified.mjs');
+  writeFileSync(file, code);
+  const minified = await import(pathToFileURL(file));
+  const config = { apiKey: 'key', endpoint: 'http://127.0.0.1', model: 'model', voiceId: 'voice', voice: 'voice' };
+  for (const [name, value] of Object.entries(minified)) {
+    if (typeof value !== 'function' || !(value.prototype instanceof minified.Provider)) continue;
+    let provider;
+    try {
+      provider = new value(config);
+    } catch {
+      continue; // it needs what only its own runtime or configuration has
+    }
+    if (provider.name !== undefined) assert.equal(provider.name, name);
+  }
+  assert.equal(new minified.VoiceError('no', { code: 'internal' }).name, 'VoiceError');
+});

@@ -1,0 +1,74 @@
+import { strict as assert } from 'node:assert';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { capture, filesBelow, node } from '../../scripts/lib.mjs';
+import { consumer, entries, manifest } from './consumer.mjs';
+
+const npmNode = (version) => ['npm', 'exec', '--yes', `--package=node@${version}`, '--', 'node'];
+const runtimes = [
+  ['this Node', node()],
+  ...(process.env.CI ? ['22', '24'].map((version) => [`Node ${version}`, npmNode(version)]) : []),
+];
+
+writeFileSync(
+  join(consumer, 'same.mjs'),
+  `import { strict as assert } from 'node:assert';
+import { createRequire } from 'node:module';
+const require = createRequire(import.meta.url);
+for (const entry of ${JSON.stringify(entries)}) {
+  const imported = await import(entry);
+  const required = require(entry);
+  assert.deepEqual(Object.keys(required).sort(), Object.keys(imported).sort(), entry);
+  for (const name of Object.keys(imported)) assert.equal(required[name], imported[name], entry + ': ' + name);
+}
+`,
+);
+writeFileSync(
+  join(consumer, 'require-first.cjs'),
+  `const assert = require('node:assert').strict;
+const { VoiceError } = require('rxvoice');
+import('rxvoice').then((imported) => {
+  assert.equal(imported.VoiceError, VoiceError);
+  assert(VoiceError.is(new imported.VoiceError('no', { code: 'internal' })));
+});
+`,
+);
+// Jest and older bundlers know no `module-sync`: they load the CommonJS files.
+writeFileSync(
+  join(consumer, 'commonjs.cjs'),
+  `const { join } = require('node:path');
+const folder = join(__dirname, 'node_modules/rxvoice/dist');
+for (const entry of ${JSON.stringify(entries)}) require(join(folder, entry.slice('rxvoice'.length), 'index.cjs'));
+`,
+);
+
+for (const [name, runtime] of runtimes) {
+  for (const [file, what] of [
+    ['same.mjs', 'import and require give one module, entry by entry'],
+    ['require-first.cjs', 'require before import gives the same classes'],
+    ['commonjs.cjs', 'the CommonJS files load'],
+  ]) {
+    test(`${name}: ${what}`, () => {
+      capture([...runtime, file], { cwd: consumer });
+    });
+  }
+}
+
+test('every target of the import conditions is in the tarball', () => {
+  const targets = (value) => (typeof value === 'string' ? [value] : Object.values(value).flatMap(targets));
+  const missing = targets([manifest.imports, manifest.exports]).filter(
+    (file) => !existsSync(join(consumer, 'node_modules/rxvoice', file)),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test('the tarball holds dist, lib and nothing of the tests', () => {
+  const installed = filesBelow('lib', '.ts').filter(
+    (file) => !existsSync(join(consumer, 'node_modules/rxvoice', file)),
+  );
+  assert.deepEqual(installed, []);
+  for (const folder of ['__tests__', 'samples', 'bench', 'scripts']) {
+    assert(!existsSync(join(consumer, 'node_modules/rxvoice', folder)), folder);
+  }
+});

@@ -1,0 +1,58 @@
+/** Every relative link of the Markdown files leads to a file, and every fragment to a heading in it. */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { filesBelow, root } from './lib.mjs';
+
+const files = [
+  'README.md',
+  ...filesBelow('docs', '.md'),
+  ...filesBelow('samples', '.md'),
+  ...filesBelow('bench', '.md'),
+];
+const withoutCode = (text) => text.replace(/^(\s*)(```+)[\s\S]*?^\1\2\s*$/gm, '').replace(/`[^`\n]*`/g, '');
+const read = (file) => readFileSync(join(root, file), 'utf8');
+
+/** As GitHub names its headings; repeated ones get a number. */
+function anchors(file) {
+  const seen = new Map();
+  const headings = read(file)
+    .replace(/^(\s*)(```+)[\s\S]*?^\1\2\s*$/gm, '')
+    .matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm);
+  return new Set(
+    [...headings].map(([, title]) => {
+      const slug = title
+        .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replace(/\s/g, '-');
+      const times = seen.get(slug) ?? 0;
+      seen.set(slug, times + 1);
+      return times === 0 ? slug : `${slug}-${times}`;
+    }),
+  );
+}
+
+const broken = [];
+let checked = 0;
+for (const file of files.filter((each) => existsSync(join(root, each)))) {
+  for (const [, target] of withoutCode(read(file)).matchAll(/\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)/g)) {
+    if (/^[a-z][a-z+.-]*:/i.test(target)) continue;
+    checked += 1;
+    const [path, fragment] = target.split('#');
+    const found = path === '' ? file : normalize(join(dirname(file), decodeURI(path)));
+    // The reference is generated: on a fresh clone such a link leads nowhere.
+    const exists = !found.startsWith('docs/api') && existsSync(join(root, found));
+    const anchored = !fragment || (exists && !statSync(join(root, found)).isDirectory() && hasAnchor(found, fragment));
+    if (!exists || !anchored) broken.push(`${file}: ${target}`);
+  }
+}
+
+function hasAnchor(file, fragment) {
+  return !file.endsWith('.md') || anchors(file).has(decodeURIComponent(fragment));
+}
+
+if (broken.length > 0) {
+  console.error(`Links that lead nowhere:\n${broken.join('\n')}`);
+  process.exit(1);
+}
+console.log(`${checked} links`);

@@ -1,0 +1,47 @@
+/**
+ * Runs the spec files that Jest runs on Node 20 under Bun, Deno and a newer Node, from the source. `npm run runtimes --
+ * bun` runs one of them; a path after it runs that spec alone.
+ */
+import { bin, filesBelow, run } from './lib.mjs';
+
+const condition = '--conditions=rxvoice-source';
+const globals = './__tests__/runtimes/globals.ts';
+
+/** Folders whose specs belong to one environment. */
+const elsewhere = /^__tests__\/(browser|package|sdk)\//;
+const runtimes = {
+  bun: { command: (files) => bin('bun', condition, 'test', ...files.map((file) => `./${file}`)) },
+  deno: { command: (files) => bin('deno', 'test', '-A', '--no-check', condition, '--preload', globals, ...files) },
+  node24: {
+    command: (files) => [
+      ...['npm', 'exec', '--yes', '--package=node@24', '--', 'node', condition, '--import', globals],
+      ...['--test', '--test-reporter=spec', ...files],
+    ],
+  },
+};
+
+const args = process.argv.slice(2);
+const named = args.filter((arg) => arg in runtimes);
+const paths = args.filter((arg) => !(arg in runtimes));
+const files = filesBelow('__tests__', '.spec.ts')
+  .filter((file) => !elsewhere.test(file))
+  .filter((file) => paths.length === 0 || paths.some((path) => file.includes(path)));
+
+/** The runner's own totals: Bun says `3 pass`, Deno `3 passed`, Node `pass 3`. */
+function count(text) {
+  const last = (word) =>
+    [...text.matchAll(new RegExp(`(?:^|\\s)(?:(\\d+) ${word}(?:ed)?\\b|${word} (\\d+)$)`, 'gm'))].at(-1);
+  const number = (match) => Number(match?.[1] ?? match?.[2] ?? 0);
+  return { passed: number(last('pass')), failed: number(last('fail')) };
+}
+
+const sum = { passed: 0, failed: 0 };
+for (const name of named.length > 0 ? named : Object.keys(runtimes)) {
+  console.log(`\n${name}: ${files.length} spec files`);
+  const { code, text } = await run(runtimes[name].command(files), { live: true, env: { NO_COLOR: '1' } });
+  const { passed, failed } = count(text);
+  sum.passed += passed;
+  sum.failed += code !== 0 || passed === 0 ? Math.max(1, failed) : failed;
+}
+console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
+process.exitCode = sum.failed > 0 ? 1 : 0;

@@ -1,0 +1,96 @@
+/**
+ * `npm test`: everything that needs no browser. Runs each step, shows what failed, ends with the sum of all checks and
+ * the exit code of the first step that failed. `npm test -- lint types` runs only the steps named.
+ */
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { bin, node, root, run } from './lib.mjs';
+
+const jestReport = join(root, '.cache/jest.json');
+
+const steps = [
+  { name: 'install', command: node('scripts/install.mjs', '__tests__/sdk', '__tests__/package') },
+  { name: 'lint', command: bin('eslint', '.') },
+  { name: 'format', command: bin('prettier', '--check', '.') },
+  { name: 'types', command: bin('tsc', '--noEmit') },
+  { name: 'links', command: node('scripts/check-links.mjs') },
+  { name: 'examples', command: node('scripts/check-examples.mjs') },
+  { name: 'docs', command: node('scripts/check-docs.mjs') },
+  {
+    name: 'jest',
+    command: node(
+      ...['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--json', `--outputFile=${jestReport}`],
+    ),
+    live: true,
+    env: { NODE_NO_WARNINGS: '1' },
+    watch: endsByItself,
+    count: countJest,
+  },
+  { name: 'build', command: bin('rollup', '-c', 'rollup.config.mjs') },
+  { name: 'package', command: node('scripts/package.mjs'), live: true, count: countNodeTest },
+  { name: 'size', command: node('scripts/size.mjs'), live: true },
+];
+
+/** Jest waits for ever for a socket or timer that a test left behind: such a run is a failure, not a pass. */
+function endsByItself(child) {
+  const graceMs = 5000;
+  rmSync(jestReport, { force: true });
+  let kill;
+  const poll = setInterval(() => {
+    if (!existsSync(jestReport)) return;
+    clearInterval(poll);
+    kill = setTimeout(() => {
+      console.error(
+        `Jest did not exit within ${graceMs} ms: a test left a handle open. npm run unit -- --detectOpenHandles`,
+      );
+      child.kill('SIGKILL');
+    }, graceMs);
+  }, 200);
+  return () => {
+    clearInterval(poll);
+    clearTimeout(kill);
+  };
+}
+
+function countJest({ text }) {
+  if (!existsSync(jestReport)) return { passed: 0, failed: 1 };
+  const report = JSON.parse(readFileSync(jestReport, 'utf8'));
+  const leaks = text.includes('A worker process has failed to exit gracefully') ? 1 : 0;
+  return { passed: report.numPassedTests, failed: report.numFailedTests + report.numRuntimeErrorTestSuites + leaks };
+}
+
+function countNodeTest({ text }) {
+  const last = (word) => Number([...text.matchAll(new RegExp(`^\\S+ ${word} (\\d+)$`, 'gm'))].at(-1)?.[1] ?? 0);
+  return { passed: last('pass'), failed: last('fail') + last('cancelled') };
+}
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !steps.some((step) => step.name === name));
+if (unknown.length > 0) {
+  console.error(`No step ${unknown.join(', ')}; there are ${steps.map((step) => step.name).join(', ')}.`);
+  process.exit(2);
+}
+
+mkdirSync(join(root, '.cache'), { recursive: true });
+const results = [];
+for (const step of steps.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+  if (step.live) console.log(`… ${step.name}`);
+  const startedAt = performance.now();
+  const result = await run(step.command, step);
+  const counts = step.count?.(result) ?? { passed: result.code === 0 ? 1 : 0, failed: 0 };
+  const ok = result.code === 0 && counts.failed === 0;
+  // A runner that fails without a failed test (it crashed, it hung) counts as one.
+  if (!ok && counts.failed === 0) counts.failed = 1;
+  if (!ok && !step.live) process.stderr.write(result.text);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  results.push({ name: step.name, ok, code: result.code || 1, seconds, ...counts });
+  console.log(`${ok ? '✓' : '✗'} ${step.name} (${seconds} s)`);
+}
+
+console.log();
+for (const { ok, name, seconds, passed, failed } of results) {
+  console.log(`${ok ? '✓' : '✗'} ${name.padEnd(10)} ${seconds.padStart(6)} s  ${passed} passed, ${failed} failed`);
+}
+const sum = (key) => results.reduce((total, result) => total + result[key], 0);
+console.log(`\n${sum('passed')} passed, ${sum('failed')} failed`);
+process.exitCode = results.find(({ ok }) => !ok)?.code ?? 0;
