@@ -1,3 +1,4 @@
+export * from './backoff.ts';
 export * from './base64.ts';
 export * from './errors.ts';
 export * from './logger.ts';
@@ -7,4 +8,5 @@ export * from './provider.ts';
 export * from './redact.ts';
 export * from './remote-provider.ts';
 export * from './roles.ts';
+export * from './text.ts';
 export * from './tools.ts';
