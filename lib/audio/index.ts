@@ -1,1 +1,13 @@
 export * from './types.ts';
+export * from './formats.ts';
+export * from './samples.ts';
+export * from './channels.ts';
+export * from './levels.ts';
+export * from './g711.ts';
+export * from './resampler.ts';
+export * from './pcm-carry.ts';
+export * from './frame-splitter.ts';
+export { encodeWav, fixWavSizes, isWav, parseWavHeader, wavHeader, type WavHeader } from './wav-header.ts';
+export * from './wav-reader.ts';
+export * from './negotiate.ts';
+export * from './transcoder.ts';

@@ -1,0 +1,109 @@
+import type { AudioEncoding, AudioMetadata } from './types.ts';
+
+const sampleBytes: Readonly<Partial<Record<AudioEncoding, number>>> = { linear16: 2, linear32: 4, mulaw: 1, alaw: 1 };
+
+/** Code words of silence that are not zero (ITU-T G.711: the positive value nearest to zero). */
+const silenceBytes: Readonly<Partial<Record<AudioEncoding, number>>> = { mulaw: 0xff, alaw: 0xd5 };
+
+/** Containers that only repeat what the encoding is: an MP3 file is a run of MP3 frames. */
+const ownFraming: Readonly<Partial<Record<AudioEncoding, AudioMetadata['container']>>> = {
+  mp3: 'mp3',
+  flac: 'flac',
+  aac: 'adts',
+};
+
+/** What sample-based formats share: enough to count samples. */
+export type PcmFormat = Pick<AudioMetadata, 'encoding' | 'sampleRate' | 'channels'>;
+
+/** Whether every sample has a fixed size, so that bytes can be counted, cut and converted without a decoder. */
+export function isPcmLike(encoding: AudioEncoding): boolean {
+  return sampleBytes[encoding] !== undefined;
+}
+
+/**
+ * Bytes of one sample of one channel: 2 for linear16, 4 for linear32, 1 for mulaw and alaw.
+ *
+ * @throws RangeError for compressed encodings.
+ */
+export function bytesPerSample(encoding: AudioEncoding): number {
+  const bytes = sampleBytes[encoding];
+  if (bytes === undefined) throw new RangeError(`${encoding} is compressed: its samples have no fixed size`);
+  return bytes;
+}
+
+/**
+ * Bytes of one sample of all channels.
+ *
+ * @throws RangeError for compressed encodings.
+ */
+export function frameBytes(metadata: Pick<AudioMetadata, 'encoding' | 'channels'>): number {
+  return bytesPerSample(metadata.encoding) * metadata.channels;
+}
+
+/**
+ * Bytes of one millisecond; not a whole number at 11025, 22050 and 44100 Hz.
+ *
+ * @throws RangeError for compressed encodings.
+ */
+export function bytesPerMs(metadata: PcmFormat): number {
+  return (frameBytes(metadata) * metadata.sampleRate) / 1000;
+}
+
+/**
+ * Bytes of the whole samples in `ms` milliseconds.
+ *
+ * @throws RangeError for compressed encodings.
+ */
+export function bytesForMs(ms: number, metadata: PcmFormat): number {
+  // A duration that was computed from samples comes back as those samples, whatever the division lost.
+  return Math.floor((ms * metadata.sampleRate) / 1000 + 1e-6) * frameBytes(metadata);
+}
+
+/**
+ * Milliseconds of raw samples.
+ *
+ * @throws RangeError for compressed encodings.
+ */
+export function durationMs(byteLength: number, metadata: PcmFormat): number {
+  return (byteLength * 1000) / (frameBytes(metadata) * metadata.sampleRate);
+}
+
+/** The byte that silence consists of: 0xff in mulaw, 0xd5 in alaw, else 0. */
+export function silenceByte(encoding: AudioEncoding): number {
+  return silenceBytes[encoding] ?? 0;
+}
+
+/**
+ * The whole samples of `ms` milliseconds of silence.
+ *
+ * @throws RangeError for compressed encodings.
+ */
+export function silence(metadata: PcmFormat, ms: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytesForMs(ms, metadata)).fill(silenceByte(metadata.encoding));
+}
+
+/** The container that must be reckoned with; `raw` where it adds nothing to the encoding. */
+export function containerOf(
+  metadata: Pick<AudioMetadata, 'encoding' | 'container'>,
+): NonNullable<AudioMetadata['container']> {
+  const { container = 'raw', encoding } = metadata;
+  return container === ownFraming[encoding] ? 'raw' : container;
+}
+
+/** Whether bytes of one format can stand where those of the other are due. */
+export function sameFormat(a: AudioMetadata, b: AudioMetadata): boolean {
+  return (
+    a.encoding === b.encoding &&
+    a.sampleRate === b.sampleRate &&
+    a.channels === b.channels &&
+    containerOf(a) === containerOf(b)
+  );
+}
+
+/** A format for people, such as `linear16 24000 Hz mono` or `opus 48000 Hz stereo in ogg`. */
+export function describeFormat(metadata: AudioMetadata): string {
+  const { encoding, sampleRate, channels } = metadata;
+  const layout = channels === 1 ? 'mono' : channels === 2 ? 'stereo' : `${channels} channels`;
+  const container = containerOf(metadata);
+  return `${encoding} ${sampleRate} Hz ${layout}${container === 'raw' ? '' : ` in ${container}`}`;
+}

@@ -1,0 +1,51 @@
+import type { Samples } from './samples.ts';
+
+/** The root mean square of samples, 0 to 1 of full scale; 0 without samples. A full-scale sine has 0.707. */
+export function rmsLevel(samples: Samples): number {
+  let energy = 0;
+  for (let at = 0; at < samples.length; at++) {
+    const sample = samples[at] ?? 0;
+    energy += sample * sample;
+  }
+  return samples.length === 0 ? 0 : Math.sqrt(energy / samples.length) / fullScale(samples);
+}
+
+/** The largest magnitude among samples, 0 to 1 of full scale (floats may exceed it); 0 without samples. */
+export function peakLevel(samples: Samples): number {
+  let peak = 0;
+  for (let at = 0; at < samples.length; at++) peak = Math.max(peak, Math.abs(samples[at] ?? 0));
+  return peak / fullScale(samples);
+}
+
+/** A level from 0 to 1 in decibels of full scale: 1 is 0 dBFS, 0 is -Infinity. */
+export function decibels(level: number): number {
+  return 20 * Math.log10(level);
+}
+
+/** Samples made louder or softer by `gainDb` decibels; 16-bit samples are clamped. */
+export function applyGain<T extends Samples>(samples: T, gainDb: number): T;
+export function applyGain(samples: Samples, gainDb: number): Samples {
+  const factor = 10 ** (gainDb / 20);
+  if (samples instanceof Float32Array) return samples.map((sample) => sample * factor);
+  return samples.map((sample) => clamp16(sample * factor));
+}
+
+/**
+ * Adds samples to those of `target` from index `at` on, clamped where 16-bit; what lies beyond its end is left out.
+ */
+export function mixInto<T extends Samples>(target: T, samples: T, at: number = 0): void {
+  const end = Math.min(samples.length, target.length - at);
+  const integers = target instanceof Int16Array;
+  for (let index = 0; index < end; index++) {
+    const sum = (target[at + index] ?? 0) + (samples[index] ?? 0);
+    target[at + index] = integers ? clamp16(sum) : sum;
+  }
+}
+
+function fullScale(samples: Samples): number {
+  return samples instanceof Int16Array ? 32768 : 1;
+}
+
+function clamp16(sample: number): number {
+  return Math.min(32767, Math.max(-32768, Math.round(sample)));
+}

@@ -1,0 +1,51 @@
+/**
+ * Makes whole sample frames of a byte stream that splits them anywhere: what is incomplete waits for the next piece.
+ * Use one for each utterance, or {@link PcmCarry.reset} it between two.
+ */
+export class PcmCarry {
+  readonly #frameBytes: number;
+  readonly #rest: Uint8Array<ArrayBuffer>;
+  #pending: number = 0;
+
+  /** @param frameBytes - Bytes of one sample of all channels, as `frameBytes(metadata)` gives them. */
+  constructor(frameBytes: number) {
+    if (!Number.isInteger(frameBytes) || frameBytes < 1) {
+      throw new RangeError(`a sample frame has a whole number of bytes, not ${frameBytes}`);
+    }
+    this.#frameBytes = frameBytes;
+    this.#rest = new Uint8Array(frameBytes);
+  }
+
+  /** Bytes that wait for the rest of their sample. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** The whole sample frames so far: a view on `bytes` where no earlier piece is left over, else a copy. */
+  push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+    const total = this.#pending + bytes.length;
+    const whole = total - (total % this.#frameBytes);
+    if (whole === 0) {
+      this.#rest.set(bytes, this.#pending);
+      this.#pending = total;
+      return bytes.subarray(0, 0);
+    }
+    const taken = whole - this.#pending;
+    let frames = bytes.subarray(0, taken);
+    if (this.#pending > 0) {
+      frames = new Uint8Array(whole);
+      frames.set(this.#rest.subarray(0, this.#pending));
+      frames.set(bytes.subarray(0, taken), this.#pending);
+    }
+    this.#rest.set(bytes.subarray(taken));
+    this.#pending = total - whole;
+    return frames;
+  }
+
+  /** Forgets an incomplete sample, as at the end of an utterance; returns how many bytes it had. */
+  reset(): number {
+    const dropped = this.#pending;
+    this.#pending = 0;
+    return dropped;
+  }
+}

@@ -1,0 +1,165 @@
+import { mixChannels } from './channels.ts';
+import { containerOf, describeFormat, frameBytes, sameFormat } from './formats.ts';
+import { isConvertible } from './negotiate.ts';
+import { PcmCarry } from './pcm-carry.ts';
+import { Resampler, type ResamplerQuality } from './resampler.ts';
+import { decodeSamples, encodeSamples, type Samples } from './samples.ts';
+import type { AudioMetadata } from './types.ts';
+import { wavHeader } from './wav-header.ts';
+import { WavReader } from './wav-reader.ts';
+
+/** Options of {@link createTranscoder}. */
+export interface TranscoderOptions {
+  /** Of the resampler, where the sample rates differ. Default: `speech`. */
+  readonly quality?: ResamplerQuality;
+}
+
+/** Turns a stream of one format into one of another. */
+export interface Transcoder {
+  readonly from: AudioMetadata;
+  readonly to: AudioMetadata;
+  /** True when the bytes pass as they are. */
+  readonly passthrough: boolean;
+  /** How much later than its input audio comes out, in milliseconds: the resampler's half filter, else 0. */
+  readonly latencyMs: number;
+  /**
+   * Takes bytes cut anywhere; returns what they make in the other format, perhaps nothing. May be a view on `bytes`.
+   *
+   * @throws RangeError for a WAV stream whose samples have none of our encodings.
+   */
+  push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>;
+  /** The rest at the end of the stream; then the transcoder is as new. */
+  flush(): Uint8Array<ArrayBuffer>;
+  /** Forgets the stream so far, as when it was cancelled. */
+  reset(): void;
+}
+
+const none: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+
+/**
+ * A converter between two formats: sample encoding, sample rate, channels, and WAV in or out. Equal formats pass without
+ * a copy, compressed ones too. A WAV header's own format counts more than what `from` says; without a header, `from` counts.
+ *
+ * @throws RangeError when one of two different formats is compressed.
+ */
+export function createTranscoder(from: AudioMetadata, to: AudioMetadata, options: TranscoderOptions = {}): Transcoder {
+  if (sameFormat(from, to)) return identity(from, to);
+  if (!isConvertible(from) || !isConvertible(to)) {
+    const compressed = isConvertible(from) ? to : from;
+    throw new RangeError(
+      `cannot convert ${describeFormat(from)} to ${describeFormat(to)}: ` +
+        `${compressed.encoding} needs a decoder, ask the service for linear16 instead`,
+    );
+  }
+  const wavIn = containerOf(from) === 'wav';
+  const wavOut = containerOf(to) === 'wav';
+  const rawConverter = (metadata: AudioMetadata): Converter => new Converter(metadata, to, options);
+  let reader = wavIn ? new WavReader() : undefined;
+  let converter = rawConverter(from);
+  let headerDue = wavOut;
+
+  const withHeader = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
+    if (!headerDue || bytes.length === 0) return bytes;
+    headerDue = false;
+    return join(wavHeader(to), bytes);
+  };
+  const unwrap = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
+    if (!reader) return bytes;
+    const hadFormat = reader.metadata !== undefined;
+    const samples = reader.push(bytes);
+    if (reader.kind === 'unsupported') {
+      throw new RangeError(`cannot read this WAV stream: ${reader.problem ?? 'unknown format'}; ask for linear16`);
+    }
+    if (!hadFormat && reader.metadata) converter = rawConverter(reader.metadata);
+    return samples;
+  };
+  const reset = (): void => {
+    reader &&= new WavReader();
+    converter = rawConverter(from);
+    headerDue = wavOut;
+  };
+  return {
+    from,
+    to,
+    passthrough: false,
+    get latencyMs() {
+      return converter.latencyMs;
+    },
+    push: (bytes) => withHeader(converter.push(unwrap(bytes))),
+    flush: () => {
+      const rest = reader ? converter.push(reader.flush()) : none;
+      const all = withHeader(join(rest, converter.flush()));
+      reset();
+      return all;
+    },
+    reset,
+  };
+}
+
+function identity(from: AudioMetadata, to: AudioMetadata): Transcoder {
+  return {
+    from,
+    to,
+    passthrough: true,
+    latencyMs: 0,
+    push: (bytes) => bytes,
+    flush: () => none,
+    reset: () => undefined,
+  };
+}
+
+/** Raw samples to raw samples. */
+class Converter {
+  readonly #from: AudioMetadata;
+  readonly #to: AudioMetadata;
+  readonly #carry: PcmCarry;
+  readonly #resampler: Resampler | undefined;
+  readonly #sameSamples: boolean;
+
+  constructor(from: AudioMetadata, to: AudioMetadata, { quality = 'speech' }: TranscoderOptions) {
+    this.#from = from;
+    this.#to = to;
+    this.#carry = new PcmCarry(frameBytes(from));
+    // Fewer channels are mixed before the filter, more after it: it works on as few as possible.
+    const channels = Math.min(from.channels, to.channels);
+    const { sampleRate } = from;
+    this.#resampler =
+      sampleRate === to.sampleRate ? undefined : new Resampler(sampleRate, to.sampleRate, { channels, quality });
+    this.#sameSamples = !this.#resampler && from.encoding === to.encoding && from.channels === to.channels;
+  }
+
+  get latencyMs(): number {
+    return this.#resampler?.latencyMs ?? 0;
+  }
+
+  push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+    const frames = this.#carry.push(bytes);
+    if (this.#sameSamples || frames.length === 0) return frames;
+    const { channels } = this.#from;
+    const mixed = mixChannels(
+      decodeSamples(frames, this.#from.encoding),
+      channels,
+      Math.min(channels, this.#to.channels),
+    );
+    return this.#encode(this.#resampler ? this.#resampler.push(mixed) : mixed);
+  }
+
+  flush(): Uint8Array<ArrayBuffer> {
+    this.#carry.reset();
+    return this.#resampler ? this.#encode(this.#resampler.flush()) : none;
+  }
+
+  #encode(samples: Samples): Uint8Array<ArrayBuffer> {
+    const { channels, encoding } = this.#to;
+    return encodeSamples(mixChannels(samples, Math.min(this.#from.channels, channels), channels), encoding);
+  }
+}
+
+function join(a: Uint8Array<ArrayBuffer>, b: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (a.length === 0) return b;
+  if (b.length === 0) return a;
+  const joined = new Uint8Array(a.length + b.length);
+  joined.set(a);
+  joined.set(b, a.length);
+  return joined;
+}
