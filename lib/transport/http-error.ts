@@ -1,4 +1,4 @@
-import { mergeMap, Observable, throwError, type SchedulerLike } from 'rxjs';
+import { map, Observable, throwError, type SchedulerLike } from 'rxjs';
 import { VoiceError, type VoiceErrorCode } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { HttpHeaders, HttpResponse } from './http.ts';
@@ -46,33 +46,32 @@ export interface StatusErrorContext {
  */
 export function statusError(response: HttpResponse, context: StatusErrorContext): Observable<never> {
   const { provider, status, headers } = response;
-  const { url, scheduler, logger, redact, errorOf } = context;
-  if (status < 400) return throwError(() => redirectError(response, url));
-
+  if (status === 0 || (status >= 300 && status < 400)) return throwError(() => redirectError(response, context.url));
   return textOf(response.body$).pipe(
-    mergeMap((text) => {
+    map((text) => {
+      const { scheduler, logger, redact, errorOf } = context;
       const json = parseJson(text);
       const usual = { reason: find(json, words, isWord), message: sentenceOf(json, text) };
       const facts = errorOf?.({ status, headers, text, json, ...usual }) ?? {};
       const known = ofStatus(status);
-      const code = facts.code ?? known.code;
-      const reason = facts.reason ?? usual.reason;
-      const message = redact(facts.message ?? usual.message);
-      logger?.debug(`${provider}: ${status} ${message}`);
-      const where = [status, reason].filter(Boolean).join(' ');
-      return throwError(
-        () =>
-          new VoiceError(redact(`${provider}: ${meanings[code] ?? 'the request failed'} (${where})`), {
-            ...{ code, provider, status },
-            recoverable: facts.recoverable ?? (known.recoverable && headers['x-should-retry'] !== 'false'),
-            retryAfterMs:
-              facts.retryAfterMs ?? retryAfterMs(headers, scheduler.now()) ?? durationMs(find(json, delays, isWord)),
-            cause: message ? new Error(message) : undefined,
-          }),
-      );
+      const { code = known.code, reason = usual.reason } = facts;
+      const waitMs =
+        facts.retryAfterMs ?? retryAfterMs(headers, scheduler.now()) ?? durationMs(find(json, delays, isWord));
+      const said = redact(facts.message ?? usual.message);
+      logger?.debug(`${provider}: ${status} ${said}`);
+      const details = [status, reason, waitMs === undefined ? undefined : `asks to wait ${waitMs} ms`];
+      throw new VoiceError(redact(`${provider}: ${meanings[code] ?? 'the request failed'} (${list(details)})`), {
+        ...{ code, provider, status },
+        recoverable: facts.recoverable ?? (known.recoverable && headers['x-should-retry'] !== 'false'),
+        retryAfterMs: waitMs,
+        cause: said ? new Error(said) : undefined,
+      });
     }),
   );
 }
+
+const list = (parts: readonly (string | number | undefined)[]): string =>
+  parts.filter((part) => part !== undefined).join(', ');
 
 const meanings: Readonly<Partial<Record<VoiceErrorCode, string>>> = {
   configuration: 'the service refuses the request as it is; its reason is the cause of this error',
@@ -84,12 +83,14 @@ const meanings: Readonly<Partial<Record<VoiceErrorCode, string>>> = {
   overloaded: 'the service is overloaded',
   server: 'the service failed',
   timeout: 'the service took too long',
+  protocol: 'the service answers something else than was asked for',
 };
 
 function ofStatus(status: number): { readonly code: VoiceErrorCode; readonly recoverable: boolean } {
   const code = statuses[status];
   if (code) return { code, recoverable: transient.has(status) };
-  return status >= 500 ? { code: 'server', recoverable: true } : { code: 'configuration', recoverable: false };
+  if (status >= 500) return { code: 'server', recoverable: true };
+  return { code: status < 400 ? 'protocol' : 'configuration', recoverable: false };
 }
 
 const transient = new Set([408, 409, 425, 429, 498, 503, 529]);

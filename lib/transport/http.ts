@@ -10,8 +10,6 @@ import {
   startWith,
   switchMap,
   tap,
-  timeout,
-  timer,
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
@@ -19,6 +17,8 @@ import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts
 import type { Logger } from '../core/logger.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
 import { statusError, type HttpErrorOf } from './http-error.ts';
+import { patientTimer } from './patient-timer.ts';
+import { failOnSilence } from './silence.ts';
 
 /** Longest waits of a request, in milliseconds. */
 export interface HttpTimeouts {
@@ -102,12 +102,14 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
     const broken = (cause: unknown): never => {
       throw VoiceError.is(cause) ? cause : connectionError(fail, from, cause);
     };
+    const late = (ms: number, what: string): VoiceError =>
+      fail(`${from} ${what} within ${ms} ms`, { code: 'timeout', recoverable: true });
     const expire = (ms: number, what: string): never => {
-      throw fail(`${from} ${what} within ${ms} ms`, { code: 'timeout', recoverable: true });
+      throw late(ms, what);
     };
     const waits: Readonly<Record<'started' | 'connected', () => Observable<never>>> = {
-      started: () => timer(connectMs, scheduler).pipe(map(() => expire(connectMs, 'took no connection'))),
-      connected: () => timer(firstByteMs, scheduler).pipe(map(() => expire(firstByteMs, 'gave no answer'))),
+      started: () => patientTimer(connectMs, scheduler).pipe(map(() => expire(connectMs, 'took no connection'))),
+      connected: () => patientTimer(firstByteMs, scheduler).pipe(map(() => expire(firstByteMs, 'gave no answer'))),
     };
 
     return exchange(wire).pipe(
@@ -117,7 +119,7 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
       map(({ status, headers, body$ }) => ({
         ...{ provider, status, headers },
         body$: body$.pipe(
-          timeout({ each: idleMs, scheduler, with: () => expire(idleMs, 'sent nothing more') }),
+          failOnSilence(idleMs, scheduler, () => late(idleMs, 'sent nothing more')),
           catchError(broken),
         ),
       })),

@@ -37,11 +37,12 @@ export function sse({ provider, maxLength = 1_048_576 }: SseOptions): OperatorFu
         maxBufferSize: maxLength,
       });
       return bytes$.subscribe({
-        next: (bytes) => parser.feed(decoder.decode(bytes, { stream: true })),
+        // A parser that has failed throws when it is fed.
+        next: (bytes) => subscriber.closed || parser.feed(decoder.decode(bytes, { stream: true })),
         error: (error: unknown) => subscriber.error(error),
         complete: () => {
           // The parser gives an event only after its blank line.
-          parser.feed(`${decoder.decode()}\n\n`);
+          if (!subscriber.closed) parser.feed(`${decoder.decode()}\n\n`);
           subscriber.complete();
         },
       });

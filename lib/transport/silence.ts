@@ -1,0 +1,43 @@
+import { defer, filter, Observable, repeat, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
+import type { VoiceError } from '../core/errors.ts';
+import { patientTimer } from './patient-timer.ts';
+
+/**
+ * Fails when the source is silent for `ms` milliseconds, from the subscription or its last value on. One timer serves
+ * any number of values, so a fast source costs no more than a slow one.
+ *
+ * ```
+ * source:            --a---b---------c--
+ * failOnSilence(5):  --a---b----#
+ * ```
+ */
+export function failOnSilence<T>(
+  ms: number,
+  scheduler: SchedulerLike,
+  error: () => VoiceError,
+): MonoTypeOperatorFunction<T> {
+  return (source$) =>
+    new Observable((subscriber) => {
+      let heardAt = scheduler.now();
+      const silence$ = defer(() => patientTimer(heardAt + ms - scheduler.now(), scheduler)).pipe(
+        repeat(),
+        filter(() => scheduler.now() - heardAt >= ms),
+      );
+      subscriber.add(
+        silence$.subscribe({
+          next: () => subscriber.error(error()),
+          error: (cause: unknown) => subscriber.error(cause),
+        }),
+      );
+      subscriber.add(
+        source$.subscribe({
+          next: (value) => {
+            heardAt = scheduler.now();
+            subscriber.next(value);
+          },
+          error: (cause: unknown) => subscriber.error(cause),
+          complete: () => subscriber.complete(),
+        }),
+      );
+    });
+}
