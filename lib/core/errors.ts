@@ -24,6 +24,7 @@ export type VoiceErrorCode =
 
 /** Everything that a {@link VoiceError} can say beside its message. */
 export interface VoiceErrorOptions {
+  /** What went wrong, for programs. */
   readonly code: VoiceErrorCode;
   /** True when the same thing may work if it is tried again. Default: false. */
   readonly recoverable?: boolean | undefined;
@@ -33,6 +34,7 @@ export interface VoiceErrorOptions {
   readonly status?: number | undefined;
   /** How long the service asks to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
+  /** The error behind this one. */
   readonly cause?: unknown;
 }
 

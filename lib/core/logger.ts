@@ -4,7 +4,16 @@ import { redact } from './redact.ts';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** Where log entries go. `console` is one; so is any logger with these four methods. */
-export type LogSink = Readonly<Record<LogLevel, (message: string, ...details: unknown[]) => void>>;
+export interface LogSink {
+  /** Of use to whoever looks for a fault. */
+  readonly debug: (message: string, ...details: unknown[]) => void;
+  /** What normally happens. */
+  readonly info: (message: string, ...details: unknown[]) => void;
+  /** What was mended, or may go wrong. */
+  readonly warn: (message: string, ...details: unknown[]) => void;
+  /** What went wrong. */
+  readonly error: (message: string, ...details: unknown[]) => void;
+}
 
 /** A scoped logger that cannot print a credential: every text passes {@link redact} first. */
 export interface Logger extends LogSink {

@@ -46,10 +46,12 @@ export type LLMEvent =
 
 /** Options of one generation. */
 export interface GenerateOptions {
+  /** What the model may call. Default: none. */
   readonly tools?: readonly ToolDefinition[];
-  /** Default: `auto`. */
+  /** Whether it may, must or must not call one, or which. Default: `auto`. */
   readonly toolChoice?: 'auto' | 'required' | 'none' | { readonly name: string };
   /** Longest answer, in tokens. */
   readonly maxTokens?: number;
+  /** How freely the model chooses its words: 0 to 2 with most services. Default: the service's. */
   readonly temperature?: number;
 }

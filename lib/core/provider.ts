@@ -47,6 +47,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.#errors$.asObservable();
   }
 
+  /** Whether it is initialized. */
   isReady(): boolean {
     return this.initialized;
   }
@@ -73,6 +74,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.#stopping;
   }
 
+  /** As `dispose()`: for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
   }

@@ -18,6 +18,7 @@ export interface RemoteConfig {
   readonly proxyUrl?: string;
   /** Base address of the service, in place of the default. */
   readonly endpoint?: string;
+  /** How the credential is presented. Default: the provider's own. */
   readonly authType?: AuthType;
   /** Lets a credential travel over `http:` or `ws:` to a host that is not this machine. Default: false. */
   readonly allowInsecure?: boolean;

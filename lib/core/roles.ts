@@ -26,10 +26,15 @@ export type ConnectionEvent =
 export interface ProviderContract {
   /** The class's name, for events and errors. */
   readonly name: string;
+  /** The roles that it covers. */
   readonly roles: readonly ProviderRole[];
+  /** Makes it ready to use. */
   initialize(): Promise<void>;
+  /** Releases everything; it can be initialized again. */
   dispose(): Promise<void>;
+  /** Whether it can be used now. */
   isReady(): boolean;
+  /** Where it is in its life. Hot; the latest value first. */
   readonly state$?: Observable<ProviderState>;
   /** Errors that no call could throw, such as a connection lost in the middle. Hot. */
   readonly errors$?: Observable<VoiceError>;
@@ -41,10 +46,13 @@ export interface ProviderContract {
 export interface InputProvider extends ProviderContract {
   /** Captured audio, from `start()` on. Hot. */
   readonly audio$: Observable<AudioChunk>;
+  /** Starts to capture. */
   start(): Promise<void>;
+  /** Ends the capture and releases the device. */
   stop(): Promise<void>;
   /** Captures nothing until `resume()`, but keeps the device. */
   pause(): void;
+  /** Captures again after `pause()`. */
   resume(): void;
   /** The format of `audio$`. */
   getMetadata(): AudioMetadata;
@@ -106,6 +114,7 @@ export interface STTProvider extends ProviderContract {
   connect(): Promise<void>;
   /** Finalizes what was sent, waits for the last results, then closes. */
   disconnect(): Promise<void>;
+  /** Sends audio in the configured format, or keeps it until the session is open. */
   sendAudio(chunk: AudioChunk): void;
   /** Asks for the final result of what was sent so far; the session stays open. */
   finalize?(): void;
@@ -179,6 +188,7 @@ export interface OutputProvider extends ProviderContract {
   stop(): void;
   /** Silence, at once; `resume()` goes on at the very next sample. */
   pause(): void;
+  /** Plays on after `pause()`. */
   resume(): void;
   /** Loudness as a factor, 0 to 1: for ducking. Outputs that cannot, ignore it. */
   setVolume?(volume: number): void;
@@ -210,7 +220,9 @@ export interface AgentText {
 
 /** Speech-to-text, language model and text-to-speech behind one connection. */
 export interface AgentProvider extends ProviderContract {
+  /** What the user says. Hot. */
   readonly transcripts$: Observable<TranscriptionResult>;
+  /** When the user's voice starts and ends. Hot. */
   readonly speech$: Observable<SpeechEvent>;
   /** What the agent says, as text. */
   readonly tokens$: Observable<string>;
@@ -218,16 +230,26 @@ export interface AgentProvider extends ProviderContract {
   readonly conversation$: Observable<AgentText>;
   /** What the agent says, as audio. */
   readonly audio$: Observable<AudioChunk>;
+  /** The format of each reply, before its first audio. Hot. */
   readonly metadata$: Observable<AudioMetadata>;
   /** The agent has sent the last audio of a reply. */
   readonly audioDone$: Observable<void>;
+  /** Calls that the agent's model wants made. Hot. */
   readonly functionCalls$: Observable<AgentFunctionCall>;
+  /** The latencies of each turn. Hot. */
   readonly latency$: Observable<AgentLatency>;
+  /** Formats that `sendAudio` takes, best first. */
   readonly accepts: readonly AudioFormat[];
+  /** Says what `sendAudio` will bring; before `connect()`. */
   configureAudio(metadata: AudioMetadata): void;
+  /** Opens the session. Audio sent earlier is kept and sent then. */
   connect(): Promise<void>;
+  /** Ends the session. */
   disconnect(): Promise<void>;
+  /** Sends audio in the configured format, or keeps it until the session is open. */
   sendAudio(chunk: AudioChunk): void;
+  /** Has the agent take a text as if the user had said it. */
   injectUserMessage(text: string): void;
+  /** Has the agent say a text. */
   injectAgentMessage(text: string): void;
 }
