@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import typescript from '@rollup/plugin-typescript';
 import packageJson from './package.json' with { type: 'json' };
 
@@ -35,7 +35,7 @@ const output = (format, extension, types) => ({
 });
 
 export default {
-  input: [...new Set([...entries, ...rims])].filter((file) => existsSync(file)),
+  input: [...new Set([...entries, ...rims])],
   external: (id) => /^(node:|#)/.test(id) || packages.some((name) => id === name || id.startsWith(`${name}/`)),
   plugins: [
     { name: 'clean', buildStart: () => rmSync('dist', { recursive: true, force: true }) },

@@ -27,8 +27,8 @@ const steps = [
     count: countJest,
   },
   { name: 'build', command: bin('rollup', '-c', 'rollup.config.mjs') },
-  { name: 'package', command: node('scripts/package.mjs'), live: true, count: countNodeTest },
-  { name: 'size', command: node('scripts/size.mjs'), live: true },
+  { name: 'package', command: node('scripts/package.mjs'), needs: 'build', live: true, count: countNodeTest },
+  { name: 'size', command: node('scripts/size.mjs'), needs: 'build', live: true },
 ];
 
 /** Jest waits for ever for a socket or timer that a test left behind: such a run is a failure, not a pass. */
@@ -74,6 +74,10 @@ if (unknown.length > 0) {
 mkdirSync(join(root, '.cache'), { recursive: true });
 const results = [];
 for (const step of steps.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+  if (results.some(({ name, ok }) => name === step.needs && !ok)) {
+    console.log(`- ${step.name} waits for ${step.needs}`);
+    continue;
+  }
   if (step.live) console.log(`… ${step.name}`);
   const startedAt = performance.now();
   const result = await run(step.command, step);
