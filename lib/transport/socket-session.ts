@@ -15,7 +15,6 @@ import {
   mergeMap,
   NEVER,
   of,
-  race,
   ReplaySubject,
   retry,
   Subject,
@@ -30,7 +29,7 @@ import {
   type SchedulerLike,
   type Subscription,
 } from 'rxjs';
-import { createBackoff, type BackoffOptions } from '../core/backoff.ts';
+import { asFatal, createBackoff, type BackoffOptions } from '../core/backoff.ts';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import { silentLogger, type Logger } from '../core/logger.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
@@ -65,7 +64,7 @@ export interface SocketKeepAlive {
   /** Milliseconds between two of them. Default: 8,000. */
   readonly intervalMs?: number;
   /** What the service wants to hear; `undefined` sends nothing. Beside it goes a ping where the runtime can. */
-  readonly message?: () => SocketData | undefined;
+  readonly message?: (canPing: boolean) => SocketData | undefined;
 }
 
 /** What a {@link SocketSession} needs to know. Sizes are in bytes, times in milliseconds. */
@@ -253,37 +252,25 @@ export class SocketSession {
     const closed = deferred();
     this.#closed = closed.promise;
     this.#state = 'closing';
-    const flushed$ = defer(() => (this.#outbox.length === 0 ? of(0) : interval(drainMs, this.#scheduler))).pipe(
+    const flushed$ = timer(0, drainMs, this.#scheduler).pipe(
       filter(() => this.#outbox.length === 0),
       take(1),
     );
-    const last$ = until
-      ? this.#messages$.pipe(
-          filter((message) => until(message)),
-          take(1),
-        )
-      : farewell.length > 0
-        ? NEVER
-        : of(0);
+    const last$ = until ? this.#messages$.pipe(filter(until)) : farewell.length > 0 ? NEVER : of(0);
+    const said$ = defer(() => {
+      for (const data of farewell) socket.send(data);
+      return EMPTY;
+    });
+    const late$ = patientTimer(timeoutMs ?? this.#options.closeTimeoutMs ?? 1_000, this.#scheduler);
+    // `last$` listens before the farewell is said: the answer may come at once.
     const goodbye$ = flushed$.pipe(
-      switchMap(() => {
-        // Listening first: the answer may come at once.
-        const answered$ = merge(
-          last$,
-          defer(() => (farewell.forEach((each) => socket.send(each)), EMPTY)),
-        );
-        return answered$.pipe(take(1));
-      }),
-      mergeMap(() => {
-        socket.close(1000);
-        return NEVER;
-      }),
-    );
-    const late$ = patientTimer(timeoutMs ?? this.#options.closeTimeoutMs ?? 1_000, this.#scheduler).pipe(
+      switchMap(() => merge(last$, said$).pipe(take(1))),
       tap(() => socket.close(1000)),
     );
-    const closing = race(goodbye$, late$)
+    const closing = merge(goodbye$.pipe(ignoreElements()), late$)
       .pipe(
+        take(1),
+        tap(() => socket.close(1000)),
         takeUntil(this.#ended$),
         finalize(() => {
           this.#closed = undefined;
@@ -304,35 +291,40 @@ export class SocketSession {
   /** All connections of one life; completes at a normal end, fails when no other connection is worth trying. */
   #connections(): Observable<never> {
     const { reconnect = true, renewsCredential = false } = this.#options;
-    const backoff = createBackoff({ scheduler: this.#scheduler, ...(typeof reconnect === 'object' ? reconnect : {}) });
+    const now = (): number => this.#scheduler.now();
+    const backoff = createBackoff({ ...(typeof reconnect === 'object' ? reconnect : {}), now });
     let attempt = 0;
-    let retries = 0;
     let refused: VoiceError | undefined;
+
+    const retryAfter = (error: VoiceError): number | undefined => {
+      const renews = renewsCredential && !refused && isRefusedCredential(error);
+      refused = renews ? error : undefined;
+      if (renews) return 0;
+      return this.#state === 'closing' || reconnect === false ? undefined : backoff.next(error);
+    };
 
     return defer(() =>
       this.#connection(++attempt, refused, () => {
-        retries = 0;
         refused = undefined;
         backoff.succeeded();
       }),
     ).pipe(
       retry({
         delay: (cause: unknown) => {
-          if (cause === restart) {
-            this.#connection$.next({ type: 'reconnecting', attempt: ++retries, delayMs: 0 });
-            return of(0);
-          }
-          const error = VoiceError.from(cause, { provider: this.#options.provider });
-          const renews = renewsCredential && !refused && isRefusedCredential(error);
-          const delayMs =
-            reconnect === false ? undefined : renews ? 0 : error.recoverable ? backoff.next(error) : undefined;
-          if (delayMs === undefined) return throwError(() => error);
-          refused = renews ? error : undefined;
-          this.#connection$.next({ type: 'reconnecting', attempt: ++retries, delayMs, error });
-          return timer(delayMs, this.#scheduler);
+          if (cause === restart) return this.#reconnectAfter(0, backoff.tries);
+          const error = VoiceError.is(cause) ? cause : this.#error(messageOf(cause), { code: 'internal', cause });
+          const delayMs = retryAfter(error);
+          return delayMs === undefined
+            ? throwError(() => asFatal(error, backoff.tries))
+            : this.#reconnectAfter(delayMs, backoff.tries, error);
         },
       }),
     );
+  }
+
+  #reconnectAfter(delayMs: number, attempt: number, error?: VoiceError): Observable<unknown> {
+    this.#connection$.next({ type: 'reconnecting', attempt, delayMs, ...(error && { error }) });
+    return timer(delayMs, this.#scheduler);
   }
 
   /** One connection, from its credential to its end. */
@@ -380,6 +372,8 @@ export class SocketSession {
         take(1),
         ignoreElements(),
         finalize(() => {
+          // What was sent before is replay's to say again.
+          if (this.#ready && this.#options.replay) this.#clearOutbox();
           abort.abort(new VoiceError('the connection was given up', { code: 'aborted', provider }));
           this.#ready = false;
           this.#socket = undefined;
@@ -419,8 +413,8 @@ export class SocketSession {
     ready$.next();
     if (again) {
       const replayed = this.#options.replay?.() ?? [];
-      this.#outbox.unshift(...replayed);
       for (const data of replayed) this.#outboxBytes += sizeOf(data);
+      this.#outbox = [...replayed, ...this.#outbox];
     }
     this.#drain();
     if (this.#outbox.length > 0) this.#blocked$.next();
@@ -453,6 +447,7 @@ export class SocketSession {
     const verdict = this.#options.classifyClose?.(close) ?? (close.code === 1000 ? 'normal' : 'retry');
     if (verdict === 'normal' && this.#ready) return EMPTY;
     if (VoiceError.is(verdict)) return throwError(() => verdict);
+    if (VoiceError.is(cause)) return throwError(() => this.#error(cause.message, { code: cause.code }));
 
     const why = close.reason || (cause === undefined ? '' : messageOf(cause));
     const what = this.#ready
@@ -486,10 +481,11 @@ export class SocketSession {
           );
         }
         this.#heard = false;
-        const data = message?.();
-        if (data !== undefined) this.#socket?.send(data);
-        asked = this.#socket?.ping !== undefined;
-        this.#socket?.ping?.();
+        const socket = this.#socket;
+        asked = socket?.ping !== undefined;
+        const data = message?.(asked);
+        if (data !== undefined) socket?.send(data);
+        socket?.ping?.();
         return EMPTY;
       }),
     );
@@ -562,6 +558,12 @@ export class SocketSession {
     return false;
   }
 
+  #clearOutbox(): void {
+    this.#outbox = [];
+    this.#outboxBytes = 0;
+    this.#overflowing = false;
+  }
+
   /** The session cannot go on. */
   #lose(error: VoiceError): void {
     if (this.#state === 'closing') {
@@ -580,9 +582,7 @@ export class SocketSession {
     const opened = this.#opened;
     this.#life = undefined;
     this.#opened = undefined;
-    this.#outbox = [];
-    this.#outboxBytes = 0;
-    this.#overflowing = false;
+    this.#clearOutbox();
     this.#ended$.next();
     life?.unsubscribe();
     opened?.reject(

@@ -1,4 +1,5 @@
 import { Observable } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
 
 /** A text frame, or a binary frame. */
 export type SocketData = string | Uint8Array<ArrayBuffer>;
@@ -66,6 +67,13 @@ export type RawSocketFactory = (
   limits: RawSocketLimits,
   handler: RawSocketHandler,
 ) => RawSocket;
+
+/** A request that the runtime refuses to send. Its own error may quote the credential, so it goes nowhere. */
+export function malformedRequest(): VoiceError {
+  return new VoiceError('the address or the credential cannot be sent: does it hold a space or a line break?', {
+    code: 'configuration',
+  });
+}
 
 /** What happens on one connection, in the order of the wire. */
 export type SocketEvent =

@@ -1,17 +1,17 @@
-import type { RawSocket, RawSocketFactory, SocketData } from './socket.ts';
+import { malformedRequest, type RawSocket, type RawSocketFactory, type SocketData } from './socket.ts';
 
 /** The runtime's own WebSocket: it sends no headers, no pings, and tells no reason of a refused upgrade. */
 export const openSocket: RawSocketFactory = (request, { maxMessageBytes }, handler): RawSocket => {
   let socket: WebSocket;
   try {
     socket = new WebSocket(request.url, [...(request.protocols ?? [])]);
-  } catch (cause) {
-    // A malformed address or subprotocol; told later, as every other failure.
-    let given = true;
+  } catch {
+    // Told later, as every other failure.
+    let wanted = true;
     queueMicrotask(() => {
-      if (given) handler.closed({ code: 1006, reason: '' }, cause);
+      if (wanted) handler.closed({ code: 1006, reason: '' }, malformedRequest());
     });
-    return { bufferedAmount: 0, send() {}, close() {}, terminate: () => (given = false) };
+    return { bufferedAmount: 0, send() {}, close() {}, terminate: () => (wanted = false) };
   }
   socket.binaryType = 'arraybuffer';
 

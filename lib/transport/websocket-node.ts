@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
-import type { RawSocket, RawSocketFactory, SocketRefusal } from './socket.ts';
+import { malformedRequest, type RawSocket, type RawSocketFactory, type SocketRefusal } from './socket.ts';
 
 /** Longest wait for the peer's part of a closing handshake that a violation of the protocol began. */
 const violationGraceMs = 200;
@@ -26,9 +26,8 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
       if (over) return;
       try {
         socket = attach(new ws.WebSocket(request.url, offered(request), options(request, limits)));
-      } catch (cause) {
-        // A malformed address, header or subprotocol.
-        end(1006, '', cause);
+      } catch {
+        end(1006, '', malformedRequest());
       }
     },
     (cause: unknown) => end(1006, '', cause),
