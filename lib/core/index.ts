@@ -1,5 +1,6 @@
 export * from './backoff.ts';
 export * from './base64.ts';
+export * from './config-rule.ts';
 export * from './errors.ts';
 export * from './logger.ts';
 export * from './messages.ts';

@@ -154,6 +154,8 @@ export interface TTSProvider extends ProviderContract {
   getMetadata?(): AudioMetadata | undefined;
   /** Longest text that one piece of `text$` may have, in characters. */
   readonly maxTextLength?: number;
+  /** Opens what the next `speak()` needs, if it is not open: for when the user begins to speak. */
+  warm?(): void;
   /**
    * Speaks one utterance. `text$` brings speakable pieces (clauses, sentences) in order; audio comes as early as the
    * service gives it, and completes after the last piece's audio. Every chunk carries the utterance's id, the first
