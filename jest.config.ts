@@ -6,6 +6,11 @@ const config: Config = {
   testEnvironmentOptions: { customExportConditions: ['rxvoice-source', 'node', 'node-addons'] },
   roots: ['<rootDir>/lib', '<rootDir>/__tests__'],
   testMatch: ['**/*.spec.ts'],
+  // What drives a browser has a run of its own: npm run browser.
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    ...(process.env['RXVOICE_BROWSER'] ? [] : ['<rootDir>/__tests__/browser/']),
+  ],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, tsconfig: 'tsconfig.jest.json' }] },
   coverageProvider: 'v8',

@@ -35,10 +35,24 @@ function count(text) {
   return { passed: number(last('pass')), failed: number(last('fail')) };
 }
 
+/** A handle that a test leaves open would keep some runners waiting for ever. */
+const limitMs = 600_000;
+const endsWithin = (ms) => (child) => {
+  const timer = setTimeout(() => {
+    console.error(`Not finished after ${ms / 1000} s: a test left a handle open, or hangs.`);
+    child.kill('SIGKILL');
+  }, ms);
+  return () => clearTimeout(timer);
+};
+
 const sum = { passed: 0, failed: 0 };
 for (const name of named.length > 0 ? named : Object.keys(runtimes)) {
   console.log(`\n${name}: ${files.length} spec files`);
-  const { code, text } = await run(runtimes[name].command(files), { live: true, env: { NO_COLOR: '1' } });
+  const { code, text } = await run(runtimes[name].command(files), {
+    live: true,
+    env: { NO_COLOR: '1' },
+    watch: endsWithin(limitMs),
+  });
   const { passed, failed } = count(text);
   sum.passed += passed;
   sum.failed += code !== 0 || passed === 0 ? Math.max(1, failed) : failed;

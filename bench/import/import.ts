@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** Figures of P22: medians of whole processes, in milliseconds. */
+export interface ImportTimes {
+  readonly emptyMs: number;
+  readonly rxjsMs: number;
+  readonly rxvoiceMs: number;
+  /** What `import 'rxvoice'` takes beyond `import 'rxjs'`, which it includes. */
+  readonly overRxjsMs: number;
+}
+
+/** `overRxjsMs` at most. */
+export const importGateMs = 40;
+export const importGoalMs = 15;
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const programs = { empty: '', rxjs: "import 'rxjs';", rxvoice: "import 'rxvoice';" };
+
+/**
+ * Starts Node with nothing, with `import 'rxjs'` and with `import 'rxvoice'` (the built package) in turns: P22 of
+ * PERFORMANCE.md.
+ *
+ * @param rounds - How often each is started; the first start of each is not counted.
+ */
+export function measureImport(rounds: number = 15): ImportTimes {
+  if (!existsSync(`${root}/dist/index.js`)) throw new Error('P22 measures the built package: npm run build');
+  const times: Record<keyof typeof programs, number[]> = { empty: [], rxjs: [], rxvoice: [] };
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const name of ['empty', 'rxjs', 'rxvoice'] as const) {
+      const startedAt = performance.now();
+      const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', programs[name]], {
+        cwd: root,
+        encoding: 'utf8',
+        // The bench itself runs on the source; what users import is dist.
+        env: { ...process.env, NODE_OPTIONS: '' },
+      });
+      if (status !== 0) throw new Error(`import of ${name} failed: ${stderr}`);
+      if (round > 0) times[name].push(performance.now() - startedAt);
+    }
+  }
+  const [emptyMs, rxjsMs, rxvoiceMs] = [median(times.empty), median(times.rxjs), median(times.rxvoice)];
+  return { emptyMs, rxjsMs, rxvoiceMs, overRxjsMs: rxvoiceMs - rxjsMs };
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
