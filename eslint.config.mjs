@@ -126,6 +126,19 @@ export default defineConfig(
   ...providerEntries,
   { files: rims, rules: restrictImports(base('transport'), noIndex) },
   {
+    files: ['lib/providers/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: ':not(MemberExpression[property.name="catch"]) > ImportExpression[source.value=/^[^.#]/]',
+          message:
+            'An optional peer is loaded by import(…).catch(rethrow): esbuild refuses one that is absent otherwise.',
+        },
+      ],
+    },
+  },
+  {
     files: ['lib/pipeline/**/*.ts'],
     rules: {
       'no-restricted-syntax': [
