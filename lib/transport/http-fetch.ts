@@ -24,6 +24,6 @@ export function exchange({ url, method, headers, body }: HttpExchange): Observab
 }
 
 /** Nothing to keep: the runtime owns the connections of `fetch`. */
-export function keepConnections(): Subscription {
+export function keepConnections(_warmUrl?: URL): Subscription {
   return new Subscription();
 }

@@ -1,5 +1,6 @@
 import type * as http from 'node:http';
 import type * as https from 'node:https';
+import type { Socket } from 'node:net';
 import { finalize, Observable, Subscription, type Subscriber } from 'rxjs';
 import type { HttpExchange, HttpExchangeEvent } from './http.ts';
 
@@ -11,14 +12,14 @@ const schemes: Readonly<Record<string, () => Promise<Scheme>>> = {
   'https:': () => import('node:https'),
 };
 const loaded = new Map<string, Scheme>();
-const agents = new Map<string, http.Agent>();
+const pools = new Map<string, Pool>();
 let keepers = 0;
 
 /** Performs an exchange through `node:http` or `node:https`. */
 export function exchange(wire: HttpExchange): Observable<HttpExchangeEvent> {
   return new Observable((subscriber) => {
     const start = (scheme: Scheme): void => {
-      if (!subscriber.closed) perform(scheme, wire, subscriber, agentOf(scheme, wire.url.protocol));
+      if (!subscriber.closed) perform(scheme, wire, subscriber, poolOf(scheme, wire.url.protocol));
     };
     const scheme = loaded.get(wire.url.protocol);
     if (scheme) start(scheme);
@@ -30,17 +31,29 @@ export function exchange(wire: HttpExchange): Observable<HttpExchangeEvent> {
 }
 
 /**
- * Lets requests share connections and keep them open between each other, until the last keeper is unsubscribed.
- * Without a keeper each request has a connection of its own. An idle one never keeps the process alive.
+ * Lets requests share connections and keep them open between each other, until the last keeper is unsubscribed; without
+ * one, each request has a connection of its own. An idle connection never keeps the process alive.
+ *
+ * @param warmUrl - Where a connection is opened beforehand, so that the first request finds it there.
  */
-export function keepConnections(): Subscription {
+export function keepConnections(warmUrl?: URL): Subscription {
   keepers++;
-  return new Subscription(() => {
+  const keeper = new Subscription(() => {
     keepers--;
     if (keepers > 0) return;
-    for (const agent of agents.values()) agent.destroy();
-    agents.clear();
+    for (const pool of pools.values()) pool.close();
+    pools.clear();
   });
+  if (warmUrl) {
+    const warm = (scheme: Scheme): void => {
+      if (!keeper.closed) poolOf(scheme, warmUrl.protocol)?.warm(warmUrl);
+    };
+    // What is wrong with the address is the first request's to say.
+    load(warmUrl.protocol)
+      .then(warm)
+      .catch(() => undefined);
+  }
+  return keeper;
 }
 
 async function load(protocol: string): Promise<Scheme> {
@@ -50,15 +63,61 @@ async function load(protocol: string): Promise<Scheme> {
   return scheme;
 }
 
-function agentOf(scheme: Scheme, protocol: string): http.Agent | false {
-  if (keepers === 0) return false;
-  let agent: http.Agent | undefined = agents.get(protocol);
-  if (!agent) {
-    // A connection that nobody has used for a minute may be dead without a sign: a firewall forgot it.
-    agent = new scheme.Agent({ keepAlive: true, maxFreeSockets: 64, timeout: 60_000 });
-    agents.set(protocol, agent);
-  }
-  return agent;
+function poolOf(scheme: Scheme, protocol: string): Pool | undefined {
+  if (keepers === 0) return undefined;
+  let pool = pools.get(protocol);
+  if (!pool) pools.set(protocol, (pool = createPool(scheme)));
+  return pool;
+}
+
+/** Connections that outlive their request, or come before it. */
+interface Pool {
+  readonly agent: http.Agent;
+  /** Whether a request got a connection that has waited, which the server may have closed in the same moment. */
+  isWaited(request: http.ClientRequest): boolean;
+  warm(url: URL): void;
+  close(): void;
+}
+
+function createPool(scheme: Scheme): Pool {
+  // A connection that nobody has used for a minute may be dead without a sign: a firewall forgot it.
+  const kept = { keepAlive: true, noDelay: true, timeout: 60_000 };
+  const agent: http.Agent = new scheme.Agent({ ...kept, maxFreeSockets: 64 });
+  const connect = agent.createConnection.bind(agent);
+  const waiting = new Map<string, Socket>();
+  const waited = new WeakSet<Socket>();
+  const keyOf = ({ host, port }: http.ClientRequestArgs): string => `${host}:${port}`;
+
+  agent.createConnection = (options, callback) => {
+    const key = keyOf(options);
+    const socket = waiting.get(key);
+    waiting.delete(key);
+    return socket?.ref() ?? connect(options, callback);
+  };
+  return {
+    agent,
+    isWaited: (request) => request.reusedSocket || (request.socket !== null && waited.has(request.socket)),
+    warm: ({ hostname, port, protocol }) => {
+      const host = hostname.replace(/^\[|\]$/g, '');
+      // An address of digits has no name that a certificate could be asked for.
+      const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host };
+      const options = { ...kept, ...name, host, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
+      const key = keyOf(options);
+      if (waiting.has(key)) return;
+      const socket = connect(options) as Socket;
+      const forget = (): void => {
+        if (waiting.get(key) === socket) waiting.delete(key);
+      };
+      waited.add(socket);
+      waiting.set(key, socket.unref());
+      socket.on('error', forget).on('close', forget);
+      socket.on('timeout', () => waiting.get(key) === socket && socket.destroy());
+    },
+    close: () => {
+      for (const socket of waiting.values()) socket.destroy();
+      agent.destroy();
+    },
+  };
 }
 
 const stale = new Set(['ECONNRESET', 'EPIPE']);
@@ -67,11 +126,11 @@ function perform(
   scheme: Scheme,
   wire: HttpExchange,
   subscriber: Subscriber<HttpExchangeEvent>,
-  agent: http.Agent | false,
+  pool: Pool | undefined,
 ): void {
   const { url, method, headers, body } = wire;
   let isAnswered = false;
-  const request = scheme.request(url, { method, headers, agent });
+  const request = scheme.request(url, { method, headers, agent: pool?.agent ?? false });
   subscriber.add(() => request.destroy());
   request.on('socket', (socket) => {
     const connected = (): void => subscriber.next({ type: 'connected' });
@@ -86,7 +145,7 @@ function perform(
   request.on('error', (error: NodeJS.ErrnoException) => {
     if (subscriber.closed || isAnswered) return;
     // The server may close an idle connection in the very moment in which it is used again.
-    if (agent && request.reusedSocket && stale.has(error.code ?? '')) perform(scheme, wire, subscriber, false);
+    if (pool?.isWaited(request) && stale.has(error.code ?? '')) perform(scheme, wire, subscriber, undefined);
     else subscriber.error(error);
   });
   request.end(body);

@@ -33,6 +33,8 @@ export interface HttpTimeouts {
 /** Response headers; names in lower case. */
 export type HttpHeaders = Readonly<Record<string, string>>;
 
+export { keepConnections } from '#http';
+
 /** What {@link httpRequest} needs to know. */
 export interface HttpRequest {
   /** Class name of the provider, for errors. */
