@@ -1,6 +1,7 @@
 import { openSocket as runtimeSocket } from '#websocket';
 import {
   asyncScheduler,
+  concat,
   defer,
   EMPTY,
   endWith,
@@ -252,7 +253,7 @@ export class SocketSession {
     const closed = deferred();
     this.#closed = closed.promise;
     this.#state = 'closing';
-    const flushed$ = timer(0, drainMs, this.#scheduler).pipe(
+    const flushed$ = concat(of(0), interval(drainMs, this.#scheduler)).pipe(
       filter(() => this.#outbox.length === 0),
       take(1),
     );
@@ -388,7 +389,8 @@ export class SocketSession {
       case 'opened':
         this.#socket = event.socket;
         for (const data of opening?.() ?? []) event.socket.send(data);
-        if (!isReady) this.#becomeReady(ready$);
+        // A callback or a listener may have ended the session.
+        if (!isReady && this.#socket === event.socket) this.#becomeReady(ready$);
         return EMPTY;
       case 'message':
         this.#heard = true;
@@ -417,6 +419,7 @@ export class SocketSession {
       this.#outbox = [...replayed, ...this.#outbox];
     }
     this.#drain();
+    if (!this.#socket) return;
     if (this.#outbox.length > 0) this.#blocked$.next();
     this.#opened?.resolve();
     this.#connection$.next({ type: 'connected' });
