@@ -1,0 +1,107 @@
+import type { Fault, ServiceName } from './faults.ts';
+import type { ServiceRecord } from './records.ts';
+import { Credentials, startServer } from './server.ts';
+import type { Limits, Vendor } from './server.ts';
+import { alpha } from './vendors/alpha.ts';
+import { nu } from './vendors/nu.ts';
+
+export type { Fault, FaultKind, ServiceName } from './faults.ts';
+export { serviceNames } from './faults.ts';
+export { bodyJson, sentAudio, sentJson } from './records.ts';
+export type { RecordedMessage, ServiceRecord } from './records.ts';
+export type { Limits } from './server.ts';
+
+const vendors: readonly Vendor[] = [alpha, nu];
+
+/** Where the services are, below the sandbox's address: what a provider takes as `endpoint`. */
+const mounts = {
+  alpha: '/alpha',
+  nu: '/nu/openai/v1',
+} as const;
+
+export type VendorName = keyof typeof mounts;
+
+/** Settings of a sandbox. */
+export interface SandboxOptions {
+  /** Default: any free port. */
+  readonly port?: number;
+  /** Default: `127.0.0.1`. */
+  readonly host?: string;
+  /** Credentials that the services accept. Default: `sandbox-key`. */
+  readonly keys?: readonly string[];
+  /** How fast synthesized audio comes, as a multiple of real time. Default: 0, as fast as it goes. */
+  readonly realtimeFactor?: number;
+  /** Milliseconds between two tokens of a language model. Default: 0. */
+  readonly tokenDelayMs?: number;
+  /** Limits of the vendors that a test wants changed. Default: the vendors'. */
+  readonly limits?: Partial<Limits>;
+  /** How many records are kept; the oldest go first. Default: 1000. */
+  readonly keepRecords?: number;
+  /** Gets a line for everything that is refused, and why. Default: nobody. */
+  readonly log?: (line: string) => void;
+}
+
+/** A running sandbox. */
+export interface Sandbox {
+  /** `http://127.0.0.1:<port>`. */
+  readonly url: string;
+  readonly port: number;
+  /** Base addresses for `endpoint`: with a credential, as the vendor wants it. */
+  readonly endpoints: Readonly<Record<VendorName, string>>;
+  /** Base addresses for `proxyUrl`: the same services, and a credential is refused. */
+  readonly proxies: Readonly<Record<VendorName, string>>;
+  /** Lets something go wrong with the next connections or requests of a service. */
+  setFault(service: ServiceName, fault: Fault): void;
+  /** Takes the faults of one service back, or of all. */
+  clearFaults(service?: ServiceName): void;
+  /** What the services received, oldest first. */
+  records(service?: ServiceName): readonly ServiceRecord[];
+  clearRecords(): void;
+  /** Cuts every connection and frees the port. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const vendorLimits: Limits = {
+  alphaTtsCharactersPerMinute: 2400,
+  alphaTtsFlushesPerMinute: 20,
+  alphaTtsIdleMs: 60_000,
+  alphaTtsSessionMs: 3_600_000,
+  alphaIdleMs: 10_000,
+  alphaFluxIdleMs: 60_000,
+  upsilonConcurrency: 1,
+  psiConcurrency: 5,
+};
+
+/** Starts the vendors' services on a local port: see `docs/` and the README of this folder. */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { host = '127.0.0.1', port = 0, keys = ['sandbox-key'], keepRecords = 1000, log = () => undefined } = options;
+  const server = await startServer({
+    ...{ host, port, vendors, log, keepRecords },
+    environment: (baseUrl, timers) => ({
+      ...{ baseUrl, timers, credentials: new Credentials(keys) },
+      realtimeFactor: options.realtimeFactor ?? 0,
+      tokenDelayMs: options.tokenDelayMs ?? 0,
+      limits: { ...vendorLimits, ...options.limits },
+    }),
+  });
+  const url = `http://${host}:${server.port}`;
+  const addresses = (prefix: string): Record<VendorName, string> =>
+    Object.fromEntries(Object.entries(mounts).map(([name, mount]) => [name, prefix + mount])) as Record<
+      VendorName,
+      string
+    >;
+  const close = (): Promise<void> => server.close();
+  return {
+    url,
+    port: server.port,
+    endpoints: addresses(url),
+    proxies: addresses(`${url}/proxy`),
+    setFault: (service, fault) => server.faults.set(service, fault),
+    clearFaults: (service) => server.faults.clear(service),
+    records: (service) => server.records.filter((record) => service === undefined || record.service === service),
+    clearRecords: () => void (server.records.length = 0),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

@@ -1,0 +1,492 @@
+/**
+ * The sandbox's voice: text as dual-tone audio that survives G.711, resampling and any framing, and shows every lost,
+ * repeated or misplaced piece as wrong text.
+ *
+ * A character takes 80 ms for each byte of its UTF-8: the high half of the byte as a DTMF pair of 35 ms, 10 ms of
+ * silence, the low half as a pair of 25 ms, 10 ms of silence. The lengths tell the halves apart, so that the decoder
+ * finds its place again after any damage, and a pause in the middle of a tone can be told from a lost piece.
+ */
+
+/** How long one byte of text sounds, in milliseconds: all of ASCII is one byte a character. */
+export const characterMs = 80;
+
+const rows = [697, 770, 852, 941] as const;
+const columns = [1209, 1336, 1477, 1633] as const;
+/** The two tones of a byte, in seconds from the byte's start. */
+const halves = [
+  { at: 0, seconds: 0.035 },
+  { at: 0.045, seconds: 0.025 },
+] as const;
+type Half = 0 | 1;
+const rampSeconds = 0.002;
+const amplitude = 0.3;
+
+const tones = new Map<string, Int16Array<ArrayBuffer>>();
+
+function tone(nibble: number, half: Half, sampleRate: number): Int16Array<ArrayBuffer> {
+  const key = `${nibble}/${half}/${sampleRate}`;
+  const known = tones.get(key);
+  if (known) return known;
+  const { seconds } = halves[half];
+  const row = 2 * Math.PI * (rows[nibble >> 2] ?? 0);
+  const column = 2 * Math.PI * (columns[nibble & 3] ?? 0);
+  const samples = Int16Array.from({ length: Math.floor(seconds * sampleRate) }, (_, n) => {
+    const time = n / sampleRate;
+    const edge = Math.min(time, seconds - time) / rampSeconds;
+    const level = edge < 1 ? 0.5 - 0.5 * Math.cos(Math.PI * edge) : 1;
+    return Math.round(32767 * amplitude * level * (Math.sin(row * time) + Math.sin(column * time)));
+  });
+  tones.set(key, samples);
+  return samples;
+}
+
+/** A text as audio: mono 16-bit samples at a rate of 8000 Hz or more. */
+export function encodeText(text: string, sampleRate: number): Int16Array<ArrayBuffer> {
+  const bytes = new TextEncoder().encode(text);
+  const samplesPerByte = (characterMs / 1000) * sampleRate;
+  const samples = new Int16Array(Math.round(bytes.length * samplesPerByte));
+  bytes.forEach((byte, index) => {
+    const start = Math.round(index * samplesPerByte);
+    samples.set(tone(byte >> 4, 0, sampleRate), start);
+    samples.set(tone(byte & 15, 1, sampleRate), start + Math.round(halves[1].at * sampleRate));
+  });
+  return samples;
+}
+
+/** Milliseconds that a text sounds. */
+export function durationMs(text: string): number {
+  return new TextEncoder().encode(text).length * characterMs;
+}
+
+/** Mono silence. */
+export function silence(ms: number, sampleRate: number): Int16Array<ArrayBuffer> {
+  return new Int16Array(Math.round((ms / 1000) * sampleRate));
+}
+
+/** Mono noise that no decoder takes for text, the same for the same seed: a cough, a slammed door. */
+export function noise(ms: number, sampleRate: number, level = 0.3, seed = 1): Int16Array<ArrayBuffer> {
+  let state = seed;
+  return silence(ms, sampleRate).map(() => {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0;
+    return Math.round((state / 2 ** 31) * level * 32767);
+  });
+}
+
+/** What a {@link ModemDecoder} hears. Positions are samples of its input, fractions included. */
+export type ModemEvent =
+  /** Sound after at least 60 ms without. */
+  | { readonly type: 'voice'; readonly at: number }
+  /** A character; U+FFFD where there was text but a piece of it was lost, repeated or misplaced. */
+  | { readonly type: 'character'; readonly character: string; readonly start: number; readonly end: number }
+  /** A character that broke off into silence: an interruption. */
+  | { readonly type: 'cut'; readonly start: number; readonly end: number }
+  /** Sound that is not this modem's. */
+  | { readonly type: 'noise'; readonly start: number; readonly end: number };
+
+/** The character that stands for damaged text. */
+export const damaged = '\uFFFD';
+
+/** A stretch of sound between two silences; positions are decimated samples. */
+interface Burst {
+  readonly start: number;
+  readonly end: number;
+  /** The samples between the positions, silence at the edges trimmed. */
+  readonly samples: Float32Array;
+}
+
+interface Tone {
+  readonly half: Half;
+  readonly nibble: number;
+}
+
+const windowSeconds = 0.0025;
+const toleranceSeconds = 0.0035;
+/** Power below which all is silence: -55 dB of full scale. */
+const floorPower = 3e-6;
+/** A tone ends where its power falls below this part of its peak (-17 dB): far under any ducking. */
+const endRatio = 0.02;
+/** The part of a burst's energy that the two strongest tones of a true symbol hold at least. */
+const purity = 0.75;
+/** A break shorter than this, in seconds, is inside one stretch of speech. */
+const breakSeconds = 0.06;
+const historyLength = 4096;
+
+/**
+ * Hears text in audio, piece by piece: the pieces may be of any length, and the events are the same for every framing.
+ *
+ * Costs some 40 operations for each sample at 8 kHz; higher rates are decimated first.
+ */
+export class ModemDecoder {
+  readonly #factor: number;
+  readonly #rate: number;
+  readonly #window: number;
+  readonly #squares: Float64Array;
+  readonly #history: Float32Array = new Float32Array(historyLength);
+  readonly #bytes: { value: number; start: number; end: number }[] = [];
+  #position = 0;
+  #partial = 0;
+  #partialCount = 0;
+  #count = 0;
+  #energy = 0;
+  #peak = 0;
+  #noise = 0;
+  #burstStart: number | undefined;
+  #announced = false;
+  #lastSound = Number.NEGATIVE_INFINITY;
+  #half: { readonly nibble: number; readonly start: number; readonly end: number } | undefined;
+  #fragment: Burst | undefined;
+
+  /** @param sampleRate of the input, in Hz: 8000 or more. */
+  constructor(sampleRate: number) {
+    this.#factor = Math.max(1, Math.floor(sampleRate / 8000));
+    this.#rate = sampleRate / this.#factor;
+    this.#window = Math.round(windowSeconds * this.#rate);
+    this.#squares = new Float64Array(this.#window);
+  }
+
+  /** Samples heard so far. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Where the last sound was, in samples of the input; minus infinity before any. */
+  get lastSound(): number {
+    return this.#lastSound * this.#factor;
+  }
+
+  /** Hears the next mono 16-bit samples. */
+  push(samples: Int16Array): ModemEvent[] {
+    const events: ModemEvent[] = [];
+    const factor = this.#factor;
+    const scale = 1 / (32768 * factor);
+    for (const sample of samples) {
+      this.#partial += sample;
+      if (++this.#partialCount < factor) continue;
+      this.#step(this.#partial * scale, events);
+      this.#partial = 0;
+      this.#partialCount = 0;
+    }
+    this.#position += samples.length;
+    return events;
+  }
+
+  /** Says that nothing follows: what is open is cut. */
+  end(): ModemEvent[] {
+    const events: ModemEvent[] = [];
+    if (this.#burstStart !== undefined) this.#endBurst(events);
+    this.#cut(events);
+    return events;
+  }
+
+  #step(value: number, events: ModemEvent[]): void {
+    const slot = this.#count % this.#window;
+    this.#energy = Math.max(0, this.#energy - (this.#squares[slot] ?? 0) + value * value);
+    this.#squares[slot] = value * value;
+    this.#history[this.#count % historyLength] = value;
+    this.#count++;
+    const power = this.#energy / this.#window;
+    const threshold = Math.max(floorPower, this.#noise * 4, this.#peak * endRatio);
+    if (power >= threshold) {
+      this.#lastSound = this.#count;
+      this.#peak = Math.max(this.#peak, power);
+      this.#loud(power, events);
+      return;
+    }
+    if (this.#burstStart !== undefined) this.#endBurst(events);
+    this.#peak *= this.#peakDecay;
+    this.#noise += (power - this.#noise) * (power < this.#noise ? 0.3 : 0.001);
+  }
+
+  /** Halves what is left of a peak every 50 ms of silence. */
+  get #peakDecay(): number {
+    return 1 - 0.6931 / (0.05 * this.#rate);
+  }
+
+  #loud(power: number, events: ModemEvent[]): void {
+    this.#burstStart ??= this.#count - 1;
+    const length = this.#count - this.#burstStart;
+    if (!this.#announced && length >= 0.01 * this.#rate) {
+      this.#announced = true;
+      events.push({ type: 'voice', at: this.#inputPosition(this.#burstStart) });
+    }
+    if (length > 0.15 * this.#rate) {
+      // Steady noise: it becomes the floor above which tones are looked for.
+      this.#noise = power;
+      this.#endBurst(events);
+    }
+  }
+
+  #endBurst(events: ModemEvent[]): void {
+    const burst = this.#takeBurst();
+    const quietBefore = this.#fragment ?? this.#half;
+    if (quietBefore && burst.start - quietBefore.end > breakSeconds * this.#rate && !this.#joins(burst)) {
+      this.#cut(events);
+    }
+    this.#hear(burst, events);
+  }
+
+  #takeBurst(): Burst {
+    const from = Math.max(0, (this.#burstStart ?? this.#count) - this.#window, this.#count - historyLength);
+    const samples = Float32Array.from(
+      { length: this.#count - from },
+      (_, n) => this.#history[(from + n) % historyLength] ?? 0,
+    );
+    this.#burstStart = undefined;
+    let peak = 0;
+    for (const value of samples) peak = Math.max(peak, Math.abs(value));
+    let first = 0;
+    let last = samples.length;
+    const edge = peak * 0.05;
+    while (first < last && Math.abs(samples[first] ?? 0) < edge) first++;
+    while (last > first && Math.abs(samples[last - 1] ?? 0) < edge) last--;
+    return { start: from + first, end: from + last, samples: samples.subarray(first, last) };
+  }
+
+  #hear(burst: Burst, events: ModemEvent[]): void {
+    const joined = this.#fragment && join(this.#fragment, burst);
+    const symbol = this.#symbol(joined ?? burst);
+    if (joined && symbol) {
+      this.#fragment = undefined;
+      this.#take(symbol, joined, events);
+      return;
+    }
+    if (this.#fragment) {
+      if (joined && this.#couldGrow(joined)) {
+        this.#fragment = joined;
+        return;
+      }
+      this.#damage(this.#fragment, events);
+      this.#hear(burst, events);
+      return;
+    }
+    if (symbol?.half === (this.#half ? 1 : 0)) this.#take(symbol, burst, events);
+    else if (symbol && this.#half) {
+      // The second half of a byte is missing.
+      this.#damage(undefined, events);
+      this.#take(symbol, burst, events);
+    } else if (this.#couldGrow(burst)) this.#fragment = burst;
+    else if (this.#isNoise(burst)) {
+      events.push({ type: 'noise', start: this.#inputPosition(burst.start), end: this.#inputPosition(burst.end) });
+      this.#quiet();
+    } else this.#damage(burst, events);
+  }
+
+  #take(symbol: Tone, burst: Burst, events: ModemEvent[]): void {
+    const { start, end } = this.#place(symbol.half, burst);
+    if (symbol.half === 0) {
+      this.#half = { nibble: symbol.nibble, start, end };
+      return;
+    }
+    const first = this.#half;
+    this.#half = undefined;
+    if (first) this.#byte({ value: first.nibble * 16 + symbol.nibble, start: first.start, end }, events);
+    else this.#damage(burst, events);
+    this.#quiet();
+  }
+
+  /** Where a tone begins and ends: by the centre of its energy, which no threshold moves. */
+  #place(half: Half, { start, samples }: Burst): { start: number; end: number } {
+    let energy = 0;
+    let moment = 0;
+    samples.forEach((value, index) => {
+      energy += value * value;
+      moment += value * value * index;
+    });
+    const centre = start + moment / energy;
+    const reach = (halves[half].seconds * this.#rate) / 2;
+    return { start: centre - reach, end: centre + reach };
+  }
+
+  #byte(byte: { value: number; start: number; end: number }, events: ModemEvent[]): void {
+    const lead = byte.value < 0x80 || byte.value >= 0xc0;
+    const before = this.#bytes.at(-1);
+    if (lead && before && byte.start - before.end > breakSeconds * this.#rate) this.#cut(events);
+    else if (lead) this.#flushBytes(events);
+    this.#bytes.push(byte);
+    const first = this.#bytes[0] ?? byte;
+    const length =
+      first.value < 0x80 ? 1 : first.value >= 0xf0 ? 4 : first.value >= 0xe0 ? 3 : first.value >= 0xc0 ? 2 : 0;
+    if (this.#bytes.length >= length) this.#flushBytes(events);
+  }
+
+  #flushBytes(events: ModemEvent[]): void {
+    const [first] = this.#bytes;
+    const last = this.#bytes.at(-1);
+    if (!first || !last) return;
+    const text = new TextDecoder().decode(Uint8Array.from(this.#bytes, (byte) => byte.value));
+    this.#bytes.length = 0;
+    this.#emit([...text].length === 1 ? text : damaged, first.start, last.end, events);
+  }
+
+  #damage(burst: Burst | undefined, events: ModemEvent[]): void {
+    const known = this.#half ?? this.#fragment ?? burst;
+    const last = burst ?? this.#fragment ?? this.#half;
+    this.#half = undefined;
+    this.#fragment = undefined;
+    this.#flushBytes(events);
+    if (known && last) this.#emit(damaged, known.start, last.end, events);
+    this.#quiet();
+  }
+
+  #cut(events: ModemEvent[]): void {
+    const known = this.#bytes[0] ?? this.#half ?? this.#fragment;
+    const last = this.#fragment ?? this.#half ?? this.#bytes.at(-1);
+    this.#half = undefined;
+    this.#fragment = undefined;
+    this.#bytes.length = 0;
+    if (known && last) {
+      events.push({ type: 'cut', start: this.#inputPosition(known.start), end: this.#inputPosition(last.end) });
+    }
+    this.#quiet();
+  }
+
+  #emit(character: string, start: number, end: number, events: ModemEvent[]): void {
+    events.push({ type: 'character', character, start: this.#inputPosition(start), end: this.#inputPosition(end) });
+  }
+
+  /** Sound stopped: the next one is news once it has been still for a while. */
+  #quiet(): void {
+    this.#announced = this.#count - this.#lastSound < breakSeconds * this.#rate;
+  }
+
+  #joins(burst: Burst): boolean {
+    const joined = this.#fragment && join(this.#fragment, burst);
+    return joined !== undefined && (this.#symbol(joined) !== undefined || this.#couldGrow(joined));
+  }
+
+  /** Whether this may be the beginning of a tone whose rest follows: a pure tone, but too short. */
+  #couldGrow(burst: Burst): boolean {
+    const seconds = burst.samples.length / this.#rate;
+    const expected = halves[this.#half ? 1 : 0].seconds;
+    return seconds < expected - toleranceSeconds && (seconds < 0.008 || this.#pair(burst) !== undefined);
+  }
+
+  #isNoise(burst: Burst): boolean {
+    const alone = !this.#half && !this.#fragment;
+    return alone && (burst.samples.length > 0.06 * this.#rate || this.#pair(burst) === undefined);
+  }
+
+  #symbol(burst: Burst): Tone | undefined {
+    const seconds = burst.samples.length / this.#rate;
+    const half = halves.findIndex((each) => Math.abs(seconds - each.seconds) < toleranceSeconds);
+    if (half < 0) return undefined;
+    const nibble = this.#pair(burst);
+    return nibble === undefined ? undefined : { half: half === 0 ? 0 : 1, nibble };
+  }
+
+  /** The number of the DTMF pair that a burst consists of. */
+  #pair({ samples }: Burst): number | undefined {
+    const length = Math.min(samples.length, Math.round(0.022 * this.#rate));
+    const from = (samples.length - length) >> 1;
+    const part = samples.subarray(from, from + length);
+    let energy = 0;
+    for (const value of part) energy += value * value;
+    const row = strongest(part, rows, this.#rate);
+    const column = strongest(part, columns, this.#rate);
+    const held = (2 * (row.power + column.power)) / (length * energy);
+    const twist = row.power / column.power;
+    return held > purity && twist > 0.1 && twist < 10 ? row.index * 4 + column.index : undefined;
+  }
+
+  #inputPosition(decimated: number): number {
+    return Math.max(0, decimated * this.#factor);
+  }
+}
+
+function join(first: Burst, second: Burst): Burst {
+  const samples = new Float32Array(first.samples.length + second.samples.length);
+  samples.set(first.samples);
+  samples.set(second.samples, first.samples.length);
+  return { start: second.end - samples.length, end: second.end, samples };
+}
+
+/** The strongest of some frequencies, by Goertzel's algorithm. */
+function strongest(
+  samples: Float32Array,
+  frequencies: readonly number[],
+  sampleRate: number,
+): { index: number; power: number } {
+  let best = { index: 0, power: 0 };
+  frequencies.forEach((frequency, index) => {
+    const coefficient = 2 * Math.cos((2 * Math.PI * frequency) / sampleRate);
+    let before = 0;
+    let last = 0;
+    for (const value of samples) {
+      const next = value + coefficient * last - before;
+      before = last;
+      last = next;
+    }
+    const power = last * last + before * before - coefficient * last * before;
+    if (power > best.power) best = { index, power };
+  });
+  return best;
+}
+
+/** A word with its place in the audio, in milliseconds. */
+export interface HeardWord {
+  readonly text: string;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** What a listener heard of a recording. */
+export interface Heard {
+  /** The characters heard to their end, damaged ones as U+FFFD. */
+  readonly text: string;
+  /** The words of `text` heard to their end: an unfinished last one is left out when the voice was cut in it. */
+  readonly words: readonly HeardWord[];
+  /** Stretches of text between pauses of `pauseMs`, trimmed: as a rule, one for each thing that was said. */
+  readonly utterances: readonly string[];
+  /** Whether the last thing said was cut in the middle of a character. */
+  readonly cut: boolean;
+  /** Whether any text was damaged. */
+  readonly damaged: boolean;
+}
+
+/**
+ * What was heard in mono 16-bit samples.
+ *
+ * @param pauseMs silence that parts two utterances. Default: 250 ms.
+ */
+export function decodeSamples(samples: Int16Array, sampleRate: number, pauseMs = 250): Heard {
+  const decoder = new ModemDecoder(sampleRate);
+  const events = [...decoder.push(samples), ...decoder.end()];
+  const toMs = (position: number): number => (position / sampleRate) * 1000;
+  const words: HeardWord[] = [];
+  const utterances: string[] = [];
+  let text = '';
+  let utterance = '';
+  let word: HeardWord | undefined;
+  let cut = false;
+  let lastEnd = 0;
+  const endWord = (): void => {
+    if (word) words.push(word);
+    word = undefined;
+  };
+  const endUtterance = (): void => {
+    endWord();
+    if (utterance.trim()) utterances.push(utterance.trim());
+    utterance = '';
+  };
+  for (const event of events) {
+    if (event.type === 'cut') {
+      cut = true;
+      word = undefined;
+    }
+    if (event.type !== 'character') continue;
+    cut = false;
+    if (toMs(event.start) - lastEnd >= pauseMs) endUtterance();
+    lastEnd = toMs(event.end);
+    text += event.character;
+    utterance += event.character;
+    if (/\s/.test(event.character)) endWord();
+    else
+      word = {
+        text: (word?.text ?? '') + event.character,
+        startMs: word?.startMs ?? toMs(event.start),
+        endMs: lastEnd,
+      };
+  }
+  endUtterance();
+  return { text, words, utterances, cut, damaged: text.includes(damaged) };
+}
