@@ -7,7 +7,7 @@ const violationGraceMs = 200;
 
 /** Bounds of what is read of a refusal's body. */
 const refusalBytes = 16 * 1024;
-const refusalMs = 1_000;
+const refusalMs = 500;
 
 /** The WebSocket of the `ws` package, loaded at the first connection. */
 export const openSocket: RawSocketFactory = (request, limits, handler): RawSocket => {

@@ -1,0 +1,360 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { SocketSession, type SocketSessionOptions } from '../../lib/transport/socket-session.ts';
+import { serve } from './http-fixture.ts';
+import {
+  closeCodeSent,
+  eventOf,
+  frame,
+  Listener,
+  serveRaw,
+  serveSockets,
+  serveUpgraded,
+  type Service,
+} from './socket-fixture.ts';
+
+const services: Service[] = [];
+const sessions: SocketSession[] = [];
+
+async function on(service: Promise<Service>): Promise<string> {
+  const started = await service;
+  services.push(started);
+  return started.url;
+}
+
+function sessionTo(url: string, options: Partial<SocketSessionOptions> = {}): SocketSession {
+  const session = new SocketSession({ provider: 'TestSTT', request: () => Promise.resolve({ url }), ...options });
+  sessions.push(session);
+  return session;
+}
+
+afterEach(async () => {
+  for (const session of sessions.splice(0)) session.terminate();
+  await Promise.all(services.splice(0).map((service) => service.close()));
+});
+
+describe('the WebSocket of Node', () => {
+  it('carries text and audio both ways, and headers', async () => {
+    const heads: Record<string, unknown>[] = [];
+    const url = await on(
+      serveSockets((socket, { headers }) => {
+        heads.push(headers);
+        socket.on('message', (data, isBinary) => socket.send(data as Buffer, { binary: isBinary }));
+      }),
+    );
+    const peer = new Listener({ url, headers: { Authorization: 'Token k' }, protocols: ['token', 'k'] });
+    await peer.opened;
+    peer.socket.send('tëxt');
+    peer.socket.send(new Uint8Array([0, 1, 255]));
+    await peer.until(() => peer.messages.length === 2);
+    expect(peer.messages[0]).toBe('tëxt');
+    expect(peer.messages[1]).toEqual(new Uint8Array([0, 1, 255]));
+    expect(heads[0]?.['authorization']).toBe('Token k');
+    expect(heads[0]?.['sec-websocket-protocol']).toBe(undefined);
+    peer.socket.close(1000);
+    expect(await peer.closed).toMatchObject({ code: 1000 });
+  });
+
+  it('gives bytes that lie at any offset of their memory as a view of exactly those bytes', async () => {
+    const url = await on(
+      serveSockets((socket) => {
+        for (let size = 0; size < 5; size++) socket.send(new Uint8Array(size).fill(size));
+      }),
+    );
+    const peer = new Listener({ url });
+    await peer.until(() => peer.messages.length === 5);
+    expect(peer.messages.map((data) => [...(data as Uint8Array)])).toEqual([[], [1], [2, 2], [3, 3, 3], [4, 4, 4, 4]]);
+    peer.socket.terminate();
+  });
+
+  it('offers subprotocols where there are no headers, and never compression', async () => {
+    const heads: Record<string, unknown>[] = [];
+    const url = await on(serveSockets((_socket, { headers }) => heads.push(headers)));
+    const peer = new Listener({ url, protocols: ['bearer', 'jwt'] });
+    await peer.opened;
+    expect(String(heads[0]?.['sec-websocket-protocol']).split(/, */)).toEqual(['bearer', 'jwt']);
+    expect(heads[0]?.['sec-websocket-extensions']).toBe(undefined);
+    peer.socket.terminate();
+  });
+
+  it('hears the answer to a ping', async () => {
+    const url = await on(serveSockets(() => undefined));
+    const peer = new Listener({ url });
+    await peer.opened;
+    peer.socket.ping?.();
+    await peer.until(() => peer.pongs === 1);
+    peer.socket.terminate();
+  });
+
+  it('tells the code and reason of a close, once', async () => {
+    const url = await on(serveSockets((socket) => socket.close(1011, 'no audio')));
+    const peer = new Listener({ url });
+    expect(await peer.closed).toMatchObject({ code: 1011, reason: 'no audio' });
+    peer.socket.terminate();
+    expect(peer.ends.length).toBe(1);
+  });
+
+  it('hears nothing more once it was terminated, in any state', async () => {
+    const url = await on(serveSockets((socket) => socket.send('late')));
+    const unloaded = new Listener({ url });
+    unloaded.socket.terminate();
+    const open = new Listener({ url });
+    await open.opened;
+    open.socket.terminate();
+    const other = new Listener({ url });
+    await other.until(() => other.messages.length === 1);
+    expect([unloaded.ends, unloaded.messages, open.ends]).toEqual([[], [], []]);
+    other.socket.terminate();
+  });
+
+  it('F1: tells why a connection was refused', async () => {
+    const closedPort = await new Promise<number>((resolve) => {
+      const server = createServer().listen(0, '127.0.0.1', () => {
+        const { port } = server.address() as AddressInfo;
+        server.close(() => resolve(port));
+      });
+    });
+    const session = sessionTo(`ws://127.0.0.1:${closedPort}/v1`, { reconnect: false });
+    const error: unknown = await session.open().catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ code: 'connection', provider: 'TestSTT' });
+    expect(String(error)).toContain(`ws://127.0.0.1:${closedPort}/v1`);
+  });
+
+  it('F2: gives up a server that takes the connection and says nothing', async () => {
+    const ends: Promise<void>[] = [];
+    const url = await on(
+      serveRaw((socket) => {
+        socket.resume();
+        ends.push(new Promise((resolve) => socket.on('close', () => resolve())));
+      }),
+    );
+    const session = sessionTo(url, { connectTimeoutMs: 50 });
+    session.open().catch(() => undefined);
+    const event = await eventOf(session.connection$, 'reconnecting');
+    expect(event.error).toMatchObject({ code: 'timeout' });
+    await ends[0];
+  });
+
+  for (const status of [401, 403, 429, 503]) {
+    it(`F3, F4: reads a refusal with ${status}`, async () => {
+      const site = await serve((response) => {
+        response.writeHead(status, { 'Retry-After': '3', 'Content-Type': 'application/json' });
+        response.end('{"err_code":"REASON","err_msg":"words"}');
+      });
+      services.push(site);
+      const peer = new Listener({ url: site.url.replace('http', 'ws'), headers: { Authorization: 'Token k' } });
+      await peer.closed;
+      const [refusal] = peer.refusals;
+      expect([refusal?.status, refusal?.headers['retry-after']]).toEqual([status, '3']);
+      expect(new TextDecoder().decode(refusal?.body)).toContain('REASON');
+    });
+  }
+
+  it('reads a refusal whose body is too long, or never ends', async () => {
+    const site = await serve((response, { url }) => {
+      response.writeHead(401);
+      response.write(url === '/long' ? 'x'.repeat(1024 * 1024) : 'short');
+    });
+    services.push(site);
+    const long = new Listener({ url: `${site.url.replace('http', 'ws')}/long` });
+    await long.closed;
+    expect([long.refusals[0]?.status, long.refusals[0]?.body.length]).toEqual([401, 16 * 1024]);
+    const endless = new Listener({ url: site.url.replace('http', 'ws') });
+    await endless.closed;
+    expect([endless.refusals[0]?.status, endless.refusals[0]?.body.length]).toEqual([401, 5]);
+  });
+
+  it('F47: never follows a redirect with the credential', async () => {
+    const elsewhere = await serve((response) => response.end());
+    const site = await serve((response) => {
+      response.writeHead(307, { Location: `${elsewhere.url}/v1` });
+      response.end();
+    });
+    services.push(elsewhere, site);
+    const session = sessionTo('', {
+      request: () => Promise.resolve({ url: site.url.replace('http', 'ws'), headers: { Authorization: 'Token k' } }),
+    });
+    const error: unknown = await session.open().catch((cause: unknown) => cause);
+    expect(String(error)).toContain(new URL(site.url).host);
+    expect(String(error)).toContain(new URL(elsewhere.url).host);
+    expect(elsewhere.requests.length).toBe(0);
+  });
+
+  it('F50: names a credential with a line break as such, without showing it', async () => {
+    const url = await on(serveSockets(() => undefined));
+    for (const request of [
+      { url, headers: { Authorization: 'Token canary-7f3a\n' } },
+      { url, protocols: ['token', 'canary 7f3a'] },
+    ]) {
+      const error: unknown = await sessionTo(url, { request: () => Promise.resolve(request) })
+        .open()
+        .catch((cause: unknown) => cause);
+      expect(error).toMatchObject({ code: 'configuration', recoverable: false });
+      expect(String(error)).toContain('line break');
+      expect(String(error) + String((error as Error).cause)).not.toContain('canary');
+    }
+  });
+
+  for (const [what, answer] of [
+    ['no HTTP', 'SSH-2.0-OpenSSH\r\n'],
+    [
+      'a wrong accept key',
+      'HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n',
+    ],
+    ['nothing, and hangs up', ''],
+  ] as const) {
+    it(`fails, and only fails, when the server answers with ${what}`, async () => {
+      const url = await on(serveRaw((socket) => socket.once('data', () => socket.end(answer))));
+      const peer = new Listener({ url });
+      expect(await peer.closed).toMatchObject({ code: 1006 });
+      expect(peer.ends.length).toBe(1);
+    });
+  }
+
+  it('F8: a peer that vanished without a word is replaced', async () => {
+    const url = await on(serveUpgraded((socket) => socket.resume()));
+    const session = sessionTo(url, { keepAlive: { intervalMs: 20 } });
+    await session.open();
+    const { error } = await eventOf(session.connection$, 'reconnecting');
+    expect(error).toMatchObject({ code: 'connection', recoverable: true });
+  });
+
+  it('F9: a peer that stops reading is replaced; what waits for it is bounded', async () => {
+    const url = await on(serveUpgraded((socket) => socket.pause()));
+    const session = sessionTo(url, { stallTimeoutMs: 200, keepAlive: { intervalMs: 60_000 } });
+    await session.open();
+    const lost = eventOf(session.connection$, 'reconnecting');
+    const overflow = new Promise((resolve) => session.errors$.subscribe(resolve));
+    // More than the buffers of the system, ours and the outbox hold together.
+    const megabyte = new Uint8Array(1024 * 1024);
+    const flood = setInterval(() => session.send(megabyte), 1);
+    try {
+      expect(await overflow).toMatchObject({ code: 'overflow' });
+      expect((await lost).error).toMatchObject({ code: 'connection' });
+    } finally {
+      clearInterval(flood);
+    }
+  });
+
+  it('F13: closes with 1007 on invalid UTF-8, and connects anew', async () => {
+    const codes: Promise<number | undefined>[] = [];
+    const url = await on(
+      serveUpgraded((socket) => {
+        codes.push(closeCodeSent(socket));
+        socket.write(frame(1, new Uint8Array([0xc3, 0x28])));
+      }),
+    );
+    const session = sessionTo(url);
+    await session.open();
+    const { error } = await eventOf(session.connection$, 'reconnecting');
+    expect(error?.status).toBe(1007);
+    expect(await codes[0]).toBe(1007);
+  });
+
+  it('F14: closes with 1009 as soon as a message claims 90 MB', async () => {
+    const codes: Promise<number | undefined>[] = [];
+    const url = await on(
+      serveUpgraded((socket) => {
+        codes.push(closeCodeSent(socket));
+        socket.write(frame(2, new Uint8Array(16), { length: 90_000_000 }));
+      }),
+    );
+    const session = sessionTo(url);
+    await session.open();
+    expect((await eventOf(session.connection$, 'reconnecting')).error?.status).toBe(1009);
+    expect(await codes[0]).toBe(1009);
+  });
+
+  it('F14: counts the fragments of one message together', async () => {
+    const codes: Promise<number | undefined>[] = [];
+    const url = await on(
+      serveUpgraded((socket) => {
+        codes.push(closeCodeSent(socket));
+        for (let part = 0; part < 3; part++) socket.write(frame(part ? 0 : 2, new Uint8Array(400), { fin: false }));
+      }),
+    );
+    const session = sessionTo(url, { maxMessageBytes: 1_000 });
+    await session.open();
+    expect((await eventOf(session.connection$, 'reconnecting')).error?.status).toBe(1009);
+    expect(await codes[0]).toBe(1009);
+  });
+
+  it('F14: ends a flood of fragments', async () => {
+    const url = await on(
+      serveUpgraded((socket) => {
+        const flood = Array.from({ length: 2_000 }, (_, part) => frame(part ? 0 : 1, 'x', { fin: false }));
+        socket.write(Buffer.concat(flood));
+      }),
+    );
+    const session = sessionTo(url);
+    await session.open();
+    expect((await eventOf(session.connection$, 'reconnecting')).error?.status).toBe(1008);
+  });
+
+  it('F33: ends a flood of messages above the limit at the first of them', async () => {
+    const url = await on(
+      serveSockets((socket) => {
+        for (let count = 0; count < 200; count++) socket.send(new Uint8Array(1024 * 1024));
+      }),
+    );
+    const peer = new Listener({ url }, { maxMessageBytes: 64 * 1024 });
+    expect(await peer.closed).toMatchObject({ code: 1009 });
+    expect(peer.messages).toEqual([]);
+  });
+
+  it('takes audio of 16 MiB where the limit allows it', async () => {
+    const url = await on(serveSockets((socket) => socket.send(new Uint8Array(16 * 1024 * 1024))));
+    const peer = new Listener({ url }, { maxMessageBytes: 16 * 1024 * 1024 });
+    await peer.until(() => peer.messages.length === 1);
+    expect(peer.messages[0]?.length).toBe(16 * 1024 * 1024);
+    peer.socket.terminate();
+  });
+
+  it('a socket that was given up can still fail without harm', async () => {
+    const url = await on(
+      serveUpgraded((socket) => {
+        for (let time = 0; time < 100; time++) socket.write(frame(1, new Uint8Array([0xc3, 0x28])));
+        socket.resetAndDestroy();
+      }),
+    );
+    for (let time = 0; time < 20; time++) {
+      const peer = new Listener({ url });
+      if (time % 2) await Promise.race([peer.opened, peer.closed]);
+      peer.socket.terminate();
+    }
+    const last = new Listener({ url });
+    await last.closed;
+    last.socket.terminate();
+  });
+
+  it('F7: replays what was not heard, in order, over a real drop', async () => {
+    const heard: number[][] = [];
+    const url = await on(
+      serveSockets((socket) => {
+        const bytes: number[] = [];
+        heard.push(bytes);
+        socket.on('message', (data: Buffer) => {
+          bytes.push(...data);
+          if (heard.length === 1 && bytes.length === 3) socket.terminate();
+          if (bytes.length === 6) socket.send('all');
+        });
+      }),
+    );
+    const kept: Uint8Array<ArrayBuffer>[] = [];
+    const session = sessionTo(url, { replay: () => kept });
+    const all = new Promise((resolve) => session.messages$.subscribe(resolve));
+    await session.open();
+    const say = (byte: number): void => {
+      kept.push(new Uint8Array([byte]));
+      session.send(new Uint8Array([byte]));
+    };
+    for (const byte of [1, 2, 3]) say(byte);
+    await eventOf(session.connection$, 'reconnecting');
+    await eventOf(session.connection$, 'connected');
+    for (const byte of [4, 5, 6]) say(byte);
+    expect(await all).toBe('all');
+    expect(heard).toEqual([
+      [1, 2, 3],
+      [1, 2, 3, 4, 5, 6],
+    ]);
+  });
+});
