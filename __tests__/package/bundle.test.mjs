@@ -51,14 +51,8 @@ for (const [name, options] of Object.entries(platforms)) {
   });
 }
 
-test('an unused provider, operator or codec is not in the bundle of an application that imports one name', async () => {
-  const { files } = await bundle(`export { VoiceError } from 'rxvoice';`, {
-    platform: 'browser',
-    minify: true,
-    treeShaking: true,
-  });
+test('an application that imports one name pays for it alone', async () => {
   const { code } = await bundle(`export { VoiceError } from 'rxvoice';`, { platform: 'browser', minify: true });
-  assert(files.length > 0);
   assert(code.length < 2000, `VoiceError alone takes ${code.length} bytes`);
 });
 

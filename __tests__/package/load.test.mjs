@@ -2,12 +2,14 @@ import { strict as assert } from 'node:assert';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { capture, filesBelow, node } from '../../scripts/lib.mjs';
+import { bin, capture, filesBelow, node } from '../../scripts/lib.mjs';
 import { consumer, entries, manifest } from './consumer.mjs';
 
 const npmNode = (version) => ['npm', 'exec', '--yes', `--package=node@${version}`, '--', 'node'];
 const runtimes = [
   ['this Node', node()],
+  ['Bun', bin('bun')],
+  ['Deno', bin('deno', 'run', '-A')],
   ...(process.env.CI ? ['22', '24'].map((version) => [`Node ${version}`, npmNode(version)]) : []),
 ];
 

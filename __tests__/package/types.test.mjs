@@ -10,9 +10,12 @@ const compilers = {
   'TypeScript 7.0': '__tests__/package/node_modules/typescript-7.0/bin/tsc',
 };
 const resolutions = {
-  'Node, ES module': { module: 'nodenext', moduleResolution: 'nodenext', file: 'index.mts' },
-  'Node, CommonJS': { module: 'nodenext', moduleResolution: 'nodenext', file: 'index.cts' },
-  bundler: { module: 'esnext', moduleResolution: 'bundler', file: 'index.ts' },
+  'Node, ES modules and CommonJS': {
+    module: 'nodenext',
+    moduleResolution: 'nodenext',
+    files: ['index.mts', 'index.cts'],
+  },
+  bundler: { module: 'esnext', moduleResolution: 'bundler', files: ['index.ts'] },
 };
 const source = `${entries.map((entry, at) => `import * as entry${at} from '${entry}';`).join('\n')}
 import { VoiceError, type AudioChunk, type LLMProvider } from 'rxvoice';
@@ -25,17 +28,17 @@ export const tokens = (model: LLMProvider): Observable<unknown> => model.generat
 
 // The declarations themselves are checked (`skipLibCheck: false`), without Node's types and without newer libs.
 for (const [compiler, path] of Object.entries(compilers)) {
-  for (const [resolution, { file, ...options }] of Object.entries(resolutions)) {
+  for (const [resolution, { files, ...options }] of Object.entries(resolutions)) {
     test(`${compiler}, ${resolution}: a user's strict program compiles`, () => {
       const folder = join(consumer, 'types', `${compiler}-${resolution}`.replaceAll(/\W+/g, '-'));
       mkdirSync(folder, { recursive: true });
-      writeFileSync(join(folder, file), source);
+      for (const file of files) writeFileSync(join(folder, file), source);
       const compilerOptions = {
         ...options,
         ...{ target: 'es2022', lib: ['es2022', 'dom', 'dom.iterable'], types: [], strict: true, noEmit: true },
         ...{ exactOptionalPropertyTypes: true, skipLibCheck: false, esModuleInterop: true },
       };
-      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }));
+      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
       capture(node(join(root, path), '-p', folder), { cwd: consumer });
     });
   }
