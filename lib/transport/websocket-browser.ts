@@ -18,6 +18,8 @@ export const openSocket: RawSocketFactory = (request, { maxMessageBytes }, handl
   const detach = (): void => {
     socket.onopen = socket.onmessage = socket.onclose = null;
   };
+  // It says nothing that `close` does not; a polyfill may throw what nobody listens to.
+  socket.onerror = () => undefined;
   socket.onopen = () => handler.opened();
   socket.onmessage = ({ data }: MessageEvent<unknown>) => {
     const message = data instanceof ArrayBuffer ? new Uint8Array(data) : String(data);
