@@ -33,7 +33,7 @@ export function capture([command, ...args], options = {}) {
 }
 
 /**
- * Runs a command and resolves to its exit code and what it printed; `live` shows that as it comes. `stuck(child)` is
+ * Runs a command and resolves to its exit code and what it printed; `live` shows that as it comes. `watch(child)` is
  * called with the running process and returns what ends the watch.
  */
 export function run([command, ...args], { live = false, env = {}, watch = () => () => {} } = {}) {

@@ -1,5 +1,5 @@
 /**
- * What an application pays: minified and gzipped browser bundles of `dist` (P19 to P21 of bench/README.md). Counted is what the
+ * What an application pays: minified and gzipped browser bundles of `dist` (benchmarks P19 to P21). Counted is what the
  * page loads at first; what the library loads later, on demand, stands beside it. `--json` prints the figures.
  */
 import { existsSync } from 'node:fs';
@@ -44,7 +44,9 @@ async function measure(names, external = []) {
 if (!existsSync(join(root, 'dist/index.js'))) throw new Error('There is no dist: npm run build');
 process.chdir(root);
 const library = await import(pathToFileURL(join(root, 'dist/index.js')));
-const providers = Object.keys(library).filter((name) => library[name]?.prototype instanceof library.Provider);
+const providers = Object.keys(library).filter(
+  (name) => name !== 'RemoteProvider' && library[name]?.prototype instanceof library.Provider,
+);
 const combination = ends.map((pair) => [...stages, ...pair]).find((names) => names.every((name) => name in library));
 
 const rows = [];

@@ -19,10 +19,15 @@ const steps = [
   {
     name: 'jest',
     command: node(
-      ...['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--json', `--outputFile=${jestReport}`],
+      ...[
+        '--experimental-vm-modules',
+        '--disable-warning=ExperimentalWarning',
+        'node_modules/jest/bin/jest.js',
+        '--json',
+        `--outputFile=${jestReport}`,
+      ],
     ),
     live: true,
-    env: { NODE_NO_WARNINGS: '1' },
     watch: endsByItself,
     count: countJest,
   },

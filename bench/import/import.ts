@@ -19,8 +19,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const programs = { empty: '', rxjs: "import 'rxjs';", rxvoice: "import 'rxvoice';" };
 
 /**
- * Starts Node with nothing, with `import 'rxjs'` and with `import 'rxvoice'` (the built package) in turns: P22 of
- * PERFORMANCE.md.
+ * Starts Node with nothing, with `import 'rxjs'` and with `import 'rxvoice'` (the built package) in turns:
+ * benchmark P22.
  *
  * @param rounds - How often each is started; the first start of each is not counted.
  */
