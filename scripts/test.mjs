@@ -19,13 +19,11 @@ const steps = [
   {
     name: 'jest',
     command: node(
-      ...[
-        '--experimental-vm-modules',
-        '--disable-warning=ExperimentalWarning',
-        'node_modules/jest/bin/jest.js',
-        '--json',
-        `--outputFile=${jestReport}`,
-      ],
+      '--experimental-vm-modules',
+      '--disable-warning=ExperimentalWarning',
+      'node_modules/jest/bin/jest.js',
+      '--json',
+      `--outputFile=${jestReport}`,
     ),
     live: true,
     watch: endsByItself,
