@@ -71,6 +71,22 @@ describe('httpRequest', () => {
     expect([await firstValueFrom(request$), await firstValueFrom(request$)]).toEqual(['1', '2']);
   });
 
+  it('asks for fresh headers with each request, and sends nothing when they fail or come too late', async () => {
+    site = await serve((response, { headers }) => response.end(headers['x-key']));
+    let count = 0;
+    const headers = (): Promise<Record<string, string>> => Promise.resolve({ 'X-Key': `k${++count}` });
+    const request$ = httpRequest({ provider, url: site.url, headers }).pipe(readText());
+    expect([await firstValueFrom(request$), await firstValueFrom(request$)]).toEqual(['k1', 'k2']);
+
+    const refused = new VoiceError('no credential', { code: 'unauthorized' });
+    const failing$ = httpRequest({ provider, url: site.url, headers: () => Promise.reject(refused) });
+    expect(await errorOf(failing$)).toBe(refused);
+
+    httpRequest({ provider, url: site.url, headers }).subscribe().unsubscribe();
+    await firstValueFrom(request$);
+    expect(site.requests).toHaveLength(3);
+  });
+
   it('gives each piece of the body when it arrives, as plain bytes', async () => {
     let proceed = (): void => undefined;
     site = await serve((response) => {
@@ -156,6 +172,16 @@ describe('httpRequest', () => {
       expect(failure).toMatchObject({ code: 'timeout', recoverable: true, provider });
       expect(failure?.message).toContain('took no connection within 10000 ms');
       await until(() => isGone);
+    });
+
+    it('a credential that does not come is given up with the connection, and nothing is sent', async () => {
+      site = await serve((response) => response.end());
+      start({ url: site.url, connectTimeoutMs: 3_000, headers: () => new Promise(() => undefined) });
+      await scheduler.advance(2_999);
+      expect(failure).toBeUndefined();
+      await scheduler.advance(1);
+      expect(failure).toMatchObject({ code: 'timeout', recoverable: true });
+      expect(site.sockets).toHaveLength(0);
     });
 
     it('a silent service is given up, and hears of it', async () => {

@@ -22,13 +22,16 @@ import { failOnSilence } from './silence.ts';
 
 /** Longest waits of a request, in milliseconds. */
 export interface HttpTimeouts {
-  /** For the connection, encryption included. Default: 10,000. Where the runtime does not tell, `firstByteMs` counts. */
+  /** In place of {@link HttpRequest.connectTimeoutMs}. */
   readonly connectMs?: number | undefined;
   /** From the connection to the response's headers. Default: 10,000. */
   readonly firstByteMs?: number | undefined;
   /** Between any two bytes of the body. Default: 10,000. */
   readonly idleMs?: number | undefined;
 }
+
+/** Request headers; `undefined` leaves one out. */
+export type HttpRequestHeaders = Readonly<Record<string, string | undefined>>;
 
 /** Response headers; names in lower case. */
 export type HttpHeaders = Readonly<Record<string, string>>;
@@ -42,11 +45,16 @@ export interface HttpRequest {
   readonly url: URL | string;
   /** Default: `POST` with a body, else `GET`. */
   readonly method?: string | undefined;
-  /** Request headers; `undefined` leaves one out. */
-  readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
+  /** What a function gives is asked for with each request, and the wait for it is a part of `connectTimeoutMs`. */
+  readonly headers?: HttpRequestHeaders | (() => Promise<HttpRequestHeaders>) | undefined;
   readonly body?: string | Uint8Array<ArrayBuffer> | undefined;
   /** A body to send as JSON, with its `Content-Type`. */
   readonly json?: unknown;
+  /**
+   * Longest wait for the connection, credential and encryption included, in milliseconds. Default: 10,000. Where the
+   * runtime does not tell of connections, `firstByteMs` counts.
+   */
+  readonly connectTimeoutMs?: number | undefined;
   readonly timeouts?: HttpTimeouts | undefined;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
@@ -92,14 +100,15 @@ export type HttpExchangeEvent =
  */
 export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
   const { provider, scheduler = asyncScheduler, logger, redact = redactText } = request;
-  const { connectMs = 10_000, firstByteMs = 10_000, idleMs = 10_000 } = request.timeouts ?? {};
+  const { connectTimeoutMs = 10_000, headers } = request;
+  const { connectMs = connectTimeoutMs, firstByteMs = 10_000, idleMs = 10_000 } = request.timeouts ?? {};
 
   const fail = (message: string, options: VoiceErrorOptions): VoiceError =>
     new VoiceError(redact(`${provider}: ${message}`), { ...options, provider });
 
   return defer(() => {
-    const wire = exchangeOf(request);
-    const from = redactUrl(wire.url);
+    const url = new URL(request.url);
+    const from = redactUrl(url);
     const startedAt = scheduler.now();
     const broken = (cause: unknown): never => {
       throw VoiceError.is(cause) ? cause : connectionError(fail, from, cause);
@@ -114,10 +123,14 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
       connected: () => patientTimer(firstByteMs, scheduler).pipe(map(() => expire(firstByteMs, 'gave no answer'))),
     };
 
-    return exchange(wire).pipe(
+    const exchange$ =
+      typeof headers === 'function'
+        ? defer(headers).pipe(switchMap((ready) => exchange(exchangeOf(request, url, ready))))
+        : exchange(exchangeOf(request, url, headers));
+    return exchange$.pipe(
       startWith({ type: 'started' } as const),
       switchMap((event) => (event.type === 'response' ? of(event) : waits[event.type]())),
-      tap(({ status }) => logger?.debug(`${wire.method} ${from} ${status} after ${scheduler.now() - startedAt} ms`)),
+      tap(({ status }) => logger?.debug(`${from} ${status} after ${scheduler.now() - startedAt} ms`)),
       map(({ status, headers, body$ }) => ({
         ...{ provider, status, headers },
         body$: body$.pipe(
@@ -127,7 +140,7 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
       })),
       mergeMap((response) => {
         if (response.status >= 200 && response.status < 300) return of(response);
-        return statusError(response, { url: wire.url, scheduler, logger, redact, errorOf: request.errorOf });
+        return statusError(response, { url, scheduler, logger, redact, errorOf: request.errorOf });
       }),
       catchError(broken),
     );
@@ -204,16 +217,12 @@ function concatBytes(chunks: readonly Uint8Array<ArrayBuffer>[], length: number)
   return whole;
 }
 
-function exchangeOf({ url, method, headers = {}, body, json }: HttpRequest): HttpExchange {
-  const content = json === undefined ? body : JSON.stringify(json);
+function exchangeOf(request: HttpRequest, url: URL, headers: HttpRequestHeaders = {}): HttpExchange {
+  const { json, body = json === undefined ? undefined : JSON.stringify(json) } = request;
+  const { method = body === undefined ? 'GET' : 'POST' } = request;
   const sent: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent[name] = value;
-  return {
-    url: new URL(url),
-    method: method ?? (content === undefined ? 'GET' : 'POST'),
-    headers: sent,
-    body: content,
-  };
+  return { url, method, headers: sent, body };
 }
 
 const untrusted = /CERT|SELF_SIGNED|SIGNATURE|^ERR_TLS|^ERR_SSL/;
