@@ -1,94 +1,82 @@
 /**
- * How sharp a resampler's filter is. `strict` keeps up to 0.9 of the lower Nyquist frequency and lets nothing above it
- * through; `speech` costs half as much and has half the delay, and lets what lies between it and 1.1 of it leave an alias
- * above 0.9.
+ * How sharp a resampler's filter is. Both keep everything up to 0.9 of the lower Nyquist frequency. `strict` lets no
+ * alias through; `speech` costs half as much and waits half as long, and what lies between 1.0 and 1.1 of the lower
+ * Nyquist frequency may leave an alias between 0.9 and 1.0 of it.
  */
 export type ResamplerQuality = 'strict' | 'speech';
 
-/** A band-limited interpolator, cut into one short filter for each position between two input samples. */
+/** A band-limited interpolator, cut into one filter for each of the positions that an output can have among inputs. */
 export interface FilterBank {
-  /** Output samples in a period. */
+  /** Outputs in a period, each with a filter of its own. */
   readonly phases: number;
-  /** Input samples in a period. */
+  /** Inputs in a period. */
   readonly step: number;
-  /** Coefficients of each phase's filter. */
+  /** Coefficients of each filter; even. */
   readonly taps: number;
-  /** Phase after phase; `taps` coefficients each. */
+  /** Filter after filter. Output n begins at input floor(n * step / phases) of the padded signal. */
   readonly coefficients: Float64Array<ArrayBuffer>;
 }
 
-/** Where the filter's transition band ends, in lower Nyquist frequencies; it starts at 0.9. */
-const stopBand: Readonly<Record<ResamplerQuality, number>> = { strict: 1, speech: 1.1 };
-const passBand = 0.9;
+/** Edges of the transition band, in lower Nyquist frequencies. */
+const passEdge = 0.9;
+const stopEdge: Readonly<Record<ResamplerQuality, number>> = { strict: 1, speech: 1.1 };
 
-/** Stop band attenuation in dB that the Kaiser window is designed for; what the tests measure is 90 dB or more. */
-const attenuation = 96;
+/** Stop band in dB: what is left of the sum of all images and of 16-bit rounding is then 90 dB or more. */
+const attenuation = 98;
 
-/** Most phases of a filter bank: 11025 to 32000 Hz has 1280. */
+/** 11025 to 32000 Hz has 1280 phases, the most of all pairs of usual rates. */
 const mostPhases = 2048;
+const mostDecimation = 32;
 
-const bankCount = 16;
-const banks = new Map<string, FilterBank>();
-
-/** Whether a filter bank for two sample rates has a reasonable size: all pairs of usual rates do. */
+/** Whether a filter bank for two sample rates has a reasonable size: those of all pairs of usual rates have. */
 export function canResample(from: number, to: number): boolean {
-  const valid = Number.isInteger(from) && Number.isInteger(to) && from > 0 && to > 0;
-  return valid && to / greatestDivisor(from, to) <= mostPhases && from / to <= 32;
+  if (!Number.isInteger(from) || !Number.isInteger(to) || from < 1 || to < 1) return false;
+  return to / greatestDivisor(from, to) <= mostPhases && from / to <= mostDecimation;
 }
 
-/** The filter bank for a ratio, built once (1 to 30 ms) and kept for the next; the latest 16 are. */
-export function filterBank(from: number, to: number, quality: ResamplerQuality): FilterBank {
+/** Computes the filter bank for two sample rates that {@link canResample}. Takes 1 to 30 ms. */
+export function buildFilterBank(from: number, to: number, quality: ResamplerQuality): FilterBank {
   const divisor = greatestDivisor(from, to);
-  const key = `${from / divisor}/${to / divisor}/${quality}`;
-  const bank = banks.get(key) ?? buildBank(to / divisor, from / divisor, quality);
-  banks.delete(key);
-  banks.set(key, bank);
-  const [oldest] = banks.keys();
-  if (banks.size > bankCount && oldest !== undefined) banks.delete(oldest);
-  return bank;
-}
-
-function buildBank(phases: number, step: number, quality: ResamplerQuality): FilterBank {
-  const scale = Math.min(1, phases / step);
-  const stop = stopBand[quality];
-  const cutoff = (scale * (passBand + stop)) / 2;
-  // Kaiser's formulas for the length and shape of the window, in input samples.
-  const transition = Math.PI * scale * (stop - passBand);
-  const halfWidth = (attenuation - 7.95) / (2.285 * transition) / 2;
+  const phases = to / divisor;
+  const step = from / divisor;
+  const lowerNyquist = Math.min(1, phases / step);
+  const stop = stopEdge[quality];
+  const cutoff = (lowerNyquist * (passEdge + stop)) / 2;
+  // Kaiser's formulas: the length from the transition band, the shape from the attenuation.
+  const half = Math.ceil((attenuation - 7.95) / (4.57 * Math.PI * lowerNyquist * (stop - passEdge)));
   const beta = 0.1102 * (attenuation - 8.7);
-  const half = Math.ceil(halfWidth);
   const taps = 2 * half;
   const coefficients = new Float64Array(phases * taps);
   for (let phase = 0; phase < phases; phase++) {
     const row = coefficients.subarray(phase * taps, (phase + 1) * taps);
-    let sum = 0;
+    const fraction = ((phase * step) % phases) / phases;
     for (let tap = 0; tap < taps; tap++) {
-      const distance = phase / phases + half - 1 - tap;
-      const value = sinc(cutoff * distance) * kaiser(distance / half, beta);
-      row[tap] = value;
-      sum += value;
+      const distance = tap - (half - 1) - fraction;
+      row[tap] = sinc(cutoff * distance) * kaiser(distance / half, beta);
     }
-    // Each phase passes a constant exactly, so that no offset is turned into a tone.
-    for (let tap = 0; tap < taps; tap++) row[tap] = (row[tap] ?? 0) / sum;
+    // Each filter passes a constant exactly, so that no offset becomes a tone.
+    const sum = row.reduce((total, value) => total + value, 0);
+    row.forEach((value, tap) => (row[tap] = value / sum));
   }
   return { phases, step, taps, coefficients };
 }
 
 function sinc(x: number): number {
-  return x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
+  // Exactly 0 at whole numbers, where the sine is only nearly so: `speech` has whole rows of these.
+  if (Number.isInteger(x)) return x === 0 ? 1 : 0;
+  return Math.sin(Math.PI * x) / (Math.PI * x);
 }
 
 function kaiser(x: number, beta: number): number {
-  return Math.abs(x) >= 1 ? 0 : besselI0(beta * Math.sqrt(1 - x * x)) / besselI0(beta);
+  return Math.abs(x) < 1 ? besselI0(beta * Math.sqrt(1 - x * x)) : 0;
 }
 
 /** The modified Bessel function of the first kind and order 0, by its power series. */
 function besselI0(x: number): number {
-  const quarter = (x * x) / 4;
   let term = 1;
   let sum = 1;
   for (let k = 1; term > sum * 1e-17; k++) {
-    term *= quarter / (k * k);
+    term *= (x * x) / (4 * k * k);
     sum += term;
   }
   return sum;

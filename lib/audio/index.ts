@@ -1,9 +1,11 @@
 export * from './types.ts';
 export * from './formats.ts';
 export * from './samples.ts';
+export * from './concat.ts';
 export * from './channels.ts';
 export * from './levels.ts';
 export * from './g711.ts';
+export { canResample, type ResamplerQuality } from './filter-bank.ts';
 export * from './resampler.ts';
 export * from './pcm-carry.ts';
 export * from './frame-splitter.ts';

@@ -3,17 +3,14 @@ import type { Samples } from './samples.ts';
 /** The root mean square of samples, 0 to 1 of full scale; 0 without samples. A full-scale sine has 0.707. */
 export function rmsLevel(samples: Samples): number {
   let energy = 0;
-  for (let at = 0; at < samples.length; at++) {
-    const sample = samples[at] ?? 0;
-    energy += sample * sample;
-  }
+  for (const sample of samples) energy += sample * sample;
   return samples.length === 0 ? 0 : Math.sqrt(energy / samples.length) / fullScale(samples);
 }
 
 /** The largest magnitude among samples, 0 to 1 of full scale (floats may exceed it); 0 without samples. */
 export function peakLevel(samples: Samples): number {
   let peak = 0;
-  for (let at = 0; at < samples.length; at++) peak = Math.max(peak, Math.abs(samples[at] ?? 0));
+  for (const sample of samples) peak = Math.max(peak, Math.abs(sample));
   return peak / fullScale(samples);
 }
 

@@ -1,5 +1,5 @@
 import { bytesPerSample, containerOf, isPcmLike } from './formats.ts';
-import { canResample } from './resampler.ts';
+import { canResample } from './filter-bank.ts';
 import type { AudioFormat, AudioMetadata } from './types.ts';
 
 /** How audio gets from a source to a sink. */

@@ -1,3 +1,5 @@
+import { concatBytes } from './concat.ts';
+
 /**
  * Makes whole sample frames of a byte stream that splits them anywhere: what is incomplete waits for the next piece.
  * Use one for each utterance, or {@link PcmCarry.reset} it between two.
@@ -31,12 +33,7 @@ export class PcmCarry {
       return bytes.subarray(0, 0);
     }
     const taken = whole - this.#pending;
-    let frames = bytes.subarray(0, taken);
-    if (this.#pending > 0) {
-      frames = new Uint8Array(whole);
-      frames.set(this.#rest.subarray(0, this.#pending));
-      frames.set(bytes.subarray(0, taken), this.#pending);
-    }
+    const frames = concatBytes(this.#rest.subarray(0, this.#pending), bytes.subarray(0, taken));
     this.#rest.set(bytes.subarray(taken));
     this.#pending = total - whole;
     return frames;

@@ -1,8 +1,10 @@
 import { mixChannels } from './channels.ts';
+import { concatBytes } from './concat.ts';
 import { containerOf, describeFormat, frameBytes, sameFormat } from './formats.ts';
 import { isConvertible } from './negotiate.ts';
 import { PcmCarry } from './pcm-carry.ts';
-import { Resampler, type ResamplerQuality } from './resampler.ts';
+import type { ResamplerQuality } from './filter-bank.ts';
+import { Resampler } from './resampler.ts';
 import { decodeSamples, encodeSamples, type Samples } from './samples.ts';
 import type { AudioMetadata } from './types.ts';
 import { wavHeader } from './wav-header.ts';
@@ -61,7 +63,7 @@ export function createTranscoder(from: AudioMetadata, to: AudioMetadata, options
   const withHeader = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
     if (!headerDue || bytes.length === 0) return bytes;
     headerDue = false;
-    return join(wavHeader(to), bytes);
+    return concatBytes(wavHeader(to), bytes);
   };
   const unwrap = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
     if (!reader) return bytes;
@@ -88,7 +90,7 @@ export function createTranscoder(from: AudioMetadata, to: AudioMetadata, options
     push: (bytes) => withHeader(converter.push(unwrap(bytes))),
     flush: () => {
       const rest = reader ? converter.push(reader.flush()) : none;
-      const all = withHeader(join(rest, converter.flush()));
+      const all = withHeader(concatBytes(rest, converter.flush()));
       reset();
       return all;
     },
@@ -153,13 +155,4 @@ class Converter {
     const { channels, encoding } = this.#to;
     return encodeSamples(mixChannels(samples, Math.min(this.#from.channels, channels), channels), encoding);
   }
-}
-
-function join(a: Uint8Array<ArrayBuffer>, b: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  if (a.length === 0) return b;
-  if (b.length === 0) return a;
-  const joined = new Uint8Array(a.length + b.length);
-  joined.set(a);
-  joined.set(b, a.length);
-  return joined;
 }

@@ -1,0 +1,67 @@
+import alawmulaw from 'alawmulaw';
+import { decodeMulaw, encodeMulaw } from 'rxvoice/audio';
+import { race, type BenchResult } from '../harness.ts';
+
+const second = 8000;
+const frame = 160;
+const voice = Int16Array.from({ length: second }, (_, at) => 9000 * Math.sin(at * 0.21) * Math.sin(at * 0.0007));
+const coded = encodeMulaw(voice);
+const frames = Array.from({ length: second / frame }, (_, at) => voice.subarray(at * frame, (at + 1) * frame));
+const codedFrames = Array.from({ length: second / frame }, (_, at) => coded.subarray(at * frame, (at + 1) * frame));
+
+/** P1 and P2: G.711 against npm alawmulaw. Every call does one second of audio. */
+export function run(): Promise<BenchResult[]> {
+  const bytes = new Uint8Array(frame);
+  const samples = new Int16Array(frame);
+  const whole = race({ ours: () => encodeMulaw(voice), theirs: () => alawmulaw.mulaw.encode(voice) });
+  const encode = race({
+    ours: () => frames.forEach((each) => encodeMulaw(each)),
+    reused: () => frames.forEach((each) => encodeMulaw(each, bytes)),
+    theirs: () => frames.forEach((each) => alawmulaw.mulaw.encode(each)),
+  });
+  const decode = race({
+    ours: () => codedFrames.forEach((each) => decodeMulaw(each)),
+    reused: () => codedFrames.forEach((each) => decodeMulaw(each, samples)),
+    theirs: () => codedFrames.forEach((each) => alawmulaw.mulaw.decode(each)),
+  });
+  const speed = (ns: Readonly<Record<string, number>>): string =>
+    Object.entries(ns)
+      .map(([name, each]) => `${name} ${Math.round(1e9 / each).toLocaleString('en')}`)
+      .join(', ') + ' x real time';
+  return Promise.resolve([
+    {
+      id: 'P1',
+      name: 'mu-law encode, one second a call, to alawmulaw',
+      ...ratio(whole.ratio('ours', 'theirs'), 1.5, 2),
+      detail: speed(whole.ns),
+    },
+    {
+      id: 'P2',
+      name: 'mu-law encode, 20 ms frames',
+      ...ratio(encode.ratio('ours', 'theirs'), 1, 1.3),
+      detail: speed(encode.ns),
+    },
+    {
+      id: 'P2',
+      name: 'mu-law decode, 20 ms frames',
+      ...ratio(decode.ratio('ours', 'theirs'), 1, 1.3),
+      detail: speed(decode.ns),
+    },
+    {
+      id: 'P2',
+      name: 'mu-law encode into a buffer',
+      ...ratio(encode.ratio('reused', 'theirs'), 1, 2.5),
+      detail: speed(encode.ns),
+    },
+    {
+      id: 'P2',
+      name: 'mu-law decode into a buffer',
+      ...ratio(decode.ratio('reused', 'theirs'), 1, 2.5),
+      detail: speed(decode.ns),
+    },
+  ]);
+}
+
+function ratio(value: number, gate: number, goal: number): Pick<BenchResult, 'unit' | 'value' | 'gate' | 'goal'> {
+  return { unit: 'ratio', value, gate, goal };
+}

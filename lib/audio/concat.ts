@@ -1,0 +1,13 @@
+/** Bytes one after the other: one array itself where the others are empty, else a copy of all. */
+export function concatBytes(...parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
+  const filled = parts.filter((part) => part.length > 0);
+  const [first = new Uint8Array(0)] = filled;
+  if (filled.length <= 1) return first;
+  const joined = new Uint8Array(filled.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of filled) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
