@@ -153,7 +153,9 @@ export interface TTSProvider extends ProviderContract {
   /** The format that `speak` will yield, where it is known beforehand. */
   getMetadata?(): AudioMetadata | undefined;
   /** Longest text that one piece of `text$` may have, in characters. */
-  readonly maxTextLength?: number;
+  readonly maxTextLength?: number | undefined;
+  /** Opens what the next `speak` needs, so that no handshake delays it. */
+  warm?(): Promise<void>;
   /** Opens what the next `speak()` needs, if it is not open: for when the user begins to speak. */
   warm?(): void;
   /**

@@ -1,0 +1,214 @@
+import {
+  asyncScheduler,
+  catchError,
+  defer,
+  EMPTY,
+  endWith,
+  filter,
+  finalize,
+  map,
+  merge,
+  Observable,
+  Subject,
+  switchMap,
+  takeUntil,
+  takeWhile,
+  tap,
+  type SchedulerLike,
+} from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
+import type { AgentProvider, OutputProvider } from '../core/roles.ts';
+import type { Command } from './commands.ts';
+import { createEventBus } from './event-bus.ts';
+import type { AgentState, VoiceEvent } from './events.ts';
+import type { History } from './history.ts';
+import { Script } from './script.ts';
+import { Turn } from './turn.ts';
+
+/** The streams and functions that a conversation with an agent is made of. */
+export interface AgentPorts {
+  readonly agent: Pick<
+    AgentProvider,
+    | 'name'
+    | 'transcripts$'
+    | 'speech$'
+    | 'tokens$'
+    | 'audio$'
+    | 'audioDone$'
+    | 'latency$'
+    | 'injectUserMessage'
+    | 'injectAgentMessage'
+  >;
+  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs'>;
+  readonly commands$: Observable<Command>;
+  readonly transcode?: (audio$: Observable<AudioChunk>) => Observable<AudioChunk>;
+}
+
+/** Options of {@link agentConversation}. */
+export interface AgentConversationOptions {
+  readonly history: History;
+  readonly scheduler?: SchedulerLike;
+}
+
+/**
+ * A conversation whose turns a service keeps: the agent listens, thinks and speaks behind one connection; here its
+ * audio is played, cut off when the user speaks, and what was heard is remembered. The same events as `conversation`,
+ * as far as the service tells.
+ */
+export function agentConversation(
+  { agent, output, commands$, transcode = (audio$) => audio$ }: AgentPorts,
+  { history, scheduler = asyncScheduler }: AgentConversationOptions,
+): Observable<VoiceEvent> {
+  return new Observable((subscriber) => {
+    const bus = createEventBus(scheduler);
+    const { emit } = bus;
+    const stopped$ = new Subject<void>();
+    const cut$ = new Subject<void>();
+    let ids = 0;
+    let turn: Turn | undefined;
+    let state: AgentState = 'idle';
+    let script = newScript();
+
+    const enter = (next: AgentState): void => {
+      if (next === state) return;
+      emit('agent.state', { state: next, previous: state });
+      state = next;
+    };
+    const endTurn = (reason: 'completed' | 'interrupted' | 'stopped'): void => {
+      turn?.end(reason);
+      turn = undefined;
+      enter('listening');
+    };
+    /** One reply: from its first audio to its last, or to the cut. */
+    const play = (first: AudioChunk): Observable<unknown> =>
+      defer(() => {
+        const speechId = `speech-${++ids}`;
+        const envelope = { speechId, ...(turn ? { turnId: turn.id } : {}) };
+        const done = Symbol('done');
+        let audible = false;
+        let settled = false;
+        turn?.mark('firstAudio');
+        emit('speech.created', { source: 'answer', interruptible: true }, envelope);
+        const settle = (interrupted: boolean): void => {
+          if (settled) return;
+          settled = true;
+          const playedMs = audible ? output.positionMs : 0;
+          script.endRound();
+          const { text: heardText, estimated } = script.heardAt(playedMs);
+          const { text } = script;
+          script = newScript();
+          emit('speech.ended', { source: 'answer', text, heardText, interrupted, playedMs }, envelope);
+          history.addAssistant({ generated: text, heard: heardText, interrupted, estimated });
+          endTurn(interrupted ? 'interrupted' : 'completed');
+        };
+        const audio$ = merge(
+          defer(() => [first]),
+          agent.audio$,
+          agent.audioDone$.pipe(map(() => done)),
+        ).pipe(
+          takeWhile((chunk): chunk is AudioChunk => chunk !== done),
+          tap((chunk) => {
+            emit('audio.chunk', { chunk: script.addAudio(chunk) }, { ...envelope, role: 'tts', provider: agent.name });
+          }),
+        );
+        return output.play(transcode(audio$)).pipe(
+          tap({
+            next: ({ type }) => {
+              if (type !== 'started') return;
+              audible = true;
+              turn?.mark('audible');
+              emit('speech.started', { source: 'answer' }, envelope);
+              enter('speaking');
+            },
+            complete: () => {
+              settle(false);
+            },
+            unsubscribe: () => {
+              settle(true);
+            },
+          }),
+          catchError((error: unknown) => {
+            settle(true);
+            reportError(error);
+            return EMPTY;
+          }),
+          takeUntil(cut$),
+        );
+      });
+    const reportError = (cause: unknown): void => {
+      const { code, message, recoverable } = VoiceError.from(cause);
+      emit('error', { code, message, recoverable, cause }, { role: 'output', provider: output.name });
+    };
+    const cut = (): void => {
+      cut$.next();
+    };
+
+    let playing = false;
+    const replies$ = agent.audio$.pipe(
+      filter((chunk) => !playing && chunk.data.byteLength > 0),
+      switchMap((chunk) => {
+        playing = true;
+        return play(chunk).pipe(
+          finalize(() => {
+            playing = false;
+          }),
+        );
+      }),
+    );
+    const work = merge(
+      agent.speech$.pipe(
+        tap(({ type }) => {
+          if (type === 'started') cut();
+          emit('user.state', { state: type === 'ended' ? 'silent' : 'speaking' });
+        }),
+      ),
+      agent.transcripts$.pipe(
+        tap((result) => {
+          if (!result.utteranceComplete) return;
+          const { text } = result;
+          turn?.end('completed');
+          turn = new Turn(`turn-${++ids}`, 'speech', emit, scheduler);
+          emit('transcript.final', { text, result }, { turnId: turn.id, role: 'stt', provider: agent.name });
+          history.addUser(text);
+          turn.commit(text, undefined);
+          enter('thinking');
+        }),
+      ),
+      agent.tokens$.pipe(
+        tap((delta) => {
+          script.addPiece({ visual: delta, spoken: delta, spans: [] });
+          turn?.mark('firstToken');
+          emit('llm.token', { delta }, { ...(turn ? { turnId: turn.id } : {}), role: 'llm', provider: agent.name });
+        }),
+      ),
+      replies$,
+      commands$.pipe(
+        tap((command) => {
+          if (command.type === 'send') agent.injectUserMessage(command.text);
+          if (command.type === 'interrupt') cut();
+          if (command.type === 'stop') stop();
+        }),
+      ),
+    ).pipe(endWith(undefined), takeUntil(stopped$));
+    const stop = (): void => {
+      cut();
+      turn?.end('stopped');
+      turn = undefined;
+      stopped$.next();
+      bus.close();
+    };
+
+    subscriber.add(bus.events$.subscribe(subscriber));
+    subscriber.add(work.subscribe());
+    subscriber.add(stop);
+    enter('listening');
+  });
+}
+
+/** An agent's reply is one round: its service does not tell which audio belongs to which text. */
+function newScript(): Script {
+  const script = new Script();
+  script.beginRound();
+  return script;
+}

@@ -1,0 +1,64 @@
+import { connect, switchMap, startWith, take, type MonoTypeOperatorFunction } from 'rxjs';
+import { describeFormat } from '../audio/formats.ts';
+import { negotiateFormat } from '../audio/negotiate.ts';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
+import { transcode } from '../operators/transcode.ts';
+
+/** How audio gets from one provider to the next. */
+export interface AudioPath {
+  readonly from: AudioMetadata;
+  readonly to: AudioMetadata;
+  readonly transcoded: boolean;
+  readonly convert: MonoTypeOperatorFunction<AudioChunk>;
+}
+
+/** Two providers that audio passes between, by name. */
+export interface AudioEnds {
+  readonly source: string;
+  readonly target: string;
+}
+
+/**
+ * Settles the format between two providers: untouched where the second takes it, else one conversion.
+ *
+ * @throws VoiceError `unsupported_format` when there is none.
+ */
+export function audioPath(
+  from: AudioMetadata,
+  accepts: readonly AudioFormat[],
+  { source, target }: AudioEnds,
+): AudioPath {
+  const settled = negotiateFormat(from, accepts);
+  if (!settled) {
+    const taken = accepts.map(({ encoding }) => encoding).join(', ');
+    throw new VoiceError(
+      `${target} cannot take ${describeFormat(from)} from ${source}; it takes ${taken}: configure ${source} for one of them`,
+      { code: 'unsupported_format', provider: target },
+    );
+  }
+  const { target: to, passthrough } = settled;
+  return { from, to, transcoded: !passthrough, convert: passthrough ? (audio$) => audio$ : transcode(to) };
+}
+
+/** Settles the format of a stream when its first chunk tells it. */
+export function adapt(
+  accepts: readonly AudioFormat[],
+  ends: AudioEnds,
+  onPath: (path: AudioPath) => void,
+): MonoTypeOperatorFunction<AudioChunk> {
+  return connect((audio$) =>
+    audio$.pipe(
+      take(1),
+      switchMap((first) => {
+        if (!first.metadata) {
+          const message = `${ends.source} sends audio without saying its format`;
+          throw new VoiceError(message, { code: 'unsupported_format', provider: ends.source });
+        }
+        const path = audioPath(first.metadata, accepts, ends);
+        onPath(path);
+        return audio$.pipe(startWith(first), path.convert);
+      }),
+    ),
+  );
+}

@@ -1,0 +1,40 @@
+import { Observable, type Subscriber, type Subscription } from 'rxjs';
+
+/**
+ * Subscribes to a source at once and keeps what comes until the one subscriber of the result is there.
+ *
+ * @returns The stream, and the subscription to the source, which the caller owns.
+ */
+export function eager<T>(source$: Observable<T>): { readonly stream$: Observable<T>; readonly source: Subscription } {
+  const kept: ((subscriber: Subscriber<T>) => void)[] = [];
+  let target: Subscriber<T> | undefined;
+  const pass = (deliver: (subscriber: Subscriber<T>) => void): void => {
+    if (target) deliver(target);
+    else kept.push(deliver);
+  };
+  const source = source$.subscribe({
+    next: (value) => {
+      pass((subscriber) => {
+        subscriber.next(value);
+      });
+    },
+    error: (error: unknown) => {
+      pass((subscriber) => {
+        subscriber.error(error);
+      });
+    },
+    complete: () => {
+      pass((subscriber) => {
+        subscriber.complete();
+      });
+    },
+  });
+  const stream$ = new Observable<T>((subscriber) => {
+    for (const deliver of kept.splice(0)) deliver(subscriber);
+    target = subscriber;
+    return () => {
+      source.unsubscribe();
+    };
+  });
+  return { stream$, source };
+}

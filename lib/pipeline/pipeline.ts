@@ -1,0 +1,581 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { EventEmitter } from 'eventemitter3';
+import {
+  asyncScheduler,
+  defer,
+  EMPTY,
+  filter,
+  firstValueFrom,
+  map,
+  merge,
+  of,
+  race,
+  Subject,
+  Subscription,
+  tap,
+  timer,
+  type Observable,
+  type ObservableInput,
+  type SchedulerLike,
+} from 'rxjs';
+import { describeFormat, durationMs, isPcmLike } from '../audio/formats.ts';
+import { messageOf, VoiceError } from '../core/errors.ts';
+import { silentLogger, type Logger } from '../core/logger.ts';
+import type { AgentProvider, ConnectionEvent, ProviderRole, STTProvider } from '../core/roles.ts';
+import { agentConversation } from './agent-conversation.ts';
+import { adapt, audioPath, type AudioEnds, type AudioPath } from './audio-path.ts';
+import { SpeechTicket, type Command, type SayOptions, type SendOptions, type SpeechHandle } from './commands.ts';
+import { conversation, type ConversationOptions } from './conversation.ts';
+import { createEventBus } from './event-bus.ts';
+import {
+  eventStreams,
+  type AgentState,
+  type EventStream,
+  type StreamEvent,
+  type VoiceEvent,
+  type VoiceEventType,
+} from './events.ts';
+import { History, type HistoryOptions } from './history.ts';
+import { MicrophoneGate } from './microphone-gate.ts';
+import { castRoles, type AnyProvider, type Cast } from './roles.ts';
+
+/** How long `stop()` and `dispose()` wait for a provider's last words, in milliseconds. */
+const farewellMs = 1_000;
+
+/** Options of {@link Pipeline}. */
+export interface PipelineOptions extends Omit<ConversationOptions, 'history'> {
+  /** Who covers the five roles; one provider may cover several. */
+  readonly providers: readonly AnyProvider[];
+  /** How much is remembered, or a {@link History} to go on with. */
+  readonly history?: HistoryOptions | History;
+  /** Whether captured audio comes as `audio.input` events too. Default: false. */
+  readonly inputEvents?: boolean;
+  readonly logger?: Logger;
+}
+
+/** Where a pipeline is in its life. */
+export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
+
+type Listeners = { [T in VoiceEventType]: [VoiceEvent<T>] } & { '*': [VoiceEvent] };
+
+/**
+ * A voice agent: providers for input, speech-to-text, language model, text-to-speech and output, and the conversation
+ * between them.
+ *
+ * @example
+ * ```ts
+ * import { BufferInput, AlphaFlux, NuLLM, AlphaTTS, NullOutput, Pipeline } from 'rxvoice';
+ *
+ * const pipeline = new Pipeline({
+ *   providers: [
+ *     new BufferInput({ sampleRate: 16000 }),
+ *     new AlphaFlux({ proxyUrl: '/alpha', options: { eagerEotThreshold: 0.5 } }),
+ *     new NuLLM({ proxyUrl: '/nu' }),
+ *     new AlphaTTS({ proxyUrl: '/alpha' }),
+ *     new NullOutput(),
+ *   ],
+ *   systemPrompt: 'You are a concise voice assistant.',
+ * });
+ * pipeline.on('transcript.final', ({ text }) => console.log('user:', text));
+ * await pipeline.start();
+ * ```
+ */
+export class Pipeline implements AsyncDisposable {
+  readonly #options: PipelineOptions;
+  readonly #cast: Cast;
+  readonly #history: History;
+  readonly #scheduler: SchedulerLike;
+  readonly #logger: Logger;
+  readonly #bus: ReturnType<typeof createEventBus>;
+  readonly #emitter = new EventEmitter<Listeners>();
+  readonly #commands$ = new Subject<Command>();
+  readonly #providerEvents: Subscription;
+  readonly #callbacks: Subscription;
+  #agentState: AgentState = 'idle';
+  #state: PipelineState = 'idle';
+  #session: Subscription | undefined;
+  #gate: MicrophoneGate | undefined;
+  #capturedMs = 0;
+  #capturedAt = 0;
+  #initializing: Promise<void> | undefined;
+  #starting: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+
+  /** @throws VoiceError `configuration` when a role is missing, or covered twice. */
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+    this.#cast = castRoles(options.providers);
+    this.#history = options.history instanceof History ? options.history : new History(options.history);
+    this.#scheduler = options.scheduler ?? asyncScheduler;
+    this.#logger = options.logger ?? silentLogger;
+    this.#bus = createEventBus(this.#scheduler);
+    this.#callbacks = this.#bus.events$.subscribe((event) => {
+      this.#callBack(event);
+    });
+    this.#providerEvents = this.#listenToProviders();
+  }
+
+  /** What was said and heard. */
+  get history(): History {
+    return this.#history;
+  }
+
+  get state(): PipelineState {
+    return this.#state;
+  }
+
+  /** What the agent is doing. */
+  get agentState(): AgentState {
+    return this.#agentState;
+  }
+
+  /** Everything that happens, in order. Hot; completes on `dispose()`, and never errors. */
+  get events$(): Observable<VoiceEvent> {
+    return this.#bus.events$;
+  }
+
+  get state$(): Observable<StreamEvent<'state$'>> {
+    return this.#stream('state$');
+  }
+
+  get connection$(): Observable<StreamEvent<'connection$'>> {
+    return this.#stream('connection$');
+  }
+
+  get transcripts$(): Observable<StreamEvent<'transcripts$'>> {
+    return this.#stream('transcripts$');
+  }
+
+  get turns$(): Observable<StreamEvent<'turns$'>> {
+    return this.#stream('turns$');
+  }
+
+  get preflight$(): Observable<StreamEvent<'preflight$'>> {
+    return this.#stream('preflight$');
+  }
+
+  get bargeIn$(): Observable<StreamEvent<'bargeIn$'>> {
+    return this.#stream('bargeIn$');
+  }
+
+  get tokens$(): Observable<StreamEvent<'tokens$'>> {
+    return this.#stream('tokens$');
+  }
+
+  get tools$(): Observable<StreamEvent<'tools$'>> {
+    return this.#stream('tools$');
+  }
+
+  get speech$(): Observable<StreamEvent<'speech$'>> {
+    return this.#stream('speech$');
+  }
+
+  get audio$(): Observable<StreamEvent<'audio$'>> {
+    return this.#stream('audio$');
+  }
+
+  get history$(): Observable<StreamEvent<'history$'>> {
+    return this.#stream('history$');
+  }
+
+  get call$(): Observable<StreamEvent<'call$'>> {
+    return this.#stream('call$');
+  }
+
+  get input$(): Observable<StreamEvent<'input$'>> {
+    return this.#stream('input$');
+  }
+
+  get metrics$(): Observable<StreamEvent<'metrics$'>> {
+    return this.#stream('metrics$');
+  }
+
+  get errors$(): Observable<StreamEvent<'errors$'>> {
+    return this.#stream('errors$');
+  }
+
+  /**
+   * Calls back for each event of a type, `*` for all. A callback that throws is reported, and disturbs nobody else.
+   *
+   * @returns What undoes it.
+   */
+  on<T extends VoiceEventType>(type: T, callback: (event: VoiceEvent<T>) => void): () => void;
+  on(type: '*', callback: (event: VoiceEvent) => void): () => void;
+  on(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
+    this.#emitter.on(type, callback as () => void);
+    return () => {
+      this.#emitter.off(type, callback as () => void);
+    };
+  }
+
+  /** Like {@link Pipeline.on}, for the next event only. */
+  once<T extends VoiceEventType>(type: T, callback: (event: VoiceEvent<T>) => void): () => void;
+  once(type: '*', callback: (event: VoiceEvent) => void): () => void;
+  once(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
+    const undo = this.on(type as '*', (event) => {
+      undo();
+      (callback as (event: VoiceEvent) => void)(event);
+    });
+    return undo;
+  }
+
+  /** Undoes {@link Pipeline.on}; without a callback, every one of that type. */
+  off<T extends VoiceEventType>(type: T, callback?: (event: VoiceEvent<T>) => void): void;
+  off(type: '*', callback?: (event: VoiceEvent) => void): void;
+  off(type: VoiceEventType | '*', callback?: (event: never) => void): void {
+    this.#emitter.off(type, callback as (() => void) | undefined);
+  }
+
+  /** Initializes every provider. Calls at the same time share one run. */
+  initialize(): Promise<void> {
+    if (this.#state !== 'idle') return Promise.resolve();
+    this.#initializing ??= this.#initialize().finally(() => {
+      this.#initializing = undefined;
+    });
+    return this.#initializing;
+  }
+
+  /**
+   * Begins the conversation; initializes first where that was not done.
+   *
+   * @param options - `signal` stops it when it aborts.
+   * @throws VoiceError when a provider cannot start; then everything is stopped again.
+   */
+  start(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    if (this.#state === 'running') return Promise.resolve();
+    this.#starting ??= this.#start(options.signal).finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  /**
+   * Ends the conversation; `start()` begins another with the same history.
+   *
+   * @param options - With `drain`, what the agent is saying is said to the end first.
+   */
+  stop(options: { readonly drain?: boolean } = {}): Promise<void> {
+    this.#stopping ??= this.#stop(options.drain ?? false).finally(() => {
+      this.#stopping = undefined;
+    });
+    return this.#stopping;
+  }
+
+  /** Stops, disposes every provider, and completes the streams. */
+  async dispose(): Promise<void> {
+    if (this.#state === 'disposed') return;
+    await this.stop();
+    this.#state = 'disposed';
+    const results = await Promise.allSettled(this.#cast.all.map((provider) => provider.dispose()));
+    this.#providerEvents.unsubscribe();
+    this.#callbacks.unsubscribe();
+    this.#emitter.removeAllListeners();
+    this.#bus.close();
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) throw VoiceError.from(failed.reason);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  /** Has the agent say something: a text, or a stream of its pieces. */
+  say(text: string | ObservableInput<string>, options: SayOptions = {}): SpeechHandle {
+    const ticket = new SpeechTicket();
+    const text$ = typeof text === 'string' ? of(text) : text;
+    this.#command({ type: 'say', text$, options, source: 'say', ticket }, ticket);
+    return ticket;
+  }
+
+  /** Sends what the user typed: it goes through the same machine as speech. */
+  send(text: string, options: SendOptions = {}): SpeechHandle {
+    const ticket = new SpeechTicket();
+    this.#command({ type: 'send', text, options, ticket }, ticket);
+    return ticket;
+  }
+
+  /** Cuts off what the agent is saying or preparing. */
+  interrupt(): void {
+    this.#commands$.next({ type: 'interrupt' });
+  }
+
+  /** Push-to-talk: the user begins to speak. Cuts the agent off. */
+  beginTurn(): void {
+    this.#commands$.next({ type: 'begin' });
+    for (const chunk of this.#gate?.open() ?? []) this.#cast.stt?.sendAudio(chunk);
+  }
+
+  /** Push-to-talk: the user has finished. */
+  commitTurn(): void {
+    this.#gate?.close();
+    this.#commands$.next({ type: 'commit' });
+  }
+
+  /** Push-to-talk: what was said does not count. */
+  cancelTurn(): void {
+    this.#gate?.close();
+    this.#commands$.next({ type: 'cancel' });
+  }
+
+  /** The speech-to-text service hears silence from now on. */
+  mute(): void {
+    this.#mute(true);
+  }
+
+  unmute(): void {
+    this.#mute(false);
+  }
+
+  #mute(muted: boolean): void {
+    this.#gate?.mute(muted);
+    this.#bus.emit('input.muted', { muted }, { role: 'input', provider: this.#cast.input.name });
+  }
+
+  #command(command: Command, ticket: SpeechTicket): void {
+    if (this.#session) this.#commands$.next(command);
+    else ticket.settle({ heardText: '', interrupted: true });
+  }
+
+  #stream<S extends EventStream>(name: S): Observable<StreamEvent<S>> {
+    const types: readonly VoiceEventType[] = eventStreams[name];
+    const events$ = this.events$.pipe(filter((event) => types.includes(event.type)));
+    return events$ as Observable<StreamEvent<S>>;
+  }
+
+  #callBack(event: VoiceEvent): void {
+    for (const type of [event.type, '*'] as const) {
+      for (const callback of this.#emitter.listeners(type)) {
+        try {
+          (callback as (event: VoiceEvent) => void)(event);
+        } catch (cause) {
+          this.#logger.error(`A callback for ${event.type} threw: ${messageOf(cause)}`);
+          if (event.type !== 'error') this.#reportError(cause);
+        }
+      }
+    }
+  }
+
+  #reportError(cause: unknown): void {
+    const { code, message, recoverable, retryAfterMs, provider } = VoiceError.from(cause);
+    this.#bus.emit(
+      'error',
+      { code, message, recoverable, cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+      provider === undefined ? {} : { provider },
+    );
+  }
+
+  #listenToProviders(): Subscription {
+    const work = new Subscription();
+    for (const provider of this.#cast.all) {
+      const role = provider.roles[0];
+      const envelope = { provider: provider.name, ...(role ? { role } : {}) };
+      work.add(
+        provider.errors$?.subscribe((error) => {
+          this.#reportError(error);
+        }),
+      );
+      work.add(
+        provider.connection$?.subscribe((event) => {
+          this.#onConnection(event, envelope);
+        }),
+      );
+    }
+    return work;
+  }
+
+  #onConnection(event: ConnectionEvent, envelope: { provider: string; role?: ProviderRole }): void {
+    const { emit } = this.#bus;
+    switch (event.type) {
+      case 'connecting':
+        emit('provider.connecting', {}, envelope);
+        break;
+      case 'connected':
+        emit('provider.connected', {}, envelope);
+        break;
+      case 'reconnecting':
+        emit('provider.reconnecting', { attempt: event.attempt, delayMs: event.delayMs }, envelope);
+        break;
+      case 'lost':
+        emit('provider.lost', { message: event.error.message }, envelope);
+        break;
+      case 'closed':
+        break;
+    }
+  }
+
+  async #initialize(): Promise<void> {
+    const results = await Promise.allSettled(this.#cast.all.map((provider) => provider.initialize()));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) {
+      await Promise.allSettled(this.#cast.all.map((provider) => provider.dispose()));
+      throw VoiceError.from(failed.reason);
+    }
+    this.#state = 'ready';
+  }
+
+  async #start(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#state === 'disposed') {
+      throw new VoiceError('The pipeline was disposed: create another one', { code: 'not_ready' });
+    }
+    signal?.throwIfAborted();
+    await this.initialize();
+    await this.#stopping;
+    const session = new Subscription();
+    this.#session = session;
+    const onAbort = (): void => {
+      void this.stop();
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    session.add(() => signal?.removeEventListener('abort', onAbort));
+    this.#state = 'running';
+    try {
+      const { input, stt, tts, agent } = this.#cast;
+      const ears = agent ?? stt;
+      if (ears) session.add(this.#listen(ears));
+      session.add(this.#converse());
+      session.add(this.#hangUp());
+      await Promise.all([ears?.connect(), tts?.warm?.(), input.start()]);
+      if (session.closed) throw new VoiceError('stop() was called first', { code: 'aborted' });
+      this.#bus.emit('session.ready', {});
+    } catch (cause) {
+      await this.stop();
+      throw VoiceError.from(cause);
+    }
+  }
+
+  /** Captured audio on its way to the speech-to-text service. */
+  #listen(ears: STTProvider | AgentProvider): Subscription {
+    const { input } = this.#cast;
+    const metadata = input.getMetadata();
+    const path = audioPath(metadata, ears.accepts, { source: input.name, target: ears.name });
+    const gate = new MicrophoneGate(metadata, this.#options.turnTaking?.strategy === 'manual');
+    this.#reportPath(path, { source: input.name, target: ears.name });
+    ears.configureAudio(path.to);
+    this.#gate = gate;
+    this.#capturedMs = 0;
+    return input.audio$
+      .pipe(
+        map((chunk) => {
+          this.#capturedMs += isPcmLike(metadata.encoding) ? durationMs(chunk.data.byteLength, metadata) : 0;
+          this.#capturedAt = this.#scheduler.now();
+          const envelope = { role: 'input', provider: input.name } as const;
+          if (this.#options.inputEvents) this.#bus.emit('audio.input', { chunk }, envelope);
+          return gate.pass(chunk);
+        }),
+        path.convert,
+      )
+      .subscribe({
+        next: (chunk) => {
+          ears.sendAudio(chunk);
+        },
+        error: (error: unknown) => {
+          this.#reportError(error);
+        },
+      });
+  }
+
+  #converse(): Subscription {
+    const { stt, llm, tts, output, agent } = this.#cast;
+    const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
+    const transcode = adapt(output.accepts, ends, (path) => {
+      this.#reportPath(path, ends);
+    });
+    const shared = { output, commands$: this.#commands$, transcode };
+    const options = { ...this.#options, history: this.#history, scheduler: this.#scheduler };
+    const events$ = agent
+      ? agentConversation({ ...shared, agent }, options)
+      : stt && llm && tts
+        ? conversation(
+            {
+              ...shared,
+              ...{ llm, tts, transcripts$: stt.transcripts$, speech$: stt.speech$ },
+              reportsSpeechEnd: stt.reportsSpeechEnd ?? false,
+              finalize: () => stt.finalize?.(),
+              capturedAt: (positionMs) => this.#timeOf(positionMs),
+            },
+            options,
+          )
+        : EMPTY;
+    return events$.subscribe((event) => {
+      if (event.type === 'agent.state') this.#agentState = event.state;
+      this.#bus.publish(event);
+    });
+  }
+
+  /** A platform's own events; the end of the call ends the conversation. */
+  #hangUp(): Subscription {
+    const { input } = this.#cast;
+    const { dtmf$ = EMPTY, callEnded$ = EMPTY } = input as Partial<CallEvents>;
+    const envelope = { role: 'input', provider: input.name } as const;
+    return merge(
+      dtmf$.pipe(
+        tap((digit) => {
+          this.#bus.emit('dtmf.digit', { digit }, envelope);
+        }),
+      ),
+      callEnded$.pipe(
+        tap(() => {
+          this.#bus.emit('call.ended', {}, envelope);
+          void this.stop();
+        }),
+      ),
+    ).subscribe();
+  }
+
+  /** When the sample at a position of the captured audio was captured: audio is captured as it is spoken. */
+  #timeOf(positionMs: number): number | undefined {
+    if (positionMs > this.#capturedMs) return undefined;
+    return this.#capturedAt - (this.#capturedMs - positionMs);
+  }
+
+  #reportPath({ from, to, transcoded }: AudioPath, { source, target }: AudioEnds): void {
+    const formats = `${source} ${describeFormat(from)}`;
+    this.#bus.emit('provider.format', { from: formats, to: `${target} ${describeFormat(to)}`, transcoded });
+  }
+
+  async #stop(drain: boolean): Promise<void> {
+    const session = this.#session;
+    if (!session) return;
+    if (drain) await this.#silence();
+    this.#session = undefined;
+    this.#commands$.next({ type: 'stop' });
+    session.unsubscribe();
+    const { input, output, stt, agent } = this.#cast;
+    output.stop();
+    await withinFarewell([input.stop(), (agent ?? stt)?.disconnect()], (error) => {
+      this.#logger.warn(`A provider did not stop cleanly: ${messageOf(error)}`);
+    });
+    this.#gate = undefined;
+    this.#agentState = 'idle';
+    this.#state = 'ready';
+    this.#bus.emit('session.closed', {});
+  }
+
+  /** Resolves when the agent has said what it is saying. */
+  async #silence(): Promise<void> {
+    const quiet = (state: AgentState): boolean => state === 'listening' || state === 'idle';
+    if (quiet(this.#agentState)) return;
+    await firstValueFrom(this.events$.pipe(filter((event) => event.type === 'agent.state' && quiet(event.state))), {
+      defaultValue: undefined,
+    });
+  }
+}
+
+/** What phone platforms have beside input and output. */
+interface CallEvents {
+  readonly dtmf$: Observable<string>;
+  readonly callEnded$: Observable<unknown>;
+}
+
+/** Waits for all, but not forever: a service that does not say good-bye is left. */
+async function withinFarewell(
+  promises: readonly (Promise<void> | undefined)[],
+  onError: (error: unknown) => void,
+): Promise<void> {
+  const all$ = defer(() => Promise.allSettled(promises)).pipe(
+    tap((results) => {
+      for (const result of results) if (result.status === 'rejected') onError(result.reason);
+    }),
+  );
+  await firstValueFrom(race(all$, timer(farewellMs)));
+}

@@ -1,0 +1,155 @@
+import { durationMs, isPcmLike } from '../audio/formats.ts';
+import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import type { SpokenWord } from '../core/roles.ts';
+import { visualRange, type SpokenPiece } from '../operators/text/spoken-piece.ts';
+
+/** Milliseconds of speech a character until a speech has shown its own pace: about 15 characters a second. */
+const usualMsPerCharacter = 65;
+/** Rounding of chunks to samples and frames must not cost a word. */
+const toleranceMs = 5;
+
+/** One call of the text-to-speech provider: the text of one round of the model. */
+interface Part {
+  readonly pieces: SpokenPiece[];
+  utteranceId: string | undefined;
+  metadata: AudioMetadata | undefined;
+  receivedMs: number;
+  complete: boolean;
+}
+
+/** What of a speech was heard. */
+export interface Heard {
+  /** A prefix, in whole words, of what was to be said. */
+  readonly text: string;
+  /** The same for each round of the model. */
+  readonly rounds: readonly string[];
+  /** True when it was reckoned without word timings of the service. */
+  readonly estimated: boolean;
+}
+
+/** Knows which text belongs to which audio of one speech, so that a play-head can be read as words. */
+export class Script {
+  readonly #parts: Part[] = [];
+  readonly #words: SpokenWord[] = [];
+
+  /** Opens the next round; what follows belongs to it. */
+  beginRound(): void {
+    this.#parts.push({
+      pieces: [],
+      utteranceId: undefined,
+      metadata: undefined,
+      receivedMs: 0,
+      complete: false,
+    });
+  }
+
+  /** The text of this round's audio is all there. */
+  endRound(): void {
+    const part = this.#parts.at(-1);
+    if (part) part.complete = true;
+  }
+
+  addPiece(piece: SpokenPiece): void {
+    this.#parts.at(-1)?.pieces.push(piece);
+  }
+
+  /** @returns The chunk with its format. */
+  addAudio(chunk: AudioChunk): AudioChunk {
+    const part = this.#parts.at(-1);
+    if (!part) return chunk;
+    part.metadata = chunk.metadata ?? part.metadata;
+    part.utteranceId = chunk.utteranceId ?? part.utteranceId;
+    // What a compressed chunk lasts, only the output's decoder knows.
+    if (part.metadata && isPcmLike(part.metadata.encoding)) {
+      part.receivedMs += durationMs(chunk.data.byteLength, part.metadata);
+    }
+    return chunk.metadata || !part.metadata ? chunk : { ...chunk, metadata: part.metadata };
+  }
+
+  addWord(word: SpokenWord): void {
+    this.#words.push(word);
+  }
+
+  /** Milliseconds of audio that came. */
+  get receivedMs(): number {
+    return this.#parts.reduce((sum, part) => sum + part.receivedMs, 0);
+  }
+
+  /** Everything that was to be said. */
+  get text(): string {
+    return this.#parts.map(visualOf).join('');
+  }
+
+  /** What was heard when `positionMs` of the audio had sounded. */
+  heardAt(positionMs: number): Heard {
+    let startMs = 0;
+    let estimated = false;
+    const rounds = this.#parts.map((part) => {
+      const localMs = positionMs - startMs;
+      startMs += part.receivedMs;
+      if (localMs <= 0) return '';
+      if (part.complete && localMs >= part.receivedMs - toleranceMs) return visualOf(part);
+      const words = this.#words.filter(({ utteranceId }) => utteranceId === part.utteranceId);
+      const { characters, exact } = charactersAt(part, words, localMs);
+      estimated ||= !exact;
+      return visualPrefix(part.pieces, characters);
+    });
+    return { text: rounds.join(''), rounds, estimated };
+  }
+}
+
+function visualOf(part: Part): string {
+  return part.pieces.map(({ visual }) => visual).join('');
+}
+
+/** How many characters of a part's spoken text were heard: by word timings as far as there are any, else by proportion. */
+function charactersAt(
+  part: Part,
+  words: readonly SpokenWord[],
+  localMs: number,
+): { characters: number; exact: boolean } {
+  const spoken = part.pieces.map((piece) => piece.spoken).join('');
+  let timed = 0;
+  let timedMs = 0;
+  let exact = words.length > 0;
+  for (const word of words) {
+    const at = spoken.indexOf(word.text, timed);
+    if (at < 0) continue;
+    if (word.endMs > localMs + toleranceMs) return { characters: timed, exact: exact && !word.estimated };
+    timed = at + word.text.length;
+    timedMs = word.endMs;
+    exact &&= !word.estimated;
+  }
+  const restMs = part.receivedMs - timedMs;
+  const rest = spoken.length - timed;
+  const pace = timed > 0 ? timedMs / timed : usualMsPerCharacter;
+  const msPerCharacter = part.complete && rest > 0 ? restMs / rest : pace;
+  const more = msPerCharacter > 0 ? Math.floor((localMs + toleranceMs - timedMs) / msPerCharacter) : 0;
+  return { characters: wholeWords(spoken, Math.min(spoken.length, timed + Math.max(0, more))), exact: false };
+}
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
+
+/** The end of the last word that lies wholly within the first `length` characters. */
+function wholeWords(text: string, length: number): number {
+  if (length >= text.length) return text.length;
+  let end = 0;
+  for (const { segment, index, isWordLike } of segmenter.segment(text)) {
+    if (index + segment.length > length) break;
+    // What follows a word without a space, such as its full stop, belongs to it.
+    if (isWordLike || (end === index && segment.trim())) end = index + segment.length;
+  }
+  return end;
+}
+
+/** The visual text of the first `characters` spoken ones. */
+function visualPrefix(pieces: readonly SpokenPiece[], characters: number): string {
+  let left = characters;
+  let prefix = '';
+  for (const piece of pieces) {
+    if (left < piece.spoken.length) return prefix + piece.visual.slice(0, visualRange(piece, 0, left)[1]);
+    prefix += piece.visual;
+    left -= piece.spoken.length;
+  }
+  return prefix;
+}

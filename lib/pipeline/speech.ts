@@ -1,0 +1,318 @@
+import {
+  concatMap,
+  defer,
+  delayWhen,
+  endWith,
+  filter,
+  ignoreElements,
+  merge,
+  Observable,
+  of,
+  ReplaySubject,
+  Subject,
+  Subscription,
+  switchMap,
+  take,
+  takeUntil,
+  takeWhile,
+  tap,
+  throwError,
+  timer,
+  map,
+  type BehaviorSubject,
+  type SchedulerLike,
+} from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
+import type { OutputProvider, PlaybackEvent, TTSProvider } from '../core/roles.ts';
+import { sentences } from '../operators/sentences.ts';
+import { speakable } from '../operators/speakable.ts';
+import type { SpeechTextOptions } from '../operators/text/speech-text.ts';
+import { eager } from './eager.ts';
+import type { Emit } from './event-bus.ts';
+import type { SpeechSource } from './events.ts';
+import type { Floor } from './floor.ts';
+import { Script, type Heard } from './script.ts';
+
+/** Text waits while more audio than this is unplayed: less is wasted on a barge-in. */
+const maxUnplayedMs = 5_000;
+/** How often a wait for the play-head looks again, at least. */
+const recheckMs = 100;
+
+/** One thing to say. */
+export interface SpeechRequest {
+  readonly id: string;
+  readonly turnId?: string;
+  readonly source: SpeechSource;
+  readonly interruptible: boolean;
+  /** Whether it goes before others that wait for the floor. */
+  readonly urgent?: boolean;
+  /** The text: one Observable for each round of the model. */
+  readonly rounds$: Observable<Observable<string>>;
+  /** Nothing is audible, and no event comes, before this emits; it replays. */
+  readonly gate$: Observable<unknown>;
+  /** Whether the first clause is synthesized before the gate opens. */
+  readonly speakAhead?: boolean;
+}
+
+/** What a speech passes on its way. */
+export type SpeechMark = 'first-piece' | 'first-audio' | 'audible';
+
+/** How a speech ended. */
+export interface SpeechResult {
+  readonly heard: Heard;
+  /** Everything that was to be said. */
+  readonly text: string;
+  readonly interrupted: boolean;
+}
+
+/** What is being said now, for those who may cut it off. */
+export interface Speaking {
+  readonly request: SpeechRequest;
+  readonly audible: boolean;
+}
+
+/** What all speeches of a conversation share. */
+export interface SpeechContext {
+  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength'>;
+  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs'>;
+  /** Between voice and output, where their formats differ. */
+  readonly transcode: (audio$: Observable<AudioChunk>) => Observable<AudioChunk>;
+  readonly floor: Floor;
+  readonly emit: Emit;
+  readonly scheduler: SchedulerLike;
+  /** Longest wait from the first clause to its audio, in milliseconds. */
+  readonly ttsFirstAudioMs: number;
+  /** Longest stand-still of the play-head beyond the audio that is left, in milliseconds. */
+  readonly playoutMs: number;
+  /** While true nothing new starts to sound: the user may be about to say something. */
+  readonly held$: BehaviorSubject<boolean>;
+  readonly speaking$: BehaviorSubject<Speaking | undefined>;
+  /** BCP 47, for cutting text into sentences. */
+  readonly locale?: string;
+  /** How written text becomes speech. */
+  readonly text?: SpeechTextOptions;
+}
+
+/**
+ * Says one thing: text to sentences to voice to output. Subscribing starts it; unsubscribing cuts it off in the same
+ * tick, down to the requests. Emits its marks; completes when the last sample was heard.
+ *
+ * @param onEnd - Called exactly once: before completion or an error is passed on, or in the teardown. The play-head is
+ * read before anything is silenced.
+ */
+export function speech(
+  request: SpeechRequest,
+  context: SpeechContext,
+  onEnd: (result: SpeechResult) => void,
+): Observable<SpeechMark> {
+  return new Observable((subscriber) => {
+    const { emit, output, speaking$ } = context;
+    const { source, interruptible } = request;
+    const envelope = { speechId: request.id, ...(request.turnId === undefined ? {} : { turnId: request.turnId }) };
+    const script = new Script();
+    const work = new Subscription();
+    const firstPiece$ = new ReplaySubject<void>(1);
+    let state: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
+    const playedMs = (): number => (state === 'playing' || state === 'audible' ? output.positionMs : 0);
+
+    const end = (interrupted: boolean): void => {
+      if (state === 'ended') return;
+      const wasCreated = state !== 'silent';
+      const position = playedMs();
+      const heard = script.heardAt(position);
+      const { text } = script;
+      state = 'ended';
+      work.unsubscribe();
+      if (wasCreated) {
+        emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
+      }
+      onEnd({ heard, text, interrupted });
+      // Last: whoever watches sees the speech end together with its turn.
+      if (speaking$.value?.request === request) speaking$.next(undefined);
+    };
+
+    const synthesis$ = synthesize(request, context, script, playedMs).pipe(
+      tap({
+        next: (step) => {
+          if (step === 'piece') firstPiece$.next();
+        },
+        error: (error: unknown) => {
+          firstPiece$.error(error);
+        },
+        complete: () => {
+          firstPiece$.complete();
+        },
+      }),
+      filter((step) => step !== 'piece'),
+    );
+    // The voice is asked while the floor may still be another's.
+    const { stream$: chunks$, source: voice } = eager(synthesis$);
+    work.add(voice);
+    if (context.tts.words$) {
+      work.add(
+        context.tts.words$.subscribe((word) => {
+          script.addWord(word);
+        }),
+      );
+    }
+
+    let sounding = false;
+    const audio$ = chunks$.pipe(
+      tap((chunk) => {
+        if (!sounding) subscriber.next('first-audio');
+        sounding = true;
+        emit('audio.chunk', { chunk }, { ...envelope, role: 'tts', provider: context.tts.name });
+      }),
+    );
+    const playback$ = context.held$.pipe(
+      filter((held) => !held),
+      take(1),
+      switchMap(() => {
+        state = 'playing';
+        speaking$.next({ request, audible: false });
+        return playToTheEnd(context, script, audio$);
+      }),
+    );
+    const onPlayback = ({ type }: PlaybackEvent): void => {
+      if (type !== 'started' || state !== 'playing') return;
+      state = 'audible';
+      emit('speech.started', { source }, envelope);
+      speaking$.next({ request, audible: true });
+      subscriber.next('audible');
+    };
+
+    work.add(
+      firstPiece$
+        .pipe(
+          take(1),
+          delayWhen(() => request.gate$),
+          switchMap(() => {
+            state = 'created';
+            emit('speech.created', { source, interruptible }, envelope);
+            subscriber.next('first-piece');
+            return context.floor.hold(playback$, request.urgent);
+          }),
+        )
+        .subscribe({
+          next: onPlayback,
+          error: (error: unknown) => {
+            end(true);
+            subscriber.error(error);
+          },
+          complete: () => {
+            end(false);
+            subscriber.complete();
+          },
+        }),
+    );
+    return () => {
+      end(true);
+    };
+  });
+}
+
+/** Text to audio, round by round. Emits `piece` before the audio of the first piece of all. */
+function synthesize(
+  request: SpeechRequest,
+  context: SpeechContext,
+  script: Script,
+  playedMs: () => number,
+): Observable<AudioChunk | 'piece'> {
+  const { tts, scheduler, locale } = context;
+  const open$ = request.gate$.pipe(take(1));
+  const credit$: Observable<unknown> = defer(() => {
+    const excessMs = script.receivedMs - playedMs() - maxUnplayedMs;
+    if (excessMs <= 0) return of(true);
+    return timer(Math.max(excessMs, recheckMs), scheduler).pipe(switchMap(() => credit$));
+  });
+  const pieces$ = new Subject<'piece'>();
+  const firstChunk$ = new Subject<void>();
+  let count = 0;
+  const speakRound = (text$: Observable<string>): Observable<AudioChunk> => {
+    script.beginRound();
+    const spoken$ = text$.pipe(
+      sentences({
+        ...(locale === undefined ? {} : { locale }),
+        ...(tts.maxTextLength === undefined ? {} : { maxChars: tts.maxTextLength }),
+      }),
+      speakable(context.text),
+      concatMap((piece) => {
+        const free = request.speakAhead && count === 0;
+        return (free ? of(true) : open$).pipe(
+          switchMap(() => credit$),
+          map(() => piece),
+        );
+      }),
+      map((piece) => {
+        script.addPiece(piece);
+        return piece.spoken;
+      }),
+      filter((spoken) => spoken.trim() !== ''),
+      tap(() => {
+        if (count++ === 0) pieces$.next('piece');
+      }),
+    );
+    return tts.speak(spoken$).pipe(
+      map((chunk) => script.addAudio(chunk)),
+      filter((chunk) => chunk.data.byteLength > 0),
+      tap({
+        next: () => {
+          firstChunk$.next();
+        },
+        complete: () => {
+          script.endRound();
+        },
+      }),
+    );
+  };
+  const late$ = pieces$.pipe(
+    switchMap(() => timer(context.ttsFirstAudioMs, scheduler)),
+    switchMap(() => throwError(() => timedOut(tts.name, 'no audio came', context.ttsFirstAudioMs))),
+    takeUntil(firstChunk$),
+  );
+  const done = Symbol('done');
+  return merge(pieces$, late$, request.rounds$.pipe(concatMap(speakRound), endWith(done))).pipe(
+    takeWhile((step): step is AudioChunk | 'piece' => step !== done),
+  );
+}
+
+/** Plays all audio, and fails when the play-head stands still for no reason. */
+function playToTheEnd(
+  context: SpeechContext,
+  script: Script,
+  audio$: Observable<AudioChunk>,
+): Observable<PlaybackEvent> {
+  const { output, scheduler, held$, playoutMs } = context;
+  const allThere$ = new Subject<void>();
+  const watch$: Observable<never> = defer(() => {
+    const position = output.positionMs;
+    const leftMs = Math.max(0, script.receivedMs - position);
+    return timer(leftMs + playoutMs, scheduler).pipe(
+      switchMap(() => {
+        if (held$.value || output.positionMs > position) return watch$;
+        return throwError(() => timedOut(output.name, 'playback stands still', playoutMs));
+      }),
+    );
+  });
+  const done = Symbol('done');
+  const fed$ = audio$.pipe(
+    tap({
+      complete: () => {
+        allThere$.next();
+      },
+    }),
+  );
+  return merge(
+    allThere$.pipe(
+      switchMap(() => watch$),
+      ignoreElements(),
+    ),
+    output.play(context.transcode(fed$)).pipe(endWith(done)),
+  ).pipe(takeWhile((step): step is PlaybackEvent => step !== done));
+}
+
+function timedOut(provider: string, what: string, ms: number): VoiceError {
+  const message = `${provider}: ${what} within ${ms / 1000} seconds`;
+  return new VoiceError(message, { code: 'timeout', recoverable: true, provider });
+}

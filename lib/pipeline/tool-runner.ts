@@ -1,0 +1,160 @@
+import {
+  catchError,
+  defer,
+  finalize,
+  map,
+  merge,
+  of,
+  race,
+  ReplaySubject,
+  share,
+  takeUntil,
+  tap,
+  timer,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import { messageOf } from '../core/errors.ts';
+import type { ToolCall, ToolDefinition } from '../core/messages.ts';
+import type { JsonSchema, Tool } from '../core/tools.ts';
+import type { Emit } from './event-bus.ts';
+import type { ToolOutcome } from './history.ts';
+
+/** Longest run of a tool that sets none. */
+const defaultTimeoutMs = 30_000;
+/** Longest result that the model is sent, in characters. */
+const maxResultLength = 16_384;
+/** What the model is told of a call that the user's interruption ended. */
+const cancelledText = 'Cancelled: the user interrupted.';
+const stillRunningText = 'Still running.';
+
+/** The tools as the model sees them. */
+export function toolDefinitions(tools: readonly Tool[]): ToolDefinition[] {
+  return tools.map(({ name, description, parameters }) => ({
+    name,
+    ...(description === undefined ? {} : { description }),
+    ...(parameters === undefined ? {} : { parameters }),
+  }));
+}
+
+/** The calls of one round while they run. */
+export interface ToolRound {
+  /** Emits each call's outcome as it ends; completes with the last one. Errors are outcomes. */
+  readonly outcomes$: Observable<ToolOutcome>;
+  /**
+   * Ends the round before all calls have; call it before unsubscribing. Gives an outcome for every call: the true one
+   * of those that ended, a place holder for those that are let finish, and `Cancelled` for the rest.
+   *
+   * @param onLate - Gets the true outcome of a call that is let finish.
+   */
+  interrupt(onLate: (outcome: ToolOutcome) => void): ToolOutcome[];
+}
+
+/** What {@link runTools} needs beside the calls. */
+export interface ToolContextOptions {
+  readonly tools: readonly Tool[];
+  readonly emit: Emit;
+  readonly scheduler: SchedulerLike;
+  /** Ends the calls that outlive an interruption. */
+  readonly stopped$: Observable<unknown>;
+}
+
+/** Runs the calls of one round in parallel. */
+export function runTools(calls: readonly ToolCall[], options: ToolContextOptions): ToolRound {
+  const settled = new Map<string, ToolOutcome>();
+  const runs = calls.map((call) => {
+    const tool = options.tools.find(({ name }) => name === call.name);
+    const finishes = tool?.onInterrupt === 'finish';
+    const outcome$ = runTool(call, tool, options).pipe(
+      tap((outcome) => settled.set(call.id, outcome)),
+      takeUntil(options.stopped$),
+      // A call that is let finish goes on without anybody listening.
+      share({ connector: () => new ReplaySubject<ToolOutcome>(1), resetOnRefCountZero: !finishes }),
+    );
+    return { call, finishes, outcome$ };
+  });
+  return {
+    outcomes$: merge(...runs.map(({ outcome$ }) => outcome$)),
+    interrupt: (onLate) =>
+      runs.map(({ call, finishes, outcome$ }) => {
+        const outcome = settled.get(call.id);
+        if (outcome) return outcome;
+        if (finishes) {
+          outcome$.subscribe(onLate);
+          return { toolCallId: call.id, content: stillRunningText, isError: false };
+        }
+        options.emit('tool.cancelled', { call });
+        return { toolCallId: call.id, content: cancelledText, isError: true };
+      }),
+  };
+}
+
+/** One call: its outcome, whatever happens. Unsubscribing aborts it. */
+function runTool(
+  call: ToolCall,
+  tool: Tool | undefined,
+  { tools, emit, scheduler }: ToolContextOptions,
+): Observable<ToolOutcome> {
+  return defer(() => {
+    const startedAt = scheduler.now();
+    const abort = new AbortController();
+    const timeoutMs = tool?.timeoutMs ?? defaultTimeoutMs;
+    emit('tool.call', { call });
+    const timeout$ = timer(timeoutMs, scheduler).pipe(
+      map(() => failed(call, `it did not finish within ${timeoutMs / 1000} seconds`)),
+    );
+    const result$ = defer(() => execute(tool, call, tools, abort.signal)).pipe(
+      map((value) => succeeded(call, value)),
+      catchError((error: unknown) => of(failed(call, messageOf(error)))),
+    );
+    return race(result$, timeout$).pipe(
+      tap((outcome) => {
+        const durationMs = scheduler.now() - startedAt;
+        emit(outcome.isError ? 'tool.error' : 'tool.result', { call, content: outcome.content, durationMs });
+      }),
+      finalize(() => {
+        abort.abort();
+      }),
+    );
+  });
+}
+
+/** Checks the arguments, then runs the tool. Promises are at home here: a tool is the outside world. */
+async function execute(
+  tool: Tool | undefined,
+  call: ToolCall,
+  tools: readonly Tool[],
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (!tool) throw new Error(`there is no tool "${call.name}"; there are: ${tools.map(({ name }) => name).join(', ')}`);
+  if (call.args === undefined) throw new Error('the arguments are not valid JSON');
+  if (tool.parameters) await checkAgainstJsonSchema(call.args, tool.parameters);
+  const args = tool.schema ? await parseWithSchema(tool.schema, call.args) : call.args;
+  return tool.execute(args as never, { signal, toolCallId: call.id, idempotencyKey: call.id });
+}
+
+async function parseWithSchema(schema: NonNullable<Tool['schema']>, args: unknown): Promise<unknown> {
+  const result = await schema['~standard'].validate(args);
+  if (!result.issues) return result.value;
+  throw new Error(`the arguments are not valid: ${result.issues.map(({ message }) => message).join('; ')}`);
+}
+
+/** The validator is loaded with the first call: most applications never need it. */
+async function checkAgainstJsonSchema(args: unknown, schema: JsonSchema): Promise<void> {
+  const { Validator } = await import('@cfworker/json-schema');
+  const { valid, errors } = new Validator(schema, '2020-12', false).validate(args);
+  if (valid) return;
+  const faults = errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`);
+  throw new Error(`the arguments do not fit the schema: ${faults.slice(0, 5).join('; ')}`);
+}
+
+function succeeded({ id }: ToolCall, value: unknown): ToolOutcome {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
+  const content = text ?? 'Done.';
+  const cut = content.length > maxResultLength ? `${content.slice(0, maxResultLength)}… (shortened)` : content;
+  return { toolCallId: id, content: cut, isError: false };
+}
+
+function failed({ id }: ToolCall, reason: string): ToolOutcome {
+  return { toolCallId: id, content: `Error: ${reason}.`, isError: true };
+}

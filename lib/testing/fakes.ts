@@ -1,0 +1,330 @@
+import {
+  asyncScheduler,
+  concat,
+  concatMap,
+  defer,
+  delay,
+  EMPTY,
+  from,
+  ignoreElements,
+  merge,
+  Observable,
+  of,
+  Subject,
+  takeUntil,
+  tap,
+  timer,
+  type ObservableInput,
+  type SchedulerLike,
+} from 'rxjs';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
+import type { GenerateOptions, LLMEvent, Message } from '../core/messages.ts';
+import { Provider } from '../core/provider.ts';
+import type {
+  InputProvider,
+  LLMProvider,
+  ProviderRole,
+  ProviderType,
+  SpeechEvent,
+  SpokenWord,
+  STTProvider,
+  TranscriptionResult,
+  TTSProvider,
+} from '../core/roles.ts';
+import { PacedOutput } from '../operators/paced-output.ts';
+import { Playout } from '../operators/playout.ts';
+import { textAudioFormat, textToAudio } from './text-audio.ts';
+
+/** What every fake takes. */
+export interface FakeConfig {
+  /** The clock; a TestScheduler for virtual time. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+abstract class Fake<C extends FakeConfig = FakeConfig> extends Provider<C> {
+  override readonly type: ProviderType = 'rest';
+
+  protected get scheduler(): SchedulerLike {
+    return this.config.scheduler ?? asyncScheduler;
+  }
+}
+
+/** An input whose audio the test pushes. */
+export class FakeInput extends Fake implements InputProvider {
+  override readonly name = 'FakeInput';
+  override readonly roles: readonly ProviderRole[] = ['input'];
+  readonly audio$: Subject<AudioChunk> = new Subject<AudioChunk>();
+
+  constructor(config: FakeConfig = {}) {
+    super(config);
+  }
+
+  start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  stop(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  pause(): void {
+    return;
+  }
+
+  resume(): void {
+    return;
+  }
+
+  getMetadata(): AudioMetadata {
+    return textAudioFormat;
+  }
+}
+
+/** A speech-to-text service whose results the test gives. */
+export class FakeSTT extends Fake implements STTProvider {
+  override readonly name = 'FakeSTT';
+  override readonly roles: readonly ProviderRole[] = ['stt'];
+  readonly transcripts$: Subject<TranscriptionResult> = new Subject<TranscriptionResult>();
+  readonly speech$: Subject<SpeechEvent> = new Subject<SpeechEvent>();
+  readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16' }];
+  readonly reportsSpeechEnd: boolean = true;
+  /** What it was sent. */
+  readonly sent: AudioChunk[] = [];
+  /** How often it was asked for its final word. */
+  finalizations: number = 0;
+
+  constructor(config: FakeConfig = {}) {
+    super(config);
+  }
+
+  configureAudio(_metadata: AudioMetadata): void {
+    return;
+  }
+
+  connect(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  disconnect(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  sendAudio(chunk: AudioChunk): void {
+    this.sent.push(chunk);
+  }
+
+  finalize(): void {
+    this.finalizations++;
+  }
+
+  transcribe(audio$: ObservableInput<AudioChunk>): Observable<TranscriptionResult> {
+    const sent$ = from(audio$).pipe(
+      tap((chunk) => {
+        this.sendAudio(chunk);
+      }),
+      ignoreElements(),
+    );
+    const done$ = new Subject<true>();
+    return merge(
+      this.transcripts$.pipe(takeUntil(done$)),
+      concat(
+        sent$,
+        defer(() => {
+          done$.next(true);
+          return EMPTY;
+        }),
+      ),
+    );
+  }
+
+  /** A result with only what matters: `interim('a b')`, `final('a b')`, `preflight('a b')`. */
+  static result(text: string, kind: 'interim' | 'final' | 'preflight', utteranceId?: string): TranscriptionResult {
+    const isFinal = kind === 'final';
+    const base = { text, isFinal, utteranceComplete: isFinal, isPreflight: kind === 'preflight' };
+    return utteranceId === undefined ? base : { ...base, utteranceId };
+  }
+}
+
+/** Configuration of {@link FakeLLM}. */
+export interface FakeLLMConfig extends FakeConfig {
+  /** The answer to a request: text (one token a word), events, or a stream of them. Default: echoes the user. */
+  readonly answer?: (
+    messages: readonly Message[],
+    request: number,
+  ) => string | readonly LLMEvent[] | Observable<LLMEvent>;
+  /** Time to the first token, in milliseconds. Default: 100. */
+  readonly firstTokenMs?: number;
+  /** Time between tokens, in milliseconds. Default: 10. */
+  readonly tokenMs?: number;
+}
+
+/** A request that a {@link FakeLLM} was sent. */
+export interface FakeRequest {
+  readonly messages: readonly Message[];
+  readonly options: GenerateOptions;
+  /** How it ended; `running` until then. */
+  outcome: 'running' | 'completed' | 'aborted';
+}
+
+/** A language model that answers by rule, in its own time. */
+export class FakeLLM extends Fake<FakeLLMConfig> implements LLMProvider {
+  override readonly name = 'FakeLLM';
+  override readonly roles: readonly ProviderRole[] = ['llm'];
+  readonly tokens$: Subject<string> = new Subject<string>();
+  readonly requests: FakeRequest[] = [];
+
+  constructor(config: FakeLLMConfig = {}) {
+    super(config);
+  }
+
+  generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
+    return new Observable((subscriber) => {
+      const request: FakeRequest = { messages, options, outcome: 'running' };
+      const count = this.requests.push(request);
+      const answer = this.config.answer?.(messages, count) ?? `You said ${lastUserText(messages)}.`;
+      const events$ = answer instanceof Observable ? answer : this.#inTime(answer);
+      subscriber.add(() => {
+        if (request.outcome === 'running') request.outcome = 'aborted';
+      });
+      subscriber.add(
+        events$
+          .pipe(
+            tap({
+              next: (event) => {
+                if (event.type === 'token') this.tokens$.next(event.text);
+              },
+              complete: () => {
+                request.outcome = 'completed';
+              },
+            }),
+          )
+          .subscribe(subscriber),
+      );
+    });
+  }
+
+  #inTime(answer: string | readonly LLMEvent[]): Observable<LLMEvent> {
+    const { firstTokenMs = 100, tokenMs = 10 } = this.config;
+    const events = typeof answer === 'string' ? tokensOf(answer) : answer;
+    return from(events).pipe(
+      concatMap((event, index) => of(event).pipe(delay(index === 0 ? firstTokenMs : tokenMs, this.scheduler))),
+    );
+  }
+}
+
+/** Text as the events of a generation: one token a word. */
+export function tokensOf(text: string): LLMEvent[] {
+  const tokens = text.match(/\s*\S+\s*$|\s*\S+/g) ?? [];
+  return [...tokens.map((token): LLMEvent => ({ type: 'token', text: token })), { type: 'done', finishReason: 'stop' }];
+}
+
+function lastUserText(messages: readonly Message[]): string {
+  return messages.findLast(({ role }) => role === 'user')?.content ?? 'nothing';
+}
+
+/** Configuration of {@link FakeTTS}. */
+export interface FakeTTSConfig extends FakeConfig {
+  /** Time from a piece of text to its audio, in milliseconds. Default: 50. */
+  readonly latencyMs?: number;
+  /** Length of a character's audio, in milliseconds. Default: 50. */
+  readonly msPerCharacter?: number;
+  /** Whether it tells when each word sounds. Default: true. */
+  readonly words?: boolean;
+}
+
+let utterances = 0;
+
+/** A voice whose audio can be read back as text (`audioToText`). */
+export class FakeTTS extends Fake<FakeTTSConfig> implements TTSProvider {
+  override readonly name = 'FakeTTS';
+  override readonly roles: readonly ProviderRole[] = ['tts'];
+  readonly audio$: Subject<AudioChunk> = new Subject<AudioChunk>();
+  readonly metadata$: Subject<AudioMetadata> = new Subject<AudioMetadata>();
+  readonly words$: Subject<SpokenWord> = new Subject<SpokenWord>();
+  /** The pieces that it was given. */
+  readonly pieces: string[] = [];
+  /** Utterances that were unsubscribed before their end. */
+  cancelled: number = 0;
+
+  constructor(config: FakeTTSConfig = {}) {
+    super(config);
+  }
+
+  getMetadata(): AudioMetadata {
+    return textAudioFormat;
+  }
+
+  speak(text$: ObservableInput<string>): Observable<AudioChunk> {
+    const { latencyMs = 50 } = this.config;
+    return new Observable((subscriber) => {
+      const utteranceId = `fake-${++utterances}`;
+      let spokenMs = 0;
+      let done = false;
+      subscriber.add(() => {
+        if (!done) this.cancelled++;
+      });
+      subscriber.add(
+        from(text$)
+          .pipe(
+            tap((text) => this.pieces.push(text)),
+            concatMap((text) => timer(latencyMs, this.scheduler).pipe(concatMap(() => of(text)))),
+          )
+          .subscribe({
+            next: (text) => {
+              const chunk = this.#chunk(text, utteranceId);
+              this.audio$.next(chunk);
+              if (this.config.words ?? true) this.#tellWords(text, spokenMs, utteranceId);
+              spokenMs += text.length * this.#msPerCharacter;
+              subscriber.next(chunk);
+            },
+            error: (error: unknown) => {
+              subscriber.error(error);
+            },
+            complete: () => {
+              done = true;
+              subscriber.complete();
+            },
+          }),
+      );
+    });
+  }
+
+  get #msPerCharacter(): number {
+    return this.config.msPerCharacter ?? 50;
+  }
+
+  #chunk(text: string, utteranceId: string): AudioChunk {
+    return { data: textToAudio(text, this.#msPerCharacter), metadata: textAudioFormat, utteranceId };
+  }
+
+  #tellWords(text: string, fromMs: number, utteranceId: string): void {
+    for (const { 0: word, index } of text.matchAll(/\S+/g)) {
+      const startMs = fromMs + index * this.#msPerCharacter;
+      this.words$.next({ text: word, startMs, endMs: startMs + word.length * this.#msPerCharacter, utteranceId });
+    }
+  }
+}
+
+/** Configuration of {@link FakeOutput}. */
+export interface FakeOutputConfig extends FakeConfig {
+  /** False: everything is heard at once. Default: true. */
+  readonly realtime?: boolean;
+}
+
+/** An output that plays on the scheduler's clock and keeps what was heard. */
+export class FakeOutput extends PacedOutput<FakeOutputConfig> {
+  override readonly name = 'FakeOutput';
+  override readonly roles: readonly ProviderRole[] = ['output'];
+  override readonly type: ProviderType = 'rest';
+  override readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16' }];
+  protected override readonly playout: Playout;
+  /** What was heard, in order. */
+  readonly heard: AudioChunk[] = [];
+
+  constructor(config: FakeOutputConfig = {}) {
+    super(config);
+    this.playout = new Playout({ write: () => undefined, clear: () => undefined }, config);
+    this.playout.heard$.subscribe((chunk) => this.heard.push(chunk));
+    this.initialized = true;
+  }
+}

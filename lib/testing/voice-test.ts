@@ -1,0 +1,97 @@
+import { Subject } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
+import { SpeechTicket, type Command, type SayOptions, type SendOptions } from '../pipeline/commands.ts';
+import { conversation, type ConversationOptions } from '../pipeline/conversation.ts';
+import type { VoiceEvent } from '../pipeline/events.ts';
+import { History } from '../pipeline/history.ts';
+import { FakeLLM, FakeOutput, FakeSTT, FakeTTS, type FakeLLMConfig, type FakeTTSConfig } from './fakes.ts';
+import { audioToText } from './text-audio.ts';
+
+/** Something that happens at a moment of a {@link voiceTest}. */
+export type VoiceStep =
+  { readonly user: TranscriptionResult } | { readonly voice: SpeechEvent['type'] } | { readonly command: Command };
+
+/** What a {@link voiceTest} is made of. */
+export interface VoiceTestOptions extends Partial<Omit<ConversationOptions, 'scheduler'>> {
+  readonly llm?: FakeLLMConfig;
+  readonly tts?: FakeTTSConfig;
+  readonly reportsSpeechEnd?: boolean;
+  /** What happens when: milliseconds of virtual time to step(s). */
+  readonly steps: Readonly<Record<number, VoiceStep | readonly VoiceStep[]>>;
+  /** When the test ends, in milliseconds of virtual time: the conversation is stopped. Default: 60,000. */
+  readonly untilMs?: number;
+}
+
+/** What came of a {@link voiceTest}. */
+export interface VoiceTestResult {
+  readonly events: readonly VoiceEvent[];
+  readonly history: History;
+  readonly llm: FakeLLM;
+  readonly tts: FakeTTS;
+  readonly output: FakeOutput;
+  /** What was heard, read back from the audio. */
+  readonly heardText: string;
+}
+
+/**
+ * Runs a whole conversation in virtual time: the user's signals at their moments, a model and a voice that answer by
+ * rule, an output that plays on the same clock.
+ */
+export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
+  const testScheduler = new TestScheduler(() => undefined);
+  return testScheduler.run(({ flush }) => {
+    const { steps, untilMs = 60_000, history = new History(), reportsSpeechEnd = true, llm, tts, ...rest } = options;
+    const scheduler = testScheduler;
+    const fakes = {
+      llm: new FakeLLM({ ...llm, scheduler }),
+      tts: new FakeTTS({ ...tts, scheduler }),
+      output: new FakeOutput({ scheduler }),
+    };
+    const transcripts$ = new Subject<TranscriptionResult>();
+    const speech$ = new Subject<SpeechEvent>();
+    const commands$ = new Subject<Command>();
+    const events: VoiceEvent[] = [];
+    const running = conversation(
+      { ...fakes, transcripts$, speech$, commands$, reportsSpeechEnd },
+      { ...rest, history, scheduler },
+    ).subscribe((event) => events.push(event));
+    const act = (step: VoiceStep): void => {
+      if ('user' in step) transcripts$.next(step.user);
+      else if ('voice' in step) speech$.next({ type: step.voice });
+      else commands$.next(step.command);
+    };
+    for (const [at, step] of Object.entries(steps)) {
+      scheduler.schedule(() => {
+        for (const each of Array.isArray(step) ? (step as readonly VoiceStep[]) : [step as VoiceStep]) act(each);
+      }, Number(at));
+    }
+    scheduler.schedule(() => {
+      commands$.next({ type: 'stop' });
+      running.unsubscribe();
+    }, untilMs);
+    flush();
+    return { events, history, ...fakes, heardText: audioToText(fakes.output.heard, tts?.msPerCharacter) };
+  });
+}
+
+/** Steps of a {@link voiceTest}: `{ 100: user.interim('hel'), 300: user.final('hello') }`. */
+export const user = {
+  interim: (text: string, id?: string): VoiceStep => ({ user: FakeSTT.result(text, 'interim', id) }),
+  final: (text: string, id?: string): VoiceStep => ({ user: FakeSTT.result(text, 'final', id) }),
+  preflight: (text: string, id?: string): VoiceStep => ({ user: FakeSTT.result(text, 'preflight', id) }),
+  starts: { voice: 'started' } as VoiceStep,
+  falls: { voice: 'ended' } as VoiceStep,
+  resumes: { voice: 'resumed' } as VoiceStep,
+} as const;
+
+/** Steps of a {@link voiceTest} that the application takes. */
+export const application = {
+  say: (text: string, options: SayOptions = {}): VoiceStep => ({
+    command: { type: 'say', text$: [text], options, source: 'say', ticket: new SpeechTicket() },
+  }),
+  send: (text: string, options: SendOptions = {}): VoiceStep => ({
+    command: { type: 'send', text, options, ticket: new SpeechTicket() },
+  }),
+  does: (type: 'interrupt' | 'begin' | 'commit' | 'cancel' | 'stop'): VoiceStep => ({ command: { type } }),
+} as const;
