@@ -403,9 +403,9 @@ class Session {
         this.#confirm(envelope);
         break;
       case 'resumed':
-        this.#takeBack();
         emit('bargeIn.resumed', {}, envelope);
-        if (envelope.speechId) emit('speech.resumed', { positionMs: output.positionMs }, envelope);
+        if (this.#paused && envelope.speechId) emit('speech.resumed', { positionMs: output.positionMs }, envelope);
+        this.#takeBack();
         break;
     }
   }

@@ -327,4 +327,11 @@ export class FakeOutput extends PacedOutput<FakeOutputConfig> {
     this.playout.heard$.subscribe((chunk) => this.heard.push(chunk));
     this.initialized = true;
   }
+
+  /** Volumes that were set. The audio stays as it is, for its samples are its text. */
+  readonly volumes: number[] = [];
+
+  override setVolume(volume: number): void {
+    this.volumes.push(volume);
+  }
 }
