@@ -1,0 +1,59 @@
+/** Bytes of one stream in arrival order, read at absolute offsets: views where they lie in one piece, else copies. */
+export class ByteQueue {
+  /** Offset after the last byte. */
+  end: number = 0;
+  #pieces: Uint8Array<ArrayBuffer>[] = [];
+  /** The first piece that is still kept, and the offset of its first byte. */
+  #head = 0;
+  #headOffset = 0;
+
+  push(bytes: Uint8Array<ArrayBuffer>): void {
+    if (!bytes.length) return;
+    this.#pieces.push(bytes);
+    this.end += bytes.length;
+  }
+
+  /** Takes back everything from `end` on, which must not have been released. */
+  truncate(end: number): void {
+    while (this.end > end) {
+      const last = this.#pieces.pop();
+      if (!last) return;
+      this.end -= last.length;
+      if (this.end < end) this.push(last.subarray(0, end - this.end));
+    }
+  }
+
+  /** `length` bytes from `offset` on, which must not have been released and must be there. */
+  read(offset: number, length: number): Uint8Array<ArrayBuffer> {
+    let index = this.#head;
+    let at = offset - this.#headOffset;
+    let piece = this.#pieces[index];
+    while (piece && at >= piece.length) {
+      at -= piece.length;
+      piece = this.#pieces[++index];
+    }
+    if (piece && at + length <= piece.length) return piece.subarray(at, at + length);
+    const copy = new Uint8Array(length);
+    let filled = 0;
+    while (piece && filled < length) {
+      const part = piece.subarray(at, at + length - filled);
+      copy.set(part, filled);
+      filled += part.length;
+      at = 0;
+      piece = this.#pieces[++index];
+    }
+    return copy;
+  }
+
+  /** Lets go of everything before `offset`. */
+  release(offset: number): void {
+    let piece = this.#pieces[this.#head];
+    while (piece && this.#headOffset + piece.length <= offset) {
+      this.#headOffset += piece.length;
+      piece = this.#pieces[++this.#head];
+    }
+    if (this.#head * 2 < this.#pieces.length) return;
+    this.#pieces = this.#pieces.slice(this.#head);
+    this.#head = 0;
+  }
+}

@@ -1,0 +1,63 @@
+import { defer, type Observable, type ObservableInput } from 'rxjs';
+import type { AudioChunk, AudioFormat } from '../audio/types.ts';
+import { Provider } from '../core/provider.ts';
+import type { OutputProvider, PlaybackEvent } from '../core/roles.ts';
+import type { Playout } from './playout.ts';
+
+/** A provider whose output role is a {@link Playout}: a subclass brings the playout and its sink. */
+export abstract class PacedOutput<C extends object> extends Provider<C> implements OutputProvider {
+  abstract readonly accepts: readonly AudioFormat[];
+  protected abstract readonly playout: Playout;
+
+  get playback$(): Observable<PlaybackEvent> {
+    return this.playout.playback$;
+  }
+
+  /**
+   * What was heard, once it was heard; `timestamp` is when its first sample sounded, on the scheduler's clock. For
+   * recorders. Hot.
+   */
+  get heard$(): Observable<AudioChunk> {
+    return this.playout.heard$;
+  }
+
+  get positionMs(): number {
+    return this.playout.positionMs;
+  }
+
+  play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
+    return defer(() => {
+      this.assertReady('play');
+      return this.playout.play(audio$);
+    });
+  }
+
+  enqueue(chunk: AudioChunk): void {
+    this.assertReady('enqueue');
+    this.playout.enqueue(chunk);
+  }
+
+  flush(): Promise<void> {
+    return this.playout.flush();
+  }
+
+  stop(): void {
+    this.playout.stop();
+  }
+
+  pause(): void {
+    this.playout.pause();
+  }
+
+  resume(): void {
+    this.playout.resume();
+  }
+
+  setVolume(volume: number): void {
+    this.playout.setVolume(volume);
+  }
+
+  protected override onDispose(): Promise<void> | void {
+    this.playout.stop();
+  }
+}

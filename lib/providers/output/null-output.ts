@@ -1,0 +1,34 @@
+import type { SchedulerLike } from 'rxjs';
+import type { AudioFormat } from '../../audio/types.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { ProviderRole, ProviderType } from '../../core/roles.ts';
+import { PacedOutput } from '../../operators/paced-output.ts';
+import { Playout } from '../../operators/playout.ts';
+
+/** Configuration of {@link NullOutput}. */
+export interface NullOutputConfig {
+  /** False: all audio counts as heard as soon as it comes. Default: true. */
+  readonly realtime?: boolean;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+const rawEncodings = ['linear16', 'linear32', 'mulaw', 'alaw'] as const;
+
+/**
+ * Discards all audio, but takes the time that it would sound: a conversation without a speaker keeps its timing, and
+ * knows what was heard. `heard$` gives recorders exactly that. No service, no browser.
+ */
+export class NullOutput extends PacedOutput<NullOutputConfig> {
+  override readonly name = 'NullOutput' as const;
+  override readonly roles: readonly ProviderRole[] = ['output'];
+  override readonly type: ProviderType = 'rest';
+  /** Raw samples of any rate, mono or stereo. */
+  override readonly accepts: readonly AudioFormat[] = rawEncodings.map((encoding) => ({ encoding, channels: [1, 2] }));
+  protected override readonly playout: Playout;
+
+  constructor(config: NullOutputConfig = {}, logger?: Logger) {
+    super(config, logger);
+    this.playout = new Playout({ write: () => undefined, clear: () => undefined }, config);
+  }
+}
