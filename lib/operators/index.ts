@@ -1,1 +1,4 @@
-export {};
+export * from './capture.ts';
+export * from './pace.ts';
+export * from './paced-output.ts';
+export * from './playout.ts';
