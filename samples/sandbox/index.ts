@@ -3,7 +3,14 @@ import type { ServiceRecord } from './records.ts';
 import { Credentials, startServer } from './server.ts';
 import type { Limits, Vendor } from './server.ts';
 import { alpha } from './vendors/alpha.ts';
+import { compatible } from './vendors/compatible.ts';
+import { epsilon } from './vendors/epsilon.ts';
+import { iota } from './vendors/iota.ts';
+import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
+import { psi } from './vendors/psi.ts';
+import { theta } from './vendors/theta.ts';
+import { upsilon } from './vendors/upsilon.ts';
 
 export type { Fault, FaultKind, ServiceName } from './faults.ts';
 export { serviceNames } from './faults.ts';
@@ -11,12 +18,19 @@ export { bodyJson, sentAudio, sentJson } from './records.ts';
 export type { RecordedMessage, ServiceRecord } from './records.ts';
 export type { Limits } from './server.ts';
 
-const vendors: readonly Vendor[] = [alpha, nu];
+const vendors: readonly Vendor[] = [alpha, compatible, epsilon, iota, mu, nu, psi, theta, upsilon];
 
 /** Where the services are, below the sandbox's address: what a provider takes as `endpoint`. */
 const mounts = {
   alpha: '/alpha',
+  compatible: '/compatible/v1',
+  epsilon: '/epsilon',
+  iota: '/iota',
+  mu: '/mu',
   nu: '/nu/openai/v1',
+  psi: '/psi',
+  theta: '/theta/v1',
+  upsilon: '/upsilon/waves',
 } as const;
 
 export type VendorName = keyof typeof mounts;
@@ -69,6 +83,7 @@ const vendorLimits: Limits = {
   alphaTtsSessionMs: 3_600_000,
   alphaIdleMs: 10_000,
   alphaFluxIdleMs: 60_000,
+  epsilonIdleMs: 30_000,
   upsilonConcurrency: 1,
   psiConcurrency: 5,
 };

@@ -37,6 +37,8 @@ export interface Limits {
   readonly alphaIdleMs: number;
   /** AlphaFlux: the same. Vendor: 60,000. */
   readonly alphaFluxIdleMs: number;
+  /** EpsilonSTT: milliseconds without a message before the socket closes; seen in the field. Default: 30,000. */
+  readonly epsilonIdleMs: number;
   /** UpsilonTTS: requests at once. Vendor: 1. */
   readonly upsilonConcurrency: number;
   /** PsiTTS: requests at once. Vendor: 5. */

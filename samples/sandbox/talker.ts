@@ -1,6 +1,7 @@
 import { encodeText } from './modem.ts';
 import { writeSamples } from './pcm.ts';
 import type { SampleEncoding } from './pcm.ts';
+import type { HttpRequest } from './server.ts';
 import type { Timers } from './timers.ts';
 
 /** How a talker speaks. */
@@ -76,4 +77,39 @@ export class Talker {
     }
     this.#running = false;
   }
+}
+
+/** How {@link sendAudio} answers. */
+export interface SendAudioOptions {
+  readonly timers: Timers;
+  readonly realtimeFactor: number;
+  readonly contentType: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How many bytes of the audio are one second. */
+  readonly bytesPerSecond: number;
+  /** In one piece. */
+  readonly whole?: boolean;
+  /** Wraps each piece, in base64, in the data of a server-sent event; absent sends bytes. */
+  readonly event?: (base64: string) => unknown;
+  readonly eventName?: string;
+  readonly lastEvent?: unknown;
+}
+
+/** Answers a request with audio, in pieces of 200 ms, at the sandbox's pace. */
+export async function sendAudio(request: HttpRequest, audio: Uint8Array, options: SendAudioOptions): Promise<void> {
+  const { timers, realtimeFactor, bytesPerSecond, event } = options;
+  const out = request.stream(200, {
+    'content-type': event ? 'text/event-stream' : options.contentType,
+    ...options.headers,
+  });
+  const length = options.whole ? audio.length : 2 * Math.max(1, Math.round(bytesPerSecond / 10));
+  for (let at = 0; at < audio.length; at += length) {
+    const piece = audio.subarray(at, at + length);
+    await timers.sleep(realtimeFactor > 0 ? (piece.length / bytesPerSecond / realtimeFactor) * 1000 : 0);
+    if (!out.isOpen) return;
+    if (event) out.event(event(Buffer.from(piece).toString('base64')), options.eventName);
+    else out.write(piece);
+  }
+  if (options.lastEvent !== undefined) out.event(options.lastEvent);
+  out.end();
 }

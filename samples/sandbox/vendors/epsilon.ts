@@ -1,0 +1,342 @@
+import { bytesPerSample } from '../pcm.ts';
+import type { SampleEncoding } from '../pcm.ts';
+import { Refusal } from '../server.ts';
+import type { Call, Credentials, Environment, HttpRequest, Session, Upgrade, Vendor } from '../server.ts';
+import { IdleTimer } from '../timers.ts';
+import { meanConfidence, round, Transcriber } from '../transcriber.ts';
+import type { Word } from '../transcriber.ts';
+import {
+  anyOf,
+  arrayOf,
+  boolean,
+  integer,
+  isObject,
+  member,
+  number,
+  object,
+  oneOf,
+  shape,
+  string,
+  textMember,
+} from '../validate.ts';
+
+const messages: Readonly<Record<number, string>> = {
+  400: 'Invalid parameter(s). See validation_errors for more details.',
+  401: 'gladia key not found',
+  402: 'No credit left',
+  403: 'Forbidden',
+  404: 'Not found',
+  429: 'Too many requests',
+};
+
+function refuse(status: number, why: string, validation?: readonly string[]): Refusal {
+  const call = `G-${crypto.randomUUID().slice(0, 8)}`;
+  const body = {
+    message: messages[status] ?? 'Internal server error',
+    request_id: call,
+    ...(validation ? { validation_errors: validation } : {}),
+  };
+  return new Refusal(status, body, why, { 'x-aipi-call-id': call });
+}
+const invalid = (why: string): Refusal => refuse(400, why, [why]);
+
+function authorize({ headers }: Call, credentials: Credentials): void {
+  const key = headers['x-gladia-key'];
+  if (key === undefined) throw refuse(401, 'no x-gladia-key header');
+  if (!credentials.isKey(key)) throw refuse(401, 'wrong key');
+}
+
+const encodings: Readonly<Record<string, SampleEncoding>> = {
+  'wav/pcm': 'linear16',
+  'wav/alaw': 'alaw',
+  'wav/ulaw': 'mulaw',
+};
+const language = (value: unknown, path: string): string | undefined =>
+  typeof value === 'string' && /^([a-z]{2}|haw)$/.test(value) ? undefined : `${path} must be a language code`;
+const word = anyOf(
+  string,
+  shape({ value: string, intensity: number(0, 1), pronunciations: arrayOf(string), language }),
+);
+
+const configuration = shape({
+  model: oneOf('solaria-1'),
+  encoding: oneOf(...Object.keys(encodings)),
+  bit_depth: oneOf(8, 16, 24, 32),
+  sample_rate: oneOf(8000, 16000, 32000, 44100, 48000),
+  channels: integer(1, 8),
+  endpointing: number(0.01, 10),
+  maximum_duration_without_endpointing: number(5, 60),
+  language_config: shape({ languages: arrayOf(language), code_switching: boolean }),
+  pre_processing: shape({ audio_enhancer: boolean, speech_threshold: number(0, 1) }),
+  realtime_processing: shape({
+    ...{
+      custom_vocabulary: boolean,
+      custom_spelling: boolean,
+      translation: boolean,
+      named_entity_recognition: boolean,
+      sentiment_analysis: boolean,
+    },
+    custom_vocabulary_config: shape({ vocabulary: arrayOf(word), default_intensity: number(0, 1) }),
+    ...{ custom_spelling_config: object, translation_config: object },
+  }),
+  post_processing: object,
+  messages_config: shape({
+    receive_partial_transcripts: boolean,
+    receive_final_transcripts: boolean,
+    receive_speech_events: boolean,
+    receive_pre_processing_events: boolean,
+    receive_realtime_processing_events: boolean,
+    receive_post_processing_events: boolean,
+    receive_acknowledgments: boolean,
+    receive_errors: boolean,
+    receive_lifecycle_events: boolean,
+  }),
+  callback: boolean,
+  callback_config: object,
+  custom_metadata: object,
+});
+
+interface Wanted {
+  readonly partials: boolean;
+  readonly finals: boolean;
+  readonly speech: boolean;
+  readonly acks: boolean;
+  readonly post: boolean;
+  readonly lifecycle: boolean;
+}
+
+/** One live session: outlives its sockets. */
+class Live {
+  readonly id: string;
+  readonly #wanted: Wanted;
+  readonly #transcriber: Transcriber;
+  readonly #bytesPerSecond: number;
+  readonly #endpointing: number;
+  readonly #longest: number;
+  readonly #language: string;
+  readonly #utterances: unknown[] = [];
+  #session: Session | undefined;
+  #started = false;
+  #stopped = false;
+  #received = 0;
+  #utterance = 0;
+  #speaking = false;
+  #speechSince = 0;
+
+  constructor(id: string, config: unknown) {
+    this.id = id;
+    const asked = member(config, 'messages_config');
+    const on = (name: string, byDefault: boolean): boolean => (member(asked, name) as boolean | undefined) ?? byDefault;
+    this.#wanted = {
+      partials: on('receive_partial_transcripts', false),
+      finals: on('receive_final_transcripts', true),
+      speech: on('receive_speech_events', true),
+      acks: on('receive_acknowledgments', true),
+      post: on('receive_post_processing_events', true),
+      lifecycle: on('receive_lifecycle_events', false),
+    };
+    const value = (name: string, byDefault: number): number => Number(member(config, name) ?? byDefault);
+    const encoding = encodings[textMember(config, 'encoding') || 'wav/pcm'] ?? 'linear16';
+    const sampleRate = value('sample_rate', 16000);
+    const channels = value('channels', 1);
+    this.#bytesPerSecond = sampleRate * channels * bytesPerSample[encoding];
+    this.#endpointing = value('endpointing', 0.05);
+    this.#longest = value('maximum_duration_without_endpointing', 5);
+    const languages = member(member(config, 'language_config'), 'languages');
+    this.#language = Array.isArray(languages) && typeof languages[0] === 'string' ? languages[0] : 'en';
+    this.#transcriber = new Transcriber(
+      { encoding, sampleRate, channels },
+      { voice: (at) => this.#voice(at), word: () => this.#partial(), step: () => this.#step() },
+    );
+  }
+
+  get isOver(): boolean {
+    return this.#stopped;
+  }
+
+  attach(session: Session): void {
+    this.#session?.close(1000, 'replaced by a newer connection');
+    this.#session = session;
+    if (this.#started) return;
+    this.#started = true;
+    if (this.#wanted.lifecycle) this.#send('start_recording');
+  }
+
+  hear(bytes: Uint8Array<ArrayBuffer>): void {
+    if (this.#stopped) return;
+    const from = this.#received;
+    this.#received += bytes.length;
+    if (this.#wanted.acks) {
+      const range = [from, this.#received];
+      const data = { byte_range: range, time_range: range.map((at) => round(at / this.#bytesPerSecond)) };
+      this.#send('audio_chunk', { acknowledged: true, error: null, data });
+    }
+    this.#transcriber.push(bytes);
+  }
+
+  stop(): void {
+    if (this.#stopped) {
+      const error = { status_code: 409, exception: 'ConflictError', message: 'Recording already stopped' };
+      if (this.#wanted.acks) this.#send('stop_recording', { acknowledged: false, error, data: null });
+      return;
+    }
+    this.#stopped = true;
+    const duration = round(this.#received / this.#bytesPerSecond);
+    if (this.#wanted.acks) {
+      const data = { recording_duration: duration, recording_left_to_process: 0 };
+      this.#send('stop_recording', { acknowledged: true, error: null, data });
+    }
+    this.#transcriber.finish();
+    this.#final();
+    if (this.#wanted.lifecycle) this.#send('end_recording', { data: { recording_duration: duration } });
+    if (this.#wanted.post) this.#postProcessing(duration);
+    if (this.#wanted.lifecycle) this.#send('end_session');
+    this.#session?.close(1000);
+  }
+
+  #postProcessing(duration: number): void {
+    const full = this.#utterances.map((each) => textMember(each, 'text').trim()).join(' ');
+    const transcription = { full_transcript: full, languages: [this.#language], utterances: this.#utterances };
+    const metadata = {
+      audio_duration: duration,
+      number_of_distinct_channels: 1,
+      billing_time: duration,
+      transcription_time: 0.1,
+    };
+    this.#send('post_transcript', { data: transcription });
+    this.#send('post_final_transcript', { data: { metadata, transcription } });
+  }
+
+  #voice(at: number): void {
+    if (this.#speaking) return;
+    this.#speaking = true;
+    this.#speechSince = at;
+    if (this.#wanted.speech) this.#send('speech_start', { data: { time: round(at), channel: 0 } });
+  }
+
+  #partial(): void {
+    if (this.#wanted.partials && !this.#stopped) this.#transcript(false);
+  }
+
+  #step(): void {
+    const { quiet, now, words } = this.#transcriber;
+    const paused = quiet >= this.#endpointing && quiet >= 0.1;
+    if (words.length > 0 && (paused || now - this.#speechSince >= this.#longest)) this.#final();
+    if (!this.#speaking || !paused) return;
+    this.#speaking = false;
+    if (this.#wanted.speech) this.#send('speech_end', { data: { time: round(now - quiet), channel: 0 } });
+  }
+
+  #final(): void {
+    if (this.#transcriber.words.length === 0) return;
+    if (this.#wanted.finals) this.#transcript(true);
+    this.#utterance++;
+    this.#speechSince = this.#transcriber.now;
+    this.#transcriber.reset();
+  }
+
+  #transcript(isFinal: boolean): void {
+    const { words } = this.#transcriber;
+    const [first] = words;
+    const last = words.at(-1);
+    if (!first || !last) return;
+    const confidence = isFinal ? meanConfidence(words) : 0.62;
+    const shown = (each: Word): unknown => ({
+      ...{ word: ` ${each.text}`, start: round(each.start), end: round(each.end) },
+      confidence: isFinal ? each.confidence : 0.62,
+    });
+    const utterance = {
+      ...{ text: words.map(({ text }) => ` ${text}`).join(''), start: round(first.start), end: round(last.end) },
+      ...{ language: this.#language, confidence, channel: 0, words: words.map(shown) },
+    };
+    if (isFinal) this.#utterances.push(utterance);
+    const id = `00_${String(this.#utterance).padStart(8, '0')}`;
+    this.#send('transcript', { data: { id, is_final: isFinal, utterance } });
+  }
+
+  #send(type: string, more: Record<string, unknown> = {}): void {
+    this.#session?.send({ session_id: this.id, created_at: new Date().toISOString(), type, ...more });
+  }
+}
+
+const sessions = new WeakMap<Environment, Map<string, Live>>();
+
+function sessionsOf(environment: Environment): Map<string, Live> {
+  const known = sessions.get(environment) ?? new Map<string, Live>();
+  sessions.set(environment, known);
+  return known;
+}
+
+function init(request: HttpRequest, environment: Environment): void {
+  for (const [name, value] of request.query) {
+    if (name !== 'region' || !['eu-west', 'us-west'].includes(value))
+      throw invalid(`query ${name}=${value} is not known`);
+  }
+  const config = request.body.length === 0 ? {} : request.json(invalid);
+  const wrong = configuration(config, '');
+  if (wrong || !isObject(config)) throw invalid(wrong ?? 'the body must be an object');
+  const law = textMember(config, 'encoding').endsWith('law');
+  const depth = member(config, 'bit_depth') ?? 16;
+  if (law && depth !== 8) throw invalid('bit_depth must be 8 for alaw and ulaw');
+  if (!law && depth !== 16) throw invalid('the sandbox hears 16 bit PCM');
+  const id = crypto.randomUUID();
+  const token = crypto.randomUUID();
+  sessionsOf(environment).set(token, new Live(id, config));
+  const url = `${environment.baseUrl().replace(/^http/, 'ws')}/epsilon/v2/live?token=${token}`;
+  request.send(201, { id, created_at: new Date().toISOString(), url });
+}
+
+function connect(upgrade: Upgrade, environment: Environment): void {
+  const known = sessionsOf(environment);
+  const token = upgrade.query.get('token') ?? '';
+  upgrade.accept((session) => {
+    const live = known.get(token);
+    if (!live || live.isOver) {
+      session.close(4404, 'Session not found', 'no such session, or it has ended');
+      return;
+    }
+    live.attach(session);
+    const idle = new IdleTimer(session.timers, environment.limits.epsilonIdleMs, () =>
+      session.close(1011, 'no audio', `no message for ${environment.limits.epsilonIdleMs} ms`),
+    );
+    session.onBytes((bytes) => {
+      idle.touch();
+      if (bytes.length > 1024 * 1024) session.close(1009, '', 'frame above 1 MiB');
+      else live.hear(bytes);
+    });
+    session.onText((text) => {
+      idle.touch();
+      command(live, session, text);
+    });
+    session.onClose(() => {
+      if (session.call.record.close?.code === 1000) known.delete(token);
+    });
+  });
+}
+
+function command(live: Live, session: Session, text: string): void {
+  let message: unknown;
+  try {
+    message = JSON.parse(text);
+  } catch {
+    message = undefined;
+  }
+  const type = textMember(message, 'type');
+  const chunk = member(member(message, 'data'), 'chunk');
+  if (type === 'stop_recording') live.stop();
+  else if (type === 'audio_chunk' && typeof chunk === 'string') live.hear(new Uint8Array(Buffer.from(chunk, 'base64')));
+  else session.close(4400, 'Invalid message', `not a message of this API: ${text.slice(0, 100)}`);
+}
+
+const failure = { type: 'error', error: { message: 'Internal server error', status_code: 500 } };
+
+/** Gladia live, V2: `https://api.gladia.io/v2/live`, then the socket that it names. */
+export const epsilon: Vendor = {
+  mount: 'epsilon',
+  refuse,
+  authorize,
+  routes: [
+    { service: 'epsilon-init', method: 'POST', path: '/v2/live', handle: init },
+    { service: 'epsilon-stt', method: 'WS', path: '/v2/live', open: true, midStreamError: failure, connect },
+  ],
+};

@@ -1,0 +1,93 @@
+import { compressed } from '../fixtures.ts';
+import { encodeText } from '../modem.ts';
+import { concatBytes, wavHeader, writeSamples } from '../pcm.ts';
+import type { Environment, HttpRequest, HttpRoute } from '../server.ts';
+import { sendAudio } from '../talker.ts';
+import { anyOf, filled, number, oneOf, required, shape, string, textMember } from '../validate.ts';
+import { openAiRefusal } from './chat-completions.ts';
+
+const sampleRate = 24000;
+const longest = 4096;
+const voices = [
+  'alloy',
+  'ash',
+  'ballad',
+  'coral',
+  'echo',
+  'fable',
+  'onyx',
+  'nova',
+  'sage',
+  'shimmer',
+  'verse',
+  'marin',
+  'cedar',
+];
+const mediaTypes: Readonly<Record<string, string>> = {
+  mp3: 'audio/mpeg',
+  opus: 'audio/ogg',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm',
+};
+
+const speech = shape({
+  model: required(filled),
+  input: required(filled),
+  voice: required(anyOf(oneOf(...voices), shape({ id: required(filled) }))),
+  response_format: oneOf(...Object.keys(mediaTypes)),
+  speed: number(0.25, 4),
+  instructions: string,
+  stream_format: oneOf('audio', 'sse'),
+});
+
+async function handle(request: HttpRequest, { timers, realtimeFactor }: Environment): Promise<void> {
+  const invalid = (why: string, param?: string): ReturnType<typeof openAiRefusal> =>
+    openAiRefusal(400, why, { message: why, param: param ?? null });
+  const body = request.json(invalid);
+  const wrong = speech(body, '');
+  if (wrong) throw invalid(wrong);
+  const model = textMember(body, 'model');
+  const input = textMember(body, 'input');
+  if (!/^(tts-1(-hd)?|gpt-4o-mini-tts(-[\d-]+)?)$/.test(model)) {
+    throw openAiRefusal(404, `unknown model ${model}`, {
+      message: `The model \`${model}\` does not exist`,
+      code: 'model_not_found',
+    });
+  }
+  if ([...input].length > longest) {
+    throw openAiRefusal(400, `input has more than ${longest} characters`, {
+      ...{ message: `Invalid 'input': string too long. Expected a string with maximum length ${longest}.` },
+      ...{ param: 'input', code: 'string_above_max_length' },
+    });
+  }
+  const format = textMember(body, 'response_format') || 'mp3';
+  const isOld = model.startsWith('tts-1');
+  if (isOld && textMember(body, 'instructions')) throw invalid(`instructions is not for ${model}`, 'instructions');
+  const sse = textMember(body, 'stream_format') === 'sse';
+  if (isOld && sse) throw invalid(`stream_format sse is not for ${model}`, 'stream_format');
+  const samples = encodeText(input, sampleRate);
+  const pcm = writeSamples(samples, 'linear16');
+  const audio =
+    format === 'pcm'
+      ? pcm
+      : format === 'wav'
+        ? concatBytes([wavHeader(sampleRate), pcm])
+        : compressed(format, samples, sampleRate);
+  await sendAudio(request, audio, {
+    ...{
+      timers,
+      realtimeFactor,
+      contentType: mediaTypes[format] ?? '',
+      bytesPerSecond: (audio.length / samples.length) * sampleRate,
+    },
+    ...(sse ? { event: (base64: string): unknown => ({ type: 'speech.audio.delta', audio: base64 }) } : {}),
+    ...(sse
+      ? { lastEvent: { type: 'speech.audio.done', usage: { input_tokens: 14, output_tokens: 101, total_tokens: 115 } } }
+      : {}),
+  });
+}
+
+/** OpenAI speech: `https://api.openai.com/v1/audio/speech`. */
+export const thetaTts: HttpRoute = { service: 'theta-tts', method: 'POST', path: '/audio/speech', handle };
