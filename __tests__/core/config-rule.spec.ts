@@ -7,6 +7,7 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   speed: { min: 0.5, max: 2 },
   volume: { min: 0 },
   instructions: { maxLength: 5 },
+  'options.speed': { min: 1, max: 2 },
 };
 
 describe('configProblem', () => {

@@ -1,0 +1,214 @@
+import { asyncScheduler, defer, finalize, timer, type Observable, type Subscription } from 'rxjs';
+import { bytesPerSample } from '../../audio/formats.ts';
+import type { AudioMetadata } from '../../audio/types.ts';
+import type { ConfigRule } from '../../core/config-rule.ts';
+import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
+import { entry, oncePerKind, parseJsonObject, str } from '../../core/guard.ts';
+import type { HttpErrorOf } from '../../transport/http-error.ts';
+import type { SocketClose, SocketData } from '../../transport/socket-session.ts';
+import type { TTSConfig } from './base-tts.ts';
+import { SocketTTS } from './socket-tts.ts';
+import { SpeechLane, type LaneMessage, type LaneWire } from './speech-lane.ts';
+import type { SynthesisEvent } from './utterance.ts';
+
+/** A voice of {@link AlphaTTS}: `aura-2-{voice}-{language}`, or an older `aura-{voice}-en`; others pass through. */
+export type AlphaTTSVoice =
+  | 'aura-2-thalia-en'
+  | 'aura-2-andromeda-en'
+  | 'aura-2-helena-en'
+  | 'aura-2-apollo-en'
+  | 'aura-2-arcas-en'
+  | 'aura-2-aries-en'
+  | 'aura-asteria-en'
+  | (string & {});
+
+/** A format of {@link AlphaTTS}: raw samples, mono. */
+export type AlphaTTSFormat = 'linear16' | 'mulaw' | 'alaw';
+
+/** Configuration of {@link AlphaTTS}. Voice and format are fixed for a connection: a change opens a new one. */
+export interface AlphaTTSConfig extends TTSConfig {
+  /** Default: `aura-2-thalia-en`. */
+  readonly voice?: AlphaTTSVoice;
+  /** Default: `linear16`. */
+  readonly outputFormat?: AlphaTTSFormat;
+  /** In Hz. linear16: 8000, 16000, 24000 (default), 32000 or 48000; mulaw and alaw: 8000 (default) or 16000. */
+  readonly sampleRate?: number;
+  readonly options?: {
+    /** The voice, where `voice` is absent. */
+    readonly model?: AlphaTTSVoice;
+    /** 0.7 to 1.5; Aura-2 in English and Spanish only. Default: the service's, 1. */
+    readonly speed?: number;
+    /** Keeps the text out of the service's model improvement program. Default: the service's, false. */
+    readonly mipOptOut?: boolean;
+  };
+}
+
+const sampleRates: Readonly<Record<AlphaTTSFormat, readonly number[]>> = {
+  linear16: [24000, 8000, 16000, 32000, 48000],
+  mulaw: [8000, 16000],
+  alaw: [8000, 16000],
+};
+
+/** What a message is to us, by its type. */
+const answers: Readonly<Record<string, LaneMessage | 'note' | 'warning'>> = {
+  Flushed: { type: 'flushed' },
+  Cleared: { type: 'cleared' },
+  Metadata: 'note',
+  Warning: 'warning',
+  Error: 'warning',
+};
+
+/** An unknown voice is refused like a malformed query. */
+const errorOf: HttpErrorOf = ({ message }) => (/No such model/i.test(message) ? { code: 'not_found' } : undefined);
+
+/** Payloads in the reason of a close that no other connection would mend. */
+const closes: readonly { readonly payload: RegExp; readonly why: string; readonly options: VoiceErrorOptions }[] = [
+  {
+    payload: /DATA-0001/i,
+    why: 'more than 2,400 characters in a minute',
+    options: { code: 'rate_limited', recoverable: true, retryAfterMs: 60_000 },
+  },
+  { payload: /DATA-0000|MESSAGE-0000/i, why: 'a message that it does not know', options: { code: 'protocol' } },
+  { payload: /BIG-000/i, why: 'a message that is too long', options: { code: 'configuration' } },
+];
+
+/** How long a second connection, opened because two utterances were spoken at once, waits for another such moment. */
+const spareMs = 30_000;
+
+/**
+ * AlphaTTS: Deepgram Aura text-to-speech, API V1 (`/v1/speak`), `https://api.deepgram.com`,
+ * https://developers.deepgram.com/docs/tts-websocket
+ *
+ * One connection stays open between utterances; utterances at the same time get one each. The service gives no word
+ * timings: `words$` are estimates for each sentence. It takes 2,400 characters and 20 flushes a minute; beyond that,
+ * text waits.
+ */
+export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
+  override readonly name: string = 'AlphaTTS';
+  protected override readonly defaultBaseUrl: string = 'https://api.deepgram.com';
+  /** The first one is kept; the others are spare. */
+  readonly #lanes: SpeechLane[] = [];
+  readonly #spares = new Map<SpeechLane, Subscription>();
+  readonly #warn = oncePerKind((kind) => this.report(this.error(kind, { code: 'protocol', recoverable: true })));
+
+  readonly #wire: LaneWire = {
+    speak: (text) => JSON.stringify({ type: 'Speak', text }),
+    flush: '{"type":"Flush"}',
+    clear: '{"type":"Clear"}',
+    close: '{"type":"Close"}',
+    read: (data) => this.#read(data),
+    maxTextLength: 2000,
+    charactersPerMinute: 2400,
+    flushesPerMinute: 20,
+    flushReserve: 8,
+    classifyClose: (close) => this.#classifyClose(close),
+  };
+
+  override getMetadata(): AudioMetadata {
+    const { outputFormat: encoding = 'linear16', sampleRate = sampleRates[encoding][0] ?? 8000 } = this.config;
+    return { encoding, sampleRate, channels: 1, bitDepth: bytesPerSample(encoding) * 8 };
+  }
+
+  override warm(): void {
+    (this.#lanes[0] ?? this.#addLane()).warm();
+  }
+
+  protected override configRules(): Readonly<Record<string, ConfigRule>> {
+    const { outputFormat = 'linear16' } = this.config;
+    return {
+      outputFormat: { oneOf: Object.keys(sampleRates) },
+      sampleRate: { oneOf: entry(sampleRates, outputFormat) ?? [] },
+      'options.speed': { min: 0.7, max: 1.5 },
+    };
+  }
+
+  protected override socketUrl(): URL {
+    const { voice, options: { model = 'aura-2-thalia-en', speed, mipOptOut } = {} } = this.config;
+    const { encoding, sampleRate } = this.getMetadata();
+    const query = { model: voice ?? model, encoding, sample_rate: sampleRate, speed, mip_opt_out: mipOptOut };
+    return this.resolveSocketUrl('/v1/speak', query);
+  }
+
+  protected override synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
+    return defer(() => {
+      const lane = this.#lanes.find(({ isBusy }) => !isBusy) ?? this.#addLane();
+      this.#spares.get(lane)?.unsubscribe();
+      return lane.speak(text$).pipe(finalize(() => this.#settle(lane)));
+    });
+  }
+
+  /** Voice, format and address are those of a connection. */
+  protected override onConfigUpdate(): void {
+    const lanes = this.#lanes.splice(0);
+    for (const lane of lanes) if (!lane.isBusy) void this.#close(lane);
+    if (this.initialized) this.warm();
+  }
+
+  protected override async onDispose(): Promise<void> {
+    await super.onDispose();
+    await Promise.all(this.#lanes.splice(0).map((lane) => this.#close(lane)));
+  }
+
+  #addLane(): SpeechLane {
+    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
+    const lane = new SpeechLane({
+      provider: this.name,
+      wire: this.#wire,
+      session: (classifyClose) => this.createSession({ classifyClose, errorOf }),
+      ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler },
+      report: (error) => this.report(error),
+    });
+    this.#lanes.push(lane);
+    return lane;
+  }
+
+  /** A lane has become free. */
+  #settle(lane: SpeechLane): void {
+    const index = this.#lanes.indexOf(lane);
+    if (index < 0) void this.#close(lane);
+    if (index <= 0) return;
+    const { scheduler = asyncScheduler } = this.config;
+    const spare = timer(spareMs, scheduler).subscribe({
+      next: () => {
+        const at = this.#lanes.indexOf(lane);
+        if (at >= 0) this.#lanes.splice(at, 1);
+        void this.#close(lane);
+      },
+      error: () => undefined,
+    });
+    this.#spares.set(lane, spare);
+  }
+
+  async #close(lane: SpeechLane): Promise<void> {
+    this.#spares.get(lane)?.unsubscribe();
+    this.#spares.delete(lane);
+    await lane.close();
+    this.removeSession(lane.session);
+  }
+
+  #read(data: SocketData): LaneMessage | undefined {
+    const message = parseJsonObject(data);
+    const answer = entry(answers, str(message?.['type']));
+    // Also JSON that came as binary is what it says.
+    if (typeof data !== 'string' && answer === undefined) return { type: 'audio', data };
+    if (typeof answer === 'object') return answer;
+    const { code, description } = {
+      code: str(message?.['code']) ?? '',
+      description: str(message?.['description']) ?? '',
+    };
+    if (answer === 'note') this.logger.debug(`${this.name}: request ${str(message?.['request_id']) ?? ''}`);
+    else if (answer === 'warning') this.#warn(`${this.name}: the service warns: ${code} ${description}`);
+    else this.#warn(`${this.name}: the service sent a message that it does not document`);
+    return undefined;
+  }
+
+  #classifyClose({ code, reason }: SocketClose): 'retry' | VoiceError {
+    const known = closes.find(({ payload }) => payload.test(reason));
+    if (!known) return 'retry';
+    const { why, options } = known;
+    return this.error(`${this.name}: the service closed the connection: ${why} (${code} ${reason})`, {
+      ...options,
+      status: code,
+    });
+  }
+}

@@ -1,0 +1,256 @@
+import {
+  asyncScheduler,
+  concat,
+  concatMap,
+  connect,
+  defer,
+  endWith,
+  filter,
+  from,
+  lastValueFrom,
+  map,
+  merge,
+  mergeMap,
+  Observable,
+  of,
+  switchMap,
+  takeUntil,
+  toArray,
+  type MonoTypeOperatorFunction,
+} from 'rxjs';
+import type { AudioMetadata } from '../../audio/types.ts';
+import { VoiceError } from '../../core/errors.ts';
+import type { Query } from '../../core/remote-provider.ts';
+import type { ProviderType } from '../../core/roles.ts';
+import type { HttpErrorOf } from '../../transport/http-error.ts';
+import { httpRequest, type HttpResponse } from '../../transport/http.ts';
+import { patientTimer } from '../../transport/patient-timer.ts';
+import { retryBeforeFirst } from '../../transport/retry-before-first.ts';
+import { BaseTTS, type TTSCallOptions, type TTSConfig } from './base-tts.ts';
+import { joinAudio } from './join-audio.ts';
+import { mapInOrder } from './map-in-order.ts';
+import { splitText } from './split-text.ts';
+import { Turnstile } from './turnstile.ts';
+import { rawFormat, type SynthesisEvent } from './utterance.ts';
+
+/** Configuration keys of every text-to-speech provider that answers requests. */
+export interface RestTTSConfig extends TTSConfig {
+  /** Most requests at once, of all utterances together. Default: what the service's smallest plan allows. */
+  readonly concurrency?: number;
+  /** Longest wait of `synthesize()` and `finalize()` for the first audio of a request, in milliseconds. Default: 60,000. */
+  readonly requestTimeoutMs?: number;
+}
+
+/** What a service is asked for one text. */
+export interface SpeechRequest {
+  readonly path: string;
+  readonly query?: Query;
+  /** Beside the credential's. */
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  readonly json?: unknown;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * Text-to-speech by one request for each text. `speak()` sends a request for each piece of its text, the next one under
+ * way while the first is heard; `synthesize()` gives one file of it all.
+ */
+export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
+  readonly type: ProviderType = 'rest';
+
+  /** Requests of one utterance at once: one is heard while the next is made. */
+  protected readonly lookahead: number = 2;
+  /** Requests that the service takes at once from one account. */
+  protected readonly maxConcurrency: number = Infinity;
+  /** What the service's refusals mean beyond their status. */
+  protected readonly errorOf: HttpErrorOf | undefined = undefined;
+
+  readonly #turnstile: Turnstile = new Turnstile(() => this.config.concurrency ?? this.maxConcurrency);
+  /** Text that waits for `finalize()`. */
+  #buffer: string[] = [];
+  #finalizing: Promise<void> = Promise.resolve();
+  #cancelled: AbortController = new AbortController();
+
+  /** The request for one text. */
+  protected abstract request(text: string): SpeechRequest | Promise<SpeechRequest>;
+
+  /** The format of a response's body. */
+  protected abstract override wireFormat(): AudioMetadata;
+
+  override getMetadata(): AudioMetadata {
+    return rawFormat(this.wireFormat());
+  }
+
+  /** Adds text to what {@link RestTTS.finalize} synthesizes; sends nothing. */
+  override processChunk(text: string): void {
+    this.#buffer.push(text);
+  }
+
+  /**
+   * Synthesizes all text since the last call and delivers it on `audio$`. The text is then gone, also when it failed.
+   * Calls at the same time run one after the other.
+   */
+  override finalize(options: TTSCallOptions = {}): Promise<void> {
+    const run = this.#finalizing.then(() => this.#speakBuffer(options));
+    this.#finalizing = run.catch(() => undefined);
+    return run;
+  }
+
+  /** Forgets the buffered text and aborts the request of a `finalize()` under way, which then resolves. */
+  override cancel(): void {
+    this.#buffer = [];
+    this.#cancelled.abort();
+    this.#cancelled = new AbortController();
+  }
+
+  /**
+   * The complete audio of a text, in the configured format. A text that is too long for one request is sent in parts.
+   *
+   * @throws VoiceError when the provider is not initialized, when the request fails, when `signal` aborts it, and when a
+   * text of several parts is asked for in a format whose files cannot be joined (opus, flac).
+   */
+  async synthesize(text: string, { signal }: TTSCallOptions = {}): Promise<Blob> {
+    this.assertReady('synthesize');
+    const pieces = this.#split(text);
+    if (pieces.length === 0) throw this.error(`${this.name} has no text to synthesize`, { code: 'configuration' });
+    const { requestTimeoutMs = 60_000 } = this.config;
+    const audio$ = from(pieces).pipe(
+      concatMap((piece) =>
+        this.#send(piece, requestTimeoutMs).pipe(
+          filter((event) => event.type === 'audio'),
+          map(({ data }) => data),
+          toArray(),
+        ),
+      ),
+      toArray(),
+      takeUntil(merge(this.disposing$(), signal ? aborted(signal) : of())),
+    );
+    return joinAudio(await lastValueFrom(audio$, { defaultValue: [] }), this.wireFormat(), this.name);
+  }
+
+  /** What one request gives. Default: its body, as audio. */
+  protected readResponse({ headers, body$ }: HttpResponse): Observable<SynthesisEvent> {
+    const contentType = headers['content-type'] ?? '';
+    if (/^(text\/|application\/(json|xml))/.test(contentType)) {
+      throw this.error(`${this.name}: the service answers ${contentType} in place of audio`, { code: 'protocol' });
+    }
+    return body$.pipe(map((data) => ({ type: 'audio', data })));
+  }
+
+  /** The headers that carry the credential; none in proxy mode. */
+  protected async credentialHeaders(): Promise<Readonly<Record<string, string | undefined>>> {
+    return { Authorization: await this.resolveAuthHeader() };
+  }
+
+  /** Length of one character as the service counts it. Default: 1. */
+  protected lengthOf(_character: string): number {
+    return 1;
+  }
+
+  protected override synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
+    const { firstAudioTimeoutMs = 5_000 } = this.config;
+    return text$.pipe(
+      mergeMap((text) => this.#split(text)),
+      mapInOrder(
+        (text) => concat(this.#send(text, firstAudioTimeoutMs), of({ type: 'segment' as const, text })),
+        this.lookahead,
+      ),
+    );
+  }
+
+  /** One request, from its credential to the end of its body. */
+  protected exchange(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
+    const { connectTimeoutMs, idleTimeoutMs = 5_000, scheduler } = this.config;
+    return defer(() => Promise.all([this.request(text), this.credentialHeaders()])).pipe(
+      switchMap(([{ path, query, headers, ...content }, credential]) =>
+        httpRequest({
+          ...content,
+          provider: this.name,
+          url: this.resolveUrl(path, query),
+          headers: { ...headers, ...credential },
+          timeouts: { connectMs: connectTimeoutMs, firstByteMs: firstAudioMs, idleMs: idleTimeoutMs },
+          scheduler,
+          logger: this.logger,
+          redact: (message) => this.redact(message),
+          errorOf: this.errorOf,
+        }),
+      ),
+      switchMap((response) => this.readResponse(response)),
+    );
+  }
+
+  /** One text's audio: when its turn has come, within its time, tried again while nothing of it came. */
+  #send(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
+    const { scheduler = asyncScheduler } = this.config;
+    return defer(() => {
+      let timeouts = 0;
+      const late = (): VoiceError =>
+        this.error(`${this.name}: no audio came within ${firstAudioMs} ms`, {
+          code: 'timeout',
+          recoverable: ++timeouts < 2,
+        });
+      const attempt$ = this.exchange(text, firstAudioMs).pipe(
+        firstWithin(() => patientTimer(firstAudioMs, scheduler), late),
+        retryBeforeFirst({ scheduler, onRetry: (error) => this.logger.warn(`trying again: ${error.message}`) }),
+      );
+      return this.#turnstile.pass(attempt$);
+    });
+  }
+
+  #split(text: string): string[] {
+    return splitText(text, this.maxTextLength, (character) => this.lengthOf(character));
+  }
+
+  async #speakBuffer({ signal }: TTSCallOptions): Promise<void> {
+    this.assertReady('finalize');
+    const buffer = this.#buffer;
+    const { length } = buffer;
+    const text = buffer.join('');
+    const cancelled = this.#cancelled.signal;
+    try {
+      if (!text.trim()) return;
+      const blob = await this.synthesize(text, { signal: signal ? AbortSignal.any([signal, cancelled]) : cancelled });
+      const data = new Uint8Array(await blob.arrayBuffer());
+      if (cancelled.aborted) return;
+      const events: SynthesisEvent[] = [
+        { type: 'audio', data },
+        { type: 'segment', text },
+      ];
+      await lastValueFrom(
+        this.deliver(
+          () => from(events),
+          () => text,
+        ),
+        { defaultValue: undefined },
+      );
+    } catch (error) {
+      if (!cancelled.aborted) throw error;
+    } finally {
+      // What came since stays; `cancel()` has put another buffer in its place.
+      buffer.splice(0, length);
+    }
+  }
+}
+
+/** Fails when a time has passed before the first value. */
+function firstWithin<T>(time$: () => Observable<unknown>, late: () => VoiceError): MonoTypeOperatorFunction<T> {
+  return connect((source$) => {
+    const late$ = defer(time$).pipe(
+      map((): never => {
+        throw late();
+      }),
+      takeUntil(source$.pipe(endWith(undefined))),
+    );
+    return merge(late$, source$);
+  });
+}
+
+/** Fails when a signal aborts. */
+function aborted(signal: AbortSignal): Observable<never> {
+  return new Observable((subscriber) => {
+    const onAbort = (): void => subscriber.error(VoiceError.from(signal.reason, { code: 'aborted' }));
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    return () => signal.removeEventListener('abort', onAbort);
+  });
+}

@@ -1,0 +1,60 @@
+import { segmenterFor } from '../../core/segmenter.ts';
+
+/** Ends of sentences, then of clauses, then of words; closing quotes and brackets go with the mark. */
+const breaks: readonly RegExp[] = [
+  /[.!?…]+["'”’»)\]]*(?=\s)|[。！？｡।॥؟۔]+["'”’»」』）)]*/gu,
+  /[,;:–—]["'”’»)\]]*(?=\s)|[，、；：،؛]/gu,
+  /\S(?=\s)/gu,
+];
+
+/**
+ * Cuts a text that is longer than a service takes in one request: at the last sentence end that fits, else at the last
+ * clause end, else between words, else between characters (never within one). Pieces carry no outer white space;
+ * blank text gives none.
+ *
+ * @param maxLength - Longest piece, in units of `lengthOf`.
+ * @param lengthOf - Length of one character (code point) as the service counts. Default: 1.
+ */
+export function splitText(
+  text: string,
+  maxLength: number = Infinity,
+  lengthOf: (character: string) => number = () => 1,
+): string[] {
+  const pieces: string[] = [];
+  let rest = text.trim();
+  while (rest) {
+    const fitting = fittingPrefix(rest, maxLength, lengthOf);
+    const end = fitting === rest.length ? fitting : cutBefore(rest, fitting);
+    pieces.push(rest.slice(0, end).trimEnd());
+    rest = rest.slice(end).trimStart();
+  }
+  return pieces;
+}
+
+/** Length, in code units, of the longest prefix that fits; at least one character. */
+function fittingPrefix(text: string, maxLength: number, lengthOf: (character: string) => number): number {
+  let length = 0;
+  let end = 0;
+  for (const character of text) {
+    length += lengthOf(character);
+    if (length > maxLength && end > 0) break;
+    end += character.length;
+  }
+  return end;
+}
+
+function cutBefore(text: string, limit: number): number {
+  // One more character, so that a mark at the very limit sees the space after it.
+  const window = text.slice(0, limit + 1);
+  for (const pattern of breaks) {
+    const ends = [...window.matchAll(pattern)].map(({ index, 0: mark }) => index + mark.length);
+    const last = ends.findLast((end) => end <= limit);
+    if (last !== undefined) return last;
+  }
+  let cut = 0;
+  for (const { index, segment } of segmenterFor('grapheme').segment(window)) {
+    if (index + segment.length > limit) break;
+    cut = index + segment.length;
+  }
+  return cut || limit;
+}

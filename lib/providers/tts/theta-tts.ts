@@ -1,0 +1,88 @@
+import type { AudioMetadata } from '../../audio/types.ts';
+import type { ConfigRule } from '../../core/config-rule.ts';
+import type { AuthType } from '../../core/remote-provider.ts';
+import type { HttpErrorOf } from '../../transport/http-error.ts';
+import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
+
+/** A model of {@link ThetaTTS}: `tts-1` is fast, `tts-1-hd` better; later ones pass through. */
+export type ThetaTTSModel = 'tts-1' | 'tts-1-hd' | 'gpt-4o-mini-tts' | (string & {});
+
+/** A voice of {@link ThetaTTS}; later ones pass through. */
+export type ThetaTTSVoice = 'alloy' | 'echo' | 'fable' | 'onyx' | 'nova' | 'shimmer' | (string & {});
+
+/** A format of {@link ThetaTTS}. */
+export type ThetaTTSFormat = 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm';
+
+/** Configuration of {@link ThetaTTS}. */
+export interface ThetaTTSConfig extends RestTTSConfig {
+  /** Default: `tts-1`. */
+  readonly model?: ThetaTTSModel;
+  /** Default: `alloy`. */
+  readonly voice?: ThetaTTSVoice;
+  /** Default: `mp3`, which browsers play; a pipeline on a server needs `pcm` or `wav`, which also stream. */
+  readonly responseFormat?: ThetaTTSFormat;
+  /** 0.25 to 4. Default: the service's, 1. */
+  readonly speed?: number;
+  /** How to speak, in words, at most 4,096 characters; not for `tts-1` and `tts-1-hd`. */
+  readonly instructions?: string;
+  /** The organization that is billed. */
+  readonly organizationId?: string;
+}
+
+/** What the service sends for each format; it always speaks at 24 kHz. */
+const formats: Readonly<Record<ThetaTTSFormat, Partial<AudioMetadata> & Pick<AudioMetadata, 'encoding' | 'mimeType'>>> =
+  {
+    mp3: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' },
+    opus: { encoding: 'opus', container: 'ogg', mimeType: 'audio/ogg; codecs=opus' },
+    aac: { encoding: 'aac', container: 'adts', mimeType: 'audio/aac' },
+    flac: { encoding: 'flac', container: 'flac', mimeType: 'audio/flac' },
+    wav: { encoding: 'linear16', bitDepth: 16, container: 'wav', mimeType: 'audio/wav' },
+    pcm: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
+  };
+
+/**
+ * ThetaTTS: OpenAI text-to-speech (`POST /audio/speech`), `https://api.openai.com/v1`,
+ * https://platform.openai.com/docs/guides/text-to-speech
+ *
+ * At most 4,096 characters a request; longer texts are cut at sentences.
+ */
+export class ThetaTTS extends RestTTS<ThetaTTSConfig> {
+  override readonly name: string = 'ThetaTTS';
+  protected override readonly defaultBaseUrl: string = 'https://api.openai.com/v1';
+  protected override readonly defaultAuthType: AuthType = 'bearer';
+  // A used-up account answers like a busy one, but waiting does not help it.
+  protected override readonly errorOf: HttpErrorOf = ({ reason }) =>
+    reason === 'insufficient_quota' ? { code: 'quota', recoverable: false } : undefined;
+
+  override get maxTextLength(): number {
+    return 4096;
+  }
+
+  protected override configRules(): Readonly<Record<string, ConfigRule>> {
+    return {
+      responseFormat: { oneOf: Object.keys(formats) },
+      speed: { min: 0.25, max: 4 },
+      instructions: { maxLength: 4096 },
+    };
+  }
+
+  protected override wireFormat(): AudioMetadata {
+    return { sampleRate: 24_000, channels: 1, ...formats[this.config.responseFormat ?? 'mp3'] };
+  }
+
+  protected override request(input: string): SpeechRequest {
+    const {
+      model = 'tts-1',
+      voice = 'alloy',
+      responseFormat = 'mp3',
+      speed,
+      instructions,
+      organizationId,
+    } = this.config;
+    return {
+      path: '/audio/speech',
+      headers: { 'OpenAI-Organization': organizationId },
+      json: { model, input, voice, response_format: responseFormat, speed, instructions },
+    };
+  }
+}
