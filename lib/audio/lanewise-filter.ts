@@ -14,7 +14,7 @@ export class LanewiseFilter implements PolyphaseFilter {
   /** For each phase, for each lane: the filter's coefficients for it. */
   readonly #rows: Float64Array<ArrayBuffer>;
   readonly #rowLength: number;
-  /** The part of each row that has other values than 0: filters for `speech` have rows with a single one. */
+  /** The part of each row, in fours, that has other values than 0: filters for `speech` have rows with a single one. */
   readonly #starts: Int32Array<ArrayBuffer>;
   readonly #ends: Int32Array<ArrayBuffer>;
 
@@ -37,16 +37,15 @@ export class LanewiseFilter implements PolyphaseFilter {
         const tap = at * step + skipped;
         if (tap >= 0 && tap < taps) row[at] = coefficients[phase * taps + tap] ?? 0;
       }
-      const last = row.findLastIndex((value) => value !== 0);
-      const start = Math.max(
-        0,
-        Math.min(
-          row.findIndex((value) => value !== 0),
-          length - 4,
-        ),
-      );
-      this.#starts[index] = start;
-      this.#ends[index] = start + 4 * Math.ceil((last + 1 - start) / 4);
+      this.#starts[index] =
+        4 *
+        Math.floor(
+          Math.max(
+            0,
+            row.findIndex((value) => value !== 0),
+          ) / 4,
+        );
+      this.#ends[index] = 4 * Math.ceil((row.findLastIndex((value) => value !== 0) + 1) / 4);
     }
   }
 
