@@ -2,7 +2,7 @@ import { createServer as createTcpServer, type AddressInfo, type Server, type So
 import { firstValueFrom, from, lastValueFrom, mergeMap, tap, toArray, type Observable, type Subscription } from 'rxjs';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { exchange as fetchExchange } from '../../lib/transport/http-fetch.ts';
-import { exchange as nodeExchange, keepConnections } from '../../lib/transport/http-node.ts';
+import { exchange as nodeExchange, keepConnections, warmConnection } from '../../lib/transport/http-node.ts';
 import { httpRequest, readText, type HttpExchange, type HttpExchangeEvent } from '../../lib/transport/http.ts';
 import { serve, until, type Site } from './http-fixture.ts';
 
@@ -145,7 +145,8 @@ describe('connections that are kept', () => {
   });
 
   it('can be opened beforehand: the first request finds it there, the second stays on it', async () => {
-    keeper = keepConnections(new URL(site.url));
+    keeper = keepConnections();
+    warmConnection(new URL(site.url));
     await until(() => site.sockets.length === 1);
     await ask();
     await ask();
@@ -154,8 +155,18 @@ describe('connections that are kept', () => {
     await until(() => site.sockets[0]?.destroyed === true);
   });
 
+  it('are not opened beforehand when one is there, or without a keeper', async () => {
+    warmConnection(new URL(site.url));
+    keeper = keepConnections();
+    await ask();
+    warmConnection(new URL(site.url));
+    await ask();
+    expect(site.sockets).toHaveLength(1);
+  });
+
   it('opened beforehand, are closed unused with the keeper', async () => {
-    keeper = keepConnections(new URL(site.url));
+    keeper = keepConnections();
+    warmConnection(new URL(site.url));
     await until(() => site.sockets.length === 1);
     keeper.unsubscribe();
     await until(() => site.sockets[0]?.destroyed === true);
@@ -163,7 +174,8 @@ describe('connections that are kept', () => {
 
   it('opened beforehand to nobody, are no error', async () => {
     await site.close();
-    keeper = keepConnections(new URL(site.url));
+    keeper = keepConnections();
+    warmConnection(new URL(site.url));
     let failure: VoiceError | undefined;
     await ask().catch((error: unknown) => (failure = VoiceError.from(error)));
     expect(failure).toMatchObject({ code: 'connection' });
@@ -216,7 +228,8 @@ describe('connections that are kept', () => {
 
     it('are replaced also when they were opened beforehand', async () => {
       const url = await fickle((connection) => (connection === 1 ? 0 : 9));
-      keeper = keepConnections(new URL(url));
+      keeper = keepConnections();
+      warmConnection(new URL(url));
       await until(() => sockets.length === 1);
       expect(await ask(url)).toBe('ok');
       expect([sockets.length, requests]).toEqual([2, 2]);

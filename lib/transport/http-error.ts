@@ -1,11 +1,12 @@
-import { map, Observable, throwError, type SchedulerLike } from 'rxjs';
+import { asyncScheduler, map, Observable, throwError, type SchedulerLike } from 'rxjs';
 import { VoiceError, type VoiceErrorCode } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { HttpHeaders, HttpResponse } from './http.ts';
 
 /** A service's refusal, to be understood by {@link HttpErrorOf}. */
 export interface HttpFailure {
-  readonly status: number;
+  /** `undefined` for an error that came in the middle of a stream. */
+  readonly status: number | undefined;
   readonly headers: HttpHeaders;
   /** The body, at most 64 KiB of it. */
   readonly text: string;
@@ -31,43 +32,59 @@ export interface HttpErrorFacts {
 /** Reads a vendor's refusals where they mean more than their status says. */
 export type HttpErrorOf = (failure: HttpFailure) => HttpErrorFacts | undefined;
 
-/** What {@link statusError} needs beside the response. */
-export interface StatusErrorContext {
-  readonly url: URL;
-  readonly scheduler: SchedulerLike;
-  readonly logger: Logger | undefined;
+/** What {@link refusal} needs to know beside the refusal. */
+export interface RefusalContext {
+  readonly provider: string;
   readonly redact: (text: string) => string;
-  readonly errorOf: HttpErrorOf | undefined;
+  /** Told of the service's own sentence, at level debug. */
+  readonly logger?: Logger | undefined;
+  /** Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike | undefined;
+  readonly errorOf?: HttpErrorOf | undefined;
+}
+
+/** What {@link statusError} needs beside the response. */
+export interface StatusErrorContext extends Omit<RefusalContext, 'provider'> {
+  readonly url: URL;
 }
 
 /**
- * Fails with what a response of any status but 2xx means. Its body is read first, as far as it comes. The service's
- * own sentence can quote the user: it is the error's `cause` and a debug log entry, never a part of the message.
+ * Fails with what a response of any status but 2xx means; see {@link refusal}. Its body is read first, as far as it
+ * comes.
  */
 export function statusError(response: HttpResponse, context: StatusErrorContext): Observable<never> {
   const { provider, status, headers } = response;
   if (status === 0 || (status >= 300 && status < 400)) return throwError(() => redirectError(response, context.url));
   return textOf(response.body$).pipe(
-    map((text) => {
-      const { scheduler, logger, redact, errorOf } = context;
-      const json = parseJson(text);
-      const usual = { reason: find(json, words, isWord), message: sentenceOf(json, text) };
-      const facts = errorOf?.({ status, headers, text, json, ...usual }) ?? {};
-      const known = ofStatus(status);
-      const { code = known.code, reason = usual.reason } = facts;
-      const waitMs =
-        facts.retryAfterMs ?? retryAfterMs(headers, scheduler.now()) ?? durationMs(find(json, delays, isWord));
-      const said = redact(facts.message ?? usual.message);
-      logger?.debug(`${provider}: ${status} ${said}`);
-      const details = [status, reason, waitMs === undefined ? undefined : `asks to wait ${waitMs} ms`];
-      throw new VoiceError(redact(`${provider}: ${meanings[code] ?? 'the request failed'} (${list(details)})`), {
-        ...{ code, provider, status },
-        recoverable: facts.recoverable ?? (known.recoverable && headers['x-should-retry'] !== 'false'),
-        retryAfterMs: waitMs,
-        cause: said ? new Error(said) : undefined,
-      });
+    map((text): never => {
+      throw refusal({ status, headers, text }, { ...context, provider });
     }),
   );
+}
+
+/**
+ * The error that a service's refusal is, by its status, its headers and the usual fields of its body. The service's own
+ * sentence can quote the user: it is the error's `cause` and a debug log entry, never a part of the message.
+ */
+export function refusal(
+  { status, headers = {}, text }: Pick<HttpFailure, 'text'> & Partial<Pick<HttpFailure, 'status' | 'headers'>>,
+  { provider, redact, logger, scheduler = asyncScheduler, errorOf }: RefusalContext,
+): VoiceError {
+  const json = parseJson(text);
+  const usual = { reason: find(json, words, isWord), message: sentenceOf(json, text) };
+  const facts = errorOf?.({ status, headers, text, json, ...usual }) ?? {};
+  const known = ofStatus(status);
+  const { code = known.code, reason = usual.reason } = facts;
+  const waitMs = facts.retryAfterMs ?? retryAfterMs(headers, scheduler.now()) ?? durationMs(find(json, delays, isWord));
+  const said = redact(facts.message ?? usual.message);
+  logger?.debug(`${provider}: ${list([status, said])}`);
+  const details = list([status, reason, waitMs === undefined ? undefined : `asks to wait ${waitMs} ms`]);
+  return new VoiceError(redact(`${provider}: ${meanings[code] ?? 'the request failed'}${details && ` (${details})`}`), {
+    ...{ code, provider, status },
+    recoverable: facts.recoverable ?? (known.recoverable && headers['x-should-retry'] !== 'false'),
+    retryAfterMs: waitMs,
+    cause: said ? new Error(said) : undefined,
+  });
 }
 
 const list = (parts: readonly (string | number | undefined)[]): string =>
@@ -86,7 +103,7 @@ const meanings: Readonly<Partial<Record<VoiceErrorCode, string>>> = {
   protocol: 'the service answers something else than was asked for',
 };
 
-function ofStatus(status: number): { readonly code: VoiceErrorCode; readonly recoverable: boolean } {
+function ofStatus(status = 500): { readonly code: VoiceErrorCode; readonly recoverable: boolean } {
   const code = statuses[status];
   if (code) return { code, recoverable: transient.has(status) };
   if (status >= 500) return { code: 'server', recoverable: true };

@@ -24,6 +24,9 @@ export function exchange({ url, method, headers, body }: HttpExchange): Observab
 }
 
 /** Nothing to keep: the runtime owns the connections of `fetch`. */
-export function keepConnections(_warmUrl?: URL): Subscription {
+export function keepConnections(): Subscription {
   return new Subscription();
 }
+
+/** Nothing to open: `fetch` does not tell of its connections. */
+export function warmConnection(_url: URL): void {}

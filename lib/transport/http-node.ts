@@ -33,27 +33,24 @@ export function exchange(wire: HttpExchange): Observable<HttpExchangeEvent> {
 /**
  * Lets requests share connections and keep them open between each other, until the last keeper is unsubscribed; without
  * one, each request has a connection of its own. An idle connection never keeps the process alive.
- *
- * @param warmUrl - Where a connection is opened beforehand, so that the first request finds it there.
  */
-export function keepConnections(warmUrl?: URL): Subscription {
+export function keepConnections(): Subscription {
   keepers++;
-  const keeper = new Subscription(() => {
+  return new Subscription(() => {
     keepers--;
     if (keepers > 0) return;
     for (const pool of pools.values()) pool.close();
     pools.clear();
   });
-  if (warmUrl) {
-    const warm = (scheme: Scheme): void => {
-      if (!keeper.closed) poolOf(scheme, warmUrl.protocol)?.warm(warmUrl);
-    };
-    // What is wrong with the address is the first request's to say.
-    load(warmUrl.protocol)
-      .then(warm)
-      .catch(() => undefined);
-  }
-  return keeper;
+}
+
+/** Opens a connection for the next request to an address, unless one is open; needs a keeper. Never fails. */
+export function warmConnection(url: URL): void {
+  if (keepers === 0) return;
+  // What is wrong with the address is the request's to say.
+  load(url.protocol)
+    .then((scheme) => poolOf(scheme, url.protocol)?.warm(url))
+    .catch(() => undefined);
 }
 
 async function load(protocol: string): Promise<Scheme> {
@@ -103,7 +100,8 @@ function createPool(scheme: Scheme): Pool {
       const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host };
       const options = { ...kept, ...name, host, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
       const key = keyOf(options);
-      if (waiting.has(key)) return;
+      const isOpen = Object.keys(agent.freeSockets).some((name) => name.startsWith(`${key}:`));
+      if (isOpen || waiting.has(key)) return;
       const socket = connect(options) as Socket;
       const forget = (): void => {
         if (waiting.get(key) === socket) waiting.delete(key);

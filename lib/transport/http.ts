@@ -36,7 +36,7 @@ export type HttpRequestHeaders = Readonly<Record<string, string | undefined>>;
 /** Response headers; names in lower case. */
 export type HttpHeaders = Readonly<Record<string, string>>;
 
-export { keepConnections } from '#http';
+export { keepConnections, warmConnection } from '#http';
 
 /** What {@link httpRequest} needs to know. */
 export interface HttpRequest {
