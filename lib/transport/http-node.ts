@@ -18,15 +18,13 @@ let keepers = 0;
 /** Performs an exchange through `node:http` or `node:https`. */
 export function exchange(wire: HttpExchange): Observable<HttpExchangeEvent> {
   return new Observable((subscriber) => {
-    const start = (scheme: Scheme): void => {
-      if (!subscriber.closed) perform(scheme, wire, subscriber, poolOf(scheme, wire.url.protocol));
-    };
-    const scheme = loaded.get(wire.url.protocol);
-    if (scheme) start(scheme);
-    else
-      load(wire.url.protocol)
-        .then(start)
-        .catch((cause: unknown) => subscriber.error(cause));
+    withScheme(
+      wire.url.protocol,
+      (scheme) => {
+        if (!subscriber.closed) perform(scheme, wire, subscriber, poolOf(scheme, wire.url.protocol));
+      },
+      (cause) => subscriber.error(cause),
+    );
   });
 }
 
@@ -47,17 +45,28 @@ export function keepConnections(): Subscription {
 /** Opens a connection for the next request to an address, unless one is open; needs a keeper. Never fails. */
 export function warmConnection(url: URL): void {
   if (keepers === 0) return;
-  // What is wrong with the address is the request's to say.
-  load(url.protocol)
-    .then((scheme) => poolOf(scheme, url.protocol)?.warm(url))
-    .catch(() => undefined);
+  withScheme(
+    url.protocol,
+    (scheme) => poolOf(scheme, url.protocol)?.warm(url),
+    // What is wrong with the address is the request's to say.
+    () => undefined,
+  );
 }
 
-async function load(protocol: string): Promise<Scheme> {
-  const scheme = await schemes[protocol]?.();
-  if (!scheme) throw new TypeError(`${protocol} is not a scheme of HTTP`);
-  loaded.set(protocol, scheme);
-  return scheme;
+/** Calls back at once, except for the first time. */
+function withScheme(protocol: string, use: (scheme: Scheme) => void, fail: (cause: unknown) => void): void {
+  const scheme = loaded.get(protocol);
+  if (scheme) {
+    use(scheme);
+    return;
+  }
+  const load = schemes[protocol] ?? (() => Promise.reject(new TypeError(`${protocol} is not a scheme of HTTP`)));
+  load()
+    .then((fresh) => {
+      loaded.set(protocol, fresh);
+      use(fresh);
+    })
+    .catch(fail);
 }
 
 function poolOf(scheme: Scheme, protocol: string): Pool | undefined {
