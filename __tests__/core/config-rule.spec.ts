@@ -8,6 +8,10 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   volume: { min: 0 },
   instructions: { maxLength: 5 },
   'options.speed': { min: 1, max: 2 },
+  'options.silenceMs': { min: 0, integer: true, orFalse: true },
+  'options.clean': { type: 'boolean' },
+  'options.terms': { type: 'texts', maxLength: 2 },
+  model: { type: 'text' },
 };
 
 describe('configProblem', () => {
@@ -31,6 +35,39 @@ describe('configProblem', () => {
       'refuses a text that is too long',
       { voiceId: 'v', instructions: '123456' },
       'instructions must be a text of at most 5 characters',
+    ],
+    [
+      'refuses a number within that is out of its range',
+      { voiceId: 'v', options: { speed: 3 } },
+      'options.speed must be a number from 1 to 2, not 3',
+    ],
+    ['passes what has nothing within', { voiceId: 'v', options: null }, undefined],
+    [
+      'refuses a fraction of what is whole',
+      { voiceId: 'v', options: { silenceMs: 0.5 } },
+      'options.silenceMs must be a whole number from 0 to ∞, or false, not 0.5',
+    ],
+    ['passes false where it switches off', { voiceId: 'v', options: { silenceMs: false } }, undefined],
+    [
+      'passes booleans and texts',
+      { voiceId: 'v', model: 'm', options: { clean: false, terms: ['a', 'b'] } },
+      undefined,
+    ],
+    [
+      'refuses what is no boolean',
+      { voiceId: 'v', options: { clean: 'yes' } },
+      'options.clean must be true or false, not "yes"',
+    ],
+    ['refuses what is no text', { voiceId: 'v', model: ' ' }, 'model must be a text, not " "'],
+    [
+      'refuses an array with anything but texts',
+      { voiceId: 'v', options: { terms: ['a', ''] } },
+      'options.terms must be an array of texts, not ["a",""]',
+    ],
+    [
+      'refuses too many entries',
+      { voiceId: 'v', options: { terms: ['a', 'b', 'c'] } },
+      'options.terms must have at most 2 entries',
     ],
   ];
   for (const [name, config, problem] of cases) {
