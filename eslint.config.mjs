@@ -25,7 +25,7 @@ const rims = ['lib/transport/websocket-{node,browser}.ts', 'lib/transport/http-{
 const packages = {
   everywhere: [
     { regex: '^rxvoice(/|$)', message: 'Inside lib, import the file by its relative path.' },
-    { regex: '^rxjs/', message: 'RxJS 7 exports all that we use from its root.' },
+    { regex: '^rxjs/(?!testing$)', message: 'RxJS 7 exports all that we use from its root.' },
   ],
   beyondRims: [
     {

@@ -63,8 +63,10 @@ if (origins.size > 0) {
   };
   writeFileSync(join(root, scratch, 'tsconfig.json'), JSON.stringify(config));
   const { code, text } = await run(bin('tsc', '--noEmit', '--pretty', 'false', '-p', scratch));
-  if (code !== 0) {
-    console.error(text.replace(/^(\.cache\/examples\/[^(]+)/gm, (path) => origins.get(path) ?? path));
+  // What is wrong elsewhere is told by the step that checks the types of everything.
+  const faults = text.split(/\n(?=\S)/).filter((fault) => fault.startsWith(scratch));
+  if (code !== 0 && (faults.length > 0 || !text.trim())) {
+    console.error(faults.map((fault) => fault.replace(/^[^(]+/, (path) => origins.get(path) ?? path)).join('\n'));
     process.exit(code);
   }
 }
