@@ -1,6 +1,6 @@
 import { mixChannels } from './channels.ts';
 import { concatBytes } from './concat.ts';
-import { containerOf, describeFormat, frameBytes, sameFormat } from './formats.ts';
+import { containerOf, describeFormat, frameBytes, isPcmLike, sameFormat } from './formats.ts';
 import { isConvertible } from './negotiate.ts';
 import { PcmCarry } from './pcm-carry.ts';
 import type { ResamplerQuality } from './filter-bank.ts';
@@ -47,67 +47,81 @@ const none: Uint8Array<ArrayBuffer> = new Uint8Array(0);
 export function createTranscoder(from: AudioMetadata, to: AudioMetadata, options: TranscoderOptions = {}): Transcoder {
   if (sameFormat(from, to)) return identity(from, to);
   if (!isConvertible(from) || !isConvertible(to)) {
-    const compressed = isConvertible(from) ? to : from;
+    const { encoding, container } = isConvertible(from) ? to : from;
+    const obstacle = isPcmLike(encoding) ? `audio in ${container ?? 'raw'}` : encoding;
     throw new RangeError(
-      `cannot convert ${describeFormat(from)} to ${describeFormat(to)}: ` +
-        `${compressed.encoding} needs a decoder, ask the service for linear16 instead`,
+      `cannot convert ${describeFormat(from)} to ${describeFormat(to)}: ${obstacle} needs a codec, use linear16 instead`,
     );
   }
-  const wavIn = containerOf(from) === 'wav';
-  const wavOut = containerOf(to) === 'wav';
-  const rawConverter = (metadata: AudioMetadata): Converter => new Converter(metadata, to, options);
-  let reader = wavIn ? new WavReader() : undefined;
-  let converter = rawConverter(from);
-  let headerDue = wavOut;
+  return new StreamTranscoder(from, to, options);
+}
 
-  const withHeader = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
-    if (!headerDue || bytes.length === 0) return bytes;
-    headerDue = false;
-    return concatBytes(wavHeader(to), bytes);
-  };
-  const unwrap = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
-    if (!reader) return bytes;
-    const hadFormat = reader.metadata !== undefined;
+function identity(from: AudioMetadata, to: AudioMetadata): Transcoder {
+  const keep = (): void => undefined;
+  return { from, to, passthrough: true, latencyMs: 0, push: (bytes) => bytes, flush: () => none, reset: keep };
+}
+
+/** Raw samples, or WAV, to raw samples or WAV. */
+class StreamTranscoder implements Transcoder {
+  readonly from: AudioMetadata;
+  readonly to: AudioMetadata;
+  readonly passthrough: boolean = false;
+  readonly #options: TranscoderOptions;
+  #converter: Converter;
+  #reader: WavReader | undefined;
+  #headerDue: boolean = false;
+
+  constructor(from: AudioMetadata, to: AudioMetadata, options: TranscoderOptions) {
+    this.from = from;
+    this.to = to;
+    this.#options = options;
+    this.#converter = new Converter(from, to, options);
+    this.#begin();
+  }
+
+  get latencyMs(): number {
+    return this.#converter.latencyMs;
+  }
+
+  push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+    const samples = this.#reader ? this.#unwrap(bytes, this.#reader) : bytes;
+    return this.#wrap(this.#converter.push(samples));
+  }
+
+  flush(): Uint8Array<ArrayBuffer> {
+    const rest = this.#reader ? this.#converter.push(this.#reader.flush()) : none;
+    const bytes = this.#wrap(concatBytes(rest, this.#converter.flush()));
+    this.#begin();
+    return bytes;
+  }
+
+  reset(): void {
+    this.#converter.reset();
+    this.#begin();
+  }
+
+  #begin(): void {
+    this.#headerDue = containerOf(this.to) === 'wav';
+    if (containerOf(this.from) !== 'wav') return;
+    if (this.#reader?.metadata) this.#converter = new Converter(this.from, this.to, this.#options);
+    this.#reader = new WavReader();
+  }
+
+  #unwrap(bytes: Uint8Array<ArrayBuffer>, reader: WavReader): Uint8Array<ArrayBuffer> {
+    const known = reader.metadata;
     const samples = reader.push(bytes);
     if (reader.kind === 'unsupported') {
       throw new RangeError(`cannot read this WAV stream: ${reader.problem ?? 'unknown format'}; ask for linear16`);
     }
-    if (!hadFormat && reader.metadata) converter = rawConverter(reader.metadata);
+    if (reader.metadata && !known) this.#converter = new Converter(reader.metadata, this.to, this.#options);
     return samples;
-  };
-  const reset = (): void => {
-    reader &&= new WavReader();
-    converter = rawConverter(from);
-    headerDue = wavOut;
-  };
-  return {
-    from,
-    to,
-    passthrough: false,
-    get latencyMs() {
-      return converter.latencyMs;
-    },
-    push: (bytes) => withHeader(converter.push(unwrap(bytes))),
-    flush: () => {
-      const rest = reader ? converter.push(reader.flush()) : none;
-      const all = withHeader(concatBytes(rest, converter.flush()));
-      reset();
-      return all;
-    },
-    reset,
-  };
-}
+  }
 
-function identity(from: AudioMetadata, to: AudioMetadata): Transcoder {
-  return {
-    from,
-    to,
-    passthrough: true,
-    latencyMs: 0,
-    push: (bytes) => bytes,
-    flush: () => none,
-    reset: () => undefined,
-  };
+  #wrap(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+    if (!this.#headerDue || bytes.length === 0) return bytes;
+    this.#headerDue = false;
+    return concatBytes(wavHeader(this.to), bytes);
+  }
 }
 
 /** Raw samples to raw samples. */
@@ -149,6 +163,11 @@ class Converter {
   flush(): Uint8Array<ArrayBuffer> {
     this.#carry.reset();
     return this.#resampler ? this.#encode(this.#resampler.flush()) : none;
+  }
+
+  reset(): void {
+    this.#carry.reset();
+    this.#resampler?.reset();
   }
 
   #encode(samples: Samples): Uint8Array<ArrayBuffer> {
