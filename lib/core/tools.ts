@@ -23,7 +23,10 @@ export interface Tool<Args = never> {
   readonly description?: string;
   readonly parameters?: JsonSchema;
   readonly schema?: StandardSchemaV1<unknown, Args>;
-  /** Runs the call. What it returns goes to the model, as JSON unless it is a string. */
+  /**
+   * Runs the call. What it returns goes to the model, as JSON unless it is a string: a value, what a promise resolves to,
+   * or the last value of an Observable.
+   */
   execute(args: Args, context: ToolContext): unknown;
   /** Longest run, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;

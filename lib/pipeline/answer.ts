@@ -46,6 +46,8 @@ export interface AnswerContext {
   cut(): { readonly reason: TurnEndReason; readonly at: number };
   onError(error: unknown, role: ProviderRole, turn: Turn): void;
   onEnded(turn: Turn): void;
+  /** What was prepared is void: if the turn is committed, it is answered anew. */
+  onSpeculationFailed(candidate: Candidate): void;
 }
 
 const moments: Readonly<Record<SpeechMark, TurnMoment>> = {
@@ -73,6 +75,10 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     let failed = false;
 
     const fail = (error: unknown, role: ProviderRole): void => {
+      if (!turn.isCommitted) {
+        context.onSpeculationFailed(candidate);
+        return;
+      }
       failed = true;
       context.onError(error, role, turn);
     };

@@ -216,6 +216,9 @@ class Session {
       onError: (error, role, turn) => {
         this.#reportError(error, role, turn.id);
       },
+      onSpeculationFailed: (candidate) => {
+        if (this.#candidate$.value === candidate) this.#discard('failed');
+      },
       onEnded: (turn) => {
         if (this.#answering$.value === turn) this.#answering$.next(undefined);
       },

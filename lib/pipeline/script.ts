@@ -6,7 +6,7 @@ import { visualRange, type SpokenPiece } from '../operators/text/spoken-piece.ts
 /** Milliseconds of speech a character until a speech has shown its own pace: about 15 characters a second. */
 const usualMsPerCharacter = 65;
 /** Rounding of chunks to samples and frames must not cost a word. */
-const toleranceMs = 5;
+const toleranceMs = 0.5;
 
 /** One call of the text-to-speech provider: the text of one round of the model. */
 interface Part {

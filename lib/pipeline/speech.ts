@@ -2,6 +2,7 @@ import {
   concatMap,
   defer,
   delayWhen,
+  EMPTY,
   endWith,
   filter,
   ignoreElements,
@@ -112,7 +113,8 @@ export function speech(
     const envelope = { speechId: request.id, ...(request.turnId === undefined ? {} : { turnId: request.turnId }) };
     const script = new Script();
     const work = new Subscription();
-    const firstPiece$ = new ReplaySubject<void>(1);
+    /** Whether there is anything to say, once that is known. */
+    const something$ = new ReplaySubject<boolean>(1);
     let state: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
     const playedMs = (): number => (state === 'playing' || state === 'audible' ? output.positionMs : 0);
 
@@ -135,13 +137,13 @@ export function speech(
     const synthesis$ = synthesize(request, context, script, playedMs).pipe(
       tap({
         next: (step) => {
-          if (step === 'piece') firstPiece$.next();
+          if (step === 'piece') something$.next(true);
         },
         error: (error: unknown) => {
-          firstPiece$.error(error);
+          something$.error(error);
         },
         complete: () => {
-          firstPiece$.complete();
+          something$.next(false);
         },
       }),
       filter((step) => step !== 'piece'),
@@ -183,11 +185,12 @@ export function speech(
     };
 
     work.add(
-      firstPiece$
+      something$
         .pipe(
           take(1),
           delayWhen(() => request.gate$),
-          switchMap(() => {
+          switchMap((something) => {
+            if (!something) return EMPTY;
             state = 'created';
             emit('speech.created', { source, interruptible }, envelope);
             subscriber.next('first-piece');

@@ -1,13 +1,19 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import {
   catchError,
+  defaultIfEmpty,
   defer,
   finalize,
+  from,
+  isObservable,
   map,
   merge,
   of,
   race,
   ReplaySubject,
   share,
+  switchMap,
+  takeLast,
   takeUntil,
   tap,
   timer,
@@ -119,22 +125,36 @@ function runTool(
   });
 }
 
-/** Checks the arguments, then runs the tool. Promises are at home here: a tool is the outside world. */
-async function execute(
+/** Checks the arguments, then runs the tool. */
+function execute(
   tool: Tool | undefined,
   call: ToolCall,
   tools: readonly Tool[],
   signal: AbortSignal,
-): Promise<unknown> {
+): Observable<unknown> {
   if (!tool) throw new Error(`there is no tool "${call.name}"; there are: ${tools.map(({ name }) => name).join(', ')}`);
   if (call.args === undefined) throw new Error('the arguments are not valid JSON');
-  if (tool.parameters) await checkAgainstJsonSchema(call.args, tool.parameters);
-  const args = tool.schema ? await parseWithSchema(tool.schema, call.args) : call.args;
-  return tool.execute(args as never, { signal, toolCallId: call.id, idempotencyKey: call.id });
+  const { parameters, schema } = tool;
+  const fits$ = parameters ? defer(() => checkAgainstJsonSchema(call.args, parameters)) : of(undefined);
+  const context = { signal, toolCallId: call.id, idempotencyKey: call.id };
+  return fits$.pipe(
+    switchMap(() =>
+      schema ? toObservable(schema['~standard'].validate(call.args)).pipe(map(valueOf)) : of(call.args),
+    ),
+    switchMap((args) => toObservable(tool.execute(args as never, context))),
+    defaultIfEmpty(undefined),
+    takeLast(1),
+  );
 }
 
-async function parseWithSchema(schema: NonNullable<Tool['schema']>, args: unknown): Promise<unknown> {
-  const result = await schema['~standard'].validate(args);
+/** A value, what a promise brings, or what an Observable brings. */
+function toObservable<T>(result: T | PromiseLike<T> | Observable<T>): Observable<T> {
+  if (isObservable(result)) return result;
+  const isPromise = typeof result === 'object' && result !== null && 'then' in result;
+  return isPromise ? from(result) : of(result);
+}
+
+function valueOf(result: StandardSchemaV1.Result<unknown>): unknown {
   if (!result.issues) return result.value;
   throw new Error(`the arguments are not valid: ${result.issues.map(({ message }) => message).join('; ')}`);
 }

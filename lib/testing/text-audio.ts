@@ -19,16 +19,28 @@ export function textToAudio(text: string, msPerCharacter: number = 50): Uint8Arr
   return new Uint8Array(samples.buffer);
 }
 
-/** What chunks of such audio say, as far as whole characters were there. */
+/** What chunks of such audio say, as far as whole characters were there; what was cut off in the middle is left out. */
 export function audioToText(chunks: readonly AudioChunk[], msPerCharacter: number = 50): string {
   const samplesPerCharacter = msPerCharacter * samplesPerMs;
-  const codes = chunks.flatMap(({ data }) => {
-    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-    return Array.from({ length: data.byteLength >> 1 }, (_, index) => view.getInt16(index * 2, true));
-  });
   let text = '';
-  for (let at = 0; at + samplesPerCharacter <= codes.length; at += samplesPerCharacter) {
-    text += String.fromCharCode((codes[at] ?? 0) & 0xffff);
+  let code = 0;
+  let run = 0;
+  let utterance: string | undefined;
+  const endRun = (): void => {
+    text += String.fromCharCode(code).repeat(Math.floor(run / samplesPerCharacter));
+    run = 0;
+  };
+  for (const { data, utteranceId } of chunks) {
+    if (utteranceId !== utterance) endRun();
+    utterance = utteranceId;
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    for (let at = 0; at + 1 < data.byteLength; at += 2) {
+      const next = view.getUint16(at, true);
+      if (next !== code) endRun();
+      code = next;
+      run++;
+    }
   }
+  endRun();
   return text;
 }

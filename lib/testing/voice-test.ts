@@ -2,7 +2,7 @@ import { Subject } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
 import { SpeechTicket, type Command, type SayOptions, type SendOptions } from '../pipeline/commands.ts';
-import { conversation, type ConversationOptions } from '../pipeline/conversation.ts';
+import { conversation, type ConversationOptions, type ConversationPorts } from '../pipeline/conversation.ts';
 import type { VoiceEvent } from '../pipeline/events.ts';
 import { History } from '../pipeline/history.ts';
 import { FakeLLM, FakeOutput, FakeSTT, FakeTTS, type FakeLLMConfig, type FakeTTSConfig } from './fakes.ts';
@@ -17,6 +17,10 @@ export interface VoiceTestOptions extends Partial<Omit<ConversationOptions, 'sch
   readonly llm?: FakeLLMConfig;
   readonly tts?: FakeTTSConfig;
   readonly reportsSpeechEnd?: boolean;
+  /** Puts something between the conversation and the voice, such as a fault. */
+  readonly wrapTTS?: (tts: FakeTTS) => ConversationPorts['tts'];
+  /** Puts something between the conversation and the output. */
+  readonly wrapOutput?: (output: FakeOutput) => ConversationPorts['output'];
   /** What happens when: milliseconds of virtual time to step(s). */
   readonly steps: Readonly<Record<number, VoiceStep | readonly VoiceStep[]>>;
   /** When the test ends, in milliseconds of virtual time: the conversation is stopped. Default: 60,000. */
@@ -41,7 +45,14 @@ export interface VoiceTestResult {
 export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
   const testScheduler = new TestScheduler(() => undefined);
   return testScheduler.run(({ flush }) => {
-    const { steps, untilMs = 60_000, history = new History(), reportsSpeechEnd = true, llm, tts, ...rest } = options;
+    const { steps, untilMs = 60_000, history = new History(), reportsSpeechEnd = true, ...rest } = options;
+    const {
+      llm,
+      tts,
+      wrapTTS = (voice): ConversationPorts['tts'] => voice,
+      wrapOutput = (output): ConversationPorts['output'] => output,
+      ...conversationOptions
+    } = rest;
     const scheduler = testScheduler;
     const fakes = {
       llm: new FakeLLM({ ...llm, scheduler }),
@@ -53,8 +64,11 @@ export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
     const commands$ = new Subject<Command>();
     const events: VoiceEvent[] = [];
     const running = conversation(
-      { ...fakes, transcripts$, speech$, commands$, reportsSpeechEnd },
-      { ...rest, history, scheduler },
+      {
+        ...{ llm: fakes.llm, tts: wrapTTS(fakes.tts), output: wrapOutput(fakes.output) },
+        ...{ transcripts$, speech$, commands$, reportsSpeechEnd },
+      },
+      { ...conversationOptions, history, scheduler },
     ).subscribe((event) => events.push(event));
     const act = (step: VoiceStep): void => {
       if ('user' in step) transcripts$.next(step.user);

@@ -1,0 +1,194 @@
+import fc from 'fast-check';
+import { NEVER, of, concat, throwError, delay } from 'rxjs';
+import type { LLMEvent, VoiceEvent, VoiceEventType } from 'rxvoice';
+import { application, user, voiceTest, type VoiceStep, type VoiceTestResult } from 'rxvoice/testing';
+import { VoiceError } from '../../lib/core/errors.ts';
+
+/** Signals as they come in the field, and in orders in which they never should. */
+const step = fc.oneof(
+  fc.constantFrom<VoiceStep>(user.starts, user.falls, user.resumes),
+  fc
+    .tuple(
+      fc.constantFrom('interim', 'final', 'preflight'),
+      fc.constantFrom('', 'no', 'tell me', 'tell me more', 'stop'),
+    )
+    .map(([kind, text]) => user[kind](text)),
+  fc.constantFrom(
+    ...['interrupt', 'begin', 'commit', 'cancel'].map((type) => application.does(type as 'interrupt')),
+    application.send('typed'),
+    application.send('typed and patient', { interrupt: false }),
+    application.say('By the way.'),
+    application.say('Listen to this.', { interruptible: false }),
+  ),
+);
+
+const answers = fc.constantFrom<readonly LLMEvent[] | 'fails' | 'hangs' | 'breaks' | 'calls' | string>(
+  ...['Fine.', 'One two three four. Five six seven eight nine. Ten eleven twelve thirteen.', ''],
+  ...(['fails', 'hangs', 'breaks', 'calls'] as const),
+);
+
+const scenario = fc.record({
+  steps: fc.array(fc.tuple(fc.integer({ min: 0, max: 12_000 }), step), { minLength: 1, maxLength: 14 }),
+  answers: fc.array(answers, { minLength: 1, maxLength: 4 }),
+  bargeIn: fc.constantFrom(true, false, 'immediate' as const),
+  speak: fc.boolean(),
+  reportsSpeechEnd: fc.boolean(),
+  words: fc.boolean(),
+});
+
+function run({
+  steps,
+  answers: plan,
+  bargeIn,
+  speak,
+  reportsSpeechEnd,
+  words,
+}: fc.TypeOfArb<typeof scenario>): VoiceTestResult {
+  const at: Record<number, VoiceStep[]> = {};
+  for (const [ms, each] of steps) (at[ms] ??= []).push(each);
+  return voiceTest({
+    steps: at,
+    ...{ bargeIn, reportsSpeechEnd, preflight: { speak }, tts: { words } },
+    tools: [{ name: 'look', execute: () => of('seen').pipe(delay(700)) }],
+    llm: {
+      answer: (messages, request) => {
+        const answer = plan[request % plan.length] ?? 'Fine.';
+        const error = new VoiceError('it broke', { code: 'server' });
+        if (answer === 'fails') return throwError(() => error);
+        if (answer === 'hangs') return NEVER;
+        if (answer === 'breaks')
+          return concat(
+            of({ type: 'token', text: 'Half of a ' } as const),
+            throwError(() => error),
+          );
+        if (answer !== 'calls' || messages.at(-1)?.role === 'tool') return answer === 'calls' ? 'Looked.' : answer;
+        return [{ type: 'tool-call', id: `c${request}`, name: 'look', args: {}, argsText: '{}' }];
+      },
+    },
+    untilMs: 60_000,
+  });
+}
+
+/** Runs random conversations; every one must keep a promise. */
+function always(promise: (result: VoiceTestResult) => void): void {
+  fc.assert(
+    fc.property(scenario, (each) => {
+      promise(run(each));
+    }),
+    { numRuns: 100, seed: 20_261_121 },
+  );
+}
+
+const byTurn = (events: readonly VoiceEvent[]): Map<string, VoiceEvent[]> => {
+  const turns = new Map<string, VoiceEvent[]>();
+  for (const event of events) {
+    if (event.turnId) turns.set(event.turnId, [...(turns.get(event.turnId) ?? []), event]);
+  }
+  return turns;
+};
+const count = (events: readonly VoiceEvent[], type: VoiceEventType): number =>
+  events.filter((event) => event.type === type).length;
+
+describe('whatever comes, in whatever order,', () => {
+  it('a final transcript is before its commit, and the commit before the model', () => {
+    always(({ events }) => {
+      for (const turn of byTurn(events).values()) {
+        const types = turn.map(({ type }) => type);
+        const commit = types.indexOf('turn.committed');
+        const final = types.indexOf('transcript.final');
+        const model = types.indexOf('llm.started');
+        if (final >= 0) expect(final).toBeLessThan(commit);
+        if (model >= 0) expect(commit).toBeGreaterThanOrEqual(0);
+        if (model >= 0) expect(commit).toBeLessThan(model);
+      }
+    });
+  });
+
+  it('nothing of a speculation is told before it is adopted', () => {
+    const secret: readonly VoiceEventType[] = [
+      'llm.started',
+      'llm.token',
+      'speech.created',
+      'audio.chunk',
+      'tool.call',
+    ];
+    always(({ events }) => {
+      for (const turn of byTurn(events).values()) {
+        const commit = turn.findIndex(({ type }) => type === 'turn.committed');
+        const early = turn.slice(0, commit < 0 ? turn.length : commit).filter(({ type }) => secret.includes(type));
+        expect(early).toEqual([]);
+      }
+    });
+  });
+
+  it('each speech that is created ends once, and is silent after an interruption', () => {
+    always(({ events }) => {
+      const of = (type: VoiceEventType): (string | undefined)[] =>
+        events.filter((event) => event.type === type).map(({ speechId }) => speechId);
+      expect(of('speech.ended').sort()).toEqual(of('speech.created').sort());
+      expect(new Set(of('speech.ended')).size).toBe(of('speech.ended').length);
+      for (const [index, event] of events.entries()) {
+        if (event.type !== 'bargeIn.confirmed' || !event.speechId) continue;
+        const late = events
+          .slice(index)
+          .filter(({ type, speechId }) => type === 'audio.chunk' && speechId === event.speechId);
+        expect(late).toEqual([]);
+      }
+    });
+  });
+
+  it('each turn that starts ends once, with its metrics', () => {
+    always(({ events }) => {
+      for (const turn of byTurn(events).values()) {
+        expect([count(turn, 'turn.started'), count(turn, 'turn.ended'), count(turn, 'turn.metrics')]).toEqual([
+          1, 1, 1,
+        ]);
+      }
+    });
+  });
+
+  it('the agent comes back to listening, and no request is left running', () => {
+    always(({ events, llm }) => {
+      const states = events.filter((event): event is VoiceEvent<'agent.state'> => event.type === 'agent.state');
+      expect(states.at(-1)?.state).toBe('listening');
+      expect(llm.requests.filter(({ outcome }) => outcome === 'running')).toEqual([]);
+    });
+  });
+
+  it('roles alternate in what the model is sent', () => {
+    always(({ llm }) => {
+      for (const { messages } of llm.requests) {
+        for (const [index, message] of messages.entries()) {
+          const before = messages[index - 1];
+          if (message.role === 'user') expect(before?.role).not.toBe('user');
+          if (message.role === 'assistant' && before?.role === 'assistant') expect(before.toolCalls).toBeDefined();
+          if (message.role === 'tool') expect(['assistant', 'tool']).toContain(before?.role);
+        }
+      }
+    });
+  });
+
+  it('what is remembered is a prefix, in whole words, of what was audible', () => {
+    always(({ events, heardText }) => {
+      let heard = heardText;
+      for (const event of events) {
+        if (event.type !== 'speech.ended') continue;
+        const said = event.heardText.trim();
+        expect(event.text.startsWith(event.heardText)).toBe(true);
+        expect(event.text.slice(event.heardText.length)).not.toMatch(/^\w/.test(said.slice(-1)) ? /^\w/ : /^$a/);
+        const at = heard.indexOf(said);
+        expect(at).toBeGreaterThanOrEqual(0);
+        heard = heard.slice(at + said.length);
+      }
+    });
+  });
+
+  it('what fails is told, and nothing else is', () => {
+    always(({ events }) => {
+      for (const turn of byTurn(events).values()) {
+        const failed = turn.some((event) => event.type === 'turn.ended' && event.reason === 'error');
+        if (failed) expect(count(turn, 'error')).toBe(1);
+      }
+    });
+  });
+});
