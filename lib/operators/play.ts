@@ -112,7 +112,7 @@ export class Play {
     }
     this.#draining = false;
     this.#queue.push(bytes);
-    if (this.#starved) this.#run();
+    if (this.#starved) this.#goOn();
   }
 
   /** No more audio will come; an error is passed on when what came before it was heard. */
@@ -167,7 +167,7 @@ export class Play {
     this.#lastMark = heard;
     this.#marks.clear();
     this.#starved = true;
-    if (clears) sink.clear();
+    if (clears) sink.clear?.();
     this.#tellHeard(heard);
     this.#sounding = [];
     return clears;
@@ -177,6 +177,7 @@ export class Play {
   restart(): void {
     if (this.closed || this.#paused) return;
     this.#pacer.seek(this.#ms(this.#sent));
+    this.#starved = false;
     this.#run();
   }
 
@@ -195,13 +196,22 @@ export class Play {
     this.#run();
   }
 
+  /** After a gap: what follows sounds from now on. */
+  #goOn(): void {
+    if (!this.#isSilent()) {
+      this.#tellHeard(this.#heard());
+      this.#pacer.skipGap();
+      this.#starved = false;
+    }
+    this.#run();
+  }
+
   /** Sends what is due, tells what was heard, and sleeps until there is more of either. */
   #run(): void {
     if (this.#isSilent()) return;
     this.#timer.unsubscribe();
     this.#tellHeard(this.#heard());
-    if (this.#starved) this.#pacer.skipGap();
-    const wait = this.#context.realtime ? this.#pacer.run(() => this.#write()) : this.#writeAll();
+    const wait = this.#starved ? Infinity : this.#send();
     if (this.#draining && this.#sent === this.#end()) this.#mark();
     if (!this.#started && this.#sent > 0) {
       this.#started = true;
@@ -218,11 +228,12 @@ export class Play {
   #write(): number | undefined {
     const { sink, frameMs, volume } = this.#context;
     const format = this.#format;
+    this.#starved = true;
     if (!format || this.#isSilent()) return undefined;
     const whole = Math.max(bytesForMs(frameMs, format), frameBytes(format));
     const length = Math.min(whole, this.#end() - this.#sent);
-    this.#starved = length === 0 || (length < whole && !this.#draining);
-    if (this.#starved) return undefined;
+    if (length === 0 || (length < whole && !this.#draining)) return undefined;
+    this.#starved = false;
     const start = this.#sent;
     const chunk = { data: scale(this.#queue.read(start, length), format, volume), metadata: format };
     this.#sent += length;
@@ -232,9 +243,11 @@ export class Play {
     return this.#ms(length);
   }
 
-  #writeAll(): number {
+  /** Returns how long until the next frame is due. */
+  #send(): number {
+    if (this.#context.realtime) return this.#pacer.run(() => this.#write());
     while (this.#write() !== undefined);
-    return 0;
+    return Infinity;
   }
 
   #mark(): void {
@@ -292,7 +305,8 @@ export class Play {
   #drain(): void {
     this.#drainable();
     this.#draining = true;
-    this.#run();
+    if (this.#starved && this.#sent < this.#end()) this.#goOn();
+    else this.#run();
   }
 
   /** Brings the converter's rest into the queue, without a last part of a sample, and says where that ends. */
