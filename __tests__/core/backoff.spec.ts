@@ -108,6 +108,11 @@ describe('asFatal', () => {
     expect(fatal.message).toBe('AlphaSTT lost its connection (given up after 3 retries)');
   });
 
+  it('says nothing of retries where there were none', () => {
+    const fatal = asFatal(lost({ retryAfterMs: 600_000 }), 0);
+    expect(fatal).toMatchObject({ message: 'AlphaSTT lost its connection', recoverable: false });
+  });
+
   it('wraps what is no error of the library', () => {
     const fatal = asFatal(new TypeError('fetch failed'), 1);
     expect(fatal).toMatchObject({ code: 'internal', recoverable: false });

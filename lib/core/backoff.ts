@@ -80,11 +80,10 @@ export function createBackoff(options: BackoffOptions & { readonly now: () => nu
       settle();
       const verdict = shouldRetry(error);
       if (verdict === false || quick >= quickFailures.count || tries >= maxTries) return undefined;
+      const asked = typeof verdict === 'number' ? verdict : VoiceError.is(error) ? error.retryAfterMs : undefined;
+      if (asked !== undefined && verdict === true && asked > maxRetryAfterMs) return undefined;
       tries += 1;
-      if (typeof verdict === 'number') return verdict;
-      const asked = VoiceError.is(error) ? error.retryAfterMs : undefined;
-      if (asked === undefined) return wait();
-      return asked <= maxRetryAfterMs ? asked : undefined;
+      return asked ?? wait();
     },
     succeeded() {
       upSince ??= now();
@@ -97,6 +96,6 @@ export function asFatal(error: unknown, tries: number): VoiceError {
   const cause = VoiceError.from(error);
   if (!cause.recoverable && cause === error) return cause;
   const { code, provider, status, retryAfterMs } = cause;
-  const message = `${cause.message} (given up after ${tries} ${tries === 1 ? 'retry' : 'retries'})`;
-  return new VoiceError(message, { code, provider, status, retryAfterMs, cause: error });
+  const history = tries === 0 ? '' : ` (given up after ${tries} ${tries === 1 ? 'retry' : 'retries'})`;
+  return new VoiceError(cause.message + history, { code, provider, status, retryAfterMs, cause: error });
 }

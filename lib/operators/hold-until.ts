@@ -1,5 +1,6 @@
 import { map, take, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
+import { Fifo } from './fifo.ts';
 import { gated } from './gated.ts';
 
 /** Options of {@link holdUntil}. */
@@ -39,41 +40,25 @@ export function holdUntil<T>(gate$: Observable<unknown>, options: HoldUntilOptio
       take(1),
       map(() => true),
     ),
-    () => new BoundedQueue<T>(limit),
+    () => new BoundedFifo<T>(limit),
   );
 }
 
-class BoundedQueue<T> {
+class BoundedFifo<T> extends Fifo<T> {
   readonly #limit: number;
-  #values: T[] = [];
-  #head: number = 0;
 
   constructor(limit: number) {
+    super();
     this.#limit = limit;
   }
 
-  get length(): number {
-    return this.#values.length - this.#head;
-  }
-
-  push(value: T): void {
+  override push(value: T): void {
     if (this.length >= this.#limit) {
       throw new VoiceError(
         `holdUntil holds ${this.#limit} values and its gate is shut: raise limit or open it sooner`,
-        {
-          code: 'overflow',
-        },
+        { code: 'overflow' },
       );
     }
-    this.#values.push(value);
-  }
-
-  shift(): T | undefined {
-    const value = this.#values[this.#head++];
-    if (this.length === 0) {
-      this.#values = [];
-      this.#head = 0;
-    }
-    return value;
+    super.push(value);
   }
 }

@@ -1,0 +1,45 @@
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import { createTranscoder, type TranscoderOptions } from '../audio/transcoder.ts';
+import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import { stretches } from './stretches.ts';
+
+/**
+ * Converts audio to another format: encoding, sample rate, channels, WAV. Audio that has the format already passes
+ * untouched. What the converter still holds leaves when an utterance or the source ends, or the format changes.
+ *
+ * Chunks keep their utterance and their timestamp; all but untouched ones carry the new metadata. Bytes may be views on
+ * the source's. An error of the source passes at once and drops the rest.
+ *
+ * ```text
+ * source         -a-b-c-|         16 kHz
+ * transcode(to)  -d-e-f-(g|)      8 kHz; g is what the resampler's filter still held
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { of } from 'rxjs';
+ * import { transcode } from 'rxvoice/operators';
+ *
+ * const metadata = { encoding: 'linear16', sampleRate: 8000, channels: 1 } as const;
+ * const phone = { encoding: 'mulaw', sampleRate: 8000, channels: 1 } as const;
+ * const chunk = { data: new Uint8Array(320), metadata };
+ * of(chunk).pipe(transcode(phone)).subscribe(({ data }) => console.log(data.length)); // 160
+ * ```
+ *
+ * Errors: VoiceError `unsupported_format` when the first chunk has no metadata, or one of two different formats is
+ * compressed.
+ */
+export function transcode(to: AudioMetadata, options: TranscoderOptions = {}): MonoTypeOperatorFunction<AudioChunk> {
+  return stretches('transcode', (from) => {
+    const transcoder = createTranscoder(from, to, options);
+    return {
+      metadata: to,
+      push: (chunk) => {
+        if (transcoder.passthrough) return [chunk];
+        const data = transcoder.push(chunk.data);
+        return data.length === 0 && chunk.data.length > 0 ? [] : [{ ...chunk, data, metadata: to }];
+      },
+      flush: () => transcoder.flush(),
+    };
+  });
+}

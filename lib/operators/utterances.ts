@@ -1,0 +1,80 @@
+import type { OperatorFunction } from 'rxjs';
+import type { TranscriptionResult } from '../core/roles.ts';
+import { incremental, type IncrementalStage } from './incremental.ts';
+
+/** What a speaker said, whole. */
+export interface Utterance {
+  readonly text: string;
+  /** The result that completed it. */
+  readonly result: TranscriptionResult;
+}
+
+/** How many finished utterances are remembered, to know their late results by. */
+const remembered = 64;
+
+/**
+ * Makes whole utterances of a speech-to-text service's results: what is final is kept until the service says that the
+ * utterance is complete.
+ *
+ * Results of an utterance that is finished already are dropped: late ones by its id, repeated ones (a service that was
+ * connected anew and heard the same audio again) by their id, or by the same text at the same time. Utterances without
+ * words are dropped. When the source completes, words that are final but not complete make a last utterance; an error
+ * passes at once and drops them.
+ *
+ * ```text
+ * source          -i-f-j-c--c-d-|        i, j: interim; f: "book a", final; c, d: complete, c again
+ * utterances()    -------u----v-|        u: "book a flight", v: "please"
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { of } from 'rxjs';
+ * import { utterances } from 'rxvoice/operators';
+ *
+ * const interim = { text: 'book a', isFinal: false, utteranceComplete: false, isPreflight: false };
+ * const whole = { text: 'Book a flight.', isFinal: true, utteranceComplete: true, isPreflight: false };
+ * of(interim, whole).pipe(utterances()).subscribe(({ text }) => console.log(text)); // Book a flight.
+ * ```
+ */
+export function utterances(): OperatorFunction<TranscriptionResult, Utterance> {
+  return incremental(() => new UtteranceMerger());
+}
+
+class UtteranceMerger implements IncrementalStage<TranscriptionResult, Utterance> {
+  /** The newest final result of each utterance that is not complete; services without ids have one at a time. */
+  readonly #open = new Map<string | undefined, TranscriptionResult>();
+  readonly #finished = new Set<string>();
+
+  push(result: TranscriptionResult): readonly Utterance[] {
+    if (keysOf(result).some((key) => this.#finished.has(key))) return [];
+    if (result.isFinal && result.text.trim() !== '') this.#open.set(result.utteranceId, result);
+    return result.utteranceComplete ? this.#finish(result) : [];
+  }
+
+  flush(): readonly Utterance[] {
+    const last = [...this.#open.values()].at(-1);
+    return last ? this.#finish(last) : [];
+  }
+
+  #finish(result: TranscriptionResult): readonly Utterance[] {
+    // A complete utterance is final, whether the service says so or not.
+    if (result.text.trim() !== '') this.#open.set(result.utteranceId, result);
+    const parts = [...this.#open.values()];
+    this.#open.clear();
+    for (const key of [...parts, result].flatMap(keysOf)) this.#finished.add(key);
+    for (const key of this.#finished) {
+      if (this.#finished.size <= remembered) break;
+      this.#finished.delete(key);
+    }
+    const text = parts.map((part) => part.text.trim()).join(' ');
+    return text === '' ? [] : [{ text, result }];
+  }
+}
+
+/** What the results of one utterance have in common: its id, else text and times. */
+function keysOf({ utteranceId, text, metadata }: TranscriptionResult): string[] {
+  if (utteranceId !== undefined) return [`id ${utteranceId}`];
+  const start = metadata?.words?.[0]?.startMs;
+  const end = metadata?.words?.at(-1)?.endMs;
+  return start === undefined || end === undefined ? [] : [`${start}-${end} ${text}`];
+}
