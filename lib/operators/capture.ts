@@ -1,6 +1,7 @@
 import { defer, Subject, type Observable } from 'rxjs';
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk } from '../audio/types.ts';
+import { Fifo } from './fifo.ts';
 
 /** Options of a {@link Capture}. */
 export interface CaptureOptions {
@@ -18,8 +19,9 @@ export class Capture {
   readonly #maxWaitingMs: number;
   readonly #onOverflow: ((maxWaitingMs: number) => void) | undefined;
   #audio$ = new Subject<AudioChunk>();
-  #state: 'waiting' | 'flowing' | 'paused' | 'stopped' = 'waiting';
-  #waiting: AudioChunk[] = [];
+  #state: 'waiting' | 'flowing' | 'stopped' = 'waiting';
+  #paused = false;
+  #waiting = new Fifo<AudioChunk>();
   #waitingMs = 0;
   #overflowed = false;
   #ended = false;
@@ -37,27 +39,35 @@ export class Capture {
   /** Each chunk must bring its metadata. */
   push(chunk: AudioChunk): void {
     if (this.#ended || chunk.data.length === 0) return;
-    if (this.#state === 'flowing') this.#audio$.next(chunk);
-    else if (this.#state === 'waiting') this.#wait(chunk);
+    if (this.#state === 'waiting') this.#wait(chunk);
+    else if (this.#state === 'flowing' && !this.#paused) this.#audio$.next(chunk);
   }
 
   /** Delivers what waits, then what comes. */
   start(): void {
     if (this.#state === 'flowing') return;
-    this.#state = 'flowing';
-    const waiting = this.#waiting;
-    this.#forget();
-    for (const chunk of waiting) this.#audio$.next(chunk);
-    if (this.#ended) this.#complete();
+    this.#state = 'waiting';
+    this.#paused = false;
+    // What comes while these are delivered waits behind them.
+    while (this.#isWaiting()) {
+      const chunk = this.#waiting.shift();
+      if (chunk) {
+        this.#audio$.next(chunk);
+        continue;
+      }
+      this.#state = 'flowing';
+      this.#forget();
+      if (this.#ended) this.#complete();
+    }
   }
 
-  /** Drops what comes until {@link resume}. */
+  /** Drops what comes until {@link resume}, once started. */
   pause(): void {
-    if (this.#state === 'flowing') this.#state = 'paused';
+    this.#paused = true;
   }
 
   resume(): void {
-    if (this.#state === 'paused') this.#state = 'flowing';
+    this.#paused = false;
   }
 
   /** Drops what waits, and what comes until {@link start}. */
@@ -80,6 +90,11 @@ export class Capture {
     this.#state = 'waiting';
   }
 
+  /** A subscriber may have stopped it since. */
+  #isWaiting(): boolean {
+    return this.#state === 'waiting';
+  }
+
   #wait(chunk: AudioChunk): void {
     this.#waiting.push(chunk);
     this.#waitingMs += msOf(chunk);
@@ -93,7 +108,7 @@ export class Capture {
   }
 
   #forget(): void {
-    this.#waiting = [];
+    this.#waiting = new Fifo();
     this.#waitingMs = 0;
     this.#overflowed = false;
   }

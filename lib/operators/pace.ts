@@ -9,6 +9,7 @@ import {
 import { describeFormat, durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
+import { Fifo } from './fifo.ts';
 import { Pacer } from './pacer.ts';
 
 /** Options of {@link pace}. */
@@ -49,8 +50,7 @@ export function pace(options: PaceOptions = {}): MonoTypeOperatorFunction<AudioC
   return (source$) =>
     new Observable((subscriber) => {
       const pacer = new Pacer(scheduler, leadMs);
-      let queue: { readonly chunk: AudioChunk; readonly ms: number }[] = [];
-      let head = 0;
+      const queue = new Fifo<{ readonly chunk: AudioChunk; readonly ms: number }>();
       let waitingMs = 0;
       let format: AudioMetadata | undefined;
       let timer = Subscription.EMPTY;
@@ -58,12 +58,8 @@ export function pace(options: PaceOptions = {}): MonoTypeOperatorFunction<AudioC
       let running = false;
 
       const send = (): number | undefined => {
-        const next = subscriber.closed ? undefined : queue[head];
+        const next = subscriber.closed ? undefined : queue.shift();
         if (!next) return undefined;
-        if (++head * 2 > queue.length) {
-          queue = queue.slice(head);
-          head = 0;
-        }
         waitingMs -= next.ms;
         subscriber.next(next.chunk);
         return next.ms;
@@ -74,7 +70,7 @@ export function pace(options: PaceOptions = {}): MonoTypeOperatorFunction<AudioC
         const wait = pacer.run(send);
         running = false;
         if (subscriber.closed) return;
-        const done = head === queue.length;
+        const done = queue.length === 0;
         const delay = done && completed ? pacer.until(pacer.sentMs - leadMs) : wait;
         if (done && completed && delay === 0) subscriber.complete();
         else if (!done || completed) timer = scheduler.schedule(run, delay);
@@ -85,7 +81,7 @@ export function pace(options: PaceOptions = {}): MonoTypeOperatorFunction<AudioC
         if (!format || !isPcmLike(format.encoding)) throw untimed(format);
         const ms = durationMs(chunk.data.length, format);
         if (waitingMs > 0 && waitingMs + ms > maxQueueMs) throw overflow(maxQueueMs);
-        const idle = head === queue.length;
+        const idle = queue.length === 0;
         queue.push({ chunk, ms });
         waitingMs += ms;
         // A subscriber may push while it is served: the loop that serves it goes on.
@@ -100,7 +96,7 @@ export function pace(options: PaceOptions = {}): MonoTypeOperatorFunction<AudioC
           error: (error: unknown) => subscriber.error(error),
           complete: () => {
             completed = true;
-            if (head === queue.length && !running) run();
+            if (queue.length === 0 && !running) run();
           },
         }),
       );

@@ -75,9 +75,11 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
   }
 
   start(): Promise<void> {
-    this.assertReady('start');
-    this.#capture.start();
-    return Promise.resolve();
+    return new Promise((resolve) => {
+      this.assertReady('start');
+      this.#capture.start();
+      resolve();
+    });
   }
 
   /** Drops what was not delivered, and what is pushed until the next `start()`. */
