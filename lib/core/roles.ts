@@ -126,6 +126,8 @@ export interface STTProvider extends ProviderContract {
 export interface LLMProvider extends ProviderContract {
   /** The text of every generation. Hot. */
   readonly tokens$: Observable<string>;
+  /** Opens what the next `generate()` needs, if it is not open: for when the user begins to speak. */
+  warm?(): void;
   /** Subscribing starts the request, unsubscribing aborts it. Cold. */
   generate(messages: readonly Message[], options?: GenerateOptions): Observable<LLMEvent>;
 }

@@ -1,0 +1,3 @@
+export * from './compatible-llm.ts';
+export * from './nu-llm.ts';
+export type { LLMConfig } from './base-llm.ts';

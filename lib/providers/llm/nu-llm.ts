@@ -1,0 +1,36 @@
+import { ChatLLM, compatibleProfile, type ChatConfig, type ChatProfile } from './compatible-llm.ts';
+
+/** A model of {@link NuLLM}; others pass through. */
+export type NuLLMModel =
+  'llama-3.3-70b-versatile' | 'openai/gpt-oss-120b' | 'openai/gpt-oss-20b' | 'qwen/qwen3.8-27b' | (string & {});
+
+/** Configuration of {@link NuLLM}. */
+export interface NuLLMConfig extends ChatConfig {
+  /** Default: `llama-3.3-70b-versatile`, which only enterprise accounts still have: set `openai/gpt-oss-120b`. */
+  readonly model?: NuLLMModel;
+}
+
+/**
+ * NuLLM: Groq chat completions, `https://api.groq.com/openai/v1`, https://console.groq.com/docs/api-reference
+ *
+ * Models that think are asked to do so as little as they can.
+ */
+export class NuLLM extends ChatLLM<NuLLMConfig> {
+  override readonly name: string = 'NuLLM';
+  protected override readonly defaultBaseUrl: string = 'https://api.groq.com/openai/v1';
+  protected override readonly defaultModel: string = 'llama-3.3-70b-versatile';
+  protected override readonly profile: ChatProfile = {
+    ...compatibleProfile,
+    tokenLimitField: 'max_completion_tokens',
+    lateSystemRole: 'system',
+    startsWithUser: false,
+    hasCallsInText: false,
+    callExtras: () => ({}),
+    reasoningEffort: (model) => (model.includes('gpt-oss') ? 'low' : model.startsWith('qwen/') ? 'none' : undefined),
+    // Withdrawn from free and developer accounts on 2026-08-16 (console.groq.com/docs/deprecations).
+    retiredModels: {
+      'llama-3.3-70b-versatile': 'openai/gpt-oss-120b',
+      'llama-3.1-8b-instant': 'openai/gpt-oss-20b',
+    },
+  };
+}

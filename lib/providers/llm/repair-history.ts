@@ -1,0 +1,70 @@
+import type { Message, ToolCall } from '../../core/messages.ts';
+
+/** A history that every service takes. */
+export interface RepairedHistory {
+  /** All instructions from before the conversation, joined by blank lines; empty when there are none. */
+  readonly system: string;
+  /** Roles in an order that the services accept, ending with the user's turn or a tool's result. */
+  readonly messages: readonly Message[];
+}
+
+/** What a service wants beyond what all want. */
+export interface RepairOptions {
+  /** Instructions that come before all others. */
+  readonly systemPrompt?: string | undefined;
+  /** Whether the user must have the first word. */
+  readonly startsWithUser: boolean;
+}
+
+/** What the result of a call says that was never answered. */
+const cancelled = 'Cancelled: the user interrupted.';
+/** Stands for the user's turn where a service wants one and there is none. */
+const nothing = '(empty)';
+const goOn = '.';
+
+/**
+ * Makes a history one that services accept, whatever an interruption, a trimmed window or another vendor left of it:
+ * each call has its result right behind it, each result its call, no turn is empty, no speaker has two turns in a row.
+ */
+export function repairHistory(
+  history: readonly Message[],
+  { systemPrompt, startsWithUser }: RepairOptions,
+): RepairedHistory {
+  const firstTurn = history.findIndex(({ role }) => role !== 'system');
+  const leading = firstTurn < 0 ? history : history.slice(0, firstTurn);
+  const instructions = [systemPrompt ?? '', ...leading.map(({ content }) => content)].filter(isSaid);
+
+  const results = new Map(
+    history.flatMap((message) => (message.role === 'tool' ? [[message.toolCallId, message]] : [])),
+  );
+  const answered = new Set<string>();
+  const messages: Message[] = [];
+  for (const message of history.slice(leading.length)) {
+    if (message.role === 'tool') continue;
+    const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
+    const fresh = calls.filter(({ id }) => !answered.has(id) && answered.add(id));
+    if (!isSaid(message.content) && fresh.length === 0) continue;
+    append(messages, message, fresh);
+    for (const { id } of fresh) {
+      messages.push(results.get(id) ?? { role: 'tool', toolCallId: id, content: cancelled, isError: true });
+    }
+  }
+
+  if (startsWithUser && messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: nothing });
+  const last = messages.at(-1)?.role;
+  if (last === undefined || last === 'assistant') messages.push({ role: 'user', content: goOn });
+  return { system: instructions.join('\n\n'), messages };
+}
+
+const isSaid = (text: string): boolean => text.trim() !== '';
+
+/** Adds a turn, or joins it to one of the same speaker. */
+function append(messages: Message[], message: Exclude<Message, { role: 'tool' }>, calls: readonly ToolCall[]): void {
+  const previous = messages.at(-1);
+  const isSame = previous?.role === message.role && message.role !== 'system';
+  if (isSame) messages.pop();
+  const content = [isSame ? previous.content : '', message.content].filter(isSaid).join('\n');
+  if (message.role === 'assistant') {
+    messages.push({ role: 'assistant', content, ...(calls.length > 0 && { toolCalls: calls }) });
+  } else messages.push({ role: message.role, content });
+}
