@@ -92,6 +92,8 @@ interface Burst {
   readonly end: number;
   /** The samples between the positions, silence at the edges trimmed. */
   readonly samples: Float32Array;
+  /** The parts between pauses, where the burst was joined from several. */
+  readonly parts?: readonly Float32Array[];
 }
 
 interface Tone {
@@ -100,13 +102,24 @@ interface Tone {
 }
 
 const windowSeconds = 0.0025;
-const toleranceSeconds = 0.0035;
+/** Lengths are measured from edge to edge, some tenths of a millisecond outside the tone. */
+const measured: readonly [number, number] = [0.0354, 0.0254];
+const toleranceSeconds = 0.003;
 /** Power below which all is silence: -55 dB of full scale. */
 const floorPower = 3e-6;
-/** A tone ends where its power falls below this part of its peak (-17 dB): far under any ducking. */
+/** A tone ends where its power falls below this part of its peak (-17 dB): under a ducking by 12 dB. */
 const endRatio = 0.02;
-/** The part of a burst's energy that the two strongest tones of a true symbol hold at least. */
-const purity = 0.75;
+/** The part of a burst's energy that its two strongest tones hold at least; 0.64 where a ducking begins in it. */
+const purity = 0.62;
+/** A tone's edges are where the power of this many seconds passes this part of its peak: over noise, under a ducking. */
+const edgeSeconds = 0.001;
+const edgeRatio = 0.012;
+/** A pause inside a tone is longer than this, in seconds; what is not is a piece out of its place. */
+const shortestPause = 0.011;
+/** Sound of less than this, in seconds, is too short to tell its tones. */
+const shortestClear = 0.011;
+/** Silence between two tones is 10 ms; with less than this, in seconds, a piece is missing. */
+const shortestGap = 0.008;
 /** A break shorter than this, in seconds, is inside one stretch of speech. */
 const breakSeconds = 0.06;
 const historyLength = 4096;
@@ -135,6 +148,8 @@ export class ModemDecoder {
   #lastSound = Number.NEGATIVE_INFINITY;
   #half: { readonly nibble: number; readonly start: number; readonly end: number } | undefined;
   #fragment: Burst | undefined;
+  #lastTone: { readonly length: number; readonly half: Half } = { length: 0, half: 0 };
+  #lastEnd = Number.NEGATIVE_INFINITY;
 
   /** @param sampleRate of the input, in Hz: 8000 or more. */
   constructor(sampleRate: number) {
@@ -218,11 +233,30 @@ export class ModemDecoder {
 
   #endBurst(events: ModemEvent[]): void {
     const burst = this.#takeBurst();
-    const quietBefore = this.#fragment ?? this.#half;
-    if (quietBefore && burst.start - quietBefore.end > breakSeconds * this.#rate && !this.#joins(burst)) {
-      this.#cut(events);
-    }
+    if (this.#isTail(burst)) return;
+    const open = this.#fragment ?? this.#half;
+    if (open && burst.start - open.end > breakSeconds * this.#rate && !this.#continues(burst)) this.#cut(events);
     this.#hear(burst, events);
+  }
+
+  /** Whether a pause parted these last few samples from a tone that was long enough without them. */
+  #isTail({ samples }: Burst): boolean {
+    const { length, half } = this.#lastTone;
+    const whole = (measured[half] + toleranceSeconds) * this.#rate;
+    return samples.length < 0.005 * this.#rate && length > 0 && length + samples.length <= whole;
+  }
+
+  /** A burst with what was heard of its tone before a pause. */
+  #joined(burst: Burst): Burst | undefined {
+    const before = this.#fragment;
+    return before && burst.start - before.end > shortestPause * this.#rate ? join(before, burst) : undefined;
+  }
+
+  /** Whether, after a pause, a burst goes on with what was open before it. */
+  #continues(burst: Burst): boolean {
+    const joined = this.#joined(burst) ?? burst;
+    const expected = this.#half ? 1 : 0;
+    return this.#symbol(joined)?.half === expected || this.#couldGrow(joined);
   }
 
   #takeBurst(): Burst {
@@ -232,18 +266,13 @@ export class ModemDecoder {
       (_, n) => this.#history[(from + n) % historyLength] ?? 0,
     );
     this.#burstStart = undefined;
-    let peak = 0;
-    for (const value of samples) peak = Math.max(peak, Math.abs(value));
-    let first = 0;
-    let last = samples.length;
-    const edge = peak * 0.05;
-    while (first < last && Math.abs(samples[first] ?? 0) < edge) first++;
-    while (last > first && Math.abs(samples[last - 1] ?? 0) < edge) last--;
+    const [first, last] = edges(samples, Math.round(edgeSeconds * this.#rate));
     return { start: from + first, end: from + last, samples: samples.subarray(first, last) };
   }
 
   #hear(burst: Burst, events: ModemEvent[]): void {
-    const joined = this.#fragment && join(this.#fragment, burst);
+    this.#lastTone = { length: 0, half: 0 };
+    const joined = this.#joined(burst);
     const symbol = this.#symbol(joined ?? burst);
     if (joined && symbol) {
       this.#fragment = undefined;
@@ -273,6 +302,13 @@ export class ModemDecoder {
 
   #take(symbol: Tone, burst: Burst, events: ModemEvent[]): void {
     const { start, end } = this.#place(symbol.half, burst);
+    const isClose = burst.start - this.#lastEnd < shortestGap * this.#rate;
+    this.#lastTone = { length: burst.samples.length, half: symbol.half };
+    this.#lastEnd = burst.end;
+    if (isClose) {
+      this.#damage(burst, events);
+      return;
+    }
     if (symbol.half === 0) {
       this.#half = { nibble: symbol.nibble, start, end };
       return;
@@ -349,33 +385,41 @@ export class ModemDecoder {
     this.#announced = this.#count - this.#lastSound < breakSeconds * this.#rate;
   }
 
-  #joins(burst: Burst): boolean {
-    const joined = this.#fragment && join(this.#fragment, burst);
-    return joined !== undefined && (this.#symbol(joined) !== undefined || this.#couldGrow(joined));
-  }
-
   /** Whether this may be the beginning of a tone whose rest follows: a pure tone, but too short. */
   #couldGrow(burst: Burst): boolean {
     const seconds = burst.samples.length / this.#rate;
-    const expected = halves[this.#half ? 1 : 0].seconds;
-    return seconds < expected - toleranceSeconds && (seconds < 0.008 || this.#pair(burst) !== undefined);
+    const expected = measured[this.#half ? 1 : 0];
+    return seconds < expected - toleranceSeconds && (seconds < shortestClear || this.#pair(burst) !== undefined);
   }
 
   #isNoise(burst: Burst): boolean {
-    const alone = !this.#half && !this.#fragment;
-    return alone && (burst.samples.length > 0.06 * this.#rate || this.#pair(burst) === undefined);
+    const isApart = burst.start - this.#lastEnd > breakSeconds * this.#rate;
+    return (
+      isApart &&
+      !this.#half &&
+      !this.#fragment &&
+      (burst.samples.length > 0.06 * this.#rate || this.#pair(burst) === undefined)
+    );
   }
 
   #symbol(burst: Burst): Tone | undefined {
     const seconds = burst.samples.length / this.#rate;
-    const half = halves.findIndex((each) => Math.abs(seconds - each.seconds) < toleranceSeconds);
+    const half = measured.findIndex((each) => Math.abs(seconds - each) < toleranceSeconds);
     if (half < 0) return undefined;
     const nibble = this.#pair(burst);
     return nibble === undefined ? undefined : { half: half === 0 ? 0 : 1, nibble };
   }
 
-  /** The number of the DTMF pair that a burst consists of. */
-  #pair({ samples }: Burst): number | undefined {
+  /** The number of the DTMF pair that a burst consists of, from its beginning to its end. */
+  #pair({ samples, parts }: Burst): number | undefined {
+    if (!parts) return this.#pairOf(samples);
+    // At a pause the phase may jump: each part is heard for itself.
+    const clear = parts.filter((part) => part.length >= shortestClear * this.#rate);
+    const [pair, ...others] = clear.map((part) => this.#pairOf(part));
+    return others.every((other) => other === pair) ? pair : undefined;
+  }
+
+  #pairOf(samples: Float32Array): number | undefined {
     const length = Math.min(samples.length, Math.round(0.022 * this.#rate));
     const from = (samples.length - length) >> 1;
     const part = samples.subarray(from, from + length);
@@ -385,7 +429,14 @@ export class ModemDecoder {
     const column = strongest(part, columns, this.#rate);
     const held = (2 * (row.power + column.power)) / (length * energy);
     const twist = row.power / column.power;
-    return held > purity && twist > 0.1 && twist < 10 ? row.index * 4 + column.index : undefined;
+    if (held < purity || twist < 0.1 || twist > 10) return undefined;
+    const middle = length >> 1;
+    const isOne = [part.subarray(0, middle), part.subarray(middle)].every(
+      (half) =>
+        strongest(half, rows, this.#rate).index === row.index &&
+        strongest(half, columns, this.#rate).index === column.index,
+    );
+    return isOne ? row.index * 4 + column.index : undefined;
   }
 
   #inputPosition(decimated: number): number {
@@ -397,7 +448,24 @@ function join(first: Burst, second: Burst): Burst {
   const samples = new Float32Array(first.samples.length + second.samples.length);
   samples.set(first.samples);
   samples.set(second.samples, first.samples.length);
-  return { start: second.end - samples.length, end: second.end, samples };
+  const parts = [...(first.parts ?? [first.samples]), second.samples];
+  return { start: second.end - samples.length, end: second.end, samples, parts };
+}
+
+/** Where the sound in some samples begins and ends. */
+function edges(samples: Float32Array, window: number): [first: number, last: number] {
+  const powers = new Float32Array(Math.max(1, samples.length - window + 1));
+  let energy = 0;
+  let peak = 0;
+  samples.forEach((value, index) => {
+    const before = samples[index - window] ?? 0;
+    energy += value * value - before * before;
+    if (index < window - 1) return;
+    powers[index - window + 1] = energy;
+    peak = Math.max(peak, energy);
+  });
+  const isLoud = (power: number): boolean => power >= peak * edgeRatio;
+  return [Math.max(0, powers.findIndex(isLoud)), Math.min(samples.length, powers.findLastIndex(isLoud) + window)];
 }
 
 /** The strongest of some frequencies, by Goertzel's algorithm. */

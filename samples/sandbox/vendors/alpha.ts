@@ -1,4 +1,5 @@
 import type { Call, Credentials, Environment, HttpRequest, Refusal, Vendor } from '../server.ts';
+import { alphaAgent } from './alpha-agent.ts';
 import { alphaFlux } from './alpha-flux.ts';
 import { alphaStt } from './alpha-stt.ts';
 import { alphaTts } from './alpha-tts.ts';
@@ -34,6 +35,7 @@ export const alpha: Vendor = {
     alphaStt,
     alphaFlux,
     alphaTts,
+    alphaAgent,
     { service: 'alpha-stt', method: 'POST', path: '/v1/auth/grant', handle: grant },
   ],
 };
