@@ -19,6 +19,7 @@ import {
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { AgentProvider, OutputProvider } from '../core/roles.ts';
+import type { SpokenPiece } from '../operators/text/spoken-piece.ts';
 import type { Command } from './commands.ts';
 import { createEventBus } from './event-bus.ts';
 import type { AgentState, VoiceEvent } from './events.ts';
@@ -42,7 +43,7 @@ export interface AgentPorts {
   >;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs'>;
   readonly commands$: Observable<Command>;
-  readonly transcode?: (audio$: Observable<AudioChunk>) => Observable<AudioChunk>;
+  transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
 }
 
 /** Options of {@link agentConversation}. */
@@ -57,9 +58,10 @@ export interface AgentConversationOptions {
  * as far as the service tells.
  */
 export function agentConversation(
-  { agent, output, commands$, transcode = (audio$) => audio$ }: AgentPorts,
+  ports: AgentPorts,
   { history, scheduler = asyncScheduler }: AgentConversationOptions,
 ): Observable<VoiceEvent> {
+  const { agent, output, commands$ } = ports;
   return new Observable((subscriber) => {
     const bus = createEventBus(scheduler);
     const { emit } = bus;
@@ -81,8 +83,8 @@ export function agentConversation(
       enter('listening');
     };
     /** One reply: from its first audio to its last, or to the cut. */
-    const play = (first: AudioChunk): Observable<unknown> =>
-      defer(() => {
+    function play(first: AudioChunk): Observable<unknown> {
+      return defer(() => {
         const speechId = `speech-${++ids}`;
         const envelope = { speechId, ...(turn ? { turnId: turn.id } : {}) };
         const done = Symbol('done');
@@ -112,7 +114,7 @@ export function agentConversation(
             emit('audio.chunk', { chunk: script.addAudio(chunk) }, { ...envelope, role: 'tts', provider: agent.name });
           }),
         );
-        return output.play(transcode(audio$)).pipe(
+        return output.play(ports.transcode?.(audio$) ?? audio$).pipe(
           tap({
             next: ({ type }) => {
               if (type !== 'started') return;
@@ -136,6 +138,7 @@ export function agentConversation(
           takeUntil(cut$),
         );
       });
+    }
     const reportError = (cause: unknown): void => {
       const { code, message, recoverable } = VoiceError.from(cause);
       emit('error', { code, message, recoverable, cause }, { role: 'output', provider: output.name });
@@ -156,7 +159,7 @@ export function agentConversation(
         );
       }),
     );
-    const work = merge(
+    const work$ = merge(
       agent.speech$.pipe(
         tap(({ type }) => {
           if (type === 'started') cut();
@@ -177,7 +180,7 @@ export function agentConversation(
       ),
       agent.tokens$.pipe(
         tap((delta) => {
-          script.addPiece({ visual: delta, spoken: delta, spans: [] });
+          script.addPiece(asItIs(delta));
           turn?.mark('firstToken');
           emit('llm.token', { delta }, { ...(turn ? { turnId: turn.id } : {}), role: 'llm', provider: agent.name });
         }),
@@ -200,7 +203,7 @@ export function agentConversation(
     };
 
     subscriber.add(bus.events$.subscribe(subscriber));
-    subscriber.add(work.subscribe());
+    subscriber.add(work$.subscribe());
     subscriber.add(stop);
     enter('listening');
   });
@@ -211,4 +214,11 @@ function newScript(): Script {
   const script = new Script();
   script.beginRound();
   return script;
+}
+
+/** Text that is said exactly as it is written. */
+function asItIs(text: string): SpokenPiece {
+  const { length } = text;
+  const span = { spokenStart: 0, spokenEnd: length, visualStart: 0, visualEnd: length };
+  return { spoken: text, visual: text, spans: [span] };
 }

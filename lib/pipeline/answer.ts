@@ -68,7 +68,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const { emit, scheduler } = generation;
     const envelope = { turnId: turn.id, role: 'llm', provider: generation.llm.name } as const;
     const work = new Subscription();
-    const steps$ = new ReplaySubject<GenerationStep>();
+    const steps$ = new ReplaySubject<GenerationStep>(Infinity);
     const parts: Part[] = [];
     let running: RunningTools | undefined;
     let generating = true;
@@ -144,13 +144,14 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         if (usage) emit('usage', { tokens: usage }, envelope);
       }
     };
-    const text$ = (part: number): Observable<string> =>
-      steps$.pipe(
+    function textOf(part: number): Observable<string> {
+      return steps$.pipe(
         filter((step) => step.part === part),
         takeWhile((step) => step.type !== 'ended'),
         filter((step) => step.type === 'token'),
         map(({ text }) => text),
       );
+    }
 
     const request = {
       id: context.newId('speech'),
@@ -159,7 +160,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       interruptible: true,
       rounds$: steps$.pipe(
         filter((step) => step.type === 'started'),
-        map(({ part }) => text$(part)),
+        map(({ part }) => textOf(part)),
       ),
       gate$: committed$,
       speakAhead: context.speakAhead,
@@ -172,7 +173,14 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     let last: SpeechResult | undefined;
 
     // The events are published first: a token's event comes before what is said of it.
-    work.add(steps$.pipe(delayWhen(() => committed$.pipe(take(1)))).subscribe(publish));
+    work.add(
+      steps$
+        .pipe(
+          delayWhen(() => committed$.pipe(take(1))),
+          tap(publish),
+        )
+        .subscribe(),
+    );
     const speaking = speech(request, context.speech, onSpeechEnd).subscribe({
       next: (mark) => {
         turn.mark(moments[mark]);

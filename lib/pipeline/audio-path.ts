@@ -1,4 +1,4 @@
-import { connect, switchMap, startWith, take, type MonoTypeOperatorFunction } from 'rxjs';
+import { connect, startWith, switchMap, take, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import { describeFormat } from '../audio/formats.ts';
 import { negotiateFormat } from '../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
@@ -10,7 +10,7 @@ export interface AudioPath {
   readonly from: AudioMetadata;
   readonly to: AudioMetadata;
   readonly transcoded: boolean;
-  readonly convert: MonoTypeOperatorFunction<AudioChunk>;
+  convert(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
 }
 
 /** Two providers that audio passes between, by name. */
@@ -38,7 +38,12 @@ export function audioPath(
     );
   }
   const { target: to, passthrough } = settled;
-  return { from, to, transcoded: !passthrough, convert: passthrough ? (audio$) => audio$ : transcode(to) };
+  return {
+    ...{ from, to, transcoded: !passthrough },
+    convert(audio$) {
+      return passthrough ? audio$ : audio$.pipe(transcode(to));
+    },
+  };
 }
 
 /** Settles the format of a stream when its first chunk tells it. */
@@ -57,7 +62,7 @@ export function adapt(
         }
         const path = audioPath(first.metadata, accepts, ends);
         onPath(path);
-        return audio$.pipe(startWith(first), path.convert);
+        return path.convert(audio$.pipe(startWith(first)));
       }),
     ),
   );

@@ -87,8 +87,9 @@ function episode(
   if (rules.immediate) return of<BargeInStage[]>('suspected', 'confirmed');
   const signs$ = later$.pipe(startWith(first));
   const voiceEnded$ = later$.pipe(filter((sign) => sign.type === 'voice-ended'));
-  const voiceFor = (ms: number): Observable<unknown> =>
-    ms === Infinity ? EMPTY : timer(ms, scheduler).pipe(takeUntil(voiceEnded$));
+  function voiceFor(ms: number): Observable<unknown> {
+    return ms === Infinity ? EMPTY : timer(ms, scheduler).pipe(takeUntil(voiceEnded$));
+  }
   const paused$ = voiceFor(rules.pauseAfterMs).pipe(map((): BargeInStage => 'paused'));
   const confirmed$ = merge(
     signs$.pipe(filter((sign) => sign.type === 'words' && sign.count >= rules.minWords)),

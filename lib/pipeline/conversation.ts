@@ -106,7 +106,7 @@ export interface ConversationPorts {
   /** When a position in the captured audio, in milliseconds, was captured, on the scheduler's clock. */
   readonly capturedAt?: (positionMs: number) => number | undefined;
   /** Between voice and output, where their formats differ. */
-  readonly transcode?: (audio$: Observable<AudioChunk>) => Observable<AudioChunk>;
+  transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
 }
 
 /** Options of a conversation. */
@@ -186,7 +186,9 @@ class Session {
     this.#speechContext = {
       tts: ports.tts,
       output: ports.output,
-      transcode: ports.transcode ?? ((audio$) => audio$),
+      transcode(audio$) {
+        return ports.transcode?.(audio$) ?? audio$;
+      },
       floor: createFloor(),
       emit,
       scheduler,
@@ -232,7 +234,6 @@ class Session {
   /** The whole wiring: each stream, and what it leads to. */
   run(): () => void {
     const { transcripts$, speech$, commands$ } = this.#ports;
-    const stopped$ = this.#stopped$;
 
     const heard$ = merge(
       transcripts$.pipe(
@@ -641,11 +642,11 @@ class Session {
       ticket.settle({ heardText: heard.text, interrupted });
     };
     return speech(request, this.#speechContext, onEnd).pipe(
-      takeUntil(merge(ticket.cut$, cut$)),
       catchError((error: unknown) => {
         this.#reportError(error, this.#roleOf(error));
         return EMPTY;
       }),
+      takeUntil(merge(ticket.cut$, cut$)),
     );
   }
 

@@ -154,7 +154,7 @@ export const eventStreams = {
   input$: ['queue.overflow', 'input.muted'],
   metrics$: ['turn.metrics', 'usage'],
   errors$: ['error'],
-} as const satisfies Readonly<Record<string, readonly VoiceEventType[]>>;
+} as const;
 
 /** The name of an event stream. */
 export type EventStream = keyof typeof eventStreams;

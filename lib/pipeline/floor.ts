@@ -17,8 +17,8 @@ export function createFloor(): Floor {
     start?.();
   };
   return {
-    hold: (work$, urgent = false) =>
-      new Observable((subscriber) => {
+    hold<T>(work$: Observable<T>, urgent = false): Observable<T> {
+      return new Observable((subscriber) => {
         let holding = false;
         let work: Subscription | undefined;
         const start = (): void => {
@@ -48,6 +48,7 @@ export function createFloor(): Floor {
           taken = false;
           next();
         };
-      }),
+      });
+    },
   };
 }

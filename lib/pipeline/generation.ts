@@ -76,42 +76,43 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
   const definitions = toolDefinitions(tools);
   let parts = 0;
 
-  const round = (number: number): Observable<GenerationStep> =>
-    defer(() => {
+  function ask(round: number): Observable<GenerationStep> {
+    return defer(() => {
       const part = parts++;
       const calls: ToolCall[] = [];
       let text = '';
       let end: Extract<LLMEvent, { type: 'done' }> | undefined;
-      const toStep = (event: LLMEvent): Observable<GenerationStep> => {
+      const toSteps = (event: LLMEvent): GenerationStep[] => {
         if (event.type === 'tool-call') calls.push(event);
         if (event.type === 'done') end = event;
-        if (event.type !== 'token' || !event.text) return EMPTY;
+        if (event.type !== 'token' || !event.text) return [];
         text += event.text;
-        return of({ type: 'token', part, text: event.text });
+        return [{ type: 'token', part, text: event.text }];
       };
       const request$ = llm.generate(context.messages(), {
         ...(definitions.length ? { tools: definitions } : {}),
-        ...(definitions.length && number === maxRounds ? { toolChoice: 'none' } : {}),
+        ...(definitions.length && round === maxRounds ? { toolChoice: 'none' } : {}),
       });
-      const ended = defer(() => {
+      const ended$ = defer(() => {
         const { finishReason = 'stop', usage } = end ?? {};
         return of<GenerationStep>({ type: 'ended', part, text, finishReason, ...(usage ? { usage } : {}) });
       });
-      const started: GenerationStep = { type: 'started', part, stored: true, round: number };
+      const started: GenerationStep = { type: 'started', part, stored: true, round };
       return concat(
         of(started),
-        request$.pipe(stalls(context), mergeMap(toStep)),
-        ended,
-        defer(() => (calls.length && number < maxRounds ? callTools(part, text, calls, number) : EMPTY)),
+        request$.pipe(stalls(context), mergeMap(toSteps)),
+        ended$,
+        defer(() => (calls.length && round < maxRounds ? callTools(part, text, calls, round) : EMPTY)),
       );
     });
+  }
 
-  const callTools = (
+  function callTools(
     part: number,
     text: string,
     calls: readonly ToolCall[],
-    number: number,
-  ): Observable<GenerationStep> => {
+    round: number,
+  ): Observable<GenerationStep> {
     const open$ = context.gate$.pipe(take(1), ignoreElements());
     const run$ = defer(() => {
       const toolRound = runTools(calls, context);
@@ -121,7 +122,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       const filler = tools.find((tool) => tool.filler && calls.some(({ name }) => name === tool.name))?.filler;
       const filler$ = filler
         ? timer(fillerAfterMs, scheduler).pipe(
-            mergeMap(() => fillerPart(parts++, filler, number)),
+            mergeMap(() => fillerPart(parts++, filler, round)),
             takeUntil(done$),
           )
         : EMPTY;
@@ -139,10 +140,10 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       );
       return merge(results$, filler$);
     });
-    return concat(open$, run$, round(number + 1));
-  };
+    return concat(open$, run$, ask(round + 1));
+  }
 
-  return round(1);
+  return ask(1);
 }
 
 /** A part that is said and forgotten. */
@@ -166,10 +167,11 @@ function stalls({
     each: llmStallMs,
     scheduler,
     with: ({ seen }) => {
-      const [what, ms] = seen ? ['stopped in the middle', llmStallMs] : ['did not begin to answer', llmFirstTokenMs];
+      const what = seen ? 'stopped in the middle: nothing came' : 'did not begin to answer';
+      const ms = seen ? llmStallMs : llmFirstTokenMs;
       return throwError(
         () =>
-          new VoiceError(`${llm.name} ${String(what)} within ${Number(ms) / 1000} seconds`, {
+          new VoiceError(`${llm.name} ${what} within ${ms / 1000} seconds`, {
             code: 'timeout',
             recoverable: true,
             provider: llm.name,

@@ -19,6 +19,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import { describeFormat, durationMs, isPcmLike } from '../audio/formats.ts';
+import type { AudioChunk } from '../audio/types.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { silentLogger, type Logger } from '../core/logger.ts';
 import type { AgentProvider, ConnectionEvent, ProviderRole, STTProvider } from '../core/roles.ts';
@@ -109,9 +110,7 @@ export class Pipeline implements AsyncDisposable {
     this.#scheduler = options.scheduler ?? asyncScheduler;
     this.#logger = options.logger ?? silentLogger;
     this.#bus = createEventBus(this.#scheduler);
-    this.#callbacks = this.#bus.events$.subscribe((event) => {
-      this.#callBack(event);
-    });
+    this.#callbacks = this.#bus.events$.pipe(tap((event) => this.#callBack(event))).subscribe();
     this.#providerEvents = this.#listenToProviders();
   }
 
@@ -280,10 +279,10 @@ export class Pipeline implements AsyncDisposable {
   }
 
   /** Has the agent say something: a text, or a stream of its pieces. */
-  say(text: string | ObservableInput<string>, options: SayOptions = {}): SpeechHandle {
+  say(text$: string | ObservableInput<string>, options: SayOptions = {}): SpeechHandle {
     const ticket = new SpeechTicket();
-    const text$ = typeof text === 'string' ? of(text) : text;
-    this.#command({ type: 'say', text$, options, source: 'say', ticket }, ticket);
+    const pieces$ = typeof text$ === 'string' ? of(text$) : text$;
+    this.#command({ type: 'say', text$: pieces$, options, source: 'say', ticket }, ticket);
     return ticket;
   }
 
@@ -346,7 +345,7 @@ export class Pipeline implements AsyncDisposable {
     for (const type of [event.type, '*'] as const) {
       for (const callback of this.#emitter.listeners(type)) {
         try {
-          (callback as (event: VoiceEvent) => void)(event);
+          callback(event);
         } catch (cause) {
           this.#logger.error(`A callback for ${event.type} threw: ${messageOf(cause)}`);
           if (event.type !== 'error') this.#reportError(cause);
@@ -369,16 +368,8 @@ export class Pipeline implements AsyncDisposable {
     for (const provider of this.#cast.all) {
       const role = provider.roles[0];
       const envelope = { provider: provider.name, ...(role ? { role } : {}) };
-      work.add(
-        provider.errors$?.subscribe((error) => {
-          this.#reportError(error);
-        }),
-      );
-      work.add(
-        provider.connection$?.subscribe((event) => {
-          this.#onConnection(event, envelope);
-        }),
-      );
+      work.add(provider.errors$?.pipe(tap((error) => this.#reportError(error))).subscribe());
+      work.add(provider.connection$?.pipe(tap((event) => this.#onConnection(event, envelope))).subscribe());
     }
     return work;
   }
@@ -431,10 +422,11 @@ export class Pipeline implements AsyncDisposable {
     try {
       const { input, stt, tts, agent } = this.#cast;
       const ears = agent ?? stt;
+      const nothing = Promise.resolve();
       if (ears) session.add(this.#listen(ears));
       session.add(this.#converse());
       session.add(this.#hangUp());
-      await Promise.all([ears?.connect(), tts?.warm?.(), input.start()]);
+      await Promise.all([ears?.connect() ?? nothing, tts?.warm?.() ?? nothing, input.start()]);
       if (session.closed) throw new VoiceError('stop() was called first', { code: 'aborted' });
       this.#bus.emit('session.ready', {});
     } catch (cause) {
@@ -462,7 +454,7 @@ export class Pipeline implements AsyncDisposable {
           if (this.#options.inputEvents) this.#bus.emit('audio.input', { chunk }, envelope);
           return gate.pass(chunk);
         }),
-        path.convert,
+        (audio$) => path.convert(audio$),
       )
       .subscribe({
         next: (chunk) => {
@@ -477,10 +469,8 @@ export class Pipeline implements AsyncDisposable {
   #converse(): Subscription {
     const { stt, llm, tts, output, agent } = this.#cast;
     const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
-    const transcode = adapt(output.accepts, ends, (path) => {
-      this.#reportPath(path, ends);
-    });
-    const shared = { output, commands$: this.#commands$, transcode };
+    const toOutput = (audio$: Observable<AudioChunk>): Observable<AudioChunk> => this.#toOutput(audio$, ends);
+    const shared = { output, commands$: this.#commands$, transcode: toOutput };
     const options = { ...this.#options, history: this.#history, scheduler: this.#scheduler };
     const events$ = agent
       ? agentConversation({ ...shared, agent }, options)
@@ -496,10 +486,20 @@ export class Pipeline implements AsyncDisposable {
             options,
           )
         : EMPTY;
-    return events$.subscribe((event) => {
-      if (event.type === 'agent.state') this.#agentState = event.state;
-      this.#bus.publish(event);
-    });
+    const passed$ = events$.pipe(
+      tap((event) => {
+        if (event.type === 'agent.state') this.#agentState = event.state;
+        this.#bus.publish(event);
+      }),
+    );
+    return passed$.subscribe();
+  }
+
+  #toOutput(audio$: Observable<AudioChunk>, ends: AudioEnds): Observable<AudioChunk> {
+    const report = (path: AudioPath): void => {
+      this.#reportPath(path, ends);
+    };
+    return audio$.pipe(adapt(this.#cast.output.accepts, ends, report));
   }
 
   /** A platform's own events; the end of the call ends the conversation. */
@@ -542,7 +542,7 @@ export class Pipeline implements AsyncDisposable {
     session.unsubscribe();
     const { input, output, stt, agent } = this.#cast;
     output.stop();
-    await withinFarewell([input.stop(), (agent ?? stt)?.disconnect()], (error) => {
+    await withinFarewell([input.stop(), (agent ?? stt)?.disconnect() ?? Promise.resolve()], (error) => {
       this.#logger.warn(`A provider did not stop cleanly: ${messageOf(error)}`);
     });
     this.#gate = undefined;
@@ -568,14 +568,11 @@ interface CallEvents {
 }
 
 /** Waits for all, but not forever: a service that does not say good-bye is left. */
-async function withinFarewell(
-  promises: readonly (Promise<void> | undefined)[],
-  onError: (error: unknown) => void,
-): Promise<void> {
+async function withinFarewell(promises: readonly Promise<void>[], onError: (error: unknown) => void): Promise<void> {
   const all$ = defer(() => Promise.allSettled(promises)).pipe(
     tap((results) => {
       for (const result of results) if (result.status === 'rejected') onError(result.reason);
     }),
   );
-  await firstValueFrom(race(all$, timer(farewellMs)));
+  await firstValueFrom(race(all$, timer(farewellMs)), { defaultValue: undefined });
 }

@@ -41,7 +41,7 @@ const hints: Readonly<Record<ProviderRole, string>> = {
  * @throws VoiceError `configuration` that names the missing role and ways to fill it, or the role that two claim.
  */
 export function castRoles(providers: readonly AnyProvider[]): Cast {
-  const find = <T extends ProviderContract>(role: ProviderRole): T => {
+  const find = (role: ProviderRole): ProviderContract => {
     const candidates = providers.filter((provider) => provider.roles.includes(role));
     const [first, second] = candidates;
     if (!first) {
@@ -51,14 +51,19 @@ export function castRoles(providers: readonly AnyProvider[]): Cast {
       const message = `${first.name} and ${second.name} both cover the role ${role}: leave one of them out`;
       throw new VoiceError(message, { code: 'configuration' });
     }
-    // Roles are the contract: a provider that lists one has its members.
-    return first as T;
+    return first;
   };
   const all = [...new Set<ProviderContract>(providers)];
   const agent = providers.find(isAgent);
-  const base = { input: find<InputProvider>('input'), output: find<OutputProvider>('output'), all };
+  // Roles are the contract: a provider that lists one has its members.
+  const base = { input: find('input') as InputProvider, output: find('output') as OutputProvider, all };
   if (agent) return { ...base, agent };
-  return { ...base, stt: find('stt'), llm: find('llm'), tts: find('tts') };
+  return {
+    ...base,
+    stt: find('stt') as STTProvider,
+    llm: find('llm') as LLMProvider,
+    tts: find('tts') as TTSProvider,
+  };
 }
 
 function isAgent(provider: AnyProvider): provider is AgentProvider {

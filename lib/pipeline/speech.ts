@@ -78,7 +78,7 @@ export interface SpeechContext {
   readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength'>;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs'>;
   /** Between voice and output, where their formats differ. */
-  readonly transcode: (audio$: Observable<AudioChunk>) => Observable<AudioChunk>;
+  transcode(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
   readonly floor: Floor;
   readonly emit: Emit;
   readonly scheduler: SchedulerLike;
@@ -140,7 +140,7 @@ export function speech(
           if (step === 'piece') something$.next(true);
         },
         error: (error: unknown) => {
-          something$.error(error);
+          something$.error(VoiceError.from(error));
         },
         complete: () => {
           something$.next(false);
@@ -152,11 +152,7 @@ export function speech(
     const { stream$: chunks$, source: voice } = eager(synthesis$);
     work.add(voice);
     if (context.tts.words$) {
-      work.add(
-        context.tts.words$.subscribe((word) => {
-          script.addWord(word);
-        }),
-      );
+      work.add(context.tts.words$.pipe(tap((word) => script.addWord(word))).subscribe());
     }
 
     let sounding = false;
@@ -232,7 +228,7 @@ function synthesize(
   const pieces$ = new Subject<'piece'>();
   const firstChunk$ = new Subject<void>();
   let count = 0;
-  const speakRound = (text$: Observable<string>): Observable<AudioChunk> => {
+  function speakRound(text$: Observable<string>): Observable<AudioChunk> {
     script.beginRound();
     const spoken$ = text$.pipe(
       sentences({
@@ -268,7 +264,7 @@ function synthesize(
         },
       }),
     );
-  };
+  }
   const late$ = pieces$.pipe(
     switchMap(() => timer(context.ttsFirstAudioMs, scheduler)),
     switchMap(() => throwError(() => timedOut(tts.name, 'no audio came', context.ttsFirstAudioMs))),

@@ -12,6 +12,7 @@ import {
   race,
   ReplaySubject,
   share,
+  Subscription,
   switchMap,
   takeLast,
   takeUntil,
@@ -68,6 +69,8 @@ export interface ToolContextOptions {
 /** Runs the calls of one round in parallel. */
 export function runTools(calls: readonly ToolCall[], options: ToolContextOptions): ToolRound {
   const settled = new Map<string, ToolOutcome>();
+  // Ended by the calls themselves, or by `stopped$`.
+  const late = new Subscription();
   const runs = calls.map((call) => {
     const tool = options.tools.find(({ name }) => name === call.name);
     const finishes = tool?.onInterrupt === 'finish';
@@ -86,7 +89,7 @@ export function runTools(calls: readonly ToolCall[], options: ToolContextOptions
         const outcome = settled.get(call.id);
         if (outcome) return outcome;
         if (finishes) {
-          outcome$.subscribe(onLate);
+          late.add(outcome$.pipe(tap(onLate)).subscribe());
           return { toolCallId: call.id, content: stillRunningText, isError: false };
         }
         options.emit('tool.cancelled', { call });
@@ -148,10 +151,10 @@ function execute(
 }
 
 /** A value, what a promise brings, or what an Observable brings. */
-function toObservable<T>(result: T | PromiseLike<T> | Observable<T>): Observable<T> {
-  if (isObservable(result)) return result;
-  const isPromise = typeof result === 'object' && result !== null && 'then' in result;
-  return isPromise ? from(result) : of(result);
+function toObservable<T>(result$: T | PromiseLike<T> | Observable<T>): Observable<T> {
+  if (isObservable(result$)) return result$;
+  const isPromise = typeof result$ === 'object' && result$ !== null && 'then' in result$;
+  return isPromise ? from(result$) : of(result$);
 }
 
 function valueOf(result: StandardSchemaV1.Result<unknown>): unknown {

@@ -7,10 +7,12 @@ import {
   EMPTY,
   from,
   ignoreElements,
+  isObservable,
   merge,
   Observable,
   of,
   Subject,
+  type Subscription,
   takeUntil,
   tap,
   timer,
@@ -53,10 +55,19 @@ abstract class Fake<C extends FakeConfig = FakeConfig> extends Provider<C> {
 export class FakeInput extends Fake implements InputProvider {
   override readonly name = 'FakeInput';
   override readonly roles: readonly ProviderRole[] = ['input'];
-  readonly audio$: Subject<AudioChunk> = new Subject<AudioChunk>();
+  readonly #audio$ = new Subject<AudioChunk>();
 
   constructor(config: FakeConfig = {}) {
     super(config);
+  }
+
+  get audio$(): Observable<AudioChunk> {
+    return this.#audio$.asObservable();
+  }
+
+  /** Captures a chunk. */
+  push(chunk: AudioChunk): void {
+    this.#audio$.next(chunk);
   }
 
   start(): Promise<void> {
@@ -84,8 +95,8 @@ export class FakeInput extends Fake implements InputProvider {
 export class FakeSTT extends Fake implements STTProvider {
   override readonly name = 'FakeSTT';
   override readonly roles: readonly ProviderRole[] = ['stt'];
-  readonly transcripts$: Subject<TranscriptionResult> = new Subject<TranscriptionResult>();
-  readonly speech$: Subject<SpeechEvent> = new Subject<SpeechEvent>();
+  readonly #transcripts$ = new Subject<TranscriptionResult>();
+  readonly #speech$ = new Subject<SpeechEvent>();
   readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16' }];
   readonly reportsSpeechEnd: boolean = true;
   /** What it was sent. */
@@ -95,6 +106,24 @@ export class FakeSTT extends Fake implements STTProvider {
 
   constructor(config: FakeConfig = {}) {
     super(config);
+  }
+
+  get transcripts$(): Observable<TranscriptionResult> {
+    return this.#transcripts$.asObservable();
+  }
+
+  get speech$(): Observable<SpeechEvent> {
+    return this.#speech$.asObservable();
+  }
+
+  /** Hears words. */
+  hearWords(result: TranscriptionResult): void {
+    this.#transcripts$.next(result);
+  }
+
+  /** Hears a voice begin or end. */
+  hearVoice(type: SpeechEvent['type']): void {
+    this.#speech$.next({ type });
   }
 
   configureAudio(_metadata: AudioMetadata): void {
@@ -148,10 +177,7 @@ export class FakeSTT extends Fake implements STTProvider {
 /** Configuration of {@link FakeLLM}. */
 export interface FakeLLMConfig extends FakeConfig {
   /** The answer to a request: text (one token a word), events, or a stream of them. Default: echoes the user. */
-  readonly answer?: (
-    messages: readonly Message[],
-    request: number,
-  ) => string | readonly LLMEvent[] | Observable<LLMEvent>;
+  answer?(messages: readonly Message[], request: number): string | readonly LLMEvent[] | Observable<LLMEvent>;
   /** Time to the first token, in milliseconds. Default: 100. */
   readonly firstTokenMs?: number;
   /** Time between tokens, in milliseconds. Default: 10. */
@@ -170,19 +196,23 @@ export interface FakeRequest {
 export class FakeLLM extends Fake<FakeLLMConfig> implements LLMProvider {
   override readonly name = 'FakeLLM';
   override readonly roles: readonly ProviderRole[] = ['llm'];
-  readonly tokens$: Subject<string> = new Subject<string>();
+  readonly #tokens$ = new Subject<string>();
   readonly requests: FakeRequest[] = [];
 
   constructor(config: FakeLLMConfig = {}) {
     super(config);
   }
 
+  get tokens$(): Observable<string> {
+    return this.#tokens$.asObservable();
+  }
+
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return new Observable((subscriber) => {
       const request: FakeRequest = { messages, options, outcome: 'running' };
       const count = this.requests.push(request);
-      const answer = this.config.answer?.(messages, count) ?? `You said ${lastUserText(messages)}.`;
-      const events$ = answer instanceof Observable ? answer : this.#inTime(answer);
+      const answer$ = this.config.answer?.(messages, count) ?? `You said ${lastUserText(messages)}.`;
+      const events$ = isObservable(answer$) ? answer$ : this.#inTime(answer$);
       subscriber.add(() => {
         if (request.outcome === 'running') request.outcome = 'aborted';
       });
@@ -191,7 +221,7 @@ export class FakeLLM extends Fake<FakeLLMConfig> implements LLMProvider {
           .pipe(
             tap({
               next: (event) => {
-                if (event.type === 'token') this.tokens$.next(event.text);
+                if (event.type === 'token') this.#tokens$.next(event.text);
               },
               complete: () => {
                 request.outcome = 'completed';
@@ -238,9 +268,9 @@ let utterances = 0;
 export class FakeTTS extends Fake<FakeTTSConfig> implements TTSProvider {
   override readonly name = 'FakeTTS';
   override readonly roles: readonly ProviderRole[] = ['tts'];
-  readonly audio$: Subject<AudioChunk> = new Subject<AudioChunk>();
-  readonly metadata$: Subject<AudioMetadata> = new Subject<AudioMetadata>();
-  readonly words$: Subject<SpokenWord> = new Subject<SpokenWord>();
+  readonly #audio$ = new Subject<AudioChunk>();
+  readonly #metadata$ = new Subject<AudioMetadata>();
+  readonly #words$ = new Subject<SpokenWord>();
   /** The pieces that it was given. */
   readonly pieces: string[] = [];
   /** Utterances that were unsubscribed before their end. */
@@ -248,6 +278,18 @@ export class FakeTTS extends Fake<FakeTTSConfig> implements TTSProvider {
 
   constructor(config: FakeTTSConfig = {}) {
     super(config);
+  }
+
+  get audio$(): Observable<AudioChunk> {
+    return this.#audio$.asObservable();
+  }
+
+  get metadata$(): Observable<AudioMetadata> {
+    return this.#metadata$.asObservable();
+  }
+
+  get words$(): Observable<SpokenWord> {
+    return this.#words$.asObservable();
   }
 
   getMetadata(): AudioMetadata {
@@ -272,7 +314,8 @@ export class FakeTTS extends Fake<FakeTTSConfig> implements TTSProvider {
           .subscribe({
             next: (text) => {
               const chunk = this.#chunk(text, utteranceId);
-              this.audio$.next(chunk);
+              if (spokenMs === 0) this.#metadata$.next(textAudioFormat);
+              this.#audio$.next(chunk);
               if (this.config.words ?? true) this.#tellWords(text, spokenMs, utteranceId);
               spokenMs += text.length * this.#msPerCharacter;
               subscriber.next(chunk);
@@ -300,7 +343,7 @@ export class FakeTTS extends Fake<FakeTTSConfig> implements TTSProvider {
   #tellWords(text: string, fromMs: number, utteranceId: string): void {
     for (const { 0: word, index } of text.matchAll(/\S+/g)) {
       const startMs = fromMs + index * this.#msPerCharacter;
-      this.words$.next({ text: word, startMs, endMs: startMs + word.length * this.#msPerCharacter, utteranceId });
+      this.#words$.next({ text: word, startMs, endMs: startMs + word.length * this.#msPerCharacter, utteranceId });
     }
   }
 }
@@ -320,16 +363,22 @@ export class FakeOutput extends PacedOutput<FakeOutputConfig> {
   protected override readonly playout: Playout;
   /** What was heard, in order. */
   readonly heard: AudioChunk[] = [];
+  readonly #recording: Subscription;
 
   constructor(config: FakeOutputConfig = {}) {
     super(config);
     this.playout = new Playout({ write: () => undefined, clear: () => undefined }, config);
-    this.playout.heard$.subscribe((chunk) => this.heard.push(chunk));
+    this.#recording = this.playout.heard$.pipe(tap((chunk) => this.heard.push(chunk))).subscribe();
     this.initialized = true;
   }
 
   /** Volumes that were set. The audio stays as it is, for its samples are its text. */
   readonly volumes: number[] = [];
+
+  protected override onDispose(): void {
+    this.playout.stop();
+    this.#recording.unsubscribe();
+  }
 
   override setVolume(volume: number): void {
     this.volumes.push(volume);

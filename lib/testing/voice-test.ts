@@ -1,4 +1,4 @@
-import { Subject } from 'rxjs';
+import { Subject, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
 import { SpeechTicket, type Command, type SayOptions, type SendOptions } from '../pipeline/commands.ts';
@@ -49,8 +49,8 @@ export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
     const {
       llm,
       tts,
-      wrapTTS = (voice): ConversationPorts['tts'] => voice,
-      wrapOutput = (output): ConversationPorts['output'] => output,
+      wrapTTS = (voice: FakeTTS): ConversationPorts['tts'] => voice,
+      wrapOutput = (output: FakeOutput): ConversationPorts['output'] => output,
       ...conversationOptions
     } = rest;
     const scheduler = testScheduler;
@@ -69,7 +69,9 @@ export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
         ...{ transcripts$, speech$, commands$, reportsSpeechEnd },
       },
       { ...conversationOptions, history, scheduler },
-    ).subscribe((event) => events.push(event));
+    )
+      .pipe(tap((event) => events.push(event)))
+      .subscribe();
     const act = (step: VoiceStep): void => {
       if ('user' in step) transcripts$.next(step.user);
       else if ('voice' in step) speech$.next({ type: step.voice });

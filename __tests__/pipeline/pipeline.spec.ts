@@ -1,0 +1,217 @@
+import { firstValueFrom, filter, take, toArray } from 'rxjs';
+import { Pipeline, VoiceError, type PipelineOptions, type VoiceEvent } from 'rxvoice';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat, type FakeLLMConfig } from 'rxvoice/testing';
+
+interface Rig {
+  readonly pipeline: Pipeline;
+  readonly input: FakeInput;
+  readonly stt: FakeSTT;
+  readonly llm: FakeLLM;
+  readonly tts: FakeTTS;
+  readonly output: FakeOutput;
+  readonly events: VoiceEvent[];
+}
+
+/** A pipeline whose fakes answer at once, on the real clock. */
+function rig(options: Partial<PipelineOptions> = {}, llmConfig: FakeLLMConfig = {}): Rig {
+  const input = new FakeInput();
+  const stt = new FakeSTT();
+  const llm = new FakeLLM({ firstTokenMs: 0, tokenMs: 0, ...llmConfig });
+  const tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 1 });
+  const output = new FakeOutput();
+  const pipeline = new Pipeline({ providers: [input, stt, llm, tts, output], ...options });
+  const events: VoiceEvent[] = [];
+  pipeline.events$.subscribe((event) => events.push(event));
+  return { pipeline, input, stt, llm, tts, output, events };
+}
+
+const next = <T extends VoiceEvent['type']>(pipeline: Pipeline, type: T): Promise<VoiceEvent> =>
+  firstValueFrom(pipeline.events$.pipe(filter((event) => event.type === type)));
+
+const silence = { data: new Uint8Array(320), metadata: textAudioFormat };
+
+describe('Pipeline', () => {
+  it('names the role that nobody covers, and two ways to fill it', () => {
+    const providers = [new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeTTS()];
+    expect(() => new Pipeline({ providers })).toThrow(/no output provider: .*NullOutput.*BrowserAudioOutput/);
+  });
+
+  it('refuses two providers for one role', () => {
+    const providers = [new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeLLM(), new FakeTTS(), new FakeOutput()];
+    expect(() => new Pipeline({ providers })).toThrow('FakeLLM and FakeLLM both cover the role llm');
+  });
+
+  it('carries audio to the speech-to-text service, and a turn to the last sample', async () => {
+    const { pipeline, input, stt, events } = rig();
+    await pipeline.start();
+    input.push(silence);
+    const ended = next(pipeline, 'turn.ended');
+    stt.hearWords(FakeSTT.result('hello', 'final'));
+    await ended;
+    expect(stt.sent).toEqual([silence]);
+    expect(pipeline.history.messages()).toEqual([
+      { role: 'user', content: 'hello' },
+      { role: 'assistant', content: 'You said hello.' },
+    ]);
+    expect(events.find(({ type }) => type === 'provider.format')).toMatchObject({ transcoded: false });
+    await pipeline.dispose();
+  });
+
+  it('shares one run among calls at the same time, and starts once', async () => {
+    const { pipeline, events } = rig();
+    await Promise.all([pipeline.start(), pipeline.start(), pipeline.initialize()]);
+    await pipeline.start();
+    expect(events.filter(({ type }) => type === 'session.ready')).toHaveLength(1);
+    await Promise.all([pipeline.stop(), pipeline.stop()]);
+    expect(events.filter(({ type }) => type === 'session.closed')).toHaveLength(1);
+    await pipeline.dispose();
+  });
+
+  it('goes on with the same history after a stop', async () => {
+    const { pipeline, stt } = rig();
+    for (const text of ['one', 'two']) {
+      await pipeline.start();
+      const ended = next(pipeline, 'turn.ended');
+      stt.hearWords(FakeSTT.result(text, 'final'));
+      await ended;
+      await pipeline.stop();
+    }
+    expect(pipeline.history.messages().map(({ content }) => content)).toEqual([
+      ...['one', 'You said one.', 'two', 'You said two.'],
+    ]);
+    await pipeline.dispose();
+  });
+
+  it('calls back for what happens, once or until it is undone', async () => {
+    const { pipeline, stt } = rig();
+    const seen: string[] = [];
+    const undo = pipeline.on('transcript.final', ({ text }) => seen.push(text));
+    pipeline.once('transcript.final', ({ text }) => seen.push(`once ${text}`));
+    await pipeline.start();
+    for (const text of ['one', 'two', 'three']) {
+      const ended = next(pipeline, 'turn.ended');
+      stt.hearWords(FakeSTT.result(text, 'final'));
+      await ended;
+      if (text === 'two') undo();
+    }
+    expect(seen).toEqual(['one', 'once one', 'two']);
+    await pipeline.dispose();
+  });
+
+  it('reports what a callback throws', async () => {
+    const { pipeline, events, stt } = rig();
+    const seen: string[] = [];
+    pipeline.on('transcript.final', () => {
+      throw new Error('in a callback');
+    });
+    pipeline.on('transcript.final', ({ text }) => seen.push(text));
+    await pipeline.start();
+    const ended = next(pipeline, 'turn.ended');
+    stt.hearWords(FakeSTT.result('hello', 'final'));
+    await ended;
+    expect(seen).toEqual(['hello']);
+    expect(events.find(({ type }) => type === 'error')).toMatchObject({ message: 'in a callback' });
+    await pipeline.dispose();
+  });
+
+  it('gives handles that tell how it came out', async () => {
+    const { pipeline } = rig();
+    expect(await pipeline.say('too early').done).toEqual({ heardText: '', interrupted: true });
+    await pipeline.start();
+    const said = pipeline.say('Good day.');
+    expect(await said.done).toEqual({ heardText: 'Good day.', interrupted: false });
+    expect(said.heardText).toBe('Good day.');
+    const sent = pipeline.send('hi');
+    expect(await sent.done).toEqual({ heardText: 'You said hi.', interrupted: false });
+    const cut = pipeline.say('x '.repeat(5_000));
+    const started = next(pipeline, 'speech.started');
+    await started;
+    cut.interrupt();
+    expect((await cut.done).interrupted).toBe(true);
+    await pipeline.dispose();
+  });
+
+  it('hears silence while it is muted', async () => {
+    const { pipeline, input, stt } = rig();
+    const loud = { ...silence, data: new Uint8Array(320).fill(7) };
+    await pipeline.start();
+    pipeline.mute();
+    input.push(loud);
+    pipeline.unmute();
+    input.push(loud);
+    expect(stt.sent.map(({ data }) => data[0])).toEqual([0, 7]);
+    await pipeline.dispose();
+  });
+
+  it('push-to-talk: loses neither the first nor the last words', async () => {
+    const { pipeline, input, stt } = rig({ turnTaking: { strategy: 'manual' } });
+    const chunk = (value: number): typeof silence => ({ ...silence, data: new Uint8Array(3_200).fill(value) });
+    await pipeline.start();
+    for (const value of [1, 2, 3, 4]) input.push(chunk(value));
+    pipeline.beginTurn();
+    input.push(chunk(5));
+    const ended = next(pipeline, 'turn.ended');
+    pipeline.commitTurn();
+    input.push(chunk(6));
+    expect(stt.sent.map(({ data }) => data[0])).toEqual([0, 0, 0, 0, 2, 3, 4, 5, 0]);
+    expect(stt.finalizations).toBe(1);
+    stt.hearWords(FakeSTT.result('all of it', 'final'));
+    await ended;
+    expect(pipeline.history.messages()[0]).toEqual({ role: 'user', content: 'all of it' });
+    await pipeline.dispose();
+  });
+
+  it('stops when its signal aborts', async () => {
+    const { pipeline } = rig();
+    const abort = new AbortController();
+    await pipeline.start({ signal: abort.signal });
+    const closed = next(pipeline, 'session.closed');
+    abort.abort();
+    await closed;
+    expect(pipeline.state).toBe('ready');
+    await pipeline.dispose();
+  });
+
+  it('drains what is being said before it stops', async () => {
+    const { pipeline } = rig();
+    await pipeline.start();
+    const said = pipeline.say('Good bye then.');
+    await next(pipeline, 'speech.started');
+    await pipeline.stop({ drain: true });
+    expect(await said.done).toEqual({ heardText: 'Good bye then.', interrupted: false });
+    await pipeline.dispose();
+  });
+
+  it('completes its streams when it is disposed, and cannot start again', async () => {
+    const { pipeline } = rig();
+    const all = firstValueFrom(pipeline.errors$.pipe(toArray()));
+    await pipeline.start();
+    await pipeline.dispose();
+    await pipeline.dispose();
+    expect(await all).toEqual([]);
+    await expect(pipeline.start()).rejects.toThrow('disposed');
+  });
+
+  it('is undone when a provider cannot be initialized', async () => {
+    class Broken extends FakeLLM {
+      protected override onInitialize(): void {
+        throw new VoiceError('no such model', { code: 'not_found' });
+      }
+    }
+    const [input, output] = [new FakeInput(), new FakeOutput()];
+    const pipeline = new Pipeline({ providers: [input, new FakeSTT(), new Broken(), new FakeTTS(), output] });
+    await expect(pipeline.start()).rejects.toThrow('FakeLLM could not be initialized: no such model');
+    expect(input.isReady()).toBe(false);
+    await pipeline.dispose();
+  });
+
+  it('gives each event on exactly one named stream', async () => {
+    const { pipeline, stt } = rig();
+    const transcripts = firstValueFrom(pipeline.transcripts$.pipe(take(2), toArray()));
+    await pipeline.start();
+    stt.hearWords(FakeSTT.result('he', 'interim'));
+    stt.hearWords(FakeSTT.result('hello', 'final'));
+    expect((await transcripts).map(({ type }) => type)).toEqual(['transcript.interim', 'transcript.final']);
+    await pipeline.dispose();
+  });
+});
