@@ -1,0 +1,5 @@
+export * from './alpha-flux.ts';
+export * from './alpha-stt.ts';
+export * from './epsilon-stt.ts';
+export * from './streaming-stt.ts';
+export type { ResultDetails, ResultKind } from './utterances.ts';

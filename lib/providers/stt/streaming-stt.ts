@@ -1,0 +1,490 @@
+import {
+  asyncScheduler,
+  connect,
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  finalize,
+  forkJoin,
+  from,
+  interval,
+  last,
+  merge,
+  mergeMap,
+  ReplaySubject,
+  Subject,
+  switchMap,
+  take,
+  takeUntil,
+  tap,
+  throwError,
+  type Observable,
+  type ObservableInput,
+  type SchedulerLike,
+  type Subscription,
+} from 'rxjs';
+import { bytesForMs, describeFormat, durationMs, sameFormat, silence } from '../../audio/formats.ts';
+import { takes } from '../../audio/negotiate.ts';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import type { BackoffOptions } from '../../core/backoff.ts';
+import type { VoiceError } from '../../core/errors.ts';
+import { entry, num, objs, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
+import type {
+  ConnectionEvent,
+  SpeechEvent,
+  STTProvider,
+  TranscribedWord,
+  TranscriptionResult,
+} from '../../core/roles.ts';
+import {
+  SocketSession,
+  type SocketCloseOptions,
+  type SocketData,
+  type SocketRequest,
+  type SocketRequestContext,
+  type SocketSessionOptions,
+} from '../../transport/socket-session.ts';
+import { AudioBacklog, ConnectionClock } from './audio-backlog.ts';
+import { Utterances } from './utterances.ts';
+import { VoiceWatch } from './voice-watch.ts';
+
+/** Configuration keys of every streaming speech-to-text provider. */
+export interface StreamingSTTConfig extends RemoteConfig {
+  /** BCP 47. */
+  readonly language?: string;
+  /** Whether results come while the speaker speaks. Default: true. */
+  readonly interimResults?: boolean;
+  /**
+   * Milliseconds of speech without any word of the service after which the connection counts as dead; `false` for
+   * never. Default: 10,000.
+   */
+  readonly silenceTimeoutMs?: number | false;
+  /** Longest wait of `disconnect()` for the last results, in milliseconds. Default: 1,000. */
+  readonly closeTimeoutMs?: number;
+  /** How a lost connection is replaced; `false` for not at all. */
+  readonly reconnect?: boolean | BackoffOptions;
+}
+
+/** Audio not yet final that the next connection hears again, and audio that waits for one, in milliseconds. */
+const replayMs = 30_000;
+const waitingMs = 60_000;
+
+/** Longest audio frame that is sent, in milliseconds. */
+const frameMs = 100;
+
+/** Longest goodbye of a provider that is disposed of, in milliseconds. */
+const disposeMs = 200;
+
+/** Connections in a row that hear a voice and say nothing, after which the session is given up. */
+const maxAlarms = 3;
+
+/**
+ * Base of the speech-to-text providers that stream over a WebSocket. It owns the session: audio is kept until the
+ * service has made it final, and heard again by the next connection when one is lost; times count from the start of all
+ * audio, over any number of connections. A provider adds its address, its messages and what they mean.
+ */
+export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteProvider<C> implements STTProvider {
+  readonly roles = ['stt'] as const;
+  readonly type = 'websocket' as const;
+  abstract readonly accepts: readonly AudioFormat[];
+  readonly reportsSpeechEnd: boolean = false;
+
+  /** What the service's messages do, by their type. */
+  protected abstract readonly handlers: Readonly<Record<string, (message: WireObject) => void>>;
+  /** How often to look for missing audio, and how much silence then stands in for it, in milliseconds. */
+  protected readonly gapMs: number | undefined = undefined;
+  /** The results and speech events. */
+  protected readonly utterances: Utterances = new Utterances(() => {
+    const { language, interimResults = true } = this.config;
+    return { name: this.name, language, interimResults };
+  });
+
+  readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
+  readonly #lost$ = new Subject<VoiceError>();
+  #session: SocketSession | undefined;
+  #listening: Subscription | undefined;
+  #stopping: Promise<void> | undefined;
+
+  #format: AudioMetadata | undefined;
+  #backlog: AudioBacklog | undefined;
+  #clock: ConnectionClock | undefined;
+  #finalMs: number = 0;
+  #overflowing: boolean = false;
+  /** Milliseconds without audio, as far as they are counted. */
+  #quietMs: number = 0;
+  readonly #watch = new VoiceWatch();
+  readonly #warn = oncePerKind((kind) => {
+    this.report(this.error(`${this.name} ${kind}`, { code: 'protocol', recoverable: true }));
+  });
+
+  /** Results, each with the whole text of its utterance so far. Hot. */
+  get transcripts$(): Observable<TranscriptionResult> {
+    return this.utterances.transcripts$;
+  }
+
+  /** The speaker's voice, as the service hears it. Hot. */
+  get speech$(): Observable<SpeechEvent> {
+    return this.utterances.speech$;
+  }
+
+  /** The service's connection; the latest event first. Hot. */
+  get connection$(): Observable<ConnectionEvent> {
+    return this.#connection$.asObservable();
+  }
+
+  /**
+   * Says what `sendAudio` will bring. Default: the format of the first chunk, else the first that is accepted.
+   *
+   * @throws VoiceError `unsupported_format` when the service does not take it, `configuration` while connected.
+   */
+  configureAudio(metadata: AudioMetadata): void {
+    if (!this.accepts.some((format) => takes(format, metadata))) {
+      throw this.error(
+        `${this.name} does not take ${describeFormat(metadata)}, but ${this.accepts.map(describeRow).join('; ')}`,
+        { code: 'unsupported_format' },
+      );
+    }
+    if (this.#format && sameFormat(this.#format, metadata)) return;
+    if (this.#session) {
+      const message = `${this.name} hears ${describeFormat(this.format)}: disconnect() before another configureAudio()`;
+      throw this.error(message, { code: 'configuration' });
+    }
+    this.#format = metadata;
+    this.#backlog = undefined;
+  }
+
+  /**
+   * Opens the service's session; audio that came earlier (up to 60 s) is sent first. Calls at the same time share it.
+   *
+   * @throws VoiceError when the service refuses for good.
+   */
+  connect(): Promise<void> {
+    this.assertReady('connect');
+    if (this.#stopping) return this.#stopping.then(() => this.connect());
+    return (this.#session ??= this.#start()).open();
+  }
+
+  /** Has the service finish what it heard, waits for the last results (`closeTimeoutMs`), closes. */
+  disconnect(): Promise<void> {
+    return this.#stop(this.config.closeTimeoutMs ?? 1_000);
+  }
+
+  /** Sends audio; while there is no connection it is kept, up to 60 s. */
+  sendAudio({ data, metadata }: AudioChunk): void {
+    if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
+    const backlog = (this.#backlog ??= new AudioBacklog(this.format, frameMs));
+    const frames = backlog.push(data);
+    if (this.#session?.isReady) {
+      for (const encoded of this.#sending(frames)) this.#session.send(encoded);
+      this.#quietMs = 0;
+      this.#expectAnswer(frames);
+      backlog.trim(replayMs);
+      this.#overflowing = false;
+    } else if (backlog.trim(waitingMs) && !this.#overflowing) {
+      this.#overflowing = true;
+      const message = `${this.name}: more than ${waitingMs / 1000} s of audio wait for a connection: the oldest is lost`;
+      this.report(this.error(message, { code: 'overflow', recoverable: true }));
+    }
+  }
+
+  /**
+   * The results for one stream of audio: connects at its first chunk, sends it, completes with the last result. Fails
+   * when the provider is in use, or cannot go on. Unsubscribing ends the session. Cold.
+   */
+  transcribe(audio$: ObservableInput<AudioChunk>): Observable<TranscriptionResult> {
+    return defer(() => {
+      this.assertReady('transcribe');
+      if (this.#session) {
+        throw this.error(`${this.name} is connected: it hears one stream at a time`, { code: 'configuration' });
+      }
+      const sent$ = from(audio$).pipe(
+        tap((chunk) => this.sendAudio(chunk)),
+        connect((chunk$) => {
+          const connected$ = chunk$.pipe(
+            take(1),
+            switchMap(() => this.connect()),
+            defaultIfEmpty(undefined),
+          );
+          return forkJoin([connected$, chunk$.pipe(last(null, undefined))]);
+        }),
+      );
+      // However fast the audio came, a service hears it at the speed of speech, or faster.
+      const done$ = sent$.pipe(switchMap(() => this.#stop((this.config.closeTimeoutMs ?? 1_000) + this.#pendingMs)));
+      const lost$ = this.#lost$.pipe(mergeMap((error) => throwError(() => error)));
+      return this.transcripts$.pipe(
+        takeUntil(merge(done$, lost$)),
+        finalize(() => this.#session?.terminate()),
+      );
+    });
+  }
+
+  /** Address and credential of one connection. */
+  protected abstract request(context: SocketRequestContext): Promise<SocketRequest>;
+
+  /** What is said at the end of a session, and the last message to wait for. */
+  protected abstract farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'>;
+
+  /** What this service's sockets need beside the defaults. */
+  protected socketOptions(): Partial<SocketSessionOptions> {
+    return {};
+  }
+
+  /** What is wrong with the configuration, as a sentence; `undefined` when all is well. */
+  protected configProblem(): string | undefined {
+    return undefined;
+  }
+
+  /** Looks at a message before its handler does. */
+  protected onMessage(_message: WireObject): void {}
+
+  /** A connection begins to hear audio: what belonged to the one before is over. */
+  protected onConnection(): void {}
+
+  /** The session has ended: what there is of an utterance is all that will come. */
+  protected onEnd(): void {}
+
+  /** Applies changed keys to the running session; false asks for a new connection. */
+  protected applyLive(_changed: Partial<C>): boolean {
+    return false;
+  }
+
+  /** Where the next connection of the same session goes on, in milliseconds of all audio; `undefined` for a new one. */
+  protected resumeFromMs(): number | undefined {
+    return undefined;
+  }
+
+  /** Whether silence should stand in for audio that has not come for `quietMs` milliseconds; asked every {@link gapMs}. */
+  protected wantsSilence(_quietMs: number): boolean {
+    return false;
+  }
+
+  /** Audio as the service wants it. */
+  protected encodeAudio(frame: Uint8Array<ArrayBuffer>): SocketData {
+    return frame;
+  }
+
+  /** The format of the audio that is sent. */
+  protected get format(): AudioMetadata {
+    const { encoding, sampleRates, channels } = this.accepts[0] ?? { encoding: 'linear16' };
+    return this.#format ?? { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
+  }
+
+  /** The clock. */
+  protected get scheduler(): SchedulerLike {
+    return this.config.scheduler ?? asyncScheduler;
+  }
+
+  /** Sends a control message; false when there is no session. */
+  protected say(message: WireObject): boolean {
+    return this.#session?.send(JSON.stringify(message)) ?? false;
+  }
+
+  /** Gives the connection up: another follows at once, or after an error by the rules of a loss. */
+  protected renew(error?: VoiceError): void {
+    this.#session?.reconnect(error);
+  }
+
+  /** Milliseconds of audio and silence that were sent, and sent again, since the service's clock began. */
+  protected get sentMs(): number {
+    return this.#clock?.sentMs ?? 0;
+  }
+
+  /** The position in all audio of a moment of the connection, both in milliseconds. */
+  protected audioMs(connectionMs: number): number {
+    return this.#clock?.toAudioMs(connectionMs) ?? connectionMs;
+  }
+
+  /** The service needs no audio before a moment of the connection, in milliseconds; false when it said so before. */
+  protected finalized(connectionMs: number): boolean {
+    const ms = this.audioMs(connectionMs);
+    if (ms <= this.#finalMs) return false;
+    this.#finalMs = ms;
+    this.#backlog?.release(ms);
+    return true;
+  }
+
+  /** Sends silence that is no part of the audio. */
+  protected sendSilence(ms: number): void {
+    if (!this.#session?.isReady) return;
+    this.#session.send(this.encodeAudio(silence(this.format, ms)));
+    this.#clock?.filled(ms);
+  }
+
+  /** Words of the wire, whose times are seconds of the connection. */
+  protected words(value: unknown, textOf: (word: WireObject) => string | undefined): TranscribedWord[] {
+    return objs(value).flatMap((word) => {
+      const text = textOf(word)?.trim();
+      if (!text) return [];
+      const [start, end, confidence] = [num(word['start']), num(word['end']), num(word['confidence'])];
+      const speaker = num(word['speaker'])?.toString() ?? str(word['speaker']);
+      return {
+        text,
+        ...(start !== undefined && { startMs: this.audioMs(start * 1000) }),
+        ...(end !== undefined && { endMs: this.audioMs(end * 1000) }),
+        ...(confidence !== undefined && { confidence }),
+        ...(speaker !== undefined && { speaker }),
+      };
+    });
+  }
+
+  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    this.assertAuth();
+    this.#checkConfig();
+    this.resolveUrl('');
+  }
+
+  protected override async onDispose(): Promise<void> {
+    if (this.#stopping) this.#session?.terminate();
+    await this.#stop(disposeMs);
+  }
+
+  protected override onConfigUpdate(changed: Partial<C>): void {
+    this.#checkConfig();
+    const matters = Object.keys(changed).some((key) => !laterKeys.has(key));
+    if (this.#session && matters && !this.applyLive(changed)) this.renew();
+  }
+
+  #checkConfig(): void {
+    const problem = this.configProblem();
+    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+  }
+
+  #start(): SocketSession {
+    const session = new SocketSession({
+      ...this.transportOptions,
+      reconnect: this.config.reconnect,
+      maxOutboxBytes: 2 * bytesForMs(waitingMs, this.format),
+      // Nobody has told the service to end: another connection goes on.
+      classifyClose: () => 'retry',
+      ...this.socketOptions(),
+      request: (context) => this.request(context),
+      replay: () => this.#begin(),
+    });
+    const { gapMs } = this;
+    let isFirst = true;
+    this.#listening = merge(
+      session.messages$.pipe(tap((data) => this.#receive(data))),
+      session.errors$.pipe(tap((error) => this.report(error))),
+      session.connection$.pipe(
+        tap((event) => {
+          if (event.type === 'connected' && isFirst) {
+            isFirst = false;
+            for (const data of this.#begin()) session.send(data);
+          }
+          if (event.type === 'closed' || event.type === 'lost') this.#end(event);
+          this.#connection$.next(event);
+        }),
+      ),
+      gapMs === undefined ? EMPTY : interval(gapMs, this.scheduler).pipe(tap(() => this.#fillGap(gapMs))),
+    ).subscribe();
+    return session;
+  }
+
+  async #stop(timeoutMs: number): Promise<void> {
+    if (!this.#session) return;
+    this.#stopping ??= this.#session.close({ ...this.farewell(), timeoutMs }).finally(() => {
+      this.#stopping = undefined;
+    });
+    await this.#stopping;
+  }
+
+  #end(event: Extract<ConnectionEvent, { type: 'closed' | 'lost' }>): void {
+    this.onEnd();
+    this.utterances.reset();
+    this.#listening?.unsubscribe();
+    this.#session = undefined;
+    if (event.type === 'lost') {
+      this.#lost$.next(event.error);
+      return;
+    }
+    // The next session hears other audio; after a loss it hears what this one did not.
+    this.#backlog = undefined;
+    this.#clock = undefined;
+    this.#finalMs = 0;
+  }
+
+  /** What a connection that is ready hears first. */
+  #begin(): SocketData[] {
+    const resumeMs = this.resumeFromMs();
+    if (resumeMs === undefined) this.#clock = new ConnectionClock(this.#backlog?.startMs ?? 0);
+    this.#watch.restart();
+    this.onConnection();
+    return this.#sending(this.#backlog?.from(resumeMs) ?? []);
+  }
+
+  #sending(frames: readonly Uint8Array<ArrayBuffer>[]): SocketData[] {
+    return frames.map((frame) => {
+      this.#clock?.sent(durationMs(frame.length, this.format));
+      return this.encodeAudio(frame);
+    });
+  }
+
+  #receive(data: SocketData): void {
+    this.#watch.answered();
+    const message = parseJsonObject(data);
+    if (!message) {
+      this.#warn('ignores a message that is no JSON object');
+      return;
+    }
+    const type = str(message['type']) ?? 'unknown';
+    try {
+      this.onMessage(message);
+      const handle = entry(this.handlers, type);
+      if (handle) handle(message);
+      else this.logger.debug(`${this.name} ignores a message of type ${type}`);
+    } catch {
+      this.#warn(`ignores a malformed message of type ${type}`);
+    }
+  }
+
+  /** Gives up a connection that hears a voice and says nothing (RELIABILITY.md, F10). */
+  #expectAnswer(frames: readonly Uint8Array<ArrayBuffer>[]): void {
+    const { silenceTimeoutMs = 10_000 } = this.config;
+    if (silenceTimeoutMs === false || !this.#watch.sent(frames, this.format, silenceTimeoutMs)) return;
+    const recoverable = this.#watch.alarms < maxAlarms;
+    const message = `${this.name}: no word for ${silenceTimeoutMs} ms of speech: the connection counts as dead`;
+    const error = this.error(message, { code: 'timeout', recoverable });
+    // One that is not recoverable ends the session, which reports it.
+    if (recoverable) this.report(error);
+    this.renew(error);
+  }
+
+  #fillGap(gapMs: number): void {
+    // The first look may come right after a frame.
+    if (this.#quietMs > 0 && this.wantsSilence(this.#quietMs)) this.sendSilence(gapMs);
+    this.#quietMs += gapMs;
+  }
+
+  get #pendingMs(): number {
+    return this.#backlog ? this.#backlog.endMs - this.#backlog.startMs : 0;
+  }
+
+  #fits(metadata: AudioMetadata): boolean {
+    if (sameFormat(metadata, this.format)) return true;
+    try {
+      this.configureAudio(metadata);
+      return true;
+    } catch {
+      this.#warn(`hears ${describeFormat(this.format)}, and drops ${describeFormat(metadata)}`);
+      return false;
+    }
+  }
+}
+
+/** Keys that count from the next connection on. */
+const laterKeys: ReadonlySet<string> = new Set<keyof StreamingSTTConfig>([
+  'apiKey',
+  'authType',
+  'allowInsecure',
+  'connectTimeoutMs',
+  'closeTimeoutMs',
+  'reconnect',
+  'scheduler',
+  'silenceTimeoutMs',
+]);
+
+function describeRow({ encoding, sampleRates, channels = [1] }: AudioFormat): string {
+  const rates = sampleRates ? `${sampleRates.join(', ')} Hz` : 'any sample rate';
+  return `${encoding} (${rates}, ${channels.join(' or ')} ${channels.length === 1 && channels[0] === 1 ? 'channel' : 'channels'})`;
+}
