@@ -1,4 +1,4 @@
-import { asyncScheduler, defer, finalize, timer, type Observable, type Subscription } from 'rxjs';
+import { asyncScheduler, type Observable } from 'rxjs';
 import { bytesPerSample } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
@@ -8,6 +8,7 @@ import type { HttpErrorOf } from '../../transport/http-error.ts';
 import type { SocketClose, SocketData } from '../../transport/socket-session.ts';
 import type { TTSConfig } from './base-tts.ts';
 import { SocketTTS } from './socket-tts.ts';
+import { SpeechLanes } from './speech-lanes.ts';
 import { SpeechLane, type LaneMessage, type LaneWire } from './speech-lane.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
@@ -72,9 +73,6 @@ const closes: readonly { readonly payload: RegExp; readonly why: string; readonl
   { payload: /BIG-000/i, why: 'a message that is too long', options: { code: 'configuration' } },
 ];
 
-/** How long a second connection, opened because two utterances were spoken at once, waits for another such moment. */
-const spareMs = 30_000;
-
 /**
  * AlphaTTS: Deepgram Aura text-to-speech, API V1 (`/v1/speak`), `https://api.deepgram.com`,
  * https://developers.deepgram.com/docs/tts-websocket
@@ -86,9 +84,7 @@ const spareMs = 30_000;
 export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
   override readonly name: string = 'AlphaTTS';
   protected override readonly defaultBaseUrl: string = 'https://api.deepgram.com';
-  /** The first one is kept; the others are spare. */
-  readonly #lanes: SpeechLane[] = [];
-  readonly #spares = new Map<SpeechLane, Subscription>();
+  #lanes: SpeechLanes | undefined;
   readonly #warn = oncePerKind((kind) => this.report(this.error(kind, { code: 'protocol', recoverable: true })));
 
   readonly #wire: LaneWire = {
@@ -105,12 +101,12 @@ export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
   };
 
   override getMetadata(): AudioMetadata {
-    const { outputFormat: encoding = 'linear16', sampleRate = sampleRates[encoding][0] ?? 8000 } = this.config;
+    const { outputFormat: encoding = 'linear16', sampleRate = entry(sampleRates, encoding)?.[0] ?? 8000 } = this.config;
     return { encoding, sampleRate, channels: 1, bitDepth: bytesPerSample(encoding) * 8 };
   }
 
   override warm(): void {
-    (this.#lanes[0] ?? this.#addLane()).warm();
+    this.#openLanes().warm();
   }
 
   protected override configRules(): Readonly<Record<string, ConfigRule>> {
@@ -130,74 +126,50 @@ export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
   }
 
   protected override synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
-    return defer(() => {
-      const lane = this.#lanes.find(({ isBusy }) => !isBusy) ?? this.#addLane();
-      this.#spares.get(lane)?.unsubscribe();
-      return lane.speak(text$).pipe(finalize(() => this.#settle(lane)));
-    });
+    return this.#openLanes().speak(text$);
   }
 
   /** Voice, format and address are those of a connection. */
   protected override onConfigUpdate(): void {
-    const lanes = this.#lanes.splice(0);
-    for (const lane of lanes) if (!lane.isBusy) void this.#close(lane);
+    this.#lanes?.retire();
     if (this.initialized) this.warm();
   }
 
   protected override async onDispose(): Promise<void> {
+    await this.#lanes?.close();
     await super.onDispose();
-    await Promise.all(this.#lanes.splice(0).map((lane) => this.#close(lane)));
   }
 
-  #addLane(): SpeechLane {
+  #openLanes(): SpeechLanes {
+    this.#lanes ??= new SpeechLanes({
+      open: () => this.#openLane(),
+      closed: ({ session }) => this.removeSession(session),
+      scheduler: this.config.scheduler ?? asyncScheduler,
+    });
+    return this.#lanes;
+  }
+
+  #openLane(): SpeechLane {
     const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
-    const lane = new SpeechLane({
+    return new SpeechLane({
       provider: this.name,
       wire: this.#wire,
       session: (classifyClose) => this.createSession({ classifyClose, errorOf }),
       ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler },
       report: (error) => this.report(error),
     });
-    this.#lanes.push(lane);
-    return lane;
-  }
-
-  /** A lane has become free. */
-  #settle(lane: SpeechLane): void {
-    const index = this.#lanes.indexOf(lane);
-    if (index < 0) void this.#close(lane);
-    if (index <= 0) return;
-    const { scheduler = asyncScheduler } = this.config;
-    const spare = timer(spareMs, scheduler).subscribe({
-      next: () => {
-        const at = this.#lanes.indexOf(lane);
-        if (at >= 0) this.#lanes.splice(at, 1);
-        void this.#close(lane);
-      },
-      error: () => undefined,
-    });
-    this.#spares.set(lane, spare);
-  }
-
-  async #close(lane: SpeechLane): Promise<void> {
-    this.#spares.get(lane)?.unsubscribe();
-    this.#spares.delete(lane);
-    await lane.close();
-    this.removeSession(lane.session);
   }
 
   #read(data: SocketData): LaneMessage | undefined {
     const message = parseJsonObject(data);
-    const answer = entry(answers, str(message?.['type']));
+    const text = (key: string): string => str(message?.[key]) ?? '';
+    const answer = entry(answers, text('type'));
     // Also JSON that came as binary is what it says.
     if (typeof data !== 'string' && answer === undefined) return { type: 'audio', data };
     if (typeof answer === 'object') return answer;
-    const { code, description } = {
-      code: str(message?.['code']) ?? '',
-      description: str(message?.['description']) ?? '',
-    };
-    if (answer === 'note') this.logger.debug(`${this.name}: request ${str(message?.['request_id']) ?? ''}`);
-    else if (answer === 'warning') this.#warn(`${this.name}: the service warns: ${code} ${description}`);
+    if (answer === 'note') this.logger.debug(`${this.name}: request ${text('request_id')}`);
+    else if (answer === 'warning')
+      this.#warn(`${this.name}: the service warns: ${text('code')} ${text('description')}`);
     else this.#warn(`${this.name}: the service sent a message that it does not document`);
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { Observable, Subscription, type OperatorFunction } from 'rxjs';
+import { defer, Observable, Subscription, type OperatorFunction } from 'rxjs';
 import { VoiceError } from '../../core/errors.ts';
 
 /** Most values that wait for their turn: far more sentences than any answer has. */
@@ -41,15 +41,16 @@ export function mapInOrder<T, R>(project$: (value: T) => Observable<R>, lookahea
           inner.end = end;
           advance();
         };
-        const subscription = project$(value).subscribe({
-          next: (result) => {
-            if (running[0] === inner && inner.results.length === 0) subscriber.next(result);
-            else inner.results.push(result);
-          },
-          error: (error: unknown) => settle(() => subscriber.error(error)),
-          complete: () => settle(() => subscriptions.remove(subscription)),
-        });
-        if (!subscription.closed) subscriptions.add(subscription);
+        subscriptions.add(
+          defer(() => project$(value)).subscribe({
+            next: (result) => {
+              if (running[0] === inner && inner.results.length === 0) subscriber.next(result);
+              else inner.results.push(result);
+            },
+            error: (error: unknown) => settle(() => subscriber.error(error)),
+            complete: () => settle(() => undefined),
+          }),
+        );
       };
       const advance = (): void => {
         for (let first = running[0]; first && !subscriber.closed; first = running[0]) {

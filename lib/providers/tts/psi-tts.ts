@@ -113,12 +113,12 @@ export class PsiTTS extends RestTTS<PsiTTSConfig> {
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    await super.onInitialize(signal);
     const { referenceId, references } = this.config;
     if (referenceId !== undefined && references) {
       throw this.error('set referenceId or references, not both', { code: 'configuration' });
     }
     this.#encode = await loadOptionalPeer(this.name, '@msgpack/msgpack', '>= 3.0.0', () => this.importEncoder());
+    await super.onInitialize(signal);
   }
 
   /** Loads MessagePack's encoder. */

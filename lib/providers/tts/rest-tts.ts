@@ -13,6 +13,7 @@ import {
   mergeMap,
   Observable,
   of,
+  Subscription,
   switchMap,
   takeUntil,
   toArray,
@@ -23,7 +24,13 @@ import { VoiceError } from '../../core/errors.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import type { ProviderType } from '../../core/roles.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
-import { httpRequest, type HttpResponse } from '../../transport/http.ts';
+import {
+  httpRequest,
+  keepConnections,
+  warmConnection,
+  type HttpRequestHeaders,
+  type HttpResponse,
+} from '../../transport/http.ts';
 import { patientTimer } from '../../transport/patient-timer.ts';
 import { retryBeforeFirst } from '../../transport/retry-before-first.ts';
 import { BaseTTS, type TTSCallOptions, type TTSConfig } from './base-tts.ts';
@@ -46,7 +53,7 @@ export interface SpeechRequest {
   readonly path: string;
   readonly query?: Query;
   /** Beside the credential's. */
-  readonly headers?: Readonly<Record<string, string | undefined>>;
+  readonly headers?: HttpRequestHeaders;
   readonly json?: unknown;
   readonly body?: string | Uint8Array<ArrayBuffer>;
 }
@@ -66,8 +73,9 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
   protected readonly errorOf: HttpErrorOf | undefined = undefined;
 
   readonly #turnstile: Turnstile = new Turnstile(() => this.config.concurrency ?? this.maxConcurrency);
+  #connections: Subscription = Subscription.EMPTY;
   /** Text that waits for `finalize()`. */
-  #buffer: string[] = [];
+  readonly #buffer: string[] = [];
   #finalizing: Promise<void> = Promise.resolve();
   #cancelled: AbortController = new AbortController();
 
@@ -81,6 +89,11 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
     return rawFormat(this.wireFormat());
   }
 
+  /** Opens a connection for the next request, unless one is open. */
+  warm(): void {
+    if (!this.#connections.closed) warmConnection(this.resolveUrl(''));
+  }
+
   /** Adds text to what {@link RestTTS.finalize} synthesizes; sends nothing. */
   override processChunk(text: string): void {
     this.#buffer.push(text);
@@ -90,15 +103,17 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
    * Synthesizes all text since the last call and delivers it on `audio$`. The text is then gone, also when it failed.
    * Calls at the same time run one after the other.
    */
-  override finalize(options: TTSCallOptions = {}): Promise<void> {
-    const run = this.#finalizing.then(() => this.#speakBuffer(options));
+  override finalize({ signal }: TTSCallOptions = {}): Promise<void> {
+    const text = this.#buffer.splice(0).join('');
+    const cancelled = this.#cancelled.signal;
+    const run = this.#finalizing.then(() => this.#speakText(text, cancelled, signal));
     this.#finalizing = run.catch(() => undefined);
     return run;
   }
 
   /** Forgets the buffered text and aborts the request of a `finalize()` under way, which then resolves. */
   override cancel(): void {
-    this.#buffer = [];
+    this.#buffer.length = 0;
     this.#cancelled.abort();
     this.#cancelled = new AbortController();
   }
@@ -137,8 +152,8 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
     return body$.pipe(map((data) => ({ type: 'audio', data })));
   }
 
-  /** The headers that carry the credential; none in proxy mode. */
-  protected async credentialHeaders(): Promise<Readonly<Record<string, string | undefined>>> {
+  /** The headers that carry the credential of a request; none in proxy mode. */
+  protected async credentialHeaders(_request: SpeechRequest): Promise<HttpRequestHeaders> {
     return { Authorization: await this.resolveAuthHeader() };
   }
 
@@ -161,22 +176,33 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
   /** One request, from its credential to the end of its body. */
   protected exchange(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
     const { connectTimeoutMs, idleTimeoutMs = 5_000, scheduler } = this.config;
-    return defer(() => Promise.all([this.request(text), this.credentialHeaders()])).pipe(
-      switchMap(([{ path, query, headers, ...content }, credential]) =>
+    return defer(async () => this.request(text)).pipe(
+      switchMap((request) =>
         httpRequest({
-          ...content,
           provider: this.name,
-          url: this.resolveUrl(path, query),
-          headers: { ...headers, ...credential },
-          timeouts: { connectMs: connectTimeoutMs, firstByteMs: firstAudioMs, idleMs: idleTimeoutMs },
-          scheduler,
-          logger: this.logger,
+          url: this.resolveUrl(request.path, request.query),
+          headers: async () => ({ ...request.headers, ...(await this.credentialHeaders(request)) }),
+          ...{ json: request.json, body: request.body, connectTimeoutMs, scheduler, logger: this.logger },
+          timeouts: { firstByteMs: firstAudioMs, idleMs: idleTimeoutMs },
           redact: (message) => this.redact(message),
           errorOf: this.errorOf,
         }),
       ),
       switchMap((response) => this.readResponse(response)),
     );
+  }
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    await super.onInitialize(signal);
+    // What is wrong with the address is said here, not at the first sentence.
+    this.resolveUrl('');
+    this.#connections = keepConnections();
+    this.warm();
+  }
+
+  protected override onDispose(): void {
+    this.cancel();
+    this.#connections.unsubscribe();
   }
 
   /** One text's audio: when its turn has come, within its time, tried again while nothing of it came. */
@@ -189,7 +215,7 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
           code: 'timeout',
           recoverable: ++timeouts < 2,
         });
-      const attempt$ = this.exchange(text, firstAudioMs).pipe(
+      const attempt$ = defer(() => this.exchange(text, firstAudioMs)).pipe(
         firstWithin(() => patientTimer(firstAudioMs, scheduler), late),
         retryBeforeFirst({ scheduler, onRetry: (error) => this.logger.warn(`trying again: ${error.message}`) }),
       );
@@ -201,33 +227,25 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
     return splitText(text, this.maxTextLength, (character) => this.lengthOf(character));
   }
 
-  async #speakBuffer({ signal }: TTSCallOptions): Promise<void> {
+  async #speakText(text: string, cancelled: AbortSignal, signal: AbortSignal | undefined): Promise<void> {
     this.assertReady('finalize');
-    const buffer = this.#buffer;
-    const { length } = buffer;
-    const text = buffer.join('');
-    const cancelled = this.#cancelled.signal;
+    const isCancelled = (): boolean => cancelled.aborted;
+    if (isCancelled() || !text.trim()) return;
     try {
-      if (!text.trim()) return;
       const blob = await this.synthesize(text, { signal: signal ? AbortSignal.any([signal, cancelled]) : cancelled });
       const data = new Uint8Array(await blob.arrayBuffer());
-      if (cancelled.aborted) return;
+      if (isCancelled()) return;
       const events: SynthesisEvent[] = [
         { type: 'audio', data },
         { type: 'segment', text },
       ];
-      await lastValueFrom(
-        this.deliver(
-          () => from(events),
-          () => text,
-        ),
-        { defaultValue: undefined },
+      const chunks$ = this.deliver(
+        () => from(events),
+        () => text,
       );
+      await lastValueFrom(chunks$, { defaultValue: undefined });
     } catch (error) {
-      if (!cancelled.aborted) throw error;
-    } finally {
-      // What came since stays; `cancel()` has put another buffer in its place.
-      buffer.splice(0, length);
+      if (!isCancelled()) throw error;
     }
   }
 }

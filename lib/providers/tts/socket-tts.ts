@@ -148,9 +148,9 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
       redact: (text) => this.redact(text),
     });
     const events = session.connection$.subscribe({
-      // One story: that of the first session, which is the one that is kept.
+      // One story: it ends with the last of the sessions.
       next: (event) => {
-        if (this.#sessions.keys().next().value === session) this.#connection$.next(event);
+        if (event.type !== 'closed' || this.#sessions.size === 1) this.#connection$.next(event);
       },
       error: () => undefined,
     });
@@ -192,7 +192,7 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
         const error = VoiceError.from(cause, { provider: this.name });
         draft.end(error);
         // `finalize()` throws it, but perhaps only much later.
-        if (this.#draft === draft) this.report(error);
+        if (this.#draft === draft && error.code !== 'aborted') this.report(error);
         return EMPTY;
       }),
       takeUntil(draft.over$),

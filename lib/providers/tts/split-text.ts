@@ -51,10 +51,11 @@ function cutBefore(text: string, limit: number): number {
     const last = ends.findLast((end) => end <= limit);
     if (last !== undefined) return last;
   }
-  let cut = 0;
-  for (const { index, segment } of segmenterFor('grapheme').segment(window)) {
-    if (index + segment.length > limit) break;
-    cut = index + segment.length;
-  }
-  return cut || limit;
+  // The character at the limit, and the beginning of it: what the user sees as one is many code points at times.
+  const { index = 0, segment = '' } =
+    segmenterFor('grapheme')
+      .segment(text)
+      .containing(limit - 1) ?? {};
+  const end = index + segment.length;
+  return end <= limit ? end : index || limit;
 }
