@@ -266,6 +266,16 @@ describe('Playout', () => {
       expect(clears).toEqual([100]);
     });
 
+    it('by stop() when nothing plays clears what the sink may still hold, once', () => {
+      const { clock, playout, clears } = bench({ leadMs: 200 });
+      playout.stop();
+      playout.play(of(speech(100))).subscribe();
+      clock.flush();
+      playout.stop();
+      playout.stop();
+      expect(clears).toEqual([100]);
+    });
+
     it('inside a write stops the loop that writes', () => {
       const clock = new VirtualTimeScheduler();
       let writes = 0;

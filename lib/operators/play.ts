@@ -49,6 +49,8 @@ export interface PlayContext {
   volume: number;
   /** Marks sent so far. */
   marks: number;
+  /** Whether the sink may hold audio: something was written since it was last cleared. */
+  dirty: boolean;
 }
 
 /** One stream of audio on its way to the sink. All offsets are bytes of this stream in the format of the sink. */
@@ -147,30 +149,26 @@ export class Play {
     this.restart();
   }
 
-  /** Silence for good. Says whether that cleared the sink. */
-  cut(): boolean {
-    if (this.closed) return false;
-    const cleared = this.rewind();
+  /** Silence for good. */
+  cut(): void {
+    if (this.closed) return;
+    this.rewind();
     this.#close();
     this.#observer.complete?.();
-    return cleared;
   }
 
-  /** Silence, and back to the last sample that was heard. Says whether that cleared the sink. */
-  rewind(): boolean {
-    const { sink } = this.#context;
-    const heard = sink.clear ? this.#heard() : this.#sent;
-    const clears = sink.clear !== undefined && (this.#sent > heard || this.#marks.size > 0);
+  /** Silence, and back to the last sample that was heard. */
+  rewind(): void {
+    const heard = this.#context.sink.clear ? this.#heard() : this.#sent;
     this.#timer.unsubscribe();
     this.#sent = heard;
     this.#floor = heard;
     this.#lastMark = heard;
     this.#marks.clear();
     this.#starved = true;
-    if (clears) sink.clear?.();
+    clearSink(this.#context);
     this.#tellHeard(heard);
     this.#sounding = [];
-    return clears;
   }
 
   /** Goes on after {@link rewind}. */
@@ -226,7 +224,8 @@ export class Play {
   }
 
   #write(): number | undefined {
-    const { sink, frameMs, volume } = this.#context;
+    const context = this.#context;
+    const { frameMs, volume } = context;
     const format = this.#format;
     this.#starved = true;
     if (!format || this.#isSilent()) return undefined;
@@ -238,7 +237,8 @@ export class Play {
     const chunk = { data: scale(this.#queue.read(start, length), format, volume), metadata: format };
     this.#sent += length;
     this.#sounding.push({ start, end: this.#sent, chunk });
-    sink.write(chunk);
+    context.dirty = true;
+    context.sink.write(chunk);
     if (this.#ms(this.#sent - this.#lastMark) >= markEveryMs) this.#mark();
     return this.#ms(length);
   }
@@ -375,6 +375,13 @@ export class Play {
   #ms(bytes: number): number {
     return this.#format ? durationMs(bytes, this.#format) : 0;
   }
+}
+
+/** Silences a sink that may hold audio. */
+export function clearSink(context: PlayContext): void {
+  if (!context.dirty) return;
+  context.dirty = false;
+  context.sink.clear?.();
 }
 
 function scale(bytes: Uint8Array<ArrayBuffer>, { encoding }: AudioMetadata, volume: number): Uint8Array<ArrayBuffer> {

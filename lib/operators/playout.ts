@@ -11,7 +11,7 @@ import {
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { PlaybackEvent } from '../core/roles.ts';
-import { Play, type PlayContext, type PlayoutSink } from './play.ts';
+import { clearSink, Play, type PlayContext, type PlayoutSink } from './play.ts';
 
 export type { PlayoutSink } from './play.ts';
 
@@ -66,6 +66,7 @@ export class Playout {
       held: options.held ?? false,
       volume: 1,
       marks: 0,
+      dirty: false,
     };
   }
 
@@ -130,8 +131,8 @@ export class Playout {
 
   /** Silence, at once; what was not heard is dropped, and the running `play()` completes. */
   stop(): void {
-    const cleared = this.#play?.cut() ?? false;
-    if (!cleared) this.#context.sink.clear?.();
+    this.#play?.cut();
+    clearSink(this.#context);
   }
 
   /** Silence, at once; {@link resume} goes on at the very next sample. */
