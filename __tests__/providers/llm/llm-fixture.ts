@@ -1,0 +1,50 @@
+import type { ServerResponse } from 'node:http';
+import { lastValueFrom, toArray, type Observable } from 'rxjs';
+import { VoiceError } from '../../../lib/core/errors.ts';
+import { silentLogger, type Logger } from '../../../lib/core/logger.ts';
+import type { LLMEvent } from '../../../lib/core/messages.ts';
+import type { TestClock } from '../../transport/test-clock.ts';
+
+/** All that a generation gave. */
+export interface Outcome {
+  readonly events: readonly LLMEvent[];
+  readonly text: string;
+  readonly error?: VoiceError;
+}
+
+export async function outcomeOf(events$: Observable<LLMEvent>): Promise<Outcome> {
+  const events: LLMEvent[] = [];
+  const text = (): string => events.map((event) => (event.type === 'token' ? event.text : '')).join('');
+  return new Promise((resolve) => {
+    events$.subscribe({
+      next: (event) => events.push(event),
+      error: (cause: unknown) => resolve({ events, text: text(), error: VoiceError.from(cause) }),
+      complete: () => resolve({ events, text: text() }),
+    });
+  });
+}
+
+export const eventsOf = (events$: Observable<LLMEvent>): Promise<LLMEvent[]> => lastValueFrom(events$.pipe(toArray()));
+
+/** Lets a clock and the sockets run until something has come. */
+export async function passing<T>(clock: TestClock, coming: Promise<T>): Promise<T> {
+  let hasCome = false;
+  const watched = coming.finally(() => (hasCome = true));
+  while (!hasCome) await clock.advance(1);
+  return watched;
+}
+
+/** Starts a stream of server-sent events. */
+export function stream(response: ServerResponse, ...lines: readonly string[]): ServerResponse {
+  if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+  for (const line of lines) response.write(line);
+  return response;
+}
+
+/** A logger that keeps what it is told above debug. */
+export function listeningLogger(): Logger & { readonly lines: string[] } {
+  const lines: string[] = [];
+  const write = (message: string): void => void lines.push(message);
+  const logger = { ...silentLogger, info: write, warn: write, error: write, lines, scope: (): Logger => logger };
+  return logger;
+}
