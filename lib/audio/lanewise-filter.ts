@@ -71,7 +71,7 @@ export class LanewiseFilter implements PolyphaseFilter {
         for (let lane = 0; lane < step; lane++) {
           const index = phase * step + lane;
           const start = starts[index] ?? 0;
-          // Sums cut to int32 (`| 0`) need no overflow check: half as much time again without.
+          // Sums cut to int32 (`| 0`) need no overflow check; four inputs at a time, for each turn has a price of its own.
           let p = (lane * laneLength + period + start) | 0;
           let q = (index * rowLength + start) | 0;
           const last = (index * rowLength + (ends[index] ?? 0)) | 0;

@@ -19,7 +19,7 @@ export class RowwiseFilter implements PolyphaseFilter {
     this.phases = phases;
     this.step = step;
     this.taps = taps;
-    this.#padding = Math.ceil((3 * step) / phases) + 1;
+    this.#padding = Math.ceil((3 * step) / phases) + 2;
     this.overrun = this.#padding + 8;
     const stride = taps + this.#padding;
     this.#rows = new Float64Array(phases * stride + this.#padding);
@@ -39,22 +39,32 @@ export class RowwiseFilter implements PolyphaseFilter {
     const rows = this.#rows;
     for (let output = first; output < end; output += 4) {
       const start = Math.floor((output * step) / phases) | 0;
-      const length = (taps + Math.floor(((output + 3) * step) / phases) - start) | 0;
-      const qa = this.#rowOf(output, start);
-      const qb = this.#rowOf(output + 1, start);
-      const qc = this.#rowOf(output + 2, start);
-      const qd = this.#rowOf(output + 3, start);
+      const stop = (taps + Math.floor(((output + 3) * step) / phases)) | 0;
+      let p = start;
+      let qa = this.#rowOf(output, start);
+      let qb = this.#rowOf(output + 1, start);
+      let qc = this.#rowOf(output + 2, start);
+      let qd = this.#rowOf(output + 3, start);
       let a = 0;
       let b = 0;
       let c = 0;
       let d = 0;
-      // Sums cut to int32 (`| 0`) need no overflow check: half as much time again without.
-      for (let k = 0; k < length; k = (k + 1) | 0) {
-        const x = signal[(start + k) | 0] ?? 0;
-        a += x * (rows[(qa + k) | 0] ?? 0);
-        b += x * (rows[(qb + k) | 0] ?? 0);
-        c += x * (rows[(qc + k) | 0] ?? 0);
-        d += x * (rows[(qd + k) | 0] ?? 0);
+      // Sums cut to int32 (`| 0`) need no overflow check; two inputs at a time, for each turn has a price of its own.
+      for (; p < stop; p = (p + 2) | 0) {
+        const x0 = signal[p] ?? 0;
+        const x1 = signal[(p + 1) | 0] ?? 0;
+        a += x0 * (rows[qa] ?? 0);
+        b += x0 * (rows[qb] ?? 0);
+        c += x0 * (rows[qc] ?? 0);
+        d += x0 * (rows[qd] ?? 0);
+        a += x1 * (rows[(qa + 1) | 0] ?? 0);
+        b += x1 * (rows[(qb + 1) | 0] ?? 0);
+        c += x1 * (rows[(qc + 1) | 0] ?? 0);
+        d += x1 * (rows[(qd + 1) | 0] ?? 0);
+        qa = (qa + 2) | 0;
+        qb = (qb + 2) | 0;
+        qc = (qc + 2) | 0;
+        qd = (qd + 2) | 0;
       }
       const at = output - first;
       out[at] = a;

@@ -18,7 +18,9 @@ export interface TranscoderOptions {
 
 /** Turns a stream of one format into one of another. */
 export interface Transcoder {
+  /** What goes in. */
   readonly from: AudioMetadata;
+  /** What comes out. */
   readonly to: AudioMetadata;
   /** True when the bytes pass as they are. */
   readonly passthrough: boolean;

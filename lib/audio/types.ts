@@ -3,6 +3,7 @@ export type AudioEncoding = 'linear16' | 'linear32' | 'mulaw' | 'alaw' | 'mp3' |
 
 /** What a stream of audio consists of. */
 export interface AudioMetadata {
+  /** How the samples are encoded. */
   readonly encoding: AudioEncoding;
   /** Samples per second and channel, in Hz. */
   readonly sampleRate: number;
@@ -30,6 +31,7 @@ export interface AudioChunk {
 
 /** One row of the formats that a provider takes: any combination of the values it lists. */
 export interface AudioFormat {
+  /** How the samples must be encoded. */
   readonly encoding: AudioEncoding;
   /** Sample rates in Hz, in order of preference; absent means any. */
   readonly sampleRates?: readonly number[];

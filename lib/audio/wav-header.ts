@@ -1,20 +1,28 @@
 import { bytesPerSample, containerOf, frameBytes } from './formats.ts';
 import type { AudioEncoding, AudioMetadata } from './types.ts';
 
-/** What the start of a stream says about it. Sizes are bytes. */
+/** What the start of a stream says about it. */
 export type WavHeader =
   | {
+      /** A WAV file that can be read. */
       readonly kind: 'wav';
+      /** The format of its samples. */
       readonly metadata: AudioMetadata;
-      /** Where the samples start. */
+      /** Where the samples start, in bytes. */
       readonly dataOffset: number;
-      /** Length of the samples; absent where the writer did not know it (0 or 0xFFFFFFFF in the file). */
+      /** Length of the samples in bytes; absent where the writer did not know it (0 or 0xFFFFFFFF in the file). */
       readonly dataLength?: number;
     }
-  /** No RIFF file: raw samples, or something else. */
-  | { readonly kind: 'raw' }
-  /** A RIFF file whose samples have none of our encodings. */
-  | { readonly kind: 'unsupported'; readonly reason: string };
+  | {
+      /** No RIFF file: raw samples, or something else. */
+      readonly kind: 'raw';
+    }
+  | {
+      /** A RIFF file whose samples have none of our encodings. */
+      readonly kind: 'unsupported';
+      /** What is wrong with it. */
+      readonly reason: string;
+    };
 
 /** `fmt ` chunk: the format tag and bits per sample of each encoding (Microsoft's mmreg.h). */
 const tags: readonly { readonly encoding: AudioEncoding; readonly tag: number; readonly bits: number }[] = [
