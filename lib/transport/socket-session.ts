@@ -573,8 +573,8 @@ export class SocketSession {
       this.#end();
       return;
     }
-    this.#end({ type: 'lost', error });
     this.#errors$.next(error);
+    this.#end({ type: 'lost', error });
   }
 
   #end(event: Extract<ConnectionEvent, { type: 'closed' | 'lost' }> = { type: 'closed' }): void {

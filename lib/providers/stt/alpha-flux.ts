@@ -194,7 +194,8 @@ export class AlphaFlux extends StreamingSTT<AlphaFluxConfig> {
     const reason = reasonOf(message);
     const recoverable = message['code'] !== 'UNPARSABLE_CLIENT_MESSAGE';
     const code = recoverable ? 'server' : 'protocol';
-    this.renew(this.error(`${this.name}: the service reports ${reason}`, { code, recoverable }));
+    const cause = new Error(this.redact(str(message['description']) ?? reason));
+    this.renew(this.error(`${this.name}: the service reports ${reason}`, { code, recoverable, cause }));
   }
 
   #onTurn(message: WireObject): void {
@@ -224,8 +225,8 @@ export class AlphaFlux extends StreamingSTT<AlphaFluxConfig> {
     },
     Update: (turn) => this.#publish('interim', turn),
     EagerEndOfTurn: (turn) => {
-      this.#publish('preflight', turn);
       this.utterances.ended();
+      this.#publish('preflight', turn);
     },
     TurnResumed: (turn) => {
       this.utterances.resumed();

@@ -390,6 +390,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   }
 
   #end(event: Extract<ConnectionEvent, { type: 'closed' | 'lost' }>): void {
+    this.utterances.ended();
     this.onEnd();
     this.utterances.reset();
     this.#listening?.unsubscribe();

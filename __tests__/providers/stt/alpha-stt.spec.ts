@@ -1,0 +1,357 @@
+import type { AlphaSTTConfig } from '../../../lib/providers/stt/alpha-stt.ts';
+import { AlphaSTT } from '../../../lib/providers/stt/alpha-stt.ts';
+import { clocked, connected, failure, FakedAlphaSTT, mono16k, record, settle, tape } from './stt-fixture.ts';
+
+const noMetadata = {
+  request_id: 'r',
+  model_info: { name: 'general-nova-3', version: 'v', arch: 'nova-3' },
+  model_uuid: 'u',
+};
+
+/** A `Results` message: words of half a second each, from `start` on. */
+function results(transcript: string, start: number, duration: number, flags: Record<string, unknown> = {}) {
+  const words = transcript.split(' ').flatMap((text, index) =>
+    text
+      ? [
+          {
+            ...{ word: text.toLowerCase().replace(/\W/g, ''), punctuated_word: text, confidence: 0.9 },
+            ...{ start: start + index / 2, end: start + (index + 1) / 2 },
+          },
+        ]
+      : [],
+  );
+  return {
+    ...{ type: 'Results', channel_index: [0, 1], duration, start, is_final: false, speech_final: false },
+    ...{
+      channel: { alternatives: [{ transcript, confidence: 0.8, words }] },
+      metadata: noMetadata,
+      from_finalize: false,
+    },
+    ...flags,
+  };
+}
+const final = { is_final: true };
+const ending = { is_final: true, speech_final: true };
+
+async function live(config: AlphaSTTConfig = {}) {
+  const { clock, config: base } = clocked();
+  const stt = await connected(new FakedAlphaSTT({ ...base, ...config }));
+  stt.sendAudio({ data: tape(1_000) });
+  return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
+}
+
+async function address(config: AlphaSTTConfig = {}, metadata = mono16k): Promise<URL> {
+  const stt = new FakedAlphaSTT({ apiKey: 'k', ...config });
+  stt.configureAudio(metadata);
+  await connected(stt);
+  await stt.dispose();
+  return new URL(stt.sockets.last.request.url);
+}
+
+describe('AlphaSTT: address and credential', () => {
+  it('asks for what conversations need', async () => {
+    const url = await address();
+    expect(url.origin + url.pathname).toBe('wss://api.deepgram.com/v1/listen');
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      ...{ model: 'nova-3', language: 'en-US', encoding: 'linear16', sample_rate: '16000', channels: '1' },
+      ...{ interim_results: 'true', punctuate: 'true', smart_format: 'true', vad_events: 'true' },
+      ...{ endpointing: '300', utterance_end_ms: '1000' },
+    });
+  });
+
+  it('maps every key', async () => {
+    const url = await address(
+      {
+        language: 'multi',
+        interimResults: false,
+        options: {
+          ...{ model: 'nova-3-medical', smartFormat: false, punctuation: false, profanityFilter: true, diarize: true },
+          ...{ endpointing: false, utteranceEndMs: false, vadEvents: false, keyterms: ['a b', 'c'] },
+          parameters: { numerals: true, tag: ['x', 'y'] },
+        },
+      },
+      { encoding: 'mulaw', sampleRate: 8_000, channels: 1 },
+    );
+    expect(url.searchParams.getAll('keyterm')).toEqual(['a b', 'c']);
+    expect(url.searchParams.getAll('tag')).toEqual(['x', 'y']);
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      ...{ model: 'nova-3-medical', language: 'multi', encoding: 'mulaw', sample_rate: '8000', numerals: 'true' },
+      ...{ interim_results: 'false', punctuate: 'false', smart_format: 'false', profanity_filter: 'true' },
+      ...{ diarize_model: 'latest', endpointing: 'false', vad_events: 'false' },
+    });
+    expect([url.searchParams.has('utterance_end_ms'), url.searchParams.has('diarize')]).toEqual([false, false]);
+  });
+
+  it('forces interim results where the end of an utterance depends on them, and keeps them to itself', async () => {
+    const url = await address({ interimResults: false, options: { utteranceEndMs: 1_500 } });
+    expect(url.searchParams.get('interim_results')).toBe('true');
+    const { say, log } = await live({ interimResults: false, options: { utteranceEndMs: 1_500 } });
+    say(results('hello', 0, 1));
+    say(results('hello there', 0, 1, ending));
+    expect(log).toEqual(['started', 'ended', '. hello there']);
+  });
+
+  it('presents the credential as header and as subprotocols', async () => {
+    const stt = await connected(new FakedAlphaSTT({ apiKey: 'k' }));
+    expect(stt.sockets.last.request).toMatchObject({
+      headers: { Authorization: 'Token k' },
+      protocols: ['token', 'k'],
+    });
+    const bearer = await connected(new FakedAlphaSTT({ apiKey: () => Promise.resolve('jwt'), authType: 'bearer' }));
+    expect(bearer.sockets.last.request).toMatchObject({
+      headers: { Authorization: 'Bearer jwt' },
+      protocols: ['bearer', 'jwt'],
+    });
+    await Promise.all([stt.dispose(), bearer.dispose()]);
+  });
+
+  it('sends no credential to a proxy', async () => {
+    const stt = await connected(new FakedAlphaSTT({ proxyUrl: 'https://app.example/voice/' }));
+    const { url, headers, protocols } = stt.sockets.last.request;
+    expect(String(url)).toContain('wss://app.example/voice/v1/listen?');
+    expect([headers, protocols]).toEqual([undefined, undefined]);
+    await stt.dispose();
+  });
+
+  it('needs a credential or a proxy', async () => {
+    expect((await failure(new AlphaSTT({}).initialize())).name).toBe('ProviderInitializationError');
+  });
+
+  const wrong: readonly (readonly [AlphaSTTConfig, string])[] = [
+    [{ options: { utteranceEndMs: 500 } }, 'options.utteranceEndMs'],
+    [{ options: { endpointing: -1 } }, 'options.endpointing'],
+    [{ options: { endpointing: 0.5 } }, 'options.endpointing'],
+    [{ options: { model: '' } }, ''],
+    [{ options: { model: 'nova-2', keyterms: ['a'] } }, 'options.keyterms'],
+    [{ endpoint: 'ws://far.example' }, 'unencrypted'],
+    [{ endpoint: 'nowhere' }, 'nowhere'],
+  ];
+  for (const [config, key] of wrong) {
+    it(`refuses ${JSON.stringify(config)}`, async () => {
+      const initialized = new AlphaSTT({ apiKey: 'k', ...config }).initialize();
+      if (key) expect((await failure(initialized)).message).toContain(key);
+      else await initialized;
+    });
+  }
+});
+
+describe('AlphaSTT: results', () => {
+  it('replays the session of the docs', async () => {
+    const { say, log, results: all } = await live();
+    say({ type: 'SpeechStarted', channel: [0, 1], timestamp: 0.42 });
+    say(results('what is the', 0, 1));
+    say(results('What is the weather?', 0, 1.9, ending));
+    say({ type: 'UtteranceEnd', channel: [0, 1], last_word_end: 1.52 });
+    expect(log).toEqual(['started', '~ what is the', 'ended', '. What is the weather?']);
+    expect(all.at(-1)).toEqual({
+      ...{ text: 'What is the weather?', isFinal: true, utteranceComplete: true, isPreflight: false, confidence: 0.8 },
+      utteranceId: 'AlphaSTT-1',
+      metadata: {
+        words: [
+          { text: 'What', startMs: 0, endMs: 500, confidence: 0.9 },
+          { text: 'is', startMs: 500, endMs: 1_000, confidence: 0.9 },
+          { text: 'the', startMs: 1_000, endMs: 1_500, confidence: 0.9 },
+          { text: 'weather?', startMs: 1_500, endMs: 2_000, confidence: 0.9 },
+        ],
+      },
+    });
+  });
+
+  it('puts before each text the final parts of its utterance', async () => {
+    const { say, log, results: all } = await live();
+    say(results('one', 0, 1));
+    say(results('One two,', 0, 1, final));
+    say(results('three', 1, 1));
+    say(results('three four.', 1, 1, ending));
+    expect(log).toEqual([
+      ...['started', '~ one', '- One two,', '~ One two, three'],
+      ...['ended', '. One two, three four.'],
+    ]);
+    expect(all.at(-1)?.metadata?.words?.map(({ text }) => text)).toEqual(['One', 'two,', 'three', 'four.']);
+    expect(new Set(all.map(({ utteranceId }) => utteranceId)).size).toBe(1);
+  });
+
+  it('numbers utterances apart', async () => {
+    const { say, results: all } = await live();
+    say(results('one', 0, 1, ending));
+    say(results('two', 1, 1, ending));
+    expect(all.map(({ utteranceId }) => utteranceId)).toEqual(['AlphaSTT-1', 'AlphaSTT-2']);
+  });
+
+  it('an empty end of speech completes what came before', async () => {
+    const { say, log } = await live();
+    say(results('one', 0, 1, final));
+    say(results('', 1, 1, ending));
+    expect(log).toEqual(['- one', '. one']);
+  });
+
+  it('silence is no result', async () => {
+    const { say, log } = await live();
+    say(results('', 0, 1));
+    say(results('', 0, 1, final));
+    say(results('', 1, 1, ending));
+    say({ type: 'UtteranceEnd', channel: [0, 1], last_word_end: 0 });
+    expect(log).toEqual([]);
+  });
+
+  it('a voice is announced once an utterance, by whichever sign comes first', async () => {
+    const { say, log } = await live();
+    say({ type: 'SpeechStarted', timestamp: 0 });
+    say({ type: 'SpeechStarted', timestamp: 0.1 });
+    say(results('one', 0, 1));
+    say(results('one', 0, 1, ending));
+    say(results('two', 1, 1));
+    say({ type: 'SpeechStarted', timestamp: 1 });
+    expect(log).toEqual(['started', '~ one', 'ended', '. one', 'started', '~ two']);
+  });
+
+  it('a gap between words completes an utterance that noise keeps open', async () => {
+    const { say, log } = await live();
+    say(results('one', 0, 1, final));
+    say({ type: 'UtteranceEnd', channel: [0, 1], last_word_end: 1 });
+    expect(log.at(-1)).toBe('. one');
+  });
+
+  it('a gap after words that are not final has the service make them final', async () => {
+    const { say, log, stt } = await live();
+    say(results('one', 0, 1));
+    say({ type: 'UtteranceEnd', channel: [0, 1], last_word_end: 1 });
+    expect(stt.sockets.last.texts).toEqual(['{"type":"Finalize"}']);
+    say(results('One.', 0, 1, { ...final, from_finalize: true }));
+    expect(log).toEqual(['started', '~ one', 'ended', '. One.']);
+  });
+
+  it('finalize() completes the utterance, with nothing where there is nothing new', async () => {
+    const { say, log, stt } = await live();
+    stt.finalize();
+    say(results('one', 0, 1, { ...final, from_finalize: true }));
+    stt.finalize();
+    say(results('', 1, 0, { ...final, from_finalize: true }));
+    expect(stt.sockets.last.texts).toEqual(['{"type":"Finalize"}', '{"type":"Finalize"}']);
+    expect(log).toEqual(['. one', '. ']);
+  });
+
+  it('where nothing else ends an utterance, every final does', async () => {
+    const { say, log } = await live({ options: { endpointing: false, utteranceEndMs: false } });
+    say(results('one', 0, 1, final));
+    say(results('two', 1, 1, final));
+    expect(log).toEqual(['. one', '. two']);
+  });
+
+  it('F15: a repeated final is one result', async () => {
+    const { say, log } = await live();
+    say(results('one', 0, 1, ending));
+    say(results('one', 0, 1, ending));
+    say(results('two', 1, 1, ending));
+    expect(log).toEqual(['. one', '. two']);
+  });
+
+  it('tells speakers and the language of what was said', async () => {
+    const { say, results: all } = await live({ language: 'multi' });
+    const words = [{ word: 'hola', start: 0, end: 1, confidence: 1, speaker: 1 }];
+    say({
+      ...results('', 0, 1, ending),
+      channel: { alternatives: [{ transcript: 'hola', confidence: 1, words, languages: ['es', 'en'] }] },
+    });
+    expect(all[0]?.metadata).toEqual({
+      words: [{ text: 'hola', startMs: 0, endMs: 1_000, confidence: 1, speaker: '1' }],
+      language: 'es',
+    });
+  });
+
+  it('F11: nothing malformed is a result, and nothing throws', async () => {
+    const { stt, log, errors } = await live();
+    const strange: unknown[] = [
+      ...[
+        {},
+        { type: 'Results' },
+        { type: 'Results', is_final: true, channel: null },
+        { type: 'Results', channel: [] },
+      ],
+      ...[
+        { type: 'Results', channel: { alternatives: [null] } },
+        { type: 'Results', channel: { alternatives: 'x' } },
+      ],
+      { type: 'Results', channel: { alternatives: [{ transcript: 5, words: [1, null, { word: [] }] }] } },
+      ...[{ type: 'constructor' }, { type: '__proto__' }, { type: 7 }, { type: 'Metadata' }, { type: 'New' }],
+    ];
+    for (const message of strange) stt.sockets.last.say(JSON.stringify(message));
+    for (const text of ['', 'null', '[]', '1', '"x"', '{', '']) stt.sockets.last.say(text);
+    expect([log, errors.length]).toEqual([[], 1]);
+    expect(errors[0]).toMatchObject({ code: 'protocol', recoverable: true });
+  });
+
+  it('F12: reads results from binary frames', async () => {
+    const { stt, log } = await live();
+    stt.sockets.last.say(new TextEncoder().encode(JSON.stringify(results('one', 0, 1, ending))));
+    stt.sockets.last.say(tape(10));
+    expect(log).toEqual(['. one']);
+  });
+});
+
+describe('AlphaSTT: the session', () => {
+  it('keeps a muted connection alive, by text', async () => {
+    const { stt, clock } = await live();
+    for (let tick = 0; tick < 3; tick++) {
+      await clock.advance(4_000);
+      stt.sockets.last.pong();
+    }
+    expect(stt.sockets.last.texts).toEqual(Array.from({ length: 3 }, () => '{"type":"KeepAlive"}'));
+  });
+
+  it('lets a connection that has heard nothing hear a little silence, which alone keeps it', async () => {
+    const { clock, config } = clocked();
+    const stt = await connected(new FakedAlphaSTT(config));
+    await clock.advance(8_000);
+    expect(stt.sockets.last.bytes).toEqual(Array.from({ length: 3_200 }, () => 0));
+    expect(stt.sockets.last.texts).toEqual(['{"type":"KeepAlive"}']);
+  });
+
+  it('disconnect() lets the tail arrive', async () => {
+    const { stt, say, log } = await live();
+    const ended = stt.disconnect();
+    expect(stt.sockets.last.texts).toEqual(['{"type":"CloseStream"}']);
+    say(results('the end', 0, 1, final));
+    say({ type: 'Metadata', request_id: 'r', duration: 1, channels: 1 });
+    stt.sockets.last.drop(1000);
+    await ended;
+    expect(log).toEqual(['- the end', '. the end']);
+  });
+
+  it('disconnect() completes even words that never became final', async () => {
+    const { stt, say, log, clock } = await live();
+    say(results('one', 0, 1, final));
+    say(results('two', 1, 1));
+    const ended = stt.disconnect();
+    await clock.advance(1_000);
+    await ended;
+    expect(log).toEqual(['- one', 'started', '~ one two', 'ended', '. one two']);
+  });
+
+  it('audio that cannot be decoded is fatal and says so', async () => {
+    const { stt, errors, types } = await live();
+    stt.sockets.last.drop(1008, 'DATA-0000');
+    expect(types().at(-1)).toBe('lost');
+    expect(errors).toMatchObject([{ code: 'unsupported_format', status: 1008, recoverable: false }]);
+  });
+
+  it('F7: a service that heard nothing for too long is connected to anew', async () => {
+    const { stt, types } = await live();
+    stt.sockets.last.drop(1011, 'Deepgram did not receive audio data or a text message. See https://dpgr.am/net0001');
+    expect(types()).toEqual(['connected', 'reconnecting']);
+  });
+
+  it('updateConfig() connects anew with the new options, and says no word twice', async () => {
+    const { stt, say, log, clock } = await live();
+    say(results('one', 0, 0.5, final));
+    stt.updateConfig({ language: 'fr' });
+    await clock.advance(0);
+    stt.sockets.last.accept();
+    await settle();
+    expect(new URL(stt.sockets.last.request.url).searchParams.get('language')).toBe('fr');
+    // The second half of the audio.
+    expect(stt.sockets.last.bytes).toEqual([...tape(500, 500)]);
+    say(results('two', 0, 0.5, ending));
+    expect(log).toEqual(['- one', '. one two']);
+  });
+});

@@ -1,0 +1,111 @@
+import type { AudioMetadata } from '../../../lib/audio/types.ts';
+import { VoiceError } from '../../../lib/core/errors.ts';
+import type { ConnectionEvent, SpeechEvent, TranscriptionResult } from '../../../lib/core/roles.ts';
+import { AlphaFlux } from '../../../lib/providers/stt/alpha-flux.ts';
+import { AlphaSTT } from '../../../lib/providers/stt/alpha-stt.ts';
+import { EpsilonSTT } from '../../../lib/providers/stt/epsilon-stt.ts';
+import type { StreamingSTT, StreamingSTTConfig } from '../../../lib/providers/stt/streaming-stt.ts';
+import type { SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import { FakeSockets } from '../../transport/fake-sockets.ts';
+import { settle, TestClock } from '../../transport/test-clock.ts';
+
+export { settle, TestClock } from '../../transport/test-clock.ts';
+export { FakeSockets } from '../../transport/fake-sockets.ts';
+
+/** The providers, with a service that is the test's. */
+export class FakedAlphaSTT extends AlphaSTT {
+  sockets: FakeSockets = new FakeSockets();
+
+  protected override socketOptions(): Partial<SocketSessionOptions> {
+    return { ...super.socketOptions(), openSocket: this.sockets.open };
+  }
+}
+
+export class FakedAlphaFlux extends AlphaFlux {
+  sockets: FakeSockets = new FakeSockets();
+
+  protected override socketOptions(): Partial<SocketSessionOptions> {
+    return { ...super.socketOptions(), openSocket: this.sockets.open };
+  }
+}
+
+export class FakedEpsilonSTT extends EpsilonSTT {
+  sockets: FakeSockets = new FakeSockets();
+
+  protected override socketOptions(): Partial<SocketSessionOptions> {
+    return { ...super.socketOptions(), openSocket: this.sockets.open };
+  }
+}
+
+/** What a provider says, kept. */
+export function record(stt: StreamingSTT<StreamingSTTConfig>) {
+  const results: TranscriptionResult[] = [];
+  const speech: SpeechEvent['type'][] = [];
+  const events: ConnectionEvent[] = [];
+  const errors: VoiceError[] = [];
+  /** Results and speech events in their order, in short. */
+  const log: string[] = [];
+  stt.transcripts$.subscribe((result) => {
+    results.push(result);
+    log.push(brief(result));
+  });
+  stt.speech$.subscribe(({ type }) => {
+    speech.push(type);
+    log.push(type);
+  });
+  stt.connection$.subscribe((event) => events.push(event));
+  stt.errors$.subscribe((error) => errors.push(error));
+  return { results, speech, events, errors, log, types: () => events.map(({ type }) => type) };
+}
+
+/** `~` interim, `?` preflight, `-` final segment, `.` complete. */
+function brief({ text, isFinal, utteranceComplete, isPreflight }: TranscriptionResult): string {
+  return `${utteranceComplete ? '.' : isFinal ? '-' : isPreflight ? '?' : '~'} ${text}`;
+}
+
+export const mono16k: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1, bitDepth: 16 };
+
+/** `ms` of linear16 at 16 kHz, each byte pair telling its own place modulo 2^15, so that nothing can be lost unseen. */
+export function tape(ms: number, fromMs: number = 0): Uint8Array<ArrayBuffer> {
+  const samples = Int16Array.from({ length: ms * 16 }, (_, index) => (fromMs * 16 + index) % 32_768);
+  return new Uint8Array(samples.buffer);
+}
+
+/** Samples as the service got them, joined. */
+export function heard(frames: readonly (string | Uint8Array)[]): number[] {
+  const bytes = frames.flatMap((frame) => (typeof frame === 'string' ? [] : [...frame]));
+  return [...new Int16Array(new Uint8Array(bytes).buffer)];
+}
+
+/** Connects a provider, and accepts. */
+export async function connected<
+  T extends { connect(): Promise<void>; initialize(): Promise<void>; sockets: FakeSockets },
+>(stt: T, greeting?: Record<string, unknown>): Promise<T> {
+  await stt.initialize();
+  const opened = stt.connect();
+  await settle();
+  stt.sockets.last.accept();
+  if (greeting) stt.sockets.last.say(greeting);
+  await opened;
+  return stt;
+}
+
+/** What a promise failed with. */
+export async function failure(promise: Promise<unknown>): Promise<VoiceError> {
+  try {
+    await promise;
+  } catch (error) {
+    if (VoiceError.is(error)) return error;
+    throw error;
+  }
+  throw new Error('it did not fail');
+}
+
+/** A clock and a configuration on it. */
+export function clocked(): {
+  clock: TestClock;
+  config: { apiKey: string; scheduler: TestClock; reconnect: { jitter: 'none' } };
+} {
+  const clock = new TestClock();
+  return { clock, config: { apiKey: 'canary-7f3a', scheduler: clock, reconnect: { jitter: 'none' } } };
+}
