@@ -11,6 +11,8 @@ const somePairs = [
   { from: 44100, to: 16000 },
   { from: 44100, to: 48000 },
   { from: 11025, to: 32000 },
+  { from: 96000, to: 8000 },
+  { from: 8000, to: 96000 },
 ];
 const qualities: readonly ResamplerQuality[] = ['strict', 'speech'];
 const limitDb = -90;

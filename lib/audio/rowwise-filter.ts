@@ -11,21 +11,26 @@ export class RowwiseFilter implements PolyphaseFilter {
   readonly taps: number;
   readonly lanes: number = 1;
   readonly overrun: number;
-  readonly #padding: number;
-  /** Filter after filter, `#padding` zeros before, between and after them. */
+  /** Filter after filter, with zeros before, between and after them. */
   readonly #rows: Float64Array<ArrayBuffer>;
+  /** Where the inputs of each output of a period begin, for three outputs of the next period too. */
+  readonly #starts: Int32Array<ArrayBuffer>;
+  /** Where the filter of each of these outputs would stand in `#rows` if its inputs began at 0. */
+  readonly #reads: Int32Array<ArrayBuffer>;
 
   constructor({ phases, step, taps, coefficients }: FilterBank) {
     this.phases = phases;
     this.step = step;
     this.taps = taps;
-    this.#padding = Math.ceil((3 * step) / phases) + 2;
-    this.overrun = this.#padding + 8;
-    const stride = taps + this.#padding;
-    this.#rows = new Float64Array(phases * stride + this.#padding);
+    const padding = Math.ceil((3 * step) / phases) + 2;
+    this.overrun = padding + 8;
+    const stride = taps + padding;
+    this.#rows = new Float64Array(phases * stride + padding);
     for (let phase = 0; phase < phases; phase++) {
-      this.#rows.set(coefficients.subarray(phase * taps, (phase + 1) * taps), phase * stride + this.#padding);
+      this.#rows.set(coefficients.subarray(phase * taps, (phase + 1) * taps), phase * stride + padding);
     }
+    this.#starts = Int32Array.from({ length: phases + 3 }, (_, output) => Math.floor((output * step) / phases));
+    this.#reads = this.#starts.map((start, output) => (output % phases) * stride + padding - start);
   }
 
   compute(
@@ -37,14 +42,18 @@ export class RowwiseFilter implements PolyphaseFilter {
   ): void {
     const { taps, phases, step } = this;
     const rows = this.#rows;
-    for (let output = first; output < end; output += 4) {
-      const start = Math.floor((output * step) / phases) | 0;
-      const stop = (taps + Math.floor(((output + 3) * step) / phases)) | 0;
-      let p = start;
-      let qa = this.#rowOf(output, start);
-      let qb = this.#rowOf(output + 1, start);
-      let qc = this.#rowOf(output + 2, start);
-      let qd = this.#rowOf(output + 3, start);
+    const starts = this.#starts;
+    const reads = this.#reads;
+    let phase = first % phases;
+    let period = ((first - phase) / phases) * step;
+    for (let at = 0; at < end - first; at += 4) {
+      const start = starts[phase] ?? 0;
+      let p = (period + start) | 0;
+      const stop = (period + taps + (starts[phase + 3] ?? 0)) | 0;
+      let qa = ((reads[phase] ?? 0) + start) | 0;
+      let qb = ((reads[phase + 1] ?? 0) + start) | 0;
+      let qc = ((reads[phase + 2] ?? 0) + start) | 0;
+      let qd = ((reads[phase + 3] ?? 0) + start) | 0;
       let a = 0;
       let b = 0;
       let c = 0;
@@ -66,17 +75,11 @@ export class RowwiseFilter implements PolyphaseFilter {
         qc = (qc + 2) | 0;
         qd = (qd + 2) | 0;
       }
-      const at = output - first;
       out[at] = a;
       out[at + 1] = b;
       out[at + 2] = c;
       out[at + 3] = d;
+      for (phase += 4; phase >= phases; phase -= phases) period += step;
     }
-  }
-
-  /** Where to read an output's filter as if it began at input `start`, at or before its own. */
-  #rowOf(output: number, start: number): number {
-    const zeros = Math.floor((output * this.step) / this.phases) - start;
-    return ((output % this.phases) * (this.taps + this.#padding) + this.#padding - zeros) | 0;
   }
 }
