@@ -129,7 +129,8 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
 
   override cancel(): void {
     this.#draft = undefined;
-    for (const draft of this.#drafts) draft.end();
+    // The last one first: when the first one ends, the next would begin.
+    for (const draft of [...this.#drafts].reverse()) draft.end();
   }
 
   /** The address with its query, as the configuration is now. */

@@ -102,6 +102,9 @@ export class SpeechLane {
   #expected: (Segment | 'clear')[] = [];
   #speaking: Speaking | undefined;
   #pause: Subscription = Subscription.EMPTY;
+  #isUp: boolean = false;
+  /** The error that an utterance has failed with, which is not reported besides. */
+  #told: VoiceError | undefined;
 
   constructor(options: LaneOptions) {
     const { wire, scheduler = asyncScheduler } = options;
@@ -117,7 +120,7 @@ export class SpeechLane {
     this.#subscriptions.add(
       session.errors$.subscribe(
         listener((error) => {
-          if (!this.#speaking) options.report(error);
+          if (!this.#speaking && error !== this.#told) options.report(error);
         }),
       ),
     );
@@ -245,6 +248,8 @@ export class SpeechLane {
 
   #follow(event: ConnectionEvent): void {
     const speaking = this.#speaking;
+    const wasUp = this.#isUp;
+    this.#isUp = event.type === 'connected';
     switch (event.type) {
       case 'connecting':
         break;
@@ -257,13 +262,15 @@ export class SpeechLane {
         }
         break;
       case 'lost':
+        this.#told = speaking && event.error;
         speaking?.subscriber.error(event.error);
         break;
       case 'closed':
         speaking?.subscriber.error(this.#error('the connection was closed', 'connection'));
         break;
     }
-    this.#activity$.next();
+    // Attempts that fail don't prolong the wait for a connection.
+    if (this.#isUp !== wasUp) this.#activity$.next();
   }
 
   /** A new connection knows nothing: it is told again what has not been spoken to its end. */
@@ -308,10 +315,7 @@ export class SpeechLane {
     const { firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs } = this.#options;
     const speaking = this.#speaking;
     if (!speaking) return EMPTY;
-    if (!this.session.isReady) {
-      const isDue = speaking.queue.length > 0 || this.#hasUnspoken(speaking);
-      return isDue ? patientTimer(connectTimeoutMs, this.#scheduler) : EMPTY;
-    }
+    if (!this.#isUp) return patientTimer(connectTimeoutMs, this.#scheduler);
     if (this.#segments().length === 0) return EMPTY;
     return patientTimer(speaking.sounding ? idleTimeoutMs : firstAudioTimeoutMs, this.#scheduler);
   }
@@ -320,7 +324,7 @@ export class SpeechLane {
     const { firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs } = this.#options;
     const speaking = this.#speaking;
     if (!speaking) return;
-    if (!this.session.isReady) {
+    if (!this.#isUp) {
       speaking.subscriber.error(this.#error(`no connection within ${connectTimeoutMs} ms`, 'timeout'));
       return;
     }
