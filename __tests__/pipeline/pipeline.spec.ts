@@ -25,7 +25,7 @@ function rig(options: Partial<PipelineOptions> = {}, llmConfig: FakeLLMConfig = 
   return { pipeline, input, stt, llm, tts, output, events };
 }
 
-const next = <T extends VoiceEvent['type']>(pipeline: Pipeline, type: T): Promise<VoiceEvent> =>
+const next = (pipeline: Pipeline, type: VoiceEvent['type']): Promise<VoiceEvent> =>
   firstValueFrom(pipeline.events$.pipe(filter((event) => event.type === type)));
 
 const silence = { data: new Uint8Array(320), metadata: textAudioFormat };

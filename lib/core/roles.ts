@@ -126,6 +126,8 @@ export interface STTProvider extends ProviderContract {
 export interface LLMProvider extends ProviderContract {
   /** The text of every generation. Hot. */
   readonly tokens$: Observable<string>;
+  /** Opens what the next `generate` needs, so that no handshake delays it. */
+  warm?(): void | Promise<void>;
   /** Opens what the next `generate()` needs, if it is not open: for when the user begins to speak. */
   warm?(): void;
   /** Subscribing starts the request, unsubscribing aborts it. Cold. */
@@ -157,7 +159,7 @@ export interface TTSProvider extends ProviderContract {
   /** Longest text that one piece of `text$` may have, in characters. */
   readonly maxTextLength?: number | undefined;
   /** Opens what the next `speak` needs, so that no handshake delays it. */
-  warm?(): Promise<void>;
+  warm?(): void | Promise<void>;
   /** Opens what the next `speak()` needs, if it is not open: for when the user begins to speak. */
   warm?(): void;
   /**

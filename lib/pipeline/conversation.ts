@@ -167,6 +167,8 @@ class Session {
   #cut: { reason: TurnEndReason; at: number } = { reason: 'interrupted', at: 0 };
   #suspectedAt = 0;
   #paused = false;
+  /** Services repeat what they have heard; that is news once. */
+  #lastWords = '';
   #ids = 0;
   #isStopped = false;
 
@@ -465,7 +467,9 @@ class Session {
   #decide(decision: TurnDecision): void {
     switch (decision.type) {
       case 'words':
-        this.#emitTranscript('transcript.interim', decision.text, decision.result);
+        if (decision.text !== this.#lastWords) {
+          this.#emitTranscript('transcript.interim', decision.text, decision.result);
+        }
         break;
       case 'speculate':
         this.#emitTranscript('transcript.preflight', decision.text, decision.result);
@@ -495,6 +499,7 @@ class Session {
     text: string,
     result: TranscriptionResult,
   ): void {
+    this.#lastWords = text;
     this.#bus.emit(type, { text, result }, { turnId: this.#openTurn('speech').id, role: 'stt' });
   }
 
@@ -533,6 +538,7 @@ class Session {
 
   #commit(text: string, { result, ticket }: { result?: TranscriptionResult | undefined; ticket?: SpeechTicket }): void {
     const turn = this.#openTurn(ticket ? 'text' : 'speech');
+    this.#lastWords = '';
     const { emit } = this.#bus;
     const envelope = { turnId: turn.id };
     this.#turn = undefined;

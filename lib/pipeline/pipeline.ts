@@ -97,6 +97,8 @@ export class Pipeline implements AsyncDisposable {
   #session: Subscription | undefined;
   #gate: MicrophoneGate | undefined;
   #capturedMs = 0;
+  /** What was settled last, by source: every utterance settles its format anew, and hardly ever otherwise. */
+  readonly #formats = new Map<string, string>();
   #capturedAt = 0;
   #initializing: Promise<void> | undefined;
   #starting: Promise<void> | undefined;
@@ -420,13 +422,18 @@ export class Pipeline implements AsyncDisposable {
     session.add(() => signal?.removeEventListener('abort', onAbort));
     this.#state = 'running';
     try {
-      const { input, stt, tts, agent } = this.#cast;
+      const { input, stt, llm, tts, agent } = this.#cast;
       const ears = agent ?? stt;
       const nothing = Promise.resolve();
       if (ears) session.add(this.#listen(ears));
       session.add(this.#converse());
       session.add(this.#hangUp());
-      await Promise.all([ears?.connect() ?? nothing, tts?.warm?.() ?? nothing, input.start()]);
+      await Promise.all([
+        ears?.connect() ?? nothing,
+        llm?.warm?.() ?? nothing,
+        tts?.warm?.() ?? nothing,
+        input.start(),
+      ]);
       if (session.closed) throw new VoiceError('stop() was called first', { code: 'aborted' });
       this.#bus.emit('session.ready', {});
     } catch (cause) {
@@ -529,8 +536,11 @@ export class Pipeline implements AsyncDisposable {
   }
 
   #reportPath({ from, to, transcoded }: AudioPath, { source, target }: AudioEnds): void {
-    const formats = `${source} ${describeFormat(from)}`;
-    this.#bus.emit('provider.format', { from: formats, to: `${target} ${describeFormat(to)}`, transcoded });
+    const settled = { from: `${source} ${describeFormat(from)}`, to: `${target} ${describeFormat(to)}`, transcoded };
+    const known = this.#formats.get(source);
+    if (known === settled.from + settled.to) return;
+    this.#formats.set(source, settled.from + settled.to);
+    this.#bus.emit('provider.format', settled);
   }
 
   async #stop(drain: boolean): Promise<void> {

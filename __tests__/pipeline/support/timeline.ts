@@ -34,5 +34,6 @@ export function timeline(events: readonly VoiceEvent[], ...types: readonly Voice
 
 /** The events of one type. */
 export function ofType<T extends VoiceEventType>(events: readonly VoiceEvent[], type: T): VoiceEvent<T>[] {
-  return events.filter((event): event is VoiceEvent<T> => event.type === type);
+  const wanted = events.filter((event) => event.type === type);
+  return wanted as VoiceEvent<T>[];
 }
