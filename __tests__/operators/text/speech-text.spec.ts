@@ -12,7 +12,16 @@ const spoken = (text: string, options?: SpeechTextOptions): string =>
     .join('');
 const pronounced: SpeechTextOptions = {
   codeBlock: (language) => `${language} code`,
-  pronunciations: { SQL: 'sequel', 'C++': 'see plus plus', 東京: 'とうきょう', the: 'ze', 'New York': 'NYC', ดี: 'dee' },
+  pronunciations: {
+    SQL: 'sequel',
+    'C++': 'see plus plus',
+    東京: 'とうきょう',
+    the: 'ze',
+    'New York': 'NYC',
+    who: 'hoo',
+    http: 'aitch',
+    ดี: 'dee',
+  },
 };
 
 describe('SpeechText', () => {
@@ -29,6 +38,8 @@ describe('SpeechText', () => {
       ['-5 degrees, ~5 km', '-5 degrees, ~5 km'],
       ['[0, 1) and a[0] and [sic]', '[0, 1) and a[0] and [sic]'],
       ['a | b', 'a | b'],
+      ['[x] done', '[x] done'],
+      ['a\n--\nb', 'a\n--\nb'],
       ['well – or not — at all', 'well – or not — at all'],
       ["it's `fine", "it's fine"],
       ['© 2024 Foo™', '© 2024 Foo™'],
@@ -39,6 +50,7 @@ describe('SpeechText', () => {
       ['a **bold** *word* and __two__ _more_ ***both*** ~~gone~~', 'a bold word and two more both gone'],
       ['これは**重要**です', 'これは重要です'],
       ['**bold**text', 'boldtext'],
+      ['a 5* hotel', 'a 5 hotel'],
       ['ends **open', 'ends open'],
       ['ends open **', 'ends open '],
       ['\\*not\\* emphasis, 1\\. no list, \\$5', '*not* emphasis, 1. no list, $5'],
@@ -53,17 +65,25 @@ describe('SpeechText', () => {
       ['- りんご\n- バナナ\n', 'りんご。\nバナナ。\n'],
       ['> quoted\n> > twice\n', 'quoted\ntwice\n'],
       ['a\n---\nb\n* * *\nc\n=====\nd\n___', 'a\nb\nc\nd\n'],
+      ['- [docs](http://x) now\n', 'docs now.\n'],
+      ['- 🎉\n- a\n- eggs. \n', 'a.\neggs. '],
+      ['# Title\nsome text\nmore', 'Title.\nsome text\nmore'],
       ['soft\nbreak\r\nand another', 'soft\nbreak\nand another'],
       ['- one\r\n- two', 'one.\ntwo'],
     ],
     'reads tables row by row': [
       ['| Name | Age |\n|------|:---:|\n| Bob | 42 |\n\nEnd', 'Name, Age.\nBob, 42.\nEnd'],
+      ['|- a|# b|\nc | d', '- a,# b.\nc | d'],
       ['|a|b|\n|-|-|\n||c \\| d|\n', 'a,b.\nc | d.\n'],
     ],
     'keeps the text of links and code': [
       ['see [the **docs**](https://x.org/a_(b) "A title").', 'see the docs.'],
       ['![a cat](cat.png) and [ref][1] and [^2] note', 'a cat and ref and  note'.replace('  ', ' ')],
+      ['[![a badge](badge.png) here](https://x.org) now', 'a badge here now'],
+      ['[a \\] b](x) and [a `b](x) *c*', 'a ] b and a b c'],
       ['[cut off](https://exa', 'cut off'],
+      ['[no link](at\nall)', '[no link](at\nall)'],
+      ['`open\n*next*', 'open\nnext'],
       ['[never closed\nNext', '[never closed\nNext'],
       ['use `a*b*c` and ``x ` y``', 'use a*b*c and x ` y'],
     ],
@@ -72,10 +92,9 @@ describe('SpeechText', () => {
       ['(http://user:secret@a.org:8080/b_(c))', '(a.org)'],
       ['go to www.example.com!', 'go to example.com!'],
       ['<https://example.com/x> or <me@example.com>', 'example.com or me@example.com'],
-      ['**https://example.com**', 'example.com'],
+      ['**https://example.com** _https://a.org_', 'example.com a.org'],
       ['https://例え.jp, https:// and xhttps://a.b', 'https://例え.jp, https:// and xhttps://a.b'],
-      ['詳細はhttps://example.com/aです', '詳細はhttps://example.com/aです'],
-      ['詳細は https://example.com/aです', '詳細は example.comです'],
+      ['詳細はhttps://example.com/aです', '詳細はexample.comです'],
     ],
     'drops HTML': [
       ['a <b class="x > y">bold</b> word', 'a bold word'],
@@ -94,6 +113,9 @@ describe('SpeechText', () => {
       ['~~~\n```\nx\n~~~~\nAfter.', 'After.'],
       ['- item\n  ```\n  x\n  ```\n  more', 'item.\nmore'],
       ['one ```span``` here', 'one span here'],
+      ['```span``` first', 'span first'],
+      ['Now ```py\nx\n```\n- item\n', 'Now item.\n'],
+      [`\`\`\`\n${'x = 1;\n'.repeat(900)}This is only a comment.\n${'x\n'.repeat(900)}\`\`\`\nAfter.`, 'After.'],
     ],
     'announces blocks of code': [
       ['Here:\n```js\nx\n```\nAfter.', 'Here:\nSome js code.\nAfter.', { codeBlock: (name) => `Some ${name} code.` }],
@@ -105,6 +127,7 @@ describe('SpeechText', () => {
       ['A:\n```js\nx\n\nThen the other file:\n```py\ny\n```\nEnd.', 'A:\nThen the other file:\nEnd.'],
       ['A:\n```js\n```py\ny\n```\nEnd.', 'A:\nEnd.'],
       ['```\nこれはコードの外の文章です。', 'これはコードの外の文章です。'],
+      ['A:\n```\nClass Foo is\nif it is so:\nx', 'A:\n'],
       ['A:\n```js\nreturn this.value();\nDone(now) { it; }.', 'A:\n'],
     ],
     'pronounces whole words': [
@@ -114,6 +137,9 @@ describe('SpeechText', () => {
       ['the theme, then New York', 'ze theme, then NYC', pronounced],
       ['New Yorkers in New', 'New Yorkers in New', pronounced],
       ['東京は東京都', 'とうきょうはとうきょう都', pronounced],
+      ['これはSQLです', 'これはsequelです', pronounced],
+      ['_SQL_ and x_SQL', 'sequel and x_SQL', pronounced],
+      ['who knows http', 'hoo knows aitch', pronounced],
       ['วันนี้ดีมาก', 'วันนี้deeมาก', pronounced],
     ],
     'collapses white space': [['  a \t b\n\n\n c\u00a0\u00a0d  ', 'a b\nc d ']],
@@ -151,6 +177,21 @@ describe('SpeechText', () => {
     ]);
     expect(speech.push('Or https://rxjs.dev')).toEqual([]);
     expect(speech.flush().map((piece) => piece.spoken)).toEqual(['Or rxjs.dev']);
+  });
+
+  it('waits no longer than it must', () => {
+    for (const text of [
+      'a https://é. ',
+      'a [b\nc. ',
+      `[${'a '.repeat(200)}`,
+      'a < b ',
+      'a <b\n',
+      '[a](b\nc ',
+      '2 * ',
+    ]) {
+      const speech = new SpeechText();
+      expect(speech.push(text).map((piece) => piece.visual)).toEqual([text]);
+    }
   });
 
   it('says what stands before a block of code while the block is still coming', () => {

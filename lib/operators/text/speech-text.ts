@@ -16,10 +16,17 @@ export interface SpeechTextOptions {
 const maxHeld = 4096;
 const maxLinkText = 256;
 
-const wordRun = /(?:(?![\ufe0e\ufe0f\u20e3])[\p{L}\p{M}\p{N}])+/uy;
 const wordEnd = /[\p{L}\p{M}\p{N}_]$/u;
 const wordStart = /^[\p{L}\p{M}\p{N}_]/u;
-const spaceless = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+const letters = '\\p{L}\\p{M}\\p{N}';
+const spacelessLetters =
+  '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
+const spaceless = new RegExp(`[${spacelessLetters}]`, 'u');
+/** Letters that no mark, address or pronunciation begins within. */
+const wordRun = new RegExp(
+  `[${spacelessLetters}]+|(?:(?![${spacelessLetters}\\ufe0e\\ufe0f\\u20e3])[${letters}])+`,
+  'uy',
+);
 const asciiPunctuation = /^[!-/:-@[-`{-~]/;
 /** Signs that are pictures to some fonts and text to all readers stay. */
 const emoji =
@@ -72,8 +79,8 @@ export class SpeechText {
   #codeTicks: number = 0;
   /** What opened the code block at hand. */
   #fence: string | undefined;
-  /** Characters to the end of a link's text, and those of its address behind it. */
-  #link: { left: number; readonly tail: number } | undefined;
+  /** The links at hand: characters to the end of the text, and those of the address behind it. An image can be in a link. */
+  #links: { left: number; readonly tail: number }[] = [];
   #afterEmoji: boolean = false;
 
   constructor(options: SpeechTextOptions = {}) {
@@ -117,18 +124,18 @@ export class SpeechText {
       if (used === 0) return;
       this.#at += used;
       this.#before = lastCharacter(window.slice(0, used));
-      if (this.#link) this.#link.left -= used;
+      for (const link of this.#links) link.left -= used;
     }
   }
 
   /** Understands what stands first. Returns how much of it, in UTF-16 units: 0 when it takes more to tell. */
   #step(text: string, isEnd: boolean, isFull: boolean): number {
     if (this.#fence !== undefined) return this.#insideFence(text, isEnd, isFull);
-    if (this.#link && this.#link.left <= 0) {
-      const { left, tail } = this.#link;
-      this.#link = undefined;
+    const link = this.#links.at(-1);
+    if (link && link.left <= 0) {
+      this.#links.pop();
       this.#codeTicks = 0;
-      if (left === 0) return tail;
+      if (link.left === 0) return link.tail;
     }
     const character = firstCharacter(text);
     if (/^[\ud800-\udbff]$/.test(character) && !isEnd) return 0;
@@ -212,22 +219,26 @@ export class SpeechText {
   }
 
   #word(character: string, text: string, isEnd: boolean): number {
-    const isInside = wordEnd.test(this.#before) && wordStart.test(character);
+    const before = this.#before;
+    // A mark that was dropped is no part of a word.
+    const isInside =
+      wordEnd.test(before) &&
+      !spaceless.test(before + character) &&
+      (before !== '_' || this.#lastSaid.endsWith('_')) &&
+      wordStart.test(character);
     if (!isInside && /^[hw]/i.test(character)) {
       const lower = text.slice(0, 8).toLowerCase();
       if (urlStart.some((start) => lower.length < start.length && start.startsWith(lower)) && !isEnd) return 0;
       if (urlStart.some((start) => lower.startsWith(start))) return this.#url(text, isEnd);
     }
     if (this.#pronunciations.length > 0) {
-      const used = this.#pronounce(text, isInside && !spaceless.test(character), isEnd);
+      const used = this.#pronounce(text, isInside, isEnd);
       if (used !== undefined) return used;
       if (spaceless.test(character)) return this.#say(character, character.length);
     }
     wordRun.lastIndex = 0;
-    const run = wordRun.test(text) ? text.slice(0, wordRun.lastIndex) : character;
-    const first = this.#pronunciations.length > 0 ? run.search(spaceless) : -1;
-    const word = first > 0 ? run.slice(0, first) : run;
-    return this.#say(word, word.length);
+    const length = wordRun.test(text) ? wordRun.lastIndex : character.length;
+    return this.#say(text.slice(0, length), length);
   }
 
   /** `undefined` when no pronunciation is given for what stands here. */
@@ -236,8 +247,11 @@ export class SpeechText {
       if (isInside && wordStart.test(written)) continue;
       if (text.length <= written.length && !isEnd && written.startsWith(text)) return 0;
       if (!text.startsWith(written)) continue;
-      const after = firstCharacter(text.slice(written.length, written.length + 2));
-      const goesOn = wordEnd.test(written) && wordStart.test(after) && !spaceless.test(after);
+      // "SQL_" is marked as emphasis, "SQL_x" is a name of its own.
+      const after = text.slice(written.length).replace(/^_+/, '');
+      if (after === '' && !isEnd) return 0;
+      const next = firstCharacter(after);
+      const goesOn = wordEnd.test(written) && wordStart.test(next) && !spaceless.test(next);
       if (!goesOn) return this.#say(said, written.length);
     }
     return undefined;
@@ -292,7 +306,6 @@ export class SpeechText {
 
   #openLink(text: string, bang: number, isEnd: boolean): number {
     const literal = (): number => this.#say(text.slice(0, 1), 1);
-    if (bang && text.length < 3 && !isEnd) return 0;
     const close = closing(text, bang, maxLinkText);
     if (close === undefined) return isEnd ? literal() : 0;
     if (close < 0) return literal();
@@ -305,7 +318,7 @@ export class SpeechText {
     if (end !== undefined && end < 0) return literal();
     // The end of the text cut an address off: nobody wants to hear the rest.
     const tail = (end ?? text.length - 1) + 1 - close;
-    this.#link = { left: close, tail };
+    this.#links.push({ left: close, tail });
     return bang + 1;
   }
 
@@ -341,7 +354,6 @@ export class SpeechText {
     this.#isRow = false;
     this.#lineSays = false;
     this.#codeTicks = 0;
-    this.#link = undefined;
     return 1;
   }
 
