@@ -135,13 +135,15 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   }
 
   async #stop(): Promise<void> {
+    // Only the run that this one cuts short: a later one waits for this.
+    const starting = this.#starting;
     this.#state$.next('disposing');
     this.#abort?.abort(new VoiceError('dispose() was called first', { code: 'aborted', provider: this.name }));
     this.initialized = false;
     try {
       await this.onDispose();
     } finally {
-      await this.#starting?.catch(() => undefined);
+      await starting?.catch(() => undefined);
       this.initialized = false;
       this.#state$.next('uninitialized');
     }

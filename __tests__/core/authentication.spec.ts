@@ -1,0 +1,185 @@
+import { inspect } from 'node:util';
+import {
+  createLogger,
+  ProviderInitializationError,
+  RemoteProvider,
+  type VoiceError,
+  type AuthType,
+  type RemoteConfig,
+} from 'rxvoice';
+
+const key = 'canary-key-0123456789';
+
+class Remote extends RemoteProvider<RemoteConfig> {
+  override readonly name = 'Remote';
+  override readonly roles = ['stt'] as const;
+  override readonly type = 'websocket';
+  protected override readonly defaultBaseUrl: string | undefined = 'https://api.example.com/base/';
+
+  url(path: string): string {
+    return this.resolveUrl(path, { a: 1, list: ['x', 'y'], none: undefined, flag: true }).href;
+  }
+
+  socketUrl(path: string): string {
+    return this.resolveSocketUrl(path).href;
+  }
+
+  fail(message: string): VoiceError {
+    return this.error(message, { code: 'internal' });
+  }
+}
+
+class Bearer extends Remote {
+  protected override readonly defaultAuthType: AuthType = 'bearer';
+}
+
+class Homeless extends Remote {
+  protected override readonly defaultBaseUrl = undefined;
+}
+
+describe('proxy mode', () => {
+  const provider = new Remote({ proxyUrl: 'https://app.example.com/proxy/', apiKey: key });
+
+  it('is on when proxyUrl is set, also beside an apiKey', () => {
+    expect(provider.isProxyMode).toBe(true);
+    expect(new Remote({ apiKey: key }).isProxyMode).toBe(false);
+  });
+
+  it('sends no credential at all', async () => {
+    expect(await provider.resolveApiKey()).toBe('proxy');
+    expect(await provider.resolveAuthHeader()).toBeUndefined();
+    expect(await provider.resolveWsProtocols()).toBeUndefined();
+    expect(await provider.resolveSocketCredentials()).toEqual({});
+  });
+
+  it('does not even ask the factory', async () => {
+    let calls = 0;
+    const factory = (): Promise<string> => {
+      calls++;
+      return Promise.resolve(key);
+    };
+    await new Remote({ proxyUrl: 'https://app.example.com', apiKey: factory }).resolveApiKey();
+    expect(calls).toBe(0);
+  });
+});
+
+describe('direct mode', () => {
+  it('presents a token as Token and as the protocols token, key', async () => {
+    const provider = new Remote({ apiKey: key });
+    expect(await provider.resolveAuthHeader()).toBe(`Token ${key}`);
+    expect(await provider.resolveWsProtocols()).toEqual(['token', key]);
+  });
+
+  it('presents a bearer as Bearer and as the protocols bearer, token', async () => {
+    const provider = new Remote({ apiKey: key, authType: 'bearer' });
+    expect(await provider.resolveAuthHeader()).toBe(`Bearer ${key}`);
+    expect(await provider.resolveWsProtocols()).toEqual(['bearer', key]);
+  });
+
+  it('uses the default of the provider, which the configuration overrides', async () => {
+    expect(await new Bearer({ apiKey: key }).resolveAuthHeader()).toBe(`Bearer ${key}`);
+    expect(await new Bearer({ apiKey: key, authType: 'token' }).resolveAuthHeader()).toBe(`Token ${key}`);
+  });
+
+  it('calls a factory each time a fresh credential is needed, once for header and protocols together', async () => {
+    let calls = 0;
+    const provider = new Remote({ apiKey: () => Promise.resolve(`fresh-credential-${++calls}`) });
+    expect(await provider.resolveApiKey()).toBe('fresh-credential-1');
+    expect(await provider.resolveSocketCredentials()).toEqual({
+      headers: { Authorization: 'Token fresh-credential-2' },
+      protocols: ['token', 'fresh-credential-2'],
+    });
+  });
+
+  it('tells that a factory failed, not what it said', async () => {
+    const provider = new Remote({ apiKey: () => Promise.reject(new Error(`used ${key}`)) });
+    await expect(provider.resolveApiKey()).rejects.toMatchObject({
+      ...{ code: 'unauthorized', message: 'Remote: the apiKey factory failed' },
+    });
+  });
+
+  it('does not take nothing for a credential', async () => {
+    const provider = new Remote({ apiKey: () => Promise.resolve('') });
+    await expect(provider.resolveApiKey()).rejects.toThrow('the apiKey factory gave no credential');
+  });
+});
+
+describe('assertAuth', () => {
+  it('throws when neither apiKey nor proxyUrl is set', () => {
+    expect(() => new Remote({}).assertAuth()).toThrow(ProviderInitializationError);
+    expect(() => new Remote({}).assertAuth()).toThrow(/set apiKey .* or proxyUrl/);
+  });
+
+  it('passes with either', () => {
+    expect(() => new Remote({ apiKey: key }).assertAuth()).not.toThrow();
+    expect(() => new Remote({ proxyUrl: 'https://app.example.com' }).assertAuth()).not.toThrow();
+  });
+});
+
+describe('addresses', () => {
+  const endpoint = 'https://endpoint.example.com';
+  const proxyUrl = 'https://proxy.example.com/alpha';
+
+  it('come from proxyUrl, then endpoint, then the default, without a trailing slash', () => {
+    expect(new Remote({ proxyUrl, endpoint }).resolveBaseUrl()).toBe(proxyUrl);
+    expect(new Remote({ endpoint: `${endpoint}/` }).resolveBaseUrl()).toBe(endpoint);
+    expect(new Remote({}).resolveBaseUrl()).toBe('https://api.example.com/base');
+    expect(new Homeless({}).resolveBaseUrl()).toBeUndefined();
+  });
+
+  it('are base + path + query; a list repeats its key, undefined leaves it out', () => {
+    expect(new Remote({ apiKey: key }).url('/v1/x')).toBe(
+      'https://api.example.com/base/v1/x?a=1&list=x&list=y&flag=true',
+    );
+  });
+
+  it('turn http(s) into ws(s) for sockets', () => {
+    expect(new Remote({ proxyUrl }).socketUrl('/v1')).toBe('wss://proxy.example.com/alpha/v1');
+    expect(new Remote({ proxyUrl: 'http://127.0.0.1:80/a' }).socketUrl('/v1')).toBe('ws://127.0.0.1/a/v1');
+    expect(new Remote({ endpoint: 'wss://socket.example.com' }).socketUrl('/v1')).toBe('wss://socket.example.com/v1');
+  });
+
+  it('that are missing or malformed are told with what to do', () => {
+    expect(() => new Homeless({}).url('/')).toThrow('Remote needs an address: set endpoint or proxyUrl');
+    expect(() => new Remote({ endpoint: 'not an address' }).url('/')).toThrow('is not an absolute address');
+  });
+
+  it('never carry a credential unencrypted to another machine, unless that is allowed', () => {
+    const insecure = 'http://api.example.com';
+    expect(() => new Remote({ apiKey: key, endpoint: insecure }).url('/')).toThrow('will not send its credential');
+    expect(() => new Remote({ apiKey: key, endpoint: insecure }).socketUrl('/')).toThrow('allowInsecure');
+    expect(new Remote({ apiKey: key, endpoint: insecure, allowInsecure: true }).socketUrl('/')).toMatch(/^ws:/);
+    for (const host of ['localhost', '127.0.0.1', '[::1]', 'app.localhost']) {
+      expect(new Remote({ apiKey: key, endpoint: `http://${host}:8787` }).url('/')).toContain(host);
+    }
+  });
+});
+
+describe('a credential is never shown', () => {
+  it('by inspect(), JSON or Object.keys() of a provider', async () => {
+    const provider = new Remote({ apiKey: key });
+    await provider.resolveApiKey();
+    const shown = [inspect(provider, { depth: 9, showHidden: true }), JSON.stringify(provider)];
+    expect(shown.join()).not.toContain(key);
+    expect(Object.keys(provider)).not.toContain('config');
+  });
+
+  it('by its errors, in any form', async () => {
+    const provider = new Remote({ apiKey: key });
+    await provider.resolveApiKey();
+    const error = provider.fail(`GET https://api.example.com/?token=${key} with Token ${key}`);
+    expect([error.message, JSON.stringify(error), String(error), error.stack].join()).not.toContain(key);
+  });
+
+  it('by the logger, wherever it stands', () => {
+    const lines: string[] = [];
+    const write = (...parts: unknown[]): void => void lines.push(parts.map(String).join(' '));
+    const logger = createLogger({ debug: write, info: write, warn: write, error: write }, { level: 'debug' });
+    logger.info('Authorization: Bearer abcdef0123456789', { headers: { authorization: 'Token abcdef0123456789' } });
+    logger.scope('x').error('wss://host/?access_token=abcdef0123456789&b=1', new Error('apiKey=abcdef0123456789'));
+    logger.debug('sk-abcdef0123456789', { apiKey: 'abcdef0123456789' });
+    expect(lines).toHaveLength(3);
+    expect(lines.join()).not.toContain('abcdef0123456789');
+    expect(lines[1]).toContain('[rxvoice:x]');
+  });
+});
