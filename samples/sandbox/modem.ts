@@ -134,6 +134,8 @@ export class ModemDecoder {
   readonly #rate: number;
   readonly #window: number;
   readonly #squares: Float64Array;
+  /** Halves what is left of a peak every 50 ms of silence. */
+  readonly #peakDecay: number;
   readonly #history: Float32Array = new Float32Array(historyLength);
   readonly #bytes: { value: number; start: number; end: number }[] = [];
   #position = 0;
@@ -157,6 +159,7 @@ export class ModemDecoder {
     this.#rate = sampleRate / this.#factor;
     this.#window = Math.round(windowSeconds * this.#rate);
     this.#squares = new Float64Array(this.#window);
+    this.#peakDecay = 0.5 ** (1 / (0.05 * this.#rate));
   }
 
   /** Samples heard so far. */
@@ -174,8 +177,8 @@ export class ModemDecoder {
     const events: ModemEvent[] = [];
     const factor = this.#factor;
     const scale = 1 / (32768 * factor);
-    for (const sample of samples) {
-      this.#partial += sample;
+    for (let index = 0; index < samples.length; index++) {
+      this.#partial += samples[index] ?? 0;
       if (++this.#partialCount < factor) continue;
       this.#step(this.#partial * scale, events);
       this.#partial = 0;
@@ -195,16 +198,18 @@ export class ModemDecoder {
 
   #step(value: number, events: ModemEvent[]): void {
     const slot = this.#count % this.#window;
-    this.#energy = Math.max(0, this.#energy - (this.#squares[slot] ?? 0) + value * value);
-    this.#squares[slot] = value * value;
+    const square = value * value;
+    const energy = this.#energy - (this.#squares[slot] ?? 0) + square;
+    // Rounding can leave a trace below zero.
+    this.#energy = energy > 0 ? energy : 0;
+    this.#squares[slot] = square;
     this.#history[this.#count % historyLength] = value;
     this.#count++;
     const power = this.#energy / this.#window;
-    const threshold = Math.max(floorPower, this.#noise * 4, this.#peak * endRatio);
-    if (power >= threshold) {
-      this.#lastSound = this.#count;
-      this.#peak = Math.max(this.#peak, power);
+    if (power >= floorPower && power >= this.#noise * 4 && power >= this.#peak * endRatio) {
+      if (power > this.#peak) this.#peak = power;
       this.#loud(power, events);
+      this.#lastSound = this.#count;
       return;
     }
     if (this.#burstStart !== undefined) this.#endBurst(events);
@@ -212,13 +217,11 @@ export class ModemDecoder {
     this.#noise += (power - this.#noise) * (power < this.#noise ? 0.3 : 0.001);
   }
 
-  /** Halves what is left of a peak every 50 ms of silence. */
-  get #peakDecay(): number {
-    return 1 - 0.6931 / (0.05 * this.#rate);
-  }
-
   #loud(power: number, events: ModemEvent[]): void {
-    this.#burstStart ??= this.#count - 1;
+    if (this.#burstStart === undefined) {
+      this.#burstStart = this.#count - 1;
+      this.#announced &&= this.#burstStart - this.#lastSound < breakSeconds * this.#rate;
+    }
     const length = this.#count - this.#burstStart;
     if (!this.#announced && length >= 0.01 * this.#rate) {
       this.#announced = true;
@@ -261,10 +264,11 @@ export class ModemDecoder {
 
   #takeBurst(): Burst {
     const from = Math.max(0, (this.#burstStart ?? this.#count) - this.#window, this.#count - historyLength);
-    const samples = Float32Array.from(
-      { length: this.#count - from },
-      (_, n) => this.#history[(from + n) % historyLength] ?? 0,
-    );
+    const samples = new Float32Array(this.#count - from);
+    const slot = from % historyLength;
+    const head = this.#history.subarray(slot, Math.min(historyLength, slot + samples.length));
+    samples.set(head);
+    samples.set(this.#history.subarray(0, samples.length - head.length), head.length);
     this.#burstStart = undefined;
     const [first, last] = edges(samples, Math.round(edgeSeconds * this.#rate));
     return { start: from + first, end: from + last, samples: samples.subarray(first, last) };
@@ -296,7 +300,6 @@ export class ModemDecoder {
     } else if (this.#couldGrow(burst)) this.#fragment = burst;
     else if (this.#isNoise(burst)) {
       events.push({ type: 'noise', start: this.#inputPosition(burst.start), end: this.#inputPosition(burst.end) });
-      this.#quiet();
     } else this.#damage(burst, events);
   }
 
@@ -317,17 +320,17 @@ export class ModemDecoder {
     this.#half = undefined;
     if (first) this.#byte({ value: first.nibble * 16 + symbol.nibble, start: first.start, end }, events);
     else this.#damage(burst, events);
-    this.#quiet();
   }
 
   /** Where a tone begins and ends: by the centre of its energy, which no threshold moves. */
   #place(half: Half, { start, samples }: Burst): { start: number; end: number } {
     let energy = 0;
     let moment = 0;
-    samples.forEach((value, index) => {
-      energy += value * value;
-      moment += value * value * index;
-    });
+    for (let index = 0; index < samples.length; index++) {
+      const power = (samples[index] ?? 0) ** 2;
+      energy += power;
+      moment += power * index;
+    }
     const centre = start + moment / energy;
     const reach = (halves[half].seconds * this.#rate) / 2;
     return { start: centre - reach, end: centre + reach };
@@ -361,7 +364,6 @@ export class ModemDecoder {
     this.#fragment = undefined;
     this.#flushBytes(events);
     if (known && last) this.#emit(damaged, known.start, last.end, events);
-    this.#quiet();
   }
 
   #cut(events: ModemEvent[]): void {
@@ -373,16 +375,10 @@ export class ModemDecoder {
     if (known && last) {
       events.push({ type: 'cut', start: this.#inputPosition(known.start), end: this.#inputPosition(last.end) });
     }
-    this.#quiet();
   }
 
   #emit(character: string, start: number, end: number, events: ModemEvent[]): void {
     events.push({ type: 'character', character, start: this.#inputPosition(start), end: this.#inputPosition(end) });
-  }
-
-  /** Sound stopped: the next one is news once it has been still for a while. */
-  #quiet(): void {
-    this.#announced = this.#count - this.#lastSound < breakSeconds * this.#rate;
   }
 
   /** Whether this may be the beginning of a tone whose rest follows: a pure tone, but too short. */
@@ -457,13 +453,12 @@ function edges(samples: Float32Array, window: number): [first: number, last: num
   const powers = new Float32Array(Math.max(1, samples.length - window + 1));
   let energy = 0;
   let peak = 0;
-  samples.forEach((value, index) => {
-    const before = samples[index - window] ?? 0;
-    energy += value * value - before * before;
-    if (index < window - 1) return;
+  for (let index = 0; index < samples.length; index++) {
+    energy += (samples[index] ?? 0) ** 2 - (index < window ? 0 : (samples[index - window] ?? 0) ** 2);
+    if (index < window - 1) continue;
     powers[index - window + 1] = energy;
-    peak = Math.max(peak, energy);
-  });
+    if (energy > peak) peak = energy;
+  }
   const isLoud = (power: number): boolean => power >= peak * edgeRatio;
   return [Math.max(0, powers.findIndex(isLoud)), Math.min(samples.length, powers.findLastIndex(isLoud) + window)];
 }
@@ -479,8 +474,8 @@ function strongest(
     const coefficient = 2 * Math.cos((2 * Math.PI * frequency) / sampleRate);
     let before = 0;
     let last = 0;
-    for (const value of samples) {
-      const next = value + coefficient * last - before;
+    for (let at = 0; at < samples.length; at++) {
+      const next = (samples[at] ?? 0) + coefficient * last - before;
       before = last;
       last = next;
     }

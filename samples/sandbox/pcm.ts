@@ -37,7 +37,7 @@ function alawToLinear(byte: number): number {
 }
 
 function linearToAlaw(sample: number): number {
-  const magnitude = Math.min(sample < 0 ? ~sample : sample, 32767) >> 3;
+  const magnitude = Math.min(Math.abs(sample), 32767) >> 3;
   const segment = Math.max(0, 32 - Math.clz32(magnitude) - 5);
   const low = segment < 2 ? (magnitude >> 1) & 0x0f : (magnitude >> segment) & 0x0f;
   return ((segment << 4) | low | (sample < 0 ? 0 : 0x80)) ^ 0x55;

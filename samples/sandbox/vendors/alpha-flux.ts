@@ -168,24 +168,19 @@ class Listener {
   }
 
   #force(): void {
-    if (this.#state === 'idle') {
-      const description = 'Received ForceEndTurn while no turn was active; the request was ignored.';
-      this.#send({ type: 'Warning', code: 'FORCE_END_TURN_NO_ACTIVE_TURN', description });
+    this.#transcriber.finish();
+    if (this.#state !== 'idle') {
+      this.#end('manual');
       return;
     }
-    this.#transcriber.finish();
-    // What was left of the audio may have ended it already.
-    if (this.#isOpen) this.#end('manual');
+    const description = 'Received ForceEndTurn while no turn was active; the request was ignored.';
+    this.#send({ type: 'Warning', code: 'FORCE_END_TURN_NO_ACTIVE_TURN', description });
   }
 
   #closeStream(): void {
     this.#transcriber.finish();
     if (this.#state !== 'idle') this.#info('Update');
     this.#session.close();
-  }
-
-  get #isOpen(): boolean {
-    return this.#state !== 'idle';
   }
 
   #character(): void {
