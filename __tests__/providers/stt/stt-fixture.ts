@@ -73,8 +73,11 @@ export function tape(ms: number, fromMs: number = 0): Uint8Array<ArrayBuffer> {
 
 /** Samples as the service got them, joined. */
 export function heard(frames: readonly (string | Uint8Array)[]): number[] {
-  const bytes = frames.flatMap((frame) => (typeof frame === 'string' ? [] : [...frame]));
-  return [...new Int16Array(new Uint8Array(bytes).buffer)];
+  return frames.flatMap((frame) => {
+    if (typeof frame === 'string') return [];
+    const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+    return Array.from({ length: frame.length / 2 }, (_, index) => view.getInt16(index * 2, true));
+  });
 }
 
 /** Connects a provider, and accepts. */

@@ -145,13 +145,13 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
         { code: 'unsupported_format' },
       );
     }
-    if (this.#format && sameFormat(this.#format, metadata)) return;
-    if (this.#session) {
+    const isOther = !sameFormat(this.format, metadata);
+    if (isOther && this.#session) {
       const message = `${this.name} hears ${describeFormat(this.format)}: disconnect() before another configureAudio()`;
       throw this.error(message, { code: 'configuration' });
     }
     this.#format = metadata;
-    this.#backlog = undefined;
+    if (isOther) this.#backlog = undefined;
   }
 
   /**
@@ -485,7 +485,9 @@ const laterKeys: ReadonlySet<string> = new Set<keyof StreamingSTTConfig>([
   'silenceTimeoutMs',
 ]);
 
+/** A row of formats for people, such as `linear16 at 8000 or 16000 Hz (mono)`. */
 function describeRow({ encoding, sampleRates, channels = [1] }: AudioFormat): string {
-  const rates = sampleRates ? `${sampleRates.join(', ')} Hz` : 'any sample rate';
-  return `${encoding} (${rates}, ${channels.join(' or ')} ${channels.length === 1 && channels[0] === 1 ? 'channel' : 'channels'})`;
+  const anyOf = (values: readonly number[]): string => values.join(', ').replace(/, (\d+)$/, ' or $1');
+  const rates = sampleRates ? `${anyOf(sampleRates)} Hz` : 'any sample rate';
+  return `${encoding} at ${rates} (${channels.every((count) => count === 1) ? 'mono' : `${anyOf(channels)} channels`})`;
 }

@@ -1,0 +1,563 @@
+import fc from 'fast-check';
+import { NEVER, of, Subject, throwError, type Observable } from 'rxjs';
+import type { AudioChunk, AudioFormat } from '../../../lib/audio/types.ts';
+import { VoiceError } from '../../../lib/core/errors.ts';
+import { num, str, type WireObject } from '../../../lib/core/guard.ts';
+import type { TranscriptionResult } from '../../../lib/core/roles.ts';
+import { StreamingSTT, type StreamingSTTConfig } from '../../../lib/providers/stt/streaming-stt.ts';
+import type { SocketRequest, SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import {
+  clocked,
+  connected,
+  failure,
+  FakeSockets,
+  heard,
+  mono16k,
+  record,
+  settle,
+  tape,
+  type TestClock,
+} from './stt-fixture.ts';
+
+/** The smallest provider: its service says what is final, and what was said. */
+class TestSTT extends StreamingSTT<StreamingSTTConfig> {
+  readonly name = 'TestSTT';
+  readonly accepts: readonly AudioFormat[] = [
+    { encoding: 'linear16', sampleRates: [16_000, 8_000] },
+    { encoding: 'mulaw', sampleRates: [8_000] },
+  ];
+  protected readonly defaultBaseUrl = 'wss://service.example';
+  protected override readonly gapMs: number | undefined = 500;
+  protected readonly handlers = {
+    final: ({ ms }: WireObject) => void this.finalized(num(ms) ?? 0),
+    said: ({ text, words }: WireObject) =>
+      this.utterances.result('complete', str(text) ?? '', { words: this.words(words, (word) => str(word['word'])) }),
+    broken: () => {
+      throw new TypeError('canary-7f3a');
+    },
+  };
+  sockets: FakeSockets = new FakeSockets({ pings: false });
+  fills: boolean = false;
+
+  protected override request(): Promise<SocketRequest> {
+    return Promise.resolve({ url: this.resolveSocketUrl('/listen') });
+  }
+  protected override farewell() {
+    return { farewell: ['bye'] };
+  }
+  protected override socketOptions(): Partial<SocketSessionOptions> {
+    return { openSocket: this.sockets.open };
+  }
+  protected override wantsSilence(): boolean {
+    return this.fills;
+  }
+}
+
+function given(config: StreamingSTTConfig = {}) {
+  const { clock, config: base } = clocked();
+  const stt = new TestSTT({ ...base, ...config });
+  return { clock, stt, ...record(stt) };
+}
+
+async function live(config: StreamingSTTConfig = {}) {
+  const test = given(config);
+  await connected(test.stt);
+  return test;
+}
+
+/** Disposes of a provider whose service answers nothing. */
+async function end({ stt, clock }: { stt: TestSTT; clock: TestClock }): Promise<void> {
+  const disposed = stt.dispose();
+  await clock.advance(200);
+  await disposed;
+  expect([clock.pending, stt.sockets.live]).toEqual([0, 0]);
+}
+
+async function drop({ stt, clock }: { stt: TestSTT; clock: TestClock }, waitMs: number = 250): Promise<void> {
+  stt.sockets.last.drop();
+  await clock.advance(waitMs);
+  stt.sockets.last.accept();
+}
+
+/** Voice: a tone of half the full scale. */
+function voice(ms: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(Int16Array.from({ length: ms * 16 }, (_, at) => (at % 2 ? 16_000 : -16_000)).buffer);
+}
+
+describe('StreamingSTT: audio on its way', () => {
+  it('F34: keeps what comes before the connection, in order', async () => {
+    const { stt, clock } = given();
+    stt.sendAudio({ data: tape(150) });
+    await stt.initialize();
+    const opened = stt.connect();
+    stt.sendAudio({ data: tape(30, 150) });
+    await settle();
+    stt.sendAudio({ data: tape(20, 180) });
+    stt.sockets.last.accept();
+    await opened;
+    stt.sendAudio({ data: tape(100, 200) });
+    expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(300)]));
+    await end({ stt, clock });
+  });
+
+  it('F34: keeps 60 s, then loses the oldest and says so once', async () => {
+    const { stt, clock, errors } = given();
+    for (let second = 0; second < 62; second++) stt.sendAudio({ data: tape(1_000, second * 1_000) });
+    expect(errors).toMatchObject([{ code: 'overflow', recoverable: true }]);
+    await connected(stt);
+    const sent = heard(stt.sockets.last.sent);
+    expect([sent.length, sent[0], sent.at(-1)]).toEqual([
+      60 * 16_000,
+      (2 * 16_000) % 32_768,
+      (62 * 16_000 - 1) % 32_768,
+    ]);
+    await end({ stt, clock });
+  });
+
+  it('sends frames of 100 ms at most, and whole samples whatever the pieces', async () => {
+    const { stt, clock } = await live();
+    const audio = tape(250);
+    for (let at = 0; at < audio.length; at += 777) stt.sendAudio({ data: audio.subarray(at, at + 777) });
+    const { sent } = stt.sockets.last;
+    expect(heard(sent)).toEqual(heard([audio]));
+    expect(sent.every(({ length }) => length % 2 === 0 && length <= 3_200)).toBe(true);
+    stt.sendAudio({ data: tape(1_000) });
+    expect(stt.sockets.last.sent.slice(sent.length - 10).map(({ length }) => length)).toContain(3_200);
+    await end({ stt, clock });
+  });
+
+  it('never sends an empty frame', async () => {
+    const { stt, clock } = await live();
+    stt.sendAudio({ data: new Uint8Array() });
+    stt.sendAudio({ data: new Uint8Array(1) });
+    expect(stt.sockets.last.sent).toEqual([]);
+    await end({ stt, clock });
+  });
+
+  it('F7: the next connection hears again what was not final, sample by sample, then what came meanwhile', async () => {
+    const test = await live();
+    const { stt, clock, types } = test;
+    stt.sendAudio({ data: tape(1_000) });
+    stt.sockets.last.say({ type: 'final', ms: 400.5 });
+    await clock.advance(20_000);
+    stt.sockets.last.drop();
+    stt.sendAudio({ data: tape(100, 1_000) });
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    stt.sendAudio({ data: tape(100, 1_100) });
+    expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(1_200)]).slice(400.5 * 16));
+    expect(types()).toEqual(['connecting', 'connected', 'reconnecting', 'connected']);
+    await end({ stt, clock });
+  });
+
+  it('F7: hears again 30 s at most', async () => {
+    const test = await live({ silenceTimeoutMs: false });
+    for (let second = 0; second < 40; second++) test.stt.sendAudio({ data: tape(1_000, second * 1_000) });
+    await drop(test);
+    expect(heard(test.stt.sockets.last.sent).length).toBe(30 * 16_000);
+    expect(test.errors).toEqual([]);
+    await end(test);
+  });
+
+  it('F7: over any drops and pieces, what was made final is the whole audio once', async () => {
+    const step = fc.oneof(
+      fc.record({ send: fc.integer({ min: 1, max: 250 }) }),
+      fc.record({ final: fc.double({ min: 0, max: 1, noNaN: true }) }),
+      fc.record({ drop: fc.constantFrom(0, 10, 130) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const test = await live({
+          silenceTimeoutMs: false,
+          reconnect: { initialMs: 0, quickFailures: { count: 99, withinMs: 0 }, maxTries: 99 },
+        });
+        const { stt, clock } = test;
+        const final: number[] = [];
+        let made = 0;
+        let last = 0;
+        const makeFinal = (share: number): void => {
+          const samples = heard(stt.sockets.last.sent);
+          const until = Math.floor(last + (samples.length - last) * share);
+          final.push(...samples.slice(last, until));
+          last = until;
+          stt.sockets.last.say({ type: 'final', ms: until / 16 });
+        };
+        for (const each of steps) {
+          if ('send' in each) {
+            stt.sendAudio({ data: tape(each.send, made) });
+            made += each.send;
+          } else if ('final' in each) makeFinal(each.final);
+          else {
+            stt.sockets.last.drop();
+            stt.sendAudio({ data: tape(each.drop, made) });
+            made += each.drop;
+            await clock.advance(0);
+            stt.sockets.last.accept();
+            last = 0;
+          }
+        }
+        makeFinal(1);
+        stt.sockets.last.terminate();
+        await end({ stt, clock });
+        expect(final).toEqual(heard([tape(made)]));
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('times count from the start of all audio, over connections', async () => {
+    const test = await live();
+    const { stt, results } = test;
+    const say = (start: number): void =>
+      stt.sockets.last.say({ type: 'said', text: 'w', words: [{ word: 'w', start, end: start + 0.1, confidence: 1 }] });
+    stt.sendAudio({ data: tape(1_000) });
+    say(0.2);
+    stt.sockets.last.say({ type: 'final', ms: 500 });
+    await drop(test);
+    say(0.2);
+    expect(results.map(({ metadata }) => metadata?.words?.[0]?.startMs)).toEqual([200, 700]);
+    await end(test);
+  });
+
+  it('silence that stands in for missing audio is no part of the time', async () => {
+    const test = await live();
+    const { stt, clock, results } = test;
+    stt.fills = true;
+    stt.sendAudio({ data: tape(1_000) });
+    await clock.advance(1_000);
+    expect(heard(stt.sockets.last.sent).length).toBe(1_500 * 16);
+    stt.sendAudio({ data: tape(1_000, 1_000) });
+    const word = (start: number): WireObject => ({ word: 'w', start });
+    stt.sockets.last.say({ type: 'said', text: 'w', words: [0.9, 1.2, 1.6].map(word) });
+    expect(results[0]?.metadata?.words?.map(({ startMs }) => startMs)).toEqual([900, 1_000, 1_100]);
+    await drop(test);
+    expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(2_000)]));
+    await end({ stt, clock });
+  });
+
+  it('no silence stands in while audio flows', async () => {
+    const { stt, clock } = await live();
+    stt.fills = true;
+    for (let frame = 0; frame < 50; frame++) {
+      stt.sendAudio({ data: tape(100, frame * 100) });
+      await clock.advance(100);
+    }
+    expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(5_000)]));
+    await end({ stt, clock });
+  });
+});
+
+describe('StreamingSTT: formats', () => {
+  it('takes the format of the first chunk', async () => {
+    const { stt, clock } = given();
+    stt.sendAudio({ data: new Uint8Array(80), metadata: { encoding: 'mulaw', sampleRate: 8_000, channels: 1 } });
+    await connected(stt);
+    expect(stt.sockets.last.bytes.length).toBe(80);
+    await end({ stt, clock });
+  });
+
+  it('refuses what the service does not take, and says what it takes', () => {
+    const { stt } = given();
+    const wrong = (): void => stt.configureAudio({ encoding: 'opus', sampleRate: 48_000, channels: 2 });
+    expect(wrong).toThrow(
+      'TestSTT does not take opus 48000 Hz stereo, but linear16 at 16000 or 8000 Hz (mono); mulaw at 8000 Hz (mono)',
+    );
+  });
+
+  it('refuses another format while connected', async () => {
+    const { stt, clock } = await live();
+    stt.configureAudio(mono16k);
+    expect(() => stt.configureAudio({ ...mono16k, sampleRate: 8_000 })).toThrow('disconnect()');
+    await end({ stt, clock });
+  });
+
+  it('drops chunks in another format, and says so once', async () => {
+    const { stt, clock, errors } = await live();
+    stt.sendAudio({ data: tape(10), metadata: mono16k });
+    for (let time = 0; time < 3; time++) {
+      stt.sendAudio({ data: new Uint8Array(80), metadata: { ...mono16k, sampleRate: 8_000 } });
+    }
+    expect([stt.sockets.last.bytes.length, errors.length]).toEqual([320, 1]);
+    await end({ stt, clock });
+  });
+});
+
+describe('StreamingSTT: a service that says nothing (F10)', () => {
+  it('is connected to anew after ten seconds of voice, which it hears again', async () => {
+    const { stt, clock, errors, events } = await live();
+    stt.sendAudio({ data: tape(500) });
+    for (let second = 0; second < 10; second++) stt.sendAudio({ data: voice(1_000) });
+    expect(errors).toMatchObject([{ code: 'timeout', recoverable: true }]);
+    expect(events.at(-1)).toMatchObject({ type: 'reconnecting', error: { code: 'timeout' } });
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    expect(heard(stt.sockets.last.sent).length).toBe(10_500 * 16);
+    await end({ stt, clock });
+  });
+
+  it('is given up after three times in a row', async () => {
+    const { stt, clock, events, errors } = await live();
+    for (let time = 0; time < 3; time++) {
+      await clock.advance(20_000);
+      for (let second = 0; second < 10; second++) stt.sendAudio({ data: voice(1_000) });
+      await clock.advance(1_000);
+      if (time < 2) stt.sockets.last.accept();
+    }
+    expect(events.at(-1)).toMatchObject({ type: 'lost', error: { code: 'timeout', recoverable: false } });
+    expect(errors.length).toBe(3);
+  });
+
+  it('is left alone when nobody speaks, when it says anything, or when it may be silent', async () => {
+    const quiet = await live();
+    for (let second = 0; second < 100; second++) quiet.stt.sendAudio({ data: new Uint8Array(32_000) });
+    const talking = await live();
+    for (let second = 0; second < 100; second++) {
+      talking.stt.sendAudio({ data: voice(1_000) });
+      if (second % 5 === 0) talking.stt.sockets.last.say({ type: 'unknown' });
+    }
+    const allowed = await live({ silenceTimeoutMs: false });
+    for (let second = 0; second < 100; second++) allowed.stt.sendAudio({ data: voice(1_000) });
+    for (const { stt, clock, types } of [quiet, talking, allowed]) {
+      expect(types()).toEqual(['connecting', 'connected']);
+      await end({ stt, clock });
+    }
+  });
+});
+
+describe('StreamingSTT: life', () => {
+  it('connects only once it is initialized', () => {
+    const { stt } = given();
+    expect(() => stt.connect()).toThrow('initialize()');
+  });
+
+  it('calls of connect share one session', async () => {
+    const { stt, clock } = given();
+    await stt.initialize();
+    const both = Promise.all([stt.connect(), stt.connect()]);
+    await settle();
+    stt.sockets.last.accept();
+    await both;
+    expect(stt.sockets.all.length).toBe(1);
+    await end({ stt, clock });
+  });
+
+  it('F44: connect during disconnect begins a session of its own', async () => {
+    const { stt, clock, results } = await live();
+    stt.sendAudio({ data: tape(100) });
+    const first = stt.sockets.last;
+    const ended = stt.disconnect();
+    const opened = stt.connect();
+    first.say({ type: 'said', text: 'tail' });
+    first.drop(1000);
+    await ended;
+    await settle();
+    stt.sockets.last.accept();
+    await opened;
+    first.say({ type: 'said', text: 'stale' });
+    stt.sockets.last.say({ type: 'said', text: 'new' });
+    expect(results.map(({ text }) => text)).toEqual(['tail', 'new']);
+    expect(stt.sockets.last.bytes).toEqual([]);
+    await end({ stt, clock });
+  });
+
+  it('F1: a session that was lost leaves its audio to the next', async () => {
+    const { stt, clock, errors } = given({ reconnect: { jitter: 'none', maxTries: 1 } });
+    await stt.initialize();
+    stt.sendAudio({ data: tape(100) });
+    const failed = failure(stt.connect());
+    await settle();
+    stt.sockets.last.drop();
+    await clock.advance(250);
+    stt.sockets.last.drop();
+    expect((await failed).code).toBe('connection');
+    expect(errors.length).toBe(1);
+    stt.sendAudio({ data: tape(100, 100) });
+    await connected(stt);
+    expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(200)]));
+    await end({ stt, clock });
+  });
+
+  it('disconnect() without a session does nothing, twice at once shares one end', async () => {
+    const { stt } = given();
+    await stt.disconnect();
+    await connected(stt);
+    const both = Promise.all([stt.disconnect(), stt.disconnect()]);
+    stt.sockets.last.drop(1000);
+    await both;
+    expect(stt.sockets.last.texts).toEqual(['bye']);
+  });
+
+  it('F43: dispose() says goodbye for 200 ms at most, and leaves nothing', async () => {
+    const { stt, clock, types } = await live();
+    const disposed = stt.dispose();
+    expect(stt.sockets.last.texts).toEqual(['bye']);
+    await clock.advance(200);
+    await disposed;
+    expect([types().at(-1), clock.pending, stt.sockets.live]).toEqual(['closed', 0, 0]);
+  });
+
+  it('F43: dispose() during disconnect(), while connecting and while waiting leaves nothing', async () => {
+    const closing = await live();
+    void closing.stt.disconnect();
+    const connecting = given();
+    await connecting.stt.initialize();
+    connecting.stt.connect().catch(() => undefined);
+    await settle();
+    const waiting = await live();
+    waiting.stt.sockets.last.drop();
+    for (const { stt, clock } of [closing, connecting, waiting]) {
+      await end({ stt, clock });
+      expect([clock.pending, stt.sockets.live]).toEqual([0, 0]);
+    }
+  });
+
+  it('a provider that was disposed of can begin again', async () => {
+    const { stt, clock } = await live();
+    const disposed = stt.dispose();
+    await clock.advance(200);
+    await disposed;
+    await connected(stt);
+    stt.sendAudio({ data: tape(10) });
+    expect(stt.sockets.last.bytes.length).toBe(320);
+  });
+
+  it('F60: a handler that throws costs one message, and the error shows nothing of it', async () => {
+    const { stt, clock, errors, results } = await live();
+    stt.sockets.last.say({ type: 'broken' });
+    stt.sockets.last.say({ type: 'broken' });
+    stt.sockets.last.say({ type: 'said', text: 'on' });
+    expect([errors.length, results.length]).toEqual([1, 1]);
+    expect(String(errors[0])).toContain('malformed message of type broken');
+    expect(String(errors[0])).not.toContain('canary');
+    await end({ stt, clock });
+  });
+
+  it('updateConfig() of what counts later leaves the connection alone', async () => {
+    const { stt, clock } = await live();
+    stt.updateConfig({ apiKey: 'other', silenceTimeoutMs: false });
+    await clock.advance(1_000);
+    expect(stt.sockets.all.length).toBe(1);
+    stt.updateConfig({ endpoint: 'wss://other.example' });
+    await clock.advance(0);
+    expect(String(stt.sockets.last.request.url)).toBe('wss://other.example/listen');
+    await end({ stt, clock });
+  });
+});
+
+describe('StreamingSTT: transcribe()', () => {
+  const chunks = (...parts: number[]): Observable<AudioChunk> => of(...parts.map((ms) => ({ data: tape(ms) })));
+
+  /** Subscribes, and keeps what comes. */
+  function take(result$: Observable<TranscriptionResult>) {
+    const texts: string[] = [];
+    let error: unknown;
+    let completed = false;
+    const subscription = result$.subscribe({
+      next: ({ text }) => texts.push(text),
+      error: (cause: unknown) => (error = cause),
+      complete: () => (completed = true),
+    });
+    return { texts, subscription, error: () => error, completed: () => completed };
+  }
+
+  it('connects, sends, has the service finish, and completes with the last result', async () => {
+    const { stt } = given();
+    await stt.initialize();
+    const { texts, completed } = take(stt.transcribe(chunks(100, 50)));
+    await settle();
+    stt.sockets.last.accept();
+    await settle();
+    expect([stt.sockets.last.bytes.length, stt.sockets.last.texts]).toEqual([4_800, ['bye']]);
+    stt.sockets.last.say({ type: 'said', text: 'one' });
+    stt.sockets.last.say({ type: 'said', text: 'two' });
+    stt.sockets.last.drop(1000);
+    await settle();
+    expect([texts, completed()]).toEqual([['one', 'two'], true]);
+  });
+
+  it('is cold, and can be repeated', async () => {
+    const { stt } = given();
+    await stt.initialize();
+    const result$ = stt.transcribe(chunks(100));
+    await settle();
+    expect(stt.sockets.all.length).toBe(0);
+    for (let time = 1; time < 3; time++) {
+      const { completed } = take(result$);
+      await settle();
+      stt.sockets.last.accept();
+      await settle();
+      stt.sockets.last.drop(1000);
+      await settle();
+      expect([stt.sockets.all.length, completed()]).toEqual([time, true]);
+    }
+  });
+
+  it('waits for the tail as long as the audio may need', async () => {
+    const { stt, clock } = given();
+    await stt.initialize();
+    const { completed } = take(stt.transcribe(chunks(5_000)));
+    await settle();
+    stt.sockets.last.accept();
+    await clock.advance(5_999);
+    expect(completed()).toBe(false);
+    await clock.advance(1);
+    expect(completed()).toBe(true);
+  });
+
+  it('of no audio completes without a connection', async () => {
+    const { stt } = given();
+    await stt.initialize();
+    const { completed } = take(stt.transcribe(of()));
+    await settle();
+    expect([completed(), stt.sockets.all.length]).toEqual([true, 0]);
+  });
+
+  it('fails with the error of the audio, of the connection, and of a loss', async () => {
+    const { stt, clock } = given({ reconnect: false });
+    await stt.initialize();
+    const broken = take(stt.transcribe(throwError(() => new Error('microphone'))));
+    expect(String(broken.error())).toContain('microphone');
+
+    const refused = take(stt.transcribe(chunks(100)));
+    await settle();
+    stt.sockets.last.refuse(401);
+    await settle();
+    expect(refused.error()).toMatchObject({ code: 'unauthorized' });
+
+    const lost = take(stt.transcribe(new Subject<AudioChunk>()));
+    expect(lost.error()).toBe(undefined);
+    lost.subscription.unsubscribe();
+
+    const audio$ = new Subject<AudioChunk>();
+    const dropped = take(stt.transcribe(audio$));
+    audio$.next({ data: tape(10) });
+    await settle();
+    stt.sockets.last.accept();
+    stt.sockets.last.drop(1006);
+    await settle();
+    expect(dropped.error()).toMatchObject({ code: 'connection' });
+    expect([clock.pending, audio$.observed]).toEqual([0, false]);
+  });
+
+  it('unsubscribing ends the session, and lets go of the audio', async () => {
+    const { stt, clock } = given();
+    await stt.initialize();
+    const audio$ = new Subject<AudioChunk>();
+    const { subscription } = take(stt.transcribe(audio$));
+    audio$.next({ data: tape(10) });
+    await settle();
+    stt.sockets.last.accept();
+    await settle();
+    subscription.unsubscribe();
+    expect([audio$.observed, clock.pending, stt.sockets.live]).toEqual([false, 0, 0]);
+  });
+
+  it('F62: is refused while the provider is in use, and leaves its session alone', async () => {
+    const { stt, clock, types } = await live();
+    const { error } = take(stt.transcribe(NEVER));
+    expect(VoiceError.is(error())).toBe(true);
+    expect(String(error())).toContain('one stream at a time');
+    expect(types()).toEqual(['connecting', 'connected']);
+    await end({ stt, clock });
+  });
+});
