@@ -365,8 +365,11 @@ class Session {
 
   #ignore(signal: UserSignal, reason: IgnoreReason): void {
     if (signal.type !== 'transcript') return;
-    const { text, utteranceComplete } = signal.result;
-    if (utteranceComplete && text.trim()) this.#bus.emit('bargeIn.ignored', { reason, text });
+    const { result } = signal;
+    const { text, utteranceComplete } = result;
+    if (!text.trim()) return;
+    if (utteranceComplete) this.#bus.emit('bargeIn.ignored', { reason, text, result });
+    else this.#bus.emit('transcript.interim', { text, result }, { role: 'stt' });
   }
 
   #bargeInRules(): BargeInRules {

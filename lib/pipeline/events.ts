@@ -71,7 +71,11 @@ export interface VoiceEventMap {
   'bargeIn.paused': object;
   'bargeIn.confirmed': { readonly detectMs: number; readonly cutMs: number };
   'bargeIn.resumed': object;
-  'bargeIn.ignored': { readonly reason: IgnoreReason; readonly text: string };
+  'bargeIn.ignored': {
+    readonly reason: IgnoreReason;
+    readonly text: string;
+    readonly result: TranscriptionResult;
+  };
   'llm.started': { readonly round: number };
   'llm.token': { readonly delta: string };
   'llm.completed': { readonly text: string; readonly finishReason: FinishReason; readonly usage?: TokenUsage };

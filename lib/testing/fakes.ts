@@ -177,7 +177,11 @@ export class FakeSTT extends Fake implements STTProvider {
 /** Configuration of {@link FakeLLM}. */
 export interface FakeLLMConfig extends FakeConfig {
   /** The answer to a request: text (one token a word), events, or a stream of them. Default: echoes the user. */
-  answer?(messages: readonly Message[], request: number): string | readonly LLMEvent[] | Observable<LLMEvent>;
+  answer?(
+    messages: readonly Message[],
+    request: number,
+    scheduler: SchedulerLike,
+  ): string | readonly LLMEvent[] | Observable<LLMEvent>;
   /** Time to the first token, in milliseconds. Default: 100. */
   readonly firstTokenMs?: number;
   /** Time between tokens, in milliseconds. Default: 10. */
@@ -211,7 +215,7 @@ export class FakeLLM extends Fake<FakeLLMConfig> implements LLMProvider {
     return new Observable((subscriber) => {
       const request: FakeRequest = { messages, options, outcome: 'running' };
       const count = this.requests.push(request);
-      const answer$ = this.config.answer?.(messages, count) ?? `You said ${lastUserText(messages)}.`;
+      const answer$ = this.config.answer?.(messages, count, this.scheduler) ?? `You said ${lastUserText(messages)}.`;
       const events$ = isObservable(answer$) ? answer$ : this.#inTime(answer$);
       subscriber.add(() => {
         if (request.outcome === 'running') request.outcome = 'aborted';

@@ -1,0 +1,89 @@
+import { concatMap, delay, from, of, type Observable, type SchedulerLike } from 'rxjs';
+import type { LLMEvent, Message } from '../core/messages.ts';
+import { foldText } from '../core/text.ts';
+import type { VoiceEvent, VoiceEventType } from '../pipeline/events.ts';
+import { SpeechTicket } from '../pipeline/commands.ts';
+import { readSession } from './record.ts';
+import type { VoiceStep, VoiceTestOptions } from './voice-test.ts';
+
+/** How long after its last event a replayed session goes on, in milliseconds. */
+const tailMs = 30_000;
+
+/**
+ * Turns a recorded session back into what the providers gave: what the user said and when, and what the model answered,
+ * in its own time. The result goes into `voiceTest` as it is: a call that went wrong becomes a regression test.
+ *
+ * @param ndjson - What `recordSession` wrote.
+ *
+ * @example
+ * ```ts
+ * import { readFileSync } from 'node:fs';
+ * import { replaySession, voiceTest } from 'rxvoice/testing';
+ *
+ * const { events } = voiceTest(replaySession(readFileSync('session.ndjson', 'utf8')));
+ * ```
+ */
+export function replaySession(ndjson: string): Pick<VoiceTestOptions, 'steps' | 'untilMs' | 'llm'> {
+  const events = readSession(ndjson);
+  const startedAt = events[0]?.at ?? 0;
+  const steps: Record<number, VoiceStep[]> = {};
+  for (const event of events) {
+    const step = stepOf(event, events);
+    if (step) (steps[event.at - startedAt] ??= []).push(step);
+  }
+  const untilMs = (events.at(-1)?.at ?? startedAt) - startedAt + tailMs;
+  return { steps, untilMs, llm: { answer: (messages, _request, scheduler) => answer(events, messages, scheduler) } };
+}
+
+/** What of the outside world an event tells of. */
+function stepOf(event: VoiceEvent, events: readonly VoiceEvent[]): VoiceStep | undefined {
+  switch (event.type) {
+    case 'transcript.interim':
+    case 'transcript.preflight':
+      return { user: event.result };
+    case 'transcript.final':
+      return event.result && { user: event.result };
+    case 'bargeIn.ignored':
+      return { user: event.result };
+    case 'user.state':
+      return { voice: event.state === 'speaking' ? 'started' : 'ended' };
+    case 'preflight.discarded':
+      return event.reason === 'resumed' ? { voice: 'resumed' } : undefined;
+    case 'turn.committed':
+      return isTyped(event, events)
+        ? { command: { type: 'send', text: event.text, options: {}, ticket: new SpeechTicket() } }
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function isTyped({ turnId }: VoiceEvent, events: readonly VoiceEvent[]): boolean {
+  return events.some((event) => event.turnId === turnId && event.type === 'turn.started' && event.source === 'text');
+}
+
+/** What the model answered to the same words, token by token, as long after the commit as it took then. */
+function answer(
+  events: readonly VoiceEvent[],
+  messages: readonly Message[],
+  scheduler: SchedulerLike,
+): Observable<LLMEvent> {
+  const asked = foldText(messages.findLast(({ role }) => role === 'user')?.content ?? '');
+  const turn = ofType(events, 'turn.committed').find(({ text }) => asked.endsWith(foldText(text)));
+  const tokens = ofType(events, 'llm.token').filter(({ turnId }) => turnId === turn?.turnId);
+  let at = turn?.at ?? 0;
+  const timed = tokens.map((token) => {
+    const waitMs = token.at - at;
+    ({ at } = token);
+    return { waitMs, event: { type: 'token', text: token.delta } as const };
+  });
+  const completed = ofType(events, 'llm.completed').find(({ turnId }) => turnId === turn?.turnId);
+  const waitMs = Math.max(0, (completed?.at ?? at) - at);
+  const done = { waitMs, event: { type: 'done', finishReason: completed?.finishReason ?? 'stop' } as const };
+  return from([...timed, done]).pipe(concatMap(({ waitMs, event }) => of(event).pipe(delay(waitMs, scheduler))));
+}
+
+function ofType<T extends VoiceEventType>(events: readonly VoiceEvent[], type: T): VoiceEvent<T>[] {
+  const wanted = events.filter((event) => event.type === type);
+  return wanted as VoiceEvent<T>[];
+}
