@@ -116,7 +116,7 @@ export default defineConfig(
       'rxjs-x/finnish': [
         'error',
         // Functions from streams to streams have names like operators, wherever they are kept.
-        { functions: false, methods: false, strict: true, names: { '^(hold|transcode|convert|toOutput)$': false } },
+        { functions: false, methods: false, strict: true, names: { '^(answer|convert|hold|toOutput|transcode)$': false } },
       ],
       'rxjs-x/no-ignored-subscription': 'error',
     },
