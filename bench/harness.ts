@@ -32,49 +32,59 @@ export function median(values: readonly number[]): number {
 export interface RaceOptions {
   /** Default: 5. */
   readonly rounds?: number;
-  /** How long each contender runs in each round, in milliseconds. Default: 60. */
-  readonly roundMs?: number;
+  /** Turns of each contender in a round. Default: 60. */
+  readonly turns?: number;
+  /** How long a turn takes, in milliseconds: short against a scheduler slice, so that most turns run undisturbed. Default: 1. */
+  readonly turnMs?: number;
 }
 
 /** What {@link race} measured. */
 export interface Race<Name extends string> {
-  /** Nanoseconds of one call: the median of the rounds. */
+  /** Nanoseconds of one call: the median of the rounds, each the median of its turns. */
   readonly ns: Readonly<Record<Name, number>>;
   /** How many times as fast `fast` is as `slow`: the median of the rounds' ratios. */
   ratio(fast: Name, slow: Name): number;
 }
 
 /**
- * Times functions that do the same job, taking turns: what slows the machine down for a while slows all of them, so their
- * ratio holds still where the times don't.
+ * Times functions that do the same job, taking short turns: what slows the machine down for a while slows all of them, so
+ * their ratio holds still where the times don't.
  */
 export function race<Name extends string>(
   contenders: Readonly<Record<Name, () => unknown>>,
-  { rounds = 5, roundMs = 60 }: RaceOptions = {},
+  { rounds = 5, turns = 60, turnMs = 1 }: RaceOptions = {},
 ): Race<Name> {
   const names = Object.keys(contenders) as Name[];
-  const lanes = names.map((name) => ({ name, run: contenders[name], calls: calibrate(contenders[name], roundMs) }));
-  const times = new Map<Name, number[]>(names.map((name) => [name, []]));
+  const lanes = names.map((name) => ({
+    run: contenders[name],
+    calls: calibrate(contenders[name], turnMs),
+    rounds: [] as number[],
+  }));
   for (let round = 0; round < rounds; round++) {
-    for (const { name, run, calls } of lanes) times.get(name)?.push(time(run, calls));
+    const times = lanes.map(() => [] as number[]);
+    for (let turn = 0; turn < turns; turn++) {
+      lanes.forEach(({ run, calls }, lane) => times[lane]?.push(time(run, calls)));
+    }
+    lanes.forEach((lane, at) => lane.rounds.push(median(times[at] ?? [])));
   }
-  const timesOf = (name: Name): readonly number[] => times.get(name) ?? [];
+  const timesOf = (name: Name): readonly number[] => lanes[names.indexOf(name)]?.rounds ?? [];
   return {
     ns: Object.fromEntries(names.map((name) => [name, median(timesOf(name))])) as Record<Name, number>,
     ratio: (fast, slow) => median(timesOf(slow).map((ns, round) => ns / (timesOf(fast)[round] ?? NaN))),
   };
 }
 
-/** Runs a function until it is compiled, and says how many calls fill a round. */
-function calibrate(run: () => unknown, roundMs: number): number {
+/** Runs a function until it is compiled, for 100 ms or more, and says how many calls fill a turn. */
+function calibrate(run: () => unknown, turnMs: number): number {
   let calls = 1;
-  let spent = 0;
-  while (spent < roundMs) {
-    spent = (time(run, calls) * calls) / 1e6;
-    if (spent < roundMs)
-      calls = Math.ceil(calls * Math.min(10, Math.max(1.5, (roundMs * 1.1) / Math.max(spent, 0.01))));
+  let fill = 1;
+  for (let spent = 0; spent < 100;) {
+    const ns = time(run, calls);
+    spent += (ns * calls) / 1e6;
+    fill = Math.ceil((turnMs * 1e6) / ns);
+    calls = Math.min(2 * calls, fill);
   }
-  return calls;
+  return fill;
 }
 
 function time(run: () => unknown, calls: number): number {
