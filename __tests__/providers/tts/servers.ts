@@ -124,6 +124,7 @@ export interface Received {
 export interface HttpService {
   readonly endpoint: string;
   readonly requests: Received[];
+  readonly first: Received;
   /** Most requests at once. */
   readonly peak: number;
   close(): Promise<void>;
@@ -156,6 +157,11 @@ export async function serveHttp(
   return {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    get first() {
+      const [request] = requests;
+      if (!request) throw new Error('nothing has been asked yet');
+      return request;
+    },
     get peak() {
       return peak;
     },

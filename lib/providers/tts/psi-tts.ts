@@ -1,5 +1,6 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
+import { entry } from '../../core/guard.ts';
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import type { AuthType } from '../../core/remote-provider.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
@@ -160,7 +161,7 @@ export class PsiTTS extends RestTTS<PsiTTSConfig> {
   }
 
   get #format(): Format {
-    return formats[this.config.format ?? 'mp3'];
+    return entry(formats, this.config.format) ?? formats.mp3;
   }
 }
 

@@ -1,5 +1,6 @@
 import {
   asyncScheduler,
+  catchError,
   concat,
   concatMap,
   connect,
@@ -208,15 +209,18 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
   /** One text's audio: when its turn has come, within its time, tried again while nothing of it came. */
   #send(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
     const { scheduler = asyncScheduler } = this.config;
+    const late = (): VoiceError =>
+      this.error(`${this.name}: no audio came within ${firstAudioMs} ms`, { code: 'timeout', recoverable: true });
     return defer(() => {
       let timeouts = 0;
-      const late = (): VoiceError =>
-        this.error(`${this.name}: no audio came within ${firstAudioMs} ms`, {
-          code: 'timeout',
-          recoverable: ++timeouts < 2,
-        });
       const attempt$ = defer(() => this.exchange(text, firstAudioMs)).pipe(
         firstWithin(() => patientTimer(firstAudioMs, scheduler), late),
+        catchError((cause: unknown) => {
+          const error = VoiceError.from(cause, { provider: this.name });
+          if (error.code === 'timeout') timeouts++;
+          // Who has waited in vain twice waits no more.
+          throw timeouts < 2 ? error : this.error(error.message, { code: error.code, cause: error });
+        }),
         retryBeforeFirst({ scheduler, onRetry: (error) => this.logger.warn(`trying again: ${error.message}`) }),
       );
       return this.#turnstile.pass(attempt$);
