@@ -183,7 +183,7 @@ const sentences = paths(
   'error.message 0.error.message error message message.detail.0.msg detail.message detail detail.0.msg err_msg',
 );
 const words = paths(
-  'error.details.0.reason 0.error.details.0.reason error.code error.status 0.error.status error.type detail.status ' +
+  'error.details.0.reason 0.error.details.0.reason error.details.error_code error.code error.status 0.error.status error.type detail.status ' +
     'code error type err_code reason',
 );
 const delays = paths('error.details.0.retryDelay error.details.1.retryDelay error.details.2.retryDelay');

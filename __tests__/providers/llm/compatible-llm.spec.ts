@@ -39,6 +39,7 @@ describe('CompatibleLLM', () => {
   });
 
   async function ready(config: Partial<CompatibleLLMConfig> = {}, logger = listeningLogger()): Promise<CompatibleLLM> {
+    await llm.dispose();
     llm = new CompatibleLLM({ endpoint: `${site?.url ?? ''}/v1`, model: 'm', ...config }, logger);
     await llm.initialize();
     return llm;

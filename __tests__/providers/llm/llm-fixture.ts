@@ -28,9 +28,9 @@ export const eventsOf = (events$: Observable<LLMEvent>): Promise<LLMEvent[]> => 
 
 /** Lets a clock and the sockets run until something has come. */
 export async function passing<T>(clock: TestClock, coming: Promise<T>): Promise<T> {
-  let hasCome = false;
-  const watched = coming.finally(() => (hasCome = true));
-  while (!hasCome) await clock.advance(1);
+  const state = { hasCome: false };
+  const watched = coming.finally(() => (state.hasCome = true));
+  while (!state.hasCome) await clock.advance(1);
   return watched;
 }
 

@@ -21,6 +21,7 @@ describe('NuLLM', () => {
 
   beforeEach(async () => {
     logger.lines.length = 0;
+    llm = new NuLLM({});
     site = await serve((response) => stream(response, ...answer).end());
   });
   afterEach(async () => {
@@ -29,6 +30,7 @@ describe('NuLLM', () => {
   });
 
   async function ready(config: NuLLMConfig = {}): Promise<NuLLM> {
+    await llm.dispose();
     llm = new NuLLM({ apiKey: 'gsk_x-test-key', endpoint: `${site.url}/openai/v1`, ...config }, logger);
     await llm.initialize();
     return llm;

@@ -1,3 +1,4 @@
-export * from './compatible-llm.ts';
-export * from './nu-llm.ts';
 export type { LLMConfig } from './base-llm.ts';
+export * from './compatible-llm.ts';
+export * from './mu-llm.ts';
+export * from './nu-llm.ts';
