@@ -63,6 +63,31 @@ describe('SocketSession: connecting', () => {
     expect(sockets.last.limits).toEqual({ maxMessageBytes: 1024 * 1024, maxFragments: 1024 });
   });
 
+  it('keeps the opening until the message that it waits for, and says it once a connection', async () => {
+    const { clock, session, sockets } = given({
+      opening: () => ['settings'],
+      opensAfter: (message) => message === 'welcome',
+      isReady: (message) => message === 'applied',
+    });
+    session.send('first');
+    const opened = session.open();
+    await settle();
+    for (let life = 0; life < 2; life++) {
+      sockets.last.accept();
+      expect(sockets.last.sent).toEqual([]);
+      for (const message of ['hello', 'welcome', 'welcome']) sockets.last.say(message);
+      expect(sockets.last.sent).toEqual(['settings']);
+      sockets.last.say('applied');
+      await opened;
+      expect(sockets.last.sent).toEqual(life === 0 ? ['settings', 'first'] : ['settings']);
+      if (life > 0) break;
+      sockets.last.drop();
+      await clock.advance(250);
+    }
+    expect(sockets.all).toHaveLength(2);
+    session.terminate();
+  });
+
   it('waits for the message that says ready, and sends nothing but the opening before it', async () => {
     const { session, sockets, messages } = given({
       opening: () => ['settings'],

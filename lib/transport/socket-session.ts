@@ -76,6 +76,8 @@ export interface SocketSessionOptions {
   readonly request: (context: SocketRequestContext) => Promise<SocketRequest>;
   /** Sent first on every connection. */
   readonly opening?: () => readonly SocketData[];
+  /** Whether a message is the one that `opening` has to wait for. Default: it waits for none. */
+  readonly opensAfter?: (message: SocketData) => boolean;
   /** Whether a message says that the service is ready. Default: it is as soon as the connection is open. */
   readonly isReady?: (message: SocketData) => boolean;
   /**
@@ -168,6 +170,8 @@ export class SocketSession {
   #closed: Promise<void> | undefined;
 
   #socket: RawSocket | undefined;
+  /** Whether the present connection has got its opening. */
+  #hasOpening = false;
   #ready = false;
   /** Whether any connection of this life was ready. */
   #wasReady = false;
@@ -384,17 +388,19 @@ export class SocketSession {
   }
 
   #receive(event: SocketEvent, target: SocketRequest, ready$: Subject<void>): Observable<never> {
-    const { opening, isReady } = this.#options;
+    const { opensAfter, isReady } = this.#options;
     switch (event.type) {
       case 'opened':
         this.#socket = event.socket;
-        for (const data of opening?.() ?? []) event.socket.send(data);
+        this.#hasOpening = false;
+        if (!opensAfter) this.#sayOpening();
         // A callback or a listener may have ended the session.
         if (!isReady && this.#socket === event.socket) this.#becomeReady(ready$);
         return EMPTY;
       case 'message':
         this.#heard = true;
         this.#messages$.next(event.data);
+        if (opensAfter?.(event.data)) this.#sayOpening();
         if (!this.#ready && this.#socket && isReady?.(event.data)) this.#becomeReady(ready$);
         return EMPTY;
       case 'alive':
@@ -405,6 +411,13 @@ export class SocketSession {
       case 'closed':
         return this.#closure(event, target);
     }
+  }
+
+  #sayOpening(): void {
+    const socket = this.#socket;
+    if (!socket || this.#hasOpening) return;
+    this.#hasOpening = true;
+    for (const data of this.#options.opening?.() ?? []) socket.send(data);
   }
 
   #becomeReady(ready$: Subject<void>): void {
