@@ -74,6 +74,11 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.#stopping;
   }
 
+  /** What a log may hold: never the configuration, which can hold a credential. */
+  toJSON(): Record<string, unknown> {
+    return { name: this.name, roles: this.roles, type: this.type, initialized: this.initialized };
+  }
+
   /** As `dispose()`: for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();

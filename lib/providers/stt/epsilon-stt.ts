@@ -171,8 +171,9 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
       headers: { 'x-gladia-key': key },
       json: this.#body(),
     });
-    const answer$ = request$.pipe(readJson(), takeUntil(fromEvent(signal, 'abort')));
-    const answer = await firstValueFrom(answer$, { defaultValue: undefined });
+    const answer = await firstValueFrom(request$.pipe(readJson(), takeUntil(fromEvent(signal, 'abort'))), {
+      defaultValue: undefined,
+    });
     const address = str(obj(answer)?.['url']);
     if (!address) throw this.error(`${this.name}: the service gave no session`, { code: 'protocol' });
     const session = new URL(address, url);

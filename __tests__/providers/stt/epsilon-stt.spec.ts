@@ -1,0 +1,430 @@
+import { EpsilonSTT, type EpsilonSTTConfig } from '../../../lib/providers/stt/epsilon-stt.ts';
+import { serve, until, type Received, type Site } from '../../transport/http-fixture.ts';
+import { clocked, failure, FakedEpsilonSTT, heard, mono16k, record, settle, tape } from './stt-fixture.ts';
+
+const token = '4a39145c-2844-4557-8f34-34883f7be7d9';
+
+/** The API, which gives session after session; `refuse` answers in its place. */
+let site: Site;
+let refuse: ((count: number) => { status: number; body: string } | undefined) | undefined;
+let given: string = '';
+
+beforeAll(async () => {
+  site = await serve((response, _request, count) => {
+    const refused = refuse?.(count);
+    response.writeHead(refused?.status ?? 201, { 'Content-Type': 'application/json' });
+    response.end(refused?.body ?? JSON.stringify({ id: String(count), url: `${given}?token=${token}-${count}` }));
+  });
+});
+afterAll(() => site.close());
+beforeEach(() => {
+  refuse = undefined;
+  given = 'wss://live.example/v2/live';
+  site.requests.length = 0;
+});
+
+const utterance = (text: string, more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  ...{ text, start: 0.2, end: 0.8, language: 'en', confidence: 0.9, channel: 0 },
+  words: [{ word: ` ${text.trim()}`, start: 0.2, end: 0.8, confidence: 0.95 }],
+  ...more,
+});
+const transcript = (id: string, isFinal: boolean, text: string, more: Record<string, unknown> = {}) => ({
+  ...{ session_id: 's', created_at: 'c', type: 'transcript' },
+  data: { id, is_final: isFinal, utterance: utterance(text, more) },
+});
+const ack = (from: number, to: number) => ({
+  ...{ type: 'audio_chunk', acknowledged: true, error: null },
+  data: { byte_range: [from, to], time_range: [0, 1] },
+});
+
+function make(config: EpsilonSTTConfig = {}) {
+  const { clock, config: base } = clocked();
+  const stt = new FakedEpsilonSTT({ ...base, endpoint: site.url, ...config });
+  return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
+}
+
+/** Waits for the next connection, which comes after a request over a real socket. */
+async function accept({ stt }: { stt: FakedEpsilonSTT }, count: number): Promise<void> {
+  await until(() => stt.sockets.all.length === count);
+  stt.sockets.last.accept();
+  await settle();
+}
+
+async function live(config: EpsilonSTTConfig = {}) {
+  const test = make(config);
+  await test.stt.initialize();
+  const opened = test.stt.connect();
+  await accept(test, 1);
+  await opened;
+  return test;
+}
+
+async function initiation(config: EpsilonSTTConfig = {}, metadata = mono16k): Promise<Received & { json: unknown }> {
+  const test = make(config);
+  test.stt.configureAudio(metadata);
+  await test.stt.initialize();
+  const opened = test.stt.connect();
+  await accept(test, 1);
+  await opened;
+  await end(test);
+  const [request] = site.requests;
+  if (!request) throw new Error('nothing was asked');
+  return { ...request, json: JSON.parse(request.body) as unknown };
+}
+
+async function end({ stt, clock }: ReturnType<typeof make>): Promise<void> {
+  const disposed = stt.dispose();
+  await clock.advance(200);
+  await disposed;
+  expect([clock.pending, stt.sockets.live]).toEqual([0, 0]);
+}
+
+describe('EpsilonSTT: the session is asked for by HTTP', () => {
+  it('with the least that conversations need', async () => {
+    const { method, url, headers, json } = await initiation();
+    expect([method, url, headers['x-gladia-key'], headers.authorization]).toEqual([
+      ...['POST', '/v2/live', 'canary-7f3a', undefined],
+    ]);
+    expect(json).toEqual({
+      ...{ model: 'solaria-1', encoding: 'wav/pcm', bit_depth: 16, sample_rate: 16_000, channels: 1 },
+      messages_config: {
+        ...{ receive_partial_transcripts: true, receive_final_transcripts: true, receive_speech_events: true },
+        ...{ receive_acknowledgments: true, receive_errors: true, receive_lifecycle_events: true },
+        ...{ receive_pre_processing_events: false, receive_realtime_processing_events: false },
+        receive_post_processing_events: false,
+      },
+    });
+  });
+
+  it('with every key', async () => {
+    const { url, json } = await initiation(
+      {
+        ...{ model: 'solaria-2', encoding: 'wav/ulaw', sampleRate: 8_000, channels: 2, languages: ['en', 'fr'] },
+        ...{ codeSwitching: true, endpointing: 0.3, maximumDurationWithoutEndpointing: 15, region: 'eu-west' },
+        ...{ interimResults: false, customVocabulary: ['Westeros', { value: 'Stark', intensity: 0.4 }] },
+      },
+      { encoding: 'mulaw', sampleRate: 8_000, channels: 2 },
+    );
+    expect(url).toBe('/v2/live?region=eu-west');
+    expect(json).toMatchObject({
+      ...{ model: 'solaria-2', encoding: 'wav/ulaw', bit_depth: 8, sample_rate: 8_000, channels: 2, endpointing: 0.3 },
+      maximum_duration_without_endpointing: 15,
+      language_config: { languages: ['en', 'fr'], code_switching: true },
+      realtime_processing: {
+        custom_vocabulary: true,
+        custom_vocabulary_config: { vocabulary: ['Westeros', { value: 'Stark', intensity: 0.4 }] },
+      },
+      messages_config: { receive_partial_transcripts: false },
+    });
+  });
+
+  it('with the language where no languages are named', async () => {
+    const { json } = await initiation({ language: 'pt-BR' });
+    expect(json).toMatchObject({ language_config: { languages: ['pt'] } });
+  });
+
+  it('over http, without a credential, where a proxy adds it; the socket goes where the service says', async () => {
+    const test = make({ proxyUrl: `${site.url}/voice`, endpoint: 'https://unused.example' });
+    await test.stt.initialize();
+    void test.stt.connect();
+    await accept(test, 1);
+    const [request] = site.requests;
+    expect([request?.url, request?.headers['x-gladia-key']]).toEqual(['/voice/v2/live', undefined]);
+    const { url, headers, protocols } = test.stt.sockets.last.request;
+    expect(String(url)).toMatch(/^wss:\/\/live\.example\/v2\/live\?token=4a39145c/);
+    expect([headers, protocols]).toEqual([undefined, undefined]);
+    await end(test);
+  });
+
+  it('may be answered with a relative address', async () => {
+    given = '/v2/live';
+    const test = make();
+    await test.stt.initialize();
+    void test.stt.connect();
+    await accept(test, 1);
+    expect(String(test.stt.sockets.last.request.url)).toContain(`${site.url.replace('http', 'ws')}/v2/live?token=`);
+    await end(test);
+  });
+
+  it('F48: a session that would go unencrypted over the network is refused', async () => {
+    given = 'ws://far.example/v2/live';
+    const test = make();
+    await test.stt.initialize();
+    expect(await failure(test.stt.connect())).toMatchObject({ code: 'configuration' });
+    expect(test.stt.sockets.all.length).toBe(0);
+  });
+
+  for (const [status, code] of [
+    [400, 'configuration'],
+    [401, 'unauthorized'],
+    [402, 'quota'],
+    [403, 'forbidden'],
+  ] as const) {
+    it(`F3: ${status} is fatal at once`, async () => {
+      refuse = () => ({ status, body: '{"message":"no","request_id":"G-1","validation_errors":["x"]}' });
+      const test = make();
+      await test.stt.initialize();
+      const error = await failure(test.stt.connect());
+      expect([error.status, error.recoverable, site.requests.length]).toEqual([status, false, 1]);
+      expect([error.code, test.types()]).toEqual([code, ['connecting', 'lost']]);
+    });
+  }
+
+  it('F3: a factory is asked once more', async () => {
+    refuse = (count) => (count === 1 ? { status: 401, body: '{}' } : undefined);
+    const keys: string[] = [];
+    const apiKey = (): Promise<string> => Promise.resolve(`key-${keys.push('')}`);
+    const test = make({ apiKey });
+    await test.stt.initialize();
+    void test.stt.connect();
+    await until(() => site.requests.length === 1 && test.events.length === 2);
+    await test.clock.advance(0);
+    await accept(test, 1);
+    expect(site.requests.map(({ headers }) => headers['x-gladia-key'])).toEqual(['key-1', 'key-2']);
+    await end(test);
+  });
+
+  it('F4: 429 is tried again', async () => {
+    refuse = (count) => (count === 1 ? { status: 429, body: 'busy' } : undefined);
+    const test = make();
+    await test.stt.initialize();
+    void test.stt.connect();
+    await until(() => test.events.length === 2);
+    await test.clock.advance(250);
+    await accept(test, 1);
+    expect(test.types()).toEqual(['connecting', 'reconnecting', 'connected']);
+    await end(test);
+  });
+
+  it('an answer without a session is an error', async () => {
+    refuse = () => ({ status: 201, body: '{"id":"x"}' });
+    const test = make();
+    await test.stt.initialize();
+    expect(await failure(test.stt.connect())).toMatchObject({ code: 'protocol' });
+  });
+
+  const wrong: readonly (readonly [Record<string, unknown>, string])[] = [
+    [{ sampleRate: 24_000 }, 'sampleRate'],
+    [{ encoding: 'wav/mp3' }, 'encoding'],
+    [{ endpointing: 0 }, 'endpointing'],
+    [{ maximumDurationWithoutEndpointing: 4 }, 'maximumDurationWithoutEndpointing'],
+    [{ languages: 'en' }, 'languages'],
+    [{ region: 'mars' }, 'region'],
+  ];
+  for (const [config, key] of wrong) {
+    it(`refuses ${JSON.stringify(config)}`, async () => {
+      expect((await failure(new EpsilonSTT({ apiKey: 'k', ...config }).initialize())).message).toContain(key);
+    });
+  }
+
+  it('takes the configured encoding and sample rate, else any that the service has', () => {
+    expect(new EpsilonSTT({}).accepts).toEqual([
+      { encoding: 'linear16', sampleRates: [16_000, 8_000, 32_000, 44_100, 48_000], channels: [1] },
+    ]);
+    expect(new EpsilonSTT({ encoding: 'wav/alaw', sampleRate: 8_000 }).accepts).toEqual([
+      { encoding: 'alaw', sampleRates: [8_000], channels: [1] },
+    ]);
+  });
+});
+
+describe('EpsilonSTT: results', () => {
+  it('replays the session of the docs', async () => {
+    const test = await live();
+    const { say, log, results } = test;
+    say({ type: 'start_recording' });
+    say(ack(0, 3_200));
+    say({ type: 'speech_start', data: { time: 0.42, channel: 0 } });
+    say(transcript('00_00000000', false, ' Hello'));
+    say({ type: 'speech_end', data: { time: 1.35, channel: 0 } });
+    say(transcript('00_00000000', true, ' Hello world.', { speaker: 1 }));
+    expect(log).toEqual(['started', '~ Hello', 'ended', '. Hello world.']);
+    expect(results).toEqual([
+      {
+        ...{ text: 'Hello', isFinal: false, utteranceComplete: false, isPreflight: false },
+        ...{ utteranceId: 'EpsilonSTT-1', metadata: { language: 'en' } },
+      },
+      {
+        ...{ text: 'Hello world.', isFinal: true, utteranceComplete: true, isPreflight: false, confidence: 0.9 },
+        utteranceId: 'EpsilonSTT-1',
+        metadata: {
+          words: [{ text: 'Hello world.', startMs: 200, endMs: 800, confidence: 0.95, speaker: '1' }],
+          language: 'en',
+        },
+      },
+    ]);
+    await end(test);
+  });
+
+  it('F15, F16: what comes of an utterance after its end goes nowhere', async () => {
+    const test = await live();
+    test.say(transcript('1', true, 'one'));
+    test.say(transcript('1', false, 'one m'));
+    test.say(transcript('1', true, 'one'));
+    test.say(transcript('2', false, 'two'));
+    expect(test.log).toEqual(['. one', '~ two']);
+    await end(test);
+  });
+
+  it('a final in the middle of speech, and the speech after it, are told', async () => {
+    const test = await live();
+    test.say({ type: 'speech_start' });
+    test.say(transcript('1', true, 'one'));
+    test.say(transcript('2', false, 'two'));
+    test.say({ type: 'speech_end' });
+    test.say(transcript('2', false, 'two.'));
+    expect(test.log).toEqual(['started', 'ended', '. one', 'started', '~ two', 'ended', '~ two.']);
+    await end(test);
+  });
+
+  it('F11: nothing malformed is a result; an error of the service is told', async () => {
+    const test = await live();
+    const strange: Record<string, unknown>[] = [
+      ...[{ type: 'transcript' }, { type: 'transcript', data: null }, { type: 'transcript', data: { utterance: 5 } }],
+      ...[
+        { type: 'transcript', data: { is_final: true, utterance: { text: ' ', words: 'x' } } },
+        { type: 'audio_chunk' },
+      ],
+      { type: 'audio_chunk', acknowledged: true, data: { byte_range: ['a', null] } },
+    ];
+    for (const message of strange) test.say(message);
+    expect([test.log, test.errors]).toEqual([[], []]);
+    test.say({
+      type: 'audio_chunk',
+      acknowledged: false,
+      error: { exception: 'ConflictError', message: 'canary' },
+      data: null,
+    });
+    expect(test.errors).toMatchObject([{ code: 'server', recoverable: true }]);
+    expect(test.errors[0]?.message).toContain('ConflictError');
+    expect(JSON.stringify(test.errors)).not.toContain('canary');
+    await end(test);
+  });
+});
+
+describe('EpsilonSTT: a lost connection', () => {
+  it('F7: the same session goes on behind the last acknowledged byte, and its times too', async () => {
+    const test = await live();
+    const { stt, clock, say, results } = test;
+    stt.sendAudio({ data: tape(2_500) });
+    say(ack(0, 3_200));
+    say(ack(3_200, 64_001));
+    stt.sockets.last.drop(1011);
+    await clock.advance(250);
+    await accept(test, 2);
+    expect(site.requests.length).toBe(1);
+    expect(stt.sockets.all[1]?.request.url).toEqual(stt.sockets.all[0]?.request.url);
+    expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(500, 2_000)]));
+    say(ack(64_000, 80_000));
+    say(transcript('1', true, 'one', { words: [{ word: 'one', start: 2.2, end: 2.4 }] }));
+    expect(results[0]?.metadata?.words?.[0]?.startMs).toBe(2_200);
+    await end(test);
+  });
+
+  it('F7: a service that counts anew after a loss is understood', async () => {
+    const test = await live();
+    test.stt.sendAudio({ data: tape(1_000) });
+    test.say(ack(0, 16_000));
+    for (const time of [2, 3]) {
+      test.stt.sockets.last.drop();
+      await test.clock.advance(1_000);
+      await accept(test, time);
+      test.say(ack(0, 3_200));
+    }
+    expect(heard(test.stt.sockets.last.sent)).toEqual(heard([tape(400, 600)]));
+    await end(test);
+  });
+
+  for (const code of [1000, 1001, 4404]) {
+    it(`a session that ended with ${code} is followed by another, which hears what was not final`, async () => {
+      const test = await live();
+      const { stt, clock, say, results } = test;
+      stt.sendAudio({ data: tape(2_000) });
+      say(ack(0, 64_000));
+      say(transcript('1', true, 'one', { end: 1 }));
+      stt.sockets.last.drop(code);
+      await clock.advance(250);
+      await accept(test, 2);
+      expect(site.requests.length).toBe(2);
+      expect(String(stt.sockets.last.request.url)).toContain(`${token}-2`);
+      expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(1_000, 1_000)]));
+      // Ids and times begin again.
+      say(transcript('1', true, 'two', { words: [{ word: 'two', start: 0.1 }] }));
+      expect(results.at(-1)?.metadata?.words?.[0]?.startMs).toBe(1_100);
+      await end(test);
+    });
+  }
+
+  it('a session that is refused is followed by another', async () => {
+    const test = await live();
+    test.stt.sockets.last.drop();
+    await test.clock.advance(250);
+    await until(() => test.stt.sockets.all.length === 2);
+    test.stt.sockets.last.refuse(404);
+    await test.clock.advance(1_000);
+    await accept(test, 3);
+    expect(site.requests.length).toBe(2);
+    await end(test);
+  });
+
+  it('updateConfig() ends the session and begins another', async () => {
+    const test = await live();
+    test.stt.updateConfig({ languages: ['fr'] });
+    expect(test.stt.sockets.last.texts).toEqual(['{"type":"stop_recording"}']);
+    await test.clock.advance(0);
+    await accept(test, 2);
+    expect(JSON.parse(site.requests[1]?.body ?? '')).toMatchObject({ language_config: { languages: ['fr'] } });
+    await end(test);
+  });
+});
+
+describe('EpsilonSTT: the end, and silence', () => {
+  it('disconnect() stops the recording, lets the tail arrive, and does not wait for what comes after it', async () => {
+    const test = await live();
+    const { stt, say, log, types } = test;
+    const ended = stt.disconnect();
+    expect(stt.sockets.last.texts).toEqual(['{"type":"stop_recording"}']);
+    say({ type: 'stop_recording', acknowledged: true, error: null, data: {} });
+    say(transcript('1', true, 'the end'));
+    expect(stt.sockets.last.closeCode).toBe(undefined);
+    say({ type: 'end_recording', data: { recording_duration: 2 } });
+    expect(stt.sockets.last.closeCode).toBe(1000);
+    stt.sockets.last.drop(1000);
+    await ended;
+    expect([log, types().at(-1)]).toEqual([['. the end'], 'closed']);
+    void stt.connect();
+    await accept(test, 2);
+    expect(site.requests.length).toBe(2);
+    await end(test);
+  });
+
+  it('after 20 s without audio sends what holds the session, without sound', async () => {
+    const test = await live();
+    test.stt.sendAudio({ data: tape(100) });
+    for (let tick = 0; tick < 6; tick++) {
+      await test.clock.advance(5_000);
+      test.stt.sockets.last.pong();
+    }
+    expect(test.stt.sockets.last.texts).toEqual([
+      '{"type":"audio_chunk","data":{"chunk":""}}',
+      '{"type":"audio_chunk","data":{"chunk":""}}',
+    ]);
+    await end(test);
+  });
+
+  it('F50: nothing shows the key or the token of the session', async () => {
+    const test = await live();
+    test.stt.sockets.last.drop(1008, `bad ${token}-1`);
+    await test.clock.advance(250);
+    await until(() => test.stt.sockets.all.length === 2);
+    test.stt.sockets.last.drop(1006, '', new Error(`wss://live.example/?token=${token}-1`));
+    const told = JSON.stringify([
+      test.events,
+      test.errors,
+      test.stt,
+      test.events.map((event) => String(Reflect.get(event, 'error'))),
+    ]);
+    expect(told).not.toContain(token);
+    expect(told).not.toContain('canary');
+    await end(test);
+  });
+});
