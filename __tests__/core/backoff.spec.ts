@@ -78,6 +78,14 @@ describe('createBackoff', () => {
     expect(lastFor(policy, 10)).toBeUndefined();
   });
 
+  it('counts quick failures on over a refused connection', () => {
+    const policy = backoff();
+    lastFor(policy, 10);
+    policy.next(lost());
+    lastFor(policy, 10);
+    expect(lastFor(policy, 10)).toBeUndefined();
+  });
+
   it('never takes a refused connection for a quick failure', () => {
     const policy = backoff({ quickFailures: { count: 1, withinMs: 5000 } });
     for (let i = 0; i < 5; i += 1) expect(policy.next(lost())).toBeDefined();

@@ -118,6 +118,17 @@ describe('bufferUntil', () => {
     expect(seen).toEqual([{ ...c, metadata: mp3.metadata }, d]);
   });
 
+  it('lets a chunk that tells its own format keep it', () => {
+    const source$ = new Subject<AudioChunk>();
+    const ready$ = new BehaviorSubject(false);
+    const seen: AudioChunk[] = [];
+    const other = frame(9, { metadata: { ...metadata, encoding: 'alaw' } });
+    source$.pipe(bufferUntil(ready$, { maxMs: 40 })).subscribe((chunk) => seen.push(chunk));
+    for (const chunk of [a, b, other, c]) source$.next(chunk);
+    ready$.next(true);
+    expect(seen).toEqual([other, c]);
+  });
+
   it('keeps a whole minute by default', () => {
     const source$ = new Subject<AudioChunk>();
     const ready$ = new BehaviorSubject(false);

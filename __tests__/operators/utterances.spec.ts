@@ -146,6 +146,10 @@ describe('utterances', () => {
     expect(said([final('one'), interim('on'), complete('one two')])).toEqual(['one two']);
   });
 
+  it('takes a complete utterance for final, whether the service says so or not', () => {
+    expect(said([final('one'), interim('one two', { utteranceComplete: true })])).toEqual(['one two']);
+  });
+
   it('joins what was final under one id and completed under the next', () => {
     const results$ = [
       final('book a', { utteranceId: 'u1' }),

@@ -61,6 +61,8 @@ class AudioBuffer implements Held<AudioChunk> {
   readonly #onDrop: (droppedMs: number) => void;
   readonly #waiting = new Fifo<Waiting>();
   #format: AudioMetadata | undefined;
+  /** What a dropped chunk told of those behind it. */
+  #lostFormat: AudioMetadata | undefined;
   #ms: number = 0;
   #bytes: number = 0;
 
@@ -90,26 +92,18 @@ class AudioBuffer implements Held<AudioChunk> {
     const first = this.#waiting.shift();
     this.#ms -= first?.ms ?? 0;
     this.#bytes -= first?.bytes ?? 0;
-    return first?.chunk;
+    const metadata = this.#lostFormat;
+    this.#lostFormat = undefined;
+    return first && metadata && !first.chunk.metadata ? { ...first.chunk, metadata } : first?.chunk;
   }
 
   #bound(): void {
+    const before = this.#ms;
     let lost = 0;
-    let droppedMs = 0;
-    let format: AudioMetadata | undefined;
     // The newest chunk stays, however long it is.
-    while ((this.#ms > this.#maxMs || this.#bytes > this.#maxBytes) && this.length > 1) {
-      const before = this.#ms;
-      format = this.shift()?.metadata ?? format;
-      droppedMs += before - this.#ms;
-      lost += 1;
+    for (; (this.#ms > this.#maxMs || this.#bytes > this.#maxBytes) && this.length > 1; lost += 1) {
+      this.#lostFormat = this.shift()?.metadata;
     }
-    if (lost === 0) return;
-    const first = this.#waiting.shift();
-    if (first)
-      this.#waiting.unshift(
-        format && !first.chunk.metadata ? { ...first, chunk: { ...first.chunk, metadata: format } } : first,
-      );
-    this.#onDrop(droppedMs);
+    if (lost > 0) this.#onDrop(before - this.#ms);
   }
 }

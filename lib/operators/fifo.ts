@@ -11,12 +11,6 @@ export class Fifo<T> {
     this.#values.push(value);
   }
 
-  /** Puts a value in front of all others. */
-  unshift(value: T): void {
-    if (this.#head > 0) this.#values[--this.#head] = value;
-    else this.#values.unshift(value);
-  }
-
   shift(): T | undefined {
     if (this.length === 0) return undefined;
     const value = this.#values[this.#head];

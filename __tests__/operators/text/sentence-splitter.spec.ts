@@ -35,7 +35,7 @@ describe('SentenceSplitter', () => {
     Hindi: ['नमस्ते, आप कैसे हैं? ', 'मैं आज बहुत अच्छा हूँ। ', 'क्या आप कल आ सकते हैं।'],
     Thai: ['สวัสดีครับทุกคน ', 'วันนี้อากาศดีมากเลยนะครับ ', 'เราไปเดินเล่นกันเร็วๆ นี้ดีไหม ', 'ขอบคุณมากค่ะ'],
     Arabic: ['مرحباً، كيف حالك؟ ', 'أنا بخير اليوم، شكراً. ', 'هل تريد الخروج معي الآن؟ ', 'نعم!'],
-    Greek: ['Τι κάνεις σήμερα; ', 'Είμαι πολύ καλά, ευχαριστώ. ', 'Φεύγω αύριο.'],
+    Greek: ['Τι κάνεις σήμερα; ', 'Είμαι πολύ καλά, ευχαριστώ. ', 'Εσύ τι κάνεις εκεί σήμερα; ', 'Φεύγω αύριο.'],
     Armenian: ['Բարև ձեզ, ինչպե՞ս եք։ ', 'Ես լավ եմ, շնորհակալություն: ', 'Ցտեսություն։'],
     Amharic: ['ሰላም፣ እንዴት ነህ? ', 'ዛሬ አየሩ በጣም ጥሩ ነው እኮ። ', 'እንሂድ፤ ና።'],
     Burmese: ['ဆရာ မင်္ဂလာပါ၊ ', 'ကျွန်တော် နေကောင်းပါတယ်။ ', 'ကျေးဇူးတင်ပါတယ်။'],
@@ -128,12 +128,32 @@ describe('SentenceSplitter', () => {
     expect(splitter.push('散')).toEqual(['今日はいい天気ですね。']);
   });
 
+  it('takes a number for a list item only at the start of a line', () => {
+    expect(split(['The answer is known. 42. It is so.'], everyEnd)).toEqual([
+      'The answer is known. ',
+      '42. ',
+      'It is so.',
+    ]);
+    expect(split(['It is known.\n42. It is so.'], everyEnd)).toEqual(['It is known.\n', '42. It is so.']);
+  });
+
+  it('takes a number after a common word for the next sentence', () => {
+    expect(split(['He is in the house. 5 came.'], everyEnd)).toEqual(['He is in the house. ', '5 came.']);
+  });
+
+  it('cuts no time and no number at its mark', () => {
+    expect(split(['The train leaves at 10:30 for 1,000 people, they say.'])).toEqual([
+      'The train leaves at 10:30 for 1,000 people, ',
+      'they say.',
+    ]);
+  });
+
   it('starts anew after a flush', () => {
-    const splitter = new SentenceSplitter();
+    const splitter = new SentenceSplitter(everyEnd);
     expect(splitter.push('This is the first sentence. S')).toHaveLength(1);
+    splitter.push('o it goes on and on without an end');
     splitter.flush();
-    expect(splitter.push('After that, there comes')).toEqual([]);
-    expect(splitter.push(' more, I')).toEqual(['After that, there comes more, ']);
+    expect(splitter.push('1. Surely, there comes')).toEqual(['1. Surely, ']);
   });
 
   it('waits for longer pieces where it is told to', () => {
@@ -178,8 +198,13 @@ describe('SentenceSplitter', () => {
       const family = '👨‍👩‍👧‍👦';
       expect(split([family.repeat(3)], { maxChars: family.length })).toEqual([family, family, family]);
       expect(split([`a${'👍🏽'.repeat(4)}`], { maxChars: 10 })).toEqual(['a👍🏽👍🏽', '👍🏽👍🏽']);
+      expect(split(['a', 'a', ...'👍🏽b'.split('')], { maxChars: 4 })).toEqual(['aa', '👍🏽', 'b']);
       expect(split(['e\u0301'.repeat(5)], { maxChars: 3 })).toEqual(Array.from({ length: 5 }, () => 'e\u0301'));
       expect(split(['𝟙𝟚𝟛'], { maxChars: 1 })).toEqual(['𝟙', '𝟚', '𝟛']);
+    });
+
+    it('is whole when it just fits', () => {
+      expect(split(['abcd efgh'], { maxChars: 9 })).toEqual(['abcd efgh']);
     });
 
     it('is refused no limit but one below a character', () => {

@@ -114,7 +114,7 @@ export class SentenceSplitter {
       }
       const mark = match[0].endsWith(' ') ? match.index + 1 : match.index;
       const runEnd = skip(terminatorRun, text, mark) ?? mark + (isSpace(text[mark]) ? 0 : 1);
-      const closed = runEnd > mark ? (skip(closerRun, text, runEnd) ?? runEnd) : runEnd;
+      const closed = skip(closerRun, text, runEnd) ?? runEnd;
       const end = skip(whiteSpaceRun, text, closed) ?? closed;
       // What follows a "»" tells whether it opens or closes.
       if (end > this.#maxChars || !isWhole(text, text[end] === '»' ? end + 1 : end)) return undefined;
@@ -141,15 +141,16 @@ export class SentenceSplitter {
     if (/[^.!?…．․]/u.test(run)) return closed > runEnd && gap === '' && isWord(next) ? 'none' : 'sentence';
     if (/[!?]/.test(run)) {
       if (gap === '') return spaceless.test(before) && spaceless.test(next) ? 'sentence' : 'none';
-      return gap.includes('\n') || !small.test(next) ? 'sentence' : 'none';
+      return small.test(next) ? 'none' : 'sentence';
     }
-    if (run.length > 1 || run === '…') return gap.includes('\n') ? 'sentence' : 'none';
+    // An ellipsis ends nothing; a line break after it is a mark of its own.
+    if (run.length > 1 || run === '…') return 'none';
     if (gap === '') return spaceless.test(before) && spaceless.test(next) ? 'sentence' : 'none';
-    return this.#isFullStop(mark, gap.includes('\n'), next) ? 'sentence' : 'none';
+    return this.#isFullStop(mark, next) ? 'sentence' : 'none';
   }
 
   /** Whether a dot, with white space after it, ends a sentence. */
-  #isFullStop(dot: number, endsLine: boolean, next: string): boolean {
+  #isFullStop(dot: number, next: string): boolean {
     const text = this.#text;
     let start = dot;
     while (start > 0 && !isSpace(text[start - 1])) start -= 1;
@@ -158,7 +159,6 @@ export class SentenceSplitter {
     const startsLine =
       (lineStart > 0 || this.#startsLine) && /^[\s>*_#-]*$/.test(text.slice(lineStart, dot - word.length));
     if (startsLine && /^(\d{1,9}|\p{L})$/u.test(word)) return false;
-    if (endsLine) return true;
     if (small.test(next) || isAbbreviation(word, next)) return false;
     if (/^\d{1,2}$/.test(word)) return !dottedOrdinals.test(this.#locale ?? '');
     // Initials ("J. Smith"), and letters with dots between them ("U.S. Navy", "e.g. this").

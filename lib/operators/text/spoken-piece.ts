@@ -43,8 +43,8 @@ function visualStart(piece: SpokenPiece, start: number): number {
   if (start <= 0) return 0;
   for (const span of piece.spans) {
     if (start >= span.spokenEnd) continue;
-    const into = start - span.spokenStart;
-    return into > 0 && isVerbatim(piece, span) ? span.visualStart + into : span.visualStart;
+    const into = Math.max(0, start - span.spokenStart);
+    return isVerbatim(piece, span) ? span.visualStart + into : span.visualStart;
   }
   return piece.visual.length;
 }
