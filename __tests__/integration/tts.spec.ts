@@ -1,0 +1,319 @@
+import { from, lastValueFrom, Subject, toArray } from 'rxjs';
+import { isPcmLike } from '../../lib/audio/formats.ts';
+import { decodeSamples as decodeAudio, toInt16 } from '../../lib/audio/samples.ts';
+import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
+import { VoiceError } from '../../lib/core/errors.ts';
+import { AlphaTTS, type AlphaTTSConfig } from '../../lib/providers/tts/alpha-tts.ts';
+import type { SpokenWord } from '../../lib/core/roles.ts';
+import type { BaseTTS, TTSConfig } from '../../lib/providers/tts/base-tts.ts';
+import { PsiTTS } from '../../lib/providers/tts/psi-tts.ts';
+import { ThetaTTS } from '../../lib/providers/tts/theta-tts.ts';
+import { UpsilonTTS, type UpsilonTTSFormat } from '../../lib/providers/tts/upsilon-tts.ts';
+import {
+  sentJson,
+  startSandbox,
+  type Sandbox,
+  type ServiceName,
+  type VendorName,
+} from '../../samples/sandbox/index.ts';
+import { decodeSamples as decodeModem, type Heard } from '../../samples/sandbox/modem.ts';
+import { concatBytes } from '../../samples/sandbox/pcm.ts';
+
+const key = 'sandbox-key';
+type Voice = BaseTTS<TTSConfig>;
+
+/** A provider in one of its formats. */
+interface Case {
+  readonly name: string;
+  readonly vendor: VendorName;
+  readonly service: ServiceName;
+  readonly create: (config: TTSConfig) => Voice;
+  /** Ten utterances each. */
+  readonly rounds: number;
+  readonly isFirst: boolean;
+}
+
+const cases = (
+  vendor: VendorName,
+  service: ServiceName,
+  rounds: number,
+  voices: Readonly<Record<string, (config: TTSConfig) => Voice>>,
+): Case[] =>
+  Object.entries(voices).map(([name, create], index) => ({
+    name,
+    vendor,
+    service,
+    create,
+    rounds,
+    isFirst: index === 0,
+  }));
+
+const alpha =
+  (config: AlphaTTSConfig) =>
+  (address: TTSConfig): Voice =>
+    new AlphaTTS({ ...config, ...address });
+const upsilon =
+  (outputFormat: UpsilonTTSFormat) =>
+  (address: TTSConfig): Voice =>
+    new UpsilonTTS({ voiceId: 'magnus', sampleRate: 24000, outputFormat, ...address });
+
+const subjects: readonly Case[] = [
+  ...cases('alpha', 'alpha-tts', 5, {
+    'AlphaTTS linear16 24 kHz': alpha({}),
+    'AlphaTTS linear16 16 kHz': alpha({ sampleRate: 16000 }),
+    'AlphaTTS linear16 48 kHz': alpha({ sampleRate: 48000 }),
+    'AlphaTTS mulaw 8 kHz': alpha({ outputFormat: 'mulaw' }),
+    'AlphaTTS alaw 16 kHz': alpha({ outputFormat: 'alaw', sampleRate: 16000 }),
+  }),
+  ...cases('theta', 'theta-tts', 1, {
+    'ThetaTTS pcm': (address) => new ThetaTTS({ responseFormat: 'pcm', ...address }),
+    'ThetaTTS wav': (address) => new ThetaTTS({ responseFormat: 'wav', ...address }),
+  }),
+  ...cases('upsilon', 'upsilon-tts', 1, {
+    'UpsilonTTS wav': upsilon('wav'),
+    'UpsilonTTS pcm': upsilon('pcm'),
+    'UpsilonTTS ulaw': upsilon('ulaw'),
+    'UpsilonTTS alaw': upsilon('alaw'),
+  }),
+  ...cases('psi', 'psi-tts', 1, {
+    'PsiTTS pcm': (address) => new PsiTTS({ format: 'pcm', sampleRate: 16000, ...address }),
+    'PsiTTS wav': (address) => new PsiTTS({ format: 'wav', sampleRate: 16000, ...address }),
+  }),
+];
+
+const words = 'the quick brown fox jumps over a lazy dog while seven wizards vex 12 jolly quads';
+/** Texts of different lengths, in one to three sentences. */
+const texts = Array.from({ length: 10 }, (_, index) => {
+  const all = words.split(' ');
+  return Array.from({ length: 1 + (index % 3) }, (_, at) => `${all.slice(index, index + 2 + at).join(' ')}.`);
+});
+
+/** What is heard in the chunks of one utterance. */
+function hear(chunks: readonly AudioChunk[]): Heard {
+  const metadata = chunks[0]?.metadata as AudioMetadata;
+  expect(isPcmLike(metadata.encoding)).toBe(true);
+  const bytes = concatBytes(chunks.map(({ data }) => data));
+  const samples = toInt16(decodeAudio(bytes, metadata.encoding));
+  return decodeModem(samples, metadata.sampleRate);
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<VoiceError> {
+  try {
+    await promise;
+  } catch (error) {
+    if (VoiceError.is(error)) return error;
+    throw error;
+  }
+  throw new Error('it did not fail');
+}
+
+const until = async (happened: () => boolean): Promise<void> => {
+  while (!happened()) await new Promise((resolve) => setImmediate(resolve));
+};
+
+const withoutSpace = (text: string): string => text.replace(/\s/g, '');
+
+for (const subject of subjects) {
+  describe(`${subject.name} in the sandbox`, () => {
+    let sandbox: Sandbox;
+    const providers: Voice[] = [];
+
+    beforeAll(async () => {
+      sandbox = await startSandbox();
+    });
+    afterEach(async () => {
+      await Promise.all(providers.splice(0).map((tts) => tts.dispose()));
+      sandbox.clearFaults();
+      sandbox.clearRecords();
+    });
+    afterAll(() => sandbox.close());
+
+    const direct = (to: Sandbox = sandbox): TTSConfig => ({ apiKey: key, endpoint: to.endpoints[subject.vendor] });
+    async function ready(config: TTSConfig = direct()): Promise<Voice> {
+      const tts = subject.create(config);
+      providers.push(tts);
+      await tts.initialize();
+      return tts;
+    }
+    const speak = (tts: Voice, text: readonly string[]): Promise<AudioChunk[]> =>
+      lastValueFrom(tts.speak(from(text)).pipe(toArray()));
+    const expectText = (chunks: readonly AudioChunk[], text: readonly string[]): void =>
+      expect(withoutSpace(hear(chunks).text)).toBe(withoutSpace(text.join('')));
+    const refusals = (): string[] => sandbox.records().flatMap(({ refusal = [] }) => refusal);
+
+    it('speaks every word of every utterance', async () => {
+      for (let round = 0; round < subject.rounds; round++) {
+        // A provider of its own for each round: AlphaTTS takes 20 flushes a minute.
+        const tts = await ready();
+        for (const text of texts) expectText(await speak(tts, text), text);
+        await tts.dispose();
+      }
+      expect(refusals()).toEqual([]);
+    });
+
+    it('speaks through a proxy, which it sends no credential', async () => {
+      const tts = await ready({ proxyUrl: sandbox.proxies[subject.vendor] });
+      expectText(await speak(tts, ['Hello there.']), ['Hello there.']);
+      expect([refusals(), sandbox.records(subject.service).every(({ proxied }) => proxied)]).toEqual([[], true]);
+    });
+
+    it('says that a credential is wrong', async () => {
+      const tts = await ready({ ...direct(), apiKey: 'wrong-credential' });
+      const error = await failureOf(speak(tts, ['Hello.']));
+      expect([error.code, error.status, error.provider]).toEqual(['unauthorized', 401, tts.name]);
+      expect(error.message).not.toContain('wrong-credential');
+    });
+
+    it('estimates when each word sounds', async () => {
+      const tts = await ready();
+      const told: SpokenWord[] = [];
+      tts.words$.subscribe((word) => told.push(word));
+      const chunks = await speak(tts, ['The quick brown fox.', 'It jumps.']);
+      const heard = hear(chunks).words.flatMap(({ text, startMs, endMs }) =>
+        // Sentences of separate requests follow each other without a space.
+        text === 'fox.It' ? [] : [{ text, startMs, endMs }],
+      );
+      for (const { text, startMs, endMs } of heard) {
+        const word = told.find((each) => each.text === text);
+        expect(word?.estimated).toBe(true);
+        // The service lets a sentence fade into a space, which nobody else hears.
+        expect(Math.abs((word?.startMs ?? NaN) - startMs)).toBeLessThan(130);
+        expect(Math.abs((word?.endMs ?? NaN) - endMs)).toBeLessThan(130);
+      }
+      expect(told.map(({ text }) => text)).toEqual(['The', 'quick', 'brown', 'fox.', 'It', 'jumps.']);
+      expect(new Set(told.map(({ utteranceId }) => utteranceId))).toEqual(new Set([chunks[0]?.utteranceId]));
+    });
+
+    it('never mixes utterances that are spoken at the same time (F62)', async () => {
+      const tts = await ready();
+      const heard = await Promise.all(texts.slice(0, 4).map((text) => speak(tts, text)));
+      heard.forEach((chunks, index) => expectText(chunks, texts[index] ?? []));
+    });
+
+    // What follows is the same for every format.
+    if (!subject.isFirst) return;
+
+    it('speaks right after a cancelled utterance, of which nothing late is heard (F28, F31)', async () => {
+      const live = await startSandbox({ realtimeFactor: 30 });
+      try {
+        const tts = await ready(direct(live));
+        const all: AudioChunk[] = [];
+        tts.audio$.subscribe((chunk) => all.push(chunk));
+        const subscription = tts.speak(from(['One two three four five six seven.', 'Eight nine ten.'])).subscribe();
+        await until(() => all.length > 0);
+        const cancelled = all[0]?.utteranceId;
+        subscription.unsubscribe();
+        const before = all.length;
+        expectText(await speak(tts, ['Sure, go ahead.']), ['Sure, go ahead.']);
+        expect(all.slice(before).filter(({ utteranceId }) => utteranceId === cancelled)).toEqual([]);
+        const records = live.records(subject.service);
+        const messages = records.flatMap((record) => (record.method === 'WS' ? sentJson(record) : []));
+        const told = messages.some((message) => (message as { type?: string }).type === 'Clear');
+        expect(told || records.some(({ aborted }) => aborted)).toBe(true);
+      } finally {
+        await live.close();
+      }
+    });
+
+    it('gives the same words when the audio comes in odd pieces (F29)', async () => {
+      sandbox.setFault(subject.service, { kind: 'splitEveryByte' });
+      const tts = await ready();
+      expectText(await speak(tts, ['Hello there.']), ['Hello there.']);
+    });
+
+    it('outlives a refused connection', async () => {
+      sandbox.setFault(subject.service, { kind: 'refuse', times: 1 });
+      const tts = await ready();
+      expectText(await speak(tts, ['Hello.']), ['Hello.']);
+    });
+
+    it('outlives a service that is busy, after the wait that it asks for (F4, F18)', async () => {
+      sandbox.setFault(subject.service, { kind: 'status', status: 429, retryAfter: 1, times: 1 });
+      const tts = await ready();
+      const startedAt = performance.now();
+      expectText(await speak(tts, ['Hello.']), ['Hello.']);
+      expect(performance.now() - startedAt).toBeGreaterThan(900);
+    });
+
+    it('outlives a server error (F19)', async () => {
+      sandbox.setFault(subject.service, { kind: 'status', status: 500, times: 1 });
+      const tts = await ready();
+      expectText(await speak(tts, ['Hello.']), ['Hello.']);
+    });
+
+    it('tries once more when no audio comes, then fails (F27)', async () => {
+      sandbox.setFault(subject.service, { kind: 'stall' });
+      const tts = await ready({ ...direct(), firstAudioTimeoutMs: 100, idleTimeoutMs: 100 });
+      const error = await failureOf(speak(tts, ['Hello.']));
+      expect(error.code).toBe('timeout');
+      sandbox.clearFaults();
+      expectText(await speak(tts, ['Next turn.']), ['Next turn.']);
+    });
+
+    it('leaves nothing behind dispose() in the middle of an utterance (F43)', async () => {
+      const live = await startSandbox({ realtimeFactor: 10 });
+      try {
+        const tts = await ready(direct(live));
+        let chunks = 0;
+        tts.audio$.subscribe(() => chunks++);
+        const failed = failureOf(speak(tts, ['One two three four five six seven.']));
+        await until(() => chunks > 0);
+        const startedAt = performance.now();
+        await tts.dispose();
+        expect(performance.now() - startedAt).toBeLessThan(1_200);
+        expect((await failed).code).toBe('aborted');
+        await until(() => live.records(subject.service).every(({ close, aborted }) => close !== undefined || aborted));
+      } finally {
+        await live.close();
+      }
+    });
+  });
+}
+
+describe('AlphaTTS in the sandbox: a connection that fails', () => {
+  let sandbox: Sandbox;
+  let tts: AlphaTTS;
+  beforeEach(async () => {
+    sandbox = await startSandbox();
+    tts = new AlphaTTS({ apiKey: key, endpoint: sandbox.endpoints.alpha });
+  });
+  afterEach(async () => {
+    await tts.dispose();
+    await sandbox.close();
+  });
+
+  it('continues with the first sentence that was not spoken to its end (F26)', async () => {
+    // The connection breaks when the second sentence is asked for: Speak, Flush, Speak.
+    sandbox.setFault('alpha-tts', { kind: 'dropAfter', messages: 3, of: 'received', times: 1 });
+    await tts.initialize();
+    const text$ = new Subject<string>();
+    const words: string[] = [];
+    tts.words$.subscribe(({ text }) => words.push(text));
+    const done = lastValueFrom(tts.speak(text$).pipe(toArray()));
+    text$.next('First sentence.');
+    await until(() => words.length > 0);
+    text$.next('Second sentence.');
+    text$.next('Third sentence.');
+    text$.complete();
+    expect(hear(await done).text.trim()).toBe('First sentence. Second sentence. Third sentence.');
+    expect(words.join(' ')).toBe('First sentence. Second sentence. Third sentence.');
+  });
+
+  it('ignores garbage in the middle of an answer (F11)', async () => {
+    sandbox.setFault('alpha-tts', { kind: 'garbage', after: 2 });
+    await tts.initialize();
+    expect(hear(await lastValueFrom(tts.speak(from(['Hello there.'])).pipe(toArray()))).text.trim()).toBe(
+      'Hello there.',
+    );
+  });
+
+  it('keeps within the limits of the service in a long, quick conversation', async () => {
+    await tts.initialize();
+    for (let turn = 0; turn < 6; turn++) {
+      const answer = tts.speak(from(['Well, let me see.', 'I think so.', 'Yes.'])).subscribe();
+      answer.unsubscribe();
+      await lastValueFrom(tts.speak(from(['Hm.'])).pipe(toArray()));
+    }
+    expect(sandbox.records('alpha-tts').flatMap(({ refusal = [] }) => refusal)).toEqual([]);
+  });
+});
