@@ -43,12 +43,15 @@ export interface AgentPorts {
   >;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs'>;
   readonly commands$: Observable<Command>;
+  /** Between agent and output, where their formats differ. */
   transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
 }
 
 /** Options of {@link agentConversation}. */
 export interface AgentConversationOptions {
+  /** Where what was said and heard is remembered. */
   readonly history: History;
+  /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 

@@ -51,6 +51,7 @@ export interface PipelineOptions extends Omit<ConversationOptions, 'history'> {
   readonly history?: HistoryOptions | History;
   /** Whether captured audio comes as `audio.input` events too. Default: false. */
   readonly inputEvents?: boolean;
+  /** Where the pipeline writes what callbacks threw and what did not stop cleanly. Default: nowhere. */
   readonly logger?: Logger;
 }
 
@@ -121,6 +122,7 @@ export class Pipeline implements AsyncDisposable {
     return this.#history;
   }
 
+  /** Where it is in its life. */
   get state(): PipelineState {
     return this.#state;
   }
@@ -135,62 +137,77 @@ export class Pipeline implements AsyncDisposable {
     return this.#bus.events$;
   }
 
+  /** `agent.state`, `user.state`, `session.ready`, `session.closed`. Hot. */
   get state$(): Observable<StreamEvent<'state$'>> {
     return this.#stream('state$');
   }
 
+  /** `provider.connecting`, `.connected`, `.reconnecting`, `.lost`, `.format`. Hot. */
   get connection$(): Observable<StreamEvent<'connection$'>> {
     return this.#stream('connection$');
   }
 
+  /** `transcript.interim`, `.final`, `.preflight`, `.timeout`. Hot. */
   get transcripts$(): Observable<StreamEvent<'transcripts$'>> {
     return this.#stream('transcripts$');
   }
 
+  /** `turn.started`, `.committed`, `.ended`, `user.idle`. Hot. */
   get turns$(): Observable<StreamEvent<'turns$'>> {
     return this.#stream('turns$');
   }
 
+  /** `preflight.started`, `.adopted`, `.discarded`. Hot. */
   get preflight$(): Observable<StreamEvent<'preflight$'>> {
     return this.#stream('preflight$');
   }
 
+  /** `bargeIn.suspected`, `.paused`, `.confirmed`, `.resumed`, `.ignored`. Hot. */
   get bargeIn$(): Observable<StreamEvent<'bargeIn$'>> {
     return this.#stream('bargeIn$');
   }
 
+  /** `llm.started`, `.token`, `.completed`, `.aborted`. Hot. */
   get tokens$(): Observable<StreamEvent<'tokens$'>> {
     return this.#stream('tokens$');
   }
 
+  /** `tool.call`, `.result`, `.error`, `.cancelled`. Hot. */
   get tools$(): Observable<StreamEvent<'tools$'>> {
     return this.#stream('tools$');
   }
 
+  /** `speech.created`, `.started`, `.paused`, `.resumed`, `.ended`. Hot. */
   get speech$(): Observable<StreamEvent<'speech$'>> {
     return this.#stream('speech$');
   }
 
+  /** `audio.chunk` (synthesized), and `audio.input` with `inputEvents`. Hot. */
   get audio$(): Observable<StreamEvent<'audio$'>> {
     return this.#stream('audio$');
   }
 
+  /** `history.added`, `.updated`, `.truncated`. Hot. */
   get history$(): Observable<StreamEvent<'history$'>> {
     return this.#stream('history$');
   }
 
+  /** `dtmf.digit`, `call.ended`, of phone platforms. Hot. */
   get call$(): Observable<StreamEvent<'call$'>> {
     return this.#stream('call$');
   }
 
+  /** `input.muted`, `queue.overflow`. Hot. */
   get input$(): Observable<StreamEvent<'input$'>> {
     return this.#stream('input$');
   }
 
+  /** `turn.metrics`, `usage`. Hot. */
   get metrics$(): Observable<StreamEvent<'metrics$'>> {
     return this.#stream('metrics$');
   }
 
+  /** `error`: what went wrong and did not stop the pipeline. Hot. */
   get errors$(): Observable<StreamEvent<'errors$'>> {
     return this.#stream('errors$');
   }
@@ -276,6 +293,7 @@ export class Pipeline implements AsyncDisposable {
     if (failed) throw VoiceError.from(failed.reason);
   }
 
+  /** As `dispose()`: for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
   }
@@ -323,6 +341,7 @@ export class Pipeline implements AsyncDisposable {
     this.#mute(true);
   }
 
+  /** The speech-to-text service hears the user again. */
   unmute(): void {
     this.#mute(false);
   }

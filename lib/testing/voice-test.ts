@@ -14,8 +14,11 @@ export type VoiceStep =
 
 /** What a {@link voiceTest} is made of. */
 export interface VoiceTestOptions extends Partial<Omit<ConversationOptions, 'scheduler'>> {
+  /** How the model answers, and how fast. Default: it echoes the user. */
   readonly llm?: FakeLLMConfig;
+  /** How fast the voice answers and speaks. */
   readonly tts?: FakeTTSConfig;
+  /** Whether the speech-to-text service tells when a voice falls silent (`user.falls`). Default: true. */
   readonly reportsSpeechEnd?: boolean;
   /** Puts something between the conversation and the voice, such as a fault. */
   readonly wrapTTS?: (tts: FakeTTS) => ConversationPorts['tts'];
@@ -93,21 +96,30 @@ export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
 
 /** Steps of a {@link voiceTest}: `{ 100: user.interim('hel'), 300: user.final('hello') }`. */
 export const user = {
+  /** The words so far, which may change. */
   interim: (text: string, id?: string): VoiceStep => ({ user: FakeSTT.result(text, 'interim', id) }),
+  /** The whole utterance: the user's turn is over. */
   final: (text: string, id?: string): VoiceStep => ({ user: FakeSTT.result(text, 'final', id) }),
+  /** The user may have finished. */
   preflight: (text: string, id?: string): VoiceStep => ({ user: FakeSTT.result(text, 'preflight', id) }),
+  /** A voice is heard. */
   starts: { voice: 'started' } as VoiceStep,
+  /** The voice falls silent. */
   falls: { voice: 'ended' } as VoiceStep,
+  /** The voice goes on after an announced end. */
   resumes: { voice: 'resumed' } as VoiceStep,
 } as const;
 
 /** Steps of a {@link voiceTest} that the application takes. */
 export const application = {
+  /** Has the agent say something, as `Pipeline.say()`. */
   say: (text: string, options: SayOptions = {}): VoiceStep => ({
     command: { type: 'say', text$: [text], options, source: 'say', ticket: new SpeechTicket() },
   }),
+  /** Sends what the user typed, as `Pipeline.send()`. */
   send: (text: string, options: SendOptions = {}): VoiceStep => ({
     command: { type: 'send', text, options, ticket: new SpeechTicket() },
   }),
+  /** Interrupts, opens, commits or cancels the user's turn, or stops. */
   does: (type: 'interrupt' | 'begin' | 'commit' | 'cancel' | 'stop'): VoiceStep => ({ command: { type } }),
 } as const;
