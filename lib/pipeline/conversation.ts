@@ -47,6 +47,7 @@ import type { AgentState, DiscardReason, IgnoreReason, TurnEndReason, UserState,
 import { createFloor } from './floor.ts';
 import type { History, HistoryChange } from './history.ts';
 import { dropLateResults } from './late-results.ts';
+import { unknownPace } from './script.ts';
 import { speech, type Speaking, type SpeechContext, type SpeechResult } from './speech.ts';
 import { turnTaking, type TurnDecision, type TurnTakingOptions, type UserSignal } from './turn-taking.ts';
 import { Turn } from './turn.ts';
@@ -198,6 +199,7 @@ class Session {
       playoutMs,
       held$: this.#held$,
       speaking$: this.#speaking$,
+      pace: unknownPace(),
       ...(options.locale === undefined ? {} : { locale: options.locale }),
       ...(options.speechText === undefined ? {} : { text: options.speechText }),
     };

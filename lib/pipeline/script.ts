@@ -3,8 +3,8 @@ import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import type { SpokenWord } from '../core/roles.ts';
 import { visualRange, type SpokenPiece } from '../operators/text/spoken-piece.ts';
 
-/** Milliseconds of speech a character until a speech has shown its own pace: about 15 characters a second. */
-const usualMsPerCharacter = 65;
+/** Slower than most voices: what is remembered must not be more than what was heard. */
+const cautiousMsPerCharacter = 85;
 /** Rounding of chunks to samples and frames must not cost a word. */
 const toleranceMs = 0.5;
 
@@ -27,10 +27,26 @@ export interface Heard {
   readonly estimated: boolean;
 }
 
+/** How fast a voice speaks, learnt from what it has said. */
+export interface Pace {
+  msPerCharacter: number;
+}
+
+/** The pace of a voice that has not spoken yet. */
+export function unknownPace(): Pace {
+  return { msPerCharacter: cautiousMsPerCharacter };
+}
+
 /** Knows which text belongs to which audio of one speech, so that a play-head can be read as words. */
 export class Script {
   readonly #parts: Part[] = [];
   readonly #words: SpokenWord[] = [];
+  readonly #pace: Pace;
+
+  /** @param pace - The voice's; learns from this speech. */
+  constructor(pace: Pace = unknownPace()) {
+    this.#pace = pace;
+  }
 
   /** Opens the next round; what follows belongs to it. */
   beginRound(): void {
@@ -46,7 +62,10 @@ export class Script {
   /** The text of this round's audio is all there. */
   endRound(): void {
     const part = this.#parts.at(-1);
-    if (part) part.complete = true;
+    if (!part) return;
+    part.complete = true;
+    const { length } = spokenOf(part);
+    if (length && part.receivedMs) this.#pace.msPerCharacter = part.receivedMs / length;
   }
 
   addPiece(piece: SpokenPiece): void {
@@ -90,12 +109,16 @@ export class Script {
       if (localMs <= 0) return '';
       if (part.complete && localMs >= part.receivedMs - toleranceMs) return visualOf(part);
       const words = this.#words.filter(({ utteranceId }) => utteranceId === part.utteranceId);
-      const { characters, exact } = charactersAt(part, words, localMs);
+      const { characters, exact } = charactersAt(part, words, localMs, this.#pace);
       estimated ||= !exact;
       return visualPrefix(part.pieces, characters);
     });
     return { text: rounds.join(''), rounds, estimated };
   }
+}
+
+function spokenOf(part: Part): string {
+  return part.pieces.map(({ spoken }) => spoken).join('');
 }
 
 function visualOf(part: Part): string {
@@ -107,8 +130,9 @@ function charactersAt(
   part: Part,
   words: readonly SpokenWord[],
   localMs: number,
+  pace: Pace,
 ): { characters: number; exact: boolean } {
-  const spoken = part.pieces.map((piece) => piece.spoken).join('');
+  const spoken = spokenOf(part);
   let timed = 0;
   let timedMs = 0;
   let exact = words.length > 0;
@@ -122,8 +146,8 @@ function charactersAt(
   }
   const restMs = part.receivedMs - timedMs;
   const rest = spoken.length - timed;
-  const pace = timed > 0 ? timedMs / timed : usualMsPerCharacter;
-  const msPerCharacter = part.complete && rest > 0 ? restMs / rest : pace;
+  const usual = timed > 0 ? timedMs / timed : pace.msPerCharacter;
+  const msPerCharacter = part.complete && rest > 0 ? restMs / rest : usual;
   const more = msPerCharacter > 0 ? Math.floor((localMs + toleranceMs - timedMs) / msPerCharacter) : 0;
   return { characters: wholeWords(spoken, Math.min(spoken.length, timed + Math.max(0, more))), exact: false };
 }

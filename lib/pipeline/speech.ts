@@ -33,7 +33,7 @@ import { eager } from './eager.ts';
 import type { Emit } from './event-bus.ts';
 import type { SpeechSource } from './events.ts';
 import type { Floor } from './floor.ts';
-import { Script, type Heard } from './script.ts';
+import { Script, type Heard, type Pace } from './script.ts';
 
 /** Text waits while more audio than this is unplayed: less is wasted on a barge-in. */
 const maxUnplayedMs = 5_000;
@@ -89,6 +89,7 @@ export interface SpeechContext {
   /** While true nothing new starts to sound: the user may be about to say something. */
   readonly held$: BehaviorSubject<boolean>;
   readonly speaking$: BehaviorSubject<Speaking | undefined>;
+  readonly pace: Pace;
   /** BCP 47, for cutting text into sentences. */
   readonly locale?: string;
   /** How written text becomes speech. */
@@ -111,7 +112,7 @@ export function speech(
     const { emit, output, speaking$ } = context;
     const { source, interruptible } = request;
     const envelope = { speechId: request.id, ...(request.turnId === undefined ? {} : { turnId: request.turnId }) };
-    const script = new Script();
+    const script = new Script(context.pace);
     const work = new Subscription();
     /** Whether there is anything to say, once that is known. */
     const something$ = new ReplaySubject<boolean>(1);

@@ -1,0 +1,64 @@
+import { firstValueFrom, timer } from 'rxjs';
+import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
+import { TestCaller } from './support/caller.ts';
+
+const calls = 20;
+const turnsOfACall = 10;
+const words = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+
+/** The same random numbers in every run. */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
+    return (state >>> 0) / 2 ** 32;
+  };
+}
+
+/** One call: questions with short and long answers, every third or so cut off somewhere. */
+async function call(sandbox: Sandbox, seed: number): Promise<void> {
+  const next = random(seed);
+  await using caller = new TestCaller(sandbox);
+  await caller.connect();
+  for (let turn = 0; turn < turnsOfACall; turn++) {
+    const interrupts = next() < 0.35 && turn < turnsOfACall - 1;
+    const speaking = caller.next('speech.started');
+    const ended = caller.next('turn.ended');
+    caller.say(interrupts ? 'tell a story' : 'hi');
+    await speaking;
+    if (interrupts) {
+      await firstValueFrom(timer(300 + next() * 1_500));
+      caller.say('no thanks');
+      turn++;
+      expect((await ended).reason).toBe('interrupted');
+      await caller.next('turn.ended');
+    } else await ended;
+  }
+  const speeches = caller.events.filter((event) => event.type === 'speech.ended');
+  for (const { speechId, at, heardText } of speeches) {
+    const started = caller.events.find((event) => event.type === 'speech.started' && event.speechId === speechId);
+    const audible = words(caller.readBack(started?.at ?? at, at));
+    expect(audible.slice(0, words(heardText).length)).toBe(words(heardText));
+    // A word that was cut in the middle is audible in part, and one may be too many for an estimate.
+    expect(audible.slice(heardText.trim().length).split(' ').length).toBeLessThanOrEqual(3);
+  }
+  const said = caller.pipeline.history.messages().filter(({ role }) => role === 'assistant');
+  expect(said.map(({ content }) => words(content))).toEqual(speeches.map(({ heardText }) => words(heardText)));
+  expect(caller.events.filter(({ type }) => type === 'error')).toEqual([]);
+}
+
+describe('200 turns over real sockets, with random barge-ins', () => {
+  it('every history is what was heard, and nothing is left behind', async () => {
+    await using sandbox = await startSandbox();
+    const handles = (): number => process.getActiveResourcesInfo().filter((name) => name !== 'Immediate').length;
+    const before = handles();
+    const results = await Promise.allSettled(Array.from({ length: calls }, (_, index) => call(sandbox, index + 1)));
+    expect(results.filter(({ status }) => status === 'rejected')).toEqual([]);
+    await firstValueFrom(timer(250));
+    expect(handles() - before).toBeLessThanOrEqual(2);
+  }, 180_000);
+});

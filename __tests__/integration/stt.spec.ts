@@ -1,0 +1,306 @@
+import { filter, firstValueFrom, from, lastValueFrom, toArray } from 'rxjs';
+import { encodeSamples } from '../../lib/audio/samples.ts';
+import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
+import { VoiceError } from '../../lib/core/errors.ts';
+import type { ConnectionEvent, TranscriptionResult } from '../../lib/core/roles.ts';
+import { AlphaFlux } from '../../lib/providers/stt/alpha-flux.ts';
+import { AlphaSTT } from '../../lib/providers/stt/alpha-stt.ts';
+import { EpsilonSTT } from '../../lib/providers/stt/epsilon-stt.ts';
+import type { StreamingSTT, StreamingSTTConfig } from '../../lib/providers/stt/streaming-stt.ts';
+import {
+  sentAudio,
+  startSandbox,
+  type Fault,
+  type Sandbox,
+  type ServiceName,
+  type VendorName,
+} from '../../samples/sandbox/index.ts';
+import { encodeText } from '../../samples/sandbox/modem.ts';
+
+const key = 'sandbox-key';
+type Stt = StreamingSTT<StreamingSTTConfig>;
+
+interface Case {
+  readonly name: string;
+  readonly vendor: VendorName;
+  /** The socket, and what is asked before it. */
+  readonly service: ServiceName;
+  readonly first: ServiceName;
+  readonly rates: readonly number[];
+  readonly create: (config: StreamingSTTConfig) => Stt;
+  /** Messages of the service before it has heard anything. */
+  readonly greetings: number;
+}
+
+const subjects: readonly Case[] = [
+  {
+    ...{ name: 'AlphaSTT', vendor: 'alpha', service: 'alpha-stt', first: 'alpha-stt', greetings: 0 },
+    rates: [8_000, 16_000, 24_000, 48_000],
+    create: (config) => new AlphaSTT(config),
+  },
+  {
+    ...{ name: 'AlphaFlux', vendor: 'alpha', service: 'alpha-flux', first: 'alpha-flux', greetings: 1 },
+    rates: [8_000, 16_000, 24_000, 48_000],
+    create: (config) => new AlphaFlux(config),
+  },
+  {
+    ...{ name: 'EpsilonSTT', vendor: 'epsilon', service: 'epsilon-stt', first: 'epsilon-init', greetings: 1 },
+    rates: [8_000, 16_000, 48_000],
+    create: (config) => new EpsilonSTT({ endpointing: 0.3, ...config }),
+  },
+];
+
+const words = 'the quick brown fox jumps over a lazy dog while seven wizards vex 12 jolly quads'.split(' ');
+const texts = Array.from({ length: 10 }, (_, index) => words.slice(index, index + 3 + (index % 4)).join(' '));
+
+const linear = (sampleRate: number): AudioMetadata => ({ encoding: 'linear16', sampleRate, channels: 1, bitDepth: 16 });
+const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8_000, channels: 1, bitDepth: 8 };
+
+/** Utterances as frames of 20 ms, each followed by silence that ends it. */
+function frames(said: readonly string[], metadata: AudioMetadata = linear(16_000)): AudioChunk[] {
+  const { sampleRate, encoding } = metadata;
+  return said.flatMap((text) => {
+    const spoken = encodeText(text, sampleRate);
+    const samples = new Int16Array(spoken.length + 2 * sampleRate);
+    samples.set(spoken);
+    // A line is never quite silent.
+    samples.forEach((sample, at) => (samples[at] = sample || at % 2));
+    const size = sampleRate / 50;
+    return Array.from({ length: samples.length / size }, (_, frame) => ({
+      data: encodeSamples(samples.slice(frame * size, (frame + 1) * size), encoding),
+      metadata,
+    }));
+  });
+}
+
+const complete = (results: readonly TranscriptionResult[]): string[] =>
+  results.filter(({ utteranceComplete }) => utteranceComplete).map(({ text }) => text);
+
+/** A text as all services write it. */
+const plain = (text: string): string => text.toLowerCase().replace(/[^a-z0-9 ]/g, '');
+
+async function failureOf(promise: Promise<unknown>): Promise<VoiceError> {
+  try {
+    await promise;
+  } catch (error) {
+    if (VoiceError.is(error)) return error;
+    throw error;
+  }
+  throw new Error('it did not fail');
+}
+
+for (const subject of subjects) {
+  describe(`${subject.name} in the sandbox`, () => {
+    let sandbox: Sandbox;
+    const providers: Stt[] = [];
+
+    beforeAll(async () => {
+      sandbox = await startSandbox();
+    });
+    afterEach(async () => {
+      await Promise.all(providers.splice(0).map((stt) => stt.dispose()));
+      sandbox.clearFaults();
+      sandbox.clearRecords();
+    });
+    afterAll(() => sandbox.close());
+
+    const direct = (): StreamingSTTConfig => ({ apiKey: key, endpoint: sandbox.endpoints[subject.vendor] });
+    const refusals = (): string[] => sandbox.records().flatMap(({ refusal = [] }) => refusal);
+    const fails = (fault: Fault, service: ServiceName = subject.service): void => sandbox.setFault(service, fault);
+
+    async function ready(config: StreamingSTTConfig = {}) {
+      const stt = subject.create({ ...direct(), ...config });
+      const events: ConnectionEvent[] = [];
+      const errors: VoiceError[] = [];
+      const results: TranscriptionResult[] = [];
+      stt.connection$.subscribe((event) => events.push(event));
+      stt.errors$.subscribe((error) => errors.push(error));
+      stt.transcripts$.subscribe((result) => results.push(result));
+      providers.push(stt);
+      await stt.initialize();
+      return { stt, events, errors, results, types: () => events.map(({ type }) => type) };
+    }
+    const transcribe = async (stt: Stt, chunks: readonly AudioChunk[]): Promise<string[]> =>
+      complete(await lastValueFrom(stt.transcribe(from(chunks)).pipe(toArray()))).map(plain);
+    const send = (stt: Stt, chunks: readonly AudioChunk[]): void => {
+      for (const chunk of chunks) stt.sendAudio(chunk);
+    };
+    const hears = (stt: Stt, text: string): Promise<unknown> =>
+      firstValueFrom(
+        stt.transcripts$.pipe(filter((result) => result.utteranceComplete && plain(result.text) === text)),
+      );
+
+    for (const metadata of [...subject.rates.map(linear), ...(subject.name === 'EpsilonSTT' ? [] : [mulaw])]) {
+      it(`hears every word of every utterance in ${metadata.encoding} at ${metadata.sampleRate} Hz`, async () => {
+        const { stt, errors } = await ready();
+        expect(await transcribe(stt, frames(texts, metadata))).toEqual(texts);
+        expect([refusals(), errors]).toEqual([[], []]);
+      });
+    }
+
+    it('hears words as they come, and dates them by the audio', async () => {
+      const { stt, results } = await ready();
+      await stt.connect();
+      const heard = hears(stt, 'what is the time');
+      send(stt, frames(['what is the time']));
+      await heard;
+      const interim = results.filter(({ isFinal }) => !isFinal).map(({ text }) => plain(text));
+      expect(interim).toContain('what is');
+      const timed = results.at(-1)?.metadata?.words ?? [];
+      expect(timed.map(({ text }) => plain(text))).toEqual(['what', 'is', 'the', 'time']);
+      expect(timed.every(({ startMs = -1, endMs = -1 }) => startMs >= 0 && endMs > startMs)).toBe(true);
+      // `is` follows five characters of 80 ms.
+      expect(Math.abs((timed[1]?.startMs ?? 0) - 400)).toBeLessThan(60);
+    });
+
+    it('works through a proxy, which it sends no credential', async () => {
+      const { stt } = await ready({ proxyUrl: sandbox.proxies[subject.vendor] });
+      expect(await transcribe(stt, frames(['hello there']))).toEqual(['hello there']);
+      expect([refusals(), sandbox.records(subject.first).every(({ proxied }) => proxied)]).toEqual([[], true]);
+    });
+
+    it('F3: says that a credential is wrong, at once', async () => {
+      const { stt, types } = await ready({ apiKey: 'canary-7f3a' });
+      const error = await failureOf(stt.connect());
+      expect([error.code, error.status, error.provider]).toEqual(['unauthorized', 401, stt.name]);
+      expect(JSON.stringify(error) + String(error) + String(error.cause)).not.toContain('canary');
+      expect([types(), sandbox.records(subject.first).length]).toEqual([['connecting', 'lost'], 1]);
+    });
+
+    it('F3: asks a factory for one more credential', async () => {
+      const keys = ['old', key];
+      const { stt } = await ready({ apiKey: () => Promise.resolve(keys.shift() ?? 'none') });
+      expect(await transcribe(stt, frames(['hello there']))).toEqual(['hello there']);
+    });
+
+    it('F1: an unreachable service is one error, and the audio is heard when it is back', async () => {
+      fails({ kind: 'refuse' }, subject.first);
+      const { stt, errors, types } = await ready({ reconnect: { initialMs: 5, maxTries: 2 } });
+      send(stt, frames(['hello there']));
+      expect(await failureOf(stt.connect())).toMatchObject({ code: 'connection', recoverable: false });
+      expect([errors.length, types()]).toEqual([1, ['connecting', 'reconnecting', 'reconnecting', 'lost']]);
+      sandbox.clearFaults();
+      const heard = hears(stt, 'hello there');
+      await stt.connect();
+      await heard;
+    });
+
+    it('F2: a service that never answers is given up in time', async () => {
+      fails({ kind: 'neverReady', times: 1 });
+      const { stt, events } = await ready({ connectTimeoutMs: 200 });
+      await stt.connect();
+      expect(events[1]).toMatchObject({ type: 'reconnecting', error: { code: 'timeout' } });
+    });
+
+    it('F4: waits as long as a busy service asks', async () => {
+      fails({ kind: 'status', status: 429, retryAfter: 0, times: 2 }, subject.first);
+      const { stt, events } = await ready();
+      expect(await transcribe(stt, frames(['hello there']))).toEqual(['hello there']);
+      expect(events[1]).toMatchObject({ type: 'reconnecting', delayMs: 0, error: { status: 429 } });
+    });
+
+    it('F5: a service that takes every connection and drops it is fatal after three', async () => {
+      fails({ kind: 'close', code: 1011, after: subject.greetings, of: subject.greetings ? 'sent' : 'received' });
+      const { stt, events } = await ready({ reconnect: { initialMs: 1 } });
+      const lost = firstValueFrom(stt.connection$.pipe(filter((event) => event.type === 'lost')));
+      stt.connect().catch(() => undefined);
+      send(stt, frames(['hello there']));
+      expect((await lost).error.recoverable).toBe(false);
+      expect(events.filter(({ type }) => type === 'reconnecting').length).toBeLessThanOrEqual(3);
+    });
+
+    it('F7: no word is lost when connections drop in the middle of words', async () => {
+      const { stt, types } = await ready({ reconnect: { initialMs: 1, quickFailures: { count: 99, withinMs: 0 } } });
+      const spoken = ['one two three', 'four five six', 'seven eight nine'];
+      const done = Promise.all(spoken.map((text) => hears(stt, text)));
+      fails({ kind: 'dropAfter', messages: 37, of: 'received', times: 3 });
+      await stt.connect();
+      // As it comes from a microphone, but faster: other things happen between two frames.
+      for (const chunk of frames(spoken)) {
+        stt.sendAudio(chunk);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await done;
+      expect(types().filter((type) => type === 'reconnecting').length).toBe(3);
+    });
+
+    it('F10: a service that falls silent is replaced, and hears again what it did not answer', async () => {
+      fails({ kind: 'stall', after: subject.greetings, times: 1 });
+      const { stt, errors } = await ready({ silenceTimeoutMs: 500 });
+      await stt.connect();
+      const heard = hears(stt, 'hello there');
+      for (const chunk of frames(['hello there'])) {
+        stt.sendAudio(chunk);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await heard;
+      expect(errors).toMatchObject([{ code: 'timeout', recoverable: true }]);
+    });
+
+    it('F11: garbage is ignored, with a warning', async () => {
+      fails({ kind: 'garbage', after: subject.greetings, times: 1 });
+      const { stt, errors } = await ready();
+      expect(await transcribe(stt, frames(['hello there']))).toEqual(['hello there']);
+      expect(errors.length).toBeGreaterThan(0);
+      expect(errors.every(({ code, recoverable }) => code === 'protocol' && recoverable)).toBe(true);
+    });
+
+    it('F14: ends a connection that sends more than it may', async () => {
+      fails({ kind: 'garbage', payloads: ['x'.repeat(2 * 1024 * 1024)], times: 1 });
+      const { stt, events } = await ready();
+      expect(await transcribe(stt, frames(['hello there']))).toEqual(['hello there']);
+      expect(events).toContainEqual(
+        expect.objectContaining({ type: 'reconnecting', error: expect.objectContaining({ status: 1009 }) as unknown }),
+      );
+    });
+
+    it('F34: keeps every frame of a slow handshake', async () => {
+      fails({ kind: 'slowAccept', ms: 300 });
+      const { stt } = await ready();
+      const heard = hears(stt, 'hello there');
+      const opened = stt.connect();
+      send(stt, frames(['hello there']));
+      await opened;
+      await heard;
+    });
+
+    it('F43: dispose() leaves nothing, in whatever state', async () => {
+      for (const prepare of [
+        (stt: Stt) => void stt.connect().catch(() => undefined),
+        (stt: Stt) => stt.connect(),
+        async (stt: Stt) => {
+          await stt.connect();
+          send(stt, frames(['hello']));
+        },
+        async (stt: Stt) => {
+          await stt.connect();
+          void stt.disconnect();
+        },
+      ]) {
+        const { stt } = await ready();
+        await prepare(stt);
+        const began = performance.now();
+        await stt.dispose();
+        expect(performance.now() - began).toBeLessThan(400);
+      }
+    });
+
+    it('F62: two of them never hear each other', async () => {
+      const [one, two] = await Promise.all([ready(), ready()]);
+      const both = await Promise.all([
+        transcribe(one.stt, frames(['hello there'])),
+        transcribe(two.stt, frames(['good night'])),
+      ]);
+      expect(both).toEqual([['hello there'], ['good night']]);
+    });
+
+    it('sends the audio as it is, byte by byte', async () => {
+      const { stt } = await ready();
+      const chunks = frames(['hello']);
+      await transcribe(stt, chunks);
+      const [record] = sandbox.records(subject.service);
+      if (!record) throw new Error('nothing was recorded');
+      expect(Buffer.compare(sentAudio(record), Buffer.concat(chunks.map(({ data }) => data)))).toBe(0);
+    });
+  });
+}
