@@ -177,8 +177,8 @@ export class ModemDecoder {
     const events: ModemEvent[] = [];
     const factor = this.#factor;
     const scale = 1 / (32768 * factor);
-    for (let index = 0; index < samples.length; index++) {
-      this.#partial += samples[index] ?? 0;
+    for (const sample of samples) {
+      this.#partial += sample;
       if (++this.#partialCount < factor) continue;
       this.#step(this.#partial * scale, events);
       this.#partial = 0;
@@ -474,8 +474,8 @@ function strongest(
     const coefficient = 2 * Math.cos((2 * Math.PI * frequency) / sampleRate);
     let before = 0;
     let last = 0;
-    for (let at = 0; at < samples.length; at++) {
-      const next = (samples[at] ?? 0) + coefficient * last - before;
+    for (const value of samples) {
+      const next = value + coefficient * last - before;
       before = last;
       last = next;
     }

@@ -72,7 +72,7 @@ class Speaker {
   #buffer = '';
   #sequence = 0;
 
-  constructor(session: Session, query: URLSearchParams, requestId: string, environment: Environment) {
+  constructor(session: Session, query: URLSearchParams, requestId: string, environment: Environment, idle: IdleTimer) {
     this.#session = session;
     this.#environment = environment;
     const encoding = query.get('encoding') ?? 'linear16';
@@ -82,7 +82,10 @@ class Speaker {
       chunkMs: 200,
       realtimeFactor: environment.realtimeFactor,
       timers: session.timers,
-      send: (bytes) => session.sendBytes(bytes),
+      send: (bytes) => {
+        idle.touch();
+        session.sendBytes(bytes);
+      },
     });
     session.send({
       ...{ type: 'Metadata', request_id: requestId, model_name: query.get('model') ?? 'aura-asteria-en' },
@@ -158,10 +161,10 @@ export const alphaTts: SocketRoute = {
     const { alphaTtsIdleMs, alphaTtsSessionMs } = environment.limits;
     upgrade.accept(
       (session) => {
-        const speaker = new Speaker(session, upgrade.query, requestId, environment);
         const idle = new IdleTimer(session.timers, alphaTtsIdleMs, () =>
           session.close(1011, 'NET-0001', `no message for ${alphaTtsIdleMs} ms`),
         );
+        const speaker = new Speaker(session, upgrade.query, requestId, environment, idle);
         session.timers.after(alphaTtsSessionMs, () => session.close(1011, 'NET-0003', 'the session is too old'));
         session.onText((text) => {
           idle.touch();
