@@ -372,8 +372,8 @@ describe('httpRequest', () => {
       site = await serve((response, { url }) => {
         response.writeHead(401);
         if (url === '/flood') response.write('x'.repeat(200_000));
-        else response.write('{"error":');
-        if (url === '/break') setImmediate(() => response.destroy());
+        else if (url === '/break') response.write('{"error":', () => response.destroy());
+        else response.flushHeaders();
       });
       expect(await errorOf(httpRequest({ provider, url: `${site.url}/flood` }))).toMatchObject({ status: 401 });
       expect(await errorOf(httpRequest({ provider, url: `${site.url}/break` }))).toMatchObject({ status: 401 });

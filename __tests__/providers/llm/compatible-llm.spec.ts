@@ -4,7 +4,7 @@ import type { GenerateOptions, LLMEvent, Message } from '../../../lib/core/messa
 import { CompatibleLLM, type CompatibleLLMConfig } from '../../../lib/providers/llm/compatible-llm.ts';
 import { serve, until, type Site } from '../../transport/http-fixture.ts';
 import { TestClock } from '../../transport/test-clock.ts';
-import { eventsOf, listeningLogger, outcomeOf, passing, stream } from './llm-fixture.ts';
+import { eventsOf, ListeningClock, listeningLogger, outcomeOf, passing, stream } from './llm-fixture.ts';
 
 const hi: readonly Message[] = [{ role: 'user', content: 'Hi' }];
 const data = (json: unknown): string => `data: ${typeof json === 'string' ? json : JSON.stringify(json)}\n\n`;
@@ -585,18 +585,16 @@ describe('CompatibleLLM', () => {
         if (count === 1) response.writeHead(429, { 'Retry-After': '1' }).end();
         else stream(response, ...hello, stop).end();
       });
-      await ready({ scheduler: clock });
-      let settled = false;
-      void outcomeOf(llm.generate(hi)).then(() => (settled = true));
-      await until(() => site?.requests.length === 1);
-      await until(() => clock.pending > 0);
-      for (let round = 0; round < 20; round++) await clock.advance(0);
-      const refusedAt = clock.now();
+      const logger = listeningLogger();
+      await ready({ scheduler: clock }, logger);
+      const outcome = outcomeOf(llm.generate(hi));
+      await until(() => logger.lines.length === 1);
+      expect(logger.lines[0]).toContain('trying again in 1000 ms');
       await clock.advance(999);
       expect(site.requests).toHaveLength(1);
       await clock.advance(1);
-      await until(() => settled);
-      expect(times).toEqual([0, refusedAt + 1_000]);
+      expect(await outcome).toMatchObject({ text: 'Hello there!' });
+      expect(times).toEqual([0, 1_000]);
     });
 
     it('fails at once, with the wait in the error, when it is longer than the turn may take (F18)', async () => {
@@ -610,10 +608,10 @@ describe('CompatibleLLM', () => {
 
     it('can be aborted in a wait', async () => {
       site = await serve((response) => response.writeHead(429, { 'Retry-After': '5' }).end());
-      await ready({ scheduler: clock });
+      const logger = listeningLogger();
+      await ready({ scheduler: clock }, logger);
       const subscription = llm.generate(hi).subscribe();
-      await until(() => site?.requests.length === 1);
-      for (let round = 0; round < 20; round++) await clock.advance(1);
+      await until(() => logger.lines.length === 1);
       subscription.unsubscribe();
       expect(clock.pending).toBe(0);
       await clock.advance(10_000);
@@ -643,44 +641,50 @@ describe('CompatibleLLM', () => {
       let ping = (): void => undefined;
       site = await serve((response, _request, count) => {
         if (count === 2) stream(response, ...hello, stop).end();
-        else ping = () => stream(response, ': still here\n\n');
-        if (count === 1) ping();
+        else stream(response).flushHeaders();
+        if (count === 1) ping = () => stream(response, ': still here\n\n');
       });
-      await ready({ scheduler: clock });
-      let result: unknown;
-      void outcomeOf(llm.generate(hi)).then((outcome) => (result = outcome));
-      await until(() => site?.requests.length === 1);
+      const logger = listeningLogger();
+      const listening = new ListeningClock();
+      await ready({ scheduler: listening }, logger);
+      const outcome = outcomeOf(llm.generate(hi));
+      await until(() => logger.responses.length === 1);
       for (let count = 0; count < 2; count++) {
-        ping();
-        for (let round = 0; round < 20; round++) await clock.advance(0);
-        await clock.advance(9_500);
-        expect(site.requests).toHaveLength(1);
+        await listening.advance(9_999);
+        await listening.heard(ping);
       }
-      await clock.advance(600);
+      await listening.advance(9_999);
+      expect(logger.lines).toEqual([]);
+      await listening.advance(1);
       await site.requests[0]?.closed;
-      await clock.advance(600);
-      await until(() => result !== undefined);
-      expect(result).toMatchObject({ text: 'Hello there!' });
+      expect(logger.lines[0]).toContain('sent nothing more within 10000 ms');
+      await listening.advance(600);
+      expect(await outcome).toMatchObject({ text: 'Hello there!' });
     });
   });
 
   it('gives up on a service that only keeps the connection busy', async () => {
-    const clock = new TestClock();
+    const clock = new ListeningClock();
+    const logger = listeningLogger();
     let write = (_line: string): void => undefined;
-    site = await serve((response) => (write = (line) => stream(response, line)));
-    await ready({ scheduler: clock, maxRetries: 0 });
-    let result: Awaited<ReturnType<typeof outcomeOf>> | undefined;
-    void outcomeOf(llm.generate(hi)).then((outcome) => (result = outcome));
-    await until(() => site?.requests.length === 1);
-    write(chunk({ reasoning: 'Hm' }));
-    for (let round = 0; round < 20; round++) await clock.advance(0);
-    for (let second = 5; second <= 30; second += 5) {
-      expect(result).toBeUndefined();
-      write(chunk({ content: '' }));
-      for (let round = 0; round < 20; round++) await clock.advance(0);
-      await clock.advance(5_000);
+    site = await serve((response) => {
+      stream(response).flushHeaders();
+      write = (line) => stream(response, line);
+    });
+    await ready({ scheduler: clock, maxRetries: 0 }, logger);
+    let isOver = false;
+    const outcome = outcomeOf(llm.generate(hi)).finally(() => (isOver = true));
+    await until(() => logger.responses.length === 1);
+    // What the model thinks is something of the model's.
+    await clock.advance(5_000);
+    await clock.heard(() => write(chunk({ reasoning: 'Hm' })));
+    for (let second = 0; second < 30; second += 5) {
+      await clock.heard(() => write(chunk({ content: '' })));
+      await clock.advance(second === 25 ? 4_999 : 5_000);
     }
-    expect(result?.error).toMatchObject({ code: 'timeout', recoverable: true });
+    expect(isOver).toBe(false);
+    await clock.advance(1);
+    expect((await outcome).error).toMatchObject({ code: 'timeout', recoverable: true });
     await site.requests[0]?.closed;
   });
 

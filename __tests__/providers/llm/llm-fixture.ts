@@ -3,7 +3,8 @@ import { lastValueFrom, toArray, type Observable } from 'rxjs';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import { silentLogger, type Logger } from '../../../lib/core/logger.ts';
 import type { LLMEvent } from '../../../lib/core/messages.ts';
-import type { TestClock } from '../../transport/test-clock.ts';
+import { until } from '../../transport/http-fixture.ts';
+import { TestClock } from '../../transport/test-clock.ts';
 
 /** All that a generation gave. */
 export interface Outcome {
@@ -41,10 +42,33 @@ export function stream(response: ServerResponse, ...lines: readonly string[]): S
   return response;
 }
 
-/** A logger that keeps what it is told above debug. */
-export function listeningLogger(): Logger & { readonly lines: string[] } {
+/** A logger that keeps what it is told: above debug in `lines`, and each response in `responses`. */
+export function listeningLogger(): Logger & { readonly lines: string[]; readonly responses: string[] } {
   const lines: string[] = [];
+  const responses: string[] = [];
   const write = (message: string): void => void lines.push(message);
-  const logger = { ...silentLogger, info: write, warn: write, error: write, lines, scope: (): Logger => logger };
-  return logger;
+  const debug = (message: string): void => void responses.push(message);
+  const logger = { ...silentLogger, debug, info: write, warn: write, error: write, lines, responses };
+  return { ...logger, scope: () => logger };
+}
+
+/** A clock that tells when somebody asked for the time: who waits for silence does so when something was heard. */
+export class ListeningClock extends TestClock {
+  asked: number = 0;
+
+  constructor() {
+    super();
+    const now = this.now.bind(this);
+    this.now = () => {
+      this.asked++;
+      return now();
+    };
+  }
+
+  /** Does what the other side hears, and waits until it has heard it. */
+  async heard(act: () => void): Promise<void> {
+    const before = this.asked;
+    act();
+    await until(() => this.asked > before);
+  }
 }

@@ -4,7 +4,7 @@ import type { GenerateOptions, LLMEvent, Message, ToolCall } from '../../../lib/
 import { MuLLM, type MuLLMConfig } from '../../../lib/providers/llm/mu-llm.ts';
 import { serve, until, type Site } from '../../transport/http-fixture.ts';
 import { TestClock } from '../../transport/test-clock.ts';
-import { eventsOf, listeningLogger, outcomeOf, passing, stream } from './llm-fixture.ts';
+import { eventsOf, ListeningClock, listeningLogger, outcomeOf, passing, stream } from './llm-fixture.ts';
 
 const hi: readonly Message[] = [{ role: 'user', content: 'Hi' }];
 const apiKey = 'sk-ant-canary-0123456789';
@@ -44,7 +44,7 @@ describe('MuLLM', () => {
   const logger = listeningLogger();
 
   beforeEach(async () => {
-    logger.lines.length = 0;
+    logger.lines.length = logger.responses.length = 0;
     llm = new MuLLM({ apiKey });
     site = await serve((response) => stream(response, ...hello, end('end_turn')).end());
   });
@@ -522,20 +522,21 @@ describe('MuLLM', () => {
     it('when it stalls; a ping puts the stall off (F21)', async () => {
       await site.close();
       let write = (_line: string): void => undefined;
-      site = await serve((response) => (write = (line) => stream(response, line)));
-      const scheduler = new TestClock();
+      site = await serve((response) => {
+        stream(response).flushHeaders();
+        write = (line) => stream(response, line);
+      });
+      const scheduler = new ListeningClock();
       await ready({ scheduler });
-      let result: Awaited<ReturnType<typeof outcomeOf>> | undefined;
-      void outcomeOf(llm.generate(hi)).then((outcome) => (result = outcome));
-      await until(() => site.requests.length === 1);
+      const outcome = outcomeOf(llm.generate(hi));
+      await until(() => logger.responses.length === 1);
       for (const line of [...hello, event({ type: 'ping' })]) {
-        write(line);
-        for (let round = 0; round < 20; round++) await scheduler.advance(0);
-        expect(result).toBeUndefined();
+        await scheduler.heard(() => write(line));
         await scheduler.advance(4_000);
       }
-      await scheduler.advance(6_500);
-      expect(result).toMatchObject({ text: 'Hello there.', error: { code: 'timeout', recoverable: true } });
+      await scheduler.advance(6_000);
+      expect(await outcome).toMatchObject({ text: 'Hello there.', error: { code: 'timeout', recoverable: true } });
+      expect(scheduler.now()).toBe(34_000);
       await site.requests[0]?.closed;
     });
   });
