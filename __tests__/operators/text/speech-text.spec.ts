@@ -28,6 +28,7 @@ describe('SpeechText', () => {
   const says: Readonly<Record<string, readonly (readonly [written: string, said: string, SpeechTextOptions?])[]>> = {
     'leaves what is no mark': [
       ['3 * 4 = 12 and 3*4', '3 * 4 = 12 and 3*4'],
+      ['看![图](x)', '看!图'],
       ['2 ** 3 and 2**3', '2 ** 3 and 2**3'],
       ['snake_case_name', 'snake_case_name'],
       ['2024.', '2024.'],
@@ -188,6 +189,9 @@ describe('SpeechText', () => {
       'a <b\n',
       '[a](b\nc ',
       '2 * ',
+      '**重要。**',
+      'fine.*',
+      '好!',
     ]) {
       const speech = new SpeechText();
       expect(speech.push(text).map((piece) => piece.visual)).toEqual([text]);

@@ -1,4 +1,4 @@
-import { countWords } from '../../core/text.ts';
+import { closing, firstCharacter, hostOf, lastCharacter, proseStart, runLength, trimUrl } from './marks.ts';
 import type { SpokenPiece, SpokenSpan } from './spoken-piece.ts';
 
 /** How written text becomes speech. */
@@ -36,7 +36,7 @@ const couldBeRule = /^[-*_=|: \t]*$/;
 const rule = /^(?:([-*_=])[ \t]*(?:\1[ \t]*){2,}|(?=.*-)(?=.*\|)[-|: \t]+)$/;
 const bullet = /^[-*+•‣◦▪●][ \t]/;
 const task = /^\[[ xX]\][ \t]/;
-const fenceOpening = /^(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*$/;
+const fenceOpening = /^(`{3,}(?!.*`)|~{3,})[ \t]*(\S*)/;
 const tag = /^<\/?([a-z][a-z\d-]*)(?:\s+[a-z_:][\w:.-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?)*\s*\/?>/i;
 const couldBeTag = /^<(?:\/?[a-z][^<>\n]{0,256}|\/|!|!-|!--.*)?$/is;
 const comment = /^<!--.*?-->/s;
@@ -51,7 +51,7 @@ const urlRun = /^(?:https?:\/\/|www\.)(?=[a-z\d])[!#-;=?-Z_a-z~]*/i;
  * split on its way, the result is the same, and maps back to the text.
  *
  * What a mark means can depend on what follows: a push that ends in such a place returns nothing, and the next one, or
- * `flush()`, returns the whole.
+ * `flush()`, returns the whole. One instance serves one text.
  */
 export class SpeechText {
   readonly #codeBlock: string | ((language: string) => string);
@@ -207,8 +207,9 @@ export class SpeechText {
       case '[':
         return this.#openLink(text, 0, isEnd);
       case '!':
-        if (text.length === 1 && !isEnd) return 0;
-        return text[1] === '[' ? this.#openLink(text, 1, isEnd) : this.#say('!', 1);
+        // After a script that writes no spaces it ends a sentence, which must not wait.
+        if (text.length === 1 && !isEnd && !spaceless.test(this.#before)) return 0;
+        return text[1] === '[' && !spaceless.test(this.#before) ? this.#openLink(text, 1, isEnd) : this.#say('!', 1);
       case '<':
         return this.#angle(text, isEnd);
       case '|':
@@ -290,9 +291,11 @@ export class SpeechText {
 
   #emphasis(mark: string, text: string, isEnd: boolean): number {
     const count = runLength(text);
+    const before = this.#before;
+    const couldBeText = mark === '~' || /^\s?$/.test(before) || (mark === '*' ? /\d/ : wordEnd).test(before);
+    if (!couldBeText) return count;
     if (count === text.length && !isEnd) return 0;
     const run = text.slice(0, count);
-    const before = this.#before;
     const after = firstCharacter(text.slice(count));
     const isLoose = /^\s?$/.test(before) && (count === 1 ? /^\s?$/ : /^\s$/).test(after);
     const isText =
@@ -430,69 +433,4 @@ export class SpeechText {
   #separate(): void {
     if (!this.#isSpaced) this.#insert('\n');
   }
-}
-
-/** Where code without an end gives way to what reads as prose; its length where it doesn't. */
-function proseStart(code: string): number {
-  let at = 0;
-  for (const line of code.split('\n')) {
-    if (/^[*_"'“«¿¡]*[\p{Lu}\p{Lo}]/u.test(line) && /[\p{STerm}…:][\p{Pe}\p{Pf}"'*_]*\s*$/u.test(line)) {
-      if (!/[{}<>=;|\\]|\(\)/.test(line) && countWords(line) >= 3) return at;
-    }
-    at += line.length + 1;
-  }
-  return code.length;
-}
-
-/**
- * Where the bracket that opens at an offset is closed: -1 when it isn't within the line and the limit, `undefined` when
- * the text ends before that is known.
- */
-function closing(text: string, from: number, limit: number): number | undefined {
-  const open = text[from];
-  const close = open === '(' ? ')' : ']';
-  let depth = 0;
-  for (let at = from; at < text.length; at += 1) {
-    const character = text[at];
-    if (character === '\n' || at - from > limit) return -1;
-    if (character === '\\') at += 1;
-    else if (character === open) depth += 1;
-    else if (character === close && --depth === 0) return at;
-  }
-  return undefined;
-}
-
-/** An address without the punctuation of the sentence around it. */
-function trimUrl(run: string): string {
-  let url = run;
-  for (;;) {
-    const last = url.at(-1) ?? '';
-    const isOpen = last === ')' && url.split('(').length >= url.split(')').length;
-    if (!/[.,!?;:'*_~)]/.test(last) || isOpen) return url;
-    url = url.slice(0, -1);
-  }
-}
-
-function hostOf(url: string): string {
-  return url
-    .replace(/^https?:\/\//i, '')
-    .replace(/[/?#].*$/s, '')
-    .replace(/^.*@/, '')
-    .replace(/^www\.|:\d*$/gi, '');
-}
-
-/** How often the first character stands at the start. */
-function runLength(text: string): number {
-  let length = 1;
-  while (text[length] === text[0]) length += 1;
-  return length;
-}
-
-function firstCharacter(text: string): string {
-  const code = text.codePointAt(0);
-  return code === undefined ? '' : String.fromCodePoint(code);
-}
-
-function lastCharacter(text: string): string {
-  return /[\ud800-\udbff][\udc00-\udfff]$/.exec(text)?.[0] ?? text.slice(-1);
 }
