@@ -2,8 +2,8 @@ import { firstValueFrom, timer } from 'rxjs';
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { TestCaller } from './support/caller.ts';
 
-const calls = 20;
-const turnsOfACall = 10;
+const calls = 10;
+const turnsOfACall = 20;
 const words = (text: string): string =>
   text
     .toLowerCase()
@@ -43,8 +43,9 @@ async function call(sandbox: Sandbox, seed: number): Promise<void> {
     const started = caller.events.find((event) => event.type === 'speech.started' && event.speechId === speechId);
     const audible = words(caller.readBack(started?.at ?? at, at));
     expect(audible.slice(0, words(heardText).length)).toBe(words(heardText));
-    // A word that was cut in the middle is audible in part, and one may be too many for an estimate.
-    expect(audible.slice(heardText.trim().length).split(' ').length).toBeLessThanOrEqual(3);
+    // A word that was cut in its middle is audible in part, and where it began is an estimate.
+    const more = audible.slice(words(heardText).length).trim();
+    expect(more.split(' ').length).toBeLessThanOrEqual(2);
   }
   const said = caller.pipeline.history.messages().filter(({ role }) => role === 'assistant');
   expect(said.map(({ content }) => words(content))).toEqual(speeches.map(({ heardText }) => words(heardText)));

@@ -64,14 +64,12 @@ export class TestCaller implements AsyncDisposable {
     return firstValueFrom(event$) as Promise<VoiceEvent<T>>;
   }
 
-  /** What the samples say that were played between two moments of the events' clock: whole words. */
+  /** What the samples say that were played between two moments of the events' clock, to the last whole character. */
   readBack(from: number, to: number): string {
     const chunks = this.heard.filter(({ timestamp = 0 }) => timestamp >= from - frameMs && timestamp < to);
     const rate = chunks[0]?.metadata?.sampleRate ?? sampleRate;
     const samples = Int16Array.from(chunks.flatMap(({ data }) => Array.from(int16View(data))));
-    return decodeSamples(samples, rate)
-      .words.map(({ text }) => text)
-      .join(' ');
+    return decodeSamples(samples, rate).text;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
