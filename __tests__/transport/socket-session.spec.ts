@@ -694,6 +694,54 @@ describe('SocketSession: ending', () => {
     expect([sockets.all.length, types().at(-1), errors]).toEqual([1, 'closed', []]);
   });
 
+  it('tells whether the service had its last word', async () => {
+    const answered = await connected();
+    const first = answered.session.close({ farewell: ['bye'], until: (message) => message === 'done' });
+    answered.sockets.last.say('done');
+    answered.sockets.last.drop(1006);
+    const closedByService = await connected();
+    const second = closedByService.session.close({ farewell: ['bye'] });
+    closedByService.sockets.last.drop(1005);
+    const lost = await connected();
+    const third = lost.session.close({ farewell: ['bye'] });
+    lost.sockets.last.drop(1006);
+    const late = await connected();
+    const fourth = late.session.close({ farewell: ['bye'] });
+    await late.clock.advance(1_000);
+    const never = given().session.close();
+    expect(await Promise.all([first, second, third, fourth, never])).toEqual([true, true, false, false, false]);
+  });
+
+  it('says goodbye once more on another connection, where every word matters', async () => {
+    const { session, sockets, clock, types } = await connected({ replay: () => [audio(1)] });
+    const closed = session.close({
+      farewell: ['bye'],
+      until: (message) => message === 'done',
+      reconnect: true,
+      timeoutMs: 9_000,
+    });
+    sockets.last.drop(1006);
+    await clock.advance(250);
+    sockets.last.accept();
+    expect(sockets.last.sent).toEqual([audio(1), 'bye']);
+    sockets.last.say('done');
+    expect(sockets.last.closeCode).toBe(1000);
+    sockets.last.drop(1000);
+    expect(await closed).toBe(true);
+    expect(types()).toEqual(['connecting', 'connected', 'reconnecting', 'connected', 'closed']);
+    expect([clock.pending, sockets.live]).toEqual([0, 0]);
+  });
+
+  it('says when no other connection could be had to say goodbye on', async () => {
+    const { session, sockets, clock, types, errors } = await connected({ reconnect: { jitter: 'none', maxTries: 1 } });
+    const closed = session.close({ farewell: ['bye'], reconnect: true, timeoutMs: 9_000 });
+    sockets.last.drop(1006);
+    await clock.advance(250);
+    sockets.last.drop(1006);
+    expect(await closed).toBe(false);
+    expect([types().at(-1), errors.length, clock.pending]).toEqual(['lost', 1, 0]);
+  });
+
   it('calls of close share one end', async () => {
     const { session, sockets } = await connected();
     const both = Promise.all([session.close({ farewell: ['bye'] }), session.close({ farewell: ['bye'] })]);

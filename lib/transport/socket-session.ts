@@ -18,6 +18,7 @@ import {
   of,
   ReplaySubject,
   retry,
+  startWith,
   Subject,
   switchMap,
   take,
@@ -128,12 +129,17 @@ export interface SocketCloseOptions {
   readonly until?: (message: SocketData) => boolean;
   /** Longest wait for all of it, in milliseconds. Default: the session's `closeTimeoutMs`. */
   readonly timeoutMs?: number;
+  /** Whether a connection that is lost before that is replaced once more, to say goodbye on another. Default: false. */
+  readonly reconnect?: boolean;
 }
 
 const mebibyte = 1024 * 1024;
 
 /** How often a full buffer is looked at, in milliseconds. */
 const drainMs = 20;
+
+/** Close codes that answer a farewell: done, going away, none given. */
+const answers: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /** A new connection that was asked for, not one that failed. */
 const restart = Symbol('restart');
@@ -162,12 +168,14 @@ export class SocketSession {
   readonly #fail$ = new Subject<VoiceError | typeof restart>();
   /** The outbox has something to wait for. */
   readonly #blocked$ = new Subject<void>();
+  /** A connection is ready. */
+  readonly #readied$ = new Subject<void>();
   readonly #ended$ = new Subject<void>();
 
   #state: 'idle' | 'running' | 'closing' | 'ended' = 'idle';
   #life: Subscription | undefined;
-  #opened: { promise: Promise<void>; resolve: () => void; reject: (error: VoiceError) => void } | undefined;
-  #closed: Promise<void> | undefined;
+  #opened: Deferred<undefined> | undefined;
+  #closing: { readonly promise: Promise<boolean>; readonly insists: boolean; isComplete: boolean } | undefined;
 
   #socket: RawSocket | undefined;
   /** Whether the present connection has got its opening. */
@@ -204,10 +212,10 @@ export class SocketSession {
    * @throws VoiceError when the service refuses for good, or when the session is ended first.
    */
   open(): Promise<void> {
-    if (this.#closed) return this.#closed.then(() => this.open());
+    if (this.#closing) return this.#closing.promise.then(() => this.open());
     if (this.#opened) return this.#opened.promise;
 
-    const opened = deferred();
+    const opened = deferred<undefined>();
     // Who ignores the promise hears of it by errors$.
     opened.promise.catch(() => undefined);
     this.#opened = opened;
@@ -245,52 +253,65 @@ export class SocketSession {
     if (this.#state === 'running') this.#fail$.next(error ?? restart);
   }
 
-  /** Ends the session gracefully: sends what waits and the farewell, lets the last messages arrive, closes. Never rejects. */
-  close({ farewell = [], until, timeoutMs }: SocketCloseOptions = {}): Promise<void> {
-    if (this.#closed) return this.#closed;
-    const socket = this.#socket;
-    if (!this.#ready || !socket) {
+  /**
+   * Ends the session gracefully: sends what waits and the farewell, lets the last messages arrive, closes.
+   *
+   * @returns Whether the service has said all that it had to say, as far as one can know. Never rejects.
+   */
+  close(options: SocketCloseOptions = {}): Promise<boolean> {
+    if (this.#closing) return this.#closing.promise;
+    if (!this.#ready) {
       this.terminate();
-      return Promise.resolve();
+      return Promise.resolve(false);
     }
-
-    const closed = deferred();
-    this.#closed = closed.promise;
+    const { timeoutMs = this.#options.closeTimeoutMs ?? 1_000, reconnect: insists = false } = options;
+    const { promise, resolve } = deferred<boolean>();
+    const closing = { promise, insists, isComplete: false };
+    this.#closing = closing;
     this.#state = 'closing';
+    const goodbye$ = this.#readied$.pipe(
+      startWith(undefined),
+      switchMap(() => this.#goodbye(options)),
+      tap(() => {
+        closing.isComplete = true;
+        this.#socket?.close(1000);
+      }),
+      ignoreElements(),
+    );
+    const late$ = patientTimer(timeoutMs, this.#scheduler).pipe(tap(() => this.#socket?.close(1000)));
+    const end = merge(goodbye$, late$)
+      .pipe(
+        take(1),
+        takeUntil(this.#ended$),
+        finalize(() => {
+          this.#closing = undefined;
+          this.#end();
+          resolve(closing.isComplete);
+        }),
+      )
+      .subscribe({ error: () => undefined });
+    this.#life?.add(end);
+    return promise;
+  }
+
+  /** Ends the session at once; nothing of it is left. */
+  terminate(): void {
+    this.#end();
+  }
+
+  /** Says goodbye on the present connection; emits when the last message has come. */
+  #goodbye({ farewell = [], until }: SocketCloseOptions): Observable<unknown> {
     const flushed$ = concat(of(0), interval(drainMs, this.#scheduler)).pipe(
       filter(() => this.#outbox.length === 0),
       take(1),
     );
     const last$ = until ? this.#messages$.pipe(filter(until)) : farewell.length > 0 ? NEVER : of(0);
     const said$ = defer(() => {
-      for (const data of farewell) socket.send(data);
+      for (const data of farewell) this.#socket?.send(data);
       return EMPTY;
     });
-    const late$ = patientTimer(timeoutMs ?? this.#options.closeTimeoutMs ?? 1_000, this.#scheduler);
     // `last$` listens before the farewell is said: the answer may come at once.
-    const goodbye$ = flushed$.pipe(
-      switchMap(() => merge(last$, said$).pipe(take(1))),
-      tap(() => socket.close(1000)),
-    );
-    const closing = merge(goodbye$.pipe(ignoreElements()), late$)
-      .pipe(
-        take(1),
-        tap(() => socket.close(1000)),
-        takeUntil(this.#ended$),
-        finalize(() => {
-          this.#closed = undefined;
-          this.#end();
-          closed.resolve();
-        }),
-      )
-      .subscribe({ error: () => undefined });
-    this.#life?.add(closing);
-    return closed.promise;
-  }
-
-  /** Ends the session at once; nothing of it is left. */
-  terminate(): void {
-    this.#end();
+    return flushed$.pipe(switchMap(() => merge(last$, said$).pipe(take(1))));
   }
 
   /** All connections of one life; completes at a normal end, fails when no other connection is worth trying. */
@@ -305,7 +326,7 @@ export class SocketSession {
       const renews = renewsCredential && !refused && isRefusedCredential(error);
       refused = renews ? error : undefined;
       if (renews) return 0;
-      return this.#state === 'closing' || reconnect === false ? undefined : backoff.next(error);
+      return this.#closing?.insists === false || reconnect === false ? undefined : backoff.next(error);
     };
 
     return defer(() =>
@@ -434,8 +455,9 @@ export class SocketSession {
     this.#drain();
     if (!this.#socket) return;
     if (this.#outbox.length > 0) this.#blocked$.next();
-    this.#opened?.resolve();
+    this.#opened?.resolve(undefined);
     this.#connection$.next({ type: 'connected' });
+    this.#readied$.next();
   }
 
   /** Fails with what an HTTP answer in place of the upgrade means. */
@@ -459,7 +481,11 @@ export class SocketSession {
 
   /** Completes after a normal end, else fails with what it means. */
   #closure({ close, cause }: SocketEvent & { type: 'closed' }, target: SocketRequest): Observable<never> {
-    if (this.#state === 'closing') return EMPTY;
+    if (this.#closing) {
+      const { isComplete, insists } = this.#closing;
+      this.#closing.isComplete ||= answers.has(close.code);
+      if (isComplete || !insists || answers.has(close.code)) return EMPTY;
+    }
     const verdict = this.#options.classifyClose?.(close) ?? (close.code === 1000 ? 'normal' : 'retry');
     if (verdict === 'normal' && this.#ready) return EMPTY;
     if (VoiceError.is(verdict)) return throwError(() => verdict);
@@ -582,7 +608,7 @@ export class SocketSession {
 
   /** The session cannot go on. */
   #lose(error: VoiceError): void {
-    if (this.#state === 'closing') {
+    if (this.#closing?.insists === false) {
       this.#end();
       return;
     }
@@ -624,10 +650,16 @@ function sizeOf(data: SocketData): number {
   return data.length;
 }
 
-function deferred(): { promise: Promise<void>; resolve: () => void; reject: (error: VoiceError) => void } {
-  let resolve: () => void = () => undefined;
+interface Deferred<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: VoiceError) => void;
+}
+
+function deferred<T>(): Deferred<T> {
+  let resolve: (value: T) => void = () => undefined;
   let reject: (error: VoiceError) => void = () => undefined;
-  const promise = new Promise<void>((onResolve, onReject) => {
+  const promise = new Promise<T>((onResolve, onReject) => {
     resolve = onResolve;
     reject = onReject;
   });

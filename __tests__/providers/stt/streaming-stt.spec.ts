@@ -492,16 +492,37 @@ describe('StreamingSTT: transcribe()', () => {
     }
   });
 
-  it('waits for the tail as long as the audio may need', async () => {
+  it('waits for the tail as long as the audio may need, and fails when it does not come', async () => {
     const { stt, clock } = given();
     await stt.initialize();
-    const { completed } = take(stt.transcribe(chunks(5_000)));
+    const { texts, error } = take(stt.transcribe(chunks(5_000)));
     await settle();
     stt.sockets.last.accept();
-    await clock.advance(5_999);
-    expect(completed()).toBe(false);
+    await clock.advance(5_000);
+    stt.sockets.last.say({ type: 'said', text: 'one' });
+    await clock.advance(999);
+    expect([texts, error()]).toEqual([['one'], undefined]);
     await clock.advance(1);
-    expect(completed()).toBe(true);
+    expect(error()).toMatchObject({ code: 'timeout', recoverable: true });
+  });
+
+  it('F7: a connection lost at the very end is replaced, and hears and says it all again', async () => {
+    const { stt, clock, types } = given();
+    await stt.initialize();
+    const { texts, completed } = take(stt.transcribe(chunks(100)));
+    await settle();
+    stt.sockets.last.accept();
+    await settle();
+    expect(stt.sockets.last.texts).toEqual(['bye']);
+    stt.sockets.last.drop(1006);
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    await settle();
+    expect([stt.sockets.last.bytes.length, stt.sockets.last.texts]).toEqual([3_200, ['bye']]);
+    stt.sockets.last.say({ type: 'said', text: 'one' });
+    stt.sockets.last.drop(1005);
+    await settle();
+    expect([texts, completed(), types().at(-1), clock.pending]).toEqual([['one'], true, 'closed', 0]);
   });
 
   it('of no audio completes without a connection', async () => {

@@ -116,12 +116,12 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
     return {
       keepAlive: { intervalMs: keepAliveMs, message: () => this.#keepAlive() },
       classifyClose: ({ code }: SocketClose) => {
-        if (code === 1000 || code === 1001 || (code >= 4400 && code < 4500)) this.#address = undefined;
+        if (code === 1000 || code === 1001 || (code >= 4400 && code < 4500)) this.forget();
         return 'retry';
       },
       // A session that is over is no reason to end: another can be had.
       errorOf: () => {
-        this.#address = undefined;
+        this.forget();
         return { recoverable: true };
       },
     };
@@ -133,7 +133,7 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
 
   protected override applyLive(): boolean {
     this.say({ type: 'stop_recording' });
-    this.#address = undefined;
+    this.forget();
     return false;
   }
 
@@ -145,6 +145,10 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
   }
 
   protected override onEnd(): void {
+    this.forget();
+  }
+
+  protected override forget(): void {
     this.#address = undefined;
   }
 

@@ -104,7 +104,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   readonly #lost$ = new Subject<VoiceError>();
   #session: SocketSession | undefined;
   #listening: Subscription | undefined;
-  #stopping: Promise<void> | undefined;
+  #stopping: Promise<boolean> | undefined;
 
   #format: AudioMetadata | undefined;
   #backlog: AudioBacklog | undefined;
@@ -166,8 +166,8 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   }
 
   /** Has the service finish what it heard, waits for the last results (`closeTimeoutMs`), closes. */
-  disconnect(): Promise<void> {
-    return this.#stop(this.config.closeTimeoutMs ?? 1_000);
+  async disconnect(): Promise<void> {
+    await this.#stop({ timeoutMs: this.#closeTimeoutMs });
   }
 
   /** Sends audio; while there is no connection it is kept, up to 60 s. */
@@ -209,8 +209,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
           return forkJoin([connected$, chunk$.pipe(last(null, undefined))]);
         }),
       );
-      // However fast the audio came, a service hears it at the speed of speech, or faster.
-      const done$ = sent$.pipe(switchMap(() => this.#stop((this.config.closeTimeoutMs ?? 1_000) + this.#pendingMs)));
+      const done$ = sent$.pipe(switchMap(() => this.#finish()));
       const lost$ = this.#lost$.pipe(mergeMap((error) => throwError(() => error)));
       return this.transcripts$.pipe(
         takeUntil(merge(done$, lost$)),
@@ -253,6 +252,9 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   protected resumeFromMs(): number | undefined {
     return undefined;
   }
+
+  /** What the service knows of the session is worth nothing: the next connection begins another. */
+  protected forget(): void {}
 
   /** Whether silence should stand in for audio that has not come for `quietMs` milliseconds; asked every {@link gapMs}. */
   protected wantsSilence(_quietMs: number): boolean {
@@ -336,7 +338,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
 
   protected override async onDispose(): Promise<void> {
     if (this.#stopping) this.#session?.terminate();
-    await this.#stop(disposeMs);
+    await this.#stop({ timeoutMs: disposeMs });
   }
 
   protected override onConfigUpdate(changed: Partial<C>): void {
@@ -381,12 +383,22 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     return session;
   }
 
-  async #stop(timeoutMs: number): Promise<void> {
-    if (!this.#session) return;
-    this.#stopping ??= this.#session.close({ ...this.farewell(), timeoutMs }).finally(() => {
+  /** Ends the session; true when the service has said all that it had to say. */
+  async #stop(options: SocketCloseOptions): Promise<boolean> {
+    if (!this.#session) return true;
+    this.#stopping ??= this.#session.close({ ...this.farewell(), ...options }).finally(() => {
       this.#stopping = undefined;
     });
-    await this.#stopping;
+    return this.#stopping;
+  }
+
+  /** Ends the session of a recording, every word of which matters. */
+  async #finish(): Promise<void> {
+    // However fast the audio came, a service hears it at the speed of speech, or faster.
+    const timeoutMs = this.#closeTimeoutMs + this.#pendingMs;
+    if (await this.#stop({ timeoutMs, reconnect: true })) return;
+    const message = `${this.name}: the last results did not come within ${Math.round(timeoutMs)} ms`;
+    throw this.error(message, { code: 'timeout', recoverable: true });
   }
 
   #end(event: Extract<ConnectionEvent, { type: 'closed' | 'lost' }>): void {
@@ -448,6 +460,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     const error = this.error(message, { code: 'timeout', recoverable });
     // One that is not recoverable ends the session, which reports it.
     if (recoverable) this.report(error);
+    this.forget();
     this.renew(error);
   }
 
@@ -455,6 +468,10 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     // The first look may come right after a frame.
     if (this.#quietMs > 0 && this.wantsSilence(this.#quietMs)) this.sendSilence(gapMs);
     this.#quietMs += gapMs;
+  }
+
+  get #closeTimeoutMs(): number {
+    return this.config.closeTimeoutMs ?? 1_000;
   }
 
   get #pendingMs(): number {
