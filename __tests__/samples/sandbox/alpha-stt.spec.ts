@@ -2,7 +2,7 @@ import { startSandbox } from '../../../samples/sandbox/index.ts';
 import type { Sandbox } from '../../../samples/sandbox/index.ts';
 import { isObject, member } from '../../../samples/sandbox/validate.ts';
 import { pieces, speech } from './audio.ts';
-import { connect, refused } from './client.ts';
+import { aNumber, aText, connect, refused } from './client.ts';
 import type { Client, Message } from './client.ts';
 
 const raw = 'encoding=linear16&sample_rate=16000';
@@ -86,7 +86,7 @@ describe("the sandbox's /v1/listen", () => {
     expect(words(plain.messages[0] ?? {})[0]).toEqual({
       word: 'hi',
       start: 0,
-      end: expect.any(Number),
+      end: aNumber,
       confidence: 0.99,
     });
   });
@@ -124,10 +124,7 @@ describe("the sandbox's /v1/listen", () => {
   });
 
   it('without endpointing, only UtteranceEnd tells the end', async () => {
-    const client = await hear(
-      `${usual.replace('endpointing=300', 'endpointing=false')}`,
-      speech(['Hello there.', 1400]),
-    );
+    const client = await hear(usual.replace('endpointing=300', 'endpointing=false'), speech(['Hello there.', 1400]));
     expect(told(client)).toEqual([
       'SpeechStarted',
       'interim: Hello',
@@ -215,7 +212,7 @@ describe("the sandbox's /v1/listen", () => {
         err_msg: answer.headers['dg-error'],
         request_id: answer.headers['dg-request-id'],
       });
-      expect(sandbox.records('alpha-stt').at(-1)).toMatchObject({ status, refusal: expect.any(String) });
+      expect(sandbox.records('alpha-stt').at(-1)).toMatchObject({ status, refusal: aText });
     });
   }
 

@@ -1,7 +1,7 @@
 import { bodyJson, startSandbox } from '../../../samples/sandbox/index.ts';
 import type { Sandbox, ServiceName } from '../../../samples/sandbox/index.ts';
 import { story } from '../../../samples/sandbox/responder.ts';
-import { isObject, member } from '../../../samples/sandbox/validate.ts';
+import { isObject, member, textMember } from '../../../samples/sandbox/validate.ts';
 import { events } from './client.ts';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -51,7 +51,7 @@ describe("the sandbox's chat completions", () => {
   const say = async (vendor: VendorKey, ...messages: Body[]): Promise<string> =>
     textOf(await stream(vendor, { messages }));
   const textOf = (chunks: unknown[]): string =>
-    chunks.map((chunk) => at(chunk, 'choices', 0, 'delta', 'content') ?? '').join('');
+    chunks.map((chunk) => textMember(at(chunk, 'choices', 0, 'delta'), 'content')).join('');
 
   for (const vendor of ['nu', 'theta', 'compatible'] as const) {
     it(`${vendor} streams role, tokens, reason and [DONE]`, async () => {

@@ -3,6 +3,10 @@ import WebSocket from 'ws';
 import { concatBytes } from '../../../samples/sandbox/pcm.ts';
 import { isObject } from '../../../samples/sandbox/validate.ts';
 
+/** Any string, and any number, in what is expected. */
+export const aText: unknown = expect.any(String);
+export const aNumber: unknown = expect.any(Number);
+
 export type Message = Readonly<Record<string, unknown>>;
 
 /** A socket's client that keeps what it gets. */

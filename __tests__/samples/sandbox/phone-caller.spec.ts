@@ -161,6 +161,7 @@ describe('the phone caller', () => {
     caller.advance(20);
     expect([caller.playedMs, caller.marks]).toEqual([720, ['m-1']]);
     caller.advance(1000);
+    await caller.until(({ marks }) => marks.includes('m-2'));
     expect([caller.playedMs, caller.marks, caller.bufferedMs]).toEqual([1040, ['m-1', 'm-2'], 0]);
     expect(caller.heard().text).toBe('Hi there.You.');
     await application.until((messages) =>

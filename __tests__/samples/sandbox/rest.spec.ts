@@ -5,7 +5,7 @@ import { decodeSamples } from '../../../samples/sandbox/modem.ts';
 import { readSamples, readWav } from '../../../samples/sandbox/pcm.ts';
 import type { SampleEncoding } from '../../../samples/sandbox/pcm.ts';
 import { speech } from './audio.ts';
-import { events } from './client.ts';
+import { aText, events } from './client.ts';
 
 const bearer = { authorization: 'Bearer sandbox-key', 'content-type': 'application/json' };
 
@@ -166,7 +166,7 @@ describe("the sandbox's REST services", () => {
       it(`refuses ${name}`, async () => {
         const answer = await post(body);
         expect(answer.status).toBe(400);
-        expect(await answer.json()).toEqual({ error: 'InvalidRequest', message: expect.any(String) });
+        expect(await answer.json()).toEqual({ error: 'InvalidRequest', message: aText });
       });
     }
 
@@ -186,7 +186,7 @@ describe("the sandbox's REST services", () => {
       fetch(sandbox.endpoints.psi + path, {
         method: 'POST',
         headers,
-        body: encode(body, { ignoreUndefined: true }) as Uint8Array<ArrayBuffer>,
+        body: encode(body, { ignoreUndefined: true }),
       });
 
     it('reads MessagePack, and references as bytes', async () => {
@@ -230,10 +230,7 @@ describe("the sandbox's REST services", () => {
     ] as const) {
       it(`refuses ${name}`, async () => {
         const answer = await post(body);
-        expect([answer.status, await answer.json()]).toEqual([
-          400,
-          { message: expect.any(String), status: 400, reason: null },
-        ]);
+        expect([answer.status, await answer.json()]).toEqual([400, { message: aText, status: 400, reason: null }]);
       });
     }
 
@@ -247,7 +244,7 @@ describe("the sandbox's REST services", () => {
       const answer = await fetch(`${sandbox.endpoints.psi}/v1/tts`, {
         method: 'POST',
         headers: { ...headers, authorization: 'Bearer wrong' },
-        body: encode({ text: 'a' }) as Uint8Array<ArrayBuffer>,
+        body: encode({ text: 'a' }),
       });
       expect([answer.status, await answer.json()]).toEqual([
         401,
@@ -283,10 +280,7 @@ describe("the sandbox's REST services", () => {
               {
                 transcript: 'Remind me',
                 confidence: 0.99,
-                words: [
-                  { word: 'Remind', startTime: '0s', endTime: expect.stringMatching(/^0\.4\d*s$/) },
-                  { word: 'me' },
-                ],
+                words: [{ word: 'Remind', startTime: '0s', endTime: aText }, { word: 'me' }],
               },
             ],
             languageCode: 'en-us',
@@ -300,7 +294,7 @@ describe("the sandbox's REST services", () => {
     it('leaves results out when nothing was said', async () => {
       expect(await (await post(linear, audio([700]))).json()).toEqual({
         totalBilledTime: '1s',
-        requestId: expect.any(String),
+        requestId: aText,
       });
     });
 
@@ -323,7 +317,7 @@ describe("the sandbox's REST services", () => {
         const answer = await post(config, content);
         expect([answer.status, await answer.json()]).toMatchObject([
           400,
-          { error: { code: 400, status: 'INVALID_ARGUMENT', message: expect.any(String) } },
+          { error: { code: 400, status: 'INVALID_ARGUMENT', message: aText } },
         ]);
       });
     }
