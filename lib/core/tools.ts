@@ -36,7 +36,7 @@ export interface Tool<Args = never> {
   readonly filler?: string;
 }
 
-/** Lets TypeScript infer a tool's arguments from its Standard Schema. */
-export function defineTool<Args = unknown>(tool: Tool<Args>): Tool<Args> {
-  return tool;
+/** Lets TypeScript infer a tool's arguments from its Standard Schema; the result goes into any list of tools. */
+export function defineTool<Args = unknown>(tool: Tool<Args>): Tool {
+  return tool as Tool;
 }
