@@ -3,12 +3,14 @@ import {
   catchError,
   defer,
   EMPTY,
-  endWith,
   filter,
   finalize,
+  from,
   map,
   merge,
+  mergeMap,
   Observable,
+  reduce,
   Subject,
   switchMap,
   takeUntil,
@@ -20,7 +22,7 @@ import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { AgentProvider, OutputProvider } from '../core/roles.ts';
 import type { SpokenPiece } from '../operators/text/spoken-piece.ts';
-import type { Command } from './commands.ts';
+import type { Command, SpeechOutcome } from './commands.ts';
 import { createEventBus } from './event-bus.ts';
 import type { AgentState, VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
@@ -191,12 +193,27 @@ export function agentConversation(
       replies$,
       commands$.pipe(
         tap((command) => {
-          if (command.type === 'send') agent.injectUserMessage(command.text);
+          if (command.type === 'send') {
+            agent.injectUserMessage(command.text);
+            command.ticket.settle(passedOn);
+          }
           if (command.type === 'interrupt') cut();
           if (command.type === 'stop') stop();
         }),
       ),
-    ).pipe(endWith(undefined), takeUntil(stopped$));
+      commands$.pipe(
+        filter((command) => command.type === 'say'),
+        mergeMap(({ text$, ticket }) =>
+          from(text$).pipe(
+            reduce((text, piece) => text + piece, ''),
+            tap((text) => {
+              agent.injectAgentMessage(text);
+              ticket.settle(passedOn);
+            }),
+          ),
+        ),
+      ),
+    ).pipe(takeUntil(stopped$));
     const stop = (): void => {
       cut();
       turn?.end('stopped');
@@ -211,6 +228,9 @@ export function agentConversation(
     enter('listening');
   });
 }
+
+/** A service does not tell what becomes of a message that it was given. */
+const passedOn: SpeechOutcome = { heardText: '', interrupted: false };
 
 /** An agent's reply is one round: its service does not tell which audio belongs to which text. */
 function newScript(): Script {

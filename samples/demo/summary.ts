@@ -26,9 +26,6 @@ export interface CallSummary {
   readonly faults: readonly string[];
 }
 
-/** The clock of the events and that of the audio agree to a frame. */
-const frameMs = 20;
-
 const words = (text: string): string =>
   text
     .toLowerCase()
@@ -67,10 +64,10 @@ function latencyOf(event: VoiceEvent<'turn.metrics'>): TurnMetrics {
 
 /** The text in the samples that were played of one turn's answer, to the last whole character. */
 function readBack({ events, heard }: CallRecord, turnId: string): string {
-  const at = (type: 'speech.started' | 'speech.ended'): number =>
-    ofType(events, type).find((event) => event.turnId === turnId)?.at ?? 0;
-  const [from, to] = [at('speech.started'), at('speech.ended')];
-  const chunks = heard.filter(({ timestamp = 0 }) => timestamp >= from - frameMs && timestamp < to);
+  const speeches = ofType(events, 'speech.ended');
+  const to = speeches.find((event) => event.turnId === turnId)?.at ?? 0;
+  const from = speeches.findLast(({ at }) => at < to)?.at ?? 0;
+  const chunks = heard.filter(({ timestamp = 0 }) => timestamp >= from && timestamp < to);
   const samples = chunks.flatMap(({ data }) => Array.from(int16View(data)));
   const rate = chunks[0]?.metadata?.sampleRate ?? 24_000;
   return decodeSamples(Int16Array.from(samples), rate).text.trim();

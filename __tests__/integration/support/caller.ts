@@ -66,7 +66,7 @@ export class TestCaller implements AsyncDisposable {
 
   /** What the samples say that were played between two moments of the events' clock, to the last whole character. */
   readBack(from: number, to: number): string {
-    const chunks = this.heard.filter(({ timestamp = 0 }) => timestamp >= from - frameMs && timestamp < to);
+    const chunks = this.heard.filter(({ timestamp = 0 }) => timestamp >= from && timestamp < to);
     const rate = chunks[0]?.metadata?.sampleRate ?? sampleRate;
     const samples = Int16Array.from(chunks.flatMap(({ data }) => Array.from(int16View(data))));
     return decodeSamples(samples, rate).text;
