@@ -1,7 +1,7 @@
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import { isPcmLike } from '../../lib/audio/formats.ts';
 import { decodeSamples as decodeAudio, toInt16 } from '../../lib/audio/samples.ts';
-import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
+import type { AudioChunk } from '../../lib/audio/types.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { AlphaTTS, type AlphaTTSConfig } from '../../lib/providers/tts/alpha-tts.ts';
 import type { SpokenWord } from '../../lib/core/roles.ts';
@@ -90,8 +90,8 @@ const texts = Array.from({ length: 10 }, (_, index) => {
 
 /** What is heard in the chunks of one utterance. */
 function hear(chunks: readonly AudioChunk[]): Heard {
-  const metadata = chunks[0]?.metadata as AudioMetadata;
-  expect(isPcmLike(metadata.encoding)).toBe(true);
+  const metadata = chunks[0]?.metadata;
+  if (!metadata || !isPcmLike(metadata.encoding)) throw new Error('there is no raw audio');
   const bytes = concatBytes(chunks.map(({ data }) => data));
   const samples = toInt16(decodeAudio(bytes, metadata.encoding));
   return decodeModem(samples, metadata.sampleRate);

@@ -126,10 +126,8 @@ export interface STTProvider extends ProviderContract {
 export interface LLMProvider extends ProviderContract {
   /** The text of every generation. Hot. */
   readonly tokens$: Observable<string>;
-  /** Opens what the next `generate` needs, so that no handshake delays it. */
+  /** Opens what the next `generate` needs, if it is not open, so that no handshake delays it. */
   warm?(): void | Promise<void>;
-  /** Opens what the next `generate()` needs, if it is not open: for when the user begins to speak. */
-  warm?(): void;
   /** Subscribing starts the request, unsubscribing aborts it. Cold. */
   generate(messages: readonly Message[], options?: GenerateOptions): Observable<LLMEvent>;
 }
@@ -158,10 +156,8 @@ export interface TTSProvider extends ProviderContract {
   getMetadata?(): AudioMetadata | undefined;
   /** Longest text that one piece of `text$` may have, in characters. */
   readonly maxTextLength?: number | undefined;
-  /** Opens what the next `speak` needs, so that no handshake delays it. */
+  /** Opens what the next `speak` needs, if it is not open, so that no handshake delays it. */
   warm?(): void | Promise<void>;
-  /** Opens what the next `speak()` needs, if it is not open: for when the user begins to speak. */
-  warm?(): void;
   /**
    * Speaks one utterance. `text$` brings speakable pieces (clauses, sentences) in order; audio comes as early as the
    * service gives it, and completes after the last piece's audio. Every chunk carries the utterance's id, the first

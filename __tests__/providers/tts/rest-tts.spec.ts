@@ -205,6 +205,13 @@ describe('RestTTS.synthesize', () => {
     expect(tts.requested).toEqual(['One. Two.', 'Three.', 'Four.']);
   });
 
+  it('does not let half a sample of one part shift the next', async () => {
+    const tts = await ready();
+    tts.limit = 5;
+    tts.answer = (text) => of({ type: 'audio', data: Uint8Array.of(text.length, 0, 99) });
+    expect(await blobBytes(await tts.synthesize('One. Three.'))).toEqual([4, 0, 5, 0, 1, 0]);
+  });
+
   it('writes the true sizes into a WAV file whose header was written too early', async () => {
     const tts = await ready();
     tts.format = { ...pcm, container: 'wav', mimeType: 'audio/wav' };

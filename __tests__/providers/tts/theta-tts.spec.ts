@@ -75,6 +75,7 @@ describe('ThetaTTS', () => {
   const keys: readonly (readonly [string, ThetaTTSConfig, object])[] = [
     ['model', { model: 'tts-1-hd' }, { model: 'tts-1-hd' }],
     ['voice', { voice: 'nova' }, { voice: 'nova' }],
+    ['a custom voice', { voice: { id: 'voice_1' } }, { voice: { id: 'voice_1' } }],
     ['responseFormat', { responseFormat: 'flac' }, { response_format: 'flac' }],
     ['speed', { speed: 0.25 }, { speed: 0.25 }],
     [

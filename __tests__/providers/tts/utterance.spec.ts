@@ -76,17 +76,17 @@ describe('assembleUtterance: chunks', () => {
   });
 
   for (const encoding of ['linear16', 'linear32', 'mulaw'] as const) {
-    it(`gives the same ${encoding} samples for pieces of any size (F29)`, () => {
+    it(`gives the same ${encoding} samples for pieces of every size (F29)`, () => {
       const bytes = counted(4096);
       const format: AudioMetadata = { encoding, sampleRate: 8000, channels: 1 };
       const size = encoding === 'mulaw' ? 1 : encoding === 'linear16' ? 2 : 4;
-      for (const length of [1, 2, 3, 5, 7, 31, 160, 161, 1023, 4095, 4096]) {
+      for (let length = 1; length <= 4096; length += length < 64 ? 1 : 61) {
         const { chunks } = assemble(
           pieces(bytes, length).map((piece) => audio(piece)),
           { format },
         );
-        expect(join(chunks)).toEqual([...bytes]);
-        for (const { data } of chunks) expect(data.length % size).toBe(0);
+        expect(Buffer.compare(Buffer.concat(chunks.map(({ data }) => data)), bytes)).toBe(0);
+        expect(chunks.every(({ data }) => data.length % size === 0)).toBe(true);
       }
     });
   }

@@ -1,4 +1,4 @@
-import { isPcmLike } from '../../audio/formats.ts';
+import { frameBytes, isPcmLike } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { encodeWav, fixWavSizes, isWav } from '../../audio/wav-header.ts';
 import { WavReader } from '../../audio/wav-reader.ts';
@@ -27,8 +27,10 @@ export function joinAudio(files: readonly (readonly Bytes[])[], format: AudioMet
       { code: 'configuration', provider },
     );
   }
+  // Half a sample at the end of one would shift all that follows.
+  const whole = isPcmLike(format.encoding) ? bodies.map((body) => wholeFrames(body, frameBytes(format))) : bodies;
   const type = isOgg(first) ? 'audio/ogg; codecs=opus' : (format.mimeType ?? '');
-  return new Blob([concatBytes(bodies)], { type });
+  return new Blob([concatBytes(whole)], { type });
 }
 
 function joinWav(files: readonly Bytes[]): Bytes {
@@ -39,6 +41,10 @@ function joinWav(files: readonly Bytes[]): Bytes {
   const metadata = readers[0]?.metadata;
   const samples = concatBytes(readers.map((reader) => reader.samples));
   return metadata ? encodeWav(samples, metadata) : samples;
+}
+
+function wholeFrames(bytes: Bytes, size: number): Bytes {
+  return bytes.subarray(0, bytes.length - (bytes.length % size));
 }
 
 function isOgg(bytes: Bytes): boolean {

@@ -1,7 +1,10 @@
 import {
   asyncScheduler,
+  defer,
   EMPTY,
+  filter,
   Observable,
+  repeat,
   startWith,
   Subject,
   Subscription,
@@ -96,8 +99,10 @@ export class SpeechLane {
   readonly #characters: SlidingWindow;
   readonly #flushes: SlidingWindow;
   readonly #subscriptions: Subscription = new Subscription();
-  /** Something happened: waits start anew. */
-  readonly #activity$ = new Subject<void>();
+  /** What is waited for has changed. */
+  readonly #wait$ = new Subject<void>();
+  /** When the service was last heard, or a wait began. */
+  #heardAt: number = 0;
   /** What the service has yet to answer, in the order sent. */
   #expected: (Segment | 'clear')[] = [];
   #speaking: Speaking | undefined;
@@ -146,7 +151,7 @@ export class SpeechLane {
       this.#speaking = speaking;
       subscriber.add(() => this.#release(speaking));
       subscriber.add(
-        this.#activity$
+        this.#wait$
           .pipe(
             startWith(undefined),
             switchMap(() => this.#patience()),
@@ -219,16 +224,20 @@ export class SpeechLane {
     this.#expected.push(speaking.open);
     speaking.open = [];
     speaking.flushed = true;
-    this.#activity$.next();
+    this.#wait$.next();
   }
 
   #receive(message: LaneMessage | undefined): void {
     if (!message) return;
+    this.#heardAt = this.#scheduler.now();
     const isClearing = this.#expected.includes('clear');
     const speaking = isClearing ? undefined : this.#speaking;
     if (message.type === 'audio') {
-      if (speaking) speaking.sounding = true;
-      speaking?.subscriber.next(message);
+      if (!speaking) return;
+      const isFirst = !speaking.sounding;
+      speaking.sounding = true;
+      speaking.subscriber.next(message);
+      if (!isFirst) return;
     } else if (message.type === 'cleared') {
       this.#expected.splice(0, this.#expected.indexOf('clear') + 1);
     } else {
@@ -243,7 +252,7 @@ export class SpeechLane {
         this.#pump();
       }
     }
-    this.#activity$.next();
+    this.#wait$.next();
   }
 
   #follow(event: ConnectionEvent): void {
@@ -270,7 +279,7 @@ export class SpeechLane {
         break;
     }
     // Attempts that fail don't prolong the wait for a connection.
-    if (this.#isUp !== wasUp) this.#activity$.next();
+    if (this.#isUp !== wasUp) this.#wait$.next();
   }
 
   /** A new connection knows nothing: it is told again what has not been spoken to its end. */
@@ -310,26 +319,31 @@ export class SpeechLane {
     return this.#expected.slice(this.#expected.lastIndexOf('clear') + 1).filter((each) => each !== 'clear');
   }
 
-  /** Emits when the service has kept us waiting for too long. */
-  #patience(): Observable<0> {
+  /** Emits when the service has kept us waiting for too long. One timer serves any number of frames. */
+  #patience(): Observable<unknown> {
+    const ms = this.#limitMs();
+    if (ms === undefined) return EMPTY;
+    const elapsedMs = (): number => this.#scheduler.now() - this.#heardAt;
+    this.#heardAt = this.#scheduler.now();
+    return defer(() => patientTimer(ms - elapsedMs(), this.#scheduler)).pipe(
+      repeat(),
+      filter(() => elapsedMs() >= ms),
+    );
+  }
+
+  /** How long we wait for the service, in milliseconds; `undefined` when we don't. */
+  #limitMs(): number | undefined {
     const { firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs } = this.#options;
-    const speaking = this.#speaking;
-    if (!speaking) return EMPTY;
-    if (!this.#isUp) return patientTimer(connectTimeoutMs, this.#scheduler);
-    if (this.#segments().length === 0) return EMPTY;
-    return patientTimer(speaking.sounding ? idleTimeoutMs : firstAudioTimeoutMs, this.#scheduler);
+    if (!this.#isUp) return connectTimeoutMs;
+    if (this.#segments().length === 0) return undefined;
+    return this.#speaking?.sounding ? idleTimeoutMs : firstAudioTimeoutMs;
   }
 
   #stall(): void {
-    const { firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs } = this.#options;
-    const speaking = this.#speaking;
-    if (!speaking) return;
-    if (!this.#isUp) {
-      speaking.subscriber.error(this.#error(`no connection within ${connectTimeoutMs} ms`, 'timeout'));
-      return;
-    }
-    const ms = speaking.sounding ? idleTimeoutMs : firstAudioTimeoutMs;
-    this.session.reconnect(this.#error(`no ${speaking.sounding ? 'more ' : ''}audio came within ${ms} ms`, 'timeout'));
+    const ms = this.#limitMs() ?? 0;
+    const what = this.#speaking?.sounding ? 'more audio' : 'audio';
+    if (this.#isUp) this.session.reconnect(this.#error(`no ${what} came within ${ms} ms`, 'timeout'));
+    else this.#speaking?.subscriber.error(this.#error(`no connection within ${ms} ms`, 'timeout'));
   }
 
   #error(message: string, code: 'connection' | 'timeout'): VoiceError {

@@ -17,8 +17,8 @@ export type ThetaTTSFormat = 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm';
 export interface ThetaTTSConfig extends RestTTSConfig {
   /** Default: `tts-1`. */
   readonly model?: ThetaTTSModel;
-  /** Default: `alloy`. */
-  readonly voice?: ThetaTTSVoice;
+  /** A voice of the catalogue, or the id of a custom one. Default: `alloy`. */
+  readonly voice?: ThetaTTSVoice | { readonly id: string };
   /** Default: `mp3`, which browsers play; a pipeline on a server needs `pcm` or `wav`, which also stream. */
   readonly responseFormat?: ThetaTTSFormat;
   /** 0.25 to 4. Default: the service's, 1. */
