@@ -25,27 +25,31 @@ async function measure(names, external = []) {
     ...{ write: false, metafile: true, outdir: 'out', external: [...peers, ...external], logLevel: 'error' },
   });
   const bytes = new Map(outputFiles.map(({ path, contents }) => [path, gzipSync(contents, { level: 9 }).length]));
-  const initial = new Set();
-  const visit = (path) => {
-    if (initial.has(path)) return;
-    initial.add(path);
-    for (const { path: next, kind, external: outside } of metafile.outputs[path].imports) {
-      if (kind === 'import-statement' && !outside) visit(next);
-    }
+  const reach = (paths, kinds) => {
+    const reached = new Set();
+    const visit = (path) => {
+      if (reached.has(path)) return;
+      reached.add(path);
+      for (const { path: next, kind, external: outside } of metafile.outputs[path].imports) {
+        if (!outside && kinds.includes(kind)) visit(next);
+      }
+    };
+    paths.forEach(visit);
+    return [...reached];
   };
-  visit(Object.keys(metafile.outputs).find((path) => metafile.outputs[path].entryPoint));
-  const size = { initial: 0, later: 0 };
-  for (const path of Object.keys(metafile.outputs)) {
-    size[initial.has(path) ? 'initial' : 'later'] += bytes.get(join(process.cwd(), path));
-  }
-  return size;
+  const weigh = (paths) => paths.reduce((sum, path) => sum + bytes.get(join(root, path)), 0);
+  const entry = Object.keys(metafile.outputs).filter((path) => metafile.outputs[path].entryPoint === '<stdin>');
+  const initial = weigh(reach(entry, ['import-statement']));
+  return { initial, later: weigh(reach(entry, ['import-statement', 'dynamic-import'])) - initial };
 }
 
 if (!existsSync(join(root, 'dist/index.js'))) throw new Error('There is no dist: npm run build');
 process.chdir(root);
 const library = await import(pathToFileURL(join(root, 'dist/index.js')));
-const providers = Object.keys(library).filter(
-  (name) => name !== 'RemoteProvider' && library[name]?.prototype instanceof library.Provider,
+const classes = Object.keys(library).filter((name) => library[name]?.prototype instanceof library.Provider);
+/** What others extend is a base, not a provider of its own. */
+const providers = classes.filter(
+  (name) => !classes.some((other) => Object.getPrototypeOf(library[other]) === library[name]),
 );
 const combination = ends.map((pair) => [...stages, ...pair]).find((names) => names.every((name) => name in library));
 
