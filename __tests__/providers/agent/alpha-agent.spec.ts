@@ -1,0 +1,768 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { firstValueFrom } from 'rxjs';
+import { WebSocketServer, type WebSocket } from 'ws';
+import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
+import { VoiceError } from '../../../lib/core/errors.ts';
+import type { AgentFunctionCall, AgentText } from '../../../lib/core/roles.ts';
+import { AlphaAgent } from '../../../lib/providers/agent/alpha-agent.ts';
+import type { AlphaAgentConfig } from '../../../lib/providers/agent/alpha-agent-settings.ts';
+import type { SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import { FakeSockets } from '../../transport/fake-sockets.ts';
+import { settle, TestClock } from '../../transport/test-clock.ts';
+
+/** The provider, with a service that is the test's. */
+class FakedAgent extends AlphaAgent {
+  readonly sockets: FakeSockets = new FakeSockets();
+  /** Whether the service plays its part in a closing handshake. */
+  isPolite: boolean = true;
+
+  override async dispose(): Promise<void> {
+    const gone = super.dispose();
+    await settle();
+    if (this.isPolite) for (const socket of this.sockets.all) socket.drop(1000);
+    await gone;
+  }
+
+  protected override sessionOptions(): Pick<SocketSessionOptions, 'request'> & Partial<SocketSessionOptions> {
+    return { ...super.sessionOptions(), openSocket: this.sockets.open };
+  }
+}
+
+type Json = Record<string, unknown>;
+const welcome = { type: 'Welcome', request_id: 'fc553ec9-5874-49ca-a47c-b670d525a4b1' };
+const applied = { type: 'SettingsApplied' };
+const pcm = (length: number, kind: number = 1): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(kind);
+
+/** An agent on a clock of the test's, with all that it says kept. */
+function given(config: AlphaAgentConfig = {}) {
+  const clock = new TestClock();
+  const agent = new FakedAgent({ apiKey: 'canary-7f3a', scheduler: clock, reconnect: { jitter: 'none' }, ...config });
+  const log: string[] = [];
+  const audio: AudioChunk[] = [];
+  const errors: VoiceError[] = [];
+  const conversation: AgentText[] = [];
+  const latencies: Json[] = [];
+  const calls: AgentFunctionCall[] = [];
+  agent.speech$.subscribe(({ type }) => log.push(type));
+  agent.transcripts$.subscribe(({ text }) => log.push(`user: ${text}`));
+  agent.tokens$.subscribe((token) => log.push(`agent: ${token}`));
+  agent.audioDone$.subscribe(() => log.push('done'));
+  agent.metadata$.subscribe(({ encoding, sampleRate }) => log.push(`${encoding} ${sampleRate}`));
+  agent.audio$.subscribe((chunk) => audio.push(chunk));
+  agent.errors$.subscribe((error) => errors.push(error));
+  agent.conversation$.subscribe((text) => conversation.push(text));
+  agent.latency$.subscribe((latency) => latencies.push({ ...latency }));
+  agent.functionCalls$.subscribe((call) => calls.push(call));
+  const sent = (): Json[] => agent.sockets.last.texts.map((text) => JSON.parse(text) as Json);
+  return { clock, agent, log, audio, errors, conversation, latencies, calls, sent };
+}
+
+/** As {@link given}, connected, with its settings applied. */
+async function live(config: AlphaAgentConfig = {}) {
+  const rig = given(config);
+  await rig.agent.initialize();
+  const connected = rig.agent.connect();
+  await settle();
+  const accept = (): void => {
+    rig.agent.sockets.last.accept();
+    rig.agent.sockets.last.say(welcome);
+    rig.agent.sockets.last.say(applied);
+  };
+  accept();
+  await connected;
+  rig.log.length = 0;
+  return { ...rig, accept, say: (message: Json) => rig.agent.sockets.last.say(message) };
+}
+
+async function failure(promise: Promise<unknown>): Promise<VoiceError> {
+  try {
+    await promise;
+  } catch (error) {
+    if (VoiceError.is(error)) return error;
+  }
+  throw new Error('it did not fail as it should');
+}
+
+const settingsOf = (sent: readonly Json[]) => sent[0] as { agent: Json; audio: Json } & Json;
+
+describe('AlphaAgent: settings', () => {
+  it('says nothing before Welcome, then its settings once, and no audio before they are applied', async () => {
+    const { agent, log, sent } = given();
+    await agent.initialize();
+    const connected = agent.connect();
+    agent.sendAudio({ data: pcm(640) });
+    await settle();
+    expect(String(agent.sockets.last.request.url)).toBe('wss://agent.deepgram.com/v1/agent/converse');
+    expect(agent.sockets.last.request.headers).toEqual({ Authorization: 'Token canary-7f3a' });
+    agent.sockets.last.accept();
+    expect(agent.sockets.last.sent).toEqual([]);
+    agent.sockets.last.say(welcome);
+    agent.sockets.last.say(welcome);
+    expect(sent()).toEqual([
+      {
+        type: 'Settings',
+        audio: {
+          input: { encoding: 'linear16', sample_rate: 16000 },
+          output: { encoding: 'linear16', sample_rate: 24000, container: 'none' },
+        },
+        agent: {
+          listen: { provider: { type: 'deepgram', version: 'v1', model: 'nova-3' } },
+          think: { provider: { type: 'open_ai', model: 'gpt-4o-mini' } },
+          speak: { provider: { type: 'deepgram', model: 'aura-2-thalia-en' } },
+        },
+      },
+    ]);
+    expect([agent.sockets.last.bytes.length, log]).toEqual([0, []]);
+    agent.sockets.last.say(applied);
+    await connected;
+    expect([agent.sockets.last.bytes.length, log]).toEqual([640, ['linear16 24000']]);
+    await agent.dispose();
+  });
+
+  it('translates our words and adds what the vendor wants', async () => {
+    const { agent, sent } = await live({
+      think: {
+        provider: { type: 'dedicated-chat', model: 'small', temperature: 0.3 },
+        prompt: 'You are concise.',
+        contextLength: 'max',
+        functions: [
+          { name: 'now', description: 'The time' },
+          {
+            name: 'pay',
+            parameters: { type: 'object', properties: { euros: { type: 'number' } } },
+            deferUntilEot: true,
+            endpoint: { url: 'https://pay.example' },
+          },
+        ],
+      },
+      speak: [
+        { provider: { type: 'voice-cloning', model: 'eleven_turbo_v2_5' }, endpoint: { url: 'wss://voice.example' } },
+        { provider: { type: 'low-latency', model: 'sonic-2', voice: { mode: 'id', id: 'v' } } },
+        { provider: { type: 'own-voices', model: 'flux-kit-en' } },
+        {
+          provider: { type: 'aws_polly', voice: 'Joanna', engine: 'neural' },
+          endpoint: { url: 'https://polly.example' },
+        },
+      ],
+      listen: { provider: { model: 'flux-general-en', eot_threshold: 0.8 } },
+      greeting: 'Hello!',
+      context: { messages: [{ role: 'user', content: 'My name is Ada.' }] },
+      audio: { input: { encoding: 'mulaw', sampleRate: 8000 }, output: { encoding: 'mulaw', sampleRate: 8000 } },
+      ...{ tags: ['demo'], experimental: true, mipOptOut: true },
+    });
+    expect(sent()[0]).toEqual({
+      ...{ type: 'Settings', tags: ['demo'], experimental: true, mip_opt_out: true },
+      audio: {
+        input: { encoding: 'mulaw', sample_rate: 8000 },
+        output: { encoding: 'mulaw', sample_rate: 8000, container: 'none' },
+      },
+      agent: {
+        listen: { provider: { type: 'deepgram', version: 'v2', model: 'flux-general-en', eot_threshold: 0.8 } },
+        think: {
+          provider: { type: 'anthropic', model: 'small', temperature: 0.3 },
+          prompt: 'You are concise.',
+          context_length: 'max',
+          functions: [
+            { name: 'now', description: 'The time', parameters: { type: 'object', properties: {} } },
+            {
+              name: 'pay',
+              parameters: { type: 'object', properties: { euros: { type: 'number' } } },
+              endpoint: { url: 'https://pay.example' },
+              defer_until_eot: true,
+            },
+          ],
+        },
+        speak: [
+          {
+            provider: { type: 'eleven_labs', model_id: 'eleven_turbo_v2_5' },
+            endpoint: { url: 'wss://voice.example' },
+          },
+          { provider: { type: 'cartesia', model_id: 'sonic-2', voice: { mode: 'id', id: 'v' } } },
+          { provider: { type: 'deepgram', version: 'v2', model: 'flux-kit-en' } },
+          {
+            provider: { type: 'aws_polly', voice: 'Joanna', engine: 'neural' },
+            endpoint: { url: 'https://polly.example' },
+          },
+        ],
+        greeting: 'Hello!',
+        context: { messages: [{ type: 'History', role: 'user', content: 'My name is Ada.' }] },
+      },
+    });
+    await agent.dispose();
+  });
+
+  for (const [type, wire] of [
+    ['open-chat', 'open_ai'],
+    ['dedicated-chat', 'anthropic'],
+    ['search-vendor', 'google'],
+    ['fast-inference', 'groq'],
+    ['cloud-bedrock', 'aws_bedrock'],
+    ['groq', 'groq'],
+  ] as const) {
+    it(`knows the think provider ${type} as ${wire}`, async () => {
+      const { agent, sent } = await live({
+        think: { provider: { type, model: 'm' }, endpoint: { url: 'https://e.example' } },
+      });
+      expect(settingsOf(sent()).agent['think']).toMatchObject({ provider: { type: wire, model: 'm' } });
+      await agent.dispose();
+    });
+  }
+
+  for (const [what, config, message] of [
+    ['no credential', { apiKey: '' }, /credential/],
+    [
+      'an unknown think provider',
+      { think: { provider: { type: 'hal' } } },
+      /think\.provider\.type must be one of open-chat/,
+    ],
+    ['an unknown speak provider', { speak: { provider: { type: 'constructor' } } }, /speak\.provider\.type/],
+    ['a missing think endpoint', { think: { provider: { type: 'fast-inference' } } }, /think\.endpoint is missing/],
+    ['a missing speak endpoint', { speak: { provider: { type: 'general' } } }, /speak\.endpoint is missing/],
+    ['an impossible rate', { audio: { input: { encoding: 'linear16', sampleRate: 7 } } }, /audio\.input\.sampleRate/],
+  ] as const) {
+    it(`refuses ${what} at initialize()`, async () => {
+      const agent = new AlphaAgent({ apiKey: 'k', ...(config as AlphaAgentConfig) });
+      await expect(agent.initialize()).rejects.toThrow(message);
+    });
+  }
+
+  it('sends no credential through a proxy', async () => {
+    const { agent } = await live({ proxyUrl: 'https://app.example/alpha' });
+    expect(String(agent.sockets.last.request.url)).toBe('wss://app.example/alpha/v1/agent/converse');
+    expect([agent.sockets.last.request.headers, agent.sockets.last.request.protocols]).toEqual([undefined, undefined]);
+    await agent.dispose();
+  });
+
+  it('takes the format of the input, before it connects', async () => {
+    const { agent, sent } = given();
+    const phone: AudioMetadata = { encoding: 'mulaw', sampleRate: 8000, channels: 1, bitDepth: 8 };
+    agent.configureAudio(phone);
+    expect(() => agent.configureAudio({ encoding: 'mp3', sampleRate: 44100, channels: 1 })).toThrow(
+      /does not take mp3/,
+    );
+    await agent.initialize();
+    void agent.connect();
+    await settle();
+    agent.sockets.last.accept();
+    agent.sockets.last.say(welcome);
+    expect(settingsOf(sent()).audio['input']).toEqual({ encoding: 'mulaw', sample_rate: 8000 });
+    expect(() => agent.configureAudio({ ...phone, sampleRate: 16000 })).toThrow(/disconnect\(\) before/);
+    await agent.dispose();
+  });
+});
+
+describe('AlphaAgent: a conversation', () => {
+  it('tells what both sides say, and which audio belongs to which reply', async () => {
+    const { agent, say, log, audio, conversation } = await live();
+    say({ type: 'ConversationText', role: 'assistant', content: 'Hello!' });
+    agent.sockets.last.say(pcm(9600));
+    agent.sockets.last.say(pcm(4800));
+    say({ type: 'AgentAudioDone' });
+    say({ type: 'UserStartedSpeaking' });
+    say({ type: 'ConversationText', role: 'user', content: 'What is the weather?' });
+    say({ type: 'History', role: 'user', content: 'What is the weather?' });
+    say({ type: 'ConversationText', role: 'assistant', content: 'It is sunny.' });
+    say({ type: 'ConversationText', role: 'assistant', content: 'It is warm.' });
+    agent.sockets.last.say(pcm(100));
+    say({ type: 'UserStartedSpeaking' });
+    agent.sockets.last.say(pcm(50));
+    expect(log).toEqual([
+      ...['agent: Hello!', 'done', 'started', 'ended', 'user: What is the weather?'],
+      ...['agent: It is sunny.', 'agent:  It is warm.', 'started'],
+    ]);
+    expect(audio.map(({ data, utteranceId }) => [data.length, utteranceId])).toEqual([
+      [9600, 'reply-1'],
+      [4800, 'reply-1'],
+      [100, 'reply-2'],
+      [50, 'reply-3'],
+    ]);
+    expect(audio[0]?.metadata).toEqual({ encoding: 'linear16', sampleRate: 24000, channels: 1 });
+    expect(conversation.map(({ role }) => role)).toEqual(['assistant', 'user', 'assistant', 'assistant']);
+    await agent.dispose();
+  });
+
+  it('gives latencies in milliseconds, as far as the service tells', async () => {
+    const { agent, say, latencies } = await live();
+    say({ type: 'AgentStartedSpeaking', total_latency: 1.21, tts_latency: 0.31, ttt_latency: 0.62 });
+    say({ type: 'LatencyReport', stt_latency: 0.12, ttt_token_latency: 0.34, tts_latency: 0.2, total_latency: 1.02 });
+    say({ type: 'LatencyReport', total_latency: 'x' });
+    say({ type: 'LatencyReport', stt_latency: 0.1 });
+    expect(latencies).toEqual([
+      { totalMs: 1210, ttsMs: 310, llmMs: 620 },
+      { totalMs: 1020, ttsMs: 200, llmMs: 340, sttMs: 120 },
+      { sttMs: 100 },
+    ]);
+    await agent.dispose();
+  });
+
+  it('injects messages under the fields that the wire has for them', async () => {
+    const { agent, say, sent, errors } = await live();
+    agent.injectUserMessage('Hi');
+    agent.injectAgentMessage('Still there?');
+    agent.injectAgentMessage('Stop!', 'interrupt');
+    expect(sent().slice(1)).toEqual([
+      { type: 'InjectUserMessage', content: 'Hi' },
+      { type: 'InjectAgentMessage', message: 'Still there?', behavior: 'default' },
+      { type: 'InjectAgentMessage', message: 'Stop!', behavior: 'interrupt' },
+    ]);
+    say({ type: 'InjectionRefused', message: 'The agent is speaking.' });
+    say({ type: 'Warning', code: 'SLOW_THINK_REQUEST', description: 'slow' });
+    expect(errors.map(({ message, recoverable }) => [message, recoverable])).toEqual([
+      ['AlphaAgent: the service refused to say the message: The agent is speaking.', true],
+      ['AlphaAgent: SLOW_THINK_REQUEST: slow', true],
+    ]);
+    await agent.dispose();
+    expect(() => agent.injectUserMessage('Hi')).toThrow(/connect\(\) first/);
+  });
+
+  it('keeps the connection alive while no audio is sent, and only then', async () => {
+    const { agent, clock, sent } = await live();
+    const kept = (): number => sent().filter(({ type }) => type === 'KeepAlive').length;
+    await clock.advance(8000);
+    agent.sockets.last.pong();
+    expect(kept()).toBe(1);
+    for (let turn = 0; turn < 8; turn++) {
+      agent.sendAudio({ data: pcm(640) });
+      await clock.advance(1000);
+    }
+    agent.sockets.last.pong();
+    expect(kept()).toBe(1);
+    await clock.advance(8000);
+    expect(kept()).toBe(2);
+    await agent.dispose();
+  });
+
+  it('drops audio of another format with one error, not into the session', async () => {
+    const { agent, errors } = await live();
+    const other: AudioMetadata = { encoding: 'linear16', sampleRate: 48000, channels: 1 };
+    for (let turn = 0; turn < 3; turn++) agent.sendAudio({ data: pcm(10), metadata: other });
+    expect([agent.sockets.last.bytes.length, errors.map(({ code }) => code)]).toEqual([0, ['protocol']]);
+    await agent.dispose();
+  });
+});
+
+describe('AlphaAgent: updates', () => {
+  it('resolve with their acknowledgements, of each kind the oldest first', async () => {
+    const { agent, say, sent } = await live();
+    const order: string[] = [];
+    const follow = (name: string, update: Promise<void>): void => void update.then(() => order.push(name));
+    follow('prompt 1', agent.updatePrompt('Be brief.'));
+    follow('prompt 2', agent.updatePrompt('Be kind.'));
+    follow('speak', agent.updateSpeak({ provider: { type: 'own-voices', model: 'aura-2-luna-en' } }));
+    follow('think', agent.updateThink({ provider: { type: 'open-chat', model: 'm' }, prompt: 'New.' }));
+    follow('listen', agent.updateListen({ provider: { model: 'nova-3', language: 'de' } }));
+    expect(sent().slice(1)).toEqual([
+      { type: 'UpdatePrompt', prompt: 'Be brief.' },
+      { type: 'UpdatePrompt', prompt: 'Be kind.' },
+      { type: 'UpdateSpeak', speak: { provider: { type: 'deepgram', model: 'aura-2-luna-en' } } },
+      { type: 'UpdateThink', think: { provider: { type: 'open_ai', model: 'm' }, prompt: 'New.' } },
+      {
+        type: 'UpdateListen',
+        listen: { provider: { type: 'deepgram', version: 'v1', model: 'nova-3', language: 'de' } },
+      },
+    ]);
+    for (const type of [
+      'SpeakUpdated',
+      'PromptUpdated',
+      'ThinkUpdated',
+      'PromptUpdated',
+      'PromptUpdated',
+      'ListenUpdated',
+    ]) {
+      say({ type });
+      await settle();
+    }
+    expect(order).toEqual(['speak', 'prompt 1', 'think', 'prompt 2', 'listen']);
+    await agent.dispose();
+  });
+
+  it('need a session, time out after 10 s, and fail with the end of the session', async () => {
+    const before = given();
+    await before.agent.initialize();
+    expect((await failure(before.agent.updatePrompt('x'))).code).toBe('not_ready');
+    const { agent, clock, say } = await live();
+    const late = failure(agent.updatePrompt('slow'));
+    await clock.advance(5000);
+    const second = agent.updatePrompt('quick');
+    await clock.advance(5000);
+    expect((await late).code).toBe('timeout');
+    // The late acknowledgement is the first update's, not the second one's.
+    let isDone = false;
+    void second.then(() => (isDone = true));
+    say({ type: 'PromptUpdated' });
+    await settle();
+    expect(isDone).toBe(false);
+    say({ type: 'PromptUpdated' });
+    await second;
+    const open = failure(agent.updateSpeak({ provider: { type: 'own-voices', model: 'm' } }));
+    await agent.dispose();
+    expect((await open).code).toBe('aborted');
+  });
+
+  it('come from updateConfig() too', async () => {
+    const { agent, sent } = await live();
+    agent.updateConfig({ speak: { provider: { type: 'own-voices', model: 'aura-2-luna-en' } }, greeting: 'Hi' });
+    expect(
+      sent()
+        .slice(1)
+        .map(({ type }) => type),
+    ).toEqual(['UpdateSpeak']);
+    expect(() => agent.updateConfig({ think: { provider: { type: 'fast-inference' } } })).toThrow(/endpoint/);
+    await agent.dispose();
+  });
+});
+
+describe('AlphaAgent: function calls', () => {
+  const request = (...functions: Json[]): Json => ({ type: 'FunctionCallRequest', functions });
+  const call = (id: string, rest: Json = {}): Json => ({
+    ...{ id, name: 'weather', arguments: '{"location":"Berlin"}', client_side: true },
+    ...rest,
+  });
+  const responses = (sent: Json[]): Json[] => sent.filter(({ type }) => type === 'FunctionCallResponse');
+
+  it('are answered once each, in any order, with their result as a string', async () => {
+    const seen: AgentFunctionCall[] = [];
+    const { agent, say, sent, calls } = await live({
+      onFunctionCall: (each) => {
+        seen.push(each);
+        return each.id === 'fc_1' ? Promise.resolve({ sky: 'sunny' }) : 'plain';
+      },
+    });
+    say(request(call('fc_1'), call('fc_2', { thought_signature: 'sig' })));
+    say(request(call('fc_1')));
+    await settle();
+    expect(responses(sent())).toEqual([
+      { type: 'FunctionCallResponse', id: 'fc_1', name: 'weather', content: '{"sky":"sunny"}' },
+      { type: 'FunctionCallResponse', id: 'fc_2', name: 'weather', content: 'plain', thought_signature: 'sig' },
+    ]);
+    expect(seen[0]).toMatchObject({ id: 'fc_1', args: { location: 'Berlin' }, argsText: '{"location":"Berlin"}' });
+    expect(calls.map(({ id, clientSide }) => [id, clientSide])).toEqual([
+      ['fc_1', true],
+      ['fc_2', true],
+    ]);
+    await agent.dispose();
+  });
+
+  for (const [what, config, content] of [
+    ['nobody to answer', {}, '{"error":"nobody answers weather: set onFunctionCall"}'],
+    [
+      'a handler that throws',
+      {
+        onFunctionCall: () => {
+          throw new Error('no network');
+        },
+      },
+      '{"error":"no network"}',
+    ],
+    ['a handler that rejects', { onFunctionCall: () => Promise.reject(new Error('no')) }, '{"error":"no"}'],
+    ['a handler that returns nothing', { onFunctionCall: () => undefined }, '{"ok":true}'],
+    [
+      'a result of 10 MB',
+      { onFunctionCall: () => 'x'.repeat(10_000_000) },
+      '{"error":"the result is longer than 262144 characters"}',
+    ],
+  ] as const) {
+    it(`answer with content for ${what}`, async () => {
+      const { agent, say, sent } = await live(config);
+      say(request(call('fc_1')));
+      await settle();
+      expect(responses(sent()).map((each) => each['content'])).toEqual([content]);
+      await agent.dispose();
+    });
+  }
+
+  it('time out as content, with the signal aborted', async () => {
+    let signal: AbortSignal | undefined;
+    const { agent, clock, say, sent } = await live({
+      functionTimeoutMs: 2000,
+      onFunctionCall: (_call, context) => {
+        ({ signal } = context);
+        return new Promise(() => undefined);
+      },
+    });
+    say(request(call('fc_1')));
+    await clock.advance(1999);
+    expect([responses(sent()).length, signal?.aborted]).toEqual([0, false]);
+    await clock.advance(1);
+    expect(responses(sent())[0]?.['content']).toBe('{"error":"weather has not answered within 2000 ms"}');
+    expect(signal?.aborted).toBe(true);
+    await agent.dispose();
+  });
+
+  it('that the service cancels are aborted and not answered', async () => {
+    const signals: AbortSignal[] = [];
+    const resolvers: ((value: string) => void)[] = [];
+    const { agent, say, sent } = await live({
+      onFunctionCall: (_call, { signal }) => {
+        signals.push(signal);
+        return new Promise((resolve) => resolvers.push(resolve));
+      },
+    });
+    say(request(call('fc_1'), call('fc_2')));
+    say({ type: 'FunctionCallCancelled', functions: [{ id: 'fc_1', name: 'weather' }] });
+    for (const resolve of resolvers) resolve('late');
+    await settle();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
+    expect(responses(sent()).map(({ id }) => id)).toEqual(['fc_2']);
+    await agent.dispose();
+  });
+
+  it('that the service makes itself are told, and not answered', async () => {
+    const seen: boolean[] = [];
+    const { agent, say, sent, calls } = await live({ onFunctionCall: ({ clientSide }) => seen.push(clientSide) });
+    say(request(call('fc_1', { client_side: false })));
+    say({ type: 'FunctionCallResponse', name: 'weather', content: 'x' });
+    await settle();
+    expect([seen, calls.map(({ clientSide }) => clientSide), responses(sent())]).toEqual([[false], [false], []]);
+    await agent.dispose();
+  });
+
+  it('of a lost connection are aborted: the next one does not know them', async () => {
+    let signal: AbortSignal | undefined;
+    const { agent, clock, say, sent, accept } = await live({
+      onFunctionCall: (_call, context) => {
+        ({ signal } = context);
+        return new Promise((resolve) => void setImmediate(() => resolve('late')));
+      },
+    });
+    say(request(call('fc_1')));
+    agent.sockets.last.drop();
+    expect(signal?.aborted).toBe(true);
+    await clock.advance(300);
+    accept();
+    await settle();
+    expect(responses(sent())).toEqual([]);
+    await agent.dispose();
+  });
+});
+
+describe('AlphaAgent: errors', () => {
+  for (const [code, meaning] of [
+    ['INVALID_SETTINGS', 'configuration'],
+    ['UNPARSABLE_CLIENT_MESSAGE', 'protocol'],
+    ['USER_AUDIO_FORMAT', 'unsupported_format'],
+    ['NON_EXISTENT_FUNCTION_CALLED', 'protocol'],
+  ] as const) {
+    it(`${code} ends the session`, async () => {
+      const { agent, clock, say, errors } = await live();
+      say({ type: 'Error', code, description: 'because' });
+      await clock.advance(60_000);
+      expect(errors.map((error) => [error.code, error.recoverable, error.message])).toEqual([
+        [meaning, false, `AlphaAgent: ${code}: because`],
+      ]);
+      expect(agent.sockets.all).toHaveLength(1);
+      expect(await firstValueFrom(agent.connection$)).toMatchObject({ type: 'lost' });
+      await agent.dispose();
+    });
+  }
+
+  it('before the settings are applied fails connect()', async () => {
+    const { agent } = given();
+    await agent.initialize();
+    const connected = failure(agent.connect());
+    await settle();
+    agent.sockets.last.accept();
+    agent.sockets.last.say(welcome);
+    agent.sockets.last.say({ type: 'Error', code: 'INVALID_SETTINGS', description: 'agent.think.provider.model' });
+    expect(await connected).toMatchObject({ code: 'configuration', message: /agent\.think\.provider\.model/ });
+    await agent.dispose();
+  });
+
+  for (const code of [
+    'INTERNAL_SERVER_ERROR',
+    'CLIENT_MESSAGE_TIMEOUT',
+    'MAXIMUM_SESSION_LENGTH_REACHED',
+    'SOMETHING_NEW',
+  ]) {
+    it(`${code} brings a new session that knows the conversation and all updates, without a second greeting`, async () => {
+      const { agent, clock, say, sent, errors, log, accept } = await live({ greeting: 'Hello!' });
+      say({ type: 'ConversationText', role: 'assistant', content: 'Hello!' });
+      say({ type: 'ConversationText', role: 'user', content: 'I am Ada.' });
+      void agent.updatePrompt('Be brief.').catch(() => undefined);
+      say({ type: 'PromptUpdated' });
+      const pending = agent.updateSpeak({ provider: { type: 'own-voices', model: 'aura-2-luna-en' } });
+      say({ type: 'Error', code, description: '' });
+      agent.sendAudio({ data: pcm(320) });
+      await clock.advance(300);
+      expect(agent.sockets.all).toHaveLength(2);
+      expect(errors.map(({ recoverable }) => recoverable)).toEqual([true]);
+      accept();
+      await pending;
+      expect(settingsOf(sent()).agent).toMatchObject({
+        think: { provider: { type: 'open_ai', model: 'gpt-4o-mini' }, prompt: 'Be brief.' },
+        speak: { provider: { type: 'deepgram', model: 'aura-2-luna-en' } },
+        context: {
+          messages: [
+            { type: 'History', role: 'assistant', content: 'Hello!' },
+            { type: 'History', role: 'user', content: 'I am Ada.' },
+          ],
+        },
+      });
+      expect(settingsOf(sent()).agent).not.toHaveProperty('greeting');
+      expect(sent()).toHaveLength(1);
+      expect(agent.sockets.last.bytes.length).toBe(320);
+      expect(log.at(-1)).toBe('linear16 24000');
+      await agent.dispose();
+    });
+  }
+
+  it('of an exhausted model are worth one more session, not two', async () => {
+    const { agent, clock, say, errors, accept } = await live();
+    say({ type: 'Error', code: 'FAILED_TO_THINK', description: '' });
+    await clock.advance(300);
+    accept();
+    say({ type: 'Error', code: 'FAILED_TO_THINK', description: '' });
+    await clock.advance(60_000);
+    expect(errors.map(({ recoverable }) => recoverable)).toEqual([true, false]);
+    expect(agent.sockets.all).toHaveLength(2);
+    await agent.dispose();
+  });
+
+  it('of a refused upgrade carry the status, and no credential', async () => {
+    const { agent } = given();
+    await agent.initialize();
+    const connected = failure(agent.connect());
+    await settle();
+    agent.sockets.last.refuse(401, {}, 'Invalid key canary-7f3a');
+    agent.sockets.last.drop();
+    const error = await connected;
+    expect([error.code, error.status, error.recoverable]).toEqual(['unauthorized', 401, false]);
+    expect(JSON.stringify(error) + error.message).not.toContain('canary-7f3a');
+    await agent.dispose();
+  });
+
+  it('of a peer that talks nonsense are told once a kind, and break nothing', async () => {
+    const { agent, clock, say, log, errors, audio } = await live({ onFunctionCall: () => 'x' });
+    let seed = 5;
+    const random = (below: number): number => (seed = (seed * 48271) % 2147483647) % below;
+    const values = [null, 0, -1, 1e308, '', 'x', [], {}, true, '__proto__', [null], { id: 5 }, [{ id: 'a' }], [[]]];
+    const types = [
+      ...['UserStartedSpeaking', 'ConversationText', 'AgentAudioDone', 'AgentStartedSpeaking', 'LatencyReport'],
+      ...['FunctionCallRequest', 'FunctionCallCancelled', 'PromptUpdated', 'Warning', 'InjectionRefused', 'History'],
+      ...['constructor', '__proto__', 'Welcome', 'SettingsApplied', 'AgentThinking'],
+    ];
+    const keys = ['role', 'content', 'functions', 'total_latency', 'code', 'description', 'message', 'id', 'name'];
+    for (let turn = 0; turn < 20_000; turn++) {
+      const message: Json = { type: random(20) ? types[random(types.length)] : values[random(values.length)] };
+      for (const key of keys) if (random(3) === 0) message[key] = values[random(values.length)];
+      const text = JSON.stringify(message);
+      const cut = random(8) ? text : text.slice(0, random(text.length));
+      if (random(4)) agent.sockets.last.say(cut);
+      else agent.sockets.last.say(new TextEncoder().encode(cut));
+    }
+    for (const text of ['', 'null', '[]', '1', '"x"', '{']) agent.sockets.last.say(text);
+    await clock.advance(0);
+    expect(agent.sockets.all).toHaveLength(1);
+    expect(log.some((line) => line.startsWith('user: undefined'))).toBe(false);
+    expect(audio.every(({ data }) => data.length >= 0)).toBe(true);
+    expect(errors.filter(({ code }) => code === 'protocol')).toHaveLength(1);
+    say({ type: 'ConversationText', role: 'user', content: 'Still here.' });
+    expect(log.at(-1)).toBe('user: Still here.');
+    await agent.dispose();
+  });
+});
+
+describe('AlphaAgent: life', () => {
+  it('starts a new conversation with a new session', async () => {
+    const { agent, say, sent } = await live({ greeting: 'Hello!' });
+    say({ type: 'ConversationText', role: 'user', content: 'I am Ada.' });
+    const gone = agent.disconnect();
+    await settle();
+    expect(agent.sockets.last.closeCode).toBe(1000);
+    agent.sockets.last.drop(1000);
+    await gone;
+    const again = agent.connect();
+    await settle();
+    agent.sockets.last.accept();
+    agent.sockets.last.say(welcome);
+    agent.sockets.last.say(applied);
+    await again;
+    expect(settingsOf(sent()).agent).toMatchObject({ greeting: 'Hello!' });
+    expect(settingsOf(sent()).agent).not.toHaveProperty('context');
+    await agent.dispose();
+  });
+
+  it('leaves nothing behind, in whichever state it is disposed of', async () => {
+    for (const until of ['idle', 'connecting', 'accepted', 'welcomed', 'applied', 'reconnecting']) {
+      const { agent, clock } = given();
+      agent.isPolite = false;
+      await agent.initialize();
+      if (until !== 'idle') void agent.connect().catch(() => undefined);
+      await settle();
+      if (!['idle', 'connecting'].includes(until)) agent.sockets.last.accept();
+      if (['welcomed', 'applied', 'reconnecting'].includes(until)) agent.sockets.last.say(welcome);
+      if (['applied', 'reconnecting'].includes(until)) agent.sockets.last.say(applied);
+      if (until === 'reconnecting') agent.sockets.last.drop();
+      const gone = agent.dispose();
+      await clock.advance(200);
+      await gone;
+      await clock.advance(0);
+      expect([until, clock.pending, agent.sockets.live]).toEqual([until, 0, 0]);
+    }
+  });
+
+  it('needs initialize() first', () => {
+    expect(() => given().agent.connect()).toThrow(/initialize/);
+  });
+});
+
+describe('AlphaAgent: over a real socket', () => {
+  let server: WebSocketServer;
+  let endpoint: string;
+  beforeEach(async () => {
+    server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    await once(server, 'listening');
+    endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(async () => {
+    for (const client of server.clients) client.terminate();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('talks with a peer that follows the wire', async () => {
+    const received: Json[] = [];
+    let heard = 0;
+    server.on('connection', (socket: WebSocket, request) => {
+      expect([request.url, request.headers.authorization]).toEqual(['/v1/agent/converse', 'Token key']);
+      const tell = (message: Json): void => socket.send(JSON.stringify(message));
+      tell(welcome);
+      socket.on('message', (data: Buffer, isBinary) => {
+        if (isBinary) {
+          heard += data.length;
+          if (heard < 3200) return;
+          tell({ type: 'UserStartedSpeaking' });
+          tell({ type: 'ConversationText', role: 'user', content: 'Weather?' });
+          tell({
+            type: 'FunctionCallRequest',
+            functions: [{ id: 'fc_1', name: 'weather', arguments: '{}', client_side: true }],
+          });
+          return;
+        }
+        const message = JSON.parse(data.toString()) as Json;
+        received.push(message);
+        if (message['type'] === 'Settings') tell(applied);
+        if (message['type'] !== 'FunctionCallResponse') return;
+        tell({ type: 'ConversationText', role: 'assistant', content: String(message['content']) });
+        socket.send(Buffer.alloc(4800, 1));
+        tell({ type: 'AgentAudioDone' });
+      });
+    });
+    const agent = new AlphaAgent({ apiKey: 'key', endpoint, onFunctionCall: () => 'Sunny.' });
+    const said: AgentText[] = [];
+    const audio: number[] = [];
+    agent.conversation$.subscribe((text) => said.push(text));
+    agent.audio$.subscribe(({ data }) => audio.push(data.length));
+    const done = firstValueFrom(agent.audioDone$);
+    await agent.initialize();
+    await agent.connect();
+    for (let frame = 0; frame < 5; frame++) agent.sendAudio({ data: pcm(640) });
+    await done;
+    expect(said).toEqual([
+      { role: 'user', text: 'Weather?' },
+      { role: 'assistant', text: 'Sunny.' },
+    ]);
+    expect([audio, received.map(({ type }) => type)]).toEqual([[4800], ['Settings', 'FunctionCallResponse']]);
+    await agent.dispose();
+  });
+});

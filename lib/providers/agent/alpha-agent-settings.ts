@@ -1,0 +1,222 @@
+import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import type { ToolDefinition } from '../../core/messages.ts';
+import type { RemoteConfig } from '../../core/remote-provider.ts';
+import type { AgentFunctionCall, AgentText } from '../../core/roles.ts';
+import type { BackoffOptions } from '../../core/backoff.ts';
+
+/** Our words for the language models that think, and the wire's own. */
+export type AlphaThinkType = keyof typeof thinkTypes | (typeof thinkTypes)[keyof typeof thinkTypes];
+
+/** Our words for the voices that speak, and the wire's own. */
+export type AlphaSpeakType = keyof typeof speakTypes | (typeof speakTypes)[keyof typeof speakTypes];
+
+/** Where a third party's service is, and with which headers (a credential of yours: not from a browser). */
+export interface AlphaEndpoint {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A function that the language model may call. With an `endpoint` the service calls it, else `onFunctionCall` does. */
+export interface AlphaFunction extends ToolDefinition {
+  readonly endpoint?: AlphaEndpoint & { readonly method?: string };
+  /** Holds the call until the user's turn is over for certain: for what cannot be undone. Default: false. */
+  readonly deferUntilEot?: boolean;
+}
+
+/** The language model. Further fields of `provider` stand as in the service's docs, such as `temperature`. */
+export interface AlphaThink {
+  readonly provider: { readonly type: AlphaThinkType; readonly model?: string; readonly [field: string]: unknown };
+  readonly prompt?: string;
+  readonly functions?: readonly AlphaFunction[];
+  /** Needed for `fast-inference` and `cloud-bedrock`. */
+  readonly endpoint?: AlphaEndpoint;
+  /** Characters, or `max`; with an `endpoint` only. */
+  readonly contextLength?: number | 'max';
+}
+
+/** The voice. Further fields of `provider` stand as in the service's docs, such as `voice`. */
+export interface AlphaSpeak {
+  readonly provider: { readonly type: AlphaSpeakType; readonly model?: string; readonly [field: string]: unknown };
+  /** Needed for all but `own-voices` and `low-latency`. */
+  readonly endpoint?: AlphaEndpoint;
+}
+
+/** The ears. Further fields of `provider` stand as in the service's docs, such as `keyterms`. */
+export interface AlphaListen {
+  readonly provider: { readonly model: string; readonly [field: string]: unknown };
+}
+
+/** A format of the wire. */
+export interface AlphaAudioFormat {
+  readonly encoding: AudioEncoding;
+  /** Hz. */
+  readonly sampleRate: number;
+}
+
+/** Configuration of {@link AlphaAgent}. */
+export interface AlphaAgentConfig extends RemoteConfig {
+  /** The language model, or several: each stands in for the one before. Default: `open-chat` with `gpt-4o-mini`. */
+  readonly think?: AlphaThink | readonly AlphaThink[];
+  /** The voice, or several: each stands in for the one before. Default: `own-voices` with `aura-2-thalia-en`. */
+  readonly speak?: AlphaSpeak | readonly AlphaSpeak[];
+  /** Default: model `nova-3`. */
+  readonly listen?: AlphaListen;
+  /** Said at the start of the session. */
+  readonly greeting?: string;
+  /** What was said before this session. */
+  readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
+  /** Default: input as `configureAudio()` says, else linear16 at 16,000 Hz; output linear16 at 24,000 Hz. */
+  readonly audio?: { readonly input?: AlphaAudioFormat; readonly output?: AlphaAudioFormat };
+  readonly tags?: readonly string[];
+  /** Experimental features of the service, such as `AgentStartedSpeaking`. Default: false. */
+  readonly experimental?: boolean;
+  /** Keeps the session out of the vendor's training data. Default: false. */
+  readonly mipOptOut?: boolean;
+  /** Longest run of `onFunctionCall`, in milliseconds. Default: 30,000. */
+  readonly functionTimeoutMs?: number;
+  /** How a lost connection is replaced; `false` for not at all. */
+  readonly reconnect?: boolean | BackoffOptions;
+  /**
+   * Runs a call that the model wants made; what it returns goes to the model, as JSON unless it is a string. It also
+   * hears of calls that the service makes itself (`clientSide` false): those are not answered.
+   */
+  readonly onFunctionCall?: (call: AgentFunctionCall, context: AlphaFunctionContext) => unknown;
+}
+
+/** What `onFunctionCall` is given. */
+export interface AlphaFunctionContext {
+  /** Aborted when the service cancels the call, on the time-out, and at the end of the connection. */
+  readonly signal: AbortSignal;
+}
+
+/** What a session has said and been told since its start. */
+export interface AlphaSessionState {
+  readonly think: AlphaAgentConfig['think'];
+  readonly speak: AlphaAgentConfig['speak'];
+  readonly listen: AlphaAgentConfig['listen'];
+  /** Added to the prompt. */
+  readonly prompts: readonly string[];
+  readonly history: readonly AgentText[];
+}
+
+const thinkTypes = {
+  'open-chat': 'open_ai',
+  'dedicated-chat': 'anthropic',
+  'search-vendor': 'google',
+  'fast-inference': 'groq',
+  'cloud-bedrock': 'aws_bedrock',
+} as const;
+
+const speakTypes = {
+  'own-voices': 'deepgram',
+  'voice-cloning': 'eleven_labs',
+  'low-latency': 'cartesia',
+  general: 'open_ai',
+  cloud: 'aws_polly',
+} as const;
+
+const defaultThink: AlphaThink = { provider: { type: 'open-chat', model: 'gpt-4o-mini' } };
+const defaultSpeak: AlphaSpeak = { provider: { type: 'own-voices', model: 'aura-2-thalia-en' } };
+
+/** Types whose service only the user knows. */
+const needEndpoint = new Set(['groq', 'aws_bedrock', 'eleven_labs', 'aws_polly']);
+
+const rules: Readonly<Record<string, ConfigRule>> = {
+  greeting: { type: 'text' },
+  tags: { type: 'texts' },
+  experimental: { type: 'boolean' },
+  mipOptOut: { type: 'boolean' },
+  functionTimeoutMs: { min: 1 },
+  'audio.input.sampleRate': { min: 8000, max: 48_000, integer: true },
+  'audio.output.sampleRate': { min: 8000, max: 48_000, integer: true },
+};
+
+/** What is wrong with a configuration, as a sentence; `undefined` when all is well. */
+export function alphaAgentProblem(config: AlphaAgentConfig): string | undefined {
+  const problems = [
+    ...listOf(config.think).map((think) => providerProblem('think', think, thinkTypes)),
+    ...listOf(config.speak).map((speak) => providerProblem('speak', speak, speakTypes)),
+  ];
+  return configProblem(config, rules) ?? problems.find((problem) => problem !== undefined);
+}
+
+/** The `Settings` message. */
+export function settingsOf(config: AlphaAgentConfig, input: AudioMetadata, state: AlphaSessionState): object {
+  const { tags, experimental, mipOptOut, greeting, context } = config;
+  const { think, speak, listen, history, prompts } = state;
+  const messages = [...(context?.messages ?? []), ...history.map(({ role, text }) => ({ role, content: text }))];
+  return {
+    ...{ type: 'Settings', tags, experimental, mip_opt_out: mipOptOut },
+    audio: { input: formatOf(input), output: { ...formatOf(outputOf(config)), container: 'none' } },
+    agent: {
+      listen: listenOf(listen),
+      think: thinkOf(think, prompts),
+      speak: speakOf(speak),
+      // A conversation that goes on is not greeted again.
+      greeting: history.length > 0 ? undefined : greeting,
+      context: messages.length > 0 ? { messages: messages.map((each) => ({ type: 'History', ...each })) } : undefined,
+    },
+  };
+}
+
+/** The format in which the agent speaks. */
+export function outputOf({ audio }: AlphaAgentConfig): AudioMetadata {
+  const { encoding, sampleRate } = audio?.output ?? { encoding: 'linear16', sampleRate: 24_000 };
+  return { encoding, sampleRate, channels: 1 };
+}
+
+export function listenOf({ provider }: AlphaListen = { provider: { model: 'nova-3' } }): object {
+  return { provider: { type: 'deepgram', version: provider.model.startsWith('flux-') ? 'v2' : 'v1', ...provider } };
+}
+
+export function thinkOf(think: AlphaAgentConfig['think'], prompts: readonly string[] = []): object {
+  const wired = listOf(think ?? defaultThink).map(({ provider, prompt, functions, endpoint, contextLength }) => ({
+    provider: { ...provider, type: translated(provider.type, thinkTypes) },
+    endpoint,
+    prompt: [prompt, ...prompts].filter(Boolean).join('\n') || undefined,
+    functions: functions?.map(({ name, description, parameters, endpoint: address, deferUntilEot }) => ({
+      ...{ name, description, parameters: parameters ?? { type: 'object', properties: {} } },
+      ...{ endpoint: address, defer_until_eot: deferUntilEot },
+    })),
+    context_length: contextLength,
+  }));
+  return Array.isArray(think) ? wired : (wired[0] ?? {});
+}
+
+export function speakOf(speak: AlphaAgentConfig['speak']): object {
+  const wired = listOf(speak ?? defaultSpeak).map(({ provider: { type: kind, model, ...rest }, endpoint }) => {
+    const type = translated(kind, speakTypes);
+    // Two vendors have another word for it.
+    const key = type === 'eleven_labs' || type === 'cartesia' ? 'model_id' : 'model';
+    const version = model?.startsWith('flux-') ? 'v2' : undefined;
+    return { provider: { type, version, ...(model !== undefined && { [key]: model }), ...rest }, endpoint };
+  });
+  return Array.isArray(speak) ? wired : (wired[0] ?? {});
+}
+
+function formatOf({ encoding, sampleRate }: AlphaAudioFormat): object {
+  return { encoding, sample_rate: sampleRate };
+}
+
+function listOf<T extends object>(value: T | readonly T[] | undefined): readonly T[] {
+  if (value === undefined) return [];
+  return Array.isArray(value) ? (value as readonly T[]) : [value as T];
+}
+
+function translated(type: string, types: Readonly<Record<string, string>>): string {
+  return Object.hasOwn(types, type) ? (types[type] ?? type) : type;
+}
+
+function providerProblem(
+  key: 'think' | 'speak',
+  { provider, endpoint }: AlphaThink | AlphaSpeak,
+  types: Readonly<Record<string, string>>,
+): string | undefined {
+  const type = translated(provider.type, types);
+  if (!Object.values(types).includes(type)) {
+    return `${key}.provider.type must be one of ${Object.keys(types).join(', ')}, not ${JSON.stringify(provider.type)}`;
+  }
+  const isMissing = needEndpoint.has(type) || (key === 'speak' && type === 'open_ai');
+  return isMissing && !endpoint ? `${key}.endpoint is missing: ${provider.type} has no default address` : undefined;
+}
