@@ -732,6 +732,17 @@ describe('SocketSession: ending', () => {
     expect([clock.pending, sockets.live]).toEqual([0, 0]);
   });
 
+  it('waits for the next connection to say goodbye on, where every word matters', async () => {
+    const { session, sockets, clock } = await connected();
+    sockets.last.drop(1006);
+    const closed = session.close({ farewell: ['bye'], reconnect: true, timeoutMs: 9_000 });
+    await clock.advance(250);
+    sockets.last.accept();
+    expect(sockets.last.texts).toEqual(['bye']);
+    sockets.last.drop(1000);
+    expect(await closed).toBe(true);
+  });
+
   it('says when no other connection could be had to say goodbye on', async () => {
     const { session, sockets, clock, types, errors } = await connected({ reconnect: { jitter: 'none', maxTries: 1 } });
     const closed = session.close({ farewell: ['bye'], reconnect: true, timeoutMs: 9_000 });

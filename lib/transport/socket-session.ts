@@ -129,7 +129,7 @@ export interface SocketCloseOptions {
   readonly until?: (message: SocketData) => boolean;
   /** Longest wait for all of it, in milliseconds. Default: the session's `closeTimeoutMs`. */
   readonly timeoutMs?: number;
-  /** Whether a connection that is lost before that is replaced once more, to say goodbye on another. Default: false. */
+  /** Whether a connection that is lost before that is replaced, to say goodbye on another. Default: false. */
   readonly reconnect?: boolean;
 }
 
@@ -260,17 +260,16 @@ export class SocketSession {
    */
   close(options: SocketCloseOptions = {}): Promise<boolean> {
     if (this.#closing) return this.#closing.promise;
-    if (!this.#ready) {
+    const { timeoutMs = this.#options.closeTimeoutMs ?? 1_000, reconnect: insists = false } = options;
+    if (!this.#ready && !(insists && this.#state === 'running')) {
       this.terminate();
       return Promise.resolve(false);
     }
-    const { timeoutMs = this.#options.closeTimeoutMs ?? 1_000, reconnect: insists = false } = options;
     const { promise, resolve } = deferred<boolean>();
     const closing = { promise, insists, isComplete: false };
     this.#closing = closing;
     this.#state = 'closing';
-    const goodbye$ = this.#readied$.pipe(
-      startWith(undefined),
+    const goodbye$ = (this.#ready ? this.#readied$.pipe(startWith(undefined)) : this.#readied$).pipe(
       switchMap(() => this.#goodbye(options)),
       tap(() => {
         closing.isComplete = true;

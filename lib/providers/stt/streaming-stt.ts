@@ -6,7 +6,6 @@ import {
   EMPTY,
   finalize,
   forkJoin,
-  from,
   interval,
   last,
   merge,
@@ -37,6 +36,7 @@ import type {
   TranscribedWord,
   TranscriptionResult,
 } from '../../core/roles.ts';
+import { fromInput } from '../../transport/bridge.ts';
 import {
   SocketSession,
   type SocketCloseOptions,
@@ -198,7 +198,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
       if (this.#session) {
         throw this.error(`${this.name} is connected: it hears one stream at a time`, { code: 'configuration' });
       }
-      const sent$ = from(audio$).pipe(
+      const sent$ = fromInput(audio$).pipe(
         tap((chunk) => this.sendAudio(chunk)),
         connect((chunk$) => {
           const connected$ = chunk$.pipe(
