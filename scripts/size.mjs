@@ -1,6 +1,7 @@
 /**
  * What an application pays: minified and gzipped browser bundles of `dist` (benchmarks P19 to P21). Counted is what the
- * page loads at first; what the library loads later, on demand, stands beside it. `--json` prints the figures.
+ * page loads at first; what the library loads later, on demand, stands beside it. `--json` prints the figures,
+ * `--files` also what the combination is made of.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +41,12 @@ async function measure(names, external = []) {
   const weigh = (paths) => paths.reduce((sum, path) => sum + bytes.get(join(root, path)), 0);
   const entry = Object.keys(metafile.outputs).filter((path) => metafile.outputs[path].entryPoint === '<stdin>');
   const initial = weigh(reach(entry, ['import-statement']));
-  return { initial, later: weigh(reach(entry, ['import-statement', 'dynamic-import'])) - initial };
+  const files = Object.values(metafile.outputs)
+    .flatMap(({ inputs }) => Object.entries(inputs))
+    .map(([file, { bytesInOutput }]) => ({ file, bytes: bytesInOutput }))
+    .filter((part) => part.bytes > 0)
+    .sort((a, b) => b.bytes - a.bytes);
+  return { size: { initial, later: weigh(reach(entry, ['import-statement', 'dynamic-import'])) - initial }, files };
 }
 
 if (!existsSync(join(root, 'dist/index.js'))) throw new Error('There is no dist: npm run build');
@@ -54,45 +60,44 @@ const providers = classes.filter(
 const combination = ends.map((pair) => [...stages, ...pair]).find((names) => names.every((name) => name in library));
 
 const rows = [];
+const add = (id, name, size, limits) => rows.push({ id, name, ...size, ...limits });
+let files = [];
 if (combination) {
   const all = await measure(combination);
   const own = await measure(combination, ['rxjs']);
-  rows.push({ id: 'P19', name: `${combination.join(' + ')}, RxJS included`, ...all, gate: 30_000, goal: 24_500 });
-  rows.push({ id: 'P19', name: 'the same without RxJS', ...own, goal: 12_000 });
+  files = own.files;
+  add('P19', `${combination.join(' + ')}, RxJS included`, all.size, { gate: 30_000, goal: 24_500 });
+  add('P19', 'the same without RxJS', own.size, { goal: 12_000 });
   for (const name of providers.filter((each) => !combination.includes(each))) {
-    const { initial } = await measure([...combination, name]);
-    rows.push({
-      id: 'P21',
-      name: `${name}, one more`,
-      initial: initial - all.initial,
-      later: 0,
-      gate: 1_900,
-      goal: 900,
-    });
+    const { size } = await measure([...combination, name]);
+    const more = { initial: size.initial - all.size.initial, later: size.later - all.size.later };
+    add('P21', `${name}, one more`, more, { gate: 1_900, goal: 900 });
   }
 }
 for (const name of providers) {
-  rows.push({
-    id: 'P20',
-    name: `${name} alone, without RxJS`,
-    ...(await measure([name], ['rxjs'])),
-    gate: 5_000,
-    goal: 3_000,
-  });
+  const { size } = await measure([name], ['rxjs']);
+  add('P20', `${name} alone, without RxJS`, size, { gate: 5_000, goal: 3_000 });
 }
 
 const failed = rows.filter(({ initial, gate }) => gate !== undefined && initial > gate);
 if (process.argv.includes('--json')) {
-  console.log(JSON.stringify({ combination, rows }, null, 2));
+  console.log(JSON.stringify({ combination, rows, files }, null, 2));
 } else {
   const kB = (bytes) => `${(bytes / 1000).toFixed(2)} kB`;
   for (const row of rows) {
-    const mark = failed.includes(row) ? '✗' : row.initial <= row.goal ? '★' : '✓';
+    const reached = row.initial <= row.goal ? '★' : row.gate ? '✓' : '·';
     const later = row.later > 0 ? `, later ${kB(row.later)}` : '';
     const limits = [row.gate && `gate ${kB(row.gate)}`, `goal ${kB(row.goal)}`].filter(Boolean).join(', ');
-    console.log(`${mark} ${row.id} ${kB(row.initial).padStart(9)}  ${row.name}${later} (${limits})`);
+    console.log(
+      `${failed.includes(row) ? '✗' : reached} ${row.id} ${kB(row.initial).padStart(9)}  ${row.name}${later} (${limits})`,
+    );
   }
-  if (!combination)
+  if (!combination) {
     console.log(`P19 and P21 wait for ${[...stages, ...ends.at(-1)].filter((name) => !(name in library)).join(', ')}.`);
+  }
+  if (process.argv.includes('--files')) {
+    console.log('\nThe combination without RxJS, minified bytes by file:');
+    for (const { file, bytes } of files) console.log(`${String(bytes).padStart(7)}  ${file}`);
+  }
 }
 process.exitCode = failed.length > 0 ? 1 : 0;
