@@ -23,9 +23,9 @@ export interface BufferUntilOptions {
  * held. When `ready$` completes, its last value stays.
  *
  * ```text
- * source                -a-b-c-d-e-f-g-|
- * ready                 t-f------t-----         t: true, f: false
- * bufferUntil(ready)    -a-------(bcd)-e-f...
+ * source                -a--b-c------d-|
+ * ready                 t-f-----t-------        t: true, f: false
+ * bufferUntil(ready)    -a------(bc)-d-|
  * ```
  *
  * @example

@@ -17,9 +17,9 @@ export interface HoldUntilOptions {
  * wait as well). A gate that completes without a value never opens: the result completes, empty, with the source.
  *
  * ```text
- * source             -a-b-----c---d-|
- * gate               -------g--------
- * holdUntil(gate)    -------(ab)c-d-|   (c leaves when it comes)
+ * source             -a-b----------c--d-|
+ * gate               -------g------------
+ * holdUntil(gate)    -------(ab)---c--d-|
  * ```
  *
  * @example

@@ -98,7 +98,7 @@ describe('SpeechText', () => {
       ['詳細はhttps://example.com/aです', '詳細はexample.comです'],
     ],
     'drops HTML': [
-      ['a <b class="x > y">bold</b> word', 'a bold word'],
+      ['a <b class="x" id=y hidden>bold</b > word', 'a bold word'],
       ['one<br/>two<p>three</p>', 'one\ntwo\nthree\n'],
       ['a <!-- hidden\n --> b', 'a b'],
       ['a <unfinished', 'a <unfinished'],

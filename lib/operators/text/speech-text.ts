@@ -37,11 +37,13 @@ const rule = /^(?:([-*_=])[ \t]*(?:\1[ \t]*){2,}|(?=.*-)(?=.*\|)[-|: \t]+)$/;
 const bullet = /^[-*+•‣◦▪●][ \t]/;
 const task = /^\[[ xX]\][ \t]/;
 const fenceOpening = /^(`{3,}(?!.*`)|~{3,})[ \t]*(\S*)/;
-const tag = /^<\/?([a-z][a-z\d-]*)(?:\s+[a-z_:][\w:.-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?)*\s*\/?>/i;
-const couldBeTag = /^<(?:\/?[a-z][^<>\n]{0,256}|\/|!|!-|!--.*)?$/is;
+/** What can stand between angle brackets, up to the first that closes. */
+const bracketed = /^<([a-z/][^<>\n]{0,256})>/i;
+const couldBeBracketed = /^<(?:[a-z/][^<>\n]{0,256}|!|!-|!--.*)?$/is;
+const tag = /^\/?([a-z][a-z\d-]*)(?:\s+[a-z_:][\w:.-]*(?:\s*=\s*(?:[^\s"'=`]+|'[^']*'|"[^"]*"))?)*\s*\/?$/i;
 const comment = /^<!--.*?-->/s;
 const blockTag = /^(?:br|hr|p|div|[uo]l|li|table|tr|td|th|h[1-6])$/i;
-const address = /^<([^\s<>@]+@[^\s<>]+)>/;
+const mailAddress = /^[^\s@]+@\S+$/;
 const urlStart = ['https://', 'http://', 'www.'];
 const urlRun = /^(?:https?:\/\/|www\.)(?=[a-z\d])[!#-;=?-Z_a-z~]*/i;
 
@@ -220,13 +222,7 @@ export class SpeechText {
   }
 
   #word(character: string, text: string, isEnd: boolean): number {
-    const before = this.#before;
-    // A mark that was dropped is no part of a word.
-    const isInside =
-      wordEnd.test(before) &&
-      !spaceless.test(before + character) &&
-      (before !== '_' || this.#lastSaid.endsWith('_')) &&
-      wordStart.test(character);
+    const isInside = this.#followsWord() && wordStart.test(character) && !spaceless.test(this.#before + character);
     if (!isInside && /^[hw]/i.test(character)) {
       const lower = text.slice(0, 8).toLowerCase();
       if (urlStart.some((start) => lower.length < start.length && start.startsWith(lower)) && !isEnd) return 0;
@@ -240,6 +236,11 @@ export class SpeechText {
     wordRun.lastIndex = 0;
     const length = wordRun.test(text) ? wordRun.lastIndex : character.length;
     return this.#say(text.slice(0, length), length);
+  }
+
+  /** Whether a word ends here: a mark that was dropped is no part of one. */
+  #followsWord(): boolean {
+    return wordEnd.test(this.#before) && (this.#before !== '_' || this.#lastSaid.endsWith('_'));
   }
 
   /** `undefined` when no pronunciation is given for what stands here. */
@@ -292,7 +293,8 @@ export class SpeechText {
   #emphasis(mark: string, text: string, isEnd: boolean): number {
     const count = runLength(text);
     const before = this.#before;
-    const couldBeText = mark === '~' || /^\s?$/.test(before) || (mark === '*' ? /\d/ : wordEnd).test(before);
+    const couldBeText =
+      mark === '~' || /^\s?$/.test(before) || (mark === '*' ? /\d/.test(before) : this.#followsWord());
     if (!couldBeText) return count;
     if (count === text.length && !isEnd) return 0;
     const run = text.slice(0, count);
@@ -302,7 +304,7 @@ export class SpeechText {
       mark === '*'
         ? isLoose || (/\d/.test(before) && /\d/.test(after))
         : mark === '_'
-          ? (isLoose && count === 1) || (wordEnd.test(before) && wordStart.test(after))
+          ? (isLoose && count === 1) || (this.#followsWord() && wordStart.test(after))
           : isLoose || count === 1;
     return isText ? this.#say(run, count) : count;
   }
@@ -328,15 +330,14 @@ export class SpeechText {
   #angle(text: string, isEnd: boolean): number {
     const noted = comment.exec(text);
     if (noted) return noted[0].length;
-    if (couldBeTag.test(text) && !isEnd) return 0;
-    const url = /^<((?:https?:\/\/|www\.)[^\s<>]+)>/i.exec(text);
-    if (url?.[1]) return this.#say(hostOf(url[1]), url[1].length, 1) + 2;
-    const mail = address.exec(text);
-    if (mail?.[1]) return this.#say(mail[1], mail[1].length, 1) + 2;
-    const element = tag.exec(text);
-    if (!element) return this.#say('<', 1);
-    if (blockTag.test(element[1] ?? '')) this.#separate();
-    return element[0].length;
+    if (couldBeBracketed.test(text) && !isEnd) return 0;
+    const content = bracketed.exec(text)?.[1] ?? '';
+    if (/^(?:https?:\/\/|www\.)\S+$/i.test(content)) return this.#say(hostOf(content), content.length, 1) + 2;
+    if (mailAddress.test(content)) return this.#say(content, content.length, 1) + 2;
+    const element = tag.exec(content)?.[1];
+    if (element === undefined) return this.#say('<', 1);
+    if (blockTag.test(element)) this.#separate();
+    return content.length + 2;
   }
 
   #cell(text: string, isEnd: boolean): number {
