@@ -122,7 +122,7 @@ export class PsiTTS extends RestTTS<PsiTTSConfig> {
     await super.onInitialize(signal);
   }
 
-  /** Loads MessagePack's encoder. */
+  /** @internal */
   protected async importEncoder(): Promise<Encode> {
     return (await import('@msgpack/msgpack').catch(rethrow)).encode;
   }

@@ -176,17 +176,15 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
 
   /** One request, from its credential to the end of its body. */
   protected exchange(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
-    const { connectTimeoutMs, idleTimeoutMs = 5_000, scheduler } = this.config;
+    const { idleTimeoutMs = 5_000 } = this.config;
     return defer(async () => this.request(text)).pipe(
       switchMap((request) =>
         httpRequest({
-          provider: this.name,
+          ...this.transportOptions,
           url: this.resolveUrl(request.path, request.query),
           headers: async () => ({ ...request.headers, ...(await this.credentialHeaders(request)) }),
-          ...{ json: request.json, body: request.body, connectTimeoutMs, scheduler, logger: this.logger },
+          ...{ json: request.json, body: request.body, errorOf: this.errorOf },
           timeouts: { firstByteMs: firstAudioMs, idleMs: idleTimeoutMs },
-          redact: (message) => this.redact(message),
-          errorOf: this.errorOf,
         }),
       ),
       switchMap((response) => this.readResponse(response)),

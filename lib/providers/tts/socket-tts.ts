@@ -139,14 +139,11 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
   /** A session with this provider's credential, limits and clock; it is ended with the provider. */
   protected createSession(options: SocketTTSSessionOptions): SocketSession {
     const url = this.socketUrl();
-    const { apiKey, connectTimeoutMs, scheduler } = this.config;
     const session = new SocketSession({
+      ...this.transportOptions,
+      ...{ reconnect, maxMessageBytes },
       ...options,
-      provider: this.name,
       request: async () => ({ url, ...(await this.resolveSocketCredentials()) }),
-      renewsCredential: typeof apiKey === 'function',
-      ...{ reconnect, connectTimeoutMs, maxMessageBytes, scheduler, logger: this.logger },
-      redact: (text) => this.redact(text),
     });
     const events = session.connection$.subscribe({
       // One story: it ends with the last of the sessions.
