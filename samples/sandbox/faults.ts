@@ -24,8 +24,15 @@ export type FaultKind =
   | { readonly kind: 'refuse' }
   /** The answer (of a socket: the upgrade) comes this much later. */
   | { readonly kind: 'slowAccept'; readonly ms: number }
-  /** Refused with a status, in the vendor's words. */
-  | { readonly kind: 'status'; readonly status: number; readonly retryAfter?: number | string; readonly body?: string }
+  /** Refused with a status, in the vendor's words unless `body` has others. `headers` may redirect. */
+  | {
+      readonly kind: 'status';
+      readonly status: number;
+      /** Seconds, or an HTTP date. */
+      readonly retryAfter?: number | string;
+      readonly body?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   /** Accepted by TCP, never answered. */
   | { readonly kind: 'neverReady' }
   /** The connection is cut after so many messages of the service, or (`of: 'received'`) of the client. */

@@ -49,7 +49,7 @@ export interface SandboxOptions {
   readonly tokenDelayMs?: number;
   /** Limits of the vendors that a test wants changed. Default: the vendors'. */
   readonly limits?: Partial<Limits>;
-  /** How many records are kept; the oldest go first. Default: 1000. */
+  /** How many records are kept; the oldest go first. With 0, messages are not kept either. Default: 1000. */
   readonly keepRecords?: number;
   /** Gets a line for everything that is refused, and why. Default: nobody. */
   readonly log?: (line: string) => void;
@@ -88,7 +88,7 @@ const vendorLimits: Limits = {
   psiConcurrency: 5,
 };
 
-/** Starts the vendors' services on a local port: see `docs/` and the README of this folder. */
+/** Starts the vendors' services on a local port; this folder's README shows how to use it. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { host = '127.0.0.1', port = 0, keys = ['sandbox-key'], keepRecords = 1000, log = () => undefined } = options;
   const server = await startServer({

@@ -25,7 +25,7 @@ export interface ServiceRecord {
   readonly proxied: boolean;
   /** Of a request. */
   readonly body: Uint8Array;
-  /** Of a socket, in order, both ways. */
+  /** Of a socket, in order, both ways; the first 16 MiB. */
   readonly messages: readonly RecordedMessage[];
   /** The answer's status: 101 for an accepted socket. */
   readonly status: number | undefined;
@@ -38,7 +38,11 @@ export interface ServiceRecord {
 }
 
 /** A record that is being written. */
-export type OpenRecord = { -readonly [K in keyof ServiceRecord]: ServiceRecord[K] } & { messages: RecordedMessage[] };
+export type OpenRecord = { -readonly [K in keyof ServiceRecord]: ServiceRecord[K] } & {
+  messages: RecordedMessage[];
+  /** Whether anybody will read the messages. */
+  kept: boolean;
+};
 
 /** The text messages that a socket's client sent, parsed. */
 export function sentJson(record: ServiceRecord): unknown[] {

@@ -6,7 +6,7 @@ import type { WebSocket } from 'ws';
 import { FaultPlan, Faults, garbage } from './faults.ts';
 import type { FaultKind, ServiceName } from './faults.ts';
 import { concatBytes } from './pcm.ts';
-import type { OpenRecord, ServiceRecord } from './records.ts';
+import type { OpenRecord, RecordedMessage, ServiceRecord } from './records.ts';
 import { Timers } from './timers.ts';
 
 /** What all services of one sandbox share. */
@@ -291,6 +291,7 @@ export class Session {
   readonly call: Call;
   /** Timers that end with the connection. */
   readonly timers: Timers;
+  #keptBytes = 0;
   readonly #socket: WebSocket;
   readonly #midStreamError: unknown;
   #open = true;
@@ -363,10 +364,14 @@ export class Session {
 
   #receive(data: Buffer, isBinary: boolean): void {
     const bytes = new Uint8Array(data);
-    this.call.record.messages.push(isBinary ? { from: 'client', bytes } : { from: 'client', text: data.toString() });
+    this.#keep(bytes.length, isBinary ? { from: 'client', bytes } : { from: 'client', text: data.toString() });
     if (!this.#open || !this.#apply(this.call.plan.afterReceive())) return;
-    if (isBinary) this.#onBytes(bytes);
-    else this.#onText(data.toString());
+    try {
+      if (isBinary) this.#onBytes(bytes);
+      else this.#onText(data.toString());
+    } catch (error) {
+      this.close(1011, '', `the sandbox failed: ${error instanceof Error ? (error.stack ?? '') : String(error)}`);
+    }
   }
 
   /** Does what a fault wants; whether the message itself goes on. */
@@ -394,13 +399,23 @@ export class Session {
     }
   }
 
+  #keep(bytes: number, message: RecordedMessage): void {
+    if (!this.call.record.kept) return;
+    this.#keptBytes += bytes;
+    if (this.#keptBytes <= mostKeptBytes) this.call.record.messages.push(message);
+  }
+
   #put(data: string | Uint8Array): void {
-    this.call.record.messages.push(
+    this.#keep(
+      data.length,
       typeof data === 'string' ? { from: 'service', text: data } : { from: 'service', bytes: data },
     );
     this.#socket.send(data);
   }
 }
+
+/** Bytes of messages that the record of one connection keeps. */
+const mostKeptBytes = 16 * 1024 * 1024;
 
 const credentialHeaders = ['authorization', 'x-api-key', 'api-key', 'x-gladia-key', 'x-goog-api-key', 'xi-api-key'];
 const credentialParameters = ['key', 'api_key', 'access_token', 'token'];
@@ -429,7 +444,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const faults = new Faults();
   const records: OpenRecord[] = [];
   const timers = new Timers();
-  const server = createServer();
+  // Longer than any test: a connection that is closed while a client takes it from its pool would fail at random.
+  const server = createServer({ keepAliveTimeout: 65_000 });
   const sockets = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -459,7 +475,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 
   function find(request: IncomingMessage, method: string, body: Uint8Array): Found | Refusal {
-    const url = new URL(request.url ?? '/', 'http://sandbox');
+    const url = URL.parse(`http://sandbox${request.url ?? '/'}`);
+    if (!url) return new Refusal(400, { error: 'Bad request' }, `no address: ${request.url ?? ''}`);
     const proxied = url.pathname.startsWith('/proxy/');
     const pathname = proxied ? url.pathname.slice('/proxy'.length) : url.pathname;
     const vendor = options.vendors.find(({ mount }) => pathname.startsWith(`/${mount}/`));
@@ -490,6 +507,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       aborted: false,
       close: undefined,
       refusal: undefined,
+      kept: options.keepRecords > 0,
     };
     records.push(record);
     if (records.length > options.keepRecords) records.shift();
@@ -499,7 +517,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   /** The fault that forbids to go on, or the credential that is wrong, as a refusal. */
   function check({ vendor, route, record }: Found, call: Call, fault: FaultKind | undefined): void {
     if (fault?.kind === 'status') {
-      const wait: Record<string, string> = {};
+      const wait: Record<string, string> = { ...fault.headers };
       if (fault.retryAfter !== undefined) wait['retry-after'] = String(fault.retryAfter);
       const refusal = vendor.refuse(fault.status, 'fault');
       throw new Refusal(fault.status, fault.body ?? refusal.body, 'fault', { ...refusal.headers, ...wait });

@@ -1,4 +1,5 @@
 import { startSandbox } from '../../../samples/sandbox/index.ts';
+import { garbage } from '../../../samples/sandbox/faults.ts';
 import type { Fault, Sandbox } from '../../../samples/sandbox/index.ts';
 import { speech } from './audio.ts';
 import { connect, refused } from './client.ts';
@@ -27,10 +28,12 @@ describe("the sandbox's faults", () => {
   const once = (fault: Fault): Fault => ({ ...fault, times: 1 });
 
   it('refuse cuts the connection before any answer', async () => {
-    sandbox.setFault('alpha-stt', once({ kind: 'refuse' }));
-    sandbox.setFault('nu-llm', once({ kind: 'refuse' }));
+    sandbox.setFault('alpha-stt', { kind: 'refuse' });
+    // Not just once: some clients try a second time by themselves.
+    sandbox.setFault('nu-llm', { kind: 'refuse' });
     await expect(listen()).rejects.toThrow();
     await expect(chat()).rejects.toThrow();
+    sandbox.clearFaults();
     (await listen()).close();
     expect((await chat()).status).toBe(200);
   });
@@ -53,6 +56,8 @@ describe("the sandbox's faults", () => {
     const upgrade = await refused(sandbox.endpoints.alpha + listenQuery, { authorization: 'Token sandbox-key' });
     expect([upgrade.status, upgrade.headers['retry-after']]).toEqual([429, 'Wed, 21 Oct 2026 07:28:00 GMT']);
     expect(JSON.parse(upgrade.body)).toMatchObject({ err_code: 'TOO_MANY_REQUESTS' });
+    sandbox.setFault('nu-llm', once({ kind: 'status', status: 307, headers: { location: 'http://127.0.0.1:1/' } }));
+    await expect(chat()).rejects.toThrow();
     sandbox.setFault('nu-llm', once({ kind: 'status', status: 502, body: '<html>Bad gateway</html>' }));
     expect(await (await chat()).text()).toBe('<html>Bad gateway</html>');
   });
@@ -172,6 +177,57 @@ describe("the sandbox's faults", () => {
     client.sendBytes(speech([500]));
     expect(await client.untilType('Error')).toMatchObject({ code: 'INTERNAL_SERVER_ERROR' });
     expect((await client.closed).code).toBe(1011);
+  });
+
+  it('survives whatever it is sent', async () => {
+    const paths = [
+      listenQuery,
+      '/v2/listen?model=flux-general-en&encoding=linear16&sample_rate=16000',
+      '/v1/speak?model=aura-2-thalia-en',
+      '/v1/agent/converse',
+    ];
+    for (const path of paths) {
+      for (const text of [
+        ...garbage,
+        '{"type":"Configure","thresholds":7}',
+        '{"type":"Settings","audio":[],"agent":{"think":[]}}',
+        '{"type":"Speak","text":{}}',
+      ]) {
+        const client = await connect(sandbox.endpoints.alpha + path, ['token', 'sandbox-key']);
+        client.send(text);
+        client.sendBytes(new Uint8Array(7).fill(255));
+        client.close();
+        await client.closed;
+      }
+    }
+    for (const text of garbage) {
+      for (const address of [
+        `${sandbox.endpoints.nu}/chat/completions`,
+        `${sandbox.endpoints.mu}/v1/messages`,
+        `${sandbox.endpoints.psi}/v1/tts`,
+        `${sandbox.endpoints.epsilon}/v2/live`,
+      ]) {
+        const headers = {
+          authorization: 'Bearer sandbox-key',
+          'x-gladia-key': 'sandbox-key',
+          'content-type': 'application/json',
+          'anthropic-version': '2026-10-21',
+        };
+        expect((await fetch(address, { method: 'POST', headers, body: text })).status).toBeLessThan(500);
+      }
+    }
+    expect((await fetch(`${sandbox.url}//x?%`)).status).toBe(404);
+    expect(sandbox.records().filter(({ refusal }) => refusal?.includes('the sandbox failed'))).toEqual([]);
+  });
+
+  it('keeps no messages when it is to keep no records', async () => {
+    const forgetful = await startSandbox({ keepRecords: 0 });
+    const client = await connect(forgetful.endpoints.alpha + listenQuery, ['token', 'sandbox-key']);
+    client.sendBytes(speech(['Not kept.']));
+    client.send({ type: 'CloseStream' });
+    await client.closed;
+    expect(forgetful.records()).toEqual([]);
+    await forgetful.close();
   });
 
   it('keeps the newest records only, and forgets them when told', async () => {
