@@ -112,20 +112,27 @@ export interface ConversationPorts {
 
 /** Options of a conversation. */
 export interface ConversationOptions {
+  /** What was said before; what is said from now on is added to it. */
   readonly history: History;
+  /** Instructions for the model, before all messages. Default: none. */
   readonly systemPrompt?: string;
   /** Said at the start. */
   readonly greeting?: string;
+  /** What the model may have done. Default: nothing. */
   readonly tools?: readonly Tool[];
+  /** When the user's turn is over. Default: when the speech-to-text service says so. */
   readonly turnTaking?: TurnTakingOptions;
   /** `immediate` cuts at the first sign, false never; default: in stages. */
   readonly bargeIn?: boolean | 'immediate' | BargeInOptions;
+  /** Whether answers are prepared before the turn is certain to be over, and how. Default: true. */
   readonly preflight?: boolean | PreflightOptions;
+  /** The longest waits. */
   readonly timeouts?: ConversationTimeouts;
   /** How the model's Markdown becomes speech, and how words are pronounced. */
   readonly speechText?: SpeechTextOptions;
   /** BCP 47 of what the agent says, for cutting it into sentences. Default: the runtime's. */
   readonly locale?: string;
+  /** The clock; a TestScheduler in tests. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
