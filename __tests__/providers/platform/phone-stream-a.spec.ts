@@ -352,6 +352,32 @@ describe('PhoneStreamA', () => {
     expect(socket.sent).toHaveLength(sent);
   });
 
+  it('can be attached to the next call as soon as one has ended', async () => {
+    const { clock, phone, socket } = await phoned();
+    const next = new FakeSocket();
+    const undo = phone.onCallEnded(() => {
+      undo();
+      phone.attach(next);
+    });
+    socket.say(start);
+    phone.enqueue(speech(1000));
+    socket.drop();
+    next.say({ ...start, streamSid: 'MZ2', start: { ...start.start, streamSid: 'MZ2' } });
+    phone.enqueue(speech(20));
+    clock.flush();
+    expect(next.of('media')).toHaveLength(1);
+  });
+
+  it('tells of the end of the call before a play that it cuts off completes', async () => {
+    const { phone, socket } = await phoned();
+    const order: string[] = [];
+    phone.callEnded$.subscribe(() => order.push('ended'));
+    socket.say(start);
+    phone.play(of(speech(1000))).subscribe({ complete: () => order.push('completed') });
+    socket.drop();
+    expect(order).toEqual(['ended', 'completed']);
+  });
+
   it('knows that a socket was closed before it was attached', async () => {
     const { phone } = await phoned();
     const gone = new FakeSocket();

@@ -59,7 +59,7 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
    */
   attach(socket: PlatformSocket): void {
     this.hangUp();
-    if (this.isOver) this.capture.stop();
+    if (this.isOver) this.#cleanUp();
     this.capture.reopen();
     this.isOver = false;
     this.#callEnded$.next(undefined);
@@ -100,15 +100,23 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
     this.#socket = undefined;
     this.isOver = true;
     if (code !== undefined) socket.close(code);
-    this.playout.stop();
     this.playout.hold();
-    this.capture.end();
+    // Before plays complete: who hears of it should see them cut off. It may attach the next call.
     this.#callEnded$.next({ reason });
+    this.#cleanUp();
   }
 
   protected override onDispose(): Promise<void> | void {
     this.hangUp();
     this.capture.stop();
     return super.onDispose();
+  }
+
+  /** Lets go of what belongs to the call that has ended, unless the next one is there. */
+  #cleanUp(): void {
+    if (this.#socket) return;
+    this.playout.stop();
+    this.capture.end();
+    this.capture.stop();
   }
 }
