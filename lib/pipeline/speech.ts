@@ -113,6 +113,7 @@ export function speech(
     const { source, interruptible } = request;
     const envelope = { speechId: request.id, ...(request.turnId === undefined ? {} : { turnId: request.turnId }) };
     const script = new Script(context.pace);
+    const performance = new Subscription();
     const work = new Subscription();
     /** Whether there is anything to say, once that is known. */
     const something$ = new ReplaySubject<boolean>(1);
@@ -126,6 +127,8 @@ export function speech(
       const heard = script.heardAt(position);
       const { text } = script;
       state = 'ended';
+      // Silence first, then whatever was still being prepared.
+      performance.unsubscribe();
       work.unsubscribe();
       if (wasCreated) {
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
@@ -181,7 +184,7 @@ export function speech(
       subscriber.next('audible');
     };
 
-    work.add(
+    performance.add(
       something$
         .pipe(
           take(1),

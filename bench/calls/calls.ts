@@ -1,0 +1,155 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { median, type BenchResult } from '../harness.ts';
+import { World } from './world.ts';
+
+const subject = fileURLToPath(new URL('./subject.ts', import.meta.url));
+const floor = fileURLToPath(new URL('../floor/calls.ts', import.meta.url));
+const warmUps = 8;
+
+/** A system under test in a process of its own, and its world. */
+interface Rig extends AsyncDisposable {
+  readonly world: World;
+  readonly port: number;
+  cpuMs(): Promise<number>;
+}
+
+async function openRig(script: string): Promise<Rig> {
+  const world = await World.open();
+  const execArgv = ['--conditions=rxvoice-source', '--import', 'tsx'];
+  const child: ChildProcess = fork(script, [String(world.port)], { execArgv });
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }];
+  return {
+    world,
+    port,
+    cpuMs: async () => {
+      child.send('cpu');
+      const [{ cpuMs }] = (await once(child, 'message')) as [{ cpuMs: number }];
+      return cpuMs;
+    },
+    [Symbol.asyncDispose]: async () => {
+      child.kill();
+      await world.close();
+    },
+  };
+}
+
+interface Turn {
+  /** P12: the three legs of a turn in which the system under test has the word. */
+  readonly overheadMs: number;
+  /** P15: from the first words to silence at the phone, the aborted request, the voice that was told. */
+  readonly clearMs: number;
+  readonly abortMs: number;
+  readonly toldMs: number;
+}
+
+/** A turn that is answered, and cut off while it sounds. */
+async function turn({ world }: Rig): Promise<Turn> {
+  const [request, text, media] = [world.next('request'), world.next('text'), world.next('media')];
+  const final = world.sayFinal('What is on the list today');
+  const requested = await request;
+  const token = world.sendTokens('Here is the whole list for you. And');
+  const spoken = await text;
+  const audio = world.sendAudio();
+  const heard = await media;
+  await sleep(30);
+  const [clear, aborted, told] = [world.next('clear'), world.next('aborted'), world.next('told')];
+  const interim = world.sayInterim('Wait a moment');
+  const [clearedAt, abortedAt, toldAt] = await Promise.all([clear, aborted, told]);
+  await sleep(30);
+  return {
+    overheadMs: requested - final + (spoken - token) + (heard - audio),
+    clearMs: clearedAt - interim,
+    abortMs: abortedAt - interim,
+    toldMs: toldAt - interim,
+  };
+}
+
+const percentile = (values: readonly number[], share: number): number =>
+  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN;
+
+/** P12, P15 and P17: turns and barge-ins of one call, the library and the floor by turns. */
+async function turns(count: number): Promise<BenchResult[]> {
+  await using ours = await openRig(subject);
+  await using theirs = await openRig(floor);
+  for (const rig of [ours, theirs]) {
+    await rig.world.dial(rig.port);
+    while (rig.world.listeners === 0) await sleep(10);
+    await sleep(300);
+  }
+  const taken: Record<'ours' | 'theirs', Turn[]> = { ours: [], theirs: [] };
+  for (let round = 0; round < count + warmUps; round++) {
+    const [a, b] = [await turn(ours), await turn(theirs)];
+    if (round < warmUps) continue;
+    taken.ours.push(a);
+    taken.theirs.push(b);
+  }
+  const compare = (pick: (turn: Turn) => number): { ratio: number; detail: string } => {
+    const [our, their] = [taken.ours.map(pick), taken.theirs.map(pick)];
+    const figures = (values: readonly number[]): string =>
+      `p50 ${median(values).toFixed(2)} ms, p99 ${percentile(values, 0.99).toFixed(2)} ms`;
+    return { ratio: median(our) / median(their), detail: `rxvoice ${figures(our)}; floor ${figures(their)}` };
+  };
+  const row = (id: string, name: string, pick: (turn: Turn) => number, goal: number): BenchResult => {
+    const { ratio, detail } = compare(pick);
+    return { id, name, unit: 'ratio to the floor', value: ratio, gate: 1.6, goal, better: 'lower', detail };
+  };
+  return [
+    row('P12', 'turn overhead, one call', ({ overheadMs }) => overheadMs, 1.2),
+    row('P15', 'barge-in, first word to clear', ({ clearMs }) => clearMs, 1.15),
+    row('P15', 'barge-in, first word to aborted request', ({ abortMs }) => abortMs, 1.15),
+    row('P15', 'barge-in, first word to the voice told', ({ toldMs }) => toldMs, 1.15),
+    {
+      ...{
+        id: 'P17',
+        name: 'media frames after clear',
+        unit: 'frames',
+        value: ours.world.lateFrames,
+        gate: 0,
+        goal: 0,
+      },
+      ...{ better: 'lower', detail: `${count + warmUps} barge-ins` },
+    },
+  ];
+}
+
+/** P9: calls that only listen, in real time; CPU milliseconds of the process a call and second. */
+async function listening(calls: number, seconds: number): Promise<BenchResult[]> {
+  const measure = async (script: string): Promise<number> => {
+    await using rig = await openRig(script);
+    const phones = await Promise.all(Array.from({ length: calls }, () => rig.world.dial(rig.port)));
+    while (rig.world.listeners < calls) await sleep(20);
+    const payload = Buffer.alloc(160, 0x7f).toString('base64');
+    const startedAt = performance.now();
+    let before = 0;
+    for (let frame = 0; frame < (seconds + 1) * 50; frame++) {
+      if (frame === 50) before = await rig.cpuMs();
+      const media = { track: 'inbound', chunk: String(frame + 1), timestamp: String(frame * 20), payload };
+      for (const { send, streamSid } of phones) {
+        send({ event: 'media', sequenceNumber: String(frame + 2), media, streamSid });
+      }
+      await sleep(Math.max(0, startedAt + frame * 20 - performance.now()));
+    }
+    return ((await rig.cpuMs()) - before) / calls / seconds;
+  };
+  const ratios: number[] = [];
+  const details: string[] = [];
+  for (let round = 0; round < 3; round++) {
+    const [ours, theirs] = [await measure(subject), await measure(floor)];
+    ratios.push(ours / theirs);
+    details.push(`${ours.toFixed(2)} / ${theirs.toFixed(2)}`);
+  }
+  return [
+    {
+      ...{ id: 'P9', name: `phone, listening: ${calls} calls`, unit: 'ratio to the floor', value: median(ratios) },
+      ...{ gate: 1.3, goal: 1.15, better: 'lower', detail: `CPU ms a call-second ${details.join(', ')}` },
+    },
+  ];
+}
+
+/** All of this folder's rows. */
+export async function run({ quick = false } = {}): Promise<BenchResult[]> {
+  return [...(await turns(quick ? 40 : 200)), ...(await listening(quick ? 50 : 100, quick ? 3 : 6))];
+}

@@ -1,0 +1,168 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocket, WebSocketServer } from 'ws';
+
+/** Moments of one turn, in milliseconds on the world's one clock. */
+export type Moment =
+  'final' | 'request' | 'token' | 'text' | 'audio' | 'media' | 'interim' | 'clear' | 'aborted' | 'told';
+
+/** The services and the telephone at the other end of everything: all clocks are here. */
+export class World {
+  readonly #http = createServer((request, response) => {
+    this.#onRequest(request, response);
+  });
+  readonly #sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false });
+  readonly #stt: WebSocket[] = [];
+  #waiting = new Map<Moment, (at: number) => void>();
+  #response: ServerResponse | undefined;
+  #tts: WebSocket | undefined;
+  #turn = 0;
+  /** Media frames that came after a `clear` and before the next answer's audio. */
+  lateFrames = 0;
+  #silenced = false;
+  readonly audio: Buffer = Buffer.alloc(1_600, 0x7f);
+
+  private constructor() {
+    this.#http.on('upgrade', (request, socket, head) => {
+      this.#sockets.handleUpgrade(request, socket, head, (ws) => {
+        if (request.url?.startsWith('/v1/listen')) this.#onListener(ws);
+        else this.#onVoice(ws);
+      });
+    });
+  }
+
+  static async open(): Promise<World> {
+    const world = new World();
+    await new Promise<void>((resolve) => world.#http.listen(0, '127.0.0.1', resolve));
+    return world;
+  }
+
+  get port(): number {
+    return (this.#http.address() as AddressInfo).port;
+  }
+
+  /** When something happens next. */
+  next(moment: Moment): Promise<number> {
+    return new Promise((resolve) => this.#waiting.set(moment, resolve));
+  }
+
+  /** The speech-to-text service has a final: the user's turn is over. */
+  sayFinal(text: string): number {
+    this.#transcript(text, true);
+    return performance.now();
+  }
+
+  /** The speech-to-text service hears words. */
+  sayInterim(text: string): number {
+    this.#transcript(text, false);
+    return performance.now();
+  }
+
+  /** The model streams a piece; the answer goes on. */
+  sendTokens(text: string): number {
+    const chunk = { id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: text } }] };
+    this.#response?.write(`data: ${JSON.stringify(chunk)}\n\n`);
+    return performance.now();
+  }
+
+  /** The voice sends audio. */
+  sendAudio(): number {
+    this.#silenced = false;
+    this.#tts?.send(this.audio);
+    return performance.now();
+  }
+
+  get listeners(): number {
+    return this.#stt.length;
+  }
+
+  async close(): Promise<void> {
+    for (const client of this.#sockets.clients) client.terminate();
+    this.#http.closeAllConnections();
+    await new Promise((resolve) => this.#http.close(resolve));
+  }
+
+  /** A telephone call to the system under test. */
+  async dial(port: number): Promise<Call> {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/phone`, { perMessageDeflate: false });
+    await new Promise((resolve) => socket.once('open', resolve));
+    const streamSid = `MZ${String(++this.#turn).padStart(32, '0')}`;
+    const send = (message: object): void => {
+      socket.send(JSON.stringify(message));
+    };
+    socket.on('message', (data) => {
+      const message = JSON.parse((data as Buffer).toString()) as { event: string; mark?: object };
+      if (message.event === 'media') {
+        if (this.#silenced) this.lateFrames++;
+        this.#tell('media');
+      } else if (message.event === 'clear') {
+        this.#silenced = true;
+        this.#tell('clear');
+      } else if (message.event === 'mark') send({ event: 'mark', streamSid, sequenceNumber: '1', mark: message.mark });
+    });
+    const mediaFormat = { encoding: 'audio/x-mulaw', sampleRate: 8000, channels: 1 };
+    const start = {
+      accountSid: 'AC',
+      callSid: 'CA',
+      streamSid,
+      tracks: ['inbound'],
+      mediaFormat,
+      customParameters: {},
+    };
+    send({ event: 'connected', protocol: 'Call', version: '1.0.0' });
+    send({ event: 'start', sequenceNumber: '1', start, streamSid });
+    return { socket, streamSid, send };
+  }
+
+  #onListener(ws: WebSocket): void {
+    this.#stt.push(ws);
+    ws.on('message', () => undefined);
+  }
+
+  #transcript(transcript: string, final: boolean): void {
+    const words = [{ word: 'w', start: this.#turn, end: this.#turn + 0.1, confidence: 1 }];
+    const message = {
+      ...{ type: 'Results', channel_index: [0, 1], duration: 1, start: ++this.#turn, is_final: final },
+      ...{ speech_final: final, channel: { alternatives: [{ transcript, confidence: 1, words }] }, metadata: {} },
+    };
+    for (const ws of this.#stt) ws.send(JSON.stringify(message));
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    request.resume();
+    request.once('end', () => {
+      this.#tell('request');
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.flushHeaders();
+      this.#response = response;
+      response.once('close', () => {
+        this.#tell('aborted');
+      });
+    });
+  }
+
+  #onVoice(ws: WebSocket): void {
+    this.#tts = ws;
+    ws.on('message', (data) => {
+      const { type } = JSON.parse((data as Buffer).toString()) as { type: string };
+      if (type === 'Speak') this.#tell('text');
+      // No `Flushed`: the answer is cut off while the voice is still at it.
+      if (type !== 'Clear') return;
+      this.#tell('told');
+      ws.send('{"type":"Cleared","sequence_id":0}');
+    });
+  }
+
+  #tell(moment: Moment): void {
+    const waiting = this.#waiting.get(moment);
+    this.#waiting.delete(moment);
+    waiting?.(performance.now());
+  }
+}
+
+/** One telephone call, as the platform sees it. */
+export interface Call {
+  readonly socket: WebSocket;
+  readonly streamSid: string;
+  send(message: object): void;
+}

@@ -1,0 +1,108 @@
+// The floor: the same job by hand, with no SDK at all. What the wire, the kernel and Node cost.
+import { Agent, request, type ClientRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createParser } from 'eventsource-parser';
+import { WebSocket, WebSocketServer } from 'ws';
+
+const port = Number(process.argv[2]);
+const agent = new Agent({ keepAlive: true });
+const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
+
+interface Result {
+  readonly is_final: boolean;
+  readonly channel: { readonly alternatives: readonly { readonly transcript: string }[] };
+}
+
+server.on('connection', (phone) => {
+  const headers = { authorization: 'Token bench-key' };
+  const open = (path: string): WebSocket =>
+    new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers, perMessageDeflate: false });
+  const stt = open('/v1/listen?model=nova-3&encoding=mulaw&sample_rate=8000');
+  const tts = open('/v1/speak?model=aura-2-thalia-en&encoding=mulaw&sample_rate=8000');
+  const history: { role: string; content: string }[] = [];
+  let streamSid = '';
+  let answering: ClientRequest | undefined;
+  let clearing = 0;
+
+  const cut = (): void => {
+    if (!answering) return;
+    phone.send(JSON.stringify({ event: 'clear', streamSid }));
+    answering.destroy();
+    answering = undefined;
+    clearing++;
+    tts.send('{"type":"Clear"}');
+  };
+  const answer = (text: string): void => {
+    history.push({ role: 'user', content: text });
+    const body = JSON.stringify({ model: 'openai/gpt-oss-20b', messages: history, stream: true });
+    let pending = '';
+    const parser = createParser({
+      onEvent: ({ data }) => {
+        const chunk = JSON.parse(data) as { choices: { delta: { content?: string } }[] };
+        pending += chunk.choices[0]?.delta.content ?? '';
+        const end = /[.!?]\s/.exec(pending);
+        if (!end) return;
+        tts.send(JSON.stringify({ type: 'Speak', text: pending.slice(0, end.index + 2) }));
+        tts.send('{"type":"Flush"}');
+        pending = pending.slice(end.index + 2);
+      },
+    });
+    const decoder = new TextDecoder();
+    answering = request(
+      {
+        agent,
+        port,
+        host: '127.0.0.1',
+        method: 'POST',
+        path: '/chat/completions',
+        headers: { 'content-type': 'application/json' },
+      },
+      (response) => {
+        response.on('data', (data: Buffer) => {
+          parser.feed(decoder.decode(data, { stream: true }));
+        });
+        response.on('error', () => undefined);
+      },
+    );
+    answering.on('error', () => undefined);
+    answering.end(body);
+  };
+
+  phone.on('message', (data) => {
+    const message = JSON.parse((data as Buffer).toString()) as {
+      event: string;
+      streamSid?: string;
+      media?: { payload: string };
+    };
+    if (message.event === 'start') streamSid = message.streamSid ?? '';
+    if (message.event !== 'media' || stt.readyState !== WebSocket.OPEN) return;
+    stt.send(Buffer.from(message.media?.payload ?? '', 'base64'));
+  });
+  stt.on('message', (data) => {
+    const { is_final: final, channel } = JSON.parse((data as Buffer).toString()) as Result;
+    const text = channel.alternatives[0]?.transcript ?? '';
+    cut();
+    if (final) answer(text);
+  });
+  tts.on('message', (data, isBinary) => {
+    if (!isBinary) {
+      if ((data as Buffer).includes('Cleared')) clearing--;
+      return;
+    }
+    if (clearing) return;
+    const bytes = data as Buffer;
+    for (let at = 0; at < bytes.length; at += 160) {
+      const payload = bytes.subarray(at, at + 160).toString('base64');
+      phone.send(JSON.stringify({ event: 'media', streamSid, media: { payload } }));
+    }
+  });
+  phone.on('close', () => {
+    stt.terminate();
+    tts.terminate();
+  });
+});
+server.once('listening', () => process.send?.({ port: (server.address() as AddressInfo).port }));
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send?.({ cpuMs: (user + system) / 1000 });
+});
