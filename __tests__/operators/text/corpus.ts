@@ -26,11 +26,104 @@ export const corpus: Readonly<Record<string, string>> = {
   code: 'Here:\n```js\nconst x = 1; // *no*\n\nThis is not spoken.\n```\nAfter it. Inline ```code``` and `a`. Now ```py\nprint(1)\n```\nEnd.',
   unterminated:
     'Never closed:\n```js\nconst x = 1;\n\nNow this explains it.\nAnd more [here\n```python\nx = 1\n\nThe end is near.',
-  html: 'A <b class="x">bold</b> move<br/>next <!-- not this --> a < b > c <me@x.com> <https://u@www.a.b:80/c> <3 www.x.org/y. <unfinished',
+  html: 'A <b class="x">bold</b> move<br/>next <!-- not this --> a < b > c <me@x.com> <42c@d.e> <b class="x > y"> <https://u@www.a.b:80/c> <3 www.x.org/y. <unfinished',
   emoji: 'Great 👍🏽 job 👨‍👩‍👧‍👦! ❤️ 1️⃣ first 🇩🇪🇫🇷 क्‍ष ©️ ™ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 done 🎉',
   spaces: '  \n\n Leading.\t\tTabs \u00a0 and\u3000wide.  \r\n\r\n  Trailing and more text here.   ',
-  marks: '**_`~[]()!<>|\\#-+.,;:?" \n*** _ ~~ ` [a](b [c] ![ <d \\',
+  marks: 'b __x ____y **_`~[]()!<>|\\#-+.,;:?" \n*** _ ~~ ` [a](b [c] ![ <d \\',
 };
+
+const atoms = [
+  ...[
+    'a',
+    'Dr',
+    'U.S',
+    'SQL',
+    '1',
+    '3.14',
+    '.',
+    '?',
+    '!',
+    '...',
+    '…',
+    ',',
+    ':',
+    ' ',
+    '\n',
+    '\r\n',
+    '*',
+    '**',
+    '_',
+    '__',
+    '~~',
+  ],
+  ...[
+    '`',
+    '```',
+    '```js\n',
+    '\n```\n',
+    '[',
+    '](',
+    '](http://x.y/z)',
+    ')',
+    '![',
+    '<',
+    '<b>',
+    '<br>',
+    '<!--',
+    '-->',
+    '>',
+    '#',
+  ],
+  ...[
+    '- ',
+    '1. ',
+    '|',
+    '|-|-|\n',
+    '\\',
+    'https://a.b/c',
+    'www.',
+    'h',
+    '👍🏽',
+    '\u200d',
+    '1️⃣',
+    '。',
+    '！',
+    '「',
+    '」',
+    '東京',
+  ],
+  ...[
+    'ครับ',
+    ' ๆ',
+    '।',
+    '؟',
+    '»',
+    '«',
+    ' »',
+    '”',
+    '"',
+    '—',
+    ' – ',
+    'Ω;',
+    '-',
+    '[x] ',
+    '[^1]',
+    'c@d.e',
+    'New York',
+    'New',
+  ],
+  ...['Then it is so.', 'So we go on, and on. '],
+];
+
+/** Texts that nobody writes, the same each time. */
+export function* soups(count: number): Generator<string> {
+  for (let seed = 1; seed <= count; seed += 1) {
+    let text = '';
+    for (const size of randomSizes(90, seed * 7919))
+      text += atoms[(size * 31 + text.length * 17 + seed) % atoms.length] ?? '';
+    yield text;
+  }
+}
 
 /** Sizes of random pieces that add up to a length, the same for the same seed. */
 export function* randomSizes(length: number, seed: number): Generator<number> {
@@ -46,8 +139,13 @@ export function* randomSizes(length: number, seed: number): Generator<number> {
 /** Every way to cut a text in two, into single UTF-16 units, and some random ways. */
 export function* splits(text: string): Generator<readonly string[]> {
   for (let at = 1; at < text.length; at += 1) yield [text.slice(0, at), text.slice(at)];
+  yield* someSplits(text, 50);
+}
+
+/** A text in single UTF-16 units, and in some random ways. */
+export function* someSplits(text: string, count: number): Generator<readonly string[]> {
   yield text.split('');
-  for (let seed = 1; seed <= 50; seed += 1) {
+  for (let seed = 1; seed <= count; seed += 1) {
     let at = 0;
     yield [...randomSizes(text.length, seed)].map((size) => text.slice(at, (at += size)));
   }

@@ -1,5 +1,5 @@
 import { SentenceSplitter, type SentenceOptions } from '../../../lib/operators/text/sentence-splitter.ts';
-import { corpus, splits } from './corpus.ts';
+import { corpus, someSplits, soups, splits } from './corpus.ts';
 
 const split = (parts: readonly string[], options?: SentenceOptions): string[] => {
   const splitter = new SentenceSplitter(options);
@@ -224,6 +224,19 @@ describe('SentenceSplitter', () => {
             if (actual.join('|') !== expected.join('|')) expect([parts, actual]).toEqual([parts, expected]);
           }
         });
+      }
+    }
+  });
+
+  it('any split of any soup gives the same pieces, which add up to it', () => {
+    for (const text of soups(300)) {
+      for (const options of [{}, everyEnd, { maxChars: 9 }]) {
+        const expected = split([text], options);
+        expect(expected.join('')).toBe(text);
+        for (const parts of someSplits(text, 3)) {
+          const actual = split(parts, options);
+          if (actual.join('|') !== expected.join('|')) expect([parts, actual]).toEqual([parts, expected]);
+        }
       }
     }
   });

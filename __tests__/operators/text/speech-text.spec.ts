@@ -1,6 +1,6 @@
 import { SpeechText, type SpeechTextOptions } from '../../../lib/operators/text/speech-text.ts';
 import { visualRange, type SpokenPiece } from '../../../lib/operators/text/spoken-piece.ts';
-import { corpus, splits } from './corpus.ts';
+import { corpus, someSplits, soups, splits } from './corpus.ts';
 
 const convert = (parts: readonly string[], options?: SpeechTextOptions): SpokenPiece[] => {
   const speech = new SpeechText(options);
@@ -241,6 +241,20 @@ describe('SpeechText', () => {
             if (said !== expected || written !== text) expect([parts, said, written]).toEqual([parts, expected, text]);
           }
         });
+      }
+    }
+  });
+
+  it('any split of any soup gives the same spoken text', () => {
+    for (const text of soups(300)) {
+      for (const options of [{}, pronounced]) {
+        const expected = spoken(text, options);
+        for (const parts of someSplits(text, 3)) {
+          const pieces = convert(parts, options);
+          const said = pieces.map((piece) => piece.spoken).join('');
+          const written = pieces.map((piece) => piece.visual).join('');
+          if (said !== expected || written !== text) expect([parts, said, written]).toEqual([parts, expected, text]);
+        }
       }
     }
   });
