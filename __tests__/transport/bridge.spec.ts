@@ -1,4 +1,5 @@
-import { fromAsync, fromStream } from '../../lib/transport/bridge.ts';
+import { of } from 'rxjs';
+import { fromAsync, fromInput, fromStream } from '../../lib/transport/bridge.ts';
 import { until } from './http-fixture.ts';
 
 interface Seen<T> {
@@ -149,5 +150,43 @@ describe('fromAsync', () => {
     subscription.unsubscribe();
     open();
     await until(() => returned);
+  });
+});
+
+describe('fromInput', () => {
+  it('takes any input', async () => {
+    const stream = new ReadableStream<number>({
+      start(controller) {
+        controller.enqueue(1);
+        controller.close();
+      },
+    });
+    async function* generate(): AsyncGenerator<number> {
+      yield await Promise.resolve(1);
+    }
+    for (const input$ of [of(1), stream, generate(), Promise.resolve(1), [1], new Set([1])]) {
+      const seen: Seen<number> = { values: [] };
+      fromInput<number>(input$).subscribe(observe(seen));
+      await until(() => seen.complete === true);
+      expect(seen.values).toEqual([1]);
+    }
+  });
+
+  it('ends a silent source when it is unsubscribed', async () => {
+    let ended = 0;
+    const silent = {
+      next: () => new Promise<never>(() => undefined),
+      return: () => Promise.resolve({ done: true as const, value: ++ended }),
+      [Symbol.asyncIterator]: () => silent,
+    };
+    const stream = new ReadableStream<number>({
+      cancel: () => {
+        ended++;
+      },
+    });
+    const subscriptions = [fromInput<number>(silent).subscribe(), fromInput<number>(stream).subscribe()];
+    await until(() => true);
+    for (const subscription of subscriptions) subscription.unsubscribe();
+    await until(() => ended === 2);
   });
 });

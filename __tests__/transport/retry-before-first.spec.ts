@@ -49,6 +49,16 @@ describe('retryBeforeFirst', () => {
     });
   });
 
+  it('does not try again what its user does not want to', () => {
+    run(({ cold, expectObservable, expectSubscriptions }) => {
+      const error = failure();
+      const source$ = cold('-#', undefined, error);
+      const shouldRetry = ({ code }: VoiceError): boolean => code !== 'server';
+      expectObservable(source$.pipe(retryBeforeFirst({ ...longest, shouldRetry }))).toBe('-#', undefined, error);
+      expectSubscriptions(source$.subscriptions).toBe('^!');
+    });
+  });
+
   it('goes on with what a later try gives', () => {
     run(({ cold, expectObservable }) => {
       const tries = [cold('-#', undefined, failure()), cold('-a-|')];

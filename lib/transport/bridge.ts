@@ -1,4 +1,4 @@
-import { Observable, type Subscriber } from 'rxjs';
+import { from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
 
 /**
  * The values of a ReadableStream. Unsubscribing cancels the stream at once, even while it is silent, which RxJS's
@@ -36,6 +36,23 @@ export function fromAsync<T>(open: (signal: AbortSignal) => PromiseLike<AsyncIte
     start().catch((error: unknown) => subscriber.error(error));
     return close;
   });
+}
+
+/** The values of any input; unlike RxJS's `from`, unsubscribing ends the source even while it is silent. */
+export function fromInput<T>(input$: ObservableInput<T>): Observable<T> {
+  if (input$ instanceof Observable) return input$;
+  if (isStream<T>(input$)) return fromStream(input$);
+  if (isAsyncIterable<T>(input$)) return fromAsync(() => Promise.resolve(input$));
+  return from(input$);
+}
+
+// RxJS knows streams by what these need.
+function isStream<T>(input: object): input is ReadableStream<T> {
+  return 'getReader' in input;
+}
+
+function isAsyncIterable<T>(input: object): input is AsyncIterable<T> {
+  return Symbol.asyncIterator in input;
 }
 
 /** Reads until the end, an error, or the subscriber's leave. Never rejects. */

@@ -20,6 +20,8 @@ export interface RetryOptions {
    * failed at once. Default: 10,000.
    */
   readonly budgetMs?: number | undefined;
+  /** Whether a recoverable error is worth another try here. Default: each is. */
+  readonly shouldRetry?: ((error: VoiceError) => boolean) | undefined;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
   /** 0 to below 1. Default: `Math.random`. */
@@ -35,6 +37,7 @@ export interface RetryOptions {
  */
 export function retryBeforeFirst<T>(options: RetryOptions = {}): MonoTypeOperatorFunction<T> {
   const { retries = 2, budgetMs = 10_000, scheduler = asyncScheduler, random, onRetry } = options;
+  const { shouldRetry = () => true } = options;
   return (source$) =>
     defer(() => {
       const backoff = createBackoff({
@@ -50,7 +53,7 @@ export function retryBeforeFirst<T>(options: RetryOptions = {}): MonoTypeOperato
         retry({
           delay: (cause: unknown) => {
             const error = VoiceError.from(cause);
-            const delayMs = isStarted ? undefined : backoff.next(error);
+            const delayMs = isStarted || !shouldRetry(error) ? undefined : backoff.next(error);
             if (delayMs === undefined) return throwError(() => error);
             waitedMs += delayMs;
             if (waitedMs > budgetMs) return throwError(() => error);

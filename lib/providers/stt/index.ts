@@ -1,5 +1,7 @@
 export * from './alpha-flux.ts';
 export * from './alpha-stt.ts';
+export * from './batch-stt.ts';
 export * from './epsilon-stt.ts';
+export * from './iota-stt.ts';
 export * from './streaming-stt.ts';
 export type { ResultDetails, ResultKind } from './utterances.ts';

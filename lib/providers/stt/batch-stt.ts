@@ -1,0 +1,246 @@
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  endWith,
+  filter,
+  from,
+  ignoreElements,
+  lastValueFrom,
+  map,
+  NEVER,
+  Subject,
+  switchMap,
+  takeUntil,
+  tap,
+  type Observable,
+  type ObservableInput,
+  type Subscription,
+} from 'rxjs';
+import { concatBytes } from '../../audio/concat.ts';
+import { bytesForMs, describeFormat, durationMs, isPcmLike } from '../../audio/formats.ts';
+import { takes } from '../../audio/negotiate.ts';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import { VoiceError } from '../../core/errors.ts';
+import { oncePerKind } from '../../core/guard.ts';
+import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
+import type { SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
+import { fromInput } from '../../transport/bridge.ts';
+import { keepConnections, warmConnection } from '../../transport/http.ts';
+
+/** A complete recording. */
+export interface Recording {
+  readonly data: Uint8Array<ArrayBuffer>;
+  /** The format; `undefined` for a file that says it itself. */
+  readonly metadata: AudioMetadata | undefined;
+}
+
+/** The largest recording that a service takes. */
+export interface RecordingLimits {
+  readonly bytes: number;
+  readonly ms: number;
+  /** How much live audio makes a recording at most, in milliseconds. */
+  readonly liveMs: number;
+}
+
+/** Recordings that are sent one after the other, and the end of the last one's result. */
+interface Session {
+  readonly recordings$: Subject<Recording>;
+  readonly ended: Promise<unknown>;
+}
+
+/**
+ * Base of the speech-to-text providers that take whole recordings, with one final result each. Live audio up to each
+ * `finalize()` is a recording, so the application says when a turn ends.
+ */
+export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C> implements STTProvider {
+  readonly roles = ['stt'] as const;
+  readonly type = 'rest' as const;
+  abstract readonly accepts: readonly AudioFormat[];
+  /** Silent: nothing is known of a voice before the result. */
+  readonly speech$: Observable<SpeechEvent> = NEVER;
+
+  protected abstract readonly limits: RecordingLimits;
+
+  readonly #transcripts$ = new Subject<TranscriptionResult>();
+  readonly #refuse = oncePerKind((message) => {
+    this.report(this.error(message, { code: 'unsupported_format' }));
+  });
+  #count: number = 0;
+  #format: AudioMetadata | undefined;
+  #chunks: Uint8Array<ArrayBuffer>[] = [];
+  #length: number = 0;
+  #session: Session | undefined;
+  #connections: Subscription | undefined;
+
+  /** One final result for each recording. Hot. */
+  get transcripts$(): Observable<TranscriptionResult> {
+    return this.#transcripts$.asObservable();
+  }
+
+  /**
+   * Says what `sendAudio` will bring. Default: the format of the first chunk, else the first that is accepted.
+   *
+   * @throws VoiceError `unsupported_format` when it is not among `accepts`.
+   */
+  configureAudio(metadata: AudioMetadata): void {
+    if (!this.accepts.some((format) => takes(format, metadata))) {
+      const message = `${this.name} does not take ${describeFormat(metadata)} live: send linear16 mono`;
+      throw this.error(message, { code: 'unsupported_format' });
+    }
+    this.#format = metadata;
+  }
+
+  /** Lets recordings be sent; audio that came earlier is kept. */
+  connect(): Promise<void> {
+    this.assertReady('connect');
+    this.#session ??= this.#open();
+    return Promise.resolve();
+  }
+
+  /** Sends what audio there is, and waits for all results. */
+  async disconnect(): Promise<void> {
+    const session = this.#session;
+    if (!session) return;
+    if (this.#length > 0) this.finalize();
+    this.#session = undefined;
+    session.recordings$.complete();
+    await session.ended;
+  }
+
+  /** Adds audio to the recording; one that is as long as a recording may be is sent as it is. */
+  sendAudio({ data, metadata }: AudioChunk): void {
+    if (metadata && !this.#format && !this.#configure(metadata)) return;
+    if (this.#length === 0 && this.isReady()) warmConnection(this.resolveUrl(''));
+    this.#chunks.push(data);
+    this.#length += data.length;
+    const { bytes, liveMs } = this.limits;
+    if (this.#length < Math.min(bytes, bytesForMs(liveMs, this.#liveFormat))) return;
+    if (this.#session) this.finalize();
+    // Without a session the newest audio is what counts.
+    else this.#length -= this.#chunks.shift()?.length ?? 0;
+  }
+
+  /** Sends the audio since the last call as one recording. */
+  finalize(): void {
+    if (!this.#session) return;
+    const data = concatBytes(...this.#chunks);
+    this.#chunks = [];
+    this.#length = 0;
+    this.#session.recordings$.next({ data, metadata: this.#liveFormat });
+  }
+
+  /**
+   * The one final result for a complete recording: a file, or all audio of a stream. Cold: subscribing sends it,
+   * unsubscribing aborts. Fails with `overflow` when it is longer than the service takes.
+   */
+  transcribe(audio$: Blob | ObservableInput<AudioChunk>): Observable<TranscriptionResult> {
+    return defer(() => {
+      this.assertReady('transcribe');
+      const whole$ = isBlob(audio$)
+        ? from(audio$.arrayBuffer()).pipe(map((buffer) => ({ data: new Uint8Array(buffer), metadata: undefined })))
+        : this.#collect(audio$);
+      return whole$.pipe(
+        switchMap((whole) => this.#result(whole)),
+        takeUntil(this.#disposing$().pipe(map(() => this.#abandon()))),
+      );
+    });
+  }
+
+  /** Sends one recording; emits its result, whatever number it gets. */
+  protected abstract recognize(recording: Recording): Observable<Omit<TranscriptionResult, 'utteranceId'>>;
+
+  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    this.assertAuth();
+    const url = this.resolveUrl('');
+    this.#connections = keepConnections();
+    warmConnection(url);
+  }
+
+  protected override onDispose(): Promise<void> | void {
+    this.#connections?.unsubscribe();
+    this.#session = undefined;
+    this.#chunks = [];
+    this.#length = 0;
+  }
+
+  #configure(metadata: AudioMetadata): boolean {
+    try {
+      this.configureAudio(metadata);
+      return true;
+    } catch (error) {
+      this.#refuse(VoiceError.from(error).message);
+      return false;
+    }
+  }
+
+  get #liveFormat(): AudioMetadata {
+    const { encoding, sampleRates } = this.accepts[0] ?? { encoding: 'linear16' };
+    return this.#format ?? { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: 1 };
+  }
+
+  #open(): Session {
+    const recordings$ = new Subject<Recording>();
+    const results$ = recordings$.pipe(
+      concatMap((recording) =>
+        this.#result(recording).pipe(
+          catchError((error: unknown) => {
+            this.report(VoiceError.from(error));
+            return EMPTY;
+          }),
+        ),
+      ),
+      takeUntil(this.#disposing$()),
+    );
+    return { recordings$, ended: lastValueFrom(results$, { defaultValue: undefined }) };
+  }
+
+  #collect(audio$: ObservableInput<AudioChunk>): Observable<Recording> {
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    let length = 0;
+    let metadata: AudioMetadata | undefined;
+    return fromInput(audio$).pipe(
+      tap((chunk) => {
+        metadata ??= chunk.metadata;
+        parts.push(chunk.data);
+        length += chunk.data.length;
+        if (length > this.limits.bytes) this.#tooLong();
+      }),
+      ignoreElements(),
+      endWith(undefined),
+      map(() => ({ data: concatBytes(...parts), metadata: metadata ?? this.#liveFormat })),
+    );
+  }
+
+  #result(recording: Recording): Observable<TranscriptionResult> {
+    return defer(() => {
+      const { data, metadata } = recording;
+      const isRaw = metadata !== undefined && isPcmLike(metadata.encoding) && (metadata.container ?? 'raw') === 'raw';
+      const isLong = isRaw && durationMs(data.length, metadata) > this.limits.ms;
+      if (isLong || data.length > this.limits.bytes) this.#tooLong();
+      return this.recognize(recording);
+    }).pipe(
+      map((result) => ({ ...result, utteranceId: `${this.name}-${++this.#count}` })),
+      tap((result) => this.#transcripts$.next(result)),
+    );
+  }
+
+  #tooLong(): never {
+    const { ms, bytes } = this.limits;
+    const message = `${this.name} takes recordings of up to ${ms / 1000} s and ${bytes / 1e6} MB: this one is longer`;
+    throw this.error(message, { code: 'overflow' });
+  }
+
+  #abandon(): never {
+    throw this.error(`${this.name} was disposed before the result came`, { code: 'aborted' });
+  }
+
+  #disposing$(): Observable<unknown> {
+    return this.state$.pipe(filter((state) => state === 'disposing'));
+  }
+}
+
+function isBlob(audio$: Blob | ObservableInput<AudioChunk>): audio$ is Blob {
+  return 'arrayBuffer' in audio$;
+}

@@ -1,0 +1,198 @@
+import { defer, map, of, type Observable } from 'rxjs';
+import { describeFormat } from '../../audio/formats.ts';
+import type { AudioEncoding, AudioFormat } from '../../audio/types.ts';
+import { encodeBase64 } from '../../core/base64.ts';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import { num, obj, objs, str, type WireObject } from '../../core/guard.ts';
+import type { RemoteConfig } from '../../core/remote-provider.ts';
+import type { TranscribedWord, TranscriptionResult } from '../../core/roles.ts';
+import type { HttpErrorOf } from '../../transport/http-error.ts';
+import { httpRequest, readJson } from '../../transport/http.ts';
+import { retryBeforeFirst } from '../../transport/retry-before-first.ts';
+import { BatchSTT, type Recording, type RecordingLimits } from './batch-stt.ts';
+
+/** An encoding of {@link IotaSTT}. */
+export type IotaSTTEncoding =
+  'LINEAR16' | 'FLAC' | 'MULAW' | 'AMR' | 'AMR_WB' | 'OGG_OPUS' | 'SPEEX_WITH_HEADER_BYTE' | 'WEBM_OPUS';
+
+/** A model of {@link IotaSTT}; others pass through. */
+export type IotaSTTModel =
+  | 'latest_short'
+  | 'latest_long'
+  | 'telephony'
+  | 'command_and_search'
+  | 'phone_call'
+  | 'video'
+  | 'medical_conversation'
+  | 'medical_dictation'
+  | (string & {});
+
+/** Configuration of {@link IotaSTT}. */
+export interface IotaSTTConfig extends RemoteConfig {
+  /** BCP 47. Default: `en-US`. */
+  readonly language?: string;
+  /** How recordings are encoded. Default: what the recording or the audio's format says. */
+  readonly encoding?: IotaSTTEncoding;
+  /** 8000 to 48000 Hz. Default: as for `encoding`. */
+  readonly sampleRate?: number;
+  /** Default: the service's choice. */
+  readonly model?: IotaSTTModel;
+  /** Whether results say when each word was spoken, in `metadata.words`. Default: false. */
+  readonly enableWordTimeOffsets?: boolean;
+  /** Default: true. */
+  readonly enableAutomaticPunctuation?: boolean;
+  /** Whether all but the first letter of profanities is masked. Default: false. */
+  readonly profanityFilter?: boolean;
+  /** Words and phrases to listen for, at most 5,000 of 100 characters. */
+  readonly keywords?: readonly string[];
+  /** Up to three other languages that may be spoken, BCP 47. */
+  readonly alternativeLanguages?: readonly string[];
+  /** Further fields of the service's RecognitionConfig, such as `diarizationConfig`; they win. */
+  readonly extraConfig?: Readonly<Record<string, unknown>>;
+  /** Longest wait for a result, in milliseconds. Default: 60,000. */
+  readonly requestTimeoutMs?: number;
+}
+
+const rules: Readonly<Record<string, ConfigRule>> = {
+  sampleRate: { min: 8000, max: 48_000, integer: true },
+  keywords: { type: 'texts', maxLength: 5_000 },
+  alternativeLanguages: { type: 'texts', maxLength: 3 },
+};
+
+/** What a file is, by its first bytes; the service reads the headers of WAV and FLAC itself. */
+const files: readonly (readonly [readonly number[], WireObject])[] = [
+  [[0x52, 0x49, 0x46, 0x46], {}],
+  [[0x66, 0x4c, 0x61, 0x43], {}],
+  [[0x4f, 0x67, 0x67, 0x53], { encoding: 'OGG_OPUS', sampleRateHertz: 48_000 }],
+  [[0x1a, 0x45, 0xdf, 0xa3], { encoding: 'WEBM_OPUS', sampleRateHertz: 48_000 }],
+];
+const encodings: Readonly<Partial<Record<AudioEncoding, string>>> = { linear16: 'LINEAR16', mulaw: 'MULAW' };
+
+const errorOf: HttpErrorOf = ({ reason }) => (reason === 'API_KEY_INVALID' ? { code: 'unauthorized' } : undefined);
+
+/**
+ * IotaSTT: Google Cloud Speech-to-Text v1 (`speech:recognize`), `https://speech.googleapis.com`,
+ * https://cloud.google.com/speech-to-text/docs/reference/rest/v1/speech/recognize
+ *
+ * `transcribe(blob)` takes WAV and FLAC files, Opus in Ogg or WebM, and what else the service knows by the
+ * configuration's `encoding` and `sampleRate`; of up to 60 seconds and 7.4 MB.
+ */
+export class IotaSTT extends BatchSTT<IotaSTTConfig> {
+  readonly name = 'IotaSTT';
+  protected readonly defaultBaseUrl = 'https://speech.googleapis.com';
+  readonly accepts: readonly AudioFormat[] = [
+    { encoding: 'linear16', sampleRates: [16_000, 8_000, 48_000, 44_100, 32_000, 24_000, 22_050, 11_025] },
+    { encoding: 'mulaw', sampleRates: [8_000] },
+  ];
+  // 10 MB count on the request, to which base64 adds a third; the minute is approximate, so live audio ends before.
+  protected readonly limits: RecordingLimits = { bytes: 7_400_000, ms: 60_000, liveMs: 55_000 };
+
+  protected override onInitialize(signal: AbortSignal): Promise<void> | void {
+    const problem = configProblem(this.config, rules);
+    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+    return super.onInitialize(signal);
+  }
+
+  protected override recognize(recording: Recording): Observable<TranscriptionResult> {
+    // The service refuses an empty recording, and silence is no error.
+    if (recording.data.length === 0) return of(resultOf({}));
+    const { scheduler, requestTimeoutMs = 60_000 } = this.config;
+    return defer(() =>
+      httpRequest({
+        ...this.transportOptions,
+        url: this.resolveUrl('/v1/speech:recognize'),
+        headers: async () => ({ 'X-goog-api-key': this.isProxyMode ? undefined : await this.resolveApiKey() }),
+        json: { config: this.#recognitionConfig(recording), audio: { content: encodeBase64(recording.data) } },
+        timeouts: { firstByteMs: requestTimeoutMs },
+        errorOf,
+      }),
+    ).pipe(readJson(), map(resultOf), retryBeforeFirst({ scheduler, shouldRetry: ({ code }) => code !== 'timeout' }));
+  }
+
+  #recognitionConfig(recording: Recording): WireObject {
+    const { language = 'en-US', model, enableWordTimeOffsets, profanityFilter, keywords = [] } = this.config;
+    const { enableAutomaticPunctuation = true, alternativeLanguages = [], extraConfig } = this.config;
+    return {
+      languageCode: language,
+      enableAutomaticPunctuation,
+      ...this.#formatOf(recording),
+      ...{ model, enableWordTimeOffsets, profanityFilter },
+      ...(alternativeLanguages.length > 0 && { alternativeLanguageCodes: alternativeLanguages }),
+      ...(keywords.length > 0 && { speechContexts: [{ phrases: keywords }] }),
+      ...extraConfig,
+    };
+  }
+
+  #formatOf({ data, metadata }: Recording): WireObject {
+    const file = files.find(([magic]) => magic.every((byte, at) => data[at] === byte))?.[1];
+    if (file) return file;
+    const wire = metadata && encodings[metadata.encoding];
+    if (wire) {
+      const { sampleRate: sampleRateHertz, channels } = metadata;
+      return { encoding: wire, sampleRateHertz, ...(channels > 1 && { audioChannelCount: channels }) };
+    }
+    const { encoding, sampleRate } = this.config;
+    if (encoding) return { encoding, sampleRateHertz: sampleRate };
+    const what = metadata ? describeFormat(metadata) : 'recording';
+    const message = `${this.name} cannot tell what the ${what} is: send a WAV file, or set encoding and sampleRate`;
+    throw this.error(message, { code: 'unsupported_format' });
+  }
+}
+
+/** The result that an answer is: an answer without words is one too. */
+function resultOf(answer: unknown): TranscriptionResult {
+  const { results, totalBilledTime, requestId } = obj(answer) ?? {};
+  const parts = objs(results).flatMap(({ alternatives }) => objs(alternatives).slice(0, 1));
+  const confidences = parts.map(({ confidence }) => num(confidence)).filter((each) => each !== undefined);
+  const perPart = parts.map(({ words }) => objs(words).map(wordOf));
+  // With speakers, the last part repeats the words of all.
+  const hasSpeakers = perPart.at(-1)?.some(({ speaker }) => speaker !== undefined) ?? false;
+  const words = (hasSpeakers ? perPart.slice(-1) : perPart).flat();
+  const language = str(objs(results)[0]?.['languageCode']);
+  return {
+    text: joined(parts.map(({ transcript }) => str(transcript) ?? '')),
+    ...{ isFinal: true, utteranceComplete: true, isPreflight: false },
+    ...(confidences.length > 0 && {
+      confidence: confidences.reduce((sum, each) => sum + each, 0) / confidences.length,
+    }),
+    metadata: {
+      ...(words.length > 0 && { words }),
+      ...(language !== undefined && { language }),
+      ...(totalBilledTime !== undefined && { totalBilledTime }),
+      ...(requestId !== undefined && { requestId }),
+    },
+  };
+}
+
+function wordOf({ word, startTime, endTime, confidence, speakerLabel, speakerTag }: WireObject): TranscribedWord {
+  const endMs = msOf(endTime);
+  const sure = num(confidence);
+  const speaker = str(speakerLabel) ?? num(speakerTag)?.toString();
+  return {
+    text: str(word) ?? '',
+    // The service leaves out what is 0.
+    startMs: msOf(startTime) ?? 0,
+    ...(endMs !== undefined && { endMs }),
+    ...(sure !== undefined && sure > 0 && { confidence: sure }),
+    ...(speaker !== undefined && { speaker }),
+  };
+}
+
+/** Milliseconds of `1.300s`. */
+function msOf(duration: unknown): number | undefined {
+  const seconds = /^(\d+(?:\.\d+)?)s$/.exec(str(duration) ?? '')?.[1];
+  return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
+}
+
+const spaceless =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]$/u;
+
+/** Consecutive parts of a text; most bring their blank along. */
+function joined(parts: readonly string[]): string {
+  let text = '';
+  for (const part of parts) {
+    const needsBlank = text !== '' && !/\s$/.test(text) && !/^\s/.test(part) && !spaceless.test(text);
+    text += (needsBlank ? ' ' : '') + part;
+  }
+  return text.trim();
+}
