@@ -1,9 +1,9 @@
-import { defer, filter, from, map, Observable, of, Subject, takeUntil, tap, type ObservableInput } from 'rxjs';
+import { defer, filter, map, Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { ProviderRole, ProviderType, SpokenWord, TTSProvider } from '../../core/roles.ts';
-import { fromAsync, fromStream } from '../../transport/bridge.ts';
+import { fromInput } from '../../transport/bridge.ts';
 import { assembleUtterance, type SynthesisEvent, type UtteranceEvent } from './utterance.ts';
 
 /** Configuration keys of every text-to-speech provider. */
@@ -99,7 +99,8 @@ export abstract class BaseTTS<C extends TTSConfig> extends RemoteProvider<C> imp
     return defer(() => {
       this.assertReady('speak');
       let text = '';
-      const pieces$ = piecesOf(text$).pipe(
+      // A string is an iterable of its characters, which nobody means.
+      const pieces$ = fromInput(typeof text$ === 'string' ? [text$] : text$).pipe(
         tap((piece) => {
           text += `${piece} `;
         }),
@@ -180,22 +181,4 @@ export abstract class BaseTTS<C extends TTSConfig> extends RemoteProvider<C> imp
       this.report(this.error(`${this.name}: the ${name} callback threw`, { code: 'internal', cause }));
     }
   }
-}
-
-/** The pieces of any input; unlike RxJS's `from`, unsubscribing ends the source even while it is silent. */
-function piecesOf(input$: ObservableInput<string>): Observable<string> {
-  // A string is an iterable of its characters, which nobody means.
-  if (typeof input$ === 'string') return of(input$);
-  if (input$ instanceof Observable) return input$;
-  if (isStream(input$)) return fromStream<string>(input$);
-  if (isAsyncIterable(input$)) return fromAsync(() => Promise.resolve(input$));
-  return from(input$);
-}
-
-function isStream(input$: ObservableInput<string>): input$ is ReadableStream<string> & ObservableInput<string> {
-  return 'getReader' in input$;
-}
-
-function isAsyncIterable(input$: ObservableInput<string>): input$ is AsyncIterable<string> {
-  return Symbol.asyncIterator in input$;
 }
