@@ -10,7 +10,7 @@ const globals = './__tests__/runtimes/globals.ts';
 /** Folders whose specs belong to one environment. */
 const elsewhere = /^__tests__\/(browser|package|sdk)\//;
 const runtimes = {
-  bun: { command: (files) => bin('bun', condition, 'test', ...files.map((file) => `./${file}`)) },
+  bun: { command: (files) => bin('bun', condition, 'test', '--timeout=30000', ...files.map((file) => `./${file}`)) },
   deno: { command: (files) => bin('deno', 'test', '-A', '--no-check', condition, '--preload', globals, ...files) },
   node24: {
     command: (files) => [
