@@ -23,14 +23,7 @@ import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts'
 import { RemoteProvider, type AuthType, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { refusal, type HttpErrorOf } from '../../transport/http-error.ts';
-import {
-  httpRequest,
-  keepConnections,
-  readJson,
-  warmConnection,
-  type HttpRequest,
-  type HttpResponse,
-} from '../../transport/http.ts';
+import { httpRequest, keepConnections, readJson, warmConnection, type HttpResponse } from '../../transport/http.ts';
 import { retryBeforeFirst } from '../../transport/retry-before-first.ts';
 import { failOnSilence } from '../../transport/silence.ts';
 import { isEventStream, mediaType, sse } from '../../transport/sse.ts';
@@ -60,7 +53,14 @@ export interface LLMConfig extends RemoteConfig {
 }
 
 /** What a service is asked for one answer. */
-export type AnswerRequest = Pick<HttpRequest, 'url' | 'headers' | 'json' | 'body'>;
+export interface AnswerRequest {
+  readonly url: URL | string;
+  /** Asked for with each try; `undefined` leaves a header out. */
+  readonly headers: () => Promise<Readonly<Record<string, string | undefined>>>;
+  /** The body, as JSON or as it is. */
+  readonly json?: unknown;
+  readonly body?: string;
+}
 
 /** How long the body may go on after the answer has ended, so that its connection can serve the next one. */
 const drainMs = 100;
@@ -126,7 +126,7 @@ export abstract class BaseLLM<C extends LLMConfig> extends RemoteProvider<C> imp
 
   /** What the configuration may hold; checked by `initialize()`. */
   protected configRules(): Readonly<Record<string, ConfigRule>> {
-    return { model: { required: true }, maxTokens: { min: 1 } };
+    return { model: { required: true }, maxTokens: { min: 1, integer: true } };
   }
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {

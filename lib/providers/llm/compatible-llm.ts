@@ -34,7 +34,7 @@ export interface ChatProfile {
   readonly tokenLimitField: 'max_tokens' | 'max_completion_tokens';
   readonly seedField: 'seed' | 'random_seed';
   /** Sent as `stream_options`. Default: not sent. */
-  readonly streamOptions?: WireObject;
+  readonly streamOptions?: Readonly<Record<string, unknown>>;
   /** The role of instructions in the middle of a conversation. */
   readonly lateSystemRole: 'system' | 'user';
   /** Whether the user must have the first word. */
@@ -46,7 +46,7 @@ export interface ChatProfile {
   /** The id that the service takes for a call; the same for the same id. Default: the id itself. */
   readonly callId?: (id: string) => string;
   /** What goes back with a call beside its name and arguments. Default: nothing. */
-  readonly callExtras?: (call: ToolCall) => WireObject;
+  readonly callExtras?: (call: ToolCall) => Readonly<Record<string, unknown>>;
   /** The reasoning effort that answers a model's voice soonest. Default: none is sent. */
   readonly reasoningEffort?: (model: string) => string | undefined;
   /** Fields that a model refuses. */

@@ -58,7 +58,7 @@ export class MuLLM extends BaseLLM<MuLLMConfig> {
   #sdk: typeof Anthropic | undefined;
 
   protected override configRules(): ReturnType<BaseLLM<MuLLMConfig>['configRules']> {
-    return { maxTokens: { min: 1 } };
+    return { maxTokens: { min: 1, integer: true } };
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
