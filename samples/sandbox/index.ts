@@ -1,7 +1,9 @@
+import { Credentials } from './environment.ts';
+import type { Limits } from './environment.ts';
 import type { Fault, ServiceName } from './faults.ts';
 import type { ServiceRecord } from './records.ts';
-import { Credentials, startServer } from './server.ts';
-import type { Limits, Vendor } from './server.ts';
+import { startServer } from './server.ts';
+import type { Vendor } from './vendor.ts';
 import { alpha } from './vendors/alpha.ts';
 import { compatible } from './vendors/compatible.ts';
 import { epsilon } from './vendors/epsilon.ts';
@@ -16,7 +18,7 @@ export type { Fault, FaultKind, ServiceName } from './faults.ts';
 export { serviceNames } from './faults.ts';
 export { bodyJson, sentAudio, sentJson } from './records.ts';
 export type { RecordedMessage, ServiceRecord } from './records.ts';
-export type { Limits } from './server.ts';
+export type { Limits } from './environment.ts';
 
 const vendors: readonly Vendor[] = [alpha, compatible, epsilon, iota, mu, nu, psi, theta, upsilon];
 

@@ -1,7 +1,7 @@
+import type { HttpRequest } from './call.ts';
 import { encodeText } from './modem.ts';
 import { writeSamples } from './pcm.ts';
 import type { SampleEncoding } from './pcm.ts';
-import type { HttpRequest } from './server.ts';
 import type { Timers } from './timers.ts';
 
 /** How a talker speaks. */

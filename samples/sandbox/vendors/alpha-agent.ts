@@ -1,12 +1,14 @@
+import type { Environment } from '../environment.ts';
 import { isSampleEncoding } from '../pcm.ts';
 import type { SampleEncoding } from '../pcm.ts';
 import { respond } from '../responder.ts';
 import type { Call, Turn } from '../responder.ts';
-import type { Environment, Session, SocketRoute, Upgrade } from '../server.ts';
+import type { Session, Upgrade } from '../session.ts';
 import { Talker } from '../talker.ts';
 import { IdleTimer } from '../timers.ts';
 import { round, sentence, Transcriber } from '../transcriber.ts';
 import { isObject, member, textMember } from '../validate.ts';
+import type { SocketRoute } from '../vendor.ts';
 import { checkMessage, checkSettings } from './alpha-agent-settings.ts';
 import { invalidQuery } from './alpha-refusal.ts';
 

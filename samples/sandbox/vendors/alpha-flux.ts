@@ -1,5 +1,6 @@
-import type { Environment, Session, SocketRoute, Upgrade } from '../server.ts';
+import type { Environment } from '../environment.ts';
 import { isSampleEncoding } from '../pcm.ts';
+import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
 import { round, sentence, Transcriber } from '../transcriber.ts';
 import {
@@ -18,6 +19,7 @@ import {
   required,
   shape,
 } from '../validate.ts';
+import type { SocketRoute } from '../vendor.ts';
 import { invalidQuery, noSuchModel } from './alpha-refusal.ts';
 
 const models = ['flux-general-en', 'flux-general-multi'];

@@ -1,4 +1,4 @@
-import { Refusal } from '../server.ts';
+import { Refusal } from '../vendor.ts';
 
 const codes: Readonly<Record<number, readonly [code: string, message: string]>> = {
   400: ['Bad Request', 'Bad Request.'],

@@ -1,9 +1,11 @@
-import type { Environment, Session, SocketRoute, Upgrade } from '../server.ts';
-import { IdleTimer } from '../timers.ts';
+import type { Environment } from '../environment.ts';
 import { isSampleEncoding } from '../pcm.ts';
+import type { Session, Upgrade } from '../session.ts';
+import { IdleTimer } from '../timers.ts';
 import { meanConfidence, plain, round, sentence, sniffWav, Transcriber } from '../transcriber.ts';
 import type { AudioSettings, Word } from '../transcriber.ts';
 import { checkQuery, member, query as rule } from '../validate.ts';
+import type { SocketRoute } from '../vendor.ts';
 import { alphaRefusal, invalidQuery, noSuchModel } from './alpha-refusal.ts';
 
 const nova2 = [

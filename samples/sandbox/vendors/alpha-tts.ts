@@ -1,8 +1,10 @@
-import type { Environment, Session, SocketRoute, Upgrade } from '../server.ts';
+import type { Environment } from '../environment.ts';
 import { isSampleEncoding } from '../pcm.ts';
+import type { Session, Upgrade } from '../session.ts';
 import { Talker } from '../talker.ts';
 import { IdleTimer } from '../timers.ts';
 import { checkQuery, filled, oneOf, query as rule, required, shape, string } from '../validate.ts';
+import type { SocketRoute } from '../vendor.ts';
 import { alphaRefusal, invalidQuery, noSuchModel } from './alpha-refusal.ts';
 
 const english =

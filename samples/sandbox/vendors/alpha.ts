@@ -1,9 +1,11 @@
-import type { Call, Credentials, Environment, HttpRequest, Refusal, Vendor } from '../server.ts';
+import type { Call, HttpRequest } from '../call.ts';
+import type { Credentials, Environment } from '../environment.ts';
+import type { Refusal, Vendor } from '../vendor.ts';
 import { alphaAgent } from './alpha-agent.ts';
 import { alphaFlux } from './alpha-flux.ts';
+import { alphaRefusal } from './alpha-refusal.ts';
 import { alphaStt } from './alpha-stt.ts';
 import { alphaTts } from './alpha-tts.ts';
-import { alphaRefusal } from './alpha-refusal.ts';
 
 const unauthorized = (why: string): Refusal => alphaRefusal(401, 'INVALID_AUTH', 'Invalid credentials.', why);
 

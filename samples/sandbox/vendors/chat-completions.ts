@@ -1,5 +1,5 @@
-import { Refusal } from '../server.ts';
-import type { BodyStream, Call, Credentials, Environment, HttpRequest, HttpRoute, Vendor } from '../server.ts';
+import type { BodyStream, Call, HttpRequest } from '../call.ts';
+import type { Credentials, Environment } from '../environment.ts';
 import type { ServiceName } from '../faults.ts';
 import { countTokens, respond } from '../responder.ts';
 import type { Prompt, Reply, Turn } from '../responder.ts';
@@ -20,6 +20,8 @@ import {
   textMember,
 } from '../validate.ts';
 import type { Check } from '../validate.ts';
+import { Refusal } from '../vendor.ts';
+import type { HttpRoute, Vendor } from '../vendor.ts';
 
 /** How one vendor's chat completions differ from the others'. */
 export interface ChatProfile {

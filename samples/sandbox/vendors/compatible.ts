@@ -1,5 +1,5 @@
-import type { Vendor } from '../server.ts';
 import { boolean, integer, number, object, shape } from '../validate.ts';
+import type { Vendor } from '../vendor.ts';
 import { chatVendor, openAiRefusal, stop, toolChoice, tools } from './chat-completions.ts';
 
 /** A self-hosted server: no key, few fields, reasoning in `reasoning_content`, as llama.cpp and its like. */

@@ -1,7 +1,8 @@
+import type { Call, HttpRequest } from '../call.ts';
+import type { Credentials, Environment } from '../environment.ts';
 import { bytesPerSample } from '../pcm.ts';
 import type { SampleEncoding } from '../pcm.ts';
-import { Refusal } from '../server.ts';
-import type { Call, Credentials, Environment, HttpRequest, Session, Upgrade, Vendor } from '../server.ts';
+import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
 import { meanConfidence, round, Transcriber } from '../transcriber.ts';
 import type { Word } from '../transcriber.ts';
@@ -19,6 +20,8 @@ import {
   string,
   textMember,
 } from '../validate.ts';
+import { Refusal } from '../vendor.ts';
+import type { Vendor } from '../vendor.ts';
 
 const messages: Readonly<Record<number, string>> = {
   400: 'Invalid parameter(s). See validation_errors for more details.',

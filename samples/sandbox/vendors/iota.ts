@@ -1,6 +1,6 @@
+import type { Call, HttpRequest } from '../call.ts';
+import type { Credentials } from '../environment.ts';
 import { readSamples, readWav } from '../pcm.ts';
-import { Refusal } from '../server.ts';
-import type { Call, Credentials, HttpRequest, Vendor } from '../server.ts';
 import { meanConfidence, plain, sentence, Transcriber } from '../transcriber.ts';
 import type { Word } from '../transcriber.ts';
 import {
@@ -19,6 +19,8 @@ import {
   string,
   textMember,
 } from '../validate.ts';
+import { Refusal } from '../vendor.ts';
+import type { Vendor } from '../vendor.ts';
 
 const statuses: Readonly<Record<number, readonly [status: string, message: string]>> = {
   400: ['INVALID_ARGUMENT', 'Request contains an invalid argument.'],

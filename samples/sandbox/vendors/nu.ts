@@ -1,6 +1,6 @@
-import { Refusal } from '../server.ts';
-import type { Vendor } from '../server.ts';
 import { boolean, integer, number, object, oneOf, string, textMember } from '../validate.ts';
+import { Refusal } from '../vendor.ts';
+import type { Vendor } from '../vendor.ts';
 import { chatVendor, stop, toolChoice, tools } from './chat-completions.ts';
 import type { ChatErrorDetails } from './chat-completions.ts';
 

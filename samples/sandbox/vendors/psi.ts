@@ -1,9 +1,9 @@
 import { decode } from '@msgpack/msgpack';
+import type { HttpRequest } from '../call.ts';
+import type { Environment } from '../environment.ts';
 import { compressed } from '../fixtures.ts';
 import { characterMs, encodeText } from '../modem.ts';
 import { concatBytes, wavHeader, writeSamples } from '../pcm.ts';
-import { Refusal } from '../server.ts';
-import type { Environment, HttpRequest, Vendor } from '../server.ts';
 import { sendAudio } from '../talker.ts';
 import {
   anyOf,
@@ -21,6 +21,8 @@ import {
   textMember,
 } from '../validate.ts';
 import type { Check } from '../validate.ts';
+import { Refusal } from '../vendor.ts';
+import type { Vendor } from '../vendor.ts';
 import { authorizeBearer } from './chat-completions.ts';
 
 const messages: Readonly<Record<number, string>> = {

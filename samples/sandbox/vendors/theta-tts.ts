@@ -1,9 +1,11 @@
+import type { HttpRequest } from '../call.ts';
+import type { Environment } from '../environment.ts';
 import { compressed } from '../fixtures.ts';
 import { encodeText } from '../modem.ts';
 import { concatBytes, wavHeader, writeSamples } from '../pcm.ts';
-import type { Environment, HttpRequest, HttpRoute } from '../server.ts';
 import { sendAudio } from '../talker.ts';
 import { anyOf, filled, number, oneOf, required, shape, string, textMember } from '../validate.ts';
+import type { HttpRoute } from '../vendor.ts';
 import { openAiRefusal } from './chat-completions.ts';
 
 const sampleRate = 24000;

@@ -1,4 +1,3 @@
-import type { Refusal, Vendor } from '../server.ts';
 import {
   anyOf,
   arrayOf,
@@ -13,6 +12,7 @@ import {
   string,
   textMember,
 } from '../validate.ts';
+import type { Refusal, Vendor } from '../vendor.ts';
 import { chatVendor, openAiRefusal, stop, toolChoice, tools } from './chat-completions.ts';
 import { thetaTts } from './theta-tts.ts';
 

@@ -1,11 +1,13 @@
+import type { HttpRequest } from '../call.ts';
+import type { Environment } from '../environment.ts';
 import { compressed } from '../fixtures.ts';
 import { encodeText } from '../modem.ts';
 import { wavFile, writeSamples } from '../pcm.ts';
-import { Refusal } from '../server.ts';
-import type { Environment, HttpRequest, HttpRoute, Vendor } from '../server.ts';
 import { sendAudio } from '../talker.ts';
 import { arrayOf, boolean, filled, member, number, oneOf, required, shape, string, textMember } from '../validate.ts';
 import type { Check } from '../validate.ts';
+import { Refusal } from '../vendor.ts';
+import type { HttpRoute, Vendor } from '../vendor.ts';
 import { authorizeBearer } from './chat-completions.ts';
 
 const errors: Readonly<Record<number, readonly [error: string, message: string]>> = {

@@ -1,0 +1,62 @@
+import type { Timers } from './timers.ts';
+
+/** What all services of one sandbox share. */
+export interface Environment {
+  readonly timers: Timers;
+  /** Accepted keys and tokens. */
+  readonly credentials: Credentials;
+  /** How fast synthesized audio comes, as a multiple of real time; 0 is as fast as it goes. */
+  readonly realtimeFactor: number;
+  /** Milliseconds between two tokens of a model. */
+  readonly tokenDelayMs: number;
+  readonly limits: Limits;
+  /** The sandbox's own base address, such as `http://127.0.0.1:8787`. */
+  baseUrl(): string;
+}
+
+/** Limits of the vendors that a fast test would meet sooner than a real conversation. */
+export interface Limits {
+  /** AlphaTTS: characters in 60 s. Vendor: 2400. */
+  readonly alphaTtsCharactersPerMinute: number;
+  /** AlphaTTS: flushes in 60 s. Vendor: 20. */
+  readonly alphaTtsFlushesPerMinute: number;
+  /** AlphaTTS: milliseconds without a message before the service closes; the vendor gives no number. Default: 60,000. */
+  readonly alphaTtsIdleMs: number;
+  /** AlphaTTS: how long a connection may last, in milliseconds. Vendor: 3,600,000. */
+  readonly alphaTtsSessionMs: number;
+  /** AlphaSTT, AlphaAgent: milliseconds without a message before the service closes. Vendor: 10,000. */
+  readonly alphaIdleMs: number;
+  /** AlphaFlux: the same. Vendor: 60,000. */
+  readonly alphaFluxIdleMs: number;
+  /** EpsilonSTT: milliseconds without a message before the socket closes; seen in the field. Default: 30,000. */
+  readonly epsilonIdleMs: number;
+  /** UpsilonTTS: requests at once. Vendor: 1. */
+  readonly upsilonConcurrency: number;
+  /** PsiTTS: requests at once. Vendor: 5. */
+  readonly psiConcurrency: number;
+}
+
+/** The keys that the services accept. */
+export class Credentials {
+  readonly #keys: ReadonlySet<string>;
+  readonly #tokens = new Map<string, number>();
+
+  constructor(keys: readonly string[]) {
+    this.#keys = new Set(keys);
+  }
+
+  isKey(value: string | undefined): boolean {
+    return value !== undefined && this.#keys.has(value);
+  }
+
+  /** A short-lived token, as a vendor's grant request gives it. */
+  grant(seconds: number): string {
+    const token = `sandbox-jwt-${crypto.randomUUID()}`;
+    this.#tokens.set(token, performance.now() + seconds * 1000);
+    return token;
+  }
+
+  isToken(value: string | undefined): boolean {
+    return value !== undefined && (this.#tokens.get(value) ?? 0) > performance.now();
+  }
+}
