@@ -1,4 +1,4 @@
-import { openSocket as runtimeSocket } from '#websocket';
+import { failRefused, openSocket as runtimeSocket } from '#websocket';
 import {
   asyncScheduler,
   concat,
@@ -36,7 +36,7 @@ import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts
 import { silentLogger, type Logger } from '../core/logger.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
 import type { ConnectionEvent } from '../core/roles.ts';
-import { statusError, type HttpErrorOf } from './http-error.ts';
+import type { HttpErrorOf } from './http-error.ts';
 import { patientTimer } from './patient-timer.ts';
 import {
   connectSocket,
@@ -466,16 +466,13 @@ export class SocketSession {
         this.#error(`${redactUrl(target.url)} is no WebSocket service (${status})`, { code: 'protocol', status }),
       );
     }
-    return statusError(
-      { provider: this.#options.provider, status, headers, body$: of(body) },
-      {
-        url: new URL(target.url),
-        scheduler: this.#scheduler,
-        logger: this.#logger,
-        redact: this.#redact,
-        errorOf: this.#options.errorOf,
-      },
-    );
+    return failRefused({ status, headers, body }, this.#options.provider, {
+      url: new URL(target.url),
+      scheduler: this.#scheduler,
+      logger: this.#logger,
+      redact: this.#redact,
+      errorOf: this.#options.errorOf,
+    });
   }
 
   /** Completes after a normal end, else fails with what it means. */

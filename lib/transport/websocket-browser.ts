@@ -1,3 +1,4 @@
+import { EMPTY, type Observable } from 'rxjs';
 import { malformedRequest, type RawSocket, type RawSocketFactory, type SocketData } from './socket.ts';
 
 /** The runtime's own WebSocket: it sends no headers, no pings, and tells no reason of a refused upgrade. */
@@ -51,3 +52,8 @@ export const openSocket: RawSocketFactory = (request, { maxMessageBytes }, handl
     },
   };
 };
+
+/** A page never learns how an upgrade was refused: to it, the connection just failed. */
+export function failRefused(): Observable<never> {
+  return EMPTY;
+}

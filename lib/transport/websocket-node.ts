@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { of, type Observable } from 'rxjs';
 import type { RawData, WebSocket } from 'ws';
+import { statusError, type StatusErrorContext } from './http-error.ts';
 import { malformedRequest, type RawSocket, type RawSocketFactory, type SocketRefusal } from './socket.ts';
 
 /** Longest wait for the peer's part of a closing handshake that a violation of the protocol began. */
@@ -84,6 +86,15 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
     },
   };
 };
+
+/** Fails with what the refusal of an upgrade means. */
+export function failRefused(
+  { status, headers, body }: SocketRefusal,
+  provider: string,
+  context: StatusErrorContext,
+): Observable<never> {
+  return statusError({ provider, status, headers, body$: of(body) }, context);
+}
 
 /** Failures of a write reach the owner as `error` and `close`. */
 const ignore = (): void => undefined;

@@ -5,6 +5,9 @@ import { decodeSamples } from '../../audio/samples.ts';
 /** Loudness from which audio counts as voice: -40 dBFS. */
 const voiceLevel = 0.01;
 
+/** The share of the limit that passes before anything is measured: a live service answers long before. */
+const unmeasured = 0.25;
+
 /** Counts the voice that a service was sent and has not answered, in audio time (RELIABILITY.md, F10). */
 export class VoiceWatch {
   #unansweredMs: number = 0;
@@ -19,8 +22,10 @@ export class VoiceWatch {
   sent(frames: readonly Uint8Array<ArrayBuffer>[], format: PcmFormat, limitMs: number): boolean {
     if (!isPcmLike(format.encoding)) return false;
     for (const frame of frames) {
-      if (rmsLevel(decodeSamples(frame, format.encoding)) < voiceLevel) continue;
-      this.#unansweredMs += durationMs(frame.length, format);
+      const isEarly = this.#unansweredMs < limitMs * unmeasured;
+      if (isEarly || rmsLevel(decodeSamples(frame, format.encoding)) >= voiceLevel) {
+        this.#unansweredMs += durationMs(frame.length, format);
+      }
     }
     if (this.#unansweredMs < limitMs) return false;
     this.#unansweredMs = 0;
