@@ -43,7 +43,7 @@ const isRecoverable = (error: unknown): boolean => !VoiceError.is(error) || erro
  * The policy of every retry in the library: exponential backoff with full jitter, the first try within 300 ms, the
  * service's own wish for a wait honoured, and an end when what works never lasts.
  *
- * @param now - The time in milliseconds, such as a scheduler's `now()`.
+ * @param options - The policy, and `now`: the time in milliseconds, such as a scheduler's `now()`.
  */
 export function createBackoff(options: BackoffOptions & { readonly now: () => number }): Backoff {
   const {

@@ -36,10 +36,15 @@ export interface SocketCredentials {
 
 /** What every connection of a provider shares; the options of `SocketSession` and of `httpRequest` take it. */
 export interface TransportOptions {
+  /** Class name of the provider, for errors. */
   readonly provider: string;
+  /** Where the connection writes what it mends. */
   readonly logger: Logger;
+  /** Masks the provider's credentials in a text. */
   readonly redact: (text: string) => string;
+  /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler: SchedulerLike | undefined;
+  /** Longest wait for the connection, its credential included, in milliseconds. Default: 10,000. */
   readonly connectTimeoutMs: number | undefined;
   /** Whether a refused credential is worth asking for another: true when a factory makes it. */
   readonly renewsCredential: boolean;
