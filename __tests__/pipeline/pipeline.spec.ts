@@ -67,6 +67,17 @@ describe('Pipeline', () => {
     await pipeline.dispose();
   });
 
+  it('does what was asked for last', async () => {
+    const { pipeline } = rig();
+    const first = pipeline.start().catch((error: unknown) => error);
+    const stopped = pipeline.stop();
+    const second = pipeline.start();
+    expect(await first).toMatchObject({ code: 'aborted' });
+    await Promise.all([stopped, second]);
+    expect(pipeline.state).toBe('running');
+    await pipeline.dispose();
+  });
+
   it('goes on with the same history after a stop', async () => {
     const { pipeline, stt } = rig();
     for (const text of ['one', 'two']) {

@@ -6,6 +6,7 @@ import {
   EMPTY,
   filter,
   firstValueFrom,
+  fromEvent,
   map,
   merge,
   of,
@@ -102,8 +103,11 @@ export class Pipeline implements AsyncDisposable {
   readonly #formats = new Map<string, string>();
   #capturedAt = 0;
   #initializing: Promise<void> | undefined;
-  #starting: Promise<void> | undefined;
+  #starting: { readonly run: number; readonly promise: Promise<void> } | undefined;
   #stopping: Promise<void> | undefined;
+  #disposing: Promise<void> | undefined;
+  /** Counts starts and stops: a start that is no longer the last word comes to nothing. */
+  #run = 0;
 
   /** @throws VoiceError `configuration` when a role is missing, or covered twice. */
   constructor(options: PipelineOptions) {
@@ -260,19 +264,29 @@ export class Pipeline implements AsyncDisposable {
    * @throws VoiceError when a provider cannot start; then everything is stopped again.
    */
   start(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    if (this.#state === 'running') return Promise.resolve();
-    this.#starting ??= this.#start(options.signal).finally(() => {
-      this.#starting = undefined;
-    });
-    return this.#starting;
+    if (this.#state === 'running' && !this.#stopping) return Promise.resolve();
+    const { run, promise } = this.#starting ?? {};
+    if (promise && run === this.#run) return promise;
+    // What was asked for before comes to its end first: a stop, or a start that a stop has made void.
+    const before = Promise.allSettled([promise, this.#stopping]);
+    const next = ++this.#run;
+    const starting = before.then(() => this.#start(next, options.signal));
+    this.#starting = {
+      run: next,
+      promise: starting.finally(() => {
+        if (this.#starting?.run === next) this.#starting = undefined;
+      }),
+    };
+    return this.#starting.promise;
   }
 
   /**
-   * Ends the conversation; `start()` begins another with the same history.
+   * Ends the conversation, or the `start()` under way; `start()` begins another with the same history.
    *
    * @param options - With `drain`, what the agent is saying is said to the end first.
    */
   stop(options: { readonly drain?: boolean } = {}): Promise<void> {
+    if (!options.drain) this.#run++;
     this.#stopping ??= this.#stop(options.drain ?? false).finally(() => {
       this.#stopping = undefined;
     });
@@ -280,20 +294,11 @@ export class Pipeline implements AsyncDisposable {
   }
 
   /** Stops, disposes every provider, and completes the streams. */
-  async dispose(): Promise<void> {
-    if (this.#state === 'disposed') return;
-    await this.stop();
-    this.#state = 'disposed';
-    const results = await Promise.allSettled(this.#cast.all.map((provider) => provider.dispose()));
-    this.#providerEvents.unsubscribe();
-    this.#callbacks.unsubscribe();
-    this.#emitter.removeAllListeners();
-    this.#bus.close();
-    const failed = results.find((result) => result.status === 'rejected');
-    if (failed) throw VoiceError.from(failed.reason);
+  dispose(): Promise<void> {
+    this.#disposing ??= this.#dispose();
+    return this.#disposing;
   }
 
-  /** As `dispose()`: for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
   }
@@ -425,21 +430,21 @@ export class Pipeline implements AsyncDisposable {
     this.#state = 'ready';
   }
 
-  async #start(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#state === 'disposed') {
-      throw new VoiceError('The pipeline was disposed: create another one', { code: 'not_ready' });
-    }
-    signal?.throwIfAborted();
+  async #start(run: number, signal: AbortSignal | undefined): Promise<void> {
+    const assertWanted = (): void => {
+      signal?.throwIfAborted();
+      if (this.#disposing) {
+        throw new VoiceError('The pipeline was disposed: create another one', { code: 'not_ready' });
+      }
+      if (run !== this.#run) throw new VoiceError('stop() was called first', { code: 'aborted' });
+    };
+    assertWanted();
     await this.initialize();
-    await this.#stopping;
+    assertWanted();
     const session = new Subscription();
     this.#session = session;
-    const onAbort = (): void => {
-      void this.stop();
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
-    session.add(() => signal?.removeEventListener('abort', onAbort));
     this.#state = 'running';
+    if (signal) session.add(fromEvent(signal, 'abort').subscribe(() => void this.stop()));
     try {
       const { input, stt, llm, tts, agent } = this.#cast;
       const ears = agent ?? stt;
@@ -453,12 +458,24 @@ export class Pipeline implements AsyncDisposable {
         tts?.warm?.() ?? nothing,
         input.start(),
       ]);
-      if (session.closed) throw new VoiceError('stop() was called first', { code: 'aborted' });
+      assertWanted();
       this.#bus.emit('session.ready', {});
     } catch (cause) {
-      await this.stop();
+      await this.#end();
       throw VoiceError.from(cause);
     }
+  }
+
+  async #dispose(): Promise<void> {
+    await this.stop();
+    this.#state = 'disposed';
+    const results = await Promise.allSettled(this.#cast.all.map((provider) => provider.dispose()));
+    this.#providerEvents.unsubscribe();
+    this.#callbacks.unsubscribe();
+    this.#emitter.removeAllListeners();
+    this.#bus.close();
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) throw VoiceError.from(failed.reason);
   }
 
   /** Captured audio on its way to the speech-to-text service. */
@@ -563,9 +580,17 @@ export class Pipeline implements AsyncDisposable {
   }
 
   async #stop(drain: boolean): Promise<void> {
+    // Only a start that is under way now: a later one waits for this.
+    const starting = this.#starting;
+    if (drain) await this.#silence();
+    if (drain) this.#run++;
+    await this.#end();
+    await starting?.promise.catch(() => undefined);
+  }
+
+  async #end(): Promise<void> {
     const session = this.#session;
     if (!session) return;
-    if (drain) await this.#silence();
     this.#session = undefined;
     this.#commands$.next({ type: 'stop' });
     session.unsubscribe();

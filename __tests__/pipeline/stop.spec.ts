@@ -1,0 +1,150 @@
+import { NEVER } from 'rxjs';
+import type { LLMEvent, PipelineOptions, VoiceEvent } from 'rxvoice';
+import { Pipeline } from '../../lib/pipeline/pipeline.ts';
+import {
+  application,
+  FakeInput,
+  FakeLLM,
+  FakeOutput,
+  FakeSTT,
+  FakeTTS,
+  user,
+  voiceTest,
+  type VoiceStep,
+  type VoiceTestOptions,
+  type VoiceTestResult,
+} from 'rxvoice/testing';
+import { ofType } from './support/timeline.ts';
+
+const done: LLMEvent = { type: 'done', finishReason: 'stop' };
+const story = 'One two three four five. Six seven eight nine ten. Eleven twelve thirteen fourteen.';
+
+/**
+ * A conversation that passes through every state: greeting, listening, the user speaking, speculating, speculation void,
+ * thinking before and after the first token, synthesizing, speaking, suspected, paused, resumed, interrupted, a tool
+ * running, speaking again, something said and something waiting to be said, idle.
+ */
+const busy: Pick<VoiceTestOptions, 'steps' | 'llm' | 'tools' | 'greeting'> = {
+  greeting: 'Welcome.',
+  tools: [{ name: 'look', execute: () => NEVER, timeoutMs: 1_500 }],
+  llm: {
+    firstTokenMs: 300,
+    tokenMs: 40,
+    answer: (messages, request) => {
+      if (request > 4) return 'Fine.';
+      if (messages.at(-1)?.role === 'tool') return 'It took too long.';
+      const calls = messages.some(({ content }) => content === 'look it up');
+      return calls ? [{ type: 'tool-call', id: 'c1', name: 'look', args: {}, argsText: '{}' }, done] : story;
+    },
+  },
+  steps: {
+    800: user.starts,
+    1_000: user.preflight('tell'),
+    1_200: user.resumes,
+    1_400: user.preflight('tell me'),
+    1_600: [user.falls, user.final('tell me')],
+    2_600: user.starts,
+    2_900: user.falls,
+    4_500: user.interim('hold on'),
+    5_000: user.final('look it up'),
+    8_000: [application.say('By the way.'), application.say('And another thing.')],
+    12_000: application.send('typed'),
+  },
+};
+
+function stopAt(ms: number): VoiceTestResult {
+  const steps: Record<number, VoiceStep[]> = {};
+  for (const [at, step] of Object.entries(busy.steps)) {
+    steps[Number(at)] = Array.isArray(step) ? [...(step as VoiceStep[])] : [step as VoiceStep];
+  }
+  (steps[ms] ??= []).push(application.does('stop'));
+  return voiceTest({ ...busy, steps, untilMs: 20_000 });
+}
+
+describe('stop, in every state', () => {
+  it('ends each turn and speech, aborts each request, and is the last that happens', () => {
+    const states = new Set<string>();
+    for (let ms = 0; ms <= 14_000; ms += 193) {
+      const { events, llm, tts } = stopAt(ms);
+      const ids = (type: VoiceEvent['type'], key: 'turnId' | 'speechId'): unknown[] =>
+        events.filter((event) => event.type === type).map((event) => event[key]);
+      expect(ids('turn.ended', 'turnId').sort()).toEqual(ids('turn.started', 'turnId').sort());
+      expect(ids('speech.ended', 'speechId').sort()).toEqual(ids('speech.created', 'speechId').sort());
+      expect(llm.requests.filter(({ outcome }) => outcome === 'running')).toEqual([]);
+      expect(tts.cancelled).toBeLessThanOrEqual(2);
+      expect(events.at(-1)?.at).toBeLessThanOrEqual(ms);
+      for (const { type } of events.slice(-12)) states.add(type);
+      states.add(ofType(events, 'agent.state').at(-2)?.state ?? 'idle');
+    }
+    expect([...states]).toEqual(
+      expect.arrayContaining(['speaking', 'thinking', 'bargeIn.paused', 'preflight.started', 'tool.call']),
+    );
+  });
+});
+
+/** What keeps the process alive: timers. */
+const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
+describe('dispose and stop of a pipeline on the real clock', () => {
+  const rig = (options: Partial<PipelineOptions> = {}): { pipeline: Pipeline; stt: FakeSTT } => {
+    const stt = new FakeSTT();
+    const llm = new FakeLLM({ firstTokenMs: 20, tokenMs: 1, answer: () => story });
+    const providers = [new FakeInput(), stt, llm, new FakeTTS({ latencyMs: 10 }), new FakeOutput()];
+    return { pipeline: new Pipeline({ providers, ...options }), stt };
+  };
+  const reach: Record<string, (pipeline: Pipeline, stt: FakeSTT) => Promise<unknown>> = {
+    idle: () => Promise.resolve(),
+    initialized: (pipeline) => pipeline.initialize(),
+    listening: (pipeline) => pipeline.start(),
+    starting: (pipeline) => {
+      void pipeline.start().catch(() => undefined);
+      return Promise.resolve();
+    },
+    thinking: async (pipeline, stt) => {
+      await pipeline.start();
+      stt.hearWords(FakeSTT.result('tell me', 'final'));
+    },
+    speculating: async (pipeline, stt) => {
+      await pipeline.start();
+      stt.hearWords(FakeSTT.result('tell me', 'preflight'));
+    },
+    speaking: async (pipeline, stt) => {
+      await pipeline.start();
+      const speaking = new Promise((resolve) => pipeline.once('speech.started', resolve));
+      stt.hearWords(FakeSTT.result('tell me', 'final'));
+      await speaking;
+    },
+    paused: async (pipeline, stt) => {
+      await pipeline.start();
+      const paused = new Promise((resolve) => pipeline.once('bargeIn.paused', resolve));
+      pipeline.once('speech.started', () => {
+        stt.hearVoice('started');
+      });
+      stt.hearWords(FakeSTT.result('tell me', 'final'));
+      await paused;
+    },
+    stopping: async (pipeline) => {
+      await pipeline.start();
+      void pipeline.stop();
+    },
+  };
+  const ends: Record<string, (pipeline: Pipeline) => Promise<unknown>> = {
+    stop: (pipeline) => pipeline.stop(),
+    dispose: (pipeline) => pipeline.dispose(),
+    'two disposes at once': (pipeline) => Promise.all([pipeline.dispose(), pipeline.dispose()]),
+    'stop and dispose at once': (pipeline) => Promise.all([pipeline.stop(), pipeline.dispose()]),
+  };
+  for (const [state, goThere] of Object.entries(reach)) {
+    for (const [how, end] of Object.entries(ends)) {
+      it(`${how}, ${state}: settles and leaves no timer`, async () => {
+        const { pipeline, stt } = rig();
+        const before = timers();
+        await goThere(pipeline, stt);
+        await end(pipeline);
+        expect(timers()).toBeLessThanOrEqual(before);
+        await pipeline.dispose();
+        expect(pipeline.state).toBe('disposed');
+      });
+    }
+  }
+});
