@@ -1,6 +1,6 @@
 import { filter, firstValueFrom, skipWhile, Subscription, timer } from 'rxjs';
-import { AlphaAgent, BufferInput, int16Bytes, int16View, NullOutput, Pipeline } from 'rxvoice';
-import type { AlphaAgentConfig, AudioChunk, AudioEncoding, ConnectionEvent, VoiceError, VoiceEvent } from 'rxvoice';
+import { AlphaAgent, BufferInput, int16Bytes, int16View, NullOutput, Pipeline, VoiceError } from 'rxvoice';
+import type { AlphaAgentConfig, AudioChunk, AudioEncoding, ConnectionEvent, VoiceEvent } from 'rxvoice';
 import { sentJson, startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { decodeSamples, encodeText } from '../../samples/sandbox/modem.ts';
 import { readSamples, writeSamples } from '../../samples/sandbox/pcm.ts';
@@ -19,6 +19,15 @@ function spoken(text: string, sampleRate: number = 16_000, encoding: 'linear16' 
     data: writeSamples(samples.slice(frame * size, (frame + 1) * size), encoding),
     metadata,
   }));
+}
+
+async function failure(promise: Promise<unknown>): Promise<VoiceError> {
+  try {
+    await promise;
+  } catch (error) {
+    if (VoiceError.is(error)) return error;
+  }
+  throw new Error('it did not fail as it should');
 }
 
 describe('AlphaAgent in the sandbox', () => {
@@ -111,13 +120,15 @@ describe('AlphaAgent in the sandbox', () => {
 
   it('is refused with a wrong credential, for good', async () => {
     const { agent, types } = await ready({ apiKey: 'wrong-key-canary' });
-    await expect(agent.connect()).rejects.toMatchObject({ code: 'unauthorized', status: 401, recoverable: false });
+    const { code, status, recoverable } = await failure(agent.connect());
+    expect([code, status, recoverable]).toEqual(['unauthorized', 401, false]);
     expect(types()).toEqual(['connecting', 'lost']);
   });
 
   it('has the service say what is wrong with its settings', async () => {
     const { agent } = await ready({ think: { provider: { type: 'open-chat', model: 'm', temperature: 9 } } });
-    await expect(agent.connect()).rejects.toMatchObject({ code: 'configuration', recoverable: false });
+    const { code, recoverable, message } = await failure(agent.connect());
+    expect([code, recoverable, message.includes('temperature')]).toEqual(['configuration', false, true]);
   });
 
   it('calls functions here and there, and tells errors as content', async () => {
@@ -220,7 +231,7 @@ describe('AlphaAgent in the sandbox', () => {
     );
     agent.injectUserMessage('hello');
     await back;
-    expect(errors.at(-1)).toMatchObject({ code: 'server', recoverable: true });
+    expect(errors.slice(-1).map(({ code, recoverable }) => [code, recoverable])).toEqual([['server', true]]);
     const again = replied();
     agent.injectUserMessage('thank you');
     await again;

@@ -565,7 +565,8 @@ describe('AlphaAgent: errors', () => {
     agent.sockets.last.accept();
     agent.sockets.last.say(welcome);
     agent.sockets.last.say({ type: 'Error', code: 'INVALID_SETTINGS', description: 'agent.think.provider.model' });
-    expect(await connected).toMatchObject({ code: 'configuration', message: /agent\.think\.provider\.model/ });
+    const { code, message } = await connected;
+    expect([code, message]).toEqual(['configuration', 'AlphaAgent: INVALID_SETTINGS: agent.think.provider.model']);
     await agent.dispose();
   });
 
