@@ -299,6 +299,7 @@ export class Pipeline implements AsyncDisposable {
     return this.#disposing;
   }
 
+  /** As `dispose()`: for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
   }
