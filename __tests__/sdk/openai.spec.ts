@@ -1,0 +1,178 @@
+/**
+ * The client of the vendor whose chat completions all others copy, against the sandbox, and our wire against its. What
+ * it may not send in the same way is in the tables here, with the reason.
+ */
+import OpenAI from 'openai';
+import { filter, firstValueFrom, from, lastValueFrom, tap, toArray } from 'rxjs';
+import { CompatibleLLM, NuLLM, ThetaTTS, type LLMEvent, type Message } from '../../lib/index.ts';
+import { startSandbox, type Sandbox, type VendorName } from '../../samples/sandbox/index.ts';
+import { decodeSamples } from '../../samples/sandbox/modem.ts';
+import { concatBytes, readSamples } from '../../samples/sandbox/pcm.ts';
+import { bothRecords, expectSameWire, type Stated } from './wire.ts';
+
+const key = 'sandbox-key';
+const stainless = ['arch', 'lang', 'os', 'package-version', 'retry-count', 'runtime', 'runtime-version'];
+
+/** Where all of its requests differ from ours. */
+const ofItsRequests: Stated = {
+  'header user-agent': 'the name of the client',
+  'header accept-language': 'what its fetch adds to every request',
+  'header sec-fetch-mode': 'the same',
+  'header accept-encoding': 'compression would hold back what is streamed, and audio does not shrink',
+  ...Object.fromEntries(stainless.map((name) => [`header x-stainless-${name}`, 'telemetry of its generator'])),
+};
+const ofItsStreams: Stated = {
+  ...ofItsRequests,
+  'header accept': 'we ask for the event stream that we get; it asks for JSON and gets the same',
+  'header x-stainless-helper-method': 'telemetry: the stream() of the SDK',
+};
+
+const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const;
+const weather = { name: 'get_weather', description: 'The weather in a city', parameters };
+const wireTool = { type: 'function' as const, function: weather };
+
+describe('the official OpenAI client', () => {
+  let sandbox: Sandbox;
+  const providers: { dispose(): Promise<void> }[] = [];
+  beforeAll(async () => {
+    sandbox = await startSandbox();
+  });
+  afterEach(async () => {
+    await Promise.all(providers.splice(0).map((provider) => provider.dispose()));
+    sandbox.clearRecords();
+  });
+  afterAll(() => sandbox.close());
+
+  const client = (vendor: VendorName) =>
+    new OpenAI({ apiKey: key, baseURL: sandbox.endpoints[vendor], maxRetries: 0, logLevel: 'off' });
+  const direct = (vendor: VendorName) => ({ apiKey: key, endpoint: sandbox.endpoints[vendor] });
+  async function ready<P extends { initialize(): Promise<void>; dispose(): Promise<void> }>(provider: P): Promise<P> {
+    providers.push(provider);
+    await provider.initialize();
+    return provider;
+  }
+
+  const subjects = [
+    {
+      name: 'NuLLM',
+      vendor: 'nu',
+      service: 'nu-llm',
+      model: 'openai/gpt-oss-20b',
+      extra: { max_completion_tokens: 200, seed: 7, reasoning_effort: 'low' },
+      create: (systemPrompt: string, stopSequences: string[]) =>
+        new NuLLM({
+          ...{ ...direct('nu'), model: 'openai/gpt-oss-20b', systemPrompt, stopSequences },
+          ...{ maxTokens: 200, temperature: 0.5, topP: 0.9, seed: 7 },
+        }),
+    },
+    {
+      name: 'CompatibleLLM',
+      vendor: 'theta',
+      service: 'theta-llm',
+      model: 'gpt-4.1-mini',
+      extra: { max_tokens: 200, seed: 7, stream_options: { include_usage: true } },
+      create: (systemPrompt: string, stopSequences: string[]) =>
+        new CompatibleLLM({
+          ...{ ...direct('theta'), model: 'gpt-4.1-mini', systemPrompt, stopSequences },
+          ...{ maxTokens: 200, temperature: 0.5, topP: 0.9, seed: 7 },
+          extraBody: { stream_options: { include_usage: true } },
+        }),
+    },
+  ] as const;
+
+  for (const { name, vendor, service, model, extra, create } of subjects) {
+    const common = { model, temperature: 0.5, top_p: 0.9, stop: ['STOP'], stream: true as const, ...extra };
+    const system = { role: 'system', content: 'Be brief.' } as const;
+    const question = { role: 'user', content: 'What is the weather in Paris?' } as const;
+    const text = (events: readonly LLMEvent[]): string =>
+      events.map((event) => (event.type === 'token' ? event.text : '')).join('');
+
+    it(`has tools called by the ${vendor} service, and ${name} sends the same`, async () => {
+      const stream = client(vendor).chat.completions.stream({
+        ...common,
+        messages: [system, question],
+        tools: [wireTool],
+        tool_choice: { type: 'function', function: { name: 'get_weather' } },
+      });
+      const [choice] = (await stream.finalChatCompletion()).choices;
+      const [call] = choice?.message.tool_calls ?? [];
+      expect(choice?.finish_reason).toBe('tool_calls');
+      expect([call?.function.name, call?.function.arguments]).toEqual(['get_weather', '{"city":"Paris"}']);
+
+      const ours = await ready(create('Be brief.', ['STOP']));
+      const options = { tools: [weather], toolChoice: { name: 'get_weather' } };
+      const events = await lastValueFrom(ours.generate([question], options).pipe(toArray()));
+      expect(events).toContainEqual(expect.objectContaining({ name: 'get_weather', args: { city: 'Paris' } }));
+      const [theirWire, ourWire] = bothRecords(sandbox, service);
+      expectSameWire(ourWire, theirWire, ofItsStreams);
+    });
+
+    it(`is told a tool's result and the usage by the ${vendor} service, and ${name} sends the same`, async () => {
+      const call = { id: 'call_1', name: 'get_weather', args: { city: 'Paris' }, argsText: '{"city":"Paris"}' };
+      const stream = client(vendor).chat.completions.stream({
+        ...common,
+        messages: [
+          ...[system, question],
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ id: call.id, type: 'function', function: { name: call.name, arguments: call.argsText } }],
+          },
+          { role: 'tool', tool_call_id: call.id, content: '{"sky":"sunny"}' },
+        ],
+        tools: [wireTool],
+      });
+      const completion = await stream.finalChatCompletion();
+
+      const ours = await ready(create('Be brief.', ['STOP']));
+      const history: Message[] = [
+        question,
+        { role: 'assistant', content: '', toolCalls: [call] },
+        { role: 'tool', toolCallId: call.id, content: '{"sky":"sunny"}' },
+      ];
+      const events = await lastValueFrom(ours.generate(history, { tools: [weather] }).pipe(toArray()));
+      expect(text(events)).toBe(completion.choices[0]?.message.content);
+      expect(text(events)).toContain('sunny');
+      expect(events.at(-1)).toMatchObject({
+        finishReason: 'stop',
+        usage: {
+          inputTokens: completion.usage?.prompt_tokens,
+          outputTokens: completion.usage?.completion_tokens,
+          totalTokens: completion.usage?.total_tokens,
+        },
+      });
+      const [theirWire, ourWire] = bothRecords(sandbox, service);
+      expectSameWire(ourWire, theirWire, ofItsStreams);
+    });
+
+    it(`stops the ${vendor} service in the middle of an answer, and ${name} does the same`, async () => {
+      const messages = [{ role: 'user', content: 'Count to 50 slowly' }] as const;
+      const stream = await client(vendor).chat.completions.create({ model, messages: [...messages], stream: true });
+      for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
+      const ours = await ready(create('', []));
+      await firstValueFrom(ours.generate(messages).pipe(filter(({ type }) => type === 'token')));
+      const [theirWire, ourWire] = bothRecords(sandbox, service);
+      while (!theirWire.aborted || !ourWire.aborted) await new Promise((resolve) => setImmediate(resolve));
+    });
+  }
+
+  it('speaks by /audio/speech, and ThetaTTS sends the same', async () => {
+    const input = 'The quick brown fox.';
+    const options = { model: 'gpt-4o-mini-tts', speed: 1.5, instructions: 'Speak gently.' } as const;
+    const hear = (bytes: Uint8Array): string => decodeSamples(readSamples(bytes, 'linear16'), 24_000).text.trim();
+    const response = await client('theta').audio.speech.create({
+      ...{ ...options, input, voice: 'nova', response_format: 'pcm' },
+    });
+    expect(hear(new Uint8Array(await response.arrayBuffer()))).toBe(input);
+
+    const ours = await ready(new ThetaTTS({ ...direct('theta'), ...options, voice: 'nova', responseFormat: 'pcm' }));
+    const heard: Uint8Array[] = [];
+    await lastValueFrom(ours.speak(from([input])).pipe(tap(({ data }) => heard.push(data))));
+    expect(hear(concatBytes(heard))).toBe(input);
+    const [theirWire, ourWire] = bothRecords(sandbox, 'theta-tts');
+    expectSameWire(ourWire, theirWire, {
+      ...ofItsRequests,
+      'header accept': 'it asks for bytes of any kind; the format is named in the body',
+    });
+  });
+});
