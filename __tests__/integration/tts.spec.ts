@@ -28,7 +28,7 @@ interface Case {
   readonly vendor: VendorName;
   readonly service: ServiceName;
   readonly create: (config: TTSConfig) => Voice;
-  /** Ten utterances each. */
+  /** Five utterances each. */
   readonly rounds: number;
   readonly isFirst: boolean;
 }
@@ -58,26 +58,26 @@ const upsilon =
     new UpsilonTTS({ voiceId: 'magnus', sampleRate: 24000, outputFormat, ...address });
 
 const subjects: readonly Case[] = [
-  ...cases('alpha', 'alpha-tts', 5, {
+  ...cases('alpha', 'alpha-tts', 10, {
     'AlphaTTS linear16 24 kHz': alpha({}),
     'AlphaTTS linear16 16 kHz': alpha({ sampleRate: 16000 }),
     'AlphaTTS linear16 48 kHz': alpha({ sampleRate: 48000 }),
     'AlphaTTS mulaw 8 kHz': alpha({ outputFormat: 'mulaw' }),
   }),
-  ...cases('alpha', 'alpha-tts', 1, {
+  ...cases('alpha', 'alpha-tts', 2, {
     'AlphaTTS alaw 16 kHz': alpha({ outputFormat: 'alaw', sampleRate: 16000 }),
   }).map((each) => ({ ...each, isFirst: false })),
-  ...cases('theta', 'theta-tts', 1, {
+  ...cases('theta', 'theta-tts', 2, {
     'ThetaTTS pcm': (address) => new ThetaTTS({ responseFormat: 'pcm', ...address }),
     'ThetaTTS wav': (address) => new ThetaTTS({ responseFormat: 'wav', ...address }),
   }),
-  ...cases('upsilon', 'upsilon-tts', 1, {
+  ...cases('upsilon', 'upsilon-tts', 2, {
     'UpsilonTTS wav': upsilon('wav'),
     'UpsilonTTS pcm': upsilon('pcm'),
     'UpsilonTTS ulaw': upsilon('ulaw'),
     'UpsilonTTS alaw': upsilon('alaw'),
   }),
-  ...cases('psi', 'psi-tts', 1, {
+  ...cases('psi', 'psi-tts', 2, {
     'PsiTTS pcm': (address) => new PsiTTS({ format: 'pcm', sampleRate: 16000, ...address }),
     'PsiTTS wav': (address) => new PsiTTS({ format: 'wav', sampleRate: 16000, ...address }),
   }),
@@ -145,9 +145,10 @@ for (const subject of subjects) {
 
     for (let round = 1; round <= subject.rounds; round++) {
       // A provider of its own for each round: AlphaTTS takes 20 flushes a minute.
-      it(`speaks every word of ten utterances, round ${round}`, async () => {
+      it(`speaks every word of five utterances, round ${round}`, async () => {
         const tts = await ready();
-        for (const text of texts) expectText(await speak(tts, text), text);
+        const first = (round % 2) * 5;
+        for (const text of texts.slice(first, first + 5)) expectText(await speak(tts, text), text);
         expect(refusals()).toEqual([]);
       });
     }
@@ -219,7 +220,7 @@ for (const subject of subjects) {
     it('gives the same words when the audio comes in odd pieces (F29)', async () => {
       sandbox.setFault(subject.service, { kind: 'splitEveryByte' });
       const tts = await ready();
-      expectText(await speak(tts, ['Hello there.']), ['Hello there.']);
+      expectText(await speak(tts, ['Hi.']), ['Hi.']);
     });
 
     it('outlives a refused connection', async () => {

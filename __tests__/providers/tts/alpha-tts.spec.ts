@@ -275,8 +275,8 @@ describe('AlphaTTS', () => {
   it('gives the same samples whatever the frames of the service', async () => {
     for (const frame of [1, 3, 7, 199, 4800]) {
       await start({}, speaker({ frame }));
-      const chunks = await speak(['Hello.']);
-      expect(bytesOf(chunks)).toEqual([...audioOf('Hello.')]);
+      const chunks = await speak(['Hi.']);
+      expect(bytesOf(chunks)).toEqual([...audioOf('Hi.')]);
       for (const { data } of chunks) expect(data.length % 2).toBe(0);
       await tts?.dispose();
       await service?.close();

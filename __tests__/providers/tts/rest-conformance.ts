@@ -112,7 +112,7 @@ export function describeRestTTS(subject: RestSubject): void {
     });
 
     it('gives the same whole samples whatever the pieces of the answer (F29)', async () => {
-      for (const size of [1, 3, 7, 161, 599]) {
+      for (const size of [1, 3, 7, 161, 299]) {
         const { speak } = await start(async (response, request) => {
           const bytes = audioOf(subject.textOf(request));
           for (let at = 0; at < bytes.length; at += size) {
@@ -121,8 +121,8 @@ export function describeRestTTS(subject: RestSubject): void {
           }
           response.end();
         });
-        const chunks = await speak('Hello.');
-        expect(bytesOf(chunks)).toEqual([...audioOf('Hello.')]);
+        const chunks = await speak('Hi.');
+        expect(bytesOf(chunks)).toEqual([...audioOf('Hi.')]);
         for (const { data } of chunks) expect(data.length % 2).toBe(0);
         await tts?.dispose();
         await service?.close();
