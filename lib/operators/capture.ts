@@ -66,6 +66,7 @@ export class Capture {
     this.#paused = true;
   }
 
+  /** Takes what comes again. */
   resume(): void {
     this.#paused = false;
   }

@@ -140,6 +140,7 @@ export class Playout {
     this.#play?.pause();
   }
 
+  /** Goes on after {@link pause}. */
   resume(): void {
     this.#play?.resume();
   }

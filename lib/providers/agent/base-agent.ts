@@ -150,7 +150,10 @@ export abstract class BaseAgent<C extends RemoteConfig> extends RemoteProvider<C
     this.#open().send(data);
   }
 
+  /** Says a text to the agent, as if the user had spoken it. */
   abstract injectUserMessage(text: string): void;
+
+  /** Has the agent say a text. */
   abstract injectAgentMessage(text: string): void;
 
   /** What this service's session needs: its address, its opening, its signs of readiness. */
@@ -210,12 +213,14 @@ export abstract class BaseAgent<C extends RemoteConfig> extends RemoteProvider<C
     return isSilent ? message : undefined;
   }
 
+  /** The user's voice begins: the reply, if there is one, is over. */
   protected userStarted(): void {
     this.#endReply();
     this.#isUserSpeaking = true;
     this.#speech$.next({ type: 'started' });
   }
 
+  /** The user has said this. */
   protected userSaid(text: string): void {
     this.#endReply();
     if (this.#isUserSpeaking) {
@@ -226,6 +231,7 @@ export abstract class BaseAgent<C extends RemoteConfig> extends RemoteProvider<C
     this.#transcripts$.next({ text, isFinal: true, utteranceComplete: true, isPreflight: false });
   }
 
+  /** A piece of the agent's reply, as text. */
   protected agentSaid(text: string): void {
     const token = this.#hasText ? ` ${text}` : text;
     this.#hasText = true;
@@ -233,21 +239,25 @@ export abstract class BaseAgent<C extends RemoteConfig> extends RemoteProvider<C
     this.#tokens$.next(token);
   }
 
+  /** A piece of the agent's reply, as audio. */
   protected agentSpoke(data: Uint8Array<ArrayBuffer>): void {
     if (!this.#hasAudio) this.#replies += 1;
     this.#hasAudio = true;
     this.#audio$.next({ data, metadata: this.output, utteranceId: `reply-${this.#replies}` });
   }
 
+  /** The last audio of the reply has come. */
   protected agentFinished(): void {
     this.#endReply();
     this.#audioDone$.next();
   }
 
+  /** The model wants a function called. */
   protected functionCalled(call: AgentFunctionCall): void {
     this.#functionCalls$.next(call);
   }
 
+  /** What the service says of its own speed; nothing is told where it says nothing. */
   protected measured(latency: AgentLatency): void {
     if (Object.keys(latency).length > 0) this.#latency$.next(latency);
   }

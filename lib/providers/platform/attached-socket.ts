@@ -2,22 +2,35 @@ import type { SchedulerLike } from 'rxjs';
 
 /** A server-side socket of the `ws` package, and what behaves like one (Node, Bun, Deno). */
 export interface NodeSocketLike {
+  /** 0 to 3: connecting, open, closing, closed. */
   readonly readyState: number;
+  /** Bytes that were sent and have not left this machine. */
   readonly bufferedAmount?: number;
+  /** Listens to `message`, `close` and `error`. */
   on(event: string, listener: (...values: never[]) => void): unknown;
+  /** Takes a listener away. */
   off(event: string, listener: (...values: never[]) => void): unknown;
+  /** Sends a text frame. */
   send(data: string): void;
+  /** Starts the closing handshake. */
   close(code?: number, reason?: string): void;
+  /** Ends the connection at once. */
   terminate?(): void;
 }
 
 /** A WebSocket as browsers, Deno and Workers have it. */
 export interface DomSocketLike {
+  /** 0 to 3: connecting, open, closing, closed. */
   readonly readyState: number;
+  /** Bytes that were sent and have not left this machine. */
   readonly bufferedAmount?: number;
+  /** Listens to `message` and `close`. */
   addEventListener(type: string, listener: (event: DomSocketEvent) => void): void;
+  /** Takes a listener away. */
   removeEventListener(type: string, listener: (event: DomSocketEvent) => void): void;
+  /** Sends a text frame. */
   send(data: string): void;
+  /** Starts the closing handshake. */
   close(code?: number, reason?: string): void;
 }
 

@@ -83,10 +83,12 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
   /** Takes a message of the platform; whatever it throws goes to `errors$`. */
   protected abstract receive(data: string | Uint8Array): void;
 
+  /** Sends a message to the platform; without a call it goes nowhere. */
   protected send(text: string): void {
     this.#socket?.send(text);
   }
 
+  /** The caller has pressed a key. */
   protected press(digit: string): void {
     if (/^[0-9*#A-D]$/.test(digit)) this.#dtmf$.next(digit);
     else this.warn('a key that no phone has');

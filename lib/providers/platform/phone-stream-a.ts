@@ -73,7 +73,12 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
     return this.#stream?.customParameters ?? {};
   }
 
-  /** @param options - `start`: the platform's `start` message, when the application has read it itself. */
+  /**
+   * Takes a socket that the application has accepted, of the `ws` package or a DOM WebSocket: at once, before its first
+   * message, with or without `initialize()`. A call that is attached already is hung up: one provider serves one call.
+   *
+   * @param options - `start`: the platform's `start` message, when the application has read it itself.
+   */
   override attach(socket: PlatformSocket, { start }: { readonly start?: string | object } = {}): void {
     this.hangUp();
     this.#stream = undefined;
