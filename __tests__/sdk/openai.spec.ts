@@ -8,7 +8,7 @@ import { CompatibleLLM, NuLLM, ThetaTTS, type LLMEvent, type Message } from '../
 import { startSandbox, type Sandbox, type VendorName } from '../../samples/sandbox/index.ts';
 import { decodeSamples } from '../../samples/sandbox/modem.ts';
 import { concatBytes, readSamples } from '../../samples/sandbox/pcm.ts';
-import { bothRecords, expectSameWire, type Stated } from './wire.ts';
+import { bothRecords, expectSameWire, until, type Stated } from './wire.ts';
 
 const key = 'sandbox-key';
 const stainless = ['arch', 'lang', 'os', 'package-version', 'retry-count', 'runtime', 'runtime-version'];
@@ -152,7 +152,7 @@ describe('the official OpenAI client', () => {
       const ours = await ready(create('', []));
       await firstValueFrom(ours.generate(messages).pipe(filter(({ type }) => type === 'token')));
       const [theirWire, ourWire] = bothRecords(sandbox, service);
-      while (!theirWire.aborted || !ourWire.aborted) await new Promise((resolve) => setImmediate(resolve));
+      await until(() => theirWire.aborted && ourWire.aborted);
     });
   }
 

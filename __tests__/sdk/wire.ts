@@ -54,3 +54,12 @@ function canonical(value: unknown): string | undefined {
       : each,
   );
 }
+
+/** Lets the sockets run until something has happened; fails after four seconds. */
+export async function until(happened: () => boolean): Promise<void> {
+  const end = performance.now() + 4_000;
+  while (!happened()) {
+    if (performance.now() > end) throw new Error('it has not happened');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
