@@ -116,7 +116,12 @@ export default defineConfig(
       'rxjs-x/finnish': [
         'error',
         // Functions from streams to streams have names like operators, wherever they are kept.
-        { functions: false, methods: false, strict: true, names: { '^(answer|convert|hold|toOutput|transcode)$': false } },
+        {
+          functions: false,
+          methods: false,
+          strict: true,
+          names: { '^(answer|convert|hold|toOutput|transcode)$': false },
+        },
       ],
       'rxjs-x/no-ignored-subscription': 'error',
     },
@@ -182,6 +187,7 @@ export default defineConfig(
       'rxjs-x/finnish': 'off',
       'rxjs-x/no-ignored-subscription': 'off',
       'rxjs-x/no-ignored-error': 'off',
+      'rxjs-x/no-exposed-subjects': 'off',
       'rxjs-x/no-ignored-default-value': 'off',
     },
   },

@@ -13,6 +13,8 @@ const config: Config = {
   ],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, tsconfig: 'tsconfig.jest.json' }] },
+  // Real sockets and real audio on a busy machine: a hang still ends, a slow test does not fail.
+  testTimeout: 30_000,
   coverageProvider: 'v8',
 };
 

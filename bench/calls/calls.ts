@@ -127,8 +127,9 @@ async function listening(calls: number, seconds: number): Promise<BenchResult[]>
     for (let frame = 0; frame < (seconds + 1) * 50; frame++) {
       if (frame === 50) before = await rig.cpuMs();
       const media = { track: 'inbound', chunk: String(frame + 1), timestamp: String(frame * 20), payload };
-      for (const { send, streamSid } of phones) {
-        send({ event: 'media', sequenceNumber: String(frame + 2), media, streamSid });
+      for (const phone of phones) {
+        const { streamSid } = phone;
+        phone.send({ event: 'media', sequenceNumber: String(frame + 2), media, streamSid });
       }
       await sleep(Math.max(0, startedAt + frame * 20 - performance.now()));
     }

@@ -445,7 +445,12 @@ export class Pipeline implements AsyncDisposable {
     const session = new Subscription();
     this.#session = session;
     this.#state = 'running';
-    if (signal) session.add(fromEvent(signal, 'abort').subscribe(() => void this.stop()));
+    if (signal)
+      session.add(
+        fromEvent(signal, 'abort')
+          .pipe(tap(() => void this.stop()))
+          .subscribe(),
+      );
     try {
       const { input, stt, llm, tts, agent } = this.#cast;
       const ears = agent ?? stt;

@@ -215,8 +215,8 @@ export class FakeLLM extends Fake<FakeLLMConfig> implements LLMProvider {
     return new Observable((subscriber) => {
       const request: FakeRequest = { messages, options, outcome: 'running' };
       const count = this.requests.push(request);
-      const answer$ = this.config.answer?.(messages, count, this.scheduler) ?? `You said ${lastUserText(messages)}.`;
-      const events$ = isObservable(answer$) ? answer$ : this.#inTime(answer$);
+      const reply$ = this.config.answer?.(messages, count, this.scheduler) ?? `You said ${lastUserText(messages)}.`;
+      const events$ = isObservable(reply$) ? reply$ : this.#inTime(reply$);
       subscriber.add(() => {
         if (request.outcome === 'running') request.outcome = 'aborted';
       });

@@ -91,12 +91,6 @@ export type HttpExchangeEvent =
  * Sends a request. Cold: each subscription is one request, and lives as long as the response's body; unsubscribing
  * aborts it down to the socket. Emits one response, of status 200 to 299; anything else is an error (see
  * {@link statusError}). Redirects are never followed: they would carry the credential to another place.
- *
- * @example
- * ```ts
- * httpRequest({ provider: 'ThetaTTS', url, headers, json }).pipe(switchMap(({ body$ }) => body$));
- * httpRequest({ provider: 'TauTTS', url, headers }).pipe(readJson());
- * ```
  */
 export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
   const { provider, scheduler = asyncScheduler, logger, redact = redactText } = request;

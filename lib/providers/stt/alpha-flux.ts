@@ -170,6 +170,7 @@ export class AlphaFlux extends StreamingSTT<AlphaFluxConfig> {
   }
 
   #onConfigured(failure?: string): void {
+    if (this.#waits === undefined) return;
     this.#waits = undefined;
     if (failure !== undefined) {
       const message = `${this.name}: the service keeps its former options (${failure})`;

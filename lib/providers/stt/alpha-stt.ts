@@ -51,6 +51,9 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   'options.keyterms': { type: 'texts' },
 };
 
+/** Parts after which an utterance counts as complete, whatever the service says: some minutes of speech. */
+const maxSegments = 256;
+
 /** A part of an utterance that will not change any more. */
 interface Segment {
   readonly text: string;
@@ -167,7 +170,7 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
     this.#interim = undefined;
     if (hasText) this.#segments.push(segment);
     if (message['from_finalize'] === true) this.#complete(true);
-    else if (message['speech_final'] === true || !this.#endsUtterances) this.#complete();
+    else if (message['speech_final'] === true || this.#isEndless) this.#complete();
     else if (hasText) this.#publish('segment', this.#segments);
   }
 
@@ -193,9 +196,9 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
     this.utterances.result(kind, text, { words, confidence: mean ?? confidence, language });
   }
 
-  /** Whether the service finds the end of an utterance by itself. */
-  get #endsUtterances(): boolean {
+  /** Whether the service will not end the utterance by itself. */
+  get #isEndless(): boolean {
     const { endpointing, utteranceEndMs = this.config.interimResults ?? true } = this.config.options ?? {};
-    return endpointing !== false || utteranceEndMs !== false;
+    return (endpointing === false && utteranceEndMs === false) || this.#segments.length >= maxSegments;
   }
 }

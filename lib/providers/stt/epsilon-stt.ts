@@ -2,7 +2,7 @@ import { firstValueFrom, fromEvent, takeUntil } from 'rxjs';
 import { bytesPerMs, frameBytes } from '../../audio/formats.ts';
 import type { AudioEncoding, AudioFormat } from '../../audio/types.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { arr, num, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import { arr, num, obj, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type {
   SocketClose,
@@ -91,6 +91,9 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
   #base: number | undefined;
   #finished: string[] = [];
   #hasVoice: boolean = false;
+  readonly #warn = oncePerKind((reason) => {
+    this.report(this.error(`${this.name}: the service reports ${reason}`, { code: 'server', recoverable: true }));
+  });
   #heardMs: number = 0;
   #quiet: number = 0;
 
@@ -162,7 +165,7 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
     if (!failure) return;
     const reason =
       str(failure['exception']) ?? str(failure['status_code']) ?? num(failure['status_code']) ?? 'an error';
-    this.report(this.error(`${this.name}: the service reports ${reason}`, { code: 'server', recoverable: true }));
+    this.#warn(String(reason));
   }
 
   async #initiate(signal: AbortSignal): Promise<URL> {

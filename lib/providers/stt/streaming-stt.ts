@@ -76,6 +76,9 @@ const frameMs = 100;
 /** Longest goodbye of a provider that is disposed of, in milliseconds. */
 const disposeMs = 200;
 
+/** Milliseconds beyond any session: eleven days. */
+const maxMoment = 1e9;
+
 /** Connections in a row that hear a voice and say nothing, after which the session is given up. */
 const maxAlarms = 3;
 
@@ -299,6 +302,8 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
 
   /** The service needs no audio before a moment of the connection, in milliseconds; false when it said so before. */
   protected finalized(connectionMs: number): boolean {
+    // A moment that no session reaches is nonsense, and would make all that follows look final.
+    if (!(connectionMs < maxMoment)) return true;
     const ms = this.audioMs(connectionMs);
     if (ms <= this.#finalMs) return false;
     this.#finalMs = ms;
@@ -318,12 +323,13 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     return objs(value).flatMap((word) => {
       const text = textOf(word)?.trim();
       if (!text) return [];
-      const [start, end, confidence] = [num(word['start']), num(word['end']), num(word['confidence'])];
+      const [startMs, endMs] = [this.#momentOf(word['start']), this.#momentOf(word['end'])];
+      const confidence = num(word['confidence']);
       const speaker = num(word['speaker'])?.toString() ?? str(word['speaker']);
       return {
         text,
-        ...(start !== undefined && { startMs: this.audioMs(start * 1000) }),
-        ...(end !== undefined && { endMs: this.audioMs(end * 1000) }),
+        ...(startMs !== undefined && { startMs }),
+        ...(endMs !== undefined && { endMs }),
         ...(confidence !== undefined && { confidence }),
         ...(speaker !== undefined && { speaker }),
       };
@@ -462,6 +468,14 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     if (recoverable) this.report(error);
     this.forget();
     this.renew(error);
+  }
+
+  /** The position in all audio of a time of the wire, in seconds of the connection; `undefined` when it is none. */
+  #momentOf(value: unknown): number | undefined {
+    const seconds = num(value);
+    return seconds !== undefined && seconds >= 0 && seconds * 1000 < maxMoment
+      ? this.audioMs(seconds * 1000)
+      : undefined;
   }
 
   #fillGap(gapMs: number): void {

@@ -1,0 +1,175 @@
+import type { TranscriptionResult } from '../../../lib/core/roles.ts';
+import { serve, until, type Site } from '../../transport/http-fixture.ts';
+import { clocked, FakedAlphaFlux, FakedAlphaSTT, FakedEpsilonSTT, record, settle, tape } from './stt-fixture.ts';
+
+/**
+ * Messages of real sessions with anything in them replaced: whatever a service sends, nothing is thrown, and what
+ * comes out is well-formed. 20,000 for each wire, in seeded rounds; FUZZ sets the number of rounds.
+ */
+const rounds = Number(process.env['FUZZ'] ?? 10);
+const runs = 2_000;
+
+/** A small generator (mulberry32), so that a failure can be repeated by its seed. */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const strange: readonly unknown[] = [
+  ...[null, undefined, 0, -1, 1e308, NaN, '', ' ', 'x', '__proto__', 'constructor', true, false, [], {}, [[]], [null]],
+  ...[{ length: 5 }, '\ud800', 'x'.repeat(500), Array.from({ length: 50 }, () => ({}))],
+];
+
+/** The same message with one thing in it replaced, left out, or put elsewhere. */
+function mutate(message: unknown, random: () => number): unknown {
+  const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
+  if (typeof message !== 'object' || message === null || random() < 0.15) return pick(strange);
+  if (Array.isArray(message)) {
+    const copy: unknown[] = [...(message as unknown[])];
+    const at = Math.floor(random() * (copy.length + 1));
+    if (random() < 0.2) copy.splice(at, 1);
+    else copy[at] = mutate(copy[at], random);
+    return copy;
+  }
+  const copy: Record<string, unknown> = { ...message };
+  const key = pick([...Object.keys(copy), 'extra', 'type']);
+  if (random() < 0.2) Reflect.deleteProperty(copy, key);
+  else copy[key] = mutate(copy[key], random);
+  return copy;
+}
+
+/** The frame of a message, sometimes broken. */
+function frame(message: unknown, random: () => number): string | Uint8Array<ArrayBuffer> {
+  const text = message === undefined ? '' : JSON.stringify(message);
+  const form = random();
+  if (form < 0.05) return text.slice(0, Math.floor(random() * text.length));
+  if (form < 0.1) return new TextEncoder().encode(text);
+  if (form < 0.12) return new Uint8Array(8).map(() => Math.floor(random() * 256));
+  return text;
+}
+
+const words = [
+  { word: 'hi', punctuated_word: 'Hi', start: 0.1, end: 0.4, confidence: 0.9, speaker: 0 },
+  { word: 'there', punctuated_word: 'there.', start: 0.5, end: 0.9, confidence: 0.9 },
+];
+const result = (is_final: boolean, speech_final: boolean, start: number): unknown => ({
+  ...{ type: 'Results', channel_index: [0, 1], duration: 1, start, is_final, speech_final, from_finalize: false },
+  channel: { alternatives: [{ transcript: 'Hi there.', confidence: 0.9, words, languages: ['en'] }] },
+});
+const info = (event: string, turn_index: number): unknown => ({
+  ...{ type: 'TurnInfo', sequence_id: 1, event, turn_index, audio_window_start: 0, audio_window_end: 1 },
+  ...{ transcript: 'Hi there.', words, end_of_turn_confidence: 0.5, languages: ['en'], trigger: 'model' },
+});
+const transcript = (id: string, is_final: boolean): unknown => ({
+  ...{ type: 'transcript', session_id: 's', created_at: 'c', error: null },
+  data: { id, is_final, utterance: { text: ' Hi', start: 0.1, end: 0.9, language: 'en', confidence: 0.9, words } },
+});
+
+const sessions: Readonly<Record<string, readonly unknown[]>> = {
+  AlphaSTT: [
+    ...[{ type: 'SpeechStarted', channel: [0, 1], timestamp: 0.4 }, result(false, false, 0), result(true, false, 0)],
+    ...[result(true, true, 1), { type: 'UtteranceEnd', channel: [0, 1], last_word_end: 1 }, { type: 'Metadata' }],
+  ],
+  AlphaFlux: [
+    ...['Update', 'StartOfTurn', 'Update', 'EagerEndOfTurn', 'TurnResumed', 'EndOfTurn'].map((event) => info(event, 0)),
+    ...[info('StartOfTurn', 1), { type: 'ConfigureSuccess' }, { type: 'ConfigureFailure', code: 'X' }],
+    { type: 'Warning', code: 'FORCE_END_TURN_NO_ACTIVE_TURN', description: '' },
+  ],
+  EpsilonSTT: [
+    ...[{ type: 'start_recording' }, { type: 'audio_chunk', error: null, data: { byte_range: [0, 3_200] } }],
+    ...[{ type: 'speech_start', data: { time: 0.4 } }, transcript('1', false), transcript('1', true)],
+    ...[
+      { type: 'speech_end', data: { time: 1 } },
+      { type: 'end_recording', data: { recording_duration: 1 } },
+    ],
+  ],
+};
+
+/** What every result must be, whatever it was made of. */
+function isWellFormed({ text, confidence, metadata = {}, utteranceId, ...flags }: TranscriptionResult): boolean {
+  const times = (metadata.words ?? []).flatMap(({ startMs = 0, endMs = 0 }) => [startMs, endMs]);
+  return (
+    typeof text === 'string' &&
+    typeof utteranceId === 'string' &&
+    [flags.isFinal, flags.utteranceComplete, flags.isPreflight].every((flag) => typeof flag === 'boolean') &&
+    (confidence === undefined || Number.isFinite(confidence)) &&
+    times.every(Number.isFinite) &&
+    (metadata.words ?? []).every((word) => typeof word.text === 'string' && word.text !== '')
+  );
+}
+
+describe('F11: mutated messages', () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await serve((response) => {
+      response.writeHead(201, { 'Content-Type': 'application/json' });
+      response.end('{"url":"wss://live.example/v2/live?token=t"}');
+    });
+  });
+  afterAll(() => site.close());
+
+  const makers = {
+    AlphaSTT: (config: object) => new FakedAlphaSTT(config),
+    AlphaFlux: (config: object) => new FakedAlphaFlux(config),
+    EpsilonSTT: (config: object) => new FakedEpsilonSTT({ ...config, endpoint: site.url }),
+  };
+
+  for (const [name, make] of Object.entries(makers)) {
+    const messages = sessions[name] ?? [];
+
+    /** A provider that is connected, and how it connects again. */
+    const given = async () => {
+      const { clock, config } = clocked();
+      const stt = make(config);
+      const connect = async (): Promise<void> => {
+        const before = stt.sockets.all.length;
+        const opened = stt.connect();
+        await until(() => stt.sockets.all.length > before);
+        stt.sockets.last.accept();
+        stt.sockets.last.say({ type: 'Connected' });
+        await opened;
+        stt.sendAudio({ data: tape(500) });
+      };
+      await stt.initialize();
+      await connect();
+      return { clock, stt, connect, ...record(stt) };
+    };
+
+    for (let seed = 1; seed <= rounds; seed++) {
+      it(`${name} throws nothing and says nothing malformed (seed ${seed})`, async () => {
+        const { clock, stt, connect, results, errors } = await given();
+        const random = generator(seed);
+        const wrong: unknown[] = [];
+        for (let run = 0; run < runs; run++) {
+          results.length = 0;
+          let message = messages[run % messages.length];
+          for (let depth = Math.floor(random() * 3); depth >= 0; depth--) message = mutate(message, random);
+          const began = performance.now();
+          stt.sockets.last.say(frame(message, random));
+          if (performance.now() - began > 100) wrong.push({ run, slow: message });
+          if (!results.every(isWellFormed)) wrong.push({ run, message, results: [...results] });
+        }
+        expect(wrong).toEqual([]);
+        expect(errors.every(({ recoverable }) => recoverable)).toBe(true);
+        expect(errors.length).toBeLessThan(70);
+        expect('polluted' in {}).toBe(false);
+
+        // A good session is still understood.
+        const disposed = stt.dispose();
+        await clock.advance(200);
+        await disposed;
+        await stt.initialize();
+        await connect();
+        results.length = 0;
+        for (const message of messages) stt.sockets.last.say(message as Record<string, unknown>);
+        await settle();
+        expect(results.some(({ utteranceComplete, text }) => utteranceComplete && text.startsWith('Hi'))).toBe(true);
+      });
+    }
+  }
+});
