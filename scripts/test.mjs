@@ -31,7 +31,6 @@ const steps = [
   },
   { name: 'build', command: bin('rollup', '-c', 'rollup.config.mjs') },
   { name: 'package', command: node('scripts/package.mjs'), needs: 'build', live: true, count: countNodeTest },
-  { name: 'size', command: node('scripts/size.mjs'), needs: 'build', live: true },
 ];
 
 /** Jest waits for ever for a socket or timer that a test left behind: such a run is a failure, not a pass. */
