@@ -6,6 +6,8 @@ const config: Config = {
   testEnvironmentOptions: { customExportConditions: ['rxvoice-source', 'node', 'node-addons'] },
   roots: ['<rootDir>/lib', '<rootDir>/__tests__'],
   testMatch: ['**/*.spec.ts'],
+  // Takes minutes in real time: npm run unit -- --testPathIgnorePatterns=node_modules soak
+  testPathIgnorePatterns: ['/node_modules/', 'soak\\.spec'],
   // What drives a browser has a run of its own: npm run browser.
   testPathIgnorePatterns: [
     '/node_modules/',
