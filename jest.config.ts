@@ -6,11 +6,10 @@ const config: Config = {
   testEnvironmentOptions: { customExportConditions: ['rxvoice-source', 'node', 'node-addons'] },
   roots: ['<rootDir>/lib', '<rootDir>/__tests__'],
   testMatch: ['**/*.spec.ts'],
-  // Takes minutes in real time: npm run unit -- --testPathIgnorePatterns=node_modules soak
-  testPathIgnorePatterns: ['/node_modules/', 'soak\\.spec'],
   // What drives a browser has a run of its own: npm run browser.
   testPathIgnorePatterns: [
     '/node_modules/',
+    'soak\\.spec',
     ...(process.env['RXVOICE_BROWSER'] ? [] : ['<rootDir>/__tests__/browser/']),
   ],
   extensionsToTreatAsEsm: ['.ts'],

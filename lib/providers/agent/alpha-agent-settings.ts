@@ -68,6 +68,7 @@ export interface AlphaAgentConfig extends RemoteConfig {
   readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
   /** Default: input as `configureAudio()` says, else linear16 at 16,000 Hz; output linear16 at 24,000 Hz. */
   readonly audio?: { readonly input?: AlphaAudioFormat; readonly output?: AlphaAudioFormat };
+  /** Labels of the session in the vendor's usage reports. Default: none. */
   readonly tags?: readonly string[];
   /** Experimental features of the service, such as `AgentStartedSpeaking`. Default: false. */
   readonly experimental?: boolean;

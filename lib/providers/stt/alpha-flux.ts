@@ -29,6 +29,7 @@ export interface AlphaFluxOptions {
 
 /** Configuration of {@link AlphaFlux}. The model sets the language; interim results always come. */
 export interface AlphaFluxConfig extends StreamingSTTConfig {
+  /** What the service is asked for. Default: its own defaults. */
   readonly options?: AlphaFluxOptions;
 }
 

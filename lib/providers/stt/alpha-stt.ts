@@ -34,6 +34,7 @@ export interface AlphaSTTOptions {
 
 /** Configuration of {@link AlphaSTT}. `language` is BCP 47, or `multi`; default: `en-US`. */
 export interface AlphaSTTConfig extends StreamingSTTConfig {
+  /** What the service is asked for. Default: its own defaults. */
   readonly options?: AlphaSTTOptions;
 }
 

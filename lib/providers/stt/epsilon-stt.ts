@@ -43,6 +43,7 @@ export interface EpsilonSTTConfig extends StreamingSTTConfig {
   readonly endpointing?: number;
   /** Seconds after which an utterance ends in the middle of speech, 5 to 60. Default: the service's, 5. */
   readonly maximumDurationWithoutEndpointing?: number;
+  /** Words to listen for, such as names. Default: none. */
   readonly customVocabulary?: readonly (string | EpsilonVocabulary)[];
   /** Where the service runs. */
   readonly region?: 'eu-west' | 'us-west';

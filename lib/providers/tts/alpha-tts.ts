@@ -34,6 +34,7 @@ export interface AlphaTTSConfig extends TTSConfig {
   readonly outputFormat?: AlphaTTSFormat;
   /** In Hz. linear16: 8000, 16000, 24000 (default), 32000 or 48000; mulaw and alaw: 8000 (default) or 16000. */
   readonly sampleRate?: number;
+  /** What the service is asked for. Default: its own defaults. */
   readonly options?: {
     /** The voice, where `voice` is absent. */
     readonly model?: AlphaTTSVoice;

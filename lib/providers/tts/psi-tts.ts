@@ -36,6 +36,7 @@ export interface PsiTTSConfig extends RestTTSConfig {
   readonly speed?: number;
   /** Gain in dB. */
   readonly volume?: number;
+  /** Evens out the loudness; `s1` ignores it. Default: the service's, true. */
   readonly normalizeLoudness?: boolean;
   /** Text normalization: numbers and dates are written out, in English and Chinese. */
   readonly normalize?: boolean;
@@ -51,8 +52,11 @@ export interface PsiTTSConfig extends RestTTSConfig {
   readonly temperature?: number;
   /** 0 to 1. */
   readonly topP?: number;
+  /** Above 1 makes repetitions rarer. Default: the service's, 1.2. */
   readonly repetitionPenalty?: number;
+  /** Longest audio for a piece of the text, in tokens of the service. Default: the service's, 1024. */
   readonly maxNewTokens?: number;
+  /** Whether earlier audio keeps the voice even. Default: the service's, true. */
   readonly conditionOnPreviousChunks?: boolean;
   /** 0 to 1. */
   readonly earlyStopThreshold?: number;

@@ -4,9 +4,6 @@ import type { VoiceError } from '../../lib/core/errors.ts';
 import { silentLogger, type Logger } from '../../lib/core/logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../lib/core/messages.ts';
 import type { BaseLLM, LLMConfig } from '../../lib/providers/llm/base-llm.ts';
-import { CompatibleLLM } from '../../lib/providers/llm/compatible-llm.ts';
-import { MuLLM } from '../../lib/providers/llm/mu-llm.ts';
-import { NuLLM } from '../../lib/providers/llm/nu-llm.ts';
 import {
   bodyJson,
   startSandbox,
@@ -23,7 +20,8 @@ import { TestClock } from '../transport/test-clock.ts';
 const key = 'sandbox-key';
 type Llm = BaseLLM<LLMConfig>;
 
-interface Case {
+/** A provider, and what is peculiar to its service. */
+export interface LLMSubject {
   readonly name: string;
   readonly vendor: VendorName;
   readonly service: ServiceName;
@@ -35,32 +33,6 @@ interface Case {
   /** Events of the service before the first token. */
   readonly greetings: number;
 }
-
-const subjects: readonly Case[] = [
-  {
-    ...{
-      name: 'CompatibleLLM',
-      vendor: 'compatible',
-      service: 'compatible-llm',
-      greetings: 1,
-      isCounting: false,
-      isOpen: true,
-    },
-    create: (config, logger) => new CompatibleLLM({ model: 'local', ...config }, logger),
-  },
-  {
-    ...{ name: 'NuLLM', vendor: 'nu', service: 'nu-llm', greetings: 1, isCounting: true },
-    create: (config, logger) => new NuLLM(config, logger),
-  },
-  {
-    ...{ name: 'NuLLM with a model that thinks', vendor: 'nu', service: 'nu-llm', greetings: 2, isCounting: true },
-    create: (config, logger) => new NuLLM({ model: 'openai/gpt-oss-120b', ...config }, logger),
-  },
-  {
-    ...{ name: 'MuLLM', vendor: 'mu', service: 'mu-llm', greetings: 2, isCounting: true },
-    create: (config, logger) => new MuLLM(config, logger),
-  },
-];
 
 const said = (content: string): Message[] => [{ role: 'user', content }];
 const hi = said('Hello');
@@ -74,7 +46,16 @@ const textOf = (events: readonly LLMEvent[]): string =>
   events.map((event) => (event.type === 'token' ? event.text : '')).join('');
 const all = (events$: Observable<LLMEvent>): Promise<LLMEvent[]> => lastValueFrom(events$.pipe(toArray()));
 
-for (const { name, vendor, service, create, isOpen = false, isCounting, greetings } of subjects) {
+/** What every language model does over real sockets: its answers, and the rows of the fault matrix. */
+export function describeLLM({
+  name,
+  vendor,
+  service,
+  create,
+  isOpen = false,
+  isCounting,
+  greetings,
+}: LLMSubject): void {
   describe(`${name} in the sandbox`, () => {
     let sandbox: Sandbox;
     let llm: Llm;

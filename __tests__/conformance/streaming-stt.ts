@@ -3,9 +3,6 @@ import { encodeSamples } from '../../lib/audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
 import type { ConnectionEvent, TranscriptionResult } from '../../lib/core/roles.ts';
-import { AlphaFlux } from '../../lib/providers/stt/alpha-flux.ts';
-import { AlphaSTT } from '../../lib/providers/stt/alpha-stt.ts';
-import { EpsilonSTT } from '../../lib/providers/stt/epsilon-stt.ts';
 import type { StreamingSTT, StreamingSTTConfig } from '../../lib/providers/stt/streaming-stt.ts';
 import {
   sentAudio,
@@ -20,13 +17,15 @@ import { encodeText } from '../../samples/sandbox/modem.ts';
 const key = 'sandbox-key';
 type Stt = StreamingSTT<StreamingSTTConfig>;
 
-interface Case {
+/** A provider, and what is peculiar to its service. */
+export interface STTSubject {
   readonly name: string;
   readonly vendor: VendorName;
   /** The socket, and what is asked before it. */
   readonly service: ServiceName;
   readonly first: ServiceName;
-  readonly rates: readonly number[];
+  /** What its audio may be. */
+  readonly formats: readonly AudioMetadata[];
   readonly create: (config: StreamingSTTConfig) => Stt;
   /** Messages of the service before it has heard anything. */
   readonly greetings: number;
@@ -34,30 +33,18 @@ interface Case {
   readonly resumes?: boolean;
 }
 
-const subjects: readonly Case[] = [
-  {
-    ...{ name: 'AlphaSTT', vendor: 'alpha', service: 'alpha-stt', first: 'alpha-stt', greetings: 0 },
-    rates: [8_000, 16_000, 24_000, 48_000],
-    create: (config) => new AlphaSTT(config),
-  },
-  {
-    ...{ name: 'AlphaFlux', vendor: 'alpha', service: 'alpha-flux', first: 'alpha-flux', greetings: 1 },
-    rates: [8_000, 16_000, 24_000, 48_000],
-    create: (config) => new AlphaFlux(config),
-  },
-  {
-    ...{ name: 'EpsilonSTT', vendor: 'epsilon', service: 'epsilon-stt', first: 'epsilon-init', greetings: 1 },
-    rates: [8_000, 16_000, 48_000],
-    resumes: true,
-    create: (config) => new EpsilonSTT({ endpointing: 0.3, ...config }),
-  },
-];
-
 const words = 'the quick brown fox jumps over a lazy dog while seven wizards vex 12 jolly quads'.split(' ');
 const texts = Array.from({ length: 10 }, (_, index) => words.slice(index, index + 3 + (index % 4)).join(' '));
 
-const linear = (sampleRate: number): AudioMetadata => ({ encoding: 'linear16', sampleRate, channels: 1, bitDepth: 16 });
-const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8_000, channels: 1, bitDepth: 8 };
+/** Mono PCM of 16 bits. */
+export const linear = (sampleRate: number): AudioMetadata => ({
+  encoding: 'linear16',
+  sampleRate,
+  channels: 1,
+  bitDepth: 16,
+});
+/** What phones send. */
+export const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8_000, channels: 1, bitDepth: 8 };
 
 /** Utterances as frames of 20 ms, each followed by silence that ends it. */
 function frames(said: readonly string[], metadata: AudioMetadata = linear(16_000)): AudioChunk[] {
@@ -92,7 +79,8 @@ async function failureOf(promise: Promise<unknown>): Promise<VoiceError> {
   throw new Error('it did not fail');
 }
 
-for (const subject of subjects) {
+/** What every streaming speech-to-text provider does over real sockets: the rows of the fault matrix, and its words. */
+export function describeStreamingSTT(subject: STTSubject): void {
   describe(`${subject.name} in the sandbox`, () => {
     let sandbox: Sandbox;
     const providers: Stt[] = [];
@@ -133,7 +121,7 @@ for (const subject of subjects) {
         stt.transcripts$.pipe(filter((result) => result.utteranceComplete && plain(result.text) === text)),
       );
 
-    for (const metadata of [...subject.rates.map(linear), ...(subject.name === 'EpsilonSTT' ? [] : [mulaw])]) {
+    for (const metadata of subject.formats) {
       it(`hears every word of every utterance in ${metadata.encoding} at ${metadata.sampleRate} Hz`, async () => {
         const { stt, errors } = await ready();
         expect(await transcribe(stt, frames(texts, metadata))).toEqual(texts);

@@ -1,15 +1,15 @@
 import { inspect } from 'node:util';
 import { firstValueFrom, lastValueFrom, toArray, type ObservableInput } from 'rxjs';
-import { encodeSamples } from '../../lib/audio/samples.ts';
-import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
-import { encodeWav } from '../../lib/audio/wav-header.ts';
-import { VoiceError } from '../../lib/core/errors.ts';
-import type { TranscriptionResult } from '../../lib/core/roles.ts';
-import { IotaSTT, type IotaSTTConfig } from '../../lib/providers/stt/iota-stt.ts';
-import { startSandbox, type Fault, type Sandbox } from '../../samples/sandbox/index.ts';
-import { encodeText } from '../../samples/sandbox/modem.ts';
-import { until } from '../transport/http-fixture.ts';
-import { TestClock } from '../transport/test-clock.ts';
+import { encodeSamples } from '../../../lib/audio/samples.ts';
+import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
+import { encodeWav } from '../../../lib/audio/wav-header.ts';
+import { VoiceError } from '../../../lib/core/errors.ts';
+import type { TranscriptionResult } from '../../../lib/core/roles.ts';
+import { IotaSTT, type IotaSTTConfig } from '../../../lib/providers/stt/iota-stt.ts';
+import { startSandbox, type Fault, type Sandbox } from '../../../samples/sandbox/index.ts';
+import { encodeText } from '../../../samples/sandbox/modem.ts';
+import { until } from '../../transport/http-fixture.ts';
+import { TestClock } from '../../transport/test-clock.ts';
 
 const words = 'the quick brown fox jumps over a lazy dog while seven wizards vex 12 jolly quads'.split(' ');
 const texts = Array.from({ length: 4 }, (_, index) => words.slice(4 * index, 4 * index + 4).join(' '));

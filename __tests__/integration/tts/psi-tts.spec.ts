@@ -1,0 +1,10 @@
+import { PsiTTS } from '../../../lib/providers/tts/psi-tts.ts';
+import { describeTTS } from '../../conformance/tts.ts';
+
+describeTTS({
+  ...{ vendor: 'psi', service: 'psi-tts' },
+  voices: {
+    'PsiTTS pcm': (address) => new PsiTTS({ format: 'pcm', sampleRate: 16000, ...address }),
+    'PsiTTS wav': (address) => new PsiTTS({ format: 'wav', sampleRate: 16000, ...address }),
+  },
+});
