@@ -742,6 +742,87 @@ describe('Playout', () => {
     });
   });
 
+  describe('a sink whose format is told later', () => {
+    it('gets what came before in that format, as one stream', () => {
+      const { clock, playout, writes, types, at } = bench({ format: 'later' });
+      const audio$ = new Subject<AudioChunk>();
+      playout.play(audio$).subscribe();
+      audio$.next(speech(25));
+      audio$.next({ data: speech(25).data });
+      at(500, () => playout.release(linear));
+      at(510, () => {
+        audio$.next(speech(50));
+        audio$.complete();
+      });
+      clock.flush();
+      const all = new Uint8Array([...speech(25).data, ...speech(25).data, ...speech(50).data]);
+      const samples = decodeMulaw(all);
+      expect(writes.map(({ at: time, data }) => [time, data.length])).toEqual(
+        [0, 20, 40, 60, 80].map((ms) => [500 + ms, 320]),
+      );
+      expectBytes(join(writes.map(({ data }) => data)), new Uint8Array(samples.buffer));
+      expect(types()).toEqual(['started@500', 'finished@600']);
+    });
+
+    it('keeps a queue and who flushes it waiting until then', async () => {
+      const { clock, playout, types, at } = bench({ format: 'later' });
+      playout.enqueue(speech(100));
+      expect(playout.unheardMs).toBe(100);
+      let flushedAt = NaN;
+      const flushed = playout.flush().then(() => (flushedAt = clock.now()));
+      at(300, () => playout.release(mulaw));
+      clock.flush();
+      await flushed;
+      expect([flushedAt, types()]).toEqual([400, ['started@300', 'finished@400']]);
+    });
+
+    it('drops what was kept when it is stopped before, and lets who waits go', async () => {
+      const { clock, playout, writes, at } = bench({ format: 'later' });
+      playout.enqueue(speech(100));
+      const flushed = playout.flush();
+      playout.stop();
+      await flushed;
+      at(100, () => playout.release(mulaw));
+      clock.flush();
+      expect([writes, playout.unheardMs]).toEqual([[], 0]);
+    });
+
+    it('takes another format after it was held', () => {
+      const { clock, playout, writes, at } = bench({ format: 'later' });
+      playout.release(mulaw);
+      playout.play(of(speech(20))).subscribe();
+      at(100, () => playout.hold());
+      at(200, () => playout.play(of(speech(20))).subscribe());
+      at(300, () => playout.release(linear));
+      clock.flush();
+      expect(writes.map(({ at: time, data }) => [time, data.length])).toEqual([
+        [0, 160],
+        [300, 320],
+      ]);
+    });
+
+    it('refuses at once what it could not convert, and what is too much', () => {
+      const { playout } = bench({ format: 'later', maxQueueMs: 100 });
+      const mp3: AudioMetadata = { encoding: 'mp3', sampleRate: 44100, channels: 1 };
+      expect(() => playout.enqueue({ data: ramp(10) })).toThrow('no metadata');
+      expect(() => playout.enqueue({ data: ramp(10), metadata: mp3 })).toThrow('ask for linear16');
+      playout.enqueue(speech(80));
+      expect(() => playout.enqueue(speech(80))).toThrow('more than 100 ms');
+    });
+
+    it('fails a play that the format cannot carry', () => {
+      const { clock, playout } = bench({ format: 'later' });
+      const errors: unknown[] = [];
+      const odd: AudioMetadata = { encoding: 'linear16', sampleRate: 7_919, channels: 1 };
+      playout
+        .play(of({ data: ramp(320), metadata: odd }))
+        .subscribe({ error: (error: unknown) => errors.push(VoiceError.is(error) && error.code) });
+      playout.release(linear);
+      clock.flush();
+      expect(errors).toEqual(['unsupported_format']);
+    });
+  });
+
   it('hears everything at once when it is not in real time', () => {
     const { clock, playout, heard, types } = bench({ realtime: false });
     const audio = speech(5000);

@@ -34,7 +34,9 @@ export interface PlayoutSink {
 /** What the plays of one playout share. */
 export interface PlayContext {
   readonly sink: PlayoutSink;
-  readonly format: AudioMetadata | undefined;
+  format: AudioMetadata | undefined;
+  /** The format of the sink is not known yet: what comes is kept as it is. */
+  isUnsettled: boolean;
   readonly frameMs: number;
   readonly leadMs: number;
   readonly progressMs: number;
@@ -62,6 +64,10 @@ export class Play {
   readonly #queue = new ByteQueue();
   #format: AudioMetadata | undefined;
   #transcoder: Transcoder | undefined;
+  /** What came before the sink's format was known, and who waits until it was heard. */
+  #early: AudioChunk[] = [];
+  #earlyMs = 0;
+  #earlyWaiters: (() => void)[] = [];
 
   /** Handed to the sink, less what a clear took back. */
   #sent = 0;
@@ -98,23 +104,28 @@ export class Play {
   }
 
   get unheardMs(): number {
-    return this.closed ? 0 : this.#ms(this.#end() - this.#heard());
+    return this.closed ? 0 : this.#earlyMs + this.#ms(this.#end() - this.#heard());
   }
 
   /** @throws VoiceError `unsupported_format`, `overflow`. */
   push(chunk: AudioChunk): void {
     if (this.closed || this.#ended) return;
-    const bytes = this.#convert(chunk);
-    const { maxQueueMs } = this.#context;
-    const unheardMs = this.unheardMs;
-    if (unheardMs > 0 && unheardMs + this.#ms(bytes.length) > maxQueueMs) {
-      throw new VoiceError(`more than ${maxQueueMs} ms of audio wait to be played: bring it later`, {
-        code: 'overflow',
-      });
+    if (this.#context.isUnsettled) this.#keep(chunk);
+    else this.#take(chunk);
+  }
+
+  /** The format of the sink is known: what was kept can be converted. */
+  settle(): void {
+    const [chunks, waiters] = [this.#early, this.#earlyWaiters];
+    [this.#early, this.#earlyMs, this.#earlyWaiters] = [[], 0, []];
+    if (this.closed) return;
+    try {
+      for (const chunk of chunks) this.#take(chunk);
+    } catch (cause) {
+      this.#ended = { error: VoiceError.from(cause, { code: 'unsupported_format' }) };
     }
-    this.#draining = false;
-    this.#queue.push(bytes);
-    if (this.#starved) this.#goOn();
+    for (const resolve of waiters) this.flush(resolve);
+    if (this.#ended) this.#drain();
   }
 
   /** No more audio will come; an error is passed on when what came before it was heard. */
@@ -126,6 +137,10 @@ export class Play {
 
   /** Lets the last part of a frame go too, and tells when all was heard. */
   flush(resolve: () => void): void {
+    if (this.#early.length > 0) {
+      this.#earlyWaiters.push(resolve);
+      return;
+    }
     this.#waiters.push({ offset: this.#drainable(), resolve });
     this.#drain();
   }
@@ -267,7 +282,7 @@ export class Play {
       this.#finish();
       return;
     }
-    this.#settle((offset) => this.#isHeard(offset));
+    this.#resolve((offset) => this.#isHeard(offset));
     if (heard === this.#lastProgress || this.#ms(heard - this.#lastProgress) < this.#context.progressMs) return;
     this.#lastProgress = heard;
     this.#emit('progress');
@@ -299,7 +314,9 @@ export class Play {
     this.closed = true;
     this.#timer.unsubscribe();
     this.#queue.release(this.#queue.end);
-    this.#settle(() => true);
+    [this.#early, this.#earlyMs] = [[], 0];
+    for (const resolve of this.#earlyWaiters.splice(0)) resolve();
+    this.#resolve(() => true);
   }
 
   #drain(): void {
@@ -316,7 +333,7 @@ export class Play {
     return this.#queue.end;
   }
 
-  #settle(isOver: (offset: number) => boolean): void {
+  #resolve(isOver: (offset: number) => boolean): void {
     if (this.#waiters.length === 0) return;
     const over = this.#waiters.filter(({ offset }) => isOver(offset));
     this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
@@ -351,6 +368,31 @@ export class Play {
     const event: PlaybackEvent = { type, positionMs };
     this.#context.playback$.next(event);
     this.#observer.next?.(event);
+  }
+
+  #take(chunk: AudioChunk): void {
+    const bytes = this.#convert(chunk);
+    this.#limit(this.#ms(bytes.length));
+    this.#draining = false;
+    this.#queue.push(bytes);
+    if (this.#starved) this.#goOn();
+  }
+
+  #keep(chunk: AudioChunk): void {
+    const metadata = chunk.metadata ?? this.#early.at(-1)?.metadata;
+    if (!metadata) throw unsupported('its first chunk has no metadata');
+    if (!isConvertible(metadata)) throw unsupported(`${describeFormat(metadata)} has no samples, ask for linear16`);
+    const ms = durationMs(chunk.data.length, metadata);
+    this.#limit(ms);
+    this.#early.push({ ...chunk, metadata });
+    this.#earlyMs += ms;
+  }
+
+  #limit(ms: number): void {
+    const { maxQueueMs } = this.#context;
+    const unheardMs = this.unheardMs;
+    if (unheardMs === 0 || unheardMs + ms <= maxQueueMs) return;
+    throw new VoiceError(`more than ${maxQueueMs} ms of audio wait to be played: bring it later`, { code: 'overflow' });
   }
 
   #convert({ data, metadata }: AudioChunk): Uint8Array<ArrayBuffer> {

@@ -17,8 +17,11 @@ export type { PlayoutSink } from './play.ts';
 
 /** Options of a {@link Playout}. */
 export interface PlayoutOptions {
-  /** What the sink takes; other sample formats are converted. Default: whatever each play brings. */
-  readonly format?: AudioMetadata;
+  /**
+   * What the sink takes; other sample formats are converted. `later`: what {@link Playout.release} says; audio that
+   * comes before is kept. Default: whatever each play brings.
+   */
+  readonly format?: AudioMetadata | 'later';
   /** Length of a frame, in milliseconds; the last one of a play may be shorter. Default: 20. */
   readonly frameMs?: number;
   /** How much audio the sink may hold that was not heard, in milliseconds. Default: 0. */
@@ -29,7 +32,10 @@ export interface PlayoutOptions {
   readonly maxQueueMs?: number;
   /** False: all audio is written and heard at once. Default: true. */
   readonly realtime?: boolean;
-  /** Writes nothing before {@link Playout.release}, such as while a call is not connected. Default: false. */
+  /**
+   * Writes nothing before {@link Playout.release}, such as while a call is not connected. Default: false, but true
+   * where the format comes later.
+   */
   readonly held?: boolean;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
@@ -50,11 +56,16 @@ export class Playout {
   #play: Play | undefined;
   /** Whether `#play` is the imperative queue. */
   #queued = false;
+  /** Whether the format is that of each call. */
+  readonly #isSettledLater: boolean;
 
   constructor(sink: PlayoutSink, options: PlayoutOptions = {}) {
+    const { format, held = format === 'later' } = options;
+    this.#isSettledLater = format === 'later';
     this.#context = {
       sink,
-      format: options.format,
+      format: format === 'later' ? undefined : format,
+      isUnsettled: format === 'later',
       frameMs: options.frameMs ?? 20,
       leadMs: options.leadMs ?? 0,
       progressMs: options.progressMs ?? 100,
@@ -63,7 +74,7 @@ export class Playout {
       scheduler: options.scheduler ?? asyncScheduler,
       playback$: new Subject(),
       heard$: new Subject(),
-      held: options.held ?? false,
+      held,
       volume: 1,
       marks: 0,
       dirty: false,
@@ -159,11 +170,17 @@ export class Playout {
   hold(): void {
     this.#play?.rewind();
     this.#context.held = true;
+    this.#context.isUnsettled = this.#isSettledLater;
   }
 
-  /** Starts writing. */
-  release(): void {
+  /** Starts writing; `format` is the sink's where that was to come later. */
+  release(format?: AudioMetadata): void {
     if (!this.#context.held) return;
+    if (this.#isSettledLater) {
+      this.#context.format = format;
+      this.#context.isUnsettled = false;
+      this.#play?.settle();
+    }
     this.#context.held = false;
     this.#play?.restart();
   }
