@@ -5,12 +5,14 @@ import { serveSockets, type Service } from './socket-fixture.ts';
 
 let service: Service;
 let offered: string[] = [];
+let asked: string = '';
 const absent = !('WebSocket' in globalThis);
 
 beforeAll(async () => {
   // Node 20 has none; that of `ws` has the same interface.
   if (absent) Reflect.set(globalThis, 'WebSocket', NodeWebSocket);
-  service = await serveSockets((socket, { headers }) => {
+  service = await serveSockets((socket, { headers, url = '' }) => {
+    asked = url;
     offered = (headers['sec-websocket-protocol'] ?? '').split(/, */);
     socket.on('message', (data, isBinary) => {
       if ((data as Buffer).toString() === 'drop') socket.close(1011, 'no audio');
@@ -26,7 +28,12 @@ afterAll(async () => {
 
 /** Opens a socket and keeps what it says. */
 function listen(
-  request: { url?: string; protocols?: string[]; headers?: Record<string, string> } = {},
+  request: {
+    url?: string;
+    protocols?: string[];
+    headers?: Record<string, string>;
+    query?: Record<string, string>;
+  } = {},
   maxMessageBytes = 1024,
 ) {
   const messages: SocketData[] = [];
@@ -83,6 +90,16 @@ describe("the runtime's own WebSocket", () => {
     });
     await until(() => messages.length === 1);
     expect(offered).toEqual(['token', 'key']);
+    socket.terminate();
+  });
+
+  it('adds the credential to the query where it belongs there', async () => {
+    const { socket, messages, until } = listen({
+      url: `${service.url}?a=1`,
+      ...{ query: { token: 'k y' }, headers: { Authorization: 'k y' } },
+    });
+    await until(() => messages.length === 1);
+    expect(asked).toMatch(/\?a=1&token=k\+y$/);
     socket.terminate();
   });
 

@@ -35,14 +35,19 @@ afterEach(async () => {
 describe('the WebSocket of Node', () => {
   it('carries text and audio both ways, and headers', async () => {
     const heads: Record<string, unknown>[] = [];
+    const urls: unknown[] = [];
     const url = await on(
-      serveSockets((socket, { headers }) => {
+      serveSockets((socket, { headers, url: address }) => {
         heads.push(headers);
+        urls.push(address);
         socket.on('message', (data, isBinary) => socket.send(data as Buffer, { binary: isBinary }));
       }),
     );
-    const peer = new Listener({ url, headers: { Authorization: 'Token k' }, protocols: ['token', 'k'] });
+    const peer = new Listener({
+      ...{ url, headers: { Authorization: 'Token k' }, protocols: ['token', 'k'], query: { token: 'k' } },
+    });
     await peer.opened;
+    expect(urls).toEqual(['/']);
     peer.socket.send('tëxt');
     peer.socket.send(new Uint8Array([0, 1, 255]));
     await peer.until(() => peer.messages.length === 2);
@@ -68,9 +73,12 @@ describe('the WebSocket of Node', () => {
 
   it('offers subprotocols where there are no headers, and never compression', async () => {
     const heads: Record<string, unknown>[] = [];
-    const url = await on(serveSockets((_socket, { headers }) => heads.push(headers)));
-    const peer = new Listener({ url, protocols: ['bearer', 'jwt'] });
+    const url = await on(
+      serveSockets((_socket, { headers, url: address }) => heads.push({ ...headers, url: address })),
+    );
+    const peer = new Listener({ url, protocols: ['bearer', 'jwt'], query: { token: 'k y' } });
     await peer.opened;
+    expect(heads[0]?.['url']).toBe('/?token=k+y');
     expect(String(heads[0]?.['sec-websocket-protocol']).split(/, */)).toEqual(['bearer', 'jwt']);
     expect(heads[0]?.['sec-websocket-extensions']).toBe(undefined);
     peer.socket.terminate();

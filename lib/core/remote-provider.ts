@@ -28,10 +28,14 @@ export interface RemoteConfig {
   readonly scheduler?: SchedulerLike;
 }
 
-/** What a WebSocket upgrade carries: Node sends the headers, browsers can only offer the subprotocols. */
+/** What a WebSocket upgrade carries: Node sends the headers, browsers only the subprotocols or the query. */
 export interface SocketCredentials {
+  /** Sent where the runtime can. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Subprotocols to offer where there are no headers. */
   readonly protocols?: readonly string[];
+  /** Parameters to add to the address where there are no headers. */
+  readonly query?: Readonly<Record<string, string>>;
 }
 
 /** What every connection of a provider shares; the options of `SocketSession` and of `httpRequest` take it. */

@@ -11,6 +11,16 @@ export interface SocketRequest {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Subprotocols to offer; not sent beside `headers`, since both carry the same credential. */
   readonly protocols?: readonly string[] | undefined;
+  /** Parameters to add to the address; not sent beside `headers`, for the same reason. */
+  readonly query?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The address of a request, where its headers are sent or not. */
+export function addressOf({ url, headers = {}, query = {} }: SocketRequest, sendsHeaders: boolean): URL {
+  const address = new URL(url);
+  if (sendsHeaders && Object.keys(headers).length > 0) return address;
+  for (const [key, value] of Object.entries(query)) address.searchParams.append(key, value);
+  return address;
 }
 
 /** How a connection ended: a WebSocket close code (1006 when there was no close frame) and the peer's reason. */

@@ -1,11 +1,11 @@
 import { EMPTY, type Observable } from 'rxjs';
-import { malformedRequest, type RawSocket, type RawSocketFactory, type SocketData } from './socket.ts';
+import { addressOf, malformedRequest, type RawSocket, type RawSocketFactory, type SocketData } from './socket.ts';
 
 /** The runtime's own WebSocket: it sends no headers, no pings, and tells no reason of a refused upgrade. */
 export const openSocket: RawSocketFactory = (request, { maxMessageBytes }, handler): RawSocket => {
   let socket: WebSocket;
   try {
-    socket = new WebSocket(request.url, [...(request.protocols ?? [])]);
+    socket = new WebSocket(addressOf(request, false), [...(request.protocols ?? [])]);
   } catch {
     // Told later, as every other failure.
     let wanted = true;

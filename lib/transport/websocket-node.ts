@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { of, type Observable } from 'rxjs';
 import type { RawData, WebSocket } from 'ws';
 import { statusError, type StatusErrorContext } from './http-error.ts';
-import { malformedRequest, type RawSocket, type RawSocketFactory, type SocketRefusal } from './socket.ts';
+import { addressOf, malformedRequest, type RawSocket, type RawSocketFactory, type SocketRefusal } from './socket.ts';
 
 /** Longest wait for the peer's part of a closing handshake that a violation of the protocol began. */
 const violationGraceMs = 200;
@@ -27,7 +27,7 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
     (ws) => {
       if (over) return;
       try {
-        socket = attach(new ws.WebSocket(request.url, offered(request), options(request, limits)));
+        socket = attach(new ws.WebSocket(addressOf(request, true), offered(request), options(request, limits)));
       } catch {
         end(1006, '', malformedRequest());
       }

@@ -247,6 +247,70 @@ describe('StreamingSTT: audio on its way', () => {
   });
 });
 
+describe('StreamingSTT: a service that wants no more than it can hear', () => {
+  const sentMs = ({ stt }: { stt: TestSTT }): number => heard(stt.sockets.last.sent).length / 16;
+
+  it('catches up at its speed, and hears live audio after what waited', async () => {
+    const test = given({ catchUpSpeed: 2 });
+    test.stt.sendAudio({ data: tape(5_000) });
+    await connected(test.stt);
+    test.stt.sendAudio({ data: tape(100, 5_000) });
+    expect(sentMs(test)).toBe(1_000);
+    await test.clock.advance(3_000);
+    expect(heard(test.stt.sockets.last.sent)).toEqual(heard([tape(5_100)]));
+    await end(test);
+  });
+
+  it('hears everything on the next connection when one drops on the way, and nothing twice', async () => {
+    const test = given({ catchUpSpeed: 2 });
+    test.stt.sendAudio({ data: tape(5_000) });
+    await connected(test.stt);
+    await drop(test, 1_000);
+    await test.clock.advance(3_000);
+    expect(heard(test.stt.sockets.last.sent)).toEqual(heard([tape(5_000)]));
+    await end(test);
+  });
+
+  it('disconnect() says goodbye after all audio, and waits no longer than it may', async () => {
+    for (const closeTimeoutMs of [10_000, 500]) {
+      const test = given({ catchUpSpeed: 2, closeTimeoutMs });
+      test.stt.sendAudio({ data: tape(5_000) });
+      await connected(test.stt);
+      const { sent } = test.stt.sockets.last;
+      const ended = test.stt.disconnect();
+      await test.clock.advance(400);
+      expect(sent).not.toContain('bye');
+      await test.clock.advance(2_000);
+      expect([heard(sent).length / 16, sent.at(-1)]).toEqual([5_000, 'bye']);
+      test.stt.sockets.last.drop(1000);
+      await test.clock.advance(1_000);
+      await ended;
+      expect([test.clock.pending, test.stt.sockets.live]).toEqual([0, 0]);
+    }
+  });
+
+  it('dispose() does not wait for it, in whatever state', async () => {
+    for (const prepare of [() => undefined, (stt: TestSTT) => void stt.disconnect()]) {
+      const test = given({ catchUpSpeed: 1, closeTimeoutMs: 10_000 });
+      test.stt.sendAudio({ data: tape(20_000) });
+      await connected(test.stt);
+      prepare(test.stt);
+      await end(test);
+    }
+  });
+
+  it('does not take a service for dead that has not been sent the voice yet', async () => {
+    const test = given({ catchUpSpeed: 1 });
+    test.stt.sendAudio({ data: voice(15_000) });
+    await connected(test.stt);
+    await test.clock.advance(8_000);
+    expect(test.types()).toEqual(['connecting', 'connected']);
+    await test.clock.advance(2_000);
+    expect(test.types().at(-1)).toBe('reconnecting');
+    await end(test);
+  });
+});
+
 describe('StreamingSTT: formats', () => {
   it('takes the format of the first chunk', async () => {
     const { stt, clock } = given();

@@ -4,12 +4,15 @@ import {
   defaultIfEmpty,
   defer,
   EMPTY,
+  filter,
   finalize,
+  firstValueFrom,
   forkJoin,
   interval,
   last,
   merge,
   mergeMap,
+  race,
   ReplaySubject,
   Subject,
   switchMap,
@@ -17,6 +20,7 @@ import {
   takeUntil,
   tap,
   throwError,
+  timer,
   type Observable,
   type ObservableInput,
   type SchedulerLike,
@@ -26,7 +30,8 @@ import { bytesForMs, describeFormat, durationMs, sameFormat, silence } from '../
 import { takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import type { BackoffOptions } from '../../core/backoff.ts';
-import type { VoiceError } from '../../core/errors.ts';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import { entry, num, objs, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type {
@@ -46,6 +51,7 @@ import {
   type SocketSessionOptions,
 } from '../../transport/socket-session.ts';
 import { AudioBacklog, ConnectionClock } from './audio-backlog.ts';
+import { AudioFeed } from './audio-feed.ts';
 import { Utterances } from './utterances.ts';
 import { VoiceWatch } from './voice-watch.ts';
 
@@ -64,6 +70,11 @@ export interface StreamingSTTConfig extends RemoteConfig {
   readonly closeTimeoutMs?: number;
   /** How a lost connection is replaced; `false` for not at all. */
   readonly reconnect?: boolean | BackoffOptions;
+  /**
+   * How many times as fast as it sounds audio is sent that has waited for a connection, 1 or more; `false` for as fast as
+   * it goes. Default: what the service takes.
+   */
+  readonly catchUpSpeed?: number | false;
 }
 
 /** Audio not yet final that the next connection hears again, and audio that waits for one, in milliseconds. */
@@ -72,6 +83,9 @@ const waitingMs = 60_000;
 
 /** Longest audio frame that is sent, in milliseconds. */
 const frameMs = 100;
+
+/** How often a goodbye looks whether all audio was sent, in milliseconds. */
+const feedMs = 20;
 
 /** Longest goodbye of a provider that is disposed of, in milliseconds. */
 const disposeMs = 200;
@@ -97,6 +111,10 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   protected abstract readonly handlers: Readonly<Record<string, (message: WireObject) => void>>;
   /** How often to look for missing audio, and how much silence then stands in for it, in milliseconds. */
   protected readonly gapMs: number | undefined = undefined;
+  /** Shortest frame of audio that the service takes, in milliseconds. */
+  protected readonly minFrameMs: number = 0;
+  /** How many times as fast as it sounds the service takes audio; `false` for as fast as it goes. */
+  protected readonly catchUpSpeed: number | false = false;
   /** The results and speech events. */
   protected readonly utterances: Utterances = new Utterances(() => {
     const { language, interimResults = true } = this.config;
@@ -112,6 +130,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   #format: AudioMetadata | undefined;
   #backlog: AudioBacklog | undefined;
   #clock: ConnectionClock | undefined;
+  #feed: AudioFeed | undefined;
   #finalMs: number = 0;
   #overflowing: boolean = false;
   /** Milliseconds without audio, as far as they are counted. */
@@ -178,11 +197,10 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
     const backlog = (this.#backlog ??= new AudioBacklog(this.format, frameMs));
     const frames = backlog.push(data);
-    if (this.#session?.isReady) {
-      for (const encoded of this.#sending(frames)) this.#session.send(encoded);
-      this.#quietMs = 0;
-      this.#expectAnswer(frames);
-      backlog.trim(replayMs);
+    const feed = this.#feed;
+    if (this.#session?.isReady && feed) {
+      this.#transmit(feed.push(frames));
+      backlog.trim(feed.isWaiting ? waitingMs : replayMs);
       this.#overflowing = false;
     } else if (backlog.trim(waitingMs) && !this.#overflowing) {
       this.#overflowing = true;
@@ -237,6 +255,11 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     return undefined;
   }
 
+  /** What a message is, for `handlers`. */
+  protected typeOf(message: WireObject): string | undefined {
+    return str(message['type']);
+  }
+
   /** Looks at a message before its handler does. */
   protected onMessage(_message: WireObject): void {}
 
@@ -283,6 +306,11 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   /** Sends a control message; false when there is no session. */
   protected say(message: WireObject): boolean {
     return this.#session?.send(JSON.stringify(message)) ?? false;
+  }
+
+  /** The service reports a failure: the connection is given up, for good unless it is recoverable. */
+  protected fail(what: string, options: Omit<VoiceErrorOptions, 'provider'>): void {
+    this.renew(this.error(`${this.name}: the service reports ${what}`, options));
   }
 
   /** Gives the connection up: another follows at once, or after an error by the rules of a loss. */
@@ -354,7 +382,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   }
 
   #checkConfig(): void {
-    const problem = this.configProblem();
+    const problem = configProblem(this.config, sharedRules) ?? this.configProblem();
     if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
   }
 
@@ -380,6 +408,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
             isFirst = false;
             for (const data of this.#begin()) session.send(data);
           }
+          if (event.type === 'reconnecting') this.#unfeed();
           if (event.type === 'closed' || event.type === 'lost') this.#end(event);
           this.#connection$.next(event);
         }),
@@ -392,10 +421,24 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   /** Ends the session; true when the service has said all that it had to say. */
   async #stop(options: SocketCloseOptions): Promise<boolean> {
     if (!this.#session) return true;
-    this.#stopping ??= this.#session.close({ ...this.farewell(), ...options }).finally(() => {
+    this.#stopping ??= this.#sayGoodbye(this.#session, options).finally(() => {
       this.#stopping = undefined;
     });
     return this.#stopping;
+  }
+
+  async #sayGoodbye(session: SocketSession, options: SocketCloseOptions): Promise<boolean> {
+    const { timeoutMs = 0 } = options;
+    if (this.#feed?.isWaiting && timeoutMs > disposeMs) await this.#fed(timeoutMs);
+    if (session.isReady && this.#feed) this.#transmit(this.#feed.flush());
+    return session.close({ ...this.farewell(), ...options });
+  }
+
+  /** Resolves when the service has been sent all audio, when the session has ended, or when it takes too long. */
+  async #fed(timeoutMs: number): Promise<void> {
+    const fed$ = interval(feedMs, this.scheduler).pipe(filter(() => !this.#feed?.isWaiting));
+    const ended$ = this.#connection$.pipe(filter(({ type }) => type === 'closed' || type === 'lost'));
+    await firstValueFrom(race(fed$, ended$, timer(timeoutMs, this.scheduler)));
   }
 
   /** Ends the session of a recording, every word of which matters. */
@@ -413,6 +456,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     this.utterances.reset();
     this.#listening?.unsubscribe();
     this.#session = undefined;
+    this.#unfeed();
     if (event.type === 'lost') {
       this.#lost$.next(event.error);
       return;
@@ -428,8 +472,30 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     const resumeMs = this.resumeFromMs();
     if (resumeMs === undefined) this.#clock = new ConnectionClock(this.#backlog?.startMs ?? 0);
     this.#watch.restart();
+    this.#unfeed();
+    const feed = (this.#feed = this.#newFeed());
     this.onConnection();
-    return this.#sending(this.#backlog?.from(resumeMs) ?? []);
+    return this.#sending(feed.push(this.#backlog?.from(resumeMs) ?? []));
+  }
+
+  #newFeed(): AudioFeed {
+    const { scheduler, minFrameMs } = this;
+    const speed = this.config.catchUpSpeed ?? this.catchUpSpeed;
+    const send = (frames: readonly Uint8Array<ArrayBuffer>[]): void => this.#transmit(frames);
+    return new AudioFeed(this.format, { minFrameMs, speed: speed === false ? undefined : speed, scheduler, send });
+  }
+
+  /** The connection hears nothing more: what waits is the next one's. */
+  #unfeed(): void {
+    this.#feed?.stop();
+    this.#feed = undefined;
+  }
+
+  #transmit(frames: readonly Uint8Array<ArrayBuffer>[]): void {
+    if (frames.length === 0) return;
+    for (const encoded of this.#sending(frames)) this.#session?.send(encoded);
+    this.#quietMs = 0;
+    this.#expectAnswer(frames);
   }
 
   #sending(frames: readonly Uint8Array<ArrayBuffer>[]): SocketData[] {
@@ -446,7 +512,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
       this.#warn('ignores a message that is no JSON object');
       return;
     }
-    const type = str(message['type']) ?? 'unknown';
+    const type = this.typeOf(message) ?? 'unknown';
     try {
       this.onMessage(message);
       const handle = entry(this.handlers, type);
@@ -504,11 +570,19 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   }
 }
 
+const sharedRules: Readonly<Record<string, ConfigRule>> = {
+  interimResults: { type: 'boolean' },
+  silenceTimeoutMs: { min: 1, orFalse: true },
+  closeTimeoutMs: { min: 0 },
+  catchUpSpeed: { min: 1, orFalse: true },
+};
+
 /** Keys that count from the next connection on. */
 const laterKeys: ReadonlySet<string> = new Set<keyof StreamingSTTConfig>([
   'apiKey',
   'authType',
   'allowInsecure',
+  'catchUpSpeed',
   'connectTimeoutMs',
   'closeTimeoutMs',
   'reconnect',

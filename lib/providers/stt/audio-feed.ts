@@ -1,0 +1,102 @@
+import { interval, type SchedulerLike, type Subscription } from 'rxjs';
+import { durationMs, frameBytes, silenceByte, type PcmFormat } from '../../audio/formats.ts';
+import { PcmCarry } from '../../audio/pcm-carry.ts';
+
+type Frames = readonly Uint8Array<ArrayBuffer>[];
+
+/** How a service wants its audio. */
+export interface FeedOptions {
+  /** Shortest frame, in milliseconds; 0 for any. */
+  readonly minFrameMs: number;
+  /** How many times as fast as it sounds audio that has waited is sent; `undefined` for as fast as it goes. */
+  readonly speed: number | undefined;
+  readonly scheduler: SchedulerLike;
+  /** Sends frames that had to wait. */
+  readonly send: (frames: Frames) => void;
+}
+
+/** Audio that may be sent at once, however fast the service wants it, in milliseconds. */
+const burstMs = 1_000;
+/** How often waiting audio is looked at, in milliseconds. */
+const tickMs = 20;
+
+/** What one connection hears next: frames as long as its service takes them, no faster than it takes them. */
+export class AudioFeed {
+  readonly #format: PcmFormat;
+  readonly #options: FeedOptions;
+  /** Bytes of the shortest frame. */
+  readonly #shortest: number;
+  readonly #carry: PcmCarry | undefined;
+  #waiting: Uint8Array<ArrayBuffer>[] = [];
+  /** Milliseconds of audio that could be sent at `#at`. */
+  #credit: number = burstMs;
+  #at: number;
+  #timer: Subscription | undefined;
+
+  constructor(format: PcmFormat, options: FeedOptions) {
+    this.#format = format;
+    this.#options = options;
+    // Rounded up: a frame that falls short by half a sample is too short.
+    this.#shortest = Math.ceil((options.minFrameMs * format.sampleRate) / 1000) * frameBytes(format);
+    if (this.#shortest > 0) this.#carry = new PcmCarry(this.#shortest);
+    this.#at = options.scheduler.now();
+  }
+
+  /** Whether audio waits for its time. */
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Takes frames; returns what may be sent now. */
+  push(frames: Frames): Frames {
+    const carry = this.#carry;
+    const whole = carry ? frames.map((frame) => carry.push(frame)).filter(({ length }) => length > 0) : frames;
+    return this.#options.speed === undefined ? whole : this.#take(whole);
+  }
+
+  /** Ends the audio: all that waits, and the last frame, which silence makes long enough. */
+  flush(): Frames {
+    const frames = [...this.#waiting];
+    if (this.#carry?.pending) {
+      const missing = this.#shortest - this.#carry.pending;
+      frames.push(this.#carry.push(new Uint8Array(missing).fill(silenceByte(this.#format.encoding))));
+    }
+    this.stop();
+    return frames;
+  }
+
+  /** Forgets what waits. */
+  stop(): void {
+    this.#timer?.unsubscribe();
+    this.#timer = undefined;
+    this.#waiting = [];
+    this.#carry?.reset();
+  }
+
+  #take(frames: Frames): Frames {
+    const { speed = 1, scheduler } = this.#options;
+    const now = scheduler.now();
+    // A clock that was set back earns nothing.
+    this.#credit = Math.min(burstMs, this.#credit + Math.max(0, now - this.#at) * speed);
+    this.#at = now;
+    this.#waiting.push(...frames);
+    let count = 0;
+    for (const { length } of this.#waiting) {
+      if (this.#credit <= 0) break;
+      this.#credit -= durationMs(length, this.#format);
+      count++;
+    }
+    const due = this.#waiting.splice(0, count);
+    if (this.#waiting.length > 0) this.#timer ??= interval(tickMs, scheduler).subscribe(() => this.#tick());
+    return due;
+  }
+
+  #tick(): void {
+    const due = this.#take([]);
+    if (!this.isWaiting) {
+      this.#timer?.unsubscribe();
+      this.#timer = undefined;
+    }
+    if (due.length > 0) this.#options.send(due);
+  }
+}
