@@ -1,0 +1,143 @@
+import { VoiceError } from '../core/errors.ts';
+
+/** Credentials of an AWS account; temporary ones bring a session token. */
+export interface AwsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
+
+/** What an AWS signature is made with. */
+export interface AwsSigning {
+  readonly credentials: AwsCredentials;
+  /** Such as `us-east-1`. */
+  readonly region: string;
+  /** The service's signing name, such as `polly`; not always the first label of its host. */
+  readonly service: string;
+  /** The moment of the signature, in milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** A request to be signed. */
+export interface AwsRequest {
+  readonly method: string;
+  readonly url: URL;
+  /** To be sent and signed; `host` is signed by itself. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Exactly the bytes (of a text: its UTF-8) that will be sent. Default: none. */
+  readonly body?: string | Uint8Array<ArrayBuffer> | undefined;
+  /** Whether `x-amz-content-sha256` is sent and signed too. Default: false. */
+  readonly sendsHash?: boolean;
+}
+
+const algorithm = 'AWS4-HMAC-SHA256';
+const utf8 = new TextEncoder();
+
+/**
+ * An address that carries its own AWS Signature, Version 4, for a GET without a body; what it is to be asked goes into
+ * its query before. It is good for `expiresSeconds` from `now` on.
+ * See https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
+ */
+export async function presignUrl(url: URL, signing: AwsSigning, expiresSeconds: number): Promise<URL> {
+  const { credentials } = signing;
+  const { date, scope } = scopeOf(signing);
+  const query = canonicalQuery([
+    ...url.searchParams,
+    ['X-Amz-Algorithm', algorithm],
+    ['X-Amz-Credential', `${credentials.accessKeyId}/${scope}`],
+    ['X-Amz-Date', date],
+    ['X-Amz-Expires', String(expiresSeconds)],
+    ...(credentials.sessionToken ? [['X-Amz-Security-Token', credentials.sessionToken] as const] : []),
+    ['X-Amz-SignedHeaders', 'host'],
+  ]);
+  const request = ['GET', canonicalPath(url), query, `host:${url.host}`, '', 'host', await sha256('')];
+  const presigned = new URL(url);
+  // What is sent is the very text that was signed.
+  presigned.search = `${query}&X-Amz-Signature=${await signatureOf(request, signing)}`;
+  return presigned;
+}
+
+/**
+ * The headers of a request with its AWS Signature, Version 4, in `authorization`; names in lower case. The body must be
+ * sent byte for byte as it was signed.
+ */
+export async function signRequest(request: AwsRequest, signing: AwsSigning): Promise<Record<string, string>> {
+  const { method, url, headers = {}, body = '', sendsHash = false } = request;
+  const { credentials } = signing;
+  const { date, scope } = scopeOf(signing);
+  const hash = await sha256(body);
+  const sent: Record<string, string> = {
+    ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    'x-amz-date': date,
+    ...(credentials.sessionToken && { 'x-amz-security-token': credentials.sessionToken }),
+    ...(sendsHash && { 'x-amz-content-sha256': hash }),
+  };
+  const lines = Object.entries({ ...sent, host: url.host }).sort(byName);
+  const names = lines.map(([name]) => name).join(';');
+  const signed = lines.map(([name, value]) => `${name}:${value.trim().replace(/\s+/g, ' ')}`);
+  const signature = await signatureOf(
+    [method, canonicalPath(url), canonicalQuery([...url.searchParams]), ...signed, '', names, hash],
+    signing,
+  );
+  const parts = `Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`;
+  return { ...sent, authorization: `${algorithm} ${parts}` };
+}
+
+async function signatureOf(canonicalRequest: readonly string[], signing: AwsSigning): Promise<string> {
+  const { date, scope } = scopeOf(signing);
+  const { secretAccessKey } = signing.credentials;
+  const toSign = [algorithm, date, scope, await sha256(canonicalRequest.join('\n'))].join('\n');
+  let key = utf8.encode(`AWS4${secretAccessKey}`);
+  for (const part of [...scope.split('/'), toSign]) key = await hmac(key, part);
+  return hex(key);
+}
+
+function scopeOf({ now, region, service }: AwsSigning): { date: string; scope: string } {
+  const date = new Date(now).toISOString().replace(/[-:]|\.\d{3}/g, '');
+  return { date, scope: `${date.slice(0, 8)}/${region}/${service}/aws4_request` };
+}
+
+/** The path as it is sent, encoded once more: so for every service but storage. */
+function canonicalPath(url: URL): string {
+  return encode(url.pathname).replaceAll('%2F', '/');
+}
+
+function canonicalQuery(pairs: readonly (readonly [string, string])[]): string {
+  const encoded = pairs.map(([name, value]) => [encode(name), encode(value)] as const);
+  return encoded
+    .sort(byName)
+    .map((pair) => pair.join('='))
+    .join('&');
+}
+
+/** By code unit: no locale may change what is signed. */
+function byName(a: readonly [string, string], b: readonly [string, string]): number {
+  if (a[0] !== b[0]) return a[0] < b[0] ? -1 : 1;
+  return a[1] < b[1] ? -1 : Number(a[1] > b[1]);
+}
+
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const bytes = typeof data === 'string' ? utf8.encode(data) : data;
+  return hex(new Uint8Array(await subtle().digest('SHA-256', bytes)));
+}
+
+async function hmac(key: Uint8Array<ArrayBuffer>, text: string): Promise<Uint8Array<ArrayBuffer>> {
+  const imported = await subtle().importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  return new Uint8Array(await subtle().sign('HMAC', imported, utf8.encode(text)));
+}
+
+function subtle(): SubtleCrypto {
+  const crypto: { subtle?: SubtleCrypto } | undefined = globalThis.crypto;
+  if (crypto?.subtle) return crypto.subtle;
+  const message =
+    'signed requests need WebCrypto, which browsers have on https: and localhost only: serve the page there';
+  throw new VoiceError(message, { code: 'configuration' });
+}
+
+function hex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
