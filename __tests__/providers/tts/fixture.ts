@@ -1,6 +1,7 @@
 import { EMPTY, type Observable } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
+import type { Logger } from '../../../lib/core/logger.ts';
 import type { SpokenWord } from '../../../lib/core/roles.ts';
 import { BaseTTS, type TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from '../../../lib/providers/tts/rest-tts.ts';
@@ -49,8 +50,8 @@ export class FakeRestTTS extends RestTTS<RestTTSConfig> {
   readonly requested: string[] = [];
   answer: (text: string) => Observable<SynthesisEvent> = () => EMPTY;
 
-  constructor(config: RestTTSConfig, maxConcurrency: number = Infinity) {
-    super(config);
+  constructor(config: RestTTSConfig, maxConcurrency: number = Infinity, logger?: Logger) {
+    super(config, logger);
     this.maxConcurrency = maxConcurrency;
   }
   override get maxTextLength(): number {

@@ -1,7 +1,20 @@
-import { concat, defer, EMPTY, finalize, map, NEVER, of, throwError, timer, type Observable } from 'rxjs';
+import {
+  concat,
+  defer,
+  EMPTY,
+  finalize,
+  lastValueFrom,
+  map,
+  NEVER,
+  of,
+  throwError,
+  timer,
+  type Observable,
+} from 'rxjs';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
 import { encodeWav, parseWavHeader, wavHeader } from '../../../lib/audio/wav-header.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
+import { createLogger } from '../../../lib/core/logger.ts';
 import type { RestTTSConfig } from '../../../lib/providers/tts/rest-tts.ts';
 import type { SynthesisEvent } from '../../../lib/providers/tts/utterance.ts';
 import { marbles } from '../../operators/marbles.ts';
@@ -439,6 +452,22 @@ describe('RestTTS: time-outs and retries', () => {
     expect([outcome.attempts, outcome.error?.code]).toEqual([1, 'unauthorized']);
   });
 
+  it('asks a factory for another credential when one is refused, once', async () => {
+    for (const [apiKey, attempts] of [
+      ['key', 1],
+      [() => Promise.resolve('key'), 2],
+    ] as const) {
+      const tts = new FakeRestTTS({ apiKey, endpoint: 'http://127.0.0.1:9' });
+      await tts.initialize();
+      tts.answer = () => throwError(() => failure({ code: 'unauthorized', status: 401, recoverable: false }));
+      const error = await failureOf(tts.synthesize('Hi.'));
+      expect([tts.requested.length, error.code, error.status, error.recoverable]).toEqual([
+        ...[attempts, 'unauthorized', 401, false],
+      ]);
+      await tts.dispose();
+    }
+  });
+
   it('does not speak twice what was heard once', async () => {
     const { clock, outcome } = await speaking(() =>
       concat(
@@ -455,5 +484,51 @@ describe('RestTTS: time-outs and retries', () => {
     subscription.unsubscribe();
     await clock.advance(5_000);
     expect([outcome.attempts, clock.pending]).toEqual([1, 0]);
+  });
+});
+
+describe('SSML', () => {
+  class MarkupTTS extends FakeRestTTS {
+    protected override isMarkup(text: string): boolean {
+      return text.startsWith('<speak');
+    }
+  }
+
+  it('is cut with its elements whole, and only its words are told', async () => {
+    const tts = new MarkupTTS({ proxyUrl: 'http://127.0.0.1:9' });
+    tts.limit = 40;
+    await tts.initialize();
+    const { words } = listenTo(tts);
+    tts.answer = () => of(audio(100));
+    await lastValueFrom(tts.speak(of('<speak><b>One two.</b> Tom &amp; Jerry.</speak>', 'a < b')));
+    expect(tts.requested).toEqual(['<speak><b>One two.</b></speak>', '<speak> Tom &amp; Jerry.</speak>', 'a < b']);
+    const told = ['One', 'two.', 'Tom', '&', 'Jerry.', 'a', '<', 'b'];
+    expect(words.map(({ text }) => text)).toEqual(told);
+    tts.processChunk('<speak>One <break/>');
+    tts.processChunk('two.</speak>');
+    await tts.finalize();
+    expect(words.map(({ text }) => text)).toEqual([...told, 'One', 'two.']);
+    await tts.dispose();
+  });
+});
+
+describe('warnOfRetired', () => {
+  it('names the successor of a retired model, and says nothing of others', async () => {
+    class Aged extends FakeRestTTS {
+      protected override onInitialize(signal: AbortSignal): Promise<void> {
+        for (const model of ['old', 'new', 'constructor', undefined]) this.warnOfRetired(model, { old: 'new' });
+        return super.onInitialize(signal);
+      }
+    }
+    const lines: string[] = [];
+    const write = (line: unknown): void => void lines.push(String(line));
+    const tts = new Aged(
+      { apiKey: 'key' },
+      undefined,
+      createLogger({ debug: write, info: write, warn: write, error: write }),
+    );
+    await tts.initialize();
+    expect(lines).toEqual(['[rxvoice] FakeRestTTS: the service has retired old; take new in its place']);
+    await tts.dispose();
   });
 });

@@ -38,6 +38,7 @@ import { BaseTTS, type TTSCallOptions, type TTSConfig } from './base-tts.ts';
 import { joinAudio } from './join-audio.ts';
 import { mapInOrder } from './map-in-order.ts';
 import { splitText } from './split-text.ts';
+import { splitSsml, textOfSsml } from './ssml.ts';
 import { Turnstile } from './turnstile.ts';
 import { rawFormat, type SynthesisEvent } from './utterance.ts';
 
@@ -163,14 +164,19 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
     return 1;
   }
 
+  /**
+   * Whether a text is an SSML document: one that is too long is cut between its sentences with its elements whole, and
+   * its words are those between the tags. Default: none is.
+   */
+  protected isMarkup(_text: string): boolean {
+    return false;
+  }
+
   protected override synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
     const { firstAudioTimeoutMs = 5_000 } = this.config;
     return text$.pipe(
       mergeMap((text) => this.#split(text)),
-      mapInOrder(
-        (text) => concat(this.#send(text, firstAudioTimeoutMs), of({ type: 'segment' as const, text })),
-        this.lookahead,
-      ),
+      mapInOrder((text) => concat(this.#send(text, firstAudioTimeoutMs), of(this.#segmentOf(text))), this.lookahead),
     );
   }
 
@@ -211,11 +217,18 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
       this.error(`${this.name}: no audio came within ${firstAudioMs} ms`, { code: 'timeout', recoverable: true });
     return defer(() => {
       let timeouts = 0;
+      // A factory may have given a credential that has expired since: it is asked for another, once.
+      let { renewsCredential } = this.transportOptions;
       const attempt$ = defer(() => this.exchange(text, firstAudioMs)).pipe(
         firstWithin(() => patientTimer(firstAudioMs, scheduler), late),
         catchError((cause: unknown) => {
           const error = VoiceError.from(cause, { provider: this.name });
           if (error.code === 'timeout') timeouts++;
+          if (error.code === 'unauthorized' && !error.recoverable && renewsCredential) {
+            renewsCredential = false;
+            const { code, status } = error;
+            throw this.error(error.message, { code, status, cause: error.cause, recoverable: true, retryAfterMs: 0 });
+          }
           // Who has waited in vain twice waits no more.
           throw timeouts < 2 ? error : this.error(error.message, { code: error.code, cause: error });
         }),
@@ -226,7 +239,12 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
   }
 
   #split(text: string): string[] {
-    return splitText(text, this.maxTextLength, (character) => this.lengthOf(character));
+    const split = this.isMarkup(text) ? splitSsml : splitText;
+    return split(text, this.maxTextLength, (character) => this.lengthOf(character));
+  }
+
+  #segmentOf(text: string): SynthesisEvent {
+    return { type: 'segment', text: this.isMarkup(text) ? textOfSsml(text) : text };
   }
 
   async #speakText(text: string, cancelled: AbortSignal, signal: AbortSignal | undefined): Promise<void> {
@@ -237,10 +255,7 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
       const blob = await this.synthesize(text, { signal: signal ? AbortSignal.any([signal, cancelled]) : cancelled });
       const data = new Uint8Array(await blob.arrayBuffer());
       if (isCancelled()) return;
-      const events: SynthesisEvent[] = [
-        { type: 'audio', data },
-        { type: 'segment', text },
-      ];
+      const events: SynthesisEvent[] = [{ type: 'audio', data }, this.#segmentOf(text)];
       const chunks$ = this.deliver(
         () => from(events),
         () => text,

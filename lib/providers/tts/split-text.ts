@@ -31,6 +31,24 @@ export function splitText(
   return pieces;
 }
 
+/** A part of a text that is not cut. */
+export interface UncutText {
+  readonly text: string;
+  /** How well a cut after it sounds: 0 is a sentence's end, 1 a clause's, 2 a word's. */
+  readonly rank: number;
+}
+
+/** A text in the parts between which {@link splitText} would cut it, were words never too long. */
+export function uncutParts(text: string): UncutText[] {
+  const ranks = new Map<number, number>([[text.length, 2]]);
+  // A space after it, so that a mark at the very end counts.
+  for (const [rank, pattern] of [...breaks.entries()].reverse()) {
+    for (const { index, 0: mark } of `${text} `.matchAll(pattern)) ranks.set(index + mark.length, rank);
+  }
+  const ends = [...ranks.keys()].sort((a, b) => a - b).filter((end) => end > 0);
+  return ends.map((end, at) => ({ text: text.slice(ends[at - 1] ?? 0, end), rank: ranks.get(end) ?? 2 }));
+}
+
 /** Length, in code units, of the longest prefix that fits; at least one character. */
 function fittingPrefix(text: string, maxLength: number, lengthOf: (character: string) => number): number {
   let length = 0;
