@@ -28,6 +28,8 @@ export interface TTSSubject {
   readonly rounds?: number;
   /** Whether the service tells itself when each word sounds. Default: false. */
   readonly tellsWords?: boolean;
+  /** The status that comes with the refusal of a wrong credential. Default: 401. */
+  readonly refusedStatus?: number;
   /** Whether a message to the service cancels an utterance; else the request is aborted or the connection closed. */
   readonly isCancel?: (message: unknown) => boolean;
 }
@@ -78,7 +80,7 @@ function describeVoice(
   subject: TTSSubject,
   isFirst: boolean,
 ): void {
-  const { vendor, service, rounds = 2, tellsWords = false, isCancel = () => false } = subject;
+  const { vendor, service, rounds = 2, tellsWords = false, refusedStatus = 401, isCancel = () => false } = subject;
   describe(`${name} in the sandbox`, () => {
     let sandbox: Sandbox;
     const providers: Voice[] = [];
@@ -125,7 +127,7 @@ function describeVoice(
     it('says that a credential is wrong', async () => {
       const tts = await ready({ ...direct(), apiKey: 'wrong-credential' });
       const error = await failureOf(speak(tts, ['Hello.']));
-      expect([error.code, error.status, error.provider]).toEqual(['unauthorized', 401, tts.name]);
+      expect([error.code, error.status, error.provider]).toEqual(['unauthorized', refusedStatus, tts.name]);
       expect(error.message).not.toContain('wrong-credential');
     });
 

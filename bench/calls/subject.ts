@@ -4,6 +4,8 @@ import { WebSocketServer } from 'ws';
 import { AlphaSTT, AlphaTTS, NuLLM, PhoneStreamA, Pipeline } from 'rxvoice';
 
 const world = `http://127.0.0.1:${process.argv[2] ?? ''}`;
+// The floor counts nothing either.
+const limits = { charactersPerMinute: 1e9, flushesPerMinute: 1e9 };
 const credential = { apiKey: 'bench-key', endpoint: world };
 
 const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
@@ -15,7 +17,7 @@ server.on('connection', (socket) => {
       phone,
       new AlphaSTT({ ...credential, language: 'en' }),
       new NuLLM({ ...credential, model: 'openai/gpt-oss-20b' }),
-      new AlphaTTS({ ...credential, outputFormat: 'mulaw', sampleRate: 8000 }),
+      new AlphaTTS({ ...credential, outputFormat: 'mulaw', sampleRate: 8000, limits }),
     ],
     bargeIn: 'immediate',
   });

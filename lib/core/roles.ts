@@ -22,6 +22,27 @@ export type ConnectionEvent =
   | { readonly type: 'lost'; readonly error: VoiceError }
   | { readonly type: 'closed' };
 
+/** What becomes of a microphone, a speaker or a media track. */
+export type DeviceEvent =
+  /** The browser holds all audio back until the user clicks, taps or presses a key on the page. */
+  | { readonly type: 'suspended' }
+  /** The system has taken the audio away, such as for a telephone call. */
+  | { readonly type: 'interrupted' }
+  /** Audio flows again. */
+  | { readonly type: 'running' }
+  /** The device or the system has muted the source; it delivers silence. */
+  | { readonly type: 'muted' }
+  /** The source delivers sound again. */
+  | { readonly type: 'unmuted' }
+  /** Nothing but digital zeros came for `forMs` milliseconds. */
+  | { readonly type: 'silent'; readonly forMs: number }
+  /** The device was unplugged, or the source has ended. */
+  | { readonly type: 'lost' }
+  /** A device delivers; `label` is the browser's name for it. */
+  | { readonly type: 'found'; readonly label: string }
+  /** Devices were plugged in or out. */
+  | { readonly type: 'changed' };
+
 /** What every provider has. A plain object with these members and those of its roles is a provider. */
 export interface ProviderContract {
   /** The class's name, for events and errors. */
@@ -40,6 +61,8 @@ export interface ProviderContract {
   readonly errors$?: Observable<VoiceError>;
   /** Hot; the latest value first. */
   readonly connection$?: Observable<ConnectionEvent>;
+  /** What becomes of the device or track behind an input or output. Hot. */
+  readonly device$?: Observable<DeviceEvent>;
 }
 
 /** Audio capture. */

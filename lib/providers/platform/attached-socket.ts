@@ -1,4 +1,4 @@
-import type { SchedulerLike } from 'rxjs';
+import { interval, Subscription, type SchedulerLike } from 'rxjs';
 
 /** A server-side socket of the `ws` package, and what behaves like one (Node, Bun, Deno). */
 export interface NodeSocketLike {
@@ -6,14 +6,16 @@ export interface NodeSocketLike {
   readonly readyState: number;
   /** Bytes that were sent and have not left this machine. */
   readonly bufferedAmount?: number;
-  /** Listens to `message`, `close` and `error`. */
+  /** Listens to `message`, `pong`, `close` and `error`. */
   on(event: string, listener: (...values: never[]) => void): unknown;
   /** Takes a listener away. */
   off(event: string, listener: (...values: never[]) => void): unknown;
-  /** Sends a text frame. */
-  send(data: string): void;
+  /** Sends a text frame, or a binary one. */
+  send(data: string | Uint8Array<ArrayBuffer>): void;
   /** Starts the closing handshake. */
   close(code?: number, reason?: string): void;
+  /** Asks for a sign of life. */
+  ping?(): void;
   /** Ends the connection at once. */
   terminate?(): void;
 }
@@ -24,12 +26,14 @@ export interface DomSocketLike {
   readonly readyState: number;
   /** Bytes that were sent and have not left this machine. */
   readonly bufferedAmount?: number;
+  /** How binary frames come; becomes `arraybuffer`. */
+  binaryType?: string;
   /** Listens to `message` and `close`. */
   addEventListener(type: string, listener: (event: DomSocketEvent) => void): void;
   /** Takes a listener away. */
   removeEventListener(type: string, listener: (event: DomSocketEvent) => void): void;
-  /** Sends a text frame. */
-  send(data: string): void;
+  /** Sends a text frame, or a binary one. */
+  send(data: string | Uint8Array<ArrayBuffer>): void;
   /** Starts the closing handshake. */
   close(code?: number, reason?: string): void;
 }
@@ -53,7 +57,7 @@ export interface AttachedSocketOptions {
 
 /** What an {@link AttachedSocket} tells. */
 export interface AttachedSocketHandler {
-  /** May throw: nothing reaches the socket's own handler. */
+  /** A text frame as a string, a binary one as bytes. May throw: nothing reaches the socket's own handler. */
   readonly message: (data: string | Uint8Array) => void;
   /** Comes once, and last; not after {@link AttachedSocket.close}. */
   readonly closed: (problem?: string) => void;
@@ -67,8 +71,14 @@ const maxBufferedBytes = 1024 * 1024;
 /** Longest wait for the peer's part of a closing handshake, in milliseconds. */
 const closeGraceMs = 200;
 
+/** How often a socket is asked for a sign of life while nothing comes, and how often in vain, before it is lost (F8). */
+const pingMs = 8000;
+const maxMisses = 2;
+
 const open = 1;
 const closed = 3;
+
+const decoder = new TextDecoder();
 
 /** One socket that the application has accepted, of either kind, within bounds. Never throws. */
 export class AttachedSocket {
@@ -76,6 +86,9 @@ export class AttachedSocket {
   readonly #options: AttachedSocketOptions;
   #handler: AttachedSocketHandler | undefined;
   #unwire: () => void = () => undefined;
+  #watch: Subscription = Subscription.EMPTY;
+  /** Asked in vain since something came. */
+  #misses = 0;
   #budget: number;
   #budgetAt: number;
 
@@ -91,17 +104,18 @@ export class AttachedSocket {
     this.#handler = handler;
     this.#unwire = this.#wire();
     if (this.#socket.readyState === closed) this.#end();
+    else if (isNodeSocket(this.#socket) && this.#socket.ping) this.#watchOver();
   }
 
   /** False when it could not be sent. */
-  send(text: string): boolean {
+  send(data: string | Uint8Array<ArrayBuffer>): boolean {
     if (!this.#handler || this.#socket.readyState !== open) return false;
     if ((this.#socket.bufferedAmount ?? 0) > maxBufferedBytes) {
       this.#refuse(1011, `the platform has not taken ${maxBufferedBytes} bytes of audio`);
       return false;
     }
     try {
-      this.#socket.send(text);
+      this.#socket.send(data);
       return true;
     } catch {
       return false;
@@ -127,6 +141,7 @@ export class AttachedSocket {
     const onEnd = (): void => this.#end();
     if (!isNodeSocket(socket)) {
       const onMessage = (event: DomSocketEvent): void => this.#receive(event.data);
+      socket.binaryType = 'arraybuffer';
       socket.addEventListener('message', onMessage);
       socket.addEventListener('close', onEnd);
       return () => {
@@ -134,18 +149,37 @@ export class AttachedSocket {
         socket.removeEventListener('close', onEnd);
       };
     }
-    const onMessage = (data: unknown): void => this.#receive(data);
+    const onMessage = (data: unknown, isBinary?: boolean): void => this.#receive(data, isBinary === false);
+    const onPong = (): void => {
+      this.#misses = 0;
+    };
     socket.on('message', onMessage);
+    socket.on('pong', onPong);
     socket.on('close', onEnd);
     // Stays: a socket that was given up can still fail, and an unheard error is a crash.
     socket.on('error', () => undefined);
     return () => {
       socket.off('message', onMessage);
+      socket.off('pong', onPong);
       socket.off('close', onEnd);
     };
   }
 
-  #receive(data: unknown): void {
+  /** Loses a peer that vanished without a word: one that sends audio is never asked. */
+  #watchOver(): void {
+    const { scheduler } = this.#options;
+    this.#watch = interval(pingMs, scheduler).subscribe(() => {
+      if (this.#misses > maxMisses) {
+        this.#refuse(1011, `no sign of life for ${maxMisses * pingMs} ms`);
+      } else if (this.#misses++ > 0 && isNodeSocket(this.#socket) && this.#socket.readyState === open) {
+        this.#socket.ping?.();
+      }
+    });
+  }
+
+  /** `ws` brings text as bytes, and says so. */
+  #receive(data: unknown, isText: boolean = false): void {
+    this.#misses = 0;
     const message = typeof data === 'string' ? data : bytesOf(data);
     const handler = this.#handler;
     if (!handler || message === undefined) return;
@@ -156,7 +190,7 @@ export class AttachedSocket {
       this.#refuse(1009, `more than ${this.#options.maxBytesPerSecond} bytes a second`);
     } else {
       try {
-        handler.message(message);
+        handler.message(isText && typeof message !== 'string' ? decoder.decode(message) : message);
       } catch (error) {
         handler.failed(error);
       }
@@ -186,6 +220,7 @@ export class AttachedSocket {
   }
 
   #letGo(): void {
+    this.#watch.unsubscribe();
     this.#unwire();
     this.#handler = undefined;
   }
@@ -195,7 +230,6 @@ function isNodeSocket(socket: PlatformSocket): socket is NodeSocketLike {
   return 'on' in socket;
 }
 
-/** Text frames come as bytes from `ws`. */
 function bytesOf(data: unknown): Uint8Array | undefined {
   if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   return data instanceof ArrayBuffer ? new Uint8Array(data) : undefined;

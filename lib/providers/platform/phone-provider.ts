@@ -1,4 +1,5 @@
 import { asyncScheduler, BehaviorSubject, filter, Subject, type Observable, type SchedulerLike } from 'rxjs';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import { AttachedSocket, type PlatformSocket } from './attached-socket.ts';
@@ -21,6 +22,11 @@ export interface CallEnd {
 }
 
 const maxMessageBytes = 64 * 1024;
+
+const rules: Readonly<Record<string, ConfigRule>> = {
+  leadMs: { min: 0, max: 20_000 },
+  maxBytesPerSecond: { min: 1, max: Infinity },
+};
 
 /** A phone call whose WebSocket the application accepts and attaches. */
 export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvider<C> {
@@ -80,12 +86,17 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
     if (this.#socket) this.endCall('closed', 1000);
   }
 
-  /** Takes a message of the platform; whatever it throws goes to `errors$`. */
+  /** Whether there is a call: a socket that has not ended. */
+  protected get isAttached(): boolean {
+    return this.#socket !== undefined;
+  }
+
+  /** Takes a text frame, or the bytes of a binary one; whatever it throws goes to `errors$`. */
   protected abstract receive(data: string | Uint8Array): void;
 
   /** Sends a message to the platform; without a call it goes nowhere. */
-  protected send(text: string): void {
-    this.#socket?.send(text);
+  protected send(data: string | Uint8Array<ArrayBuffer>): void {
+    this.#socket?.send(data);
   }
 
   /** The caller has pressed a key. */
@@ -106,6 +117,11 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
     // Before plays complete: who hears of it should see them cut off. It may attach the next call.
     this.#callEnded$.next({ reason });
     this.#cleanUp();
+  }
+
+  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    const problem = configProblem(this.config, rules);
+    if (problem) throw this.error(problem, { code: 'configuration' });
   }
 
   protected override onDispose(): Promise<void> | void {

@@ -9,7 +9,7 @@ import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
 
 /** Configuration of {@link PhoneStreamA}. Credentials stay in the application: its TwiML and signature check. */
 export interface PhoneStreamAConfig extends PhoneConfig {
-  /** How much audio the platform may hold that was not heard, in milliseconds. Default: 200. */
+  /** How much audio the platform may hold that was not heard, 0 to 20,000 ms. Default: 200. */
   readonly leadMs?: number;
   /** Fills gaps in the caller's audio (a call on hold) with silence, up to 10 s each. Default: false. */
   readonly fillGaps?: boolean;

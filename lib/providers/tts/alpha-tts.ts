@@ -43,6 +43,13 @@ export interface AlphaTTSConfig extends TTSConfig {
     /** Keeps the text out of the service's model improvement program. Default: the service's, false. */
     readonly mipOptOut?: boolean;
   };
+  /** What the service takes in a minute, where it has granted more than it documents; text beyond it waits. */
+  readonly limits?: {
+    /** Default: 2400. */
+    readonly charactersPerMinute?: number;
+    /** Default: 20. */
+    readonly flushesPerMinute?: number;
+  };
 }
 
 const sampleRates: Readonly<Record<AlphaTTSFormat, readonly number[]>> = {
@@ -88,15 +95,13 @@ export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
   #lanes: SpeechLanes | undefined;
   readonly #warn = oncePerKind((kind) => this.report(this.error(kind, { code: 'protocol', recoverable: true })));
 
-  readonly #wire: LaneWire = {
+  readonly #wire: Omit<LaneWire, 'charactersPerMinute' | 'flushesPerMinute'> = {
     speak: (text) => JSON.stringify({ type: 'Speak', text }),
     flush: '{"type":"Flush"}',
     clear: '{"type":"Clear"}',
     close: '{"type":"Close"}',
     read: (data) => this.#read(data),
     maxTextLength: 2000,
-    charactersPerMinute: 2400,
-    flushesPerMinute: 20,
     flushReserve: 8,
     classifyClose: (close) => this.#classifyClose(close),
   };
@@ -116,6 +121,8 @@ export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
       outputFormat: { oneOf: Object.keys(sampleRates) },
       sampleRate: { oneOf: entry(sampleRates, outputFormat) ?? [] },
       'options.speed': { min: 0.7, max: 1.5 },
+      'limits.charactersPerMinute': { min: 2_000 },
+      'limits.flushesPerMinute': { min: 20 },
     };
   }
 
@@ -152,9 +159,10 @@ export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
 
   #openLane(): SpeechLane {
     const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
+    const { charactersPerMinute = 2400, flushesPerMinute = 20 } = this.config.limits ?? {};
     return new SpeechLane({
       provider: this.name,
-      wire: this.#wire,
+      wire: { ...this.#wire, charactersPerMinute, flushesPerMinute },
       session: (classifyClose) => this.createSession({ classifyClose, errorOf }),
       ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler },
       report: (error) => this.report(error),
