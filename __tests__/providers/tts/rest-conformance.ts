@@ -119,16 +119,17 @@ export function describeRestTTS(subject: RestSubject): void {
       expect(await failure({ apiKey: key, endpoint: 'http://voice.example' })).toContain('unencrypted');
     });
 
-    it('lets the first audio through while the answer is still under way', async () => {
-      if (!isStreamed) return;
-      const { tts, heard } = await start(async (response) => {
-        open(response).write(part(Buffer.alloc(1000, 1)));
-        await until(() => heard.chunks.length > 0);
-        response.end(whole(Buffer.alloc(500, 1)));
+    if (isStreamed) {
+      it('lets the first audio through while the answer is still under way', async () => {
+        const { tts, heard } = await start(async (response) => {
+          open(response).write(part(Buffer.alloc(1000, 1)));
+          await until(() => heard.chunks.length > 0);
+          response.end(whole(Buffer.alloc(500, 1)));
+        });
+        await lastValueFrom(tts.speak(of('Hi.')));
+        expect(heard.bytes().length).toBe(1500);
       });
-      await lastValueFrom(tts.speak(of('Hi.')));
-      expect(heard.bytes().length).toBe(1500);
-    });
+    }
 
     it('gives the same whole samples whatever the pieces of the answer (F29)', async () => {
       for (const size of [1, 3, 7, 161, 299]) {
