@@ -116,6 +116,41 @@ describe('assertAuth', () => {
   });
 });
 
+describe('a credential of its own kind', () => {
+  class Signing extends RemoteProvider<RemoteConfig & { readonly credentials?: object }> {
+    override readonly name = 'Signing';
+    override readonly roles = ['stt'] as const;
+    override readonly type = 'websocket';
+    protected override readonly defaultBaseUrl = 'http://far.example.com';
+    protected override readonly credentialKey = 'credentials';
+
+    protected override get directCredential(): unknown {
+      return this.config.credentials;
+    }
+
+    url(): URL {
+      return this.resolveUrl('/path');
+    }
+
+    get renews(): boolean {
+      return this.transportOptions.renewsCredential;
+    }
+  }
+
+  it('is what direct mode needs, and what an error names', () => {
+    expect(() => new Signing({ credentials: {} }).assertAuth()).not.toThrow();
+    expect(() => new Signing({ apiKey: key }).assertAuth()).toThrow(/set credentials .* or proxyUrl/);
+  });
+
+  it('does not travel unencrypted, and is renewed when a function fetches it', () => {
+    expect(() => new Signing({ credentials: {} }).url()).toThrow(/unencrypted/);
+    expect(new Signing({ apiKey: key }).url().href).toBe('http://far.example.com/path');
+    expect([new Signing({ credentials: {} }).renews, new Signing({ credentials: () => ({}) }).renews]).toEqual([
+      ...[false, true],
+    ]);
+  });
+});
+
 describe('addresses', () => {
   const endpoint = 'https://endpoint.example.com';
   const proxyUrl = 'https://proxy.example.com/alpha';

@@ -239,6 +239,41 @@ describe('SocketSession: refused and unreachable (F1 to F6)', () => {
     expect(sockets.all.length).toBe(2);
   });
 
+  it('F3: a service that takes the connection and then refuses the credential is asked once more, no further', async () => {
+    const refusal = new VoiceError('refused', { code: 'unauthorized', status: 4001 });
+    const { session, sockets, clock, types } = await connected({
+      renewsCredential: true,
+      classifyClose: ({ code }) => (code === 4001 ? refusal : 'retry'),
+    });
+    sockets.last.drop(4001);
+    await clock.advance(0);
+    sockets.last.accept();
+    sockets.last.drop(4001);
+    await clock.advance(60_000);
+    expect([types(), sockets.all.length]).toEqual([
+      ['connecting', 'connected', 'reconnecting', 'connected', 'lost'],
+      2,
+    ]);
+    session.terminate();
+  });
+
+  it('F3: a credential that ends after a while is renewed each time', async () => {
+    const refusal = new VoiceError('refused', { code: 'unauthorized', status: 4001 });
+    const { session, sockets, clock } = await connected({
+      renewsCredential: true,
+      classifyClose: () => refusal,
+      keepAlive: { intervalMs: 600_000 },
+    });
+    for (let renewal = 1; renewal <= 4; renewal++) {
+      await clock.advance(60_000);
+      sockets.last.drop(4001);
+      await clock.advance(0);
+      expect(sockets.all.length).toBe(renewal + 1);
+      sockets.last.accept();
+    }
+    session.terminate();
+  });
+
   for (const status of [429, 503]) {
     it(`F4: waits as long as a ${status} asks`, async () => {
       const { session, sockets, clock, events } = given();

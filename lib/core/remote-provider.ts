@@ -62,6 +62,8 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   /** Scheme, host and fixed path prefix of the service; `undefined` when only the user knows it. */
   protected abstract readonly defaultBaseUrl: string | undefined;
   protected readonly defaultAuthType: AuthType = 'token';
+  /** The configuration key that holds the credential, for errors. */
+  protected readonly credentialKey: string = 'apiKey';
   /** The credentials that this provider has used, so that no message can show one. */
   readonly #secrets: string[] = [];
 
@@ -74,13 +76,13 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return this.config.authType ?? this.defaultAuthType;
   }
 
-  /** @throws ProviderInitializationError when neither `apiKey` nor `proxyUrl` is set. */
+  /** @throws ProviderInitializationError when neither a credential nor `proxyUrl` is set. */
   assertAuth(): void {
-    if (this.isProxyMode || this.config.apiKey) return;
+    if (this.isProxyMode || this.directCredential) return;
     throw new ProviderInitializationError(
       this.name,
       undefined,
-      'it needs a credential: set apiKey (development, servers) or proxyUrl (browsers, production)',
+      `it needs a credential: set ${this.credentialKey} (development, servers) or proxyUrl (browsers, production)`,
     );
   }
 
@@ -145,15 +147,20 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
 
   /** What a connection of this provider is given whatever it is for: names, clock, time-out, masking. */
   protected get transportOptions(): TransportOptions {
-    const { apiKey, scheduler, connectTimeoutMs } = this.config;
+    const { scheduler, connectTimeoutMs } = this.config;
     return {
       provider: this.name,
       logger: this.logger,
       redact: (text) => this.redact(text),
       scheduler,
       connectTimeoutMs,
-      renewsCredential: !this.isProxyMode && typeof apiKey === 'function',
+      renewsCredential: !this.isProxyMode && typeof this.directCredential === 'function',
     };
+  }
+
+  /** The credential of direct mode, or the function that fetches it: `apiKey`, unless the provider takes another. */
+  protected get directCredential(): unknown {
+    return this.config.apiKey;
   }
 
   /** Like {@link resolveUrl}, with http(s) turned into ws(s). */
@@ -193,7 +200,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
 
   /** @throws VoiceError `configuration` when a credential would cross the network unencrypted (RELIABILITY.md, F48). */
   protected assertSecure(url: URL): void {
-    if (this.isProxyMode || !this.config.apiKey || this.config.allowInsecure) return;
+    if (this.isProxyMode || !this.directCredential || this.config.allowInsecure) return;
     if (!/^(http|ws):$/.test(url.protocol) || isLoopback(url.hostname)) return;
     throw this.error(
       `${this.name} will not send its credential unencrypted to ${url.host}: use https/wss, a proxyUrl, or set allowInsecure`,

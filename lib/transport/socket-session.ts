@@ -57,7 +57,7 @@ export interface SocketRequestContext {
   readonly attempt: number;
   /** Aborts when the connect time-out or the end of the session comes first. */
   readonly signal: AbortSignal;
-  /** The refusal (401, 403) of the credential before, which a fresh one may mend; see `renewsCredential`. */
+  /** The refusal of the credential before, which a fresh one may mend; see `renewsCredential`. */
   readonly refused?: VoiceError;
 }
 
@@ -137,6 +137,9 @@ const mebibyte = 1024 * 1024;
 
 /** How often a full buffer is looked at, in milliseconds. */
 const drainMs = 20;
+
+/** A connection that lasts longer was refused no credential, in milliseconds. */
+const refusalMs = 5_000;
 
 /** Close codes that answer a farewell: done, going away, none given. */
 const answers: ReadonlySet<number> = new Set([1000, 1001, 1005]);
@@ -320,8 +323,13 @@ export class SocketSession {
     const backoff = createBackoff({ ...(typeof reconnect === 'object' ? reconnect : {}), now });
     let attempt = 0;
     let refused: VoiceError | undefined;
+    let readyAt: number | undefined;
 
     const retryAfter = (error: VoiceError): number | undefined => {
+      // A service may take a connection and then refuse its credential: it has not taken that one either.
+      const wasTaken = readyAt !== undefined && !(isRefusedCredential(error) && now() - readyAt < refusalMs);
+      if (wasTaken) refused = undefined;
+      readyAt = undefined;
       const renews = renewsCredential && !refused && isRefusedCredential(error);
       refused = renews ? error : undefined;
       if (renews) return 0;
@@ -330,7 +338,7 @@ export class SocketSession {
 
     return defer(() =>
       this.#connection(++attempt, refused, () => {
-        refused = undefined;
+        readyAt = now();
         backoff.succeeded();
       }),
     ).pipe(
@@ -637,8 +645,8 @@ export class SocketSession {
   }
 }
 
-function isRefusedCredential({ status }: VoiceError): boolean {
-  return status === 401 || status === 403;
+function isRefusedCredential({ status, code }: VoiceError): boolean {
+  return status === 401 || status === 403 || (status !== undefined && code === 'unauthorized');
 }
 
 /** Bytes of a message; text counts one a character, as a bound that needs no encoding. */

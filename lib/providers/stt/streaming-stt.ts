@@ -31,7 +31,7 @@ import { takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import type { BackoffOptions } from '../../core/backoff.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
+import type { VoiceError, VoiceErrorCode } from '../../core/errors.ts';
 import { entry, num, objs, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type {
@@ -51,7 +51,7 @@ import {
   type SocketSessionOptions,
 } from '../../transport/socket-session.ts';
 import { AudioBacklog, ConnectionClock } from './audio-backlog.ts';
-import { AudioFeed } from './audio-feed.ts';
+import { AudioFeed, type FeedItem } from './audio-feed.ts';
 import { Utterances } from './utterances.ts';
 import { VoiceWatch } from './voice-watch.ts';
 
@@ -76,6 +76,21 @@ export interface StreamingSTTConfig extends RemoteConfig {
    */
   readonly catchUpSpeed?: number | false;
 }
+
+/** What a failure means, and what to do about it. */
+export interface Failure {
+  readonly code: VoiceErrorCode;
+  /** Whether another connection may do better. Default: false. */
+  readonly recoverable?: boolean;
+  /** How long the service wants to be left alone, in milliseconds. */
+  readonly retryAfterMs?: number;
+  readonly hint: string;
+}
+
+/** A service's failures, by its word or code for them. */
+export type Failures = Readonly<Record<string, Failure>>;
+
+const unknownFailure: Failure = { code: 'server', recoverable: true, hint: 'it is connected to anew' };
 
 /** Audio not yet final that the next connection hears again, and audio that waits for one, in milliseconds. */
 const replayMs = 30_000;
@@ -131,6 +146,8 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   #backlog: AudioBacklog | undefined;
   #clock: ConnectionClock | undefined;
   #feed: AudioFeed | undefined;
+  /** Messages for the next connection, after the audio that it hears first. */
+  #afterAudio: string[] = [];
   #finalMs: number = 0;
   #overflowing: boolean = false;
   /** Milliseconds without audio, as far as they are counted. */
@@ -255,6 +272,11 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     return undefined;
   }
 
+  /** A message as an object; `undefined` for what is none. Must not throw. Default: JSON. */
+  protected readMessage(data: SocketData): WireObject | undefined {
+    return parseJsonObject(data);
+  }
+
   /** What a message is, for `handlers`. */
   protected typeOf(message: WireObject): string | undefined {
     return str(message['type']);
@@ -308,9 +330,28 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     return this.#session?.send(JSON.stringify(message)) ?? false;
   }
 
-  /** The service reports a failure: the connection is given up, for good unless it is recoverable. */
-  protected fail(what: string, options: Omit<VoiceErrorOptions, 'provider'>): void {
-    this.renew(this.error(`${this.name}: the service reports ${what}`, options));
+  /**
+   * Sends a control message that is about the audio so far: after the audio that still waits, on the next connection when
+   * there is none. False when there is no session.
+   */
+  protected sayAfterAudio(message: WireObject): boolean {
+    if (!this.#session) return false;
+    const text = JSON.stringify(message);
+    if (this.#session.isReady && this.#feed) this.#transmit(this.#feed.push([text]));
+    else this.#afterAudio.push(text);
+    return true;
+  }
+
+  /** What a failure that the service reports means, by the service's word or code for it. */
+  protected failure(kind: string | number, failures: Failures, sentence?: string): VoiceError {
+    const { hint, ...options } = entry(failures, String(kind)) ?? unknownFailure;
+    const name = /^[\w.-]{1,64}$/.exec(String(kind))?.[0] ?? 'an error';
+    return this.error(`${this.name}: the service reports ${name}: ${hint}`, {
+      ...options,
+      ...(typeof kind === 'number' && { status: kind }),
+      // The service's sentence could quote the user.
+      ...(sentence !== undefined && { cause: new Error(this.redact(sentence)) }),
+    });
   }
 
   /** Gives the connection up: another follows at once, or after an error by the rules of a loss. */
@@ -346,12 +387,16 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     this.#clock?.filled(ms);
   }
 
-  /** Words of the wire, whose times are seconds of the connection. */
-  protected words(value: unknown, textOf: (word: WireObject) => string | undefined): TranscribedWord[] {
+  /** Words of the wire; `unitMs` are the milliseconds of a unit of their `start` and `end`, which count from the connection's start. */
+  protected words(
+    value: unknown,
+    textOf: (word: WireObject) => string | undefined,
+    unitMs: number = 1_000,
+  ): TranscribedWord[] {
     return objs(value).flatMap((word) => {
       const text = textOf(word)?.trim();
       if (!text) return [];
-      const [startMs, endMs] = [this.#momentOf(word['start']), this.#momentOf(word['end'])];
+      const [startMs, endMs] = [this.#momentOf(word['start'], unitMs), this.#momentOf(word['end'], unitMs)];
       const confidence = num(word['confidence']);
       const speaker = num(word['speaker'])?.toString() ?? str(word['speaker']);
       return {
@@ -465,6 +510,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     this.#backlog = undefined;
     this.#clock = undefined;
     this.#finalMs = 0;
+    this.#afterAudio = [];
   }
 
   /** What a connection that is ready hears first. */
@@ -475,13 +521,14 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     this.#unfeed();
     const feed = (this.#feed = this.#newFeed());
     this.onConnection();
-    return this.#sending(feed.push(this.#backlog?.from(resumeMs) ?? []));
+    const audio = this.#backlog?.from(resumeMs) ?? [];
+    return this.#sending(feed.push([...audio, ...this.#afterAudio.splice(0)]));
   }
 
   #newFeed(): AudioFeed {
     const { scheduler, minFrameMs } = this;
     const speed = this.config.catchUpSpeed ?? this.catchUpSpeed;
-    const send = (frames: readonly Uint8Array<ArrayBuffer>[]): void => this.#transmit(frames);
+    const send = (items: readonly FeedItem[]): void => this.#transmit(items);
     return new AudioFeed(this.format, { minFrameMs, speed: speed === false ? undefined : speed, scheduler, send });
   }
 
@@ -491,25 +538,27 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     this.#feed = undefined;
   }
 
-  #transmit(frames: readonly Uint8Array<ArrayBuffer>[]): void {
+  #transmit(items: readonly FeedItem[]): void {
+    for (const encoded of this.#sending(items)) this.#session?.send(encoded);
+    const frames = items.filter((item) => typeof item !== 'string');
     if (frames.length === 0) return;
-    for (const encoded of this.#sending(frames)) this.#session?.send(encoded);
     this.#quietMs = 0;
     this.#expectAnswer(frames);
   }
 
-  #sending(frames: readonly Uint8Array<ArrayBuffer>[]): SocketData[] {
-    return frames.map((frame) => {
-      this.#clock?.sent(durationMs(frame.length, this.format));
-      return this.encodeAudio(frame);
+  #sending(items: readonly FeedItem[]): SocketData[] {
+    return items.map((item) => {
+      if (typeof item === 'string') return item;
+      this.#clock?.sent(durationMs(item.length, this.format));
+      return this.encodeAudio(item);
     });
   }
 
   #receive(data: SocketData): void {
     this.#watch.answered();
-    const message = parseJsonObject(data);
+    const message = this.readMessage(data);
     if (!message) {
-      this.#warn('ignores a message that is no JSON object');
+      this.#warn('ignores a message that it cannot read');
       return;
     }
     const type = this.typeOf(message) ?? 'unknown';
@@ -536,12 +585,10 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     this.renew(error);
   }
 
-  /** The position in all audio of a time of the wire, in seconds of the connection; `undefined` when it is none. */
-  #momentOf(value: unknown): number | undefined {
-    const seconds = num(value);
-    return seconds !== undefined && seconds >= 0 && seconds * 1000 < maxMoment
-      ? this.audioMs(seconds * 1000)
-      : undefined;
+  /** The position in all audio of a time of the wire; `undefined` when it is none. */
+  #momentOf(value: unknown, unitMs: number): number | undefined {
+    const ms = (num(value) ?? -1) * unitMs;
+    return ms >= 0 && ms < maxMoment ? this.audioMs(ms) : undefined;
   }
 
   #fillGap(gapMs: number): void {

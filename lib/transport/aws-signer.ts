@@ -1,0 +1,85 @@
+import type { SchedulerLike } from 'rxjs';
+import type { VoiceError, VoiceErrorOptions } from '../core/errors.ts';
+import { presignUrl, signRequest, type AwsCredentials, type AwsRequest, type AwsSigning } from './aws-signature.ts';
+import type { HttpErrorFacts, HttpFailure } from './http-error.ts';
+import { ServerClock } from './server-clock.ts';
+
+/** Configuration keys of every provider that signs its requests. */
+export interface AwsConfig {
+  /** Credentials, or an async factory that is called for each fresh ones; temporary ones are best. */
+  readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>);
+  /** The region of the service, such as `us-east-1`; required without `proxyUrl`. */
+  readonly region?: string;
+}
+
+/** What an {@link AwsSigner} needs of its provider. */
+export interface AwsSignerOptions {
+  /** The service's signing name, such as `polly`. */
+  readonly service: string;
+  /** The configuration as it is now. */
+  readonly config: () => AwsConfig & { readonly scheduler?: SchedulerLike | undefined };
+  /** Keeps a secret out of every error and log. */
+  readonly remember: (secret: string) => Promise<unknown>;
+  /** Makes an error of the provider's. */
+  readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
+}
+
+/** Signs a provider's requests to AWS with fresh credentials each, and with a clock that refusals set right (F45). */
+export class AwsSigner {
+  readonly #options: AwsSignerOptions;
+  readonly #clock: ServerClock;
+
+  constructor(options: AwsSignerOptions) {
+    this.#options = options;
+    this.#clock = new ServerClock(() => options.config().scheduler);
+  }
+
+  /** The address with its signature, good for `expiresSeconds` (default: 300, the most that services take). */
+  async presign(url: URL, expiresSeconds: number = 300): Promise<URL> {
+    return presignUrl(url, await this.#signing(), expiresSeconds);
+  }
+
+  /** The headers of a request, with its signature. */
+  async headers(request: AwsRequest): Promise<Record<string, string>> {
+    return signRequest(request, await this.#signing());
+  }
+
+  /**
+   * Whether a refusal has shown that the clock was wrong: then the request is worth one more try. For `errorOf` of
+   * requests and sockets.
+   */
+  errorOf(failure: Pick<HttpFailure, 'status' | 'headers' | 'message'>): HttpErrorFacts | undefined {
+    return this.#clock.correct(failure) ? { recoverable: true, retryAfterMs: 0 } : undefined;
+  }
+
+  async #signing(): Promise<AwsSigning> {
+    const { service, config, remember } = this.#options;
+    const { region = '' } = config();
+    const credentials = await this.#credentials();
+    const { secretAccessKey, sessionToken } = credentials;
+    for (const secret of [secretAccessKey, sessionToken]) if (secret) await remember(secret);
+    return { service, region, credentials, now: this.#clock.now };
+  }
+
+  async #credentials(): Promise<AwsCredentials> {
+    const { config, error } = this.#options;
+    const { credentials } = config();
+    let value: unknown = credentials;
+    if (typeof credentials === 'function') {
+      try {
+        value = await credentials();
+      } catch (cause) {
+        throw error('the credentials factory failed', { code: 'unauthorized', recoverable: true, cause });
+      }
+    }
+    if (isCredentials(value)) return value;
+    throw error('credentials must have accessKeyId and secretAccessKey', { code: 'unauthorized' });
+  }
+}
+
+function isCredentials(value: unknown): value is AwsCredentials {
+  const member = (name: string): unknown =>
+    typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+  const isFilled = (name: string): boolean => typeof member(name) === 'string' && member(name) !== '';
+  return isFilled('accessKeyId') && isFilled('secretAccessKey');
+}
