@@ -256,6 +256,7 @@ describe('AlphaSTT: results', () => {
     expect(all[0]?.metadata).toEqual({
       words: [{ text: 'hola', startMs: 0, endMs: 1_000, confidence: 1, speaker: '1' }],
       language: 'es',
+      speaker: '1',
     });
   });
 

@@ -1,23 +1,23 @@
-import { AudioFeed, type FeedOptions } from '../../../lib/providers/stt/audio-feed.ts';
+import { AudioFeed, type FeedItem, type FeedOptions } from '../../../lib/providers/stt/audio-feed.ts';
 import { heard, mono16k, tape, TestClock } from './stt-fixture.ts';
 
 type Frame = Uint8Array<ArrayBuffer>;
 
 function given(options: Partial<FeedOptions> = {}, sampleRate: number = 16_000) {
   const clock = new TestClock();
-  const sent: Frame[] = [];
+  const sent: FeedItem[] = [];
   const feed = new AudioFeed(
     { ...mono16k, sampleRate },
     {
       ...{ minFrameMs: 0, speed: undefined, scheduler: clock, ...options },
-      send: (frames) => sent.push(...frames),
+      send: (items) => sent.push(...items),
     },
   );
-  const push = (...frames: Frame[]): void => void sent.push(...feed.push(frames));
+  const push = (...items: FeedItem[]): void => void sent.push(...feed.push(items));
   return { clock, sent, feed, push };
 }
 const frames = (count: number, ms: number): Frame[] => Array.from({ length: count }, (_, at) => tape(ms, at * ms));
-const lengths = (sent: readonly Frame[]): number[] => sent.map(({ length }) => length / 32);
+const lengths = (sent: readonly FeedItem[]): number[] => sent.map(({ length }) => length / 32);
 
 describe('AudioFeed', () => {
   it('passes on what may go as it is', () => {
@@ -55,6 +55,18 @@ describe('AudioFeed', () => {
     expect(Math.abs(lengths(sent).length - 30)).toBeLessThan(2);
     await clock.advance(1_000);
     expect([heard(sent), feed.isWaiting, clock.pending]).toEqual([heard([tape(5_000)]), false, 0]);
+  });
+
+  it('keeps a message in its place after the audio', async () => {
+    const { clock, sent, push } = given({ speed: 2, minFrameMs: 50 });
+    push(...frames(15, 100), 'finalize', tape(70, 1_500));
+    push('again');
+    expect(sent).toHaveLength(10);
+    await clock.advance(1_000);
+    expect(sent.map((item) => (typeof item === 'string' ? item : item.length / 32))).toEqual([
+      ...Array.from({ length: 15 }, () => 100),
+      ...['finalize', 50, 'again'],
+    ]);
   });
 
   it('never holds live audio back', async () => {

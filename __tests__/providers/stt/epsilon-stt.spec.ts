@@ -249,6 +249,7 @@ describe('EpsilonSTT: results', () => {
         metadata: {
           words: [{ text: 'Hello world.', startMs: 200, endMs: 800, confidence: 0.95, speaker: '1' }],
           language: 'en',
+          speaker: '1',
         },
       },
     ]);

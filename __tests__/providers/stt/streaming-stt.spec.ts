@@ -39,6 +39,10 @@ class TestSTT extends StreamingSTT<StreamingSTTConfig> {
   sockets: FakeSockets = new FakeSockets({ pings: false });
   fills: boolean = false;
 
+  finalize(): boolean {
+    return this.sayAfterAudio({ type: 'finalize' });
+  }
+
   protected override request(): Promise<SocketRequest> {
     return Promise.resolve({ url: this.resolveSocketUrl('/listen') });
   }
@@ -268,6 +272,28 @@ describe('StreamingSTT: a service that wants no more than it can hear', () => {
     await drop(test, 1_000);
     await test.clock.advance(3_000);
     expect(heard(test.stt.sockets.last.sent)).toEqual(heard([tape(5_000)]));
+    await end(test);
+  });
+
+  it('says what is about the audio after it, with and without a connection', async () => {
+    const test = given({ catchUpSpeed: 2 });
+    expect(test.stt.finalize()).toBe(false);
+    await test.stt.initialize();
+    test.stt.sendAudio({ data: tape(2_000) });
+    const opened = test.stt.connect();
+    test.stt.finalize();
+    await settle();
+    test.stt.sockets.last.accept();
+    await opened;
+    test.stt.sendAudio({ data: tape(100, 2_000) });
+    test.stt.finalize();
+    await test.clock.advance(2_000);
+    const { sent } = test.stt.sockets.last;
+    const asked = '{"type":"finalize"}';
+    expect(sent.map((data) => (typeof data === 'string' ? data : data.length / 32))).toEqual([
+      ...Array.from({ length: 20 }, () => 100),
+      ...[asked, 100, asked],
+    ]);
     await end(test);
   });
 

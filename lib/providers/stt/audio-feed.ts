@@ -2,7 +2,9 @@ import { interval, type SchedulerLike, type Subscription } from 'rxjs';
 import { durationMs, frameBytes, silenceByte, type PcmFormat } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 
-type Frames = readonly Uint8Array<ArrayBuffer>[];
+/** Audio, or a message that has its place after it. */
+export type FeedItem = Uint8Array<ArrayBuffer> | string;
+type Items = readonly FeedItem[];
 
 /** How a service wants its audio. */
 export interface FeedOptions {
@@ -11,8 +13,8 @@ export interface FeedOptions {
   /** How many times as fast as it sounds audio that has waited is sent; `undefined` for as fast as it goes. */
   readonly speed: number | undefined;
   readonly scheduler: SchedulerLike;
-  /** Sends frames that had to wait. */
-  readonly send: (frames: Frames) => void;
+  /** Sends what had to wait. */
+  readonly send: (items: Items) => void;
 }
 
 /** Audio that may be sent at once, however fast the service wants it, in milliseconds. */
@@ -27,7 +29,7 @@ export class AudioFeed {
   /** Bytes of the shortest frame. */
   readonly #shortest: number;
   readonly #carry: PcmCarry | undefined;
-  #waiting: Uint8Array<ArrayBuffer>[] = [];
+  #waiting: FeedItem[] = [];
   /** Milliseconds of audio that could be sent at `#at`. */
   #credit: number = burstMs;
   #at: number;
@@ -47,22 +49,21 @@ export class AudioFeed {
     return this.#waiting.length > 0;
   }
 
-  /** Takes frames; returns what may be sent now. */
-  push(frames: Frames): Frames {
-    const carry = this.#carry;
-    const whole = carry ? frames.map((frame) => carry.push(frame)).filter(({ length }) => length > 0) : frames;
+  /** Takes frames and messages; returns what may be sent now. */
+  push(items: Items): Items {
+    const whole = this.#carry ? items.map((item) => this.#whole(item)).filter(({ length }) => length > 0) : items;
     return this.#options.speed === undefined ? whole : this.#take(whole);
   }
 
   /** Ends the audio: all that waits, and the last frame, which silence makes long enough. */
-  flush(): Frames {
-    const frames = [...this.#waiting];
+  flush(): Items {
+    const items = [...this.#waiting];
     if (this.#carry?.pending) {
       const missing = this.#shortest - this.#carry.pending;
-      frames.push(this.#carry.push(new Uint8Array(missing).fill(silenceByte(this.#format.encoding))));
+      items.push(this.#carry.push(new Uint8Array(missing).fill(silenceByte(this.#format.encoding))));
     }
     this.stop();
-    return frames;
+    return items;
   }
 
   /** Forgets what waits. */
@@ -73,17 +74,21 @@ export class AudioFeed {
     this.#carry?.reset();
   }
 
-  #take(frames: Frames): Frames {
+  #whole(item: FeedItem): FeedItem {
+    return typeof item === 'string' ? item : (this.#carry?.push(item) ?? item);
+  }
+
+  #take(items: Items): Items {
     const { speed = 1, scheduler } = this.#options;
     const now = scheduler.now();
     // A clock that was set back earns nothing.
     this.#credit = Math.min(burstMs, this.#credit + Math.max(0, now - this.#at) * speed);
     this.#at = now;
-    this.#waiting.push(...frames);
+    this.#waiting.push(...items);
     let count = 0;
-    for (const { length } of this.#waiting) {
+    for (const item of this.#waiting) {
       if (this.#credit <= 0) break;
-      this.#credit -= durationMs(length, this.#format);
+      if (typeof item !== 'string') this.#credit -= durationMs(item.length, this.#format);
       count++;
     }
     const due = this.#waiting.splice(0, count);

@@ -62,6 +62,7 @@ export class Utterances {
     const options = this.#options();
     if (kind === 'interim' && !options.interimResults) return;
     const spoken = language ?? options.language;
+    const speaker = soleSpeaker(words ?? []);
     const utteranceId = (this.#id ??= `${options.name}-${++this.#count}`);
     if (kind === 'complete') this.#id = undefined;
     this.#transcripts$.next({
@@ -71,7 +72,11 @@ export class Utterances {
       isPreflight: kind === 'preflight',
       ...(confidence !== undefined && { confidence }),
       utteranceId,
-      metadata: { ...(words && { words }), ...(spoken !== undefined && { language: spoken }) },
+      metadata: {
+        ...(words && { words }),
+        ...(spoken !== undefined && { language: spoken }),
+        ...(speaker !== undefined && { speaker }),
+      },
     });
   }
 
@@ -86,6 +91,12 @@ export class Utterances {
     this.#speaking = speaking;
     this.#speech$.next({ type });
   }
+}
+
+/** Who said all of some words; `undefined` when several did, or when nobody knows. */
+function soleSpeaker(words: readonly TranscribedWord[]): string | undefined {
+  const [first, ...others] = words;
+  return others.every(({ speaker }) => speaker === first?.speaker) ? first?.speaker : undefined;
 }
 
 /** The mean of the words' confidences; `undefined` without any. */
