@@ -27,6 +27,7 @@ export class PcmCarry {
   push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     const total = this.#pending + bytes.length;
     const whole = total - (total % this.#frameBytes);
+    if (whole === bytes.length && this.#pending === 0) return bytes;
     if (whole === 0) {
       this.#rest.set(bytes, this.#pending);
       this.#pending = total;

@@ -12,7 +12,8 @@ export function parseJsonObject(data: string | Uint8Array): WireObject | undefin
     const text = typeof data === 'string' ? data : decodeObject(data);
     if (text === undefined) return undefined;
     // The reviver costs several times the parse, so it only runs where the key may be.
-    return obj(/__proto__|\\u00[5-7]/i.test(text) ? JSON.parse(text, withoutProto) : JSON.parse(text));
+    const isSuspect = text.includes('__proto__') || text.includes('\\u00');
+    return obj(isSuspect ? JSON.parse(text, withoutProto) : JSON.parse(text));
   } catch {
     return undefined;
   }

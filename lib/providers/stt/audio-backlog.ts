@@ -31,10 +31,8 @@ export class AudioBacklog {
   /** Adds audio, cut anywhere; returns the whole frames that it makes. */
   push(data: Uint8Array<ArrayBuffer>): readonly Uint8Array<ArrayBuffer>[] {
     const samples = this.#carry.push(data);
-    const frames: Uint8Array<ArrayBuffer>[] = [];
-    for (let at = 0; at < samples.length; at += this.#frameLength) {
-      frames.push(samples.subarray(at, at + this.#frameLength));
-    }
+    if (samples.length === 0) return [];
+    const frames = samples.length <= this.#frameLength ? [samples] : this.#cut(samples);
     this.#frames.push(...frames);
     this.#length += samples.length;
     return frames;
@@ -63,7 +61,16 @@ export class AudioBacklog {
     return frames;
   }
 
+  #cut(samples: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>[] {
+    const frames: Uint8Array<ArrayBuffer>[] = [];
+    for (let at = 0; at < samples.length; at += this.#frameLength) {
+      frames.push(samples.subarray(at, at + this.#frameLength));
+    }
+    return frames;
+  }
+
   #drop(bytes: number): void {
+    if (bytes <= 0) return;
     let rest = bytes;
     let whole = 0;
     for (const frame of this.#frames) {
@@ -71,8 +78,7 @@ export class AudioBacklog {
       rest -= frame.length;
       whole++;
     }
-    if (bytes <= 0) return;
-    this.#frames.splice(0, whole);
+    if (whole > 0) this.#frames.splice(0, whole);
     const first = this.#frames[0];
     if (rest > 0 && first) this.#frames[0] = first.subarray(rest);
     this.#start += bytes;
