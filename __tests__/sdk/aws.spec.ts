@@ -9,7 +9,7 @@ import { crc32, decodeEventStream, encodeEventStream } from '../../lib/transport
 const utf8 = new TextEncoder();
 const text = new TextDecoder();
 const codec = new EventStreamCodec(
-  (bytes) => text.decode(typeof bytes === 'string' ? utf8.encode(bytes) : bytes),
+  (bytes) => (typeof bytes === 'string' ? bytes : text.decode(bytes as Uint8Array)),
   (value) => utf8.encode(value),
 );
 

@@ -131,7 +131,7 @@ async function hmac(key: Uint8Array<ArrayBuffer>, text: string): Promise<Uint8Ar
 }
 
 function subtle(): SubtleCrypto {
-  const crypto: { subtle?: SubtleCrypto } | undefined = globalThis.crypto;
+  const { crypto } = globalThis as { readonly crypto?: { readonly subtle?: SubtleCrypto } };
   if (crypto?.subtle) return crypto.subtle;
   const message =
     'signed requests need WebCrypto, which browsers have on https: and localhost only: serve the page there';
