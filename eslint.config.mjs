@@ -6,13 +6,14 @@ import tseslint from 'typescript-eslint';
 
 // Who may not import whom. `providers` stands for all of its folders.
 const rooms = {
-  audio: ['core', 'operators', 'transport', 'providers', 'pipeline', 'testing'],
-  core: ['operators', 'transport', 'providers', 'pipeline', 'testing'],
-  operators: ['transport', 'providers', 'pipeline', 'testing'],
-  transport: ['operators', 'providers', 'pipeline', 'testing'],
+  audio: ['core', 'operators', 'transport', 'browser', 'providers', 'pipeline', 'testing'],
+  core: ['operators', 'transport', 'browser', 'providers', 'pipeline', 'testing'],
+  operators: ['transport', 'browser', 'providers', 'pipeline', 'testing'],
+  transport: ['operators', 'browser', 'providers', 'pipeline', 'testing'],
+  browser: ['transport', 'providers', 'pipeline', 'testing'],
   providers: ['pipeline', 'testing'],
-  pipeline: ['transport', 'providers', 'testing'],
-  testing: ['transport', 'providers'],
+  pipeline: ['transport', 'browser', 'providers', 'testing'],
+  testing: ['transport', 'browser', 'providers'],
 };
 const providerFolders = ['agent', 'input', 'llm', 'output', 'platform', 'stt', 'tts'];
 

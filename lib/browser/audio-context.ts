@@ -1,0 +1,121 @@
+import {
+  asyncScheduler,
+  defer,
+  distinctUntilChanged,
+  EMPTY,
+  filter,
+  fromEvent,
+  ignoreElements,
+  map,
+  merge,
+  of,
+  skip,
+  startWith,
+  switchMap,
+  tap,
+  timer,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
+import type { DeviceEvent } from '../core/roles.ts';
+import { addWorklets } from './worklets.ts';
+
+/** What a browser takes for a sign of the user's, after which a page may sound. */
+const gestures = ['pointerdown', 'pointerup', 'touchend', 'keydown'] as const;
+
+/** How long a context may take to run before that is an event, in milliseconds. */
+const graceMs = 300;
+
+/** Options of {@link openContext}. */
+export interface ContextOptions {
+  /** Class name of the provider, for errors. */
+  readonly provider: string;
+  /** What to take where there is no browser, for the error. */
+  readonly elsewhere: string;
+  /** Where the page serves `rxvoice/worklets.js`. Default: inlined. */
+  readonly workletUrl?: string | undefined;
+  /** Hz. Default: the device's. */
+  readonly sampleRate?: number | undefined;
+}
+
+/** @throws VoiceError `configuration` where there is no Web Audio, or a page without the right to it. */
+export function assertWebAudio(provider: string, elsewhere: string): void {
+  if (!('AudioContext' in globalThis)) {
+    const message = `${provider} needs a browser: elsewhere use ${elsewhere}`;
+    throw new VoiceError(message, { code: 'configuration', provider });
+  }
+  if (!('AudioWorkletNode' in globalThis)) {
+    const message = globalThis.isSecureContext
+      ? `${provider} needs a browser with AudioWorklet: Chrome 66, Firefox 76, Safari 14.1 or newer`
+      : `${provider} works on secure pages only: serve the page by https, or from localhost`;
+    throw new VoiceError(message, { code: 'configuration', provider });
+  }
+}
+
+/** A context with the library's worklets, of the device's rate unless told otherwise. */
+export async function openContext(options: ContextOptions): Promise<AudioContext> {
+  const { provider, elsewhere, workletUrl, sampleRate } = options;
+  assertWebAudio(provider, elsewhere);
+  const context = new AudioContext({ latencyHint: 'interactive', ...(sampleRate !== undefined && { sampleRate }) });
+  try {
+    await addWorklets(context, provider, workletUrl);
+    return context;
+  } catch (error) {
+    closeContext(context);
+    throw error;
+  }
+}
+
+/** Closes a context for good. */
+export function closeContext(context: AudioContext): void {
+  if (context.state !== 'closed') context.close().catch(() => undefined);
+}
+
+/**
+ * Keeps a context running, as far as the browser lets it: tries now, at every gesture of the user, and when the page is
+ * shown again; never while the system has interrupted it. Tells when it stands still, and when it runs again.
+ */
+export function keepRunning(context: AudioContext, scheduler: SchedulerLike = asyncScheduler): Observable<DeviceEvent> {
+  return defer(() => {
+    const page = 'document' in globalThis ? globalThis.document : undefined;
+    const changes$ = fromEvent(context, 'statechange').pipe(startWith(undefined));
+    const gestures$ = page
+      ? merge(...gestures.map((name) => fromEvent(page, name, { capture: true, passive: true }))).pipe(
+          tap(() => {
+            unlock(context);
+          }),
+        )
+      : EMPTY;
+    const shown$ = page
+      ? fromEvent(page, 'visibilitychange').pipe(filter(() => page.visibilityState === 'visible'))
+      : EMPTY;
+    const attempts$ = merge(changes$, gestures$, shown$).pipe(
+      tap(() => {
+        // Without a gesture the promise may stay pending for ever.
+        if (context.state === 'suspended') context.resume().catch(() => undefined);
+      }),
+      ignoreElements(),
+    );
+    const events$ = changes$.pipe(
+      map(() => context.state),
+      distinctUntilChanged(),
+      switchMap((state) => (state === 'suspended' ? timer(graceMs, scheduler).pipe(map(() => state)) : of(state))),
+      filter((state) => state !== 'closed'),
+      startWith('running' as const),
+      distinctUntilChanged(),
+      skip(1),
+      map((type) => ({ type })),
+    );
+    return merge(attempts$, events$);
+  });
+}
+
+/** iOS wants something to be played within the gesture. */
+function unlock(context: AudioContext): void {
+  if (context.state !== 'suspended') return;
+  const source = context.createBufferSource();
+  source.buffer = context.createBuffer(1, 1, context.sampleRate);
+  source.connect(context.destination);
+  source.start();
+}

@@ -1,0 +1,210 @@
+import {
+  asyncScheduler,
+  catchError,
+  defer,
+  finalize,
+  fromEvent,
+  map,
+  merge,
+  of,
+  race,
+  ReplaySubject,
+  retry,
+  switchMap,
+  tap,
+  throwError,
+  timer,
+  type Observable,
+} from 'rxjs';
+import { durationMs } from '../../audio/formats.ts';
+import type { AudioChunk } from '../../audio/types.ts';
+import { resource } from '../../browser/resource.ts';
+import { trackEvents$, type TrackCapture } from '../../browser/track-capture.ts';
+import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
+import { entry } from '../../core/guard.ts';
+import type { ConnectionEvent } from '../../core/roles.ts';
+import { TrackInput, type TrackInputConfig } from './track-input.ts';
+
+/** Configuration of {@link MicrophoneInput}. */
+export interface MicrophoneInputConfig extends TrackInputConfig {
+  /** Hz of what is delivered; the device keeps its own rate. Default: 16,000. */
+  readonly sampleRate?: number;
+  /** The microphone to prefer, as `navigator.mediaDevices.enumerateDevices()` names it. Default: the system's choice. */
+  readonly deviceId?: string;
+  /** Whether the browser takes out what the page plays; without it the agent hears itself. Default: true. */
+  readonly echoCancellation?: boolean;
+  /** Whether the browser takes out noise. Default: true. */
+  readonly noiseSuppression?: boolean;
+  /** Whether the browser evens the loudness out. Default: true. */
+  readonly autoGainControl?: boolean;
+}
+
+/** How often a lost microphone is looked for, in milliseconds (RELIABILITY.md, F52). */
+const searchMs = 1_000;
+
+/** Digital silence that is no silence of a room, in milliseconds (F54). */
+const zerosMs = 5_000;
+
+interface Refusal {
+  readonly code: VoiceErrorCode;
+  readonly recoverable: boolean;
+  readonly message: string;
+}
+/** What a browser's refusals mean (W3C Media Capture and Streams, getUserMedia). */
+const refusals: Readonly<Record<string, Refusal>> = {
+  NotAllowedError: {
+    code: 'permission',
+    recoverable: false,
+    message:
+      'the microphone is not allowed: allow it for this page in the browser (beside the address) and in the system, ' +
+      'and give a frame allow="microphone"',
+  },
+  SecurityError: {
+    code: 'permission',
+    recoverable: false,
+    message: 'the page may not use the microphone: its Permissions-Policy forbids it',
+  },
+  NotFoundError: {
+    code: 'device',
+    recoverable: true,
+    message: 'there is no microphone: plug one in, then start again',
+  },
+  NotReadableError: {
+    code: 'device',
+    recoverable: true,
+    message: 'the microphone gives nothing: close other applications that use it, or plug it in again',
+  },
+};
+
+/**
+ * The user's microphone, in a browser (W3C Media Capture and Web Audio). No service; needs a page on https or localhost.
+ *
+ * A microphone that is unplugged is replaced by the preferred one, else the system's default, as soon as there is one.
+ */
+export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
+  override readonly name = 'MicrophoneInput' as const;
+  protected override readonly sampleRate: number;
+  readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
+  #zerosMs = 0;
+  #isMuted = false;
+
+  constructor(config: MicrophoneInputConfig = {}, logger?: ConstructorParameters<typeof TrackInput>[1]) {
+    super(config, logger);
+    this.sampleRate = config.sampleRate ?? 16_000;
+  }
+
+  /** The device: `connected` when it delivers, `reconnecting` while a lost one is looked for. The latest first. Hot. */
+  get connection$(): Observable<ConnectionEvent> {
+    return this.#connection$.asObservable();
+  }
+
+  protected override tracks$(capture: TrackCapture): Observable<unknown> {
+    const { scheduler = asyncScheduler } = this.config;
+    const { mediaDevices } = navigator;
+    const changes$ = fromEvent(mediaDevices, 'devicechange');
+    /** Searches since a microphone was there; none before the first. */
+    let attempt: number | undefined;
+    const microphone$ = resource(
+      () => mediaDevices.getUserMedia({ audio: this.#constraints() }),
+      (stream) => stream.getTracks().forEach((track) => track.stop()),
+    ).pipe(
+      catchError((cause: unknown) => throwError(() => this.#refusal(cause))),
+      map((stream) => stream.getAudioTracks()[0]),
+      switchMap((track) => (track ? this.#captured$(track, capture) : throwError(() => this.#lost()))),
+      tap(() => {
+        attempt = 0;
+      }),
+      retry({
+        delay: (cause: VoiceError) => {
+          this.#searchOn(cause, attempt === undefined ? undefined : ++attempt);
+          return race(timer(searchMs, scheduler), changes$);
+        },
+      }),
+    );
+    const changed$ = changes$.pipe(
+      tap(() => this.tell({ type: 'changed' })),
+      switchMap(() => []),
+    );
+    return defer(() => {
+      setAudioSession('play-and-record');
+      this.#connection$.next({ type: 'connecting' });
+      return merge(microphone$, changed$);
+    }).pipe(
+      finalize(() => {
+        setAudioSession('auto');
+        this.#connection$.next({ type: 'closed' });
+      }),
+    );
+  }
+
+  /** Tells of a microphone that delivers zeros alone: one that its switch, or the system, has cut off. */
+  protected override onChunk({ data, metadata }: AudioChunk): void {
+    const wasSilent = this.#zerosMs >= zerosMs;
+    const isZero = data.every((byte) => byte === 0);
+    this.#zerosMs = isZero && metadata ? this.#zerosMs + durationMs(data.length, metadata) : 0;
+    if (wasSilent && !isZero) this.tell({ type: 'unmuted' });
+    if (wasSilent || this.#zerosMs < zerosMs) return;
+    this.tell({ type: 'silent', forMs: this.#zerosMs });
+    if (this.#isMuted) return;
+    const message = `${this.name}: the microphone has delivered nothing but zeros for ${zerosMs / 1000} s: is it muted?`;
+    this.report(this.error(message, { code: 'device', recoverable: true }));
+  }
+
+  #captured$(track: MediaStreamTrack, capture: TrackCapture): Observable<unknown> {
+    const events$ = trackEvents$(track).pipe(
+      tap((event) => {
+        this.#isMuted = event.type === 'muted';
+        this.tell(event);
+        if (event.type !== 'lost') return;
+        capture.connect(undefined);
+        throw this.#lost();
+      }),
+    );
+    return defer(() => {
+      capture.connect(track);
+      this.#zerosMs = 0;
+      this.#isMuted = track.muted;
+      this.#connection$.next({ type: 'connected' });
+      this.tell({ type: 'found', label: track.label });
+      return merge(of(track), events$);
+    });
+  }
+
+  /** Tells that a search for another microphone begins, or throws where that is in vain. */
+  #searchOn(cause: VoiceError, attempt: number | undefined): void {
+    if (attempt === undefined || !cause.recoverable) {
+      this.#connection$.next({ type: 'lost', error: cause });
+      throw cause;
+    }
+    // One error a loss, however long the search.
+    if (attempt === 1) this.report(cause);
+    this.#connection$.next({ type: 'reconnecting', attempt, delayMs: searchMs, error: cause });
+  }
+
+  /** Wishes, not demands: a demand that no device meets is an error. */
+  #constraints(): MediaTrackConstraints {
+    const { deviceId, echoCancellation = true, noiseSuppression = true, autoGainControl = true } = this.config;
+    return {
+      ...{ echoCancellation, noiseSuppression, autoGainControl, channelCount: { ideal: 1 } },
+      ...(deviceId !== undefined && { deviceId: { ideal: deviceId } }),
+    };
+  }
+
+  #lost(): VoiceError {
+    const message = `${this.name}: the microphone was unplugged, or taken away: looking for another one`;
+    return this.error(message, { code: 'device', recoverable: true });
+  }
+
+  #refusal(cause: unknown): VoiceError {
+    const name = cause instanceof Error ? cause.name : '';
+    const unknown = { code: 'device', recoverable: true, message: `no microphone: ${messageOf(cause)}` } as const;
+    const { message, ...options } = entry(refusals, name) ?? unknown;
+    return this.error(`${this.name}: ${message}`, { ...options, cause });
+  }
+}
+
+/** On an iPhone, says that the page also plays: else it would do so through the earpiece (W3C Audio Session). */
+function setAudioSession(type: string): void {
+  const session = (navigator as { readonly audioSession?: { type: string } }).audioSession;
+  if (session) session.type = type;
+}

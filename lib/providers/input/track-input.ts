@@ -1,0 +1,167 @@
+import {
+  Subject,
+  Subscription,
+  ignoreElements,
+  merge,
+  switchMap,
+  tap,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import { canResample } from '../../audio/filter-bank.ts';
+import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { assertWebAudio, closeContext, keepRunning, openContext } from '../../browser/audio-context.ts';
+import { resource } from '../../browser/resource.ts';
+import { capturedFormat, TrackCapture } from '../../browser/track-capture.ts';
+import { VoiceError } from '../../core/errors.ts';
+import { Provider } from '../../core/provider.ts';
+import type { DeviceEvent, InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
+import { Capture } from '../../operators/capture.ts';
+
+/** Configuration keys of every input that captures a browser's media track. */
+export interface TrackInputConfig {
+  /**
+   * Where the page serves the package's file `rxvoice/worklets.js`, for pages whose Content-Security-Policy forbids
+   * `blob:` scripts. Default: the AudioWorklet is inlined.
+   */
+  readonly workletUrl?: string;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+const elsewhere = 'BufferInput or a phone provider';
+
+/** What inputs share that capture a browser's media tracks: one session from `start()` to `stop()`, at a fixed rate. */
+export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C> implements InputProvider {
+  readonly roles: readonly ProviderRole[] = ['input'];
+  readonly type: ProviderType = 'rest';
+  readonly #device$ = new Subject<DeviceEvent>();
+  readonly #capture = new Capture();
+  #started: Promise<void> | undefined;
+  #session = new Subscription();
+
+  /** Hz of `audio$`. */
+  protected abstract readonly sampleRate: number;
+
+  /** What is captured, from `start()` on: linear16, mono; `timestamp` is its place in all that was captured. Hot. */
+  get audio$(): Observable<AudioChunk> {
+    return this.#capture.audio$;
+  }
+
+  /** What becomes of the device or track, and whether the browser lets its audio flow. Hot. */
+  get device$(): Observable<DeviceEvent> {
+    return this.#device$.asObservable();
+  }
+
+  getMetadata(): AudioMetadata {
+    return capturedFormat(this.sampleRate);
+  }
+
+  /**
+   * Starts to capture; resolves when it does.
+   *
+   * @throws VoiceError `permission`, `device`, `configuration`: its message says what the user can do.
+   */
+  start(): Promise<void> {
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  /** Ends the capture. */
+  stop(): Promise<void> {
+    this.#started = undefined;
+    this.#session.unsubscribe();
+    this.#capture.stop();
+    return Promise.resolve();
+  }
+
+  /** Drops what comes until `resume()`. */
+  pause(): void {
+    this.#capture.pause();
+  }
+
+  /** Takes what comes again. */
+  resume(): void {
+    this.#capture.resume();
+  }
+
+  /** Brings tracks to the capture for as long as it is subscribed to; emits when one is captured. */
+  protected abstract tracks$(capture: TrackCapture): Observable<unknown>;
+
+  /** Gets each frame before it is delivered. */
+  protected onChunk(_chunk: AudioChunk): void {}
+
+  /** Publishes what becomes of the device. */
+  protected tell(event: DeviceEvent): void {
+    this.#device$.next(event);
+    if (event.type === 'suspended') {
+      const message = `${this.name}: the browser holds all audio back until the user clicks, taps or presses a key`;
+      this.report(this.error(message, { code: 'permission', recoverable: true }));
+    }
+  }
+
+  protected override onInitialize(_signal: AbortSignal): void {
+    assertWebAudio(this.name, elsewhere);
+    if (!canResample(48_000, this.sampleRate)) {
+      const message = `${this.name} cannot give ${this.sampleRate} Hz: take 8000, 16000, 24000 or 48000`;
+      throw this.error(message, { code: 'configuration' });
+    }
+  }
+
+  protected override onDispose(): Promise<void> {
+    return this.stop();
+  }
+
+  #start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.assertReady('start');
+      const session = new Subscription();
+      this.#session = session;
+      session.add(() => reject(this.error(`${this.name}.stop() was called first`, { code: 'aborted' })));
+      this.#capture.start();
+      let capturing = false;
+      session.add(
+        this.#captured$().subscribe({
+          next: () => {
+            capturing = true;
+            resolve();
+          },
+          error: (cause: unknown) => {
+            const error = VoiceError.from(cause, { provider: this.name });
+            if (capturing) this.report(error);
+            reject(error);
+            void this.stop();
+          },
+        }),
+      );
+    });
+  }
+
+  #captured$(): Observable<unknown> {
+    const { workletUrl, scheduler } = this.config;
+    const context$ = resource(() => openContext({ provider: this.name, elsewhere, workletUrl }), closeContext);
+    return context$.pipe(
+      switchMap((context) => {
+        const running$ = keepRunning(context, scheduler).pipe(
+          tap((event) => this.tell(event)),
+          ignoreElements(),
+        );
+        const capture$ = resource(
+          () => Promise.resolve(this.#openCapture(context)),
+          (capture) => capture.close(),
+        );
+        return merge(running$, capture$.pipe(switchMap((capture) => this.tracks$(capture))));
+      }),
+    );
+  }
+
+  #openCapture(context: AudioContext): TrackCapture {
+    return new TrackCapture({
+      ...{ context, sampleRate: this.sampleRate },
+      onChunk: (chunk) => {
+        this.onChunk(chunk);
+        this.#capture.push(chunk);
+      },
+    });
+  }
+}

@@ -1,0 +1,73 @@
+import { BehaviorSubject, EMPTY, finalize, ignoreElements, merge, of, switchMap, tap, type Observable } from 'rxjs';
+import { trackEvents$, type TrackCapture } from '../../browser/track-capture.ts';
+import { TrackInput, type TrackInputConfig } from './track-input.ts';
+
+/** Configuration of {@link WebRTCInput}. */
+export interface WebRTCInputConfig extends TrackInputConfig {
+  /** Hz of what is delivered. Default: 16,000. */
+  readonly targetSampleRate?: number;
+}
+
+/**
+ * The sound of a WebRTC media track that the application supplies (W3C WebRTC and Web Audio), in a browser. No service.
+ *
+ * The track stays the application's: it is never stopped, muted or changed.
+ */
+export class WebRTCInput extends TrackInput<WebRTCInputConfig> {
+  override readonly name = 'WebRTCInput' as const;
+  protected override readonly sampleRate: number;
+  readonly #track$ = new BehaviorSubject<MediaStreamTrack | undefined>(undefined);
+
+  constructor(config: WebRTCInputConfig = {}, logger?: ConstructorParameters<typeof TrackInput>[1]) {
+    super(config, logger);
+    this.sampleRate = config.targetSampleRate ?? 16_000;
+  }
+
+  /** Captures this track from now on, in place of the one before; none without one. Before `start()` too. */
+  setTrack(track: MediaStreamTrack | undefined): void {
+    if (track && track.kind !== 'audio') {
+      throw this.error(`${this.name}.setTrack() takes a track of kind audio, not ${track.kind}`, {
+        code: 'configuration',
+      });
+    }
+    if (track !== this.#track$.value) this.#track$.next(track);
+  }
+
+  /** As {@link WebRTCInput.setTrack}, with the first audio track of a stream. */
+  setStream(stream: MediaStream): void {
+    const [track] = stream.getAudioTracks();
+    if (!track) {
+      throw this.error(`${this.name}.setStream() takes a stream with an audio track: this one has none`, {
+        code: 'configuration',
+      });
+    }
+    this.setTrack(track);
+  }
+
+  protected override tracks$(capture: TrackCapture): Observable<unknown> {
+    return this.#track$.pipe(
+      tap((track) => capture.connect(track)),
+      switchMap((track) => merge(of(track), track ? this.#events$(track) : EMPTY)),
+    );
+  }
+
+  #events$(track: MediaStreamTrack): Observable<never> {
+    const release = attach(track);
+    this.tell({ type: 'found', label: track.label });
+    return trackEvents$(track).pipe(
+      tap((event) => this.tell(event)),
+      ignoreElements(),
+      finalize(release),
+    );
+  }
+}
+
+/** Chromium gives Web Audio the sound of a remote track only while a media element has it too. */
+function attach(track: MediaStreamTrack): () => void {
+  const element = new Audio();
+  element.muted = true;
+  element.srcObject = new MediaStream([track]);
+  return () => {
+    element.srcObject = null;
+  };
+}
