@@ -9,7 +9,7 @@ const config: Config = {
   // What drives a browser has a run of its own: npm run browser.
   testPathIgnorePatterns: [
     '/node_modules/',
-    'soak\\.spec',
+
     ...(process.env['RXVOICE_BROWSER'] ? [] : ['<rootDir>/__tests__/browser/']),
   ],
   extensionsToTreatAsEsm: ['.ts'],

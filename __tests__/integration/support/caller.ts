@@ -8,6 +8,9 @@ const frameMs = 20;
 const sampleRate = 16_000;
 const frameSamples = (frameMs * sampleRate) / 1000;
 
+/** Many turns a minute: the sandbox is told as much. */
+export const limits = { charactersPerMinute: 1e6, flushesPerMinute: 1e6 };
+
 /** A caller on a pipeline over the sandbox: real sockets, real audio, real time. */
 export class TestCaller implements AsyncDisposable {
   readonly events: VoiceEvent[] = [];
@@ -26,7 +29,7 @@ export class TestCaller implements AsyncDisposable {
         this.#input,
         new AlphaFlux({ ...alpha, options: { eotThreshold: 0.6, eagerEotThreshold: 0.3 } }),
         new NuLLM({ ...credential, endpoint: sandbox.endpoints.nu, model: 'openai/gpt-oss-20b' }),
-        new AlphaTTS(alpha),
+        new AlphaTTS({ ...alpha, limits }),
         this.#output,
       ],
       ...options,
