@@ -14,6 +14,7 @@ export const serviceNames = [
   'theta-tts',
   'upsilon-tts',
   'psi-tts',
+  'gamma-tts',
 ] as const;
 
 export type ServiceName = (typeof serviceNames)[number];

@@ -7,6 +7,7 @@ import type { Vendor } from './vendor.ts';
 import { alpha } from './vendors/alpha.ts';
 import { compatible } from './vendors/compatible.ts';
 import { epsilon } from './vendors/epsilon.ts';
+import { gamma } from './vendors/gamma.ts';
 import { iota } from './vendors/iota.ts';
 import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
@@ -20,13 +21,14 @@ export { bodyJson, sentAudio, sentJson } from './records.ts';
 export type { RecordedMessage, ServiceRecord } from './records.ts';
 export type { Limits } from './environment.ts';
 
-const vendors: readonly Vendor[] = [alpha, compatible, epsilon, iota, mu, nu, psi, theta, upsilon];
+const vendors: readonly Vendor[] = [alpha, compatible, epsilon, gamma, iota, mu, nu, psi, theta, upsilon];
 
 /** Where the services are, below the sandbox's address: what a provider takes as `endpoint`. */
 const mounts = {
   alpha: '/alpha',
   compatible: '/compatible/v1',
   epsilon: '/epsilon',
+  gamma: '/gamma',
   iota: '/iota',
   mu: '/mu',
   nu: '/nu/openai/v1',

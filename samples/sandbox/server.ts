@@ -16,7 +16,7 @@ import { Refusal } from './vendor.ts';
 import type { Route, Vendor } from './vendor.ts';
 
 const credentialHeaders = ['authorization', 'x-api-key', 'api-key', 'x-gladia-key', 'x-goog-api-key', 'xi-api-key'];
-const credentialParameters = ['key', 'api_key', 'access_token', 'token'];
+const credentialParameters = ['key', 'api_key', 'access_token', 'token', 'single_use_token', 'authorization'];
 
 /** The options of {@link startServer}, all settled. */
 export interface ServerOptions {
@@ -80,7 +80,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const vendor = options.vendors.find(({ mount }) => pathname.startsWith(`/${mount}/`));
     if (!vendor) return new Refusal(404, { error: `No service at ${url.pathname}` }, `no vendor at ${url.pathname}`);
     const path = pathname.slice(vendor.mount.length + 1);
-    const here = vendor.routes.filter((each) => each.path === path);
+    const here = vendor.routes.filter((each) => isPath(path, each.path));
     const route = here.find((each) => each.method === method);
     if (!route) {
       const known = here.map((each) => each.method).join(', ');
@@ -258,6 +258,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       await closed;
     },
   };
+}
+
+/** Whether an address is the one of a route, in which `{name}` stands for any one segment. */
+function isPath(path: string, pattern: string): boolean {
+  const wanted = pattern.split('/');
+  const given = path.split('/');
+  return (
+    given.length === wanted.length &&
+    wanted.every((each, index) => each === given[index] || (/^{.*}$/.test(each) && given[index]))
+  );
 }
 
 /** The whole body; `undefined` when the client went away. */

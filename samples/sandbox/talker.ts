@@ -1,19 +1,29 @@
 import type { HttpRequest } from './call.ts';
-import { encodeText } from './modem.ts';
+import { characterMs, encodeText } from './modem.ts';
 import { writeSamples } from './pcm.ts';
 import type { SampleEncoding } from './pcm.ts';
 import type { Timers } from './timers.ts';
 
+/** A piece of what is said. */
+export interface Spoken {
+  /** Of which it is a piece. */
+  readonly text: string;
+  /** Where it begins and ends in the audio of the text, in milliseconds. */
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
 /** How a talker speaks. */
 export interface TalkerOptions {
-  readonly encoding: SampleEncoding;
+  /** How samples are written, or how a text's samples become a file, which is then cut into pieces. */
+  readonly encoding: SampleEncoding | ((samples: Int16Array) => Uint8Array<ArrayBuffer>);
   readonly sampleRate: number;
   /** Length of one piece of audio, in milliseconds. */
   readonly chunkMs: number;
   /** Multiple of real time at which pieces come; 0 is as fast as it goes. */
   readonly realtimeFactor: number;
   readonly timers: Timers;
-  readonly send: (bytes: Uint8Array<ArrayBuffer>) => void;
+  readonly send: (bytes: Uint8Array<ArrayBuffer>, spoken: Spoken) => void;
 }
 
 /** Speaks texts one after the other, in pieces, as a streaming text-to-speech service does. */
@@ -67,16 +77,54 @@ export class Talker {
         continue;
       }
       const samples = encodeText(next, sampleRate);
+      const file = typeof encoding === 'function' ? encoding(samples) : undefined;
+      const msOf = (sample: number): number => (sample * 1000) / sampleRate;
       const length = Math.round((chunkMs / 1000) * sampleRate);
       for (let at = 0; at < samples.length; at += length) {
         const piece = samples.subarray(at, at + length);
         await timers.sleep(realtimeFactor > 0 ? ((piece.length / sampleRate) * 1000) / realtimeFactor : 0);
         if (isOver()) return;
-        send(writeSamples(piece, encoding));
+        const end = at + piece.length;
+        const byteOf = (sample: number): number => Math.round((sample / samples.length) * (file?.length ?? 0));
+        const bytes =
+          typeof encoding === 'function' ? file?.slice(byteOf(at), byteOf(end)) : writeSamples(piece, encoding);
+        if (bytes) send(bytes, { text: next, startMs: msOf(at), endMs: msOf(end) });
       }
     }
     this.#running = false;
   }
+}
+
+/** When each character of a text sounds that begins in a piece of it; in milliseconds from the text's beginning. */
+export function charactersOf({
+  text,
+  startMs,
+  endMs,
+}: Spoken): { character: string; startMs: number; endMs: number }[] {
+  let at = 0;
+  return [...text]
+    .map((character) => {
+      const from = at;
+      at += new TextEncoder().encode(character).length * characterMs;
+      return { character, startMs: from, endMs: at };
+    })
+    .filter((each) => each.startMs >= startMs && each.startMs < endMs);
+}
+
+/** When each word of a text sounds that begins in a piece of it; in milliseconds from the text's beginning. */
+export function wordsOf(spoken: Spoken): { word: string; startMs: number; endMs: number }[] {
+  const all = charactersOf({ text: spoken.text, startMs: 0, endMs: Infinity });
+  const ends = all.filter(
+    ({ character }, index) => !/\s/.test(character) && /^\s?$/.test(all[index + 1]?.character ?? ''),
+  );
+  return ends
+    .map((end) => {
+      const from = all.findLastIndex(({ character, endMs }) => /\s/.test(character) && endMs <= end.startMs) + 1;
+      const letters = all.slice(from, all.indexOf(end) + 1);
+      const word = letters.map(({ character }) => character).join('');
+      return { word, startMs: letters[0]?.startMs ?? 0, endMs: end.endMs };
+    })
+    .filter(({ startMs }) => startMs >= spoken.startMs && startMs < spoken.endMs);
 }
 
 /** How {@link sendAudio} answers. */

@@ -31,6 +31,7 @@ export interface Vendor {
 
 interface RouteBase {
   readonly service: ServiceName;
+  /** Below the mount; `{name}` stands for any one segment. */
   readonly path: string;
   /** Carries its own credential (a session's address), or needs none. */
   readonly open?: boolean;

@@ -8,7 +8,7 @@ export interface WordTiming {
 }
 
 /** Scripts that write no spaces between words. */
-const unspaced =
+export const unspaced: RegExp =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 /** Spreads the words of a text over the time of its audio in proportion of their characters: an estimate. */
@@ -24,7 +24,7 @@ export function spreadWords(text: string, startMs: number, endMs: number): WordT
 }
 
 /** Words with the punctuation that is written on to them. */
-function wordsOf(text: string): { word: string; index: number }[] {
+export function wordsOf(text: string): { word: string; index: number }[] {
   return [...text.matchAll(/\S+/g)].flatMap(({ 0: token, index }) =>
     unspaced.test(token) ? unspacedWords(token, index) : [{ word: token, index }],
   );

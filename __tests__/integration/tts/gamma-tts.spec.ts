@@ -1,0 +1,102 @@
+import { from, lastValueFrom, Subject, toArray } from 'rxjs';
+import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
+import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
+import type { GammaTTSConfig, GammaTTSFormat } from '../../../lib/providers/tts/gamma-tts-config.ts';
+import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
+import { describeTTS, hear, until } from '../../conformance/tts.ts';
+
+const voiceId = '21m00Tcm4TlvDq8ikWAM';
+const voice =
+  (outputFormat: GammaTTSFormat, config: Partial<GammaTTSConfig> = {}) =>
+  (address: TTSConfig): GammaTTS =>
+    new GammaTTS({ voiceId, outputFormat, ...config, ...address });
+
+describeTTS({
+  ...{ vendor: 'gamma', service: 'gamma-tts', tellsWords: true },
+  voices: {
+    'GammaTTS pcm_16000': voice('pcm_16000'),
+    'GammaTTS pcm_22050 by a schedule': voice('pcm_22050', { chunkLengthSchedule: [50, 90] }),
+    'GammaTTS pcm_24000': voice('pcm_24000', { modelId: 'multilingual_v2' }),
+    'GammaTTS ulaw_8000': voice('ulaw_8000'),
+  },
+  isCancel: (message) => (message as { close_context?: boolean }).close_context === true,
+});
+
+describe('GammaTTS in the sandbox', () => {
+  let sandbox: Sandbox;
+  let tts: GammaTTS;
+  beforeEach(async () => {
+    sandbox = await startSandbox();
+    tts = new GammaTTS({ voiceId, apiKey: 'sandbox-key', endpoint: sandbox.endpoints.gamma });
+  });
+  afterEach(async () => {
+    await tts.dispose();
+    await sandbox.close();
+  });
+  const speak = async (...text: string[]): Promise<string> =>
+    hear(await lastValueFrom(tts.speak(from(text)).pipe(toArray()))).text.trim();
+  const refusals = (): string[] => sandbox.records('gamma-tts').flatMap(({ refusal = [] }) => refusal);
+
+  it('continues with the first sentence that was not heard to its end (F26)', async () => {
+    // The opening, then a message for each sentence: the connection breaks with the second.
+    sandbox.setFault('gamma-tts', { kind: 'dropAfter', messages: 3, of: 'received', times: 1 });
+    await tts.initialize();
+    const text$ = new Subject<string>();
+    const words: string[] = [];
+    tts.words$.subscribe(({ text }) => words.push(text));
+    const done = lastValueFrom(tts.speak(text$).pipe(toArray()));
+    text$.next('First sentence.');
+    await until(() => words.length === 2);
+    text$.next('Second sentence.');
+    text$.next('Third one.');
+    text$.complete();
+    expect(hear(await done).text.replace(/\s/g, '')).toBe('Firstsentence.Secondsentence.Thirdone.');
+    expect(words.join(' ')).toBe('First sentence. Second sentence. Third one.');
+  });
+
+  it('speaks six utterances at once, though the service takes five', async () => {
+    await tts.initialize();
+    const texts = ['One one.', 'Two two.', 'Three.', 'Four.', 'Five.', 'Six six.'];
+    expect(await Promise.all(texts.map((text) => speak(text)))).toEqual(texts);
+    expect([refusals(), sandbox.records('gamma-tts').length]).toEqual([[], 1]);
+  });
+
+  it('speaks on after ten quick interruptions, on one connection', async () => {
+    await tts.initialize();
+    for (let turn = 0; turn < 10; turn++) {
+      const answer = tts.speak(from(['Well, let me see.', 'I think so.'])).subscribe();
+      await until(
+        () => sandbox.records('gamma-tts')[0]?.messages.some(({ text }) => text?.includes('"audio"')) ?? false,
+      );
+      answer.unsubscribe();
+      expect(await speak('Hm.')).toBe('Hm.');
+    }
+    expect([refusals(), sandbox.records('gamma-tts').length]).toEqual([[], 1]);
+  });
+
+  it('says that there is no such voice', async () => {
+    tts.updateConfig({ voiceId: 'nobody' });
+    await tts.initialize();
+    await expect(speak('Hello.')).rejects.toMatchObject({ code: 'not_found', provider: 'GammaTTS' });
+  });
+
+  it('presents a single-use token', async () => {
+    const response = await fetch(`${sandbox.endpoints.gamma}/v1/single-use-token/tts_websocket`, {
+      ...{ method: 'POST', headers: { 'xi-api-key': 'sandbox-key' } },
+    });
+    const { token } = (await response.json()) as { token: string };
+    tts.updateConfig({ apiKey: () => Promise.resolve(token) });
+    await tts.initialize();
+    expect(await speak('Hello.')).toBe('Hello.');
+    const record = sandbox.records().at(-1);
+    expect(record?.query.filter(([name]) => name === 'single_use_token')).toEqual([['single_use_token', token]]);
+    expect(record?.headers['xi-api-key']).toBeUndefined();
+  });
+
+  it('speaks letters, markup and scripts of any kind', async () => {
+    await tts.initialize();
+    for (const text of ['a < b & "c" > d', 'Grüße aus Köln, née Ö.', '你好，世界。', 'Привет мир']) {
+      expect(await speak(text)).toBe(text);
+    }
+  });
+});

@@ -1,0 +1,65 @@
+import type { Observable } from 'rxjs';
+import type { HttpErrorOf } from '../../transport/http-error.ts';
+import type { TTSConfig } from './base-tts.ts';
+import { SocketTTS } from './socket-tts.ts';
+import { SpeechContexts, type ContextWire } from './speech-contexts.ts';
+import type { SynthesisEvent } from './utterance.ts';
+
+/**
+ * Text-to-speech over one connection for all utterances, each in a context of its own. What the address holds is fixed
+ * for a connection: where a change of the configuration changes it, the next utterance opens another.
+ */
+export abstract class ContextTTS<C extends TTSConfig> extends SocketTTS<C> {
+  /** What the service's refusals of an upgrade mean beyond their status. */
+  protected readonly errorOf: HttpErrorOf | undefined = undefined;
+  #contexts: SpeechContexts | undefined;
+  /** The address of the present connection. */
+  #address: string | undefined;
+  readonly #retired = new Set<SpeechContexts>();
+
+  override warm(): void {
+    this.#open().warm();
+  }
+
+  /** The wire of one connection, with what is fixed for it as the configuration is now. */
+  protected abstract contextWire(): ContextWire;
+
+  protected override synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
+    return this.#open().speak(text$);
+  }
+
+  protected override onConfigUpdate(): void {
+    if (this.initialized) this.warm();
+  }
+
+  protected override async onDispose(): Promise<void> {
+    await Promise.all([...this.#retired, ...(this.#contexts ? [this.#contexts] : [])].map((each) => each.close()));
+    this.#contexts = undefined;
+    await super.onDispose();
+  }
+
+  #open(): SpeechContexts {
+    const address = this.socketUrl().href;
+    const present = this.#contexts;
+    if (present && address === this.#address) return present;
+    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
+    const contexts = new SpeechContexts({
+      provider: this.name,
+      wire: this.contextWire(),
+      session: (options) => this.createSession({ ...options, errorOf: this.errorOf }),
+      ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler },
+      report: (error) => this.report(error),
+      closed: (each) => {
+        this.#retired.delete(each);
+        this.removeSession(each.session);
+      },
+    });
+    this.#contexts = contexts;
+    this.#address = address;
+    if (present) {
+      this.#retired.add(present);
+      present.retire();
+    }
+    return contexts;
+  }
+}
