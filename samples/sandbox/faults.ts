@@ -13,6 +13,7 @@ export const serviceNames = [
   'mu-llm',
   'theta-tts',
   'upsilon-tts',
+  'phi-tts',
   'psi-tts',
   'gamma-tts',
 ] as const;

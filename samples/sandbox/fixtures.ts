@@ -13,21 +13,24 @@ function little(value: number, length: number): Bytes {
   return Uint8Array.from({ length }, (_, n) => Math.floor(value / 2 ** (8 * n)) & 0xff);
 }
 
-/** Audio of a text in `mp3`, `aac`, `opus` or `flac`. */
+/** Audio of a text in `mp3`, `aac`, `opus` (in Ogg), `webm` (Opus) or `flac`. */
 export function compressed(format: string, samples: Int16Array, sampleRate: number): Bytes {
   if (format === 'flac') return flac(samples, sampleRate);
   if (format === 'opus') return oggOpus(samples.length / sampleRate);
+  if (format === 'webm') return webmOpus(samples.length / sampleRate);
   return format === 'aac' ? adts(samples.length, sampleRate) : mp3(samples.length, sampleRate);
 }
 
-/** MPEG-1 or MPEG-2 Layer III, mono, 32 kbit/s: side information that is all zero means silence. */
+/** MPEG-1, MPEG-2 or MPEG-2.5 Layer III, mono, 32 kbit/s: side information that is all zero means silence. */
 function mp3(sampleCount: number, sampleRate: number): Bytes {
   const isFull = sampleRate >= 32000;
-  const rateIndex = (isFull ? [44100, 48000, 32000] : [22050, 24000, 16000]).indexOf(sampleRate);
+  const isQuarter = sampleRate < 16000;
+  const rates = isFull ? [44100, 48000, 32000] : isQuarter ? [11025, 12000, 8000] : [22050, 24000, 16000];
+  const rateIndex = rates.indexOf(sampleRate);
   if (rateIndex < 0) throw new Error(`the sandbox makes no MP3 at ${sampleRate} Hz`);
   const samplesPerFrame = isFull ? 1152 : 576;
   const frame = new Uint8Array(Math.floor((samplesPerFrame / 8) * (32000 / sampleRate)));
-  frame.set([0xff, isFull ? 0xfb : 0xf3, ((isFull ? 1 : 4) << 4) | (rateIndex << 2), 0xc0]);
+  frame.set([0xff, isFull ? 0xfb : isQuarter ? 0xe3 : 0xf3, ((isFull ? 1 : 4) << 4) | (rateIndex << 2), 0xc0]);
   return concatBytes(Array.from({ length: Math.ceil(sampleCount / samplesPerFrame) }, () => frame));
 }
 
@@ -63,12 +66,18 @@ function oggPage(packets: readonly Bytes[], flags: number, granule: number, sequ
   return page;
 }
 
+/** 20 ms of silence: a packet without a coefficient. */
+const silentOpus = bytes(0xf8, 0xff, 0xfe);
+
+function opusHead(): Bytes {
+  return concatBytes([ascii('OpusHead'), bytes(1, 1), little(312, 2), little(48000, 4), bytes(0, 0, 0)]);
+}
+
 /** Opus, mono, 20 ms a packet, in an Ogg container (RFC 7845). */
 function oggOpus(seconds: number): Bytes {
   const vendor = ascii('rxvoice sandbox');
-  const head = concatBytes([ascii('OpusHead'), bytes(1, 1), little(312, 2), little(48000, 4), bytes(0, 0, 0)]);
+  const head = opusHead();
   const tags = concatBytes([ascii('OpusTags'), little(vendor.length, 4), vendor, little(0, 4)]);
-  const silent = bytes(0xf8, 0xff, 0xfe);
   const packets = Math.ceil(seconds * 50);
   const pages = [oggPage([head], 2, 0, 0), oggPage([tags], 0, 0, 1)];
   for (let done = 0; done < packets;) {
@@ -76,7 +85,7 @@ function oggOpus(seconds: number): Bytes {
     done += count;
     pages.push(
       oggPage(
-        Array.from({ length: count }, () => silent),
+        Array.from({ length: count }, () => silentOpus),
         done === packets ? 4 : 0,
         done * 960,
         pages.length,
@@ -84,6 +93,41 @@ function oggOpus(seconds: number): Bytes {
     );
   }
   return concatBytes(pages);
+}
+
+/** An element of EBML: its id, its length in four bytes, its content. */
+function ebml(id: readonly number[], ...content: readonly Bytes[]): Bytes {
+  const body = concatBytes(content);
+  return concatBytes([bytes(...id), bytes(0x10 | (body.length >> 24)), little(body.length, 3).reverse(), body]);
+}
+
+/** Opus, mono, 20 ms a packet, in a WebM container (RFC 9559). */
+function webmOpus(seconds: number): Bytes {
+  const double = new Uint8Array(8);
+  new DataView(double.buffer).setFloat64(0, 48000);
+  const track = ebml(
+    [0xae],
+    ...[ebml([0xd7], bytes(1)), ebml([0x73, 0xc5], bytes(1)), ebml([0x83], bytes(2))],
+    ...[ebml([0x86], ascii('A_OPUS')), ebml([0x63, 0xa2], opusHead())],
+    ebml([0xe1], ebml([0xb5], double), ebml([0x9f], bytes(1))),
+  );
+  const clusters = Array.from({ length: Math.ceil(seconds) }, (_, second) => {
+    const packets = Math.min(50, Math.ceil((seconds - second) * 50));
+    const blocks = Array.from({ length: packets }, (_, packet) =>
+      ebml([0xa3], bytes(0x81), little(packet * 20, 2).reverse(), bytes(0x80), silentOpus),
+    );
+    return ebml([0x1f, 0x43, 0xb6, 0x75], ebml([0xe7], little(second * 1000, 4).reverse()), ...blocks);
+  });
+  const app = ascii('rxvoice sandbox');
+  return concatBytes([
+    ebml([0x1a, 0x45, 0xdf, 0xa3], ebml([0x42, 0x82], ascii('webm'))),
+    ebml(
+      [0x18, 0x53, 0x80, 0x67],
+      ebml([0x15, 0x49, 0xa9, 0x66], ebml([0x4d, 0x80], app), ebml([0x57, 0x41], app)),
+      ebml([0x16, 0x54, 0xae, 0x6b], track),
+      ...clusters,
+    ),
+  ]);
 }
 
 const flacCrc8 = crcTable(0x07, 8);

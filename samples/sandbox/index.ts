@@ -11,6 +11,7 @@ import { gamma } from './vendors/gamma.ts';
 import { iota } from './vendors/iota.ts';
 import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
+import { phi } from './vendors/phi.ts';
 import { psi } from './vendors/psi.ts';
 import { theta } from './vendors/theta.ts';
 import { upsilon } from './vendors/upsilon.ts';
@@ -21,7 +22,7 @@ export { bodyJson, sentAudio, sentJson } from './records.ts';
 export type { RecordedMessage, ServiceRecord } from './records.ts';
 export type { Limits } from './environment.ts';
 
-const vendors: readonly Vendor[] = [alpha, compatible, epsilon, gamma, iota, mu, nu, psi, theta, upsilon];
+const vendors: readonly Vendor[] = [alpha, compatible, epsilon, gamma, iota, mu, nu, phi, psi, theta, upsilon];
 
 /** Where the services are, below the sandbox's address: what a provider takes as `endpoint`. */
 const mounts = {
@@ -32,6 +33,7 @@ const mounts = {
   iota: '/iota',
   mu: '/mu',
   nu: '/nu/openai/v1',
+  phi: '/phi',
   psi: '/psi',
   theta: '/theta/v1',
   upsilon: '/upsilon/waves',

@@ -3,6 +3,7 @@ export * from './base-tts.ts';
 export * from './context-tts.ts';
 export * from './gamma-tts.ts';
 export * from './gamma-tts-config.ts';
+export * from './phi-tts.ts';
 export * from './psi-tts.ts';
 export * from './rest-tts.ts';
 export * from './socket-tts.ts';

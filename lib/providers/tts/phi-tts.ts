@@ -1,0 +1,176 @@
+import type { AudioMetadata } from '../../audio/types.ts';
+import type { ConfigRule } from '../../core/config-rule.ts';
+import { entry } from '../../core/guard.ts';
+import type { AuthType } from '../../core/remote-provider.ts';
+import type { HttpErrorOf } from '../../transport/http-error.ts';
+import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
+
+/** A model of {@link PhiTTS}; the service takes an id that it does not know for `mistv3`. */
+export type PhiTTSModel = 'coda' | 'mistv3' | 'mistv2' | 'arcana' | 'arcanav3' | 'arcanav2' | (string & {});
+
+/** A format of {@link PhiTTS}. */
+export type PhiTTSFormat = 'mp3' | 'wav' | 'ogg' | 'webm' | 'pcm' | 'mulaw';
+
+/** Configuration of {@link PhiTTS}. What is absent is left to the service. */
+export interface PhiTTSConfig extends RestTTSConfig {
+  /** The voice, such as `astra`. Required; it must belong to the model and the language: the service does not check. */
+  readonly speaker: string;
+  /** Default: `coda`, which also speaks for the retired `arcana` models. */
+  readonly model?: PhiTTSModel;
+  /** `mistv2` has `mp3`, `pcm` and `mulaw`. Default: `mp3`; a pipeline on a server needs `wav`, `pcm` or `mulaw`. */
+  readonly audioFormat?: PhiTTSFormat;
+  /** ISO 639-1, -2 or -3, such as `en` or `eng`; the speaker's own. */
+  readonly language?: string;
+  /** 8000 to 96000 Hz, `mistv2` 4000 to 44100. Default: 24000, `mulaw` 8000, `mistv2` 22050 for `mp3` and 16000 for `pcm`. */
+  readonly samplingRate?: number;
+  /** Length of the speech, 0.4 to 2.5: above 1 is slower. Not for `mistv2`. Default: the service's, 1. */
+  readonly timeScaleFactor?: number;
+  /** `mistv2` only: below 1 is faster. Default: the service's, 1. */
+  readonly speedAlpha?: number;
+  /** `mistv3` and `mistv2`: such as `0.5, 3`, the speed of each bracketed part of the text; below 1 is faster. */
+  readonly inlineSpeedAlpha?: string;
+  /** `mistv2` only: numbers and abbreviations are not written out, which answers sooner. Default: the service's, false. */
+  readonly noTextNormalization?: boolean;
+  /** `mistv3` and `mistv2`: whether `<200>` in the text is a pause of 200 ms. Default: the service's, false. */
+  readonly pauseBetweenBrackets?: boolean;
+  /** `mistv2` only: whether `{h'El.o}` in the text is read as phonemes. Default: the service's, false. */
+  readonly phonemizeBetweenBrackets?: boolean;
+}
+
+interface Format {
+  readonly accept: string;
+  readonly metadata: Omit<AudioMetadata, 'sampleRate' | 'channels'>;
+  /** In Hz, where none is asked for. */
+  readonly sampleRate: number;
+  /** The same of `mistv2`; absent where it does not have the format. */
+  readonly mistv2?: number;
+}
+
+const formats: Readonly<Record<PhiTTSFormat, Format>> = {
+  mp3: {
+    accept: 'audio/mpeg',
+    metadata: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' },
+    ...{ sampleRate: 24_000, mistv2: 22_050 },
+  },
+  wav: {
+    accept: 'audio/wav',
+    metadata: { encoding: 'linear16', bitDepth: 16, container: 'wav', mimeType: 'audio/wav' },
+    sampleRate: 24_000,
+  },
+  ogg: {
+    accept: 'audio/ogg;codecs=opus',
+    metadata: { encoding: 'opus', container: 'ogg', mimeType: 'audio/ogg; codecs=opus' },
+    sampleRate: 24_000,
+  },
+  webm: {
+    accept: 'audio/webm;codecs=opus',
+    metadata: { encoding: 'opus', container: 'webm', mimeType: 'audio/webm; codecs=opus' },
+    sampleRate: 24_000,
+  },
+  pcm: {
+    // Little-endian, whatever RFC 2586 says of the name.
+    accept: 'audio/L16',
+    metadata: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
+    ...{ sampleRate: 24_000, mistv2: 16_000 },
+  },
+  mulaw: {
+    accept: 'audio/PCMU',
+    metadata: { encoding: 'mulaw', bitDepth: 8, mimeType: 'audio/basic' },
+    ...{ sampleRate: 8000, mistv2: 8000 },
+  },
+};
+
+/** Languages by their ISO 639-1 code: the codes of three letters, the service's own first. */
+const languages: Readonly<Record<string, readonly string[]>> = {
+  ...{ en: ['eng'], es: ['spa'], fr: ['fra', 'fre'], de: ['ger', 'deu'] },
+  ...{ pt: ['por'], ja: ['jpn'], ar: ['ara'], hi: ['hin'] },
+};
+const retired = { arcana: 'coda', arcanav2: 'coda', arcanav3: 'coda' };
+
+/**
+ * PhiTTS: Rime text-to-speech (`POST /v1/rime-tts`), `https://users.rime.ai`, https://docs.rime.ai
+ *
+ * At most 1,000 characters a request; longer texts are cut at sentences.
+ */
+export class PhiTTS extends RestTTS<PhiTTSConfig> {
+  override readonly name: string = 'PhiTTS';
+  protected override readonly defaultBaseUrl: string = 'https://users.rime.ai';
+  protected override readonly defaultAuthType: AuthType = 'bearer';
+  // An unpaid account is refused as if its key were wrong.
+  protected override readonly errorOf: HttpErrorOf = ({ text }) =>
+    text.trim() === 'invalid subscription' ? { code: 'quota' } : undefined;
+
+  override get maxTextLength(): number {
+    return 1000;
+  }
+
+  protected override configRules(): Readonly<Record<string, ConfigRule>> {
+    const known = Object.entries(formats).filter(([, { mistv2 }]) => !this.#isMistV2 || mistv2 !== undefined);
+    return {
+      speaker: { required: true },
+      audioFormat: { oneOf: known.map(([name]) => name) },
+      samplingRate: this.#isMistV2
+        ? { min: 4000, max: 44_100, integer: true }
+        : { min: 8000, max: 96_000, integer: true },
+      timeScaleFactor: { min: 0.4, max: 2.5 },
+      speedAlpha: { min: 0.1, max: 10 },
+    };
+  }
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    await super.onInitialize(signal);
+    this.warnOfRetired(this.config.model, retired);
+    const foreign = this.#isMistV2
+      ? (['timeScaleFactor'] as const)
+      : (['speedAlpha', 'noTextNormalization', 'phonemizeBetweenBrackets'] as const);
+    for (const key of foreign) {
+      if (this.config[key] !== undefined)
+        this.logger.warn(`${this.name}: ${key} is not for ${this.#model}, and not sent`);
+    }
+  }
+
+  protected override wireFormat(): AudioMetadata {
+    return { sampleRate: this.#sampleRate, channels: 1, ...this.#format.metadata };
+  }
+
+  protected override request(text: string): SpeechRequest {
+    const { speaker, samplingRate, inlineSpeedAlpha, pauseBetweenBrackets } = this.config;
+    const { speedAlpha, noTextNormalization, phonemizeBetweenBrackets, timeScaleFactor } = this.config;
+    // Raw samples do not tell their rate: it is said, not left to the service.
+    const isRaw = this.#format.metadata.container === undefined;
+    return {
+      path: '/v1/rime-tts',
+      headers: { Accept: this.#format.accept },
+      json: {
+        ...{ text, speaker, modelId: this.#model, lang: this.#language },
+        samplingRate: samplingRate ?? (isRaw ? this.#sampleRate : undefined),
+        ...{ inlineSpeedAlpha, pauseBetweenBrackets },
+        ...(this.#isMistV2 ? { speedAlpha, noTextNormalization, phonemizeBetweenBrackets } : { timeScaleFactor }),
+      },
+    };
+  }
+
+  get #model(): string {
+    return this.config.model ?? 'coda';
+  }
+
+  get #isMistV2(): boolean {
+    return this.#model === 'mistv2';
+  }
+
+  get #format(): Format {
+    return entry(formats, this.config.audioFormat) ?? formats.mp3;
+  }
+
+  get #sampleRate(): number {
+    const { sampleRate, mistv2 = sampleRate } = this.#format;
+    return this.config.samplingRate ?? (this.#isMistV2 ? mistv2 : sampleRate);
+  }
+
+  /** `mistv2` knows codes of three letters, `mistv3` those of two, `coda` both. */
+  get #language(): string | undefined {
+    const { language } = this.config;
+    const known = Object.entries(languages).find(([two, three]) => [two, ...three].includes(language ?? ''));
+    return known ? (this.#isMistV2 ? known[1][0] : known[0]) : language;
+  }
+}
