@@ -45,7 +45,7 @@ export function splitSsml(
   maxLength: number = Infinity,
   lengthOf: (character: string) => number = () => 1,
 ): string[] {
-  const measure = (text: string): number => [...text].reduce((sum, character) => sum + lengthOf(character), 0);
+  const measure = (text: string): number => Array.from(text, lengthOf).reduce((sum, length) => sum + length, 0);
   const whole = document.trim();
   const pieces: string[] = [];
   if (measure(whole) <= maxLength) pieces.push(whole);
