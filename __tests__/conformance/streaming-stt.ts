@@ -1,9 +1,12 @@
 import { filter, firstValueFrom, from, lastValueFrom, toArray } from 'rxjs';
+import { WebSocket as NodeWebSocket } from 'ws';
 import { encodeSamples } from '../../lib/audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
 import type { ConnectionEvent, TranscriptionResult } from '../../lib/core/roles.ts';
 import type { StreamingSTT, StreamingSTTConfig } from '../../lib/providers/stt/streaming-stt.ts';
+import type { SocketSessionOptions } from '../../lib/transport/socket-session.ts';
+import { openSocket as browserSocket } from '../../lib/transport/websocket-browser.ts';
 import {
   sentAudio,
   startSandbox,
@@ -31,6 +34,15 @@ export interface STTSubject {
   readonly greetings: number;
   /** Whether another connection goes on with the same session. */
   readonly resumes?: boolean;
+  /** A temporary credential as a page gets it, where the service has a form for browsers that is its own. */
+  readonly token?: (sandbox: Sandbox) => Promise<string>;
+}
+
+/** Lets a provider connect as it does in a page, which sends no headers. */
+export function inBrowser<T extends object>(stt: T): T {
+  const options = Reflect.get(stt, 'socketOptions') as () => Partial<SocketSessionOptions>;
+  Reflect.set(stt, 'socketOptions', () => ({ ...options.call(stt), openSocket: browserSocket }));
+  return stt;
 }
 
 const words = 'the quick brown fox jumps over a lazy dog while seven wizards vex 12 jolly quads'.split(' ');
@@ -47,7 +59,7 @@ export const linear = (sampleRate: number): AudioMetadata => ({
 export const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8_000, channels: 1, bitDepth: 8 };
 
 /** Utterances as frames of 20 ms, each followed by silence that ends it. */
-function frames(said: readonly string[], metadata: AudioMetadata = linear(16_000)): AudioChunk[] {
+export function frames(said: readonly string[], metadata: AudioMetadata = linear(16_000)): AudioChunk[] {
   const { sampleRate, encoding } = metadata;
   return said.flatMap((text) => {
     const spoken = encodeText(text, sampleRate);
@@ -149,6 +161,19 @@ export function describeStreamingSTT(subject: STTSubject): void {
       expect(await transcribe(stt, frames(['hello there']))).toEqual(['hello there']);
       expect([refusals(), sandbox.records(subject.first).every(({ proxied }) => proxied)]).toEqual([[], true]);
     });
+
+    const { token } = subject;
+    if (token) {
+      it('works in a page, with a temporary credential and no header', async () => {
+        // Node 20 has no WebSocket of its own; that of `ws` has the same interface.
+        if (!('WebSocket' in globalThis)) Reflect.set(globalThis, 'WebSocket', NodeWebSocket);
+        const apiKey = (): Promise<string> => token(sandbox);
+        const { stt } = await ready({ apiKey });
+        expect(await transcribe(inBrowser(stt), frames(['hello there']))).toEqual(['hello there']);
+        const [record] = sandbox.records(subject.service).slice(-1);
+        expect([refusals(), record?.headers['authorization'], record?.status]).toEqual([[], undefined, 101]);
+      });
+    }
 
     it('F3: says that a credential is wrong, at once', async () => {
       const { stt, types } = await ready({ apiKey: 'canary-7f3a' });
