@@ -44,11 +44,13 @@ class Playback extends AudioWorkletProcessor {
     this.commands = [];
     this.play = 0;
     this.queue = [];
+    this.queued = 0;
     this.offset = 0;
     this.played = 0;
     this.paused = false;
     this.sounding = false;
     this.returning = false;
+    this.ending = false;
     this.open = true;
     this.port.onmessage = ({ data }) => this.commands.push(data);
   }
@@ -69,7 +71,15 @@ class Playback extends AudioWorkletProcessor {
   }
 
   push({ play, channels }) {
-    if (play === this.play) this.queue.push(channels);
+    if (play !== this.play) return;
+    this.queue.push(channels);
+    this.queued += channels[0].length;
+    this.ending = false;
+  }
+
+  /** No more is expected: what there is sounds, however little. */
+  end({ play }) {
+    this.ending = play === this.play;
   }
 
   pause(_command, output) {
@@ -86,8 +96,10 @@ class Playback extends AudioWorkletProcessor {
     this.fade(output);
     this.play = 0;
     this.queue = [];
+    this.queued = 0;
     this.offset = 0;
     this.returning = false;
+    this.ending = false;
   }
 
   close() {
@@ -100,6 +112,8 @@ class Playback extends AudioWorkletProcessor {
   }
 
   run(output) {
+    // What comes in small pieces may come unevenly: a little is kept in hand.
+    if (!this.sounding && !this.ending && this.queued < sampleRate * 0.04) return;
     const from = this.played;
     const length = this.read(output, this.returning ? 0 : 1, 1);
     if (length > 0) this.returning = false;
@@ -136,6 +150,7 @@ class Playback extends AudioWorkletProcessor {
       this.offset = 0;
     }
     this.played += done;
+    this.queued -= done;
     return done;
   }
 

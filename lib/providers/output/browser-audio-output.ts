@@ -1,0 +1,44 @@
+import { ContextOutput, type ContextOutputConfig } from './context-output.ts';
+
+/** Configuration of {@link BrowserAudioOutput}. */
+export interface BrowserAudioOutputConfig extends ContextOutputConfig {
+  /**
+   * The speaker, as `navigator.mediaDevices.enumerateDevices()` names it; Chromium only. The browser's echo cancellation
+   * may not reach any but the default. Default: the system's choice.
+   */
+  readonly sinkId?: string;
+}
+
+/**
+ * The user's speaker, in a browser (W3C Web Audio). No service.
+ *
+ * It keeps the time of the audio hardware: gapless, exact to the frame, also in a hidden page.
+ */
+export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> {
+  override readonly name = 'BrowserAudioOutput' as const;
+  protected override readonly channels = 2;
+  protected override readonly elsewhere = 'NullOutput or a phone provider';
+
+  constructor(config: BrowserAudioOutputConfig = {}, logger?: ConstructorParameters<typeof ContextOutput>[1]) {
+    super(config, logger);
+  }
+
+  protected override async connect(context: AudioContext, node: AudioNode): Promise<void> {
+    const { sinkId } = this.config;
+    if (sinkId !== undefined) await this.#choose(context, sinkId);
+    node.connect(context.destination);
+  }
+
+  async #choose(context: AudioContext & { setSinkId?(id: string): Promise<void> }, sinkId: string): Promise<void> {
+    if (!context.setSinkId) {
+      const message = `${this.name}: this browser cannot choose a speaker: leave sinkId out, or use Chrome or Edge`;
+      throw this.error(message, { code: 'configuration' });
+    }
+    try {
+      await context.setSinkId(sinkId);
+    } catch (cause) {
+      const message = `${this.name} cannot play on the speaker of this sinkId: ask the user to choose another one`;
+      throw this.error(message, { code: 'device', recoverable: true, cause });
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import { ContextOutput, type ContextOutputConfig } from './context-output.ts';
+
+/** Configuration of {@link WebRTCOutput}. */
+export type WebRTCOutputConfig = ContextOutputConfig;
+
+/**
+ * A WebRTC media track that says what is played, in a browser (W3C WebRTC and Web Audio). No service.
+ *
+ * The track lives from `initialize()` to `dispose()` and is silent in between answers: it is added to a connection once.
+ * Only where the browser's audio breaks down there is another one, with the event `changed`: give it to `replaceTrack`.
+ */
+export class WebRTCOutput extends ContextOutput<WebRTCOutputConfig> {
+  override readonly name = 'WebRTCOutput' as const;
+  protected override readonly channels = 1;
+  protected override readonly elsewhere = 'NullOutput or a phone provider';
+  #destination: MediaStreamAudioDestinationNode | undefined;
+
+  constructor(config: WebRTCOutputConfig = {}, logger?: ConstructorParameters<typeof ContextOutput>[1]) {
+    super(config, logger);
+  }
+
+  /**
+   * The track, for `addTrack` or `replaceTrack`.
+   *
+   * @throws VoiceError `not_ready` before `initialize()`.
+   */
+  getTrack(): MediaStreamTrack {
+    const [track] = this.getStream().getAudioTracks();
+    if (!track) throw this.error(`${this.name}: the browser gave a stream without a track`, { code: 'internal' });
+    return track;
+  }
+
+  /**
+   * The stream with the track.
+   *
+   * @throws VoiceError `not_ready` before `initialize()`.
+   */
+  getStream(): MediaStream {
+    if (!this.#destination) this.assertReady('getStream');
+    if (this.#destination) return this.#destination.stream;
+    throw this.error(`${this.name} has no stream`, { code: 'internal' });
+  }
+
+  protected override connect(context: AudioContext, node: AudioNode): void {
+    const before = this.#destination;
+    this.#destination = new MediaStreamAudioDestinationNode(context, { channelCount: 1 });
+    node.connect(this.#destination);
+    if (before) this.tell({ type: 'changed' });
+  }
+
+  protected override onDispose(): void {
+    super.onDispose();
+    this.#destination?.stream.getTracks().forEach((track) => track.stop());
+    this.#destination = undefined;
+  }
+}
