@@ -347,6 +347,7 @@ export class SpeechContexts {
     speaking.said = spoken;
     speaking.letters = 0;
     speaking.finished = false;
+    speaking.wait$.next();
     if (context && context.audioBytes > 0) {
       speaking.subscriber.next({ type: 'segment', text: pieces.slice(from, spoken).join(' ') });
     }
