@@ -1,29 +1,72 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { filter, firstValueFrom } from 'rxjs';
-import { AlphaFlux, AlphaTTS, NuLLM, PhoneStreamA, Pipeline, verifyPhoneStreamASignature } from 'rxvoice';
-import type { PipelineOptions, VoiceEvent } from 'rxvoice';
+import { AlphaFlux, AlphaTTS, NuLLM, PhoneSocketB, PhoneStreamA, Pipeline } from 'rxvoice';
+import { verifyPhoneSocketBSignature, verifyPhoneStreamASignature } from 'rxvoice';
+import type { AlphaTTSConfig, PipelineOptions, VoiceEvent } from 'rxvoice';
 import { WebSocketServer } from 'ws';
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
-import { dial, type PhoneCaller } from '../../samples/sandbox/phone-caller.ts';
+import { dial, PhoneCaller } from '../../samples/sandbox/phone-caller.ts';
+import type { PhoneLine } from '../../samples/sandbox/phone-line.ts';
+import { dialSocket } from '../../samples/sandbox/phone-socket-caller.ts';
 
-const authToken = '0123456789abcdef0123456789abcdef';
+const secret = '0123456789abcdef0123456789abcdef';
+
+/** A platform: who answers its calls, who calls, and how one tells that it is the platform. */
+interface Platform {
+  readonly name: string;
+  readonly create: () => PhoneStreamA | PhoneSocketB;
+  readonly isGenuine: (request: IncomingMessage, url: string) => Promise<boolean>;
+  readonly ring: (url: string, signedWith?: string) => Promise<PhoneLine>;
+  readonly voices: readonly AlphaTTSConfig[];
+}
+
+const mulaw: AlphaTTSConfig = { outputFormat: 'mulaw', sampleRate: 8000 };
+const platforms: readonly Platform[] = [
+  {
+    name: 'PhoneStreamA',
+    create: () => new PhoneStreamA(),
+    isGenuine: ({ headers }, url) => {
+      const given = headers['x-twilio-signature'];
+      return verifyPhoneStreamASignature({ authToken: secret, url, signature: given?.toString() });
+    },
+    ring: (url, authToken) => dial({ url, customParameters: { user: '42' }, ...(authToken && { authToken }) }),
+    voices: [mulaw, {}],
+  },
+  ...([8000, 16000, 24000] as const).map((sampleRate) => ({
+    name: `PhoneSocketB at ${sampleRate} Hz`,
+    create: () => new PhoneSocketB({ notify: sampleRate === 16000 }),
+    isGenuine: ({ headers }: IncomingMessage) =>
+      verifyPhoneSocketBSignature({ signatureSecret: secret, authorization: headers.authorization }),
+    ring: (url: string, signatureSecret?: string) =>
+      dialSocket({ url, sampleRate, headers: { user: '42' }, ...(signatureSecret && { signatureSecret }) }),
+    voices: [sampleRate === 8000 ? mulaw : { sampleRate }],
+  })),
+];
 
 const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 /** An application with a phone number: it checks who calls, and answers each call with a pipeline. */
 class Switchboard implements AsyncDisposable {
   readonly events: VoiceEvent[] = [];
-  readonly phone = new PhoneStreamA();
+  readonly phone: PhoneStreamA | PhoneSocketB;
   readonly pipeline: Pipeline;
   readonly #server: Server = createServer();
   readonly #sockets = new WebSocketServer({ noServer: true });
 
-  constructor(sandbox: Sandbox, options: Partial<PipelineOptions> = {}, tts: 'mulaw' | 'linear16' = 'mulaw') {
+  readonly #platform: Platform;
+
+  constructor(
+    sandbox: Sandbox,
+    platform: Platform,
+    options: Partial<PipelineOptions> = {},
+    voice: AlphaTTSConfig = platform.voices[0] ?? {},
+  ) {
+    this.#platform = platform;
+    this.phone = platform.create();
     const credential = { apiKey: 'sandbox-key' };
     const alpha = { ...credential, endpoint: sandbox.endpoints.alpha };
-    const voice = tts === 'mulaw' ? ({ outputFormat: 'mulaw', sampleRate: 8000 } as const) : {};
     this.pipeline = new Pipeline({
       providers: [
         this.phone,
@@ -35,9 +78,7 @@ class Switchboard implements AsyncDisposable {
     });
     this.pipeline.events$.subscribe((event) => this.events.push(event));
     this.#server.on('upgrade', (request, socket, head) => {
-      const signature = request.headers['x-twilio-signature'];
-      const given = typeof signature === 'string' ? signature : undefined;
-      void verifyPhoneStreamASignature({ authToken, url: this.url, signature: given }).then((isGenuine) => {
+      void platform.isGenuine(request, this.url).then((isGenuine) => {
         if (!isGenuine) return socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n');
         this.#sockets.handleUpgrade(request, socket, head, (accepted) => {
           this.phone.attach(accepted);
@@ -57,8 +98,8 @@ class Switchboard implements AsyncDisposable {
     return this;
   }
 
-  ring(customParameters: Record<string, string> = {}): Promise<PhoneCaller> {
-    return dial({ url: this.url, authToken, customParameters });
+  ring(signedWith: string | undefined = secret): Promise<PhoneLine> {
+    return this.#platform.ring(this.url, signedWith);
   }
 
   next<T extends VoiceEvent['type']>(type: T): Promise<VoiceEvent<T>> {
@@ -76,97 +117,100 @@ class Switchboard implements AsyncDisposable {
   }
 }
 
-describe('PhoneStreamA over the sandbox', () => {
-  let sandbox: Sandbox;
-  beforeAll(async () => {
-    sandbox = await startSandbox();
-  });
-  afterAll(() => sandbox.close());
+for (const platform of platforms)
+  describe(`${platform.name} over the sandbox`, () => {
+    let sandbox: Sandbox;
+    beforeAll(async () => {
+      sandbox = await startSandbox();
+    });
+    afterAll(() => sandbox.close());
 
-  for (const tts of ['mulaw', 'linear16'] as const) {
-    it(`carries a whole call, with a voice in ${tts}`, async () => {
-      await using switchboard = await new Switchboard(sandbox, { greeting: 'Hi there.' }, tts).listen();
-      const caller = await switchboard.ring({ user: '42' });
-      await caller.until(({ playedMs, isSpeaking, bufferedMs }) => playedMs > 500 && !isSpeaking && bufferedMs === 0);
-      const ended = switchboard.next('turn.ended');
-      caller.say('hello');
-      await ended;
-      expect(caller.heard().text.replace(/\s+/g, ' ').trim()).toBe('Hi there. Hello! How can I help you?');
-      expect(switchboard.pipeline.history.messages().map(({ role, content }) => [role, content])).toEqual([
-        ['assistant', 'Hi there.'],
-        ['user', expect.stringMatching(/^hello\W?$/i)],
-        ['assistant', 'Hello! How can I help you?'],
-      ]);
-      expect([switchboard.phone.getCallSid(), switchboard.phone.getCustomParameters()]).toEqual([
-        caller.callSid,
-        { user: '42' },
-      ]);
-      caller.press('5');
-      await switchboard.next('dtmf.digit');
-      const over = switchboard.next('call.ended');
-      await caller.hangUp();
-      await over;
-      expect([caller.warnings, caller.clears, switchboard.of('error')]).toEqual([[], 0, []]);
-    }, 60_000);
-  }
+    for (const voice of platform.voices) {
+      it(`carries a whole call, with a voice in ${voice.outputFormat ?? 'linear16'}`, async () => {
+        await using switchboard = await new Switchboard(sandbox, platform, { greeting: 'Hi there.' }, voice).listen();
+        const caller = await switchboard.ring();
+        await caller.until(({ playedMs, isSpeaking, bufferedMs }) => playedMs > 500 && !isSpeaking && bufferedMs === 0);
+        const ended = switchboard.next('turn.ended');
+        caller.say('hello');
+        await ended;
+        expect(caller.heard().text.replace(/\s+/g, ' ').trim()).toBe('Hi there. Hello! How can I help you?');
+        expect(switchboard.pipeline.history.messages().map(({ role, content }) => [role, content])).toEqual([
+          ['assistant', 'Hi there.'],
+          ['user', expect.stringMatching(/^hello\W?$/i)],
+          ['assistant', 'Hello! How can I help you?'],
+        ]);
+        const { phone } = switchboard;
+        expect('getHeaders' in phone ? phone.getHeaders() : phone.getCustomParameters()).toEqual({ user: '42' });
+        if (caller instanceof PhoneCaller && 'getCallSid' in phone) expect(phone.getCallSid()).toBe(caller.callSid);
+        caller.press('5');
+        await switchboard.next('dtmf.digit');
+        const over = switchboard.next('call.ended');
+        await caller.hangUp();
+        await over;
+        expect([caller.warnings, caller.clears, switchboard.of('error')]).toEqual([[], 0, []]);
+      }, 60_000);
+    }
 
-  it('remembers what the caller heard of an answer that was cut off, and sends nothing after the clear', async () => {
-    await using switchboard = await new Switchboard(sandbox).listen();
-    const caller = await switchboard.ring();
-    caller.say('tell a story');
-    await caller.until(({ playedMs }) => playedMs > 2500);
-    const confirmed = switchboard.next('bargeIn.confirmed');
-    const ended = switchboard.next('speech.ended');
-    caller.say('no thanks');
-    await confirmed;
-    const { heardText } = await ended;
-    await caller.until(({ clears }) => clears > 0);
-    const atCut = caller.playedMs;
-    expect(caller.bufferedMs).toBe(0);
-    const audible = words(caller.heard().text);
-    const remembered = words(heardText);
-    expect(remembered.length).toBeGreaterThan(1);
-    expect(audible.slice(0, remembered.length)).toEqual(remembered);
-    expect(audible.length - remembered.length).toBeLessThanOrEqual(2);
-    await switchboard.next('llm.started');
-    expect(caller.playedMs - atCut).toBeLessThan(100);
-    expect(caller.warnings).toEqual([]);
-    await caller.hangUp();
-  }, 60_000);
+    // The conversation is the same at every rate.
+    if (!['PhoneStreamA', 'PhoneSocketB at 16000 Hz'].includes(platform.name)) return;
 
-  it('goes on at the sample after a cough', async () => {
-    await using switchboard = await new Switchboard(sandbox).listen();
-    const caller = await switchboard.ring();
-    const ended = switchboard.next('turn.ended');
-    caller.say('count to 9');
-    await caller.until(({ playedMs }) => playedMs > 600);
-    caller.cough(400);
-    await ended;
-    expect(caller.heard().text.trim()).toBe('1, 2, 3, 4, 5, 6, 7, 8, 9.');
-    expect(caller.warnings).toEqual([]);
-    await caller.hangUp();
-  }, 60_000);
-
-  for (const how of ['politely', 'abruptly'] as const) {
-    it(`ends the conversation when the caller hangs up ${how} in the middle of an answer`, async () => {
-      await using switchboard = await new Switchboard(sandbox).listen();
+    it('remembers what the caller heard of an answer that was cut off, and sends nothing after the clear', async () => {
+      await using switchboard = await new Switchboard(sandbox, platform).listen();
       const caller = await switchboard.ring();
       caller.say('tell a story');
-      await caller.until(({ playedMs }) => playedMs > 400);
-      const ended = switchboard.next('call.ended');
-      const spoken = switchboard.next('speech.ended');
-      await caller.hangUp(how);
-      await ended;
-      expect((await spoken).interrupted).toBe(true);
-      await firstValueFrom(switchboard.pipeline.state$.pipe(filter((event) => event.type === 'session.closed')));
-      expect(switchboard.of('error')).toEqual([]);
+      await caller.until(({ playedMs }) => playedMs > 2500);
+      const confirmed = switchboard.next('bargeIn.confirmed');
+      const ended = switchboard.next('speech.ended');
+      caller.say('no thanks');
+      await confirmed;
+      const { heardText } = await ended;
+      await caller.until(({ clears }) => clears > 0);
+      const atCut = caller.playedMs;
+      expect(caller.bufferedMs).toBe(0);
+      const audible = words(caller.heard().text);
+      const remembered = words(heardText);
+      expect(remembered.length).toBeGreaterThan(1);
+      expect(audible.slice(0, remembered.length)).toEqual(remembered);
+      expect(audible.length - remembered.length).toBeLessThanOrEqual(2);
+      await switchboard.next('llm.started');
+      expect(caller.playedMs - atCut).toBeLessThan(100);
+      expect(caller.warnings).toEqual([]);
+      await caller.hangUp();
     }, 60_000);
-  }
 
-  it('refuses an upgrade that the platform has not signed', async () => {
-    await using switchboard = await new Switchboard(sandbox).listen();
-    await expect(dial({ url: switchboard.url })).rejects.toThrow(/403/);
-    await expect(dial({ url: switchboard.url, authToken: 'f'.repeat(32) })).rejects.toThrow(/403/);
-    expect(switchboard.events).toEqual([]);
+    it('goes on at the sample after a cough', async () => {
+      await using switchboard = await new Switchboard(sandbox, platform).listen();
+      const caller = await switchboard.ring();
+      const ended = switchboard.next('turn.ended');
+      caller.say('count to 9');
+      await caller.until(({ playedMs }) => playedMs > 600);
+      caller.cough(400);
+      await ended;
+      expect(caller.heard().text.trim()).toBe('1, 2, 3, 4, 5, 6, 7, 8, 9.');
+      expect(caller.warnings).toEqual([]);
+      await caller.hangUp();
+    }, 60_000);
+
+    for (const how of ['politely', 'abruptly'] as const) {
+      it(`ends the conversation when the caller hangs up ${how} in the middle of an answer`, async () => {
+        await using switchboard = await new Switchboard(sandbox, platform).listen();
+        const caller = await switchboard.ring();
+        caller.say('tell a story');
+        await caller.until(({ playedMs }) => playedMs > 400);
+        const ended = switchboard.next('call.ended');
+        const spoken = switchboard.next('speech.ended');
+        await caller.hangUp(how);
+        await ended;
+        expect((await spoken).interrupted).toBe(true);
+        await firstValueFrom(switchboard.pipeline.state$.pipe(filter((event) => event.type === 'session.closed')));
+        expect(switchboard.of('error')).toEqual([]);
+      }, 60_000);
+    }
+
+    it('refuses an upgrade that the platform has not signed', async () => {
+      await using switchboard = await new Switchboard(sandbox, platform).listen();
+      await expect(switchboard.ring('')).rejects.toThrow(/403/);
+      await expect(switchboard.ring('f'.repeat(32))).rejects.toThrow(/403/);
+      expect(switchboard.events).toEqual([]);
+    });
   });
-});

@@ -28,8 +28,12 @@ export interface Limits {
   readonly alphaIdleMs: number;
   /** AlphaFlux: the same. Vendor: 60,000. */
   readonly alphaFluxIdleMs: number;
+  /** BetaSTT: how far audio may be ahead of the clock, in milliseconds; the vendor gives no number. Default: any. */
+  readonly betaAheadMs: number;
   /** EpsilonSTT: milliseconds without a message before the socket closes; seen in the field. Default: 30,000. */
   readonly epsilonIdleMs: number;
+  /** LambdaSTT: milliseconds without audio before the service gives up. Vendor: 15,000. */
+  readonly lambdaIdleMs: number;
   /** UpsilonTTS: requests at once. Vendor: 1. */
   readonly upsilonConcurrency: number;
   /** PsiTTS: requests at once. Vendor: 5. */
@@ -47,6 +51,11 @@ export class Credentials {
 
   isKey(value: string | undefined): boolean {
     return value !== undefined && this.#keys.has(value);
+  }
+
+  /** Whether a test holds for any of the keys: for credentials that are never sent. */
+  some(test: (key: string) => boolean): boolean {
+    return [...this.#keys].some(test);
   }
 
   /** A short-lived token, as a vendor's grant request gives it. */

@@ -5,10 +5,13 @@ import type { ServiceRecord } from './records.ts';
 import { startServer } from './server.ts';
 import type { Vendor } from './vendor.ts';
 import { alpha } from './vendors/alpha.ts';
+import { beta } from './vendors/beta.ts';
+import { chi } from './vendors/chi.ts';
 import { compatible } from './vendors/compatible.ts';
 import { epsilon } from './vendors/epsilon.ts';
 import { gamma } from './vendors/gamma.ts';
 import { iota } from './vendors/iota.ts';
+import { lambda } from './vendors/lambda.ts';
 import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
 import { phi } from './vendors/phi.ts';
@@ -22,15 +25,33 @@ export { bodyJson, sentAudio, sentJson } from './records.ts';
 export type { RecordedMessage, ServiceRecord } from './records.ts';
 export type { Limits } from './environment.ts';
 
-const vendors: readonly Vendor[] = [alpha, compatible, epsilon, gamma, iota, mu, nu, phi, psi, theta, upsilon];
+const vendors: readonly Vendor[] = [
+  alpha,
+  beta,
+  chi,
+  compatible,
+  epsilon,
+  gamma,
+  iota,
+  lambda,
+  mu,
+  nu,
+  phi,
+  psi,
+  theta,
+  upsilon,
+];
 
 /** Where the services are, below the sandbox's address: what a provider takes as `endpoint`. */
 const mounts = {
   alpha: '/alpha',
+  beta: '/beta',
+  chi: '/chi',
   compatible: '/compatible/v1',
   epsilon: '/epsilon',
   gamma: '/gamma',
   iota: '/iota',
+  lambda: '/lambda',
   mu: '/mu',
   nu: '/nu/openai/v1',
   phi: '/phi',
@@ -89,7 +110,9 @@ const vendorLimits: Limits = {
   alphaTtsSessionMs: 3_600_000,
   alphaIdleMs: 10_000,
   alphaFluxIdleMs: 60_000,
+  betaAheadMs: Number.POSITIVE_INFINITY,
   epsilonIdleMs: 30_000,
+  lambdaIdleMs: 15_000,
   upsilonConcurrency: 1,
   psiConcurrency: 5,
 };

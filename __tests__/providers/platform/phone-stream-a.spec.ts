@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { filter, firstValueFrom, of, take, toArray, VirtualTimeScheduler } from 'rxjs';
+import { firstValueFrom, of, take, toArray, VirtualTimeScheduler } from 'rxjs';
 import { WebSocket, WebSocketServer } from 'ws';
 import { decodeMulaw } from '../../../lib/audio/g711.ts';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import type { VoiceError } from '../../../lib/core/errors.ts';
 import type { DomSocketEvent, DomSocketLike } from '../../../lib/providers/platform/attached-socket.ts';
+import { dial } from '../../../samples/sandbox/phone-caller.ts';
+import { describePhone } from '../../conformance/phone.ts';
 import { PhoneStreamA, type PhoneStreamAConfig } from '../../../lib/providers/platform/phone-stream-a.ts';
 
 const streamSid = 'MZ0123456789abcdef0123456789abcdef';
@@ -104,6 +106,40 @@ async function phoned(config: PhoneStreamAConfig = {}) {
   return { clock, phone, socket, errors, heard, ends, at };
 }
 
+const sentBy = (sent: string | Uint8Array): Sent => JSON.parse(String(sent)) as Sent;
+const key = (digit: unknown): object => ({ event: 'dtmf', streamSid, dtmf: { track: 'inbound_track', digit } });
+const oddBodies = [null, 5, 'x', [], {}, { payload: 5 }, { payload: '%%%' }, { payload: null, timestamp: {} }];
+
+describePhone({
+  name: 'PhoneStreamA',
+  create: (config) => new PhoneStreamA(config),
+  format: mulaw,
+  begin: [JSON.stringify(connected), JSON.stringify(start)],
+  media: (audio, atMs) => JSON.stringify(media(audio, atMs)),
+  key: (digit) => JSON.stringify(key(digit)),
+  farewell: JSON.stringify({ event: 'stop', streamSid, stop: {} }),
+  audioIn: (sent) => {
+    const { media: audio } = sentBy(sent);
+    return audio && Buffer.from(audio.payload, 'base64');
+  },
+  isClear: (sent) => sent !== '' && sentBy(sent).event === 'clear',
+  echoOf: (sent) => {
+    const { event, mark } = sentBy(sent);
+    return event === 'mark' ? JSON.stringify({ event, streamSid, mark }) : undefined;
+  },
+  broken: [
+    ...oddBodies.flatMap((body) => ['media', 'mark', 'dtmf'].map((event) => ({ event, streamSid, [event]: body }))),
+    ...[{ event: 'unheard-of', streamSid }, media(frame(1), 0)].map((each) => ({ ...each, streamSid: 'MZforeign' })),
+    ...[
+      { ...media(frame(1), 0), streamSid: 7 },
+      { event: 'mark', streamSid, mark: { name: 'm-1' } },
+    ],
+    { event: 'media', streamSid, media: { track: 'outbound', payload: '/////w==' } },
+  ].map((each) => JSON.stringify(each)),
+  seeds: [connected, start, media(frame(1), 0), key('1'), { event: 'mark', streamSid, mark: { name: 'm-1' } }],
+  dial,
+});
+
 describe('PhoneStreamA', () => {
   it('says the format of the caller before there is one', () => {
     const phone = new PhoneStreamA();
@@ -187,72 +223,6 @@ describe('PhoneStreamA', () => {
     expect(flushedAt).toBe(180);
   });
 
-  it('flushes by the clock and 2 s when the platform never echoes', async () => {
-    const { clock, phone, socket } = await phoned();
-    socket.say(start);
-    phone.enqueue(speech(100));
-    const flushed = phone.flush();
-    clock.flush();
-    await flushed;
-    expect(clock.now()).toBe(2100);
-  });
-
-  it('settles a flush that is pending when the caller hangs up, and takes nothing more', async () => {
-    const { clock, phone, socket, ends, at } = await phoned();
-    socket.say(start);
-    phone.enqueue(speech(1000));
-    const flushed = phone.flush();
-    at(300, () => socket.drop());
-    clock.flush();
-    await flushed;
-    const sent = socket.sent.length;
-    let completed = 0;
-    phone.enqueue(speech(1000));
-    phone.play(of(speech(1000))).subscribe({ complete: () => completed++ });
-    await phone.flush();
-    clock.flush();
-    expect([ends, phone.positionMs, completed, socket.sent.length]).toEqual([['closed'], 300, 1, sent]);
-  });
-
-  it('clears in the tick of stop(), and sends no frame after it', async () => {
-    const { clock, phone, socket, at } = await phoned();
-    socket.say(start);
-    phone.play(of(speech(5000))).subscribe();
-    at(1000, () => {
-      void phone.stop();
-      expect(socket.sent.at(-1)).toEqual({ event: 'clear', streamSid });
-      expect(phone.positionMs).toBe(1000);
-    });
-    clock.flush();
-    expect(socket.sent.at(-1)?.event).toBe('clear');
-    expect(socket.of('clear')).toHaveLength(1);
-  });
-
-  it('pauses by a clear and sends what was not heard again, from the sample on', async () => {
-    const { clock, phone, socket, at } = await phoned();
-    socket.say(start);
-    const audio = speech(1000);
-    phone.play(of(audio)).subscribe();
-    let before = 0;
-    at(333, () => {
-      phone.pause();
-      before = socket.of('media').length;
-    });
-    at(1000, () => phone.resume());
-    at(3000, () => {
-      for (const { mark } of socket.of('mark')) socket.say({ event: 'mark', streamSid, mark });
-    });
-    clock.flush();
-    const again = Buffer.concat(
-      socket
-        .of('media')
-        .slice(before)
-        .map((each) => Buffer.from(each.media?.payload ?? '', 'base64')),
-    );
-    expect(again.equals(Buffer.from(audio.data.subarray(333 * 8)))).toBe(true);
-    expect(phone.positionMs).toBe(1000);
-  });
-
   it('does not take the marks that a clear brings back for playback', async () => {
     const { clock, phone, socket, at } = await phoned();
     socket.say(start);
@@ -300,22 +270,6 @@ describe('PhoneStreamA', () => {
     });
   }
 
-  it('gives keys, by stream and by callback, and isolates a callback that throws', async () => {
-    const { phone, socket, errors } = await phoned();
-    const keys: string[] = [];
-    phone.onDtmf(() => {
-      throw new Error('mine');
-    });
-    const undo = phone.onDtmf((digit) => keys.push(digit));
-    phone.dtmf$.subscribe((digit) => keys.push(`$${digit}`));
-    socket.say(start);
-    for (const digit of ['5', '#', 'x', '', 55]) socket.say({ event: 'dtmf', streamSid, dtmf: { digit } });
-    undo();
-    socket.say({ event: 'dtmf', streamSid, dtmf: { digit: '*' } });
-    expect(keys).toEqual(['5', '$5', '#', '$#', '$*']);
-    expect(errors.filter(({ code }) => code === 'internal')).toHaveLength(3);
-  });
-
   it('ends once, at stop or at the loss of the socket, whichever comes first', async () => {
     const { phone, socket, ends } = await phoned();
     let completed = 0;
@@ -352,22 +306,6 @@ describe('PhoneStreamA', () => {
     expect(socket.sent).toHaveLength(sent);
   });
 
-  it('can be attached to the next call as soon as one has ended', async () => {
-    const { clock, phone, socket } = await phoned();
-    const next = new FakeSocket();
-    const undo = phone.onCallEnded(() => {
-      undo();
-      phone.attach(next);
-    });
-    socket.say(start);
-    phone.enqueue(speech(1000));
-    socket.drop();
-    next.say({ ...start, streamSid: 'MZ2', start: { ...start.start, streamSid: 'MZ2' } });
-    phone.enqueue(speech(20));
-    clock.flush();
-    expect(next.of('media')).toHaveLength(1);
-  });
-
   it('tells of the end of the call before a play that it cuts off completes', async () => {
     const { phone, socket } = await phoned();
     const order: string[] = [];
@@ -376,14 +314,6 @@ describe('PhoneStreamA', () => {
     phone.play(of(speech(1000))).subscribe({ complete: () => order.push('completed') });
     socket.drop();
     expect(order).toEqual(['ended', 'completed']);
-  });
-
-  it('knows that a socket was closed before it was attached', async () => {
-    const { phone } = await phoned();
-    const gone = new FakeSocket();
-    gone.readyState = 3;
-    phone.attach(gone);
-    expect(await firstValueFrom(phone.callEnded$)).toEqual({ reason: 'closed' });
   });
 
   it('closes its socket and leaves nothing behind when it is disposed', async () => {
@@ -504,96 +434,6 @@ describe('PhoneStreamA', () => {
         ['unsupported_format'],
       ]);
     });
-
-    it('with a message of more than 64 KiB is closed with 1009', async () => {
-      const { socket, errors, ends } = await phoned();
-      socket.say(start);
-      socket.say(media(new Uint8Array(64 * 1024), 0));
-      expect([socket.closes, ends, errors.map(({ code }) => code)]).toEqual([[1009], ['closed'], ['overflow']]);
-    });
-
-    it('that floods is closed with 1009, while a caller in real time and a burst after a stall are not', async () => {
-      const { clock, phone, socket, heard } = await phoned();
-      await phone.start();
-      socket.say(start);
-      for (let at = 0; at < 60_000; at += 20) {
-        clock.frame = at;
-        socket.say(media(frame(1), at));
-      }
-      for (let burst = 0; burst < 500; burst++) socket.say(media(frame(1), 60_000 + burst * 20));
-      expect([socket.closes, heard.length]).toEqual([[], 3500]);
-      for (let burst = 0; burst < 10_000; burst++) socket.say(media(frame(1), 0));
-      expect(socket.closes).toEqual([1009]);
-      expect(heard.length).toBeLessThan(6500);
-    });
-
-    it('that takes no audio is given up before it costs more than a megabyte', async () => {
-      const { clock, phone, socket, ends, at } = await phoned();
-      socket.say(start);
-      phone.play(of(speech(60_000))).subscribe();
-      at(1000, () => (socket.bufferedAmount = 2 * 1024 * 1024));
-      clock.flush();
-      expect([ends, socket.closes, clock.now()]).toEqual([['closed'], [1011], 1000]);
-    });
-
-    it('finds nothing to break in 20,000 mutated messages', async () => {
-      const { clock, phone, socket, heard } = await phoned({ maxBytesPerSecond: Infinity });
-      await phone.start();
-      let seed = 20_261_121;
-      const random = (below: number): number => {
-        seed = (seed * 48271) % 2147483647;
-        return seed % below;
-      };
-      const values = [
-        null,
-        0,
-        -1,
-        1e308,
-        '',
-        'x',
-        '%%%',
-        [],
-        {},
-        true,
-        '__proto__',
-        'MZ',
-        { length: -1 },
-        [[]],
-        '\u0000',
-      ];
-      const mutate = (value: unknown, depth: number): unknown => {
-        if (random(6) === 0 || depth > 4) return values[random(values.length)];
-        if (typeof value !== 'object' || value === null) return value;
-        const entries = Object.entries(value).filter(() => random(8) > 0);
-        return Object.fromEntries(
-          entries.map(([key, each]) => [random(12) ? key : 'constructor', random(3) ? each : mutate(each, depth + 1)]),
-        );
-      };
-      const seeds: unknown[] = [
-        connected,
-        start,
-        media(frame(1), 0),
-        { event: 'dtmf', streamSid, dtmf: { digit: '1' } },
-        { event: 'mark', streamSid, mark: { name: 'm-1' } },
-      ];
-      let uncaught = 0;
-      for (let turn = 0; turn < 20_000; turn++) {
-        const text = JSON.stringify(mutate(seeds[random(seeds.length)], 0)) as string | undefined;
-        const cut = random(10) ? text : text?.slice(0, random(text.length + 1));
-        try {
-          socket.raw(random(5) ? cut : Buffer.from(cut ?? ''));
-          if (socket.closes.length > 0) phone.attach(socket);
-          socket.readyState = 1;
-          socket.closes.length = 0;
-        } catch {
-          uncaught++;
-        }
-        if (turn % 100 === 0) phone.enqueue(speech(20));
-      }
-      clock.flush();
-      expect(uncaught).toBe(0);
-      expect(heard.every(({ data }) => data.length > 0)).toBe(true);
-    });
   });
 
   describe('over real sockets', () => {
@@ -635,36 +475,6 @@ describe('PhoneStreamA', () => {
       expect(await ended).toEqual({ reason: 'stopped' });
       const [code] = (await once(caller, 'close')) as [number];
       expect(code).toBe(1000);
-      await phone.dispose();
-    });
-
-    it('notices a caller whose network is gone', async () => {
-      const phone = new PhoneStreamA();
-      await phone.initialize();
-      server.on('connection', (socket) => phone.attach(socket));
-      const ended = firstValueFrom(phone.callEnded$);
-      const caller = new WebSocket(url);
-      await once(caller, 'open');
-      caller.send(JSON.stringify(start));
-      caller.terminate();
-      expect(await ended).toEqual({ reason: 'closed' });
-      await phone.dispose();
-    });
-
-    it('closes a flood of large messages with 1009, and cuts off a peer that does not answer', async () => {
-      const phone = new PhoneStreamA();
-      await phone.initialize();
-      server.on('connection', (socket) => phone.attach(socket));
-      const overflow = firstValueFrom(phone.errors$.pipe(filter(({ code }) => code === 'overflow')));
-      const caller = new WebSocket(url);
-      caller.on('error', () => undefined);
-      await once(caller, 'open');
-      const closed = once(caller, 'close') as Promise<[number]>;
-      caller.send(JSON.stringify(start));
-      const large = JSON.stringify(media(new Uint8Array(768 * 1024), 0));
-      for (let turn = 0; turn < 50; turn++) caller.send(large);
-      await overflow;
-      expect([1009, 1006]).toContain((await closed)[0]);
       await phone.dispose();
     });
   });

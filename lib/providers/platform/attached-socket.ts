@@ -1,4 +1,4 @@
-import { interval, Subscription, type SchedulerLike } from 'rxjs';
+import { interval, Subscription, tap, type SchedulerLike } from 'rxjs';
 
 /** A server-side socket of the `ws` package, and what behaves like one (Node, Bun, Deno). */
 export interface NodeSocketLike {
@@ -168,13 +168,14 @@ export class AttachedSocket {
   /** Loses a peer that vanished without a word: one that sends audio is never asked. */
   #watchOver(): void {
     const { scheduler } = this.#options;
-    this.#watch = interval(pingMs, scheduler).subscribe(() => {
+    const look = (): void => {
       if (this.#misses > maxMisses) {
         this.#refuse(1011, `no sign of life for ${maxMisses * pingMs} ms`);
       } else if (this.#misses++ > 0 && isNodeSocket(this.#socket) && this.#socket.readyState === open) {
         this.#socket.ping?.();
       }
-    });
+    };
+    this.#watch = interval(pingMs, scheduler).pipe(tap(look)).subscribe();
   }
 
   /** `ws` brings text as bytes, and says so. */

@@ -5,7 +5,7 @@ import type { Session, Upgrade } from '../session.ts';
 import { charactersOf, Talker } from '../talker.ts';
 import type { Spoken } from '../talker.ts';
 import { IdleTimer } from '../timers.ts';
-import { arrayOf, boolean, checkQuery, integer, member, number, oneOf, query as rule } from '../validate.ts';
+import { arrayOf, boolean, checkQuery, integer, member, number, query as rule } from '../validate.ts';
 import { required, shape, string, textMember } from '../validate.ts';
 import type { SocketRoute } from '../vendor.ts';
 import { gammaRefusal } from './gamma-refusal.ts';
@@ -198,7 +198,7 @@ export const gammaTts: SocketRoute = {
     const wrong = checkQuery(upgrade.query, parameters);
     if (wrong) throw gammaRefusal(400, wrong);
     const model = upgrade.query.get('model_id') ?? '';
-    if (upgrade.query.has('language_code') && !/_v2_5$/.test(model))
+    if (upgrade.query.has('language_code') && !model.endsWith('_v2_5'))
       throw gammaRefusal(400, `${model} takes no language_code`);
     upgrade.accept((session) => {
       const speaker = new Speaker(session, upgrade.query, environment);

@@ -1,0 +1,39 @@
+const encoder = new TextEncoder();
+
+/** The bytes of a text, or the bytes themselves. */
+export function bytesOf(data: string | Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return typeof data === 'string' ? encoder.encode(data) : data;
+}
+
+/** HMAC-SHA256 of a message. */
+export async function hmacSha256(
+  secret: string,
+  message: string | Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', encoder.encode(secret), algorithm, false, ['sign']);
+  return new Uint8Array(await crypto.subtle.sign('HMAC', key, bytesOf(message)));
+}
+
+/** Whether a signature is the message's, in constant time; an empty secret signs nothing. */
+export async function verifyHmacSha256(
+  secret: string,
+  signature: Uint8Array<ArrayBuffer>,
+  message: string | Uint8Array<ArrayBuffer>,
+): Promise<boolean> {
+  if (!secret) return false;
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', encoder.encode(secret), algorithm, false, ['verify']);
+  return crypto.subtle.verify('HMAC', key, signature, bytesOf(message));
+}
+
+/** Lower-case hexadecimal. */
+export function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** The bytes of hexadecimal digits; `undefined` when the text is something else. */
+export function bytesOfHex(text: string): Uint8Array<ArrayBuffer> | undefined {
+  if (!/^(?:[\da-f]{2})+$/i.test(text)) return undefined;
+  return Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
+}

@@ -1,0 +1,197 @@
+import { firstValueFrom, fromEvent, map, race, Subject, takeUntil, timer } from 'rxjs';
+import { bytesForMs, durationMs } from '../../audio/formats.ts';
+import { PcmCarry } from '../../audio/pcm-carry.ts';
+import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import { entry, num, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import { Playout } from '../../operators/playout.ts';
+import type { PlatformSocket } from './attached-socket.ts';
+import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
+
+/** Configuration of {@link PhoneSocketB}. The format of the call stands in the application's NCCO. */
+export interface PhoneSocketBConfig extends PhoneConfig {
+  /** How much audio the platform may hold that was not heard, 0 to 20,000 ms (it keeps 1024 frames). Default: 60. */
+  readonly leadMs?: number;
+  /**
+   * Asks the platform, by `notify`, to say when it has played what was sent: positions and `flush()` then go by its word
+   * and no longer by the clock alone. Deployments that don't know `notify` cost 2 s at each end. Default: false.
+   */
+  readonly notify?: boolean;
+  /** Longest wait of `initialize()` for an attached call's first message, in milliseconds. Default: 10,000. */
+  readonly connectTimeoutMs?: number;
+}
+
+const frameMs = 20;
+const sampleRates = [8000, 16000, 24000];
+const defaultContentType = 'audio/l16;rate=16000';
+
+/** Most audio that is kept while its format is not known: 10 s at the highest rate. */
+const maxUnknownBytes = 480_000;
+
+/**
+ * Vonage Voice API, an NCCO's `connect` to an endpoint of type `websocket`: one phone call, whose WebSocket the
+ * application accepts and attaches. No default address: the platform is the client. See
+ * https://developer.vonage.com/en/voice/voice-api/concepts/websockets.
+ *
+ * The caller's audio is linear16 at the rate of the NCCO's `content-type`, 8, 16 or 24 kHz; answers go out in that
+ * format, in frames of 20 ms at the speed of speech, converted from linear16 of any rate or from G.711. What is played
+ * before the call's first message waits for it, and so does `initialize()` where a call is attached.
+ */
+export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
+  override readonly name = 'PhoneSocketB' as const;
+  override readonly accepts: readonly AudioFormat[] = [
+    { encoding: 'linear16' },
+    { encoding: 'mulaw' },
+    { encoding: 'alaw' },
+  ];
+  protected override readonly playout: Playout;
+  readonly #connected$ = new Subject<void>();
+  #contentType: string | undefined;
+  #headers: Readonly<Record<string, unknown>> = {};
+  #metadata: AudioMetadata = formatOf(16000);
+  #carry: PcmCarry = new PcmCarry(2);
+  /** Audio that came before the format was known. */
+  #unknown: Uint8Array<ArrayBuffer>[] = [];
+  #unknownBytes = 0;
+  /** Where the caller's audio has come to. */
+  #heardMs = 0;
+
+  constructor(config: PhoneSocketBConfig = {}, logger?: Logger) {
+    super(config, logger);
+    const { leadMs = 60, notify = false, scheduler } = config;
+    this.playout = new Playout(
+      {
+        write: ({ data }) => this.send(this.#padded(data)),
+        clear: () => this.send('{"action":"clear"}'),
+        ...(notify && { mark: (id: string) => this.send(JSON.stringify({ action: 'notify', payload: { id } })) }),
+      },
+      { format: 'later', frameMs, leadMs, ...(scheduler && { scheduler }) },
+    );
+  }
+
+  /** The format of the call; before its first message that of the platform's default, 16 kHz. */
+  override getMetadata(): AudioMetadata {
+    return this.#metadata;
+  }
+
+  /** The negotiated `content-type`; before the first message the platform's default, `audio/l16;rate=16000`. */
+  getContentType(): string {
+    return this.#contentType ?? defaultContentType;
+  }
+
+  /** The `headers` of the NCCO's endpoint, which the first message brings; empty before it. */
+  getHeaders(): Readonly<Record<string, unknown>> {
+    return this.#headers;
+  }
+
+  /**
+   * Takes a socket that the application has accepted, of the `ws` package or a DOM WebSocket: at once, before its first
+   * message, with or without `initialize()`. A call that is attached already is hung up: one provider serves one call.
+   *
+   * @param options - `connected`: the platform's first message, when the application has read it itself.
+   */
+  override attach(socket: PlatformSocket, { connected }: { readonly connected?: string | object } = {}): void {
+    this.hangUp();
+    this.#contentType = undefined;
+    this.#headers = {};
+    this.#metadata = formatOf(16000);
+    this.#carry = new PcmCarry(2);
+    this.#heardMs = 0;
+    this.#forget();
+    super.attach(socket);
+    if (connected) this.receive(typeof connected === 'string' ? connected : JSON.stringify(connected));
+  }
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    await super.onInitialize(signal);
+    if (!this.isAttached || this.#contentType !== undefined) return;
+    const { connectTimeoutMs = 10_000, scheduler } = this.config;
+    const fail = (problem: string, code: 'connection' | 'timeout') => (): never => {
+      throw this.error(`${this.name}: ${problem}`, { code });
+    };
+    const ended$ = this.callEnded$.pipe(map(fail('the call ended before its first message', 'connection')));
+    const late$ = timer(connectTimeoutMs, scheduler).pipe(
+      map(fail(`the call has sent no first message within ${connectTimeoutMs} ms`, 'timeout')),
+    );
+    const known$ = race(this.#connected$, late$, ended$).pipe(takeUntil(fromEvent(signal, 'abort')));
+    try {
+      await firstValueFrom(known$, { defaultValue: undefined });
+    } catch (error) {
+      this.hangUp();
+      throw error;
+    }
+  }
+
+  protected override receive(data: string | Uint8Array): void {
+    const message = parseJsonObject(data);
+    const event = str(message?.['event']);
+    const handler = entry(this.#handlers, event);
+    if (typeof data !== 'string' && !event) this.#hear(new Uint8Array(data));
+    else if (message && handler) handler(message);
+    else if (message?.['dtmf'] && !event) this.#press(obj(message['dtmf']) ?? {});
+    else this.warn(message && event ? 'messages of unknown types' : 'what is no message of the platform');
+  }
+
+  readonly #handlers: Readonly<Record<string, (message: WireObject) => void>> = {
+    'websocket:connected': (message) => this.#connect(message),
+    'websocket:dtmf': (message) => this.#press(message),
+    'websocket:notify': ({ payload }) => this.playout.marked(str(obj(payload)?.['id']) ?? ''),
+    'websocket:cleared': () => undefined,
+    'websocket:disconnected': () => undefined,
+    'websocket:hangup': () => undefined,
+  };
+
+  #connect({ event: _, 'content-type': given, ...headers }: WireObject): void {
+    const contentType = str(given) ?? defaultContentType;
+    const sampleRate = Number(/^audio\/l16\s*;\s*rate=(\d+)/i.exec(contentType)?.[1]);
+    if (this.#contentType !== undefined) {
+      this.warn('a second first message');
+    } else if (!sampleRates.includes(sampleRate)) {
+      const message = `${this.name} takes audio/l16 at ${sampleRates.join(', ')} Hz only: set the content-type of the NCCO`;
+      this.report(this.error(message, { code: 'unsupported_format' }));
+      this.endCall('closed', 1008);
+    } else {
+      this.#contentType = contentType;
+      this.#headers = headers;
+      this.#metadata = formatOf(sampleRate);
+      this.playout.release(this.#metadata);
+      for (const data of this.#forget()) this.#hear(data);
+      this.#connected$.next();
+    }
+  }
+
+  #hear(bytes: Uint8Array<ArrayBuffer>): void {
+    if (this.#contentType !== undefined) {
+      const data = this.#carry.push(bytes);
+      this.capture.push({ data, metadata: this.#metadata, timestamp: this.#heardMs });
+      this.#heardMs += durationMs(data.length, this.#metadata);
+    } else if (this.#unknownBytes + bytes.length <= maxUnknownBytes) {
+      this.#unknown.push(bytes);
+      this.#unknownBytes += bytes.length;
+    } else {
+      this.warn('more than 10 s of audio before the first message');
+    }
+  }
+
+  #press({ digit }: WireObject): void {
+    this.press(str(digit) ?? String(num(digit)));
+  }
+
+  /** The platform wants whole frames: the last one of an answer ends in silence. */
+  #padded(data: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+    const length = bytesForMs(frameMs, this.#metadata);
+    if (data.length === length) return data;
+    const frame = new Uint8Array(length);
+    frame.set(data);
+    return frame;
+  }
+
+  #forget(): Uint8Array<ArrayBuffer>[] {
+    this.#unknownBytes = 0;
+    return this.#unknown.splice(0);
+  }
+}
+
+function formatOf(sampleRate: number): AudioMetadata {
+  return { encoding: 'linear16', sampleRate, channels: 1, bitDepth: 16 };
+}
