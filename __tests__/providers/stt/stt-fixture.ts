@@ -12,6 +12,14 @@ import { settle, TestClock } from '../../transport/test-clock.ts';
 export { settle, TestClock } from '../../transport/test-clock.ts';
 export { FakeSockets } from '../../transport/fake-sockets.ts';
 
+/** A provider with a service that is the test's. */
+export function faked<T extends object>(stt: T): T & { sockets: FakeSockets } {
+  const sockets = new FakeSockets();
+  const options = Reflect.get(stt, 'socketOptions') as () => Partial<SocketSessionOptions>;
+  Reflect.set(stt, 'socketOptions', () => ({ ...options.call(stt), openSocket: sockets.open }));
+  return Object.assign(stt, { sockets });
+}
+
 /** The providers, with a service that is the test's. */
 export class FakedAlphaSTT extends AlphaSTT {
   sockets: FakeSockets = new FakeSockets();

@@ -1,6 +1,7 @@
 import type { TranscriptionResult } from '../../../lib/core/roles.ts';
+import { BetaSTT } from '../../../lib/providers/stt/beta-stt.ts';
 import { serve, until, type Site } from '../../transport/http-fixture.ts';
-import { clocked, FakedAlphaFlux, FakedAlphaSTT, FakedEpsilonSTT, record, settle, tape } from './stt-fixture.ts';
+import { clocked, faked, FakedAlphaFlux, FakedAlphaSTT, FakedEpsilonSTT, record, settle, tape } from './stt-fixture.ts';
 
 /**
  * Messages of real sessions with anything in them replaced: whatever a service sends, nothing is thrown, and what
@@ -70,6 +71,12 @@ const transcript = (id: string, is_final: boolean): unknown => ({
   data: { id, is_final, utterance: { text: ' Hi', start: 0.1, end: 0.9, language: 'en', confidence: 0.9, words } },
 });
 
+const turn = (end_of_turn: boolean, turn_order: number): unknown => ({
+  ...{ type: 'Turn', turn_order, turn_is_formatted: end_of_turn, end_of_turn, transcript: 'Hi there.', utterance: '' },
+  ...{ end_of_turn_confidence: 1, speaker_label: 'A', language_code: 'en', language_confidence: 0.9 },
+  words: [{ start: 100, end: 400, text: 'Hi', confidence: 0.9, word_is_final: true, speaker: 'A' }],
+});
+
 const sessions: Readonly<Record<string, readonly unknown[]>> = {
   AlphaSTT: [
     ...[{ type: 'SpeechStarted', channel: [0, 1], timestamp: 0.4 }, result(false, false, 0), result(true, false, 0)],
@@ -80,6 +87,13 @@ const sessions: Readonly<Record<string, readonly unknown[]>> = {
     ...[info('StartOfTurn', 1), { type: 'ConfigureSuccess' }, { type: 'ConfigureFailure', code: 'X' }],
     { type: 'Warning', code: 'FORCE_END_TURN_NO_ACTIVE_TURN', description: '' },
   ],
+  BetaSTT: [
+    ...[{ type: 'SpeechStarted', timestamp: 1_216, confidence: 0.9 }, turn(false, 0), turn(true, 0), turn(false, 1)],
+    ...[
+      { type: 'Warning', warning_code: 1, warning: 'w' },
+      { type: 'Termination', audio_duration_seconds: 13 },
+    ],
+  ],
   EpsilonSTT: [
     ...[{ type: 'start_recording' }, { type: 'audio_chunk', error: null, data: { byte_range: [0, 3_200] } }],
     ...[{ type: 'speech_start', data: { time: 0.4 } }, transcript('1', false), transcript('1', true)],
@@ -88,6 +102,12 @@ const sessions: Readonly<Record<string, readonly unknown[]>> = {
       { type: 'end_recording', data: { recording_duration: 1 } },
     ],
   ],
+};
+
+/** What makes a provider ready, where it is not the open connection. */
+const greetings: Readonly<Record<string, Record<string, unknown>>> = {
+  AlphaFlux: { type: 'Connected' },
+  BetaSTT: { type: 'Begin', id: 'b' },
 };
 
 /** What every result must be, whatever it was made of. */
@@ -116,6 +136,7 @@ describe('F11: mutated messages', () => {
   const makers = {
     AlphaSTT: (config: object) => new FakedAlphaSTT(config),
     AlphaFlux: (config: object) => new FakedAlphaFlux(config),
+    BetaSTT: (config: object) => faked(new BetaSTT(config)),
     EpsilonSTT: (config: object) => new FakedEpsilonSTT({ ...config, endpoint: site.url }),
   };
 
@@ -131,7 +152,8 @@ describe('F11: mutated messages', () => {
         const opened = stt.connect();
         await until(() => stt.sockets.all.length > before);
         stt.sockets.last.accept();
-        stt.sockets.last.say({ type: 'Connected' });
+        const greeting = greetings[name];
+        if (greeting) stt.sockets.last.say(greeting);
         await opened;
         stt.sendAudio({ data: tape(500) });
       };

@@ -1,4 +1,4 @@
-import { interval, type SchedulerLike, type Subscription } from 'rxjs';
+import { interval, tap, type SchedulerLike, type Subscription } from 'rxjs';
 import { durationMs, frameBytes, silenceByte, type PcmFormat } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 
@@ -92,7 +92,10 @@ export class AudioFeed {
       count++;
     }
     const due = this.#waiting.splice(0, count);
-    if (this.#waiting.length > 0) this.#timer ??= interval(tickMs, scheduler).subscribe(() => this.#tick());
+    if (this.#waiting.length > 0)
+      this.#timer ??= interval(tickMs, scheduler)
+        .pipe(tap(() => this.#tick()))
+        .subscribe();
     return due;
   }
 

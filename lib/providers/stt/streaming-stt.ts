@@ -483,7 +483,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   async #fed(timeoutMs: number): Promise<void> {
     const fed$ = interval(feedMs, this.scheduler).pipe(filter(() => !this.#feed?.isWaiting));
     const ended$ = this.#connection$.pipe(filter(({ type }) => type === 'closed' || type === 'lost'));
-    await firstValueFrom(race(fed$, ended$, timer(timeoutMs, this.scheduler)));
+    await firstValueFrom(race(fed$, ended$, timer(timeoutMs, this.scheduler)), { defaultValue: undefined });
   }
 
   /** Ends the session of a recording, every word of which matters. */
