@@ -1,7 +1,7 @@
 import type { SchedulerLike } from 'rxjs';
 import type { VoiceError, VoiceErrorOptions } from '../core/errors.ts';
 import { presignUrl, signRequest, type AwsCredentials, type AwsRequest, type AwsSigning } from './aws-signature.ts';
-import type { HttpErrorFacts, HttpFailure } from './http-error.ts';
+import type { HttpFailure } from './http-error.ts';
 import { ServerClock } from './server-clock.ts';
 
 /** Configuration keys of every provider that signs its requests. */
@@ -22,6 +22,12 @@ export interface AwsSignerOptions {
   readonly remember: (secret: string) => Promise<unknown>;
   /** Makes an error of the provider's. */
   readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
+}
+
+/** What a refusal for the time means: the same, signed by the right clock, is worth a try at once. */
+export interface ClockError {
+  readonly recoverable: true;
+  readonly retryAfterMs: 0;
 }
 
 /** Signs a provider's requests to AWS with fresh credentials each, and with a clock that refusals set right (F45). */
@@ -48,7 +54,7 @@ export class AwsSigner {
    * Whether a refusal has shown that the clock was wrong: then the request is worth one more try. For `errorOf` of
    * requests and sockets.
    */
-  errorOf(failure: Pick<HttpFailure, 'status' | 'headers' | 'message'>): HttpErrorFacts | undefined {
+  errorOf(failure: Pick<HttpFailure, 'status' | 'headers' | 'message'>): ClockError | undefined {
     return this.#clock.correct(failure) ? { recoverable: true, retryAfterMs: 0 } : undefined;
   }
 

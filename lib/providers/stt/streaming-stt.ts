@@ -80,6 +80,8 @@ export interface StreamingSTTConfig extends RemoteConfig {
 /** What a failure means, and what to do about it. */
 export interface Failure {
   readonly code: VoiceErrorCode;
+  /** The HTTP status that it stands for. */
+  readonly status?: number;
   /** Whether another connection may do better. Default: false. */
   readonly recoverable?: boolean;
   /** How long the service wants to be left alone, in milliseconds. */

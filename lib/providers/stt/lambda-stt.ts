@@ -1,0 +1,221 @@
+import type { AudioFormat } from '../../audio/types.ts';
+import { configProblem } from '../../core/config-rule.ts';
+import { entry, num, obj, objs, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { Query } from '../../core/remote-provider.ts';
+import type { TranscribedWord } from '../../core/roles.ts';
+import { AwsSigner } from '../../transport/aws-signer.ts';
+import { decodeEventStream, encodeEventStream, type EventStreamValue } from '../../transport/event-stream.ts';
+import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
+import type { SocketData, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
+import {
+  lambdaConflict,
+  lambdaEncodings,
+  lambdaFailures,
+  lambdaKind,
+  lambdaParameters,
+  lambdaRules,
+  type LambdaSTTConfig,
+} from './lambda-stt-settings.ts';
+import { StreamingSTT } from './streaming-stt.ts';
+import { meanConfidence } from './utterances.ts';
+
+/** Finished results whose late repetitions are still known. */
+const remembered = 8;
+
+/** Silence that the service waits for before an utterance ends; longer gaps cost money and end nothing. */
+const endingMs = 3_000;
+/** How often the service must hear something when nobody speaks: it gives up after 15 s. */
+const idleMs = 5_000;
+
+const text = (value: string): EventStreamValue => ({ type: 'string', value });
+const audioEvent: ReadonlyMap<string, EventStreamValue> = new Map([
+  [':event-type', text('AudioEvent')],
+  [':message-type', text('event')],
+  [':content-type', text('application/octet-stream')],
+]);
+
+/**
+ * Amazon Transcribe streaming, API 2017-10-26, at
+ * `wss://transcribestreaming.<region>.amazonaws.com:8443/stream-transcription-websocket`: partial and final results with
+ * word times; requests are signed and framed without a vendor SDK. See
+ * https://docs.aws.amazon.com/transcribe/latest/dg/streaming.html.
+ */
+export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
+  readonly name = 'LambdaSTT';
+  protected override readonly credentialKey: string = 'credentials';
+  protected override readonly gapMs: number = 500;
+  protected override readonly minFrameMs: number = 50;
+  protected override readonly catchUpSpeed: number = 2;
+  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
+    TranscriptEvent: ({ body }) => {
+      for (const result of objs(obj(obj(body)?.['Transcript'])?.['Results'])) this.#onResult(result);
+    },
+    exception: (message) => this.#onFailure(message),
+    error: (message) => this.#onFailure(message),
+  };
+
+  readonly #signer: AwsSigner = new AwsSigner({
+    service: 'transcribe',
+    config: () => this.config,
+    remember: (secret) => this.freshCredential(secret),
+    error: (message, options) => this.error(`${this.name}: ${message}`, options),
+  });
+  #finished: string[] = [];
+  /** The newest words that are not final. */
+  #partial: WireObject | undefined;
+
+  /** One row: the configured encoding. */
+  get accepts(): readonly AudioFormat[] {
+    const { mediaEncoding = 'pcm', sampleRate, enableChannelIdentification = false } = this.config;
+    const row: AudioFormat = lambdaEncodings[mediaEncoding];
+    return [
+      { ...row, ...(sampleRate && { sampleRates: [sampleRate] }), channels: [enableChannelIdentification ? 2 : 1] },
+    ];
+  }
+
+  protected get defaultBaseUrl(): string {
+    const { region = '' } = this.config;
+    return `https://transcribestreaming.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}:8443`;
+  }
+
+  protected override get directCredential(): unknown {
+    return this.config.credentials;
+  }
+
+  protected override async request(): Promise<SocketRequest> {
+    const url = this.resolveSocketUrl('/stream-transcription-websocket', this.#query);
+    return { url: this.isProxyMode ? url : await this.#signer.presign(url) };
+  }
+
+  protected override farewell(): { farewell: SocketData[] } {
+    return { farewell: [this.encodeAudio(new Uint8Array(0))] };
+  }
+
+  protected override socketOptions(): Partial<SocketSessionOptions> {
+    return { errorOf: (failure) => this.#factsOf(failure) };
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, lambdaRules) ?? lambdaConflict(this.config, !this.isProxyMode);
+  }
+
+  protected override applyLive(changed: Partial<LambdaSTTConfig>): boolean {
+    return Object.keys(changed).every((key) => key === 'credentials');
+  }
+
+  protected override encodeAudio(frame: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+    return encodeEventStream({ headers: audioEvent, payload: frame });
+  }
+
+  protected override readMessage(data: SocketData): WireObject | undefined {
+    if (typeof data === 'string') return undefined;
+    try {
+      const { headers, payload } = decodeEventStream(data);
+      const header = (name: string): string | undefined => str(headers.get(`:${name}`)?.value);
+      const kind = header('message-type');
+      const body = parseJsonObject(payload) ?? {};
+      if (kind === 'event') return { type: header('event-type'), body };
+      const name = header('exception-type') ?? header('error-code') ?? 'an error';
+      return { type: kind, name, message: str(body['Message']) ?? header('error-message') ?? '' };
+    } catch {
+      return undefined;
+    }
+  }
+
+  protected override wantsSilence(quietMs: number): boolean {
+    return quietMs <= endingMs || quietMs % idleMs === 0;
+  }
+
+  protected override onConnection(): void {
+    this.#partial = undefined;
+    this.#finished = [];
+  }
+
+  protected override onEnd(): void {
+    if (this.#partial) this.#complete(this.#partial);
+  }
+
+  get #query(): Query {
+    const { mediaEncoding = 'pcm', languageCode, language, partialResultsStability, ...config } = this.config;
+    const { enableChannelIdentification, identifyLanguage, identifyMultipleLanguages } = config;
+    const identifies = identifyLanguage || identifyMultipleLanguages;
+    const others = lambdaParameters.map((key): [string, string | undefined] => {
+      const value = this.config[key];
+      const isSent = value !== undefined && value !== false && value !== '';
+      return [kebab(key), isSent ? String(value) : undefined];
+    });
+    return {
+      'media-encoding': mediaEncoding,
+      'sample-rate': this.format.sampleRate,
+      'language-code': identifies ? undefined : (languageCode ?? language ?? 'en-US'),
+      ...Object.fromEntries(others),
+      ...(partialResultsStability && { 'enable-partial-results-stabilization': true }),
+      'number-of-channels': enableChannelIdentification ? 2 : undefined,
+    };
+  }
+
+  #onResult(result: WireObject): void {
+    const id = str(result['ResultId']) ?? '';
+    const isKnown = this.#finished.includes(id);
+    if (isKnown || !textOf(result)) return;
+    if (result['IsPartial'] !== false) {
+      this.#partial = result;
+      this.utterances.started();
+      this.#publish('interim', result);
+      return;
+    }
+    this.#finished = [id, ...this.#finished].slice(0, remembered);
+    const endMs = (num(result['EndTime']) ?? 0) * 1000;
+    const isNew = this.finalized(endMs);
+    // The channels of one recording are heard apart: what is final in one says nothing of the other.
+    if (isNew || endMs === 0 || result['ChannelId'] !== undefined) this.#complete(result);
+  }
+
+  #complete(result: WireObject): void {
+    this.#partial = undefined;
+    this.utterances.ended();
+    this.#publish('complete', result);
+  }
+
+  #publish(kind: 'interim' | 'complete', result: WireObject): void {
+    const words = this.#wordsOf(result);
+    const { languageCode, identifyLanguage, identifyMultipleLanguages } = this.config;
+    const known = identifyLanguage || identifyMultipleLanguages ? undefined : languageCode;
+    const language = str(result['LanguageCode']) ?? known;
+    this.utterances.result(kind, textOf(result), { words, confidence: meanConfidence(words), language });
+  }
+
+  #wordsOf(result: WireObject): TranscribedWord[] {
+    const [{ Items: items } = {}] = objs(result['Alternatives']);
+    const spoken = objs(items).flatMap(
+      ({ Type: type, StartTime: start, EndTime: end, Confidence: confidence, ...item }) =>
+        type === 'pronunciation'
+          ? { ...{ start, end, confidence, text: item['Content'] }, speaker: item['Speaker'] ?? result['ChannelId'] }
+          : [],
+    );
+    return this.words(spoken, (word) => str(word['text']));
+  }
+
+  #onFailure({ name, message }: WireObject): void {
+    const said = str(message) ?? '';
+    const error = this.failure(lambdaKind(str(name) ?? '', said), lambdaFailures, said);
+    const facts = this.#signer.errorOf({ status: error.status, headers: {}, message: said });
+    const { code, status, cause } = error;
+    this.renew(facts ? this.error(error.message, { code, status, cause, ...facts }) : error);
+  }
+
+  /** What a refused upgrade means: its type stands in a header, or in the body. */
+  #factsOf(failure: HttpFailure): HttpErrorFacts | undefined {
+    const [name = ''] = (failure.headers['x-amzn-errortype'] ?? failure.reason ?? '').split(/[:,]/, 1);
+    const reason = lambdaKind(name, failure.message);
+    const known = entry(lambdaFailures, reason);
+    return this.#signer.errorOf(failure) ?? (known && { code: known.code, recoverable: known.recoverable, reason });
+  }
+}
+
+const kebab = (key: string): string => key.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
+
+function textOf(result: WireObject): string {
+  const [alternative = {}] = objs(result['Alternatives']);
+  return str(alternative['Transcript'])?.trim() ?? '';
+}
