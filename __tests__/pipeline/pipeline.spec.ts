@@ -109,6 +109,43 @@ describe('Pipeline', () => {
     await pipeline.dispose();
   });
 
+  it('takes callbacks back, also those for the next event only', async () => {
+    const { pipeline } = rig();
+    const seen: string[] = [];
+    const callback = ({ text }: { readonly text: string }): unknown => seen.push(text);
+    pipeline.once('speech.ended', callback);
+    pipeline.on('speech.ended', callback);
+    pipeline.off('speech.ended', callback);
+    pipeline.once('speech.ended', () => seen.push('once'));
+    pipeline.off('speech.ended');
+    await pipeline.start();
+    await pipeline.say('Good day.').done;
+    expect(seen).toEqual([]);
+    await pipeline.dispose();
+  });
+
+  it('says what an async iterable brings, and lets go of it when it is cut off', async () => {
+    const { pipeline, events } = rig();
+    let left = false;
+    async function* pieces(): AsyncGenerator<string> {
+      try {
+        yield 'Good day to you and to all your friends. ';
+        yield 'There is more.';
+        await new Promise((resolve) => pipeline.once('speech.ended', resolve));
+      } finally {
+        left = true;
+      }
+    }
+    await pipeline.start();
+    const said = pipeline.say(pieces());
+    await next(pipeline, 'speech.started');
+    said.interrupt();
+    expect(await said.done).toMatchObject({ interrupted: true });
+    while (!left) await new Promise((resolve) => setImmediate(resolve));
+    expect(events).toContainEqual(expect.objectContaining({ type: 'usage', role: 'tts', characters: 41 }));
+    await pipeline.dispose();
+  });
+
   it('reports what a callback throws', async () => {
     const { pipeline, events, stt } = rig();
     const seen: string[] = [];
@@ -151,6 +188,15 @@ describe('Pipeline', () => {
     pipeline.unmute();
     input.push(loud);
     expect(stt.sent.map(({ data }) => data[0])).toEqual([0, 7]);
+    await pipeline.dispose();
+  });
+
+  it('stays muted when it was muted before its start', async () => {
+    const { pipeline, input, stt } = rig();
+    pipeline.mute();
+    await pipeline.start();
+    input.push({ ...silence, data: new Uint8Array(320).fill(7) });
+    expect(stt.sent.map(({ data }) => data[0])).toEqual([0]);
     await pipeline.dispose();
   });
 

@@ -26,6 +26,7 @@ describe('a plain turn', () => {
       '1190 speech.started',
       '1190 agent.state speaking',
       '2240 speech.ended You said hello there.',
+      '2240 usage',
       '2240 turn.ended completed',
       '2240 turn.metrics',
       '2240 agent.state listening',

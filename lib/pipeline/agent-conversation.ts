@@ -5,7 +5,6 @@ import {
   EMPTY,
   filter,
   finalize,
-  from,
   map,
   merge,
   mergeMap,
@@ -19,6 +18,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
+import { fromInput } from '../core/bridge.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { AgentProvider, OutputProvider } from '../core/roles.ts';
 import type { SpokenPiece } from '../operators/text/spoken-piece.ts';
@@ -204,7 +204,7 @@ export function agentConversation(
       commands$.pipe(
         filter((command) => command.type === 'say'),
         mergeMap(({ text$, ticket }) =>
-          from(text$).pipe(
+          fromInput(text$).pipe(
             reduce((text, piece) => text + piece, ''),
             tap((text) => {
               agent.injectAgentMessage(text);

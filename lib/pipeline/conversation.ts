@@ -4,11 +4,11 @@ import {
   catchError,
   combineLatest,
   concatMap,
+  defer,
   distinctUntilChanged,
   EMPTY,
   filter,
   finalize,
-  from,
   map,
   merge,
   mergeMap,
@@ -27,6 +27,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
+import { fromInput } from '../core/bridge.ts';
 import { VoiceError } from '../core/errors.ts';
 import type {
   LLMProvider,
@@ -97,8 +98,8 @@ export interface ConversationPorts {
   readonly transcripts$: Observable<TranscriptionResult>;
   readonly speech$: Observable<SpeechEvent>;
   readonly commands$: Observable<Command>;
-  readonly llm: Pick<LLMProvider, 'name' | 'generate'>;
-  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength'>;
+  readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm'>;
+  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'warm'>;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
   /** Whether `speech$` tells when a voice falls silent. Default: false. */
   readonly reportsSpeechEnd?: boolean;
@@ -290,6 +291,7 @@ class Session {
         skip(1),
         tap((state) => this.#bus.emit('user.state', { state })),
       ),
+      this.#warmUp(),
       idle$.pipe(tap((idleMs) => this.#bus.emit('user.idle', { idleMs }))),
       decisions$.pipe(tap((decision) => this.#decide(decision))),
       requests$,
@@ -331,6 +333,18 @@ class Session {
       startWith<AgentState>('idle'),
       distinctUntilChanged(),
       pairwise(),
+    );
+  }
+
+  /** Connections are ready before the user has finished: no handshake stands between a question and its answer. */
+  #warmUp(): Observable<unknown> {
+    const { llm, tts } = this.#ports;
+    return this.#userState$.pipe(
+      distinctUntilChanged(),
+      filter((state) => state === 'speaking'),
+      mergeMap(() => merge(...[llm, tts].map((provider) => defer(() => provider.warm?.() ?? EMPTY)))),
+      // The request that needs the connection tells of its troubles.
+      catchError(() => EMPTY),
     );
   }
 
@@ -648,7 +662,7 @@ class Session {
       source,
       interruptible,
       urgent: options.priority === 'high',
-      rounds$: of(from(text$)),
+      rounds$: of(fromInput(text$)),
       gate$: of(true),
     };
     const cut$ = this.#cut$.pipe(filter((by) => interruptible || by !== 'user'));

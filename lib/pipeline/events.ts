@@ -9,7 +9,7 @@ export type AgentState = 'idle' | 'listening' | 'thinking' | 'speaking';
 /** What the user is doing, as far as the speech-to-text service tells. */
 export type UserState = 'silent' | 'speaking';
 /** Where a speech comes from. */
-export type SpeechSource = 'answer' | 'say' | 'greeting' | 'filler';
+export type SpeechSource = 'answer' | 'say' | 'greeting';
 /** Why a turn ended. `merged`: what followed before anything of the answer was heard joined its message. */
 export type TurnEndReason = 'completed' | 'interrupted' | 'merged' | 'empty' | 'cancelled' | 'error' | 'stopped';
 /** Why a preflight came to nothing. */
@@ -102,7 +102,6 @@ export interface VoiceEventMap {
   'history.truncated': { readonly removed: number };
   'dtmf.digit': { readonly digit: string };
   'call.ended': object;
-  'queue.overflow': { readonly lostMs: number };
   'input.muted': { readonly muted: boolean };
   'turn.metrics': TurnMetrics;
   usage: { readonly tokens?: TokenUsage; readonly characters?: number };
@@ -155,7 +154,7 @@ export const eventStreams = {
   audio$: ['audio.chunk', 'audio.input'],
   history$: ['history.added', 'history.updated', 'history.truncated'],
   call$: ['dtmf.digit', 'call.ended'],
-  input$: ['queue.overflow', 'input.muted'],
+  input$: ['input.muted'],
   metrics$: ['turn.metrics', 'usage'],
   errors$: ['error'],
 } as const;

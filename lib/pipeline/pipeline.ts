@@ -91,6 +91,8 @@ export class Pipeline implements AsyncDisposable {
   readonly #logger: Logger;
   readonly #bus: ReturnType<typeof createEventBus>;
   readonly #emitter = new EventEmitter<Listeners>();
+  /** What `once()` waits for: it is undone by the callback that the application knows. */
+  readonly #onces = new Set<{ readonly type: string; readonly callback: unknown; undo(): void }>();
   readonly #commands$ = new Subject<Command>();
   readonly #providerEvents: Subscription;
   readonly #callbacks: Subscription;
@@ -98,6 +100,7 @@ export class Pipeline implements AsyncDisposable {
   #state: PipelineState = 'idle';
   #session: Subscription | undefined;
   #gate: MicrophoneGate | undefined;
+  #muted = false;
   #capturedMs = 0;
   /** What was settled last, by source: every utterance settles its format anew, and hardly ever otherwise. */
   readonly #formats = new Map<string, string>();
@@ -201,7 +204,7 @@ export class Pipeline implements AsyncDisposable {
     return this.#stream('call$');
   }
 
-  /** `input.muted`, `queue.overflow`. Hot. */
+  /** `input.muted`. Hot. */
   get input$(): Observable<StreamEvent<'input$'>> {
     return this.#stream('input$');
   }
@@ -234,18 +237,27 @@ export class Pipeline implements AsyncDisposable {
   once<T extends VoiceEventType>(type: T, callback: (event: VoiceEvent<T>) => void): () => void;
   once(type: '*', callback: (event: VoiceEvent) => void): () => void;
   once(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
-    const undo = this.on(type as '*', (event) => {
-      undo();
+    const stop = this.on(type as '*', (event) => {
+      once.undo();
       (callback as (event: VoiceEvent) => void)(event);
     });
+    const undo = (): void => {
+      stop();
+      this.#onces.delete(once);
+    };
+    const once = { type, callback, undo };
+    this.#onces.add(once);
     return undo;
   }
 
-  /** Undoes {@link Pipeline.on}; without a callback, every one of that type. */
+  /** Undoes {@link Pipeline.on} and {@link Pipeline.once}; without a callback, every one of that type. */
   off<T extends VoiceEventType>(type: T, callback?: (event: VoiceEvent<T>) => void): void;
   off(type: '*', callback?: (event: VoiceEvent) => void): void;
   off(type: VoiceEventType | '*', callback?: (event: never) => void): void {
     this.#emitter.off(type, callback as (() => void) | undefined);
+    for (const once of [...this.#onces]) {
+      if (once.type === type && (callback === undefined || once.callback === callback)) once.undo();
+    }
   }
 
   /** Initializes every provider. Calls at the same time share one run. */
@@ -353,6 +365,7 @@ export class Pipeline implements AsyncDisposable {
   }
 
   #mute(muted: boolean): void {
+    this.#muted = muted;
     this.#gate?.mute(muted);
     this.#bus.emit('input.muted', { muted }, { role: 'input', provider: this.#cast.input.name });
   }
@@ -490,6 +503,7 @@ export class Pipeline implements AsyncDisposable {
     const metadata = input.getMetadata();
     const path = audioPath(metadata, ears.accepts, { source: input.name, target: ears.name });
     const gate = new MicrophoneGate(metadata, this.#options.turnTaking?.strategy === 'manual');
+    gate.mute(this.#muted);
     this.#reportPath(path, { source: input.name, target: ears.name });
     ears.configureAudio(path.to);
     this.#gate = gate;

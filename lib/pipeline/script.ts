@@ -68,6 +68,14 @@ export class Script {
     if (length && part.receivedMs) this.#pace.msPerCharacter = part.receivedMs / length;
   }
 
+  /** How many characters the voice was given. */
+  get characters(): number {
+    return this.#parts.reduce(
+      (sum, { pieces }) => sum + pieces.reduce((length, piece) => length + piece.spoken.length, 0),
+      0,
+    );
+  }
+
   addPiece(piece: SpokenPiece): void {
     this.#parts.at(-1)?.pieces.push(piece);
   }

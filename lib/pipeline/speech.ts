@@ -132,6 +132,7 @@ export function speech(
       work.unsubscribe();
       if (wasCreated) {
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
+        emit('usage', { characters: script.characters }, { ...envelope, role: 'tts', provider: context.tts.name });
       }
       onEnd({ heard, text, interrupted });
       // Last: whoever watches sees the speech end together with its turn.

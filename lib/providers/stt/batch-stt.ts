@@ -26,7 +26,7 @@ import { VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
-import { fromInput } from '../../transport/bridge.ts';
+import { fromInput } from '../../core/bridge.ts';
 import { keepConnections, warmConnection } from '../../transport/http.ts';
 
 /** A complete recording. */

@@ -41,7 +41,7 @@ import type {
   TranscribedWord,
   TranscriptionResult,
 } from '../../core/roles.ts';
-import { fromInput } from '../../transport/bridge.ts';
+import { fromInput } from '../../core/bridge.ts';
 import {
   SocketSession,
   type SocketCloseOptions,

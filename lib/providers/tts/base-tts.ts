@@ -4,7 +4,7 @@ import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { entry } from '../../core/guard.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { ProviderRole, ProviderType, SpokenWord, TTSProvider } from '../../core/roles.ts';
-import { fromInput } from '../../transport/bridge.ts';
+import { fromInput } from '../../core/bridge.ts';
 import { assembleUtterance, type SynthesisEvent, type UtteranceEvent } from './utterance.ts';
 
 /** Configuration keys of every text-to-speech provider. */

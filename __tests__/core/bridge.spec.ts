@@ -1,6 +1,6 @@
 import { of } from 'rxjs';
-import { fromAsync, fromInput, fromStream } from '../../lib/transport/bridge.ts';
-import { until } from './http-fixture.ts';
+import { fromAsync, fromInput, fromStream } from '../../lib/core/bridge.ts';
+import { until } from '../transport/http-fixture.ts';
 
 interface Seen<T> {
   readonly values: T[];
