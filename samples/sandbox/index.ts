@@ -7,7 +7,6 @@ import type { Vendor } from './vendor.ts';
 import { alpha } from './vendors/alpha.ts';
 import { beta } from './vendors/beta.ts';
 import { chi } from './vendors/chi.ts';
-import { beta } from './vendors/beta.ts';
 import { compatible } from './vendors/compatible.ts';
 import { epsilon } from './vendors/epsilon.ts';
 import { gamma } from './vendors/gamma.ts';
@@ -48,7 +47,6 @@ const mounts = {
   alpha: '/alpha',
   beta: '/beta',
   chi: '/chi',
-  beta: '/beta',
   compatible: '/compatible/v1',
   epsilon: '/epsilon',
   gamma: '/gamma',
