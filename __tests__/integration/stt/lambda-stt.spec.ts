@@ -79,7 +79,7 @@ describe('LambdaSTT: what is peculiar to it', () => {
     const anHour = 3_600_000;
     const scheduler: SchedulerLike = {
       now: () => asyncScheduler.now() - anHour,
-      schedule: (...work) => asyncScheduler.schedule(...work),
+      schedule: (work, delay, state) => asyncScheduler.schedule(work as never, delay, state),
     };
     await live({ scheduler });
     await stt.connect();

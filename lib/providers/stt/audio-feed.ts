@@ -39,7 +39,8 @@ export class AudioFeed {
     this.#format = format;
     this.#options = options;
     // Rounded up: a frame that falls short by half a sample is too short.
-    this.#shortest = Math.ceil((options.minFrameMs * format.sampleRate) / 1000) * frameBytes(format);
+    const samples = Math.ceil((options.minFrameMs * format.sampleRate) / 1000);
+    this.#shortest = samples > 0 ? samples * frameBytes(format) : 0;
     if (this.#shortest > 0) this.#carry = new PcmCarry(this.#shortest);
     this.#at = options.scheduler.now();
   }

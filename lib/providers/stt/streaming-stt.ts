@@ -26,7 +26,7 @@ import {
   type SchedulerLike,
   type Subscription,
 } from 'rxjs';
-import { bytesForMs, describeFormat, durationMs, sameFormat, silence } from '../../audio/formats.ts';
+import { bytesForMs, describeFormat, durationMs, isPcmLike, sameFormat, silence } from '../../audio/formats.ts';
 import { takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import type { BackoffOptions } from '../../core/backoff.ts';
@@ -52,6 +52,7 @@ import {
 } from '../../transport/socket-session.ts';
 import { AudioBacklog, ConnectionClock } from './audio-backlog.ts';
 import { AudioFeed, type FeedItem } from './audio-feed.ts';
+import { EncodedBacklog } from './encoded-backlog.ts';
 import { Utterances } from './utterances.ts';
 import { VoiceWatch } from './voice-watch.ts';
 
@@ -145,7 +146,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   #stopping: Promise<boolean> | undefined;
 
   #format: AudioMetadata | undefined;
-  #backlog: AudioBacklog | undefined;
+  #backlog: AudioBacklog | EncodedBacklog | undefined;
   #clock: ConnectionClock | undefined;
   #feed: AudioFeed | undefined;
   /** Messages for the next connection, after the audio that it hears first. */
@@ -214,7 +215,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   /** Sends audio; while there is no connection it is kept, up to 60 s. */
   sendAudio({ data, metadata }: AudioChunk): void {
     if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
-    const backlog = (this.#backlog ??= new AudioBacklog(this.format, frameMs));
+    const backlog = (this.#backlog ??= this.#newBacklog());
     const frames = backlog.push(data);
     const feed = this.#feed;
     if (this.#session?.isReady && feed) {
@@ -384,7 +385,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
 
   /** Sends silence that is no part of the audio. */
   protected sendSilence(ms: number): void {
-    if (!this.#session?.isReady) return;
+    if (!this.#session?.isReady || !this.#isPcm) return;
     this.#session.send(this.encodeAudio(silence(this.format, ms)));
     this.#clock?.filled(ms);
   }
@@ -437,7 +438,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     const session = new SocketSession({
       ...this.transportOptions,
       reconnect: this.config.reconnect,
-      maxOutboxBytes: 2 * bytesForMs(waitingMs, this.format),
+      maxOutboxBytes: this.#isPcm ? 2 * bytesForMs(waitingMs, this.format) : undefined,
       // Nobody has told the service to end: another connection goes on.
       classifyClose: () => 'retry',
       ...this.socketOptions(),
@@ -528,10 +529,20 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   }
 
   #newFeed(): AudioFeed {
-    const { scheduler, minFrameMs } = this;
-    const speed = this.config.catchUpSpeed ?? this.catchUpSpeed;
+    const { scheduler } = this;
+    const { catchUpSpeed = this.catchUpSpeed } = this.config;
     const send = (items: readonly FeedItem[]): void => this.#transmit(items);
-    return new AudioFeed(this.format, { minFrameMs, speed: speed === false ? undefined : speed, scheduler, send });
+    // What has no size a millisecond is sent as it comes.
+    const speed = catchUpSpeed === false || !this.#isPcm ? undefined : catchUpSpeed;
+    return new AudioFeed(this.format, { minFrameMs: this.#isPcm ? this.minFrameMs : 0, speed, scheduler, send });
+  }
+
+  #newBacklog(): AudioBacklog | EncodedBacklog {
+    return this.#isPcm ? new AudioBacklog(this.format, frameMs) : new EncodedBacklog();
+  }
+
+  get #isPcm(): boolean {
+    return isPcmLike(this.format.encoding);
   }
 
   /** The connection hears nothing more: what waits is the next one's. */
@@ -551,7 +562,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   #sending(items: readonly FeedItem[]): SocketData[] {
     return items.map((item) => {
       if (typeof item === 'string') return item;
-      this.#clock?.sent(durationMs(item.length, this.format));
+      if (this.#isPcm) this.#clock?.sent(durationMs(item.length, this.format));
       return this.encodeAudio(item);
     });
   }
