@@ -3,6 +3,7 @@ import {
   createLogger,
   ProviderInitializationError,
   RemoteProvider,
+  silentLogger,
   type VoiceError,
   type AuthType,
   type RemoteConfig,
@@ -216,5 +217,52 @@ describe('a credential is never shown', () => {
     expect(lines).toHaveLength(3);
     expect(lines.join()).not.toContain('abcdef0123456789');
     expect(lines[1]).toContain('[rxvoice:x]');
+  });
+});
+
+describe('a credential in a page (F49)', () => {
+  const lines: string[] = [];
+  const log = (line: string): unknown => lines.push(line);
+  const page = { document: {} };
+
+  beforeEach(() => {
+    lines.length = 0;
+    Object.assign(globalThis, page);
+  });
+  afterEach(() => {
+    Reflect.deleteProperty(globalThis, 'document');
+  });
+
+  const check = (config: RemoteConfig): VoiceError[] => {
+    const provider = new Remote(config, { ...silentLogger, warn: log, error: log });
+    const errors: VoiceError[] = [];
+    provider.errors$.subscribe((error) => errors.push(error));
+    provider.assertAuth();
+    provider.assertAuth();
+    return errors;
+  };
+
+  it('is warned of once, without being shown', () => {
+    expect(check({ apiKey: key })).toEqual([]);
+    expect(lines).toEqual([expect.stringContaining('set proxyUrl') as string]);
+    expect(lines.join()).not.toContain(key);
+  });
+
+  it('is an error when it never expires', () => {
+    const errors = check({ apiKey: `sk-${key}` });
+    expect(errors).toMatchObject([{ code: 'configuration', recoverable: true, provider: 'Remote' }]);
+    expect(errors[0]?.message).not.toContain(key);
+  });
+
+  it('is fine when a factory fetches it, and in proxy mode', () => {
+    expect(check({ apiKey: () => Promise.resolve(key) })).toEqual([]);
+    expect(check({ apiKey: key, proxyUrl: 'https://app.example.com' })).toEqual([]);
+    expect(lines).toEqual([]);
+  });
+
+  it('goes without a word where there is no page', () => {
+    Reflect.deleteProperty(globalThis, 'document');
+    check({ apiKey: key });
+    expect(lines).toEqual([]);
   });
 });

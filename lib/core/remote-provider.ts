@@ -66,6 +66,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   protected readonly credentialKey: string = 'apiKey';
   /** The credentials that this provider has used, so that no message can show one. */
   readonly #secrets: string[] = [];
+  #hasWarned = false;
 
   /** Whether requests go to the application's proxy, without a credential. */
   get isProxyMode(): boolean {
@@ -78,7 +79,11 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
 
   /** @throws ProviderInitializationError when neither a credential nor `proxyUrl` is set. */
   assertAuth(): void {
-    if (this.isProxyMode || this.directCredential) return;
+    if (this.isProxyMode) return;
+    if (this.directCredential) {
+      this.#warnOfExposure(this.directCredential);
+      return;
+    }
     throw new ProviderInitializationError(
       this.name,
       undefined,
@@ -208,6 +213,19 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     );
   }
 
+  /** Whoever opens a page can read what it holds (RELIABILITY.md, F49). */
+  #warnOfExposure(credential: unknown): void {
+    if (this.#hasWarned || typeof credential !== 'string' || !('document' in globalThis)) return;
+    this.#hasWarned = true;
+    const advice = 'set proxyUrl, or an apiKey factory that fetches short-lived tokens (docs/authentication.md)';
+    if (longLived.test(credential)) {
+      const message = `${this.name}: this page shows a long-lived key to everyone who opens it: ${advice}`;
+      this.report(this.error(message, { code: 'configuration', recoverable: true }));
+    } else {
+      this.logger.warn(`${this.name}: the credential is readable by everyone who opens this page: ${advice}`);
+    }
+  }
+
   async #callFactory(factory: () => Promise<string>): Promise<string> {
     let value: unknown;
     try {
@@ -219,6 +237,9 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     throw this.error(`${this.name}: the apiKey factory gave no credential`, { code: 'unauthorized' });
   }
 }
+
+/** How keys begin that do not expire: OpenAI's and Anthropic's, Groq's, ElevenLabs' and Cartesia's, Google's. */
+const longLived = /^(sk-|sk_|gsk_|AIza)/;
 
 function isLoopback(hostname: string): boolean {
   return (
