@@ -17,6 +17,7 @@ export const serviceNames = [
   'upsilon-tts',
   'phi-tts',
   'chi-tts',
+  'chi-subtitles',
   'psi-tts',
   'gamma-tts',
 ] as const;

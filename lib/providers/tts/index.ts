@@ -1,5 +1,7 @@
 export * from './alpha-tts.ts';
 export * from './base-tts.ts';
+export * from './chi-tts.ts';
+export * from './chi-tts-config.ts';
 export * from './context-tts.ts';
 export * from './gamma-tts.ts';
 export * from './gamma-tts-config.ts';

@@ -173,7 +173,7 @@ export const chi: Vendor = {
         }),
     },
     {
-      ...{ service: 'chi-tts', method: 'GET', path: '/subtitles', open: true },
+      ...{ service: 'chi-subtitles', method: 'GET', path: '/subtitles', open: true },
       handle: (request) => request.send(200, subtitlesOf(request.query.get('text') ?? '')),
     },
   ],

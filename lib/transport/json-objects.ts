@@ -1,0 +1,46 @@
+import { connect, filter, map, of, startWith, switchMap, take, type Observable, type OperatorFunction } from 'rxjs';
+import { obj, parseJsonObject, type WireObject } from '../core/guard.ts';
+import { readJson, type HttpResponse } from './http.ts';
+import { sse } from './sse.ts';
+
+/** Options of {@link jsonObjects}. */
+export interface JsonObjectsOptions {
+  /** Longest event or object, in characters. Default: 1,048,576. */
+  readonly maxLength?: number;
+  /** Told of each event that is no JSON object; the closing `[DONE]` is none and not told of. */
+  readonly onGarbage?: () => void;
+}
+
+/**
+ * The JSON objects of an answer: one in each server-sent event, or the one that it is, as refusals come even where
+ * events were asked for. What an answer is shows in its first byte, whatever its headers say. Fails with `overflow`
+ * when it is too long.
+ */
+export function jsonObjects({ maxLength = 1_048_576, onGarbage }: JsonObjectsOptions = {}): OperatorFunction<
+  HttpResponse,
+  WireObject
+> {
+  return switchMap((response) =>
+    response.body$.pipe(
+      filter(({ length }) => length > 0),
+      connect((body$) =>
+        body$.pipe(
+          take(1),
+          switchMap((first): Observable<WireObject | undefined> => {
+            const whole$ = body$.pipe(startWith(first));
+            if (first[0] === 0x7b) return of({ ...response, body$: whole$ }).pipe(readJson(maxLength), map(obj));
+            return whole$.pipe(
+              sse({ provider: response.provider, maxLength }),
+              filter(({ data }) => data !== '[DONE]'),
+              map(({ data }) => parseJsonObject(data)),
+            );
+          }),
+        ),
+      ),
+      filter((object) => {
+        if (!object) onGarbage?.();
+        return object !== undefined;
+      }),
+    ),
+  );
+}
