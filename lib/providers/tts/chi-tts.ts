@@ -69,6 +69,7 @@ export class ChiTTS extends RestTTS<ChiTTSConfig> {
     const change = { min: -100, max: 100 };
     return {
       voiceId: { required: true },
+      groupId: { type: 'text' },
       audioFormat: { oneOf: Object.keys(formats) },
       speed: { min: 0.5, max: 2 },
       volume: { min: 0.01, max: 10 },
