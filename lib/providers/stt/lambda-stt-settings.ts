@@ -6,21 +6,24 @@ import type { Failure, Failures, StreamingSTTConfig } from './streaming-stt.ts';
 /** The sample rates that audio comes at, among 8,000 to 48,000 Hz; the service takes any. */
 const sampleRates = [16_000, 8_000, 11_025, 12_000, 22_050, 24_000, 32_000, 44_100, 48_000];
 
+/** What Amazon Transcribe takes. */
+export type LambdaMediaEncoding = 'pcm' | 'ogg-opus' | 'flac' | 'g711-ulaw' | 'g711-alaw';
+
 /** What each media encoding is. */
-export const lambdaEncodings = {
+export const lambdaEncodings: Readonly<Record<LambdaMediaEncoding, AudioFormat>> = {
   pcm: { encoding: 'linear16', sampleRates },
   'ogg-opus': { encoding: 'opus', sampleRates: [48_000, 24_000, 16_000, 12_000, 8_000], containers: ['ogg'] },
   flac: { encoding: 'flac', sampleRates },
   'g711-ulaw': { encoding: 'mulaw', sampleRates: [8_000] },
   'g711-alaw': { encoding: 'alaw', sampleRates: [8_000] },
-} as const satisfies Readonly<Record<string, AudioFormat>>;
+};
 
 /** Configuration of {@link LambdaSTT}. `apiKey` has no effect: requests are signed with `credentials`. */
 export interface LambdaSTTConfig extends StreamingSTTConfig, AwsConfig {
   /** BCP 47, such as `en-US`; not beside `identifyLanguage`. Default: `language`, else `en-US`. */
   readonly languageCode?: string;
   /** What the audio is. Default: `pcm`, which is linear16. */
-  readonly mediaEncoding?: keyof typeof lambdaEncodings;
+  readonly mediaEncoding?: LambdaMediaEncoding;
   /** 8000 to 48000 Hz. Default: that of the audio. */
   readonly sampleRate?: number;
   /** Whether the words of partial results change less, which costs accuracy. Default: false. */
