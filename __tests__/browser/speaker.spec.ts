@@ -1,13 +1,12 @@
 import type { Page } from 'playwright-core';
-import { decodeSamples } from '../../samples/sandbox/modem.ts';
 import { TestBrowser } from './support/browser.ts';
 
 /** What a page has for these tests: an output, and what came through its node. */
 interface Rig {
   readonly output: InstanceType<typeof rxvoice.BrowserAudioOutput>;
   readonly context: AudioContext;
-  /** Everything that sounded so far, and the context's frame at which that begins. */
-  heard(): Promise<{ samples: number[]; sampleRate: number }>;
+  /** What was said so far, and the context's times at which sound began and ended. */
+  heard(): Promise<{ text: string; utterances: readonly string[]; from: number; to: number; lastJump: number }>;
   /** A text as chunks of audio. */
   speech(text: string, pieceMs: number, sampleRate: number): { data: Uint8Array<ArrayBuffer>; metadata: object }[];
   sleep(ms: number): Promise<void>;
@@ -38,8 +37,24 @@ async function openRig(browser: TestBrowser): Promise<Page> {
       context,
       sleep,
       async heard() {
-        await sleep(100);
-        return { samples: frames.flatMap((frame) => [...frame]), sampleRate: context.sampleRate };
+        // An edge at a known time says which sample is which.
+        const edge = new ConstantSourceNode(context, { offset: 1 });
+        const edgeAt = context.currentTime + 0.3;
+        edge.connect(recorder);
+        edge.start(edgeAt);
+        await sleep(500);
+        edge.stop();
+        const all = Float32Array.from(frames.splice(0).flatMap((frame) => [...frame]));
+        const edgeIndex = all.findIndex((sample) => sample > 0.95);
+        const timeOf = (index: number): number => edgeAt + (index - edgeIndex) / context.sampleRate;
+        const samples = rxvoice.toInt16(all.slice(0, edgeIndex));
+        const end = samples.findLastIndex((sample) => sample !== 0);
+        const tail = samples.subarray(end - 50, end + 2);
+        const { text, utterances } = modem.decodeSamples(samples, context.sampleRate);
+        return {
+          ...{ text, utterances, from: timeOf(samples.findIndex((sample) => sample !== 0)), to: timeOf(end) },
+          lastJump: Math.max(...tail.map((sample, at) => Math.abs(sample - (tail[at - 1] ?? sample)))),
+        };
       },
       speech(text, pieceMs, sampleRate) {
         const bytes = rxvoice.int16Bytes(modem.encodeText(text, sampleRate));
@@ -54,11 +69,6 @@ async function openRig(browser: TestBrowser): Promise<Page> {
   });
   return page;
 }
-
-const toInt16 = ({ samples }: { samples: number[] }): Int16Array<ArrayBuffer> =>
-  Int16Array.from(samples, (sample) => Math.round(Math.max(-1, Math.min(1, sample)) * 32767));
-const textOf = (heard: { samples: number[]; sampleRate: number }): string =>
-  decodeSamples(toInt16(heard), heard.sampleRate).text;
 
 describe('BrowserAudioOutput in Chromium', () => {
   let browser: TestBrowser;
@@ -87,11 +97,130 @@ describe('BrowserAudioOutput in Chromium', () => {
         },
         [pieceMs, sampleRate] as const,
       );
-      expect(textOf(heard)).toBe('no gap anywhere');
+      expect(heard.text).toBe('no gap anywhere');
       expect(events[0]).toEqual({ type: 'started', positionMs: 0 });
       expect(events.at(-1)?.type).toBe('finished');
       expect(events.at(-1)?.positionMs).toBeCloseTo(15 * 80, 0);
       await page.close();
     });
   }
+
+  it('is silent 10 ms of audio after stop(), without a click, and knows what was heard', async () => {
+    const page = await openRig(browser);
+    const result = await page.evaluate(async () => {
+      const { output, context, heard: recorded, speech, sleep } = rig;
+      const text = 'this will be cut off in the middle of it';
+      const done = rxjs.lastValueFrom(output.play(speech(text, 20, 24000) as never), { defaultValue: undefined });
+      await sleep(1300);
+      const stoppedAt = context.currentTime;
+      const before = output.positionMs;
+      output.stop();
+      const last = await done;
+      await sleep(200);
+      const { baseLatency, outputLatency } = context;
+      return {
+        ...{ heard: await recorded(), stoppedAt, before, after: output.positionMs, last },
+        ...{ bufferMs: baseLatency * 1000, latencyMs: outputLatency * 1000 },
+      };
+    });
+    const { heard, stoppedAt, before, after, last } = result;
+    expect(last?.type).not.toBe('finished');
+    expect(after).toBe(before);
+    expect((heard.to - stoppedAt) * 1000).toBeLessThan(10 + result.bufferMs);
+    // What had left the speaker is what had sounded by then, but for what the hardware held.
+    const soundedMs = (stoppedAt - heard.from) * 1000;
+    expect(Math.abs(soundedMs - result.latencyMs - before)).toBeLessThan(result.bufferMs + 5);
+    expect(heard.lastJump).toBeLessThan(2500);
+    await page.close();
+  });
+
+  it('loses and repeats nothing at ten pauses', async () => {
+    const page = await openRig(browser);
+    const { heard, events } = await page.evaluate(async () => {
+      const { output, heard: recorded, speech, sleep } = rig;
+      const done = rxjs.lastValueFrom(
+        output.play(speech('paused again and again and again', 20, 24000) as never).pipe(rxjs.toArray()),
+      );
+      for (let count = 0; count < 10; count++) {
+        await sleep(150);
+        output.pause();
+        await sleep(60);
+        output.resume();
+      }
+      const events = await done;
+      return { heard: await recorded(), events };
+    });
+    expect(heard.text).toBe('paused again and again and again');
+    expect(events.filter(({ type }) => type === 'paused')).toHaveLength(10);
+    expect(events.at(-1)?.positionMs).toBeCloseTo(32 * 80, 0);
+    await page.close();
+  });
+
+  it('plays what is enqueued, and what the browser decodes', async () => {
+    const page = await openRig(browser);
+    const { heard, codec } = await page.evaluate(async () => {
+      const { output, heard: recorded, speech, sleep } = rig;
+      for (const chunk of speech('samples', 20, 16000)) output.enqueue(chunk as never);
+      await output.flush();
+      await sleep(300);
+      // Opus in WebM, as Chromium makes it of the same voice.
+      const source = new AudioContext({ sampleRate: 48000 });
+      const buffer = source.createBuffer(1, 48000 * 3, 48000);
+      buffer.copyToChannel(rxvoice.toFloat32(modem.encodeText('compressed', 48000)), 0, 24000);
+      const stream = source.createMediaStreamDestination();
+      const player = new AudioBufferSourceNode(source, { buffer });
+      player.connect(stream);
+      const recorder = new MediaRecorder(stream.stream, {
+        mimeType: 'audio/webm;codecs=opus',
+        audioBitsPerSecond: 128000,
+      });
+      const parts: Blob[] = [];
+      recorder.ondataavailable = ({ data }) => parts.push(data);
+      const stopped = new Promise((resolve) => (recorder.onstop = resolve));
+      recorder.start();
+      player.start();
+      await sleep(2500);
+      recorder.stop();
+      await stopped;
+      const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
+      const metadata = { encoding: 'opus', container: 'webm', sampleRate: 48000, channels: 1 } as const;
+      const pieces = [bytes.slice(0, 1000), bytes.slice(1000)].map((data) => ({ data, metadata }));
+      await rxjs.lastValueFrom(output.play(pieces));
+      return { heard: await recorded(), codec: recorder.mimeType };
+    });
+    expect(codec).toContain('opus');
+    expect(heard.utterances).toEqual(['samples', 'compressed']);
+    await page.close();
+  });
+
+  it('refuses what the browser cannot decode, and plays on', async () => {
+    const page = await openRig(browser);
+    const { heard, error } = await page.evaluate(async () => {
+      const { output, heard: recorded, speech } = rig;
+      const metadata = { encoding: 'mp3', sampleRate: 24000, channels: 1 } as const;
+      const error = await rxjs.lastValueFrom(output.play([{ data: new Uint8Array(500).fill(7), metadata }])).then(
+        () => undefined,
+        (cause: unknown) => rxvoice.VoiceError.from(cause).toJSON(),
+      );
+      await rxjs.lastValueFrom(output.play(speech('fine', 20, 24000) as never));
+      return { heard: await recorded(), error };
+    });
+    expect(error?.['code']).toBe('unsupported_format');
+    expect(heard.text).toBe('fine');
+    await page.close();
+  });
+
+  it('plays on in a hidden page', async () => {
+    const page = await openRig(browser);
+    const front = await browser.open();
+    await front.bringToFront();
+    const { heard, last } = await page.evaluate(async () => {
+      const { output, heard: recorded, speech } = rig;
+      const last = await rxjs.lastValueFrom(output.play(speech('behind another page', 20, 24000) as never));
+      return { heard: await recorded(), last };
+    });
+    expect(last.type).toBe('finished');
+    expect(heard.text).toBe('behind another page');
+    await Promise.all([page.close(), front.close()]);
+  });
 });
