@@ -36,6 +36,8 @@ export interface Limits {
   readonly lambdaIdleMs: number;
   /** UpsilonTTS: requests at once. Vendor: 1. */
   readonly upsilonConcurrency: number;
+  /** PiTTS: contexts at once. Vendor: 2 in the smallest plan. */
+  readonly piConcurrency: number;
   /** PsiTTS: requests at once. Vendor: 5. */
   readonly psiConcurrency: number;
 }

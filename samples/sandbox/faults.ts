@@ -20,6 +20,7 @@ export const serviceNames = [
   'chi-subtitles',
   'psi-tts',
   'gamma-tts',
+  'pi-tts',
 ] as const;
 
 export type ServiceName = (typeof serviceNames)[number];

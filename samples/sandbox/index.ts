@@ -15,6 +15,7 @@ import { lambda } from './vendors/lambda.ts';
 import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
 import { phi } from './vendors/phi.ts';
+import { pi } from './vendors/pi.ts';
 import { psi } from './vendors/psi.ts';
 import { theta } from './vendors/theta.ts';
 import { upsilon } from './vendors/upsilon.ts';
@@ -37,6 +38,7 @@ const vendors: readonly Vendor[] = [
   mu,
   nu,
   phi,
+  pi,
   psi,
   theta,
   upsilon,
@@ -55,6 +57,7 @@ const mounts = {
   mu: '/mu',
   nu: '/nu/openai/v1',
   phi: '/phi',
+  pi: '/pi',
   psi: '/psi',
   theta: '/theta/v1',
   upsilon: '/upsilon/waves',
@@ -114,6 +117,7 @@ const vendorLimits: Limits = {
   epsilonIdleMs: 30_000,
   lambdaIdleMs: 15_000,
   upsilonConcurrency: 1,
+  piConcurrency: 2,
   psiConcurrency: 5,
 };
 

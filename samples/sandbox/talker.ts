@@ -54,6 +54,11 @@ export class Talker {
     this.#start();
   }
 
+  /** Forgets what waits; what is being said is said to its end. */
+  drop(): void {
+    this.#queue.length = 0;
+  }
+
   /** Falls silent at once and forgets what waits. */
   clear(): void {
     this.#generation++;

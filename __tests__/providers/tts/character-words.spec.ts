@@ -38,7 +38,7 @@ describe('CharacterWords', () => {
   it('reads the transcript of the vendor: times of a piece from its own beginning', () => {
     const hi = { characters: ['H', 'i', ' '], startMs: [0, 70, 160], durationMs: [70, 90, 40] };
     const there = {
-      characters: [...'there. '],
+      characters: Array.from('there. '),
       startMs: [0, 40, 70, 120, 170, 210, 250],
       durationMs: [40, 30, 50, 50, 40, 40, 50],
     };

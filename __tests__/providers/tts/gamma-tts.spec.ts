@@ -59,8 +59,8 @@ describe('GammaTTS', () => {
   /** The messages of a connection, without the ids, which are of no interest. */
   const story = ({ received }: Connection): object[] =>
     received.map((message) => {
-      const { context_id: id, ...rest } = message as Message;
-      void id;
+      const rest: Partial<Message> = { ...(message as Message) };
+      Reflect.deleteProperty(rest, 'context_id');
       return rest;
     });
 
@@ -93,7 +93,7 @@ describe('GammaTTS', () => {
     ]);
     const hi = { chars: ['H', 'i', ' '], charStartTimesMs: [0, 70, 160], charDurationsMs: [70, 90, 40] };
     const there = {
-      chars: [...'there. '],
+      chars: Array.from('there. '),
       charStartTimesMs: [0, 40, 70, 120, 170, 210, 250],
       charDurationsMs: [40, 30, 50, 50, 40, 40, 50],
     };

@@ -6,6 +6,8 @@ export * from './context-tts.ts';
 export * from './gamma-tts.ts';
 export * from './gamma-tts-config.ts';
 export * from './phi-tts.ts';
+export * from './pi-tts.ts';
+export * from './pi-tts-config.ts';
 export * from './psi-tts.ts';
 export * from './rest-tts.ts';
 export * from './socket-tts.ts';

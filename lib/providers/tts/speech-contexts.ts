@@ -240,7 +240,6 @@ export class SpeechContexts {
 
   /** Tells the service what it may be told now. */
   #advance(speaking: Speaking): void {
-    const { wire } = this.#options;
     const { pieces, subscriber } = speaking;
     this.#expire(speaking);
     if (!speaking.context && speaking.ended && speaking.spoken === pieces.length) subscriber.complete();
