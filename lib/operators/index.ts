@@ -8,6 +8,7 @@ export * from './playout.ts';
 export * from './retry-backoff.ts';
 export * from './sentences.ts';
 export * from './speakable.ts';
+export * from './speaker-mixer.ts';
 export * from './stall-timeout.ts';
 export * from './text/sentence-splitter.ts';
 export * from './text/speech-text.ts';

@@ -1,4 +1,3 @@
-import { durationMs, silence } from '../../audio/formats.ts';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64, encodeBase64 } from '../../core/base64.ts';
 import { entry, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
@@ -6,6 +5,7 @@ import type { Logger } from '../../core/logger.ts';
 import { Playout } from '../../operators/playout.ts';
 import type { PlatformSocket } from './attached-socket.ts';
 import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
+import { Timeline } from './timeline.ts';
 
 /** Configuration of {@link PhoneStreamA}. Credentials stay in the application: its TwiML and signature check. */
 export interface PhoneStreamAConfig extends PhoneConfig {
@@ -24,10 +24,6 @@ interface Stream {
 
 const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8000, channels: 1, bitDepth: 8 };
 
-/** A jump of the caller's timestamps that is a gap and no jitter, and the most that is filled, in milliseconds. */
-const gapMs = 60;
-const maxGapMs = 10_000;
-
 /**
  * Twilio Media Streams, bidirectional (`<Connect><Stream>`): one phone call, whose WebSocket the application accepts
  * and attaches. No default address: the platform is the client. See https://www.twilio.com/docs/voice/media-streams.
@@ -43,8 +39,7 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
   ];
   protected override readonly playout: Playout;
   #stream: Stream | undefined;
-  /** Where the caller's audio has come to, in milliseconds since the stream's start. */
-  #heardMs: number | undefined;
+  #timeline: Timeline = new Timeline(mulaw, false);
 
   constructor(config: PhoneStreamAConfig = {}, logger?: Logger) {
     super(config, logger);
@@ -82,7 +77,7 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
   override attach(socket: PlatformSocket, { start }: { readonly start?: string | object } = {}): void {
     this.hangUp();
     this.#stream = undefined;
-    this.#heardMs = undefined;
+    this.#timeline = new Timeline(mulaw, this.config.fillGaps ?? false);
     super.attach(socket);
     if (start) this.receive(typeof start === 'string' ? start : JSON.stringify(start));
   }
@@ -134,15 +129,10 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
       this.warn('media whose payload is no base64');
       return;
     }
-    const expectedMs = this.#heardMs ?? 0;
-    const atMs = Number(str(timestamp) ?? NaN);
-    const startMs = atMs >= 0 && atMs < Infinity ? atMs : expectedMs;
-    const missingMs = Math.min(startMs - expectedMs, maxGapMs);
-    if (this.config.fillGaps && this.#heardMs !== undefined && missingMs >= gapMs) {
-      this.capture.push({ data: silence(mulaw, missingMs), metadata: mulaw, timestamp: startMs - missingMs });
+    const atMs = str(timestamp);
+    for (const chunk of this.#timeline.place(data, atMs === undefined ? undefined : Number(atMs))) {
+      this.capture.push(chunk);
     }
-    this.#heardMs = startMs + durationMs(data.length, mulaw);
-    this.capture.push({ data, metadata: mulaw, timestamp: startMs });
   }
 
   #send(event: 'media' | 'mark' | 'clear', body?: object): void {

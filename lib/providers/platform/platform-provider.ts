@@ -4,6 +4,7 @@ import { messageOf } from '../../core/errors.ts';
 import type { PlaybackEvent, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { Capture } from '../../operators/capture.ts';
 import { PacedOutput } from '../../operators/paced-output.ts';
+import { listen } from './listen.ts';
 
 /**
  * Input and output of one call or meeting. Where the two roles have methods of one name, they are the output's: `stop()`,
@@ -58,16 +59,8 @@ export abstract class PlatformProvider<C extends object> extends PacedOutput<C> 
 
   /** Calls back for each value, until the returned function is called; what the callback throws goes to `errors$`. */
   protected listen<T>(values$: Observable<T>, callback: (value: T) => void): () => void {
-    const subscription = values$.subscribe({
-      next: (value) => {
-        try {
-          callback(value);
-        } catch (cause) {
-          this.report(this.error(`${this.name}: a callback failed: ${messageOf(cause)}`, { code: 'internal', cause }));
-        }
-      },
-      error: () => undefined,
-    });
-    return () => subscription.unsubscribe();
+    return listen(values$, callback, (cause) =>
+      this.report(this.error(`${this.name}: a callback failed: ${messageOf(cause)}`, { code: 'internal', cause })),
+    );
   }
 }
