@@ -1,0 +1,64 @@
+import { strict as assert } from 'node:assert';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import { after, before, test } from 'node:test';
+import { build } from 'esbuild';
+import { bin, root } from '../../scripts/lib.mjs';
+import { consumer } from './consumer.mjs';
+
+const [command, ...parameters] = bin('tsx', '--conditions=rxvoice-source', 'samples/sandbox/main.ts', '--port', '0');
+let sandbox;
+let url;
+
+before(async () => {
+  sandbox = spawn(command, parameters, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = await once(createInterface(sandbox.stdout), 'line');
+  url = /http:\S+\d/.exec(line)[0];
+});
+after(() => sandbox.kill());
+
+/** The installed package as a minifier leaves it (RELIABILITY.md, F58), and as it is. */
+const forms = {
+  'as it is': { minify: false, external: ['rxvoice', 'ws'] },
+  minified: { minify: true, external: ['ws'] },
+};
+for (const [form, options] of Object.entries(forms)) {
+  test(`the packed library converses, ${form}`, async () => {
+    const outfile = join(consumer, `conversation-${form.replaceAll(' ', '-')}.mjs`);
+    await build({
+      stdin: { contents: `export * from 'rxvoice';`, resolveDir: consumer },
+      ...{ outfile, bundle: true, platform: 'node', format: 'esm', logLevel: 'error', ...options },
+    });
+    const { AlphaSTT, AlphaTTS, BufferInput, NullOutput, NuLLM, Pipeline } = await import(pathToFileURL(outfile));
+    const credential = { apiKey: 'sandbox-key' };
+    const alpha = { ...credential, endpoint: `${url}/alpha` };
+    const providers = [
+      new BufferInput({ sampleRate: 16000 }),
+      new AlphaSTT(alpha),
+      new NuLLM({ ...credential, endpoint: `${url}/nu/openai/v1` }),
+      new AlphaTTS(alpha),
+      new NullOutput(),
+    ];
+    const pipeline = new Pipeline({ providers });
+    const errors = [];
+    pipeline.on('error', ({ provider, code }) => errors.push([provider, code]));
+    await pipeline.start();
+    assert.deepEqual(await pipeline.send('say good day').done, { heardText: 'good day', interrupted: false });
+    assert.deepEqual(
+      pipeline.history.messages().map(({ content }) => content),
+      ['say good day', 'good day'],
+    );
+    await pipeline.dispose();
+    assert.deepEqual(errors, []);
+    const wrong = new NuLLM({ apiKey: 'wrong', endpoint: `${url}/nu/openai/v1` });
+    await wrong.initialize();
+    const failure = await new Promise((resolve) => {
+      wrong.generate([{ role: 'user', content: 'hi' }]).subscribe({ error: resolve });
+    });
+    assert.deepEqual([failure.code, failure.status, failure.provider], ['unauthorized', 401, 'NuLLM']);
+    await wrong.dispose();
+  });
+}
