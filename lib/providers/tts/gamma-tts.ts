@@ -199,11 +199,14 @@ function isFinal(message: WireObject): boolean {
   return message['isFinal'] === true || message['is_final'] === true;
 }
 
+/** A day, in milliseconds: no time is later. */
+const latestMs = 86_400_000;
+
 /** The vendor's documents and its clients do not agree on the names. */
 function timesOf(alignment: WireObject | undefined): CharacterTimes | undefined {
   if (!alignment) return undefined;
   const numbers = (...keys: readonly string[]): number[] =>
-    arr(keys.map((key) => alignment[key]).find(Array.isArray)).map((value) => num(value) ?? 0);
+    arr(keys.map((key) => alignment[key]).find(Array.isArray)).map((value) => Math.min(num(value) ?? 0, latestMs));
   return {
     characters: arr(alignment['chars']).map((character) => str(character) ?? ''),
     startMs: numbers('charStartTimesMs', 'charsStartTimesMs'),

@@ -301,8 +301,9 @@ export class SpeechContexts {
       return;
     }
     for (const event of context.talk.read(message)) {
-      if (event.type === 'word') context.words.push(event);
-      else if (event.data.length > 0) {
+      if (event.type === 'word') {
+        if (Number.isFinite(event.startMs) && Number.isFinite(event.endMs)) context.words.push(event);
+      } else if (event.data.length > 0) {
         const isFirst = context.audioBytes === 0;
         context.audioBytes += event.data.length;
         if (isFirst) speaking.wait$.next();

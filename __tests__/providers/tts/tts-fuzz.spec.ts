@@ -1,0 +1,138 @@
+import { of } from 'rxjs';
+import type { AudioChunk } from '../../../lib/audio/types.ts';
+import type { SpokenWord } from '../../../lib/core/roles.ts';
+import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
+import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
+import type { SocketTTSSessionOptions } from '../../../lib/providers/tts/socket-tts.ts';
+import type { SocketSession } from '../../../lib/transport/socket-session.ts';
+import { frame, generator, mutate } from '../../conformance/mutations.ts';
+import { FakeSockets } from '../../transport/fake-sockets.ts';
+import { settle, TestClock } from '../../transport/test-clock.ts';
+import { listenTo } from './fixture.ts';
+
+/**
+ * Messages of real sessions with anything in them replaced: whatever a service sends, nothing is thrown, and what comes
+ * out is well-formed. 20,000 for each wire, in seeded rounds; FUZZ sets the number of rounds.
+ */
+const rounds = Number(process.env['FUZZ'] ?? 10);
+const runs = 2_000;
+
+type Message = Record<string, unknown>;
+
+class FakedGammaTTS extends GammaTTS {
+  readonly sockets: FakeSockets = new FakeSockets({ pings: false });
+
+  protected override createSession(options: SocketTTSSessionOptions): SocketSession {
+    return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
+  }
+}
+
+class FakedPiTTS extends PiTTS {
+  readonly sockets: FakeSockets = new FakeSockets({ pings: false });
+
+  protected override createSession(options: SocketTTSSessionOptions): SocketSession {
+    return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
+  }
+}
+
+const audio = 'AQACAAMABAAFAAYABwAIAA==';
+const alignment = {
+  chars: ['H', 'i', ' ', 'y'],
+  charStartTimesMs: [0, 0.1, 0.2, 0.3],
+  charDurationsMs: [0.1, 0.1, 0.1, 0.1],
+};
+
+const subjects = {
+  GammaTTS: {
+    make: (scheduler: TestClock) => new FakedGammaTTS({ apiKey: 'a-key', voiceId: 'v', scheduler }),
+    session: (contextId: string): readonly Message[] => [
+      { audio, contextId, isFinal: null, alignment, normalizedAlignment: alignment },
+      { audio, contextId, alignment: null },
+      { audio: '', contextId },
+      { message: 'm', error: 'input_timeout_exceeded', code: 1008 },
+      { isFinal: true, contextId },
+    ],
+  },
+  PiTTS: {
+    make: (scheduler: TestClock) => new FakedPiTTS({ apiKey: 'a-key', voiceId: 'v', scheduler }),
+    session: (context_id: string): readonly Message[] => [
+      {
+        ...{ type: 'timestamps', context_id, done: false, status_code: 206 },
+        word_timestamps: { words: ['Hi', 'you.'], start: [0, 0.0001], end: [0.0001, 0.0002] },
+      },
+      { type: 'chunk', context_id, data: audio, done: false, status_code: 206, step_time: 92.1 },
+      { type: 'flush_done', context_id, done: false, flush_done: true, flush_id: 1 },
+      { type: 'error', context_id, done: true, status_code: 429, error_code: 'concurrency_limited', title: 'x' },
+      { type: 'done', context_id, done: true, status_code: 200 },
+    ],
+  },
+};
+
+const isChunk = ({ data, utteranceId, timestamp = 0 }: AudioChunk): boolean =>
+  data.length > 0 && data.length % 2 === 0 && typeof utteranceId === 'string' && timestamp >= 0;
+const isWord = ({ text, startMs, endMs }: SpokenWord): boolean =>
+  typeof text === 'string' && text !== '' && Number.isFinite(startMs) && Number.isFinite(endMs);
+
+describe('F11: mutated messages of voices on sockets', () => {
+  for (const [name, { make, session }] of Object.entries(subjects)) {
+    for (let seed = 1; seed <= rounds; seed++) {
+      it(`${name} throws nothing and says nothing malformed (seed ${seed})`, async () => {
+        const clock = new TestClock();
+        const tts = make(clock);
+        const heard = listenTo(tts);
+        await tts.initialize();
+        await settle();
+        tts.sockets.last.accept();
+        const random = generator(seed);
+        const wrong: unknown[] = [];
+        let isSpeaking = false;
+        let ended = 0;
+        const speak = (): void => {
+          isSpeaking = true;
+          const over = (): void => {
+            isSpeaking = false;
+            ended++;
+          };
+          tts.speak(of('Hi you.')).subscribe({ error: over, complete: over });
+        };
+        /** The present context, of which the last message tells. */
+        const id = (): string => /"context_id":"(utt_\d+)"/.exec(tts.sockets.last.texts.at(-1) ?? '')?.[1] ?? '';
+
+        for (let run = 0; run < runs; run++) {
+          if (!isSpeaking) speak();
+          await clock.advance(0);
+          const messages = session(id());
+          let message: unknown = messages[run % messages.length];
+          for (let depth = Math.floor(random() * 3); depth >= 0; depth--) message = mutate(message, random);
+          const before = process.cpuUsage();
+          tts.sockets.last.say(frame(message, random));
+          // Of the processor's time: the machine may be busy with other things.
+          if (process.cpuUsage(before).user > 100_000) wrong.push({ run, slow: message });
+          if (run % 10 === 9) await clock.advance(600);
+        }
+        expect([
+          wrong,
+          heard.chunks.filter((chunk) => !isChunk(chunk)),
+          heard.words.filter((word) => !isWord(word)),
+        ]).toEqual([[], [], []]);
+        expect(heard.errors.length).toBeLessThan(70);
+        expect([ended > 10, heard.chunks.length > 20, heard.words.length > 10]).toEqual([true, true, true]);
+        expect('polluted' in {}).toBe(false);
+
+        // A good session is still understood.
+        if (!isSpeaking) speak();
+        await clock.advance(600);
+        heard.chunks.length = 0;
+        const before = ended;
+        for (const message of session(id()).filter((each) => !('error' in each) && each['type'] !== 'error')) {
+          tts.sockets.last.say(message);
+        }
+        expect([ended, heard.chunks.length > 0]).toEqual([before + 1, true]);
+        const disposed = tts.dispose();
+        await clock.advance(1_000);
+        await disposed;
+        expect(clock.pending).toBe(0);
+      });
+    }
+  }
+});
