@@ -30,6 +30,8 @@ export interface Limits {
   readonly alphaFluxIdleMs: number;
   /** BetaSTT: how far audio may be ahead of the clock, in milliseconds; the vendor gives no number. Default: any. */
   readonly betaAheadMs: number;
+  /** GammaSTT: milliseconds without a message before the service closes; the vendor gives no number. Default: 20,000. */
+  readonly gammaSttIdleMs: number;
   /** EpsilonSTT: milliseconds without a message before the socket closes; seen in the field. Default: 30,000. */
   readonly epsilonIdleMs: number;
   /** LambdaSTT: milliseconds without audio before the service gives up. Vendor: 15,000. */
@@ -65,6 +67,11 @@ export class Credentials {
     const token = `sandbox-jwt-${crypto.randomUUID()}`;
     this.#tokens.set(token, performance.now() + seconds * 1000);
     return token;
+  }
+
+  /** Whether a token is good, which is then used up. */
+  take(value: string): boolean {
+    return this.isToken(value) && this.#tokens.delete(value);
   }
 
   isToken(value: string | undefined): boolean {

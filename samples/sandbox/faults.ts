@@ -5,6 +5,7 @@ export const serviceNames = [
   'alpha-tts',
   'alpha-agent',
   'beta-stt',
+  'gamma-stt',
   'epsilon-init',
   'epsilon-stt',
   'iota-stt',

@@ -114,6 +114,7 @@ const vendorLimits: Limits = {
   alphaIdleMs: 10_000,
   alphaFluxIdleMs: 60_000,
   betaAheadMs: Number.POSITIVE_INFINITY,
+  gammaSttIdleMs: 20_000,
   epsilonIdleMs: 30_000,
   lambdaIdleMs: 15_000,
   upsilonConcurrency: 1,

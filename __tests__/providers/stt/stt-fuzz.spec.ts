@@ -1,5 +1,7 @@
 import type { TranscriptionResult } from '../../../lib/core/roles.ts';
 import { BetaSTT } from '../../../lib/providers/stt/beta-stt.ts';
+import { GammaSTT } from '../../../lib/providers/stt/gamma-stt.ts';
+import { frame, generator, mutate } from '../../conformance/mutations.ts';
 import { serve, until, type Site } from '../../transport/http-fixture.ts';
 import { clocked, faked, FakedAlphaFlux, FakedAlphaSTT, FakedEpsilonSTT, record, settle, tape } from './stt-fixture.ts';
 
@@ -9,50 +11,6 @@ import { clocked, faked, FakedAlphaFlux, FakedAlphaSTT, FakedEpsilonSTT, record,
  */
 const rounds = Number(process.env['FUZZ'] ?? 10);
 const runs = 2_000;
-
-/** A small generator (mulberry32), so that a failure can be repeated by its seed. */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
-const strange: readonly unknown[] = [
-  ...[null, undefined, 0, -1, 1e308, NaN, '', ' ', 'x', '__proto__', 'constructor', true, false, [], {}, [[]], [null]],
-  ...[{ length: 5 }, '\ud800', 'x'.repeat(500), Array.from({ length: 50 }, () => ({}))],
-];
-
-/** The same message with one thing in it replaced, left out, or put elsewhere. */
-function mutate(message: unknown, random: () => number): unknown {
-  const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
-  if (typeof message !== 'object' || message === null || random() < 0.15) return pick(strange);
-  if (Array.isArray(message)) {
-    const copy: unknown[] = [...(message as unknown[])];
-    const at = Math.floor(random() * (copy.length + 1));
-    if (random() < 0.2) copy.splice(at, 1);
-    else copy[at] = mutate(copy[at], random);
-    return copy;
-  }
-  const copy: Record<string, unknown> = { ...message };
-  const key = pick([...Object.keys(copy), 'extra', 'type']);
-  if (random() < 0.2) Reflect.deleteProperty(copy, key);
-  else copy[key] = mutate(copy[key], random);
-  return copy;
-}
-
-/** The frame of a message, sometimes broken. */
-function frame(message: unknown, random: () => number): string | Uint8Array<ArrayBuffer> {
-  const text = message === undefined ? '' : JSON.stringify(message);
-  const form = random();
-  if (form < 0.05) return text.slice(0, Math.floor(random() * text.length));
-  if (form < 0.1) return new TextEncoder().encode(text);
-  if (form < 0.12) return new Uint8Array(8).map(() => Math.floor(random() * 256));
-  return text;
-}
 
 const words = [
   { word: 'hi', punctuated_word: 'Hi', start: 0.1, end: 0.4, confidence: 0.9, speaker: 0 },
@@ -94,6 +52,16 @@ const sessions: Readonly<Record<string, readonly unknown[]>> = {
       { type: 'Termination', audio_duration_seconds: 13 },
     ],
   ],
+  GammaSTT: [
+    ...['partial_transcript', 'final_transcript', 'committed_transcript'].map((message_type) => ({
+      ...{ message_type, text: 'Hi there.' },
+    })),
+    {
+      ...{ message_type: 'committed_transcript_with_timestamps', text: 'Hi there.', language_code: 'en' },
+      words: [{ text: 'Hi', start: 0.1, end: 0.4, type: 'word', logprob: -0.1, speaker_id: 's' }],
+    },
+    { message_type: 'warning', warning: 'w' },
+  ],
   EpsilonSTT: [
     ...[{ type: 'start_recording' }, { type: 'audio_chunk', error: null, data: { byte_range: [0, 3_200] } }],
     ...[{ type: 'speech_start', data: { time: 0.4 } }, transcript('1', false), transcript('1', true)],
@@ -108,6 +76,7 @@ const sessions: Readonly<Record<string, readonly unknown[]>> = {
 const greetings: Readonly<Record<string, Record<string, unknown>>> = {
   AlphaFlux: { type: 'Connected' },
   BetaSTT: { type: 'Begin', id: 'b' },
+  GammaSTT: { message_type: 'session_started' },
 };
 
 /** What every result must be, whatever it was made of. */
@@ -137,6 +106,7 @@ describe('F11: mutated messages', () => {
     AlphaSTT: (config: object) => new FakedAlphaSTT(config),
     AlphaFlux: (config: object) => new FakedAlphaFlux(config),
     BetaSTT: (config: object) => faked(new BetaSTT(config)),
+    GammaSTT: (config: object) => faked(new GammaSTT(config)),
     EpsilonSTT: (config: object) => new FakedEpsilonSTT({ ...config, endpoint: site.url }),
   };
 

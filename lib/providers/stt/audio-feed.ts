@@ -88,8 +88,10 @@ export class AudioFeed {
     this.#waiting.push(...items);
     let count = 0;
     for (const item of this.#waiting) {
-      if (this.#credit <= 0) break;
-      if (typeof item !== 'string') this.#credit -= durationMs(item.length, this.#format);
+      if (typeof item !== 'string') {
+        if (this.#credit <= 0) break;
+        this.#credit -= durationMs(item.length, this.#format);
+      }
       count++;
     }
     const due = this.#waiting.splice(0, count);

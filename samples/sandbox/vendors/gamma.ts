@@ -2,6 +2,7 @@ import type { Call, HttpRequest } from '../call.ts';
 import type { Credentials, Environment } from '../environment.ts';
 import type { Vendor } from '../vendor.ts';
 import { gammaRefusal } from './gamma-refusal.ts';
+import { gammaStt, grantScribe } from './gamma-stt.ts';
 import { gammaTts } from './gamma-tts.ts';
 
 const tokenPrefix = 'sutkn_';
@@ -27,7 +28,9 @@ export const gamma: Vendor = {
   refuse: gammaRefusal,
   authorize,
   routes: [
+    gammaStt,
     gammaTts,
+    { service: 'gamma-stt', method: 'POST', path: '/v1/single-use-token/realtime_scribe', handle: grantScribe },
     { service: 'gamma-tts', method: 'POST', path: '/v1/single-use-token/tts_websocket', handle: grant },
   ],
 };

@@ -1,0 +1,328 @@
+import { GammaSTT } from '../../../lib/providers/stt/gamma-stt.ts';
+import type { GammaSTTConfig } from '../../../lib/providers/stt/gamma-stt-settings.ts';
+import { addressOf } from '../../../lib/transport/socket.ts';
+import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
+
+const started = { message_type: 'session_started', session_id: '0b0a72b57fd743ebbed6555d44836cf2', config: {} };
+const partial = (text: string) => ({ message_type: 'partial_transcript', text });
+const committed = (text: string) => ({ message_type: 'committed_transcript', text });
+
+/** A commit with words of half a second each, from `from` seconds on. */
+function timed(text: string, from: number = 0, more: Record<string, unknown> = {}) {
+  const words = text.split(' ').filter(Boolean);
+  return {
+    ...{ message_type: 'committed_transcript_with_timestamps', text },
+    words: words.flatMap((word, at) => [
+      ...(at > 0 ? [{ text: ' ', start: from + at / 2, end: from + at / 2, type: 'spacing', logprob: 0 }] : []),
+      { text: word, start: from + at / 2, end: from + (at + 1) / 2, type: 'word', logprob: Math.log(0.5) },
+    ]),
+    ...more,
+  };
+}
+
+async function live(config: GammaSTTConfig = {}) {
+  const { clock, config: base } = clocked();
+  const stt = await connected(faked(new GammaSTT({ ...base, ...config })), started);
+  stt.sendAudio({ data: tape(1_000) });
+  return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
+}
+
+async function requested(config: GammaSTTConfig = {}, metadata = mono16k) {
+  const stt = faked(new GammaSTT({ apiKey: 'k', ...config }));
+  stt.configureAudio(metadata);
+  await connected(stt, started);
+  await stt.dispose();
+  return stt.sockets.last.request;
+}
+const address = async (config: GammaSTTConfig = {}, metadata = mono16k): Promise<URL> =>
+  new URL((await requested(config, metadata)).url);
+
+describe('GammaSTT: address and credential', () => {
+  it('asks for what conversations need', async () => {
+    const url = await address();
+    expect(url.origin + url.pathname).toBe('wss://api.elevenlabs.io/v1/speech-to-text/realtime');
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      ...{ model_id: 'scribe_v2_realtime', audio_format: 'pcm_16000', commit_strategy: 'vad' },
+      include_timestamps: 'true',
+    });
+  });
+
+  it('maps every key', async () => {
+    const url = await address(
+      {
+        ...{ model: 'scribe_v3', language: 'en-US', includeTimestamps: false, includeLanguageDetection: true },
+        ...{ vadSilenceThresholdSecs: 0.8, vadThreshold: 0.5, minSpeechDurationMs: 60, minSilenceDurationMs: 70 },
+        ...{ secondaryLanguages: ['de', 'fra'], keyterms: ['a b', 'c'], noVerbatim: true, filterBackgroundAudio: true },
+        ...{ enableLogging: false, parameters: { entity_detection: ['pii', 'phi'] } },
+      },
+      { encoding: 'mulaw', sampleRate: 8_000, channels: 1 },
+    );
+    expect(url.searchParams.getAll('keyterms')).toEqual(['a b', 'c']);
+    expect(url.searchParams.getAll('secondary_languages')).toEqual(['de', 'fra']);
+    expect(url.searchParams.getAll('entity_detection')).toEqual(['pii', 'phi']);
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      ...{ model_id: 'scribe_v3', audio_format: 'ulaw_8000', commit_strategy: 'vad', language_code: 'en' },
+      ...{ include_timestamps: 'false', include_language_detection: 'true', vad_silence_threshold_secs: '0.8' },
+      ...{ vad_threshold: '0.5', min_speech_duration_ms: '60', min_silence_duration_ms: '70', no_verbatim: 'true' },
+      ...{ filter_background_audio: 'true', enable_logging: 'false' },
+    });
+    expect((await address({ commitStrategy: 'manual' })).searchParams.get('commit_strategy')).toBe('manual');
+  });
+
+  it('takes one format when it is told which', () => {
+    const stt = new GammaSTT({ apiKey: 'k', audioFormat: 'ulaw_8000' });
+    expect(stt.accepts).toEqual([{ encoding: 'mulaw', sampleRates: [8_000] }]);
+    expect(new GammaSTT({ apiKey: 'k' }).accepts).toHaveLength(7);
+  });
+
+  it('presents the key as header, and what a factory brings also in the query where there are no headers', async () => {
+    const request = await requested();
+    expect(request.headers).toEqual({ 'xi-api-key': 'k' });
+    expect([addressOf(request, false).searchParams.has('token'), String(request.url).includes('token')]).toEqual([
+      ...[false, false],
+    ]);
+    const fetched = await requested({ apiKey: () => Promise.resolve('sutkn_1') });
+    expect(addressOf(fetched, false).searchParams.get('token')).toBe('sutkn_1');
+    expect(addressOf(fetched, true).searchParams.has('token')).toBe(false);
+  });
+
+  it('presents a single-use token in the query, before any key', async () => {
+    const request = await requested({ token: () => Promise.resolve('sutkn_2') });
+    expect(request.headers).toBe(undefined);
+    expect(addressOf(request, true).searchParams.get('token')).toBe('sutkn_2');
+  });
+
+  it('sends no credential to a proxy', async () => {
+    const { url, headers, query } = await requested({ proxyUrl: 'https://app.example/voice/', token: 't' });
+    expect(String(url)).toContain('wss://app.example/voice/v1/speech-to-text/realtime?');
+    expect([headers, query]).toEqual([undefined, undefined]);
+  });
+
+  const wrong: readonly (readonly [GammaSTTConfig, string])[] = [
+    [{ audioFormat: 'mulaw_8000' } as object, 'audioFormat'],
+    [{ commitStrategy: 'never' } as object, 'commitStrategy'],
+    [{ vadSilenceThresholdSecs: 0.2 }, 'vadSilenceThresholdSecs'],
+    [{ vadThreshold: 1 }, 'vadThreshold'],
+    [{ minSpeechDurationMs: 40 }, 'minSpeechDurationMs'],
+    [{ minSilenceDurationMs: 2_001 }, 'minSilenceDurationMs'],
+    [{ keyterms: Array.from({ length: 51 }, () => 'a') }, 'keyterms'],
+    [{ keyterms: ['a'.repeat(21)] }, 'keyterms'],
+    [{ includeTimestamps: true, filterBackgroundAudio: true }, 'filterBackgroundAudio'],
+    [{ commitStrategy: 'manual', vadThreshold: 0.5 }, 'vadThreshold is for commitStrategy vad'],
+    [{ previousText: 'a'.repeat(51) }, 'previousText'],
+    [{ apiKey: '' }, 'apiKey or token'],
+  ];
+  for (const [config, key] of wrong) {
+    it(`refuses ${JSON.stringify(config).slice(0, 80)}`, async () => {
+      expect((await failure(new GammaSTT({ apiKey: 'k', ...config }).initialize())).message).toContain(key);
+    });
+  }
+});
+
+describe('GammaSTT: results', () => {
+  it('replays the session of the docs', async () => {
+    const { say, log, results: all, stt } = await live({ language: 'en' });
+    say(partial('Turn on'));
+    say(partial('Turn on the lights'));
+    say({ message_type: 'final_transcript', text: 'Turn on the lights.' });
+    say(committed('Turn on the lights.'));
+    say(timed('Turn on the lights.', 0.2, { language_code: 'en' }));
+    const ended = stt.disconnect();
+    expect(JSON.parse(stt.sockets.last.texts.at(-1) ?? '')).toEqual({
+      ...{ message_type: 'input_audio_chunk', audio_base_64: '', commit: true, sample_rate: 16_000 },
+    });
+    say(committed(''));
+    expect(stt.sockets.last.closeCode).toBe(undefined);
+    say(timed(''));
+    stt.sockets.last.drop(1000);
+    await ended;
+    expect(log).toEqual([
+      ...['started', '~ Turn on', '~ Turn on the lights', '~ Turn on the lights.'],
+      ...['ended', '. Turn on the lights.'],
+    ]);
+    const { confidence = 0, metadata } = all.at(-1) ?? {};
+    expect(Math.abs(confidence - 0.5)).toBeLessThan(1e-9);
+    expect(metadata?.words?.map(({ text, startMs }) => [text, startMs])).toEqual([
+      ...[
+        ['Turn', 200],
+        ['on', 700],
+        ['the', 1_200],
+        ['lights.', 1_700],
+      ],
+    ]);
+    expect(metadata?.language).toBe('en');
+  });
+
+  it('takes the plain commit where no other comes', async () => {
+    const { say, log } = await live({ includeTimestamps: false });
+    say(partial('hello'));
+    say(committed('Hello.'));
+    say(timed('Hello.'));
+    say(committed(''));
+    expect(log).toEqual(['started', '~ hello', 'ended', '. Hello.']);
+  });
+
+  it('tells speakers, and leaves sounds out of the words', async () => {
+    const { say, results: all } = await live();
+    const words = [
+      { text: '(laughs)', start: 0, end: 1, type: 'audio_event', logprob: -9 },
+      { text: 'Hi', start: 1, end: 2, type: 'word', logprob: 0, speaker_id: 'speaker_0' },
+    ];
+    say(timed('(laughs) Hi', 0, { words }));
+    expect(all[0]).toMatchObject({
+      confidence: 1,
+      metadata: { words: [{ text: 'Hi', startMs: 1_000, speaker: 'speaker_0' }], speaker: 'speaker_0' },
+    });
+  });
+
+  it('finalize() completes the utterance, with nothing where there is nothing new', async () => {
+    const { say, log, stt } = await live({ commitStrategy: 'manual' });
+    stt.finalize();
+    expect(JSON.parse(stt.sockets.last.texts.at(-1) ?? '')).toMatchObject({ commit: true, audio_base_64: '' });
+    say(timed('one'));
+    stt.finalize();
+    say(timed(''));
+    say(timed(''));
+    stt.finalize();
+    say({ message_type: 'commit_throttled', error: 'Commit request ignored.' });
+    expect(log).toEqual(['. one', '. ', '. ']);
+  });
+
+  it('F7: what was committed is not heard again, by its words or by the silence after them', async () => {
+    for (const [config, message, again] of [
+      [{}, timed('one'), 500],
+      [{ includeTimestamps: false, vadSilenceThresholdSecs: 0.3 }, committed('one'), 300],
+      [{ includeTimestamps: false, commitStrategy: 'manual' }, committed('one'), 0],
+    ] as const) {
+      const { say, stt, clock } = await live(config);
+      say(message);
+      stt.sockets.last.drop();
+      await clock.advance(250);
+      stt.sockets.last.accept();
+      say(started);
+      const bytes = stt.sockets.last.texts.map((text) => JSON.parse(text) as { audio_base_64: string });
+      expect(Buffer.concat(bytes.map(({ audio_base_64: audio }) => Buffer.from(audio, 'base64'))).length).toBe(
+        again * 32,
+      );
+    }
+  });
+
+  it('disconnect() completes words that were never committed', async () => {
+    const { stt, say, log, clock } = await live();
+    say(partial('one'));
+    const ended = stt.disconnect();
+    await clock.advance(1_000);
+    await ended;
+    expect(log).toEqual(['started', '~ one', 'ended', '. one']);
+  });
+
+  it('F11: nothing malformed is a result, and nothing throws', async () => {
+    const { say, stt, log, errors } = await live();
+    const strange: Record<string, unknown>[] = [
+      ...[{}, { message_type: 'partial_transcript' }, { message_type: 'partial_transcript', text: 5 }],
+      ...[
+        timed('', 0, { words: 5 }),
+        timed('', 0, { words: [null, 1, { text: [] }] }),
+        { message_type: 'constructor' },
+      ],
+      ...[
+        { message_type: 'committed_transcript_entities', entities: [] },
+        { message_type: 'warning', warning: 'w' },
+      ],
+    ];
+    for (const message of strange) say(message);
+    for (const text of ['', 'null', '[]', '1', '{']) stt.sockets.last.say(text);
+    expect(log).toEqual([]);
+    expect(errors.every(({ recoverable }) => recoverable)).toBe(true);
+  });
+});
+
+describe('GammaSTT: the session', () => {
+  it('sends audio in base64, the context with the first piece of each connection', async () => {
+    const { stt, clock } = await live({ previousText: 'Your name?' });
+    const chunks = (): Record<string, unknown>[] =>
+      stt.sockets.last.texts.map((text) => JSON.parse(text) as Record<string, unknown>);
+    expect(chunks().map(({ previous_text: context }) => context)).toEqual(['Your name?', ...Array.from({ length: 9 })]);
+    expect(chunks()[0]).toEqual({
+      ...{ message_type: 'input_audio_chunk', commit: false, sample_rate: 16_000, previous_text: 'Your name?' },
+      audio_base_64: Buffer.from(tape(100)).toString('base64'),
+    });
+    stt.sockets.last.drop();
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    stt.sockets.last.say(started);
+    expect(chunks()[0]?.['previous_text']).toBe('Your name?');
+  });
+
+  it('is ready when the service says so', async () => {
+    const { config } = clocked();
+    const stt = faked(new GammaSTT(config));
+    await stt.initialize();
+    const opened = stt.connect();
+    stt.sendAudio({ data: tape(100) });
+    await settle();
+    stt.sockets.last.accept();
+    expect(stt.sockets.last.sent).toEqual([]);
+    stt.sockets.last.say(started);
+    await opened;
+    expect(stt.sockets.last.sent).toHaveLength(1);
+  });
+
+  it('keeps a muted connection with empty pieces, and one that hears audio with nothing', async () => {
+    const { stt, clock } = await live();
+    await clock.advance(8_000);
+    stt.sockets.last.pong();
+    expect(stt.sockets.last.texts).toHaveLength(10);
+    await clock.advance(8_000);
+    expect(stt.sockets.last.texts).toHaveLength(11);
+    expect(JSON.parse(stt.sockets.last.texts.at(-1) ?? '')).toMatchObject({ audio_base_64: '', commit: false });
+  });
+
+  it('updateConfig() opens another connection for all but interimResults', async () => {
+    const { stt, clock, say, log } = await live();
+    stt.updateConfig({ interimResults: false });
+    say(partial('one'));
+    expect([stt.sockets.all.length, log]).toEqual([1, ['started']]);
+    stt.updateConfig({ language: 'fr' });
+    await clock.advance(0);
+    expect(String(stt.sockets.last.request.url)).toContain('language_code=fr');
+  });
+
+  const failures: Readonly<Record<string, readonly [string, boolean]>> = {
+    auth_error: ['unauthorized', false],
+    unaccepted_terms: ['forbidden', false],
+    quota_exceeded: ['quota', false],
+    invalid_request: ['configuration', false],
+    input_error: ['protocol', false],
+    chunk_size_exceeded: ['protocol', false],
+    insufficient_audio_activity: ['server', true],
+    session_time_limit_exceeded: ['server', true],
+    rate_limited: ['rate_limited', true],
+    resource_exhausted: ['overloaded', true],
+    queue_overflow: ['overloaded', true],
+    transcriber_error: ['server', true],
+    error: ['server', true],
+  };
+  for (const [kind, [code, recoverable]] of Object.entries(failures)) {
+    it(`${kind}: ${recoverable ? 'another connection' : 'the end'}`, async () => {
+      const { say, events, errors } = await live();
+      say({ message_type: kind, error: 'said canary-7f3a' });
+      expect(events.at(-1)).toMatchObject({
+        type: recoverable ? 'reconnecting' : 'lost',
+        error: { code, recoverable },
+      });
+      expect(errors).toHaveLength(recoverable ? 0 : 1);
+      expect(JSON.stringify(events)).not.toContain('canary');
+    });
+  }
+
+  it('replays the failing session of the docs: connect() fails with what the service says', async () => {
+    const stt = faked(new GammaSTT({ token: 'sutkn_used' }));
+    await stt.initialize();
+    const opened = stt.connect();
+    await settle();
+    stt.sockets.last.accept();
+    stt.sockets.last.say({ message_type: 'auth_error', error: 'You must be authenticated to use this endpoint.' });
+    expect(await failure(opened)).toMatchObject({ code: 'unauthorized', status: 401, recoverable: false });
+  });
+});
