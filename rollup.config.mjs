@@ -1,4 +1,6 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
 import packageJson from './package.json' with { type: 'json' };
 
@@ -24,6 +26,16 @@ const declarations = (extension, types) => ({
   },
 });
 
+/** The AudioWorklets as a file of their own, for pages that may not load them from a blob. */
+const worklets = {
+  name: 'worklets',
+  async writeBundle({ dir, format }) {
+    if (format !== 'es') return;
+    const { workletSource } = await import(pathToFileURL(resolve(dir, 'browser/worklets.js')));
+    writeFileSync(resolve(dir, 'worklets.js'), workletSource);
+  },
+};
+
 const output = (format, extension, types) => ({
   dir: 'dist',
   format,
@@ -31,7 +43,7 @@ const output = (format, extension, types) => ({
   sourcemap: true,
   preserveModules: true,
   preserveModulesRoot: 'lib',
-  plugins: [declarations(extension, types)],
+  plugins: [declarations(extension, types), worklets],
 });
 
 export default {

@@ -11,5 +11,5 @@ export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf
 
 /** `rxvoice`, `rxvoice/operators`, …: what a user can import. */
 export const entries = Object.keys(manifest.exports)
-  .filter((entry) => !entry.endsWith('.json'))
+  .filter((entry) => !/\.js(on)?$/.test(entry))
   .map((entry) => `rxvoice${entry.slice(1)}`);

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { bin, capture, filesBelow, node } from '../../scripts/lib.mjs';
@@ -73,4 +73,14 @@ test('the tarball holds dist, lib and nothing of the tests', () => {
   for (const folder of ['__tests__', 'samples', 'bench', 'scripts']) {
     assert(!existsSync(join(consumer, 'node_modules/rxvoice', folder)), folder);
   }
+});
+
+test('the AudioWorklets are there as a script of their own', () => {
+  const source = readFileSync(join(consumer, 'node_modules/rxvoice/dist/worklets.js'), 'utf8');
+  const registered = [];
+  class AudioWorkletProcessor {}
+  new Function('AudioWorkletProcessor', 'registerProcessor', source)(AudioWorkletProcessor, (name) =>
+    registered.push(name),
+  );
+  assert.deepEqual(registered, ['rxvoice-capture', 'rxvoice-playback']);
 });

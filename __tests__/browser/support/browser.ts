@@ -28,6 +28,8 @@ export interface BrowserOptions {
 export interface PageOptions {
   /** The page's Content-Security-Policy. Default: none. */
   readonly csp?: string;
+  /** What the page itself does when it is loaded: `page.evaluate` counts as a gesture of the user's. */
+  readonly onLoad?: () => void;
 }
 
 /** A Chromium with fake devices, and pages on 127.0.0.1 that have the library as `rxvoice`. */
@@ -70,14 +72,14 @@ export class TestBrowser implements AsyncDisposable {
   }
 
   /** Opens a page; what a test does there it does through `page.evaluate`. */
-  async open({ csp }: PageOptions = {}): Promise<Page> {
+  async open({ csp, onLoad }: PageOptions = {}): Promise<Page> {
     const path = `/${crypto.randomUUID()}`;
     if (csp !== undefined) this.#csp.set(path, csp);
     const page = await this.#context.newPage();
     page.on('pageerror', (error) => this.failures.push(String(error)));
+    if (onLoad) await page.addInitScript(`addEventListener('load', ${String(onLoad)})`);
     const address = this.#server.address();
     await page.goto(`http://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}${path}`);
-    await page.waitForFunction(() => 'rxvoice' in globalThis);
     return page;
   }
 
