@@ -9,6 +9,7 @@ export const serviceNames = [
   'epsilon-init',
   'epsilon-stt',
   'iota-stt',
+  'iota-tts',
   'lambda-stt',
   'compatible-llm',
   'theta-llm',

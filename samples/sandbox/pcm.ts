@@ -133,6 +133,27 @@ export function wavFile(samples: Int16Array, sampleRate: number): Uint8Array<Arr
   return concatBytes([wavHeader(sampleRate, samples.length * 2), writeSamples(samples, 'linear16')]);
 }
 
+/** A WAV file of mono G.711 samples: its `fmt ` chunk is longer, and a `fact` chunk follows. */
+export function g711File(samples: Int16Array, sampleRate: number, encoding: 'mulaw' | 'alaw'): Uint8Array<ArrayBuffer> {
+  const data = writeSamples(samples, encoding);
+  const header = new Uint8Array(58);
+  const view = new DataView(header.buffer);
+  header.set(wavHeader(sampleRate).subarray(0, 36));
+  view.setUint32(4, 50 + data.length, true);
+  view.setUint32(16, 18, true);
+  view.setUint16(20, encoding === 'alaw' ? 6 : 7, true);
+  view.setUint32(28, sampleRate, true);
+  view.setUint16(32, 1, true);
+  view.setUint16(34, 8, true);
+  view.setUint16(36, 0, true);
+  header.set(new TextEncoder().encode('fact'), 38);
+  view.setUint32(42, 4, true);
+  view.setUint32(46, data.length, true);
+  header.set(new TextEncoder().encode('data'), 50);
+  view.setUint32(54, data.length, true);
+  return concatBytes([header, data]);
+}
+
 /** The samples of a WAV file with 16-bit PCM, A-law or mu-law; `undefined` when it is no such file. */
 export function readWav(file: Uint8Array): { samples: Int16Array<ArrayBuffer>; sampleRate: number } | undefined {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { splitText } from '../../../lib/providers/tts/split-text.ts';
+import { splitText, uncutParts, utf8Length } from '../../../lib/providers/tts/split-text.ts';
 
 const withoutSpace = (text: string): string => text.replace(/\s/g, '');
 
@@ -67,5 +67,38 @@ describe('splitText', () => {
   it('takes no longer for a long text without any mark', () => {
     const pieces = splitText('a'.repeat(200_000), 2000);
     expect(pieces.length).toBe(100);
+  });
+});
+
+describe('utf8Length', () => {
+  it('is what an encoder gives', () => {
+    for (const character of ['a', '\x7f', '\x80', 'ß', '\u07ff', '\u0800', '語', '\uffff', '😀', '\u{10ffff}']) {
+      expect([character, utf8Length(character)]).toEqual([character, new TextEncoder().encode(character).length]);
+    }
+  });
+});
+
+describe('uncutParts', () => {
+  it('tells how well a cut after each part sounds', () => {
+    expect(uncutParts(' One two, three. "Four!" 日本。五')).toEqual([
+      { text: ' One', rank: 2 },
+      { text: ' two,', rank: 1 },
+      { text: ' three.', rank: 0 },
+      { text: ' "Four!"', rank: 0 },
+      { text: ' 日本。', rank: 0 },
+      { text: '五', rank: 2 },
+    ]);
+  });
+
+  it('loses nothing', () => {
+    fc.assert(
+      fc.property(
+        fc.string(),
+        (text) =>
+          uncutParts(text)
+            .map((part) => part.text)
+            .join('') === text,
+      ),
+    );
   });
 });

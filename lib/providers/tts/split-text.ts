@@ -31,6 +31,12 @@ export function splitText(
   return pieces;
 }
 
+/** Bytes of a character (code point) in UTF-8, for services that count those. */
+export function utf8Length(character: string): number {
+  const code = character.codePointAt(0) ?? 0;
+  return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+}
+
 /** A part of a text that is not cut. */
 export interface UncutText {
   readonly text: string;

@@ -19,25 +19,10 @@ import {
   string,
   textMember,
 } from '../validate.ts';
-import { Refusal } from '../vendor.ts';
-import type { Vendor } from '../vendor.ts';
+import type { Refusal, Vendor } from '../vendor.ts';
+import { refuse } from './iota-refusal.ts';
+import { iotaTts } from './iota-tts.ts';
 
-const statuses: Readonly<Record<number, readonly [status: string, message: string]>> = {
-  400: ['INVALID_ARGUMENT', 'Request contains an invalid argument.'],
-  401: ['UNAUTHENTICATED', 'Request is missing required authentication credential.'],
-  403: ['PERMISSION_DENIED', 'The caller does not have permission'],
-  404: ['NOT_FOUND', 'Requested entity was not found.'],
-  413: ['INVALID_ARGUMENT', 'Request payload size exceeds the limit: 10485760 bytes.'],
-  429: ['RESOURCE_EXHAUSTED', 'Quota exceeded'],
-  503: ['UNAVAILABLE', 'The service is currently unavailable.'],
-  504: ['DEADLINE_EXCEEDED', 'Deadline exceeded'],
-};
-
-function refuse(status: number, why: string, message?: string, details?: readonly unknown[]): Refusal {
-  const [name, usual] = statuses[status] ?? ['INTERNAL', 'Internal error encountered.'];
-  const error = { code: status, message: message ?? usual, status: name, ...(details ? { details } : {}) };
-  return new Refusal(status, { error }, why);
-}
 const invalid = (why: string): Refusal => refuse(400, why, why);
 
 function authorize({ headers, query }: Call, credentials: Credentials): void {
@@ -186,10 +171,13 @@ function handle(request: HttpRequest): void {
   );
 }
 
-/** Google Cloud Speech-to-Text, V1: `https://speech.googleapis.com/v1/speech:recognize`. */
+/**
+ * Google Cloud, V1: `https://speech.googleapis.com/v1/speech:recognize` and
+ * `https://texttospeech.googleapis.com/v1/text:synthesize`.
+ */
 export const iota: Vendor = {
   mount: 'iota',
   refuse,
   authorize,
-  routes: [{ service: 'iota-stt', method: 'POST', path: '/v1/speech:recognize', handle }],
+  routes: [{ service: 'iota-stt', method: 'POST', path: '/v1/speech:recognize', handle }, ...iotaTts],
 };
