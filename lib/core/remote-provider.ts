@@ -1,5 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import { ProviderInitializationError, type VoiceError } from './errors.ts';
+import { entry } from './guard.ts';
 import type { Logger } from './logger.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';
@@ -191,6 +192,18 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     options: Omit<ConstructorParameters<typeof VoiceError>[1], 'provider'>,
   ): VoiceError {
     return super.error(this.redact(message), options);
+  }
+
+  /**
+   * Warns of a model that the service has retired.
+   *
+   * @param model - The one that is configured.
+   * @param successors - What to take in place of each retired one.
+   */
+  protected warnOfRetired(model: string | undefined, successors: Readonly<Record<string, string>>): void {
+    const successor = entry(successors, model);
+    if (successor === undefined || model === undefined) return;
+    this.logger.warn(`${this.name}: the service has retired ${model}; take ${successor} in its place`);
   }
 
   /** A text without this provider's credentials. */

@@ -1,7 +1,6 @@
 import { defer, filter, map, Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { entry } from '../../core/guard.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { ProviderRole, ProviderType, SpokenWord, TTSProvider } from '../../core/roles.ts';
 import { fromInput } from '../../core/bridge.ts';
@@ -119,18 +118,6 @@ export abstract class BaseTTS<C extends TTSConfig> extends RemoteProvider<C> imp
   /** What the configuration may hold; checked by `initialize()`. */
   protected configRules(): Readonly<Record<string, ConfigRule>> {
     return {};
-  }
-
-  /**
-   * Warns of a model that the service has retired.
-   *
-   * @param model - The one that is configured.
-   * @param successors - What to take in place of each retired one.
-   */
-  protected warnOfRetired(model: string | undefined, successors: Readonly<Record<string, string>>): void {
-    const successor = entry(successors, model);
-    if (successor === undefined || model === undefined) return;
-    this.logger.warn(`${this.name}: the service has retired ${model}; take ${successor} in its place`);
   }
 
   /** The format of the wire's bytes; a WAV header in them has the last word. Default: {@link BaseTTS.getMetadata}. */
