@@ -1,6 +1,9 @@
 import type { TranscriptionResult } from '../../../lib/core/roles.ts';
 import { BetaSTT } from '../../../lib/providers/stt/beta-stt.ts';
 import { GammaSTT } from '../../../lib/providers/stt/gamma-stt.ts';
+import { LambdaSTT } from '../../../lib/providers/stt/lambda-stt.ts';
+import type { SocketData } from '../../../lib/transport/socket-session.ts';
+import { encodeEventStream } from '../../../lib/transport/event-stream.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';
 import { serve, until, type Site } from '../../transport/http-fixture.ts';
 import { clocked, faked, FakedAlphaFlux, FakedAlphaSTT, FakedEpsilonSTT, record, settle, tape } from './stt-fixture.ts';
@@ -35,6 +38,28 @@ const turn = (end_of_turn: boolean, turn_order: number): unknown => ({
   words: [{ start: 100, end: 400, text: 'Hi', confidence: 0.9, word_is_final: true, speaker: 'A' }],
 });
 
+const heard = (IsPartial: boolean, ResultId: string): unknown => ({
+  headers: { ':message-type': 'event', ':event-type': 'TranscriptEvent', ':content-type': 'application/json' },
+  body: {
+    Transcript: {
+      Results: [
+        {
+          ...{ ResultId, StartTime: 0.1, EndTime: 0.9, IsPartial, ChannelId: 'ch_0', LanguageCode: 'en-US' },
+          Alternatives: [
+            {
+              Transcript: 'Hi there.',
+              Items: words.map(({ word, start, end }) => ({
+                ...{ StartTime: start, EndTime: end, Type: 'pronunciation', Content: word, Confidence: 0.98 },
+                ...{ VocabularyFilterMatch: false, Speaker: '0', Stable: true },
+              })),
+            },
+          ],
+        },
+      ],
+    },
+  },
+});
+
 const sessions: Readonly<Record<string, readonly unknown[]>> = {
   AlphaSTT: [
     ...[{ type: 'SpeechStarted', channel: [0, 1], timestamp: 0.4 }, result(false, false, 0), result(true, false, 0)],
@@ -62,6 +87,10 @@ const sessions: Readonly<Record<string, readonly unknown[]>> = {
     },
     { message_type: 'warning', warning: 'w' },
   ],
+  LambdaSTT: [
+    { headers: { ':message-type': 'event', ':event-type': 'TranscriptEvent' }, body: { Transcript: { Results: [] } } },
+    ...[heard(true, '1'), heard(false, '1'), heard(true, '2'), heard(false, '2')],
+  ],
   EpsilonSTT: [
     ...[{ type: 'start_recording' }, { type: 'audio_chunk', error: null, data: { byte_range: [0, 3_200] } }],
     ...[{ type: 'speech_start', data: { time: 0.4 } }, transcript('1', false), transcript('1', true)],
@@ -77,6 +106,25 @@ const greetings: Readonly<Record<string, Record<string, unknown>>> = {
   AlphaFlux: { type: 'Connected' },
   BetaSTT: { type: 'Begin', id: 'b' },
   GammaSTT: { message_type: 'session_started' },
+};
+
+/** How a message is wrapped, where it is no JSON: the frame of what is left of its headers and its body. */
+const wraps: Readonly<Record<string, (data: SocketData) => SocketData>> = {
+  LambdaSTT(data) {
+    if (typeof data !== 'string') return data;
+    let message: unknown;
+    try {
+      message = JSON.parse(data);
+    } catch {
+      return data;
+    }
+    const { headers, body } = Object(message) as { readonly headers?: unknown; readonly body?: unknown };
+    const texts = Object.entries(Object(headers) as object).flatMap(([name, value]) =>
+      name && typeof value === 'string' ? [[name, { type: 'string' as const, value }] as const] : [],
+    );
+    const payload = new TextEncoder().encode(JSON.stringify(body) ?? '');
+    return encodeEventStream({ headers: new Map(texts), payload });
+  },
 };
 
 /** What every result must be, whatever it was made of. */
@@ -107,11 +155,16 @@ describe('F11: mutated messages', () => {
     AlphaFlux: (config: object) => new FakedAlphaFlux(config),
     BetaSTT: (config: object) => faked(new BetaSTT(config)),
     GammaSTT: (config: object) => faked(new GammaSTT(config)),
+    LambdaSTT: (config: object) => {
+      const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'canary-7f3a' };
+      return faked(new LambdaSTT({ ...config, region: 'us-east-1', credentials }));
+    },
     EpsilonSTT: (config: object) => new FakedEpsilonSTT({ ...config, endpoint: site.url }),
   };
 
   for (const [name, make] of Object.entries(makers)) {
     const messages = sessions[name] ?? [];
+    const wrap = wraps[name] ?? ((data: SocketData) => data);
 
     /** A provider that is connected, and how it connects again. */
     const given = async () => {
@@ -142,7 +195,7 @@ describe('F11: mutated messages', () => {
           let message = messages[run % messages.length];
           for (let depth = Math.floor(random() * 3); depth >= 0; depth--) message = mutate(message, random);
           const began = performance.now();
-          stt.sockets.last.say(frame(message, random));
+          stt.sockets.last.say(wrap(frame(message, random)));
           if (performance.now() - began > 100) wrong.push({ run, slow: message });
           if (!results.every(isWellFormed)) wrong.push({ run, message, results: [...results] });
         }
@@ -158,7 +211,7 @@ describe('F11: mutated messages', () => {
         await stt.initialize();
         await connect();
         results.length = 0;
-        for (const message of messages) stt.sockets.last.say(message as Record<string, unknown>);
+        for (const message of messages) stt.sockets.last.say(wrap(JSON.stringify(message)));
         await settle();
         expect(results.some(({ utteranceComplete, text }) => utteranceComplete && text.startsWith('Hi'))).toBe(true);
       });

@@ -68,13 +68,34 @@ export interface LambdaSTTConfig extends StreamingSTTConfig, AwsConfig {
   readonly transcriptFormat?: 'WRITTEN' | 'SPOKEN';
 }
 
+/** A key that goes into the address under its own name. */
+export type LambdaParameter = Exclude<
+  keyof LambdaSTTConfig,
+  keyof StreamingSTTConfig | keyof AwsConfig | 'languageCode' | 'mediaEncoding' | 'sampleRate'
+>;
+
 /** The keys that go into the address under their own names, in the service's spelling. */
-export const lambdaParameters: readonly (keyof LambdaSTTConfig)[] = [
-  ...(['enablePartialResultsStabilization', 'partialResultsStability', 'identifyLanguage'] as const),
-  ...(['identifyMultipleLanguages', 'languageOptions', 'preferredLanguage', 'vocabularyName'] as const),
-  ...(['vocabularyFilterName', 'vocabularyNames', 'vocabularyFilterNames', 'vocabularyFilterMethod'] as const),
-  ...(['showSpeakerLabel', 'enableChannelIdentification', 'languageModelName', 'contentIdentificationType'] as const),
-  ...(['contentRedactionType', 'piiEntityTypes', 'sessionId', 'sessionResumeWindow', 'transcriptFormat'] as const),
+export const lambdaParameters: readonly LambdaParameter[] = [
+  'enablePartialResultsStabilization',
+  'partialResultsStability',
+  'identifyLanguage',
+  'identifyMultipleLanguages',
+  'languageOptions',
+  'preferredLanguage',
+  'vocabularyName',
+  'vocabularyFilterName',
+  'vocabularyNames',
+  'vocabularyFilterNames',
+  'vocabularyFilterMethod',
+  'showSpeakerLabel',
+  'enableChannelIdentification',
+  'languageModelName',
+  'contentIdentificationType',
+  'contentRedactionType',
+  'piiEntityTypes',
+  'sessionId',
+  'sessionResumeWindow',
+  'transcriptFormat',
 ];
 
 /** What the keys may hold. */

@@ -136,22 +136,20 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
   }
 
   get #query(): Query {
-    const { mediaEncoding = 'pcm', languageCode, language, partialResultsStability, ...config } = this.config;
-    const { enableChannelIdentification, identifyLanguage, identifyMultipleLanguages } = config;
-    const identifies = identifyLanguage || identifyMultipleLanguages;
-    const others = lambdaParameters.map((key): [string, string | undefined] => {
-      const value = this.config[key];
-      const isSent = value !== undefined && value !== false && value !== '';
-      return [kebab(key), isSent ? String(value) : undefined];
-    });
+    const { mediaEncoding = 'pcm', language = 'en-US', languageCode = language, ...config } = this.config;
     return {
       'media-encoding': mediaEncoding,
       'sample-rate': this.format.sampleRate,
-      'language-code': identifies ? undefined : (languageCode ?? language ?? 'en-US'),
-      ...Object.fromEntries(others),
-      ...(partialResultsStability && { 'enable-partial-results-stabilization': true }),
-      'number-of-channels': enableChannelIdentification ? 2 : undefined,
+      'language-code': this.#identifies ? undefined : languageCode,
+      ...Object.fromEntries(lambdaParameters.map((key) => [kebab(key), parameter(config[key])])),
+      ...(config.partialResultsStability && { 'enable-partial-results-stabilization': true }),
+      'number-of-channels': config.enableChannelIdentification ? 2 : undefined,
     };
+  }
+
+  get #identifies(): boolean {
+    const { identifyLanguage = false, identifyMultipleLanguages = false } = this.config;
+    return identifyLanguage || identifyMultipleLanguages;
   }
 
   #onResult(result: WireObject): void {
@@ -179,9 +177,7 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
 
   #publish(kind: 'interim' | 'complete', result: WireObject): void {
     const words = this.#wordsOf(result);
-    const { languageCode, identifyLanguage, identifyMultipleLanguages } = this.config;
-    const known = identifyLanguage || identifyMultipleLanguages ? undefined : languageCode;
-    const language = str(result['LanguageCode']) ?? known;
+    const language = str(result['LanguageCode']) ?? (this.#identifies ? undefined : this.config.languageCode);
     this.utterances.result(kind, textOf(result), { words, confidence: meanConfidence(words), language });
   }
 
@@ -211,6 +207,12 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
     const known = entry(lambdaFailures, reason);
     return this.#signer.errorOf(failure) ?? (known && { code: known.code, recoverable: known.recoverable, reason });
   }
+}
+
+/** Lists are one value; what is off is left out. */
+function parameter(value: string | number | boolean | readonly string[] | undefined): string | undefined {
+  if (typeof value === 'object') return value.length > 0 ? value.join(',') : undefined;
+  return value === undefined || value === false || value === '' ? undefined : String(value);
 }
 
 const kebab = (key: string): string => key.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
