@@ -1,0 +1,30 @@
+/** What one client may take of the proxy. */
+export interface ProxyLimits {
+  /** Bytes of a request's body. Default: 16 MiB. */
+  readonly maxBodyBytes: number;
+  /** Bytes of a body that is signed, and held for it. Default: 1 MiB. */
+  readonly maxSignedBodyBytes: number;
+  /** Bytes of a socket's message. Default: 16 MiB. */
+  readonly maxMessageBytes: number;
+  /** Requests and sockets at once. Default: 64. */
+  readonly maxCalls: number;
+  /** Longest wait for a connection to the service, in milliseconds. Default: 10,000. */
+  readonly connectMs: number;
+  /** Longest time that a request's body may take, in milliseconds. Default: 30,000. */
+  readonly bodyMs: number;
+  /** Longest silence of a request or its answer, in milliseconds. Default: 60,000. */
+  readonly idleMs: number;
+  /** Longest silence of a socket in both directions, in milliseconds. Default: 300,000. */
+  readonly socketIdleMs: number;
+}
+
+export const defaultLimits: ProxyLimits = {
+  maxBodyBytes: 16 * 1024 * 1024,
+  maxSignedBodyBytes: 1024 * 1024,
+  maxMessageBytes: 16 * 1024 * 1024,
+  maxCalls: 64,
+  connectMs: 10_000,
+  bodyMs: 30_000,
+  idleMs: 60_000,
+  socketIdleMs: 300_000,
+};

@@ -1,0 +1,203 @@
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { ProxyLimits } from './limits.ts';
+import type { Mask } from './mask.ts';
+import type { Refusal } from './target.ts';
+import { answerHeaders, safeHeaders, type Upstream } from './upstream.ts';
+
+/** One socket on its way. */
+export interface SocketCall {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly limits: ProxyLimits;
+  readonly mask: Mask;
+  readonly upstream: Upstream;
+  readonly server: WebSocketServer;
+  /** Told why it came to nothing. */
+  failed(refusal: Refusal): void;
+  /** Told that it has ended, and what was sent as the end. */
+  closed(code: number): void;
+}
+
+/** When a side has so many bytes before it, the other one waits. */
+const high = 256 * 1024;
+const low = 64 * 1024;
+/** Longest wait for the other side of a closing handshake, and for the body of a refusal. */
+const graceMs = 1_000;
+const refusalBytes = 16 * 1024;
+
+/** The server's half, which takes what {@link relaySocket} gives it. */
+export function createSocketServer({ maxMessageBytes }: ProxyLimits): WebSocketServer {
+  return new WebSocketServer({
+    ...{ noServer: true, perMessageDeflate: false, autoPong: false, maxPayload: maxMessageBytes },
+    // A client that offers protocols wants one of them back; they are not for the service, for they can be a credential.
+    handleProtocols: (protocols) => [...protocols][0] ?? false,
+  });
+}
+
+/** Answers an upgrade with a refusal, as JSON. */
+export function refuseUpgrade(socket: Duplex, { status, code, message }: Refusal): void {
+  answerUpgrade(socket, status, { ...safeHeaders, 'content-type': 'application/json' }, [
+    Buffer.from(JSON.stringify({ error: { type: 'proxy', code, message } })),
+  ]);
+}
+
+function answerUpgrade(
+  socket: Duplex,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: readonly Buffer[],
+): void {
+  const all = Buffer.concat(body);
+  const lines = Object.entries({ ...headers, 'content-length': String(all.length), connection: 'close' });
+  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines.map((line) => line.join(': ')), '', ''];
+  socket.once('finish', () => socket.destroy());
+  socket.end(Buffer.concat([Buffer.from(head.join('\r\n')), all]));
+}
+
+/** Whether a request asks for a WebSocket as the standard wants it (RFC 6455, 4.2.1). */
+export function isHandshake({ method, headers }: IncomingMessage): boolean {
+  return (
+    method === 'GET' &&
+    headers.upgrade?.toLowerCase() === 'websocket' &&
+    headers['sec-websocket-version'] === '13' &&
+    /^[+/\d a-z]{22}==$/i.test(headers['sec-websocket-key'] ?? '')
+  );
+}
+
+/**
+ * Opens the service's socket, and only then takes the client's: so a refusal of the service reaches the client as one.
+ * Messages, pings and closes pass unchanged; whoever is slow holds the other up.
+ */
+export function relaySocket(call: SocketCall): void {
+  const { request, socket, head, limits, mask, upstream, server } = call;
+  const { connectMs, maxMessageBytes } = limits;
+  const service = new WebSocket(socketAddress(upstream.url), {
+    ...{ headers: upstream.headers, perMessageDeflate: false, followRedirects: false, autoPong: false },
+    ...{ handshakeTimeout: connectMs, maxPayload: maxMessageBytes },
+  });
+  let settled = false;
+  const refuse = (refusal: Refusal): void => {
+    if (settled) return;
+    settled = true;
+    call.failed(refusal);
+    refuseUpgrade(socket, refusal);
+    service.terminate();
+  };
+  const gone = (): void => {
+    if (settled) return;
+    settled = true;
+    service.terminate();
+    call.closed(1006);
+  };
+  socket.once('close', gone);
+  service.on('error', () => {
+    refuse({ status: 502, code: 'unreachable', message: 'The service cannot be reached' });
+  });
+  service.on('unexpected-response', (_request, answer) => {
+    const { statusCode = 502 } = answer;
+    const parts: Buffer[] = [];
+    let length = 0;
+    const pass = (): void => {
+      clearTimeout(late);
+      if (settled) return;
+      settled = true;
+      const isRedirect = statusCode >= 300 && statusCode < 400;
+      const status = isRedirect || statusCode < 200 ? 502 : statusCode;
+      call.failed({ status, code: 'refused_by_service', message: `The service answers with ${statusCode}` });
+      const { 'content-length': _length, ...headers } = answerHeaders(answer.headers, mask);
+      answerUpgrade(socket, status, headers, isRedirect ? [] : [mask.bytes(Buffer.concat(parts))]);
+      service.terminate();
+    };
+    const late = setTimeout(pass, graceMs);
+    answer.on('data', (part: Buffer) => {
+      if (length < refusalBytes) parts.push(part);
+      length += part.length;
+    });
+    for (const event of ['end', 'error', 'close'] as const) answer.on(event, pass);
+  });
+  service.on('open', () => {
+    if (settled) return;
+    settled = true;
+    socket.off('close', gone);
+    let taken = false;
+    server.handleUpgrade(request, socket, head, (client) => {
+      taken = true;
+      bridge(client, service, call);
+    });
+    if (taken) return;
+    service.terminate();
+    call.closed(1006);
+  });
+}
+
+function bridge(client: WebSocket, service: WebSocket, { limits, mask, closed }: SocketCall): void {
+  let ended = false;
+  const idle = setTimeout(() => {
+    end(client, 1001, 'idle');
+    end(service, 1001, 'idle');
+  }, limits.socketIdleMs);
+  const over = (code: number): void => {
+    clearTimeout(idle);
+    if (!ended) closed(code);
+    ended = true;
+  };
+  pass(client, service, idle, (data) => data, over);
+  pass(service, client, idle, (data) => mask.bytes(data), over);
+}
+
+/** What one side sends, to the other. */
+function pass(
+  from: WebSocket,
+  to: WebSocket,
+  idle: NodeJS.Timeout,
+  convert: (data: Buffer) => Buffer,
+  over: (code: number) => void,
+): void {
+  let waiting = 0;
+  from.on('message', (data, binary) => {
+    if (!Buffer.isBuffer(data)) return;
+    idle.refresh();
+    waiting += data.length;
+    to.send(convert(data), { binary }, () => {
+      waiting -= data.length;
+      if (waiting < low) from.resume();
+    });
+    if (waiting > high) from.pause();
+  });
+  from.on('ping', (data) => {
+    idle.refresh();
+    if (to.readyState === to.OPEN) to.ping(data);
+  });
+  from.on('pong', (data) => {
+    idle.refresh();
+    if (to.readyState === to.OPEN) to.pong(data);
+  });
+  // `close` follows, and tells the other side.
+  from.on('error', () => end(to, 1011, ''));
+  from.on('close', (code, reason) => {
+    end(to, code, convert(reason));
+    over(code);
+  });
+}
+
+/** Ends a socket as its counterpart ended; without a code that can be sent, it breaks off too. */
+function end(socket: WebSocket, code: number, reason: string | Buffer): void {
+  if (socket.readyState !== socket.OPEN) return;
+  const isSendable = (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || code >= 3000;
+  if (isSendable) socket.close(code, reason);
+  else if (code === 1005) socket.close();
+  else socket.terminate();
+  // A socket that waits for the other side would not read its farewell.
+  socket.resume();
+  const late = setTimeout(() => socket.terminate(), graceMs);
+  socket.once('close', () => clearTimeout(late));
+}
+
+function socketAddress(url: URL): URL {
+  const address = new URL(url);
+  address.protocol = url.protocol.replace(/^http/, 'ws');
+  return address;
+}
