@@ -6,10 +6,20 @@ interface Rig {
   readonly output: InstanceType<typeof rxvoice.BrowserAudioOutput>;
   readonly context: AudioContext;
   /** What was said so far, and the context's times at which sound began and ended. */
-  heard(): Promise<{ text: string; utterances: readonly string[]; from: number; to: number; lastJump: number }>;
+  readonly heard: () => Promise<{
+    text: string;
+    utterances: readonly string[];
+    from: number;
+    to: number;
+    lastJump: number;
+  }>;
   /** A text as chunks of audio. */
-  speech(text: string, pieceMs: number, sampleRate: number): { data: Uint8Array<ArrayBuffer>; metadata: object }[];
-  sleep(ms: number): Promise<void>;
+  readonly speech: (
+    text: string,
+    pieceMs: number,
+    sampleRate: number,
+  ) => { data: Uint8Array<ArrayBuffer>; metadata: object }[];
+  readonly sleep: (ms: number) => Promise<void>;
 }
 declare global {
   var rig: Rig;

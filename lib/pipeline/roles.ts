@@ -9,6 +9,7 @@ import type {
   STTProvider,
   TTSProvider,
 } from '../core/roles.ts';
+import { DefaultInput, DefaultOutput, isBrowser } from './default-ends.ts';
 
 /** Anything that can stand in a pipeline's `providers`. */
 export type AnyProvider =
@@ -35,15 +36,22 @@ const hints: Readonly<Record<ProviderRole, string>> = {
   output: 'in Node add NullOutput or a phone provider, in a browser BrowserAudioOutput or WebRTCOutput',
 };
 
+/** Who covers a role that nobody else does, in a browser. */
+const defaults: Partial<Record<ProviderRole, () => ProviderContract>> = {
+  input: () => new DefaultInput(),
+  output: () => new DefaultOutput(),
+};
+
 /**
- * Casts the roles: the first provider that covers a role plays it; the agent's go together.
+ * Casts the roles: the first provider that covers a role plays it; the agent's go together. In a browser the microphone
+ * and the speaker fill the ends that nobody covers.
  *
  * @throws VoiceError `configuration` that names the missing role and ways to fill it, or the role that two claim.
  */
 export function castRoles(providers: readonly AnyProvider[]): Cast {
   const find = (role: ProviderRole): ProviderContract => {
     const candidates = providers.filter((provider) => provider.roles.includes(role));
-    const [first, second] = candidates;
+    const [first = isBrowser() ? defaults[role]?.() : undefined, second] = candidates;
     if (!first) {
       throw new VoiceError(`The pipeline has no ${role} provider: ${hints[role]}`, { code: 'configuration' });
     }
@@ -53,10 +61,11 @@ export function castRoles(providers: readonly AnyProvider[]): Cast {
     }
     return first;
   };
-  const all = [...new Set<ProviderContract>(providers)];
   const agent = providers.find(isAgent);
   // Roles are the contract: a provider that lists one has its members.
-  const base = { input: find('input') as InputProvider, output: find('output') as OutputProvider, all };
+  const input = find('input') as InputProvider;
+  const output = find('output') as OutputProvider;
+  const base = { input, output, all: [...new Set<ProviderContract>([...providers, input, output])] };
   if (agent) return { ...base, agent };
   return {
     ...base,
