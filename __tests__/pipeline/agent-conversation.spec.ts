@@ -134,6 +134,32 @@ describe('a conversation with an agent', () => {
     expect(agent.injected).toEqual(['user typed', 'agent By the way.']);
   });
 
+  it('tells how the reply to what the application sent came out', async () => {
+    const [heard, cut, unanswered] = [new SpeechTicket(), new SpeechTicket(), new SpeechTicket()];
+    const send = (ticket: SpeechTicket): Act => {
+      return (_, commands$) => commands$.next({ type: 'send', text: 'typed', options: {}, ticket });
+    };
+    run({
+      100: send(heard),
+      300: (agent) => {
+        agent.reply('Fine.');
+      },
+      1_000: send(cut),
+      1_300: (agent) => {
+        agent.reply('One two three four five six.');
+      },
+      1_900: () => {
+        cut.interrupt();
+      },
+      3_000: send(unanswered),
+    });
+    expect(await Promise.all([heard.done, cut.done, unanswered.done])).toEqual([
+      { heardText: 'Fine.', interrupted: false },
+      { heardText: 'One two', interrupted: true },
+      { heardText: '', interrupted: true },
+    ]);
+  });
+
   it('ends its turn when it is stopped', () => {
     const { events } = run({
       100: (agent) => agent.transcripts$.next(FakeSTT.result('hello', 'final')),

@@ -1,5 +1,5 @@
-import { firstValueFrom, filter, take, toArray } from 'rxjs';
-import { Pipeline, VoiceError, type PipelineOptions, type VoiceEvent } from 'rxvoice';
+import { firstValueFrom, filter, Subject, take, toArray } from 'rxjs';
+import { AlphaAgent, Pipeline, VoiceError, type PipelineOptions, type VoiceEvent } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat, type FakeLLMConfig } from 'rxvoice/testing';
 
 interface Rig {
@@ -39,6 +39,12 @@ describe('Pipeline', () => {
   it('refuses two providers for one role', () => {
     const providers = [new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeLLM(), new FakeTTS(), new FakeOutput()];
     expect(() => new Pipeline({ providers })).toThrow('FakeLLM and FakeLLM both cover the role llm');
+  });
+
+  it('refuses options that an agent would not heed', () => {
+    const agent = new AlphaAgent({ apiKey: 'key' });
+    const options = { providers: [new FakeInput(), agent, new FakeOutput()], greeting: 'Hello!', bargeIn: false };
+    expect(() => new Pipeline(options)).toThrow('AlphaAgent decides greeting, bargeIn by itself');
   });
 
   it('carries audio to the speech-to-text service, and a turn to the last sample', async () => {
@@ -126,14 +132,15 @@ describe('Pipeline', () => {
 
   it('says what an async iterable brings, and lets go of it when it is cut off', async () => {
     const { pipeline, events } = rig();
-    let left = false;
+    const left$ = new Subject<void>();
+    const left = firstValueFrom(left$);
     async function* pieces(): AsyncGenerator<string> {
       try {
         yield 'Good day to you and to all your friends. ';
         yield 'There is more.';
         await new Promise((resolve) => pipeline.once('speech.ended', resolve));
       } finally {
-        left = true;
+        left$.next();
       }
     }
     await pipeline.start();
@@ -141,7 +148,7 @@ describe('Pipeline', () => {
     await next(pipeline, 'speech.started');
     said.interrupt();
     expect(await said.done).toMatchObject({ interrupted: true });
-    while (!left) await new Promise((resolve) => setImmediate(resolve));
+    await left;
     expect(events).toContainEqual(expect.objectContaining({ type: 'usage', role: 'tts', characters: 41 }));
     await pipeline.dispose();
   });

@@ -22,7 +22,7 @@ import { fromInput } from '../core/bridge.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { AgentProvider, OutputProvider } from '../core/roles.ts';
 import type { SpokenPiece } from '../operators/text/spoken-piece.ts';
-import type { Command, SpeechOutcome } from './commands.ts';
+import type { Command, SpeechTicket } from './commands.ts';
 import { createEventBus } from './event-bus.ts';
 import type { AgentState, VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
@@ -76,6 +76,8 @@ export function agentConversation(
     let turn: Turn | undefined;
     let state: AgentState = 'idle';
     let script = newScript();
+    /** Of what the service was given, and has not replied to. */
+    let waiting: SpeechTicket[] = [];
 
     const enter = (next: AgentState): void => {
       if (next === state) return;
@@ -95,6 +97,9 @@ export function agentConversation(
         const done = Symbol('done');
         let audible = false;
         let settled = false;
+        const tickets = waiting;
+        waiting = [];
+        const cutByTicket$ = merge(...tickets.map((ticket) => ticket.cut$));
         turn?.mark('firstAudio');
         emit('speech.created', { source: 'answer', interruptible: true }, envelope);
         const settle = (interrupted: boolean): void => {
@@ -107,6 +112,7 @@ export function agentConversation(
           script = newScript();
           emit('speech.ended', { source: 'answer', text, heardText, interrupted, playedMs }, envelope);
           history.addAssistant({ generated: text, heard: heardText, interrupted, estimated });
+          for (const ticket of tickets) ticket.settle({ heardText, interrupted });
           endTurn(interrupted ? 'interrupted' : 'completed');
         };
         const audio$ = merge(
@@ -140,7 +146,7 @@ export function agentConversation(
             reportError(error);
             return EMPTY;
           }),
-          takeUntil(cut$),
+          takeUntil(merge(cut$, cutByTicket$)),
         );
       });
     }
@@ -195,7 +201,7 @@ export function agentConversation(
         tap((command) => {
           if (command.type === 'send') {
             agent.injectUserMessage(command.text);
-            command.ticket.settle(passedOn);
+            waiting.push(command.ticket);
           }
           if (command.type === 'interrupt') cut();
           if (command.type === 'stop') stop();
@@ -208,7 +214,7 @@ export function agentConversation(
             reduce((text, piece) => text + piece, ''),
             tap((text) => {
               agent.injectAgentMessage(text);
-              ticket.settle(passedOn);
+              waiting.push(ticket);
             }),
           ),
         ),
@@ -218,6 +224,7 @@ export function agentConversation(
       cut();
       turn?.end('stopped');
       turn = undefined;
+      for (const ticket of waiting) ticket.settle({ heardText: '', interrupted: true });
       stopped$.next();
       bus.close();
     };
@@ -228,9 +235,6 @@ export function agentConversation(
     enter('listening');
   });
 }
-
-/** A service does not tell what becomes of a message that it was given. */
-const passedOn: SpeechOutcome = { heardText: '', interrupted: false };
 
 /** An agent's reply is one round: its service does not tell which audio belongs to which text. */
 function newScript(): Script {

@@ -112,10 +112,11 @@ export class Pipeline implements AsyncDisposable {
   /** Counts starts and stops: a start that is no longer the last word comes to nothing. */
   #run = 0;
 
-  /** @throws VoiceError `configuration` when a role is missing, or covered twice. */
+  /** @throws VoiceError `configuration` when a role is missing or covered twice, or an option is the agent's business. */
   constructor(options: PipelineOptions) {
     this.#options = options;
     this.#cast = castRoles(options.providers);
+    if (this.#cast.agent) assertLeftToAgent(this.#cast.agent.name, options);
     this.#history = options.history instanceof History ? options.history : new History(options.history);
     this.#scheduler = options.scheduler ?? asyncScheduler;
     this.#logger = options.logger ?? silentLogger;
@@ -633,6 +634,19 @@ export class Pipeline implements AsyncDisposable {
       defaultValue: undefined,
     });
   }
+}
+
+/** What an agent's service decides, by the agent's own configuration. */
+const agentsOwn = [
+  ...(['systemPrompt', 'greeting', 'tools', 'turnTaking', 'bargeIn', 'preflight', 'timeouts'] as const),
+  ...(['speechText', 'locale'] as const),
+];
+
+function assertLeftToAgent(agent: string, options: PipelineOptions): void {
+  const misplaced = agentsOwn.filter((key) => options[key] !== undefined);
+  if (misplaced.length === 0) return;
+  const message = `${agent} decides ${misplaced.join(', ')} by itself: set that in its own configuration`;
+  throw new VoiceError(message, { code: 'configuration', provider: agent });
 }
 
 /** What phone platforms have beside input and output. */
