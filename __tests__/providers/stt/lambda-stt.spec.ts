@@ -1,5 +1,4 @@
-import { LambdaSTT } from '../../../lib/providers/stt/lambda-stt.ts';
-import type { LambdaSTTConfig } from '../../../lib/providers/stt/lambda-stt-settings.ts';
+import { LambdaSTT, type LambdaSTTConfig } from '../../../lib/providers/stt/lambda-stt.ts';
 import { decodeEventStream, encodeEventStream } from '../../../lib/transport/event-stream.ts';
 import { until } from '../../transport/http-fixture.ts';
 import { clocked, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';

@@ -122,7 +122,7 @@ const wraps: Readonly<Record<string, (data: SocketData) => SocketData>> = {
     const texts = Object.entries(Object(headers) as object).flatMap(([name, value]) =>
       name && typeof value === 'string' ? [[name, { type: 'string' as const, value }] as const] : [],
     );
-    const payload = new TextEncoder().encode(JSON.stringify(body) ?? '');
+    const payload = new TextEncoder().encode(body === undefined ? '' : JSON.stringify(body));
     return encodeEventStream({ headers: new Map(texts), payload });
   },
 };

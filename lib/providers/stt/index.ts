@@ -8,7 +8,7 @@ export type { GammaSTTConfig } from './gamma-stt-settings.ts';
 export * from './gamma-stt.ts';
 export * from './iota-stt.ts';
 export * from './lambda-stt.ts';
-export type { LambdaMediaEncoding, LambdaSTTConfig } from './lambda-stt-settings.ts';
+export type { LambdaMediaEncoding, LambdaSTTOptions } from './lambda-stt-settings.ts';
 export * from './streaming-stt.ts';
 export type { ResultDetails, ResultKind } from './utterances.ts';
 export type { AwsCredentials } from '../../transport/aws-signature.ts';

@@ -1,6 +1,7 @@
 import type { AudioFormat } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import type { AwsConfig } from '../../transport/aws-signer.ts';
+import type { LambdaSTTConfig } from './lambda-stt.ts';
 import type { Failure, Failures, StreamingSTTConfig } from './streaming-stt.ts';
 
 /** The sample rates that audio comes at, among 8,000 to 48,000 Hz; the service takes any. */
@@ -18,24 +19,10 @@ export const lambdaEncodings: Readonly<Record<LambdaMediaEncoding, AudioFormat>>
   'g711-alaw': { encoding: 'alaw', sampleRates: [8_000] },
 };
 
-/** Configuration of {@link LambdaSTT}. `apiKey` has no effect: requests are signed with `credentials`. */
-export interface LambdaSTTConfig extends StreamingSTTConfig, AwsConfig {
-  /** BCP 47, such as `en-US`; not beside `identifyLanguage`. Default: `language`, else `en-US`. */
-  readonly languageCode?: string;
-  /** What the audio is. Default: `pcm`, which is linear16. */
-  readonly mediaEncoding?: LambdaMediaEncoding;
-  /** 8000 to 48000 Hz. Default: that of the audio. */
-  readonly sampleRate?: number;
-  /** Whether the words of partial results change less, which costs accuracy. Default: false. */
-  readonly enablePartialResultsStabilization?: boolean;
-  /** How soon words stop changing; switches the stabilization on. Default: the service's, `high`. */
-  readonly partialResultsStability?: 'high' | 'medium' | 'low';
-  /** Finds out which one of `languageOptions` is spoken. Default: false. */
-  readonly identifyLanguage?: boolean;
+/** Keys of {@link LambdaSTTConfig} that go beyond the usual. */
+export interface LambdaSTTOptions {
   /** Finds out which of `languageOptions` are spoken, as they change. Default: false. */
   readonly identifyMultipleLanguages?: boolean;
-  /** The languages that may be spoken: two or more, one dialect of each. */
-  readonly languageOptions?: readonly string[];
   /** The most likely one of `languageOptions`. */
   readonly preferredLanguage?: string;
   /** A custom vocabulary, with `languageCode`. */

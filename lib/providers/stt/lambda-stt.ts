@@ -3,6 +3,7 @@ import { configProblem } from '../../core/config-rule.ts';
 import { entry, num, obj, objs, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import type { TranscribedWord } from '../../core/roles.ts';
+import type { AwsCredentials } from '../../transport/aws-signature.ts';
 import { AwsSigner } from '../../transport/aws-signer.ts';
 import { decodeEventStream, encodeEventStream, type EventStreamValue } from '../../transport/event-stream.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
@@ -14,10 +15,33 @@ import {
   lambdaKind,
   lambdaParameters,
   lambdaRules,
-  type LambdaSTTConfig,
+  type LambdaMediaEncoding,
+  type LambdaSTTOptions,
 } from './lambda-stt-settings.ts';
-import { StreamingSTT } from './streaming-stt.ts';
+import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import { meanConfidence } from './utterances.ts';
+
+/** Configuration of {@link LambdaSTT}. `apiKey` has no effect: requests are signed with `credentials`. */
+export interface LambdaSTTConfig extends StreamingSTTConfig, LambdaSTTOptions {
+  /** What requests are signed with, or an async factory that is called for each connection; temporary ones are best. */
+  readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>);
+  /** The region of the service, such as `us-east-1`; required without `proxyUrl`. */
+  readonly region?: string;
+  /** BCP 47, such as `en-US`; not beside `identifyLanguage`. Default: `language`, else `en-US`. */
+  readonly languageCode?: string;
+  /** What the audio is. Default: `pcm`, which is linear16. */
+  readonly mediaEncoding?: LambdaMediaEncoding;
+  /** 8000 to 48000 Hz. Default: that of the audio. */
+  readonly sampleRate?: number;
+  /** Whether the words of partial results change less, which costs accuracy. Default: false. */
+  readonly enablePartialResultsStabilization?: boolean;
+  /** How soon words stop changing; switches the stabilization on. Default: the service's, `high`. */
+  readonly partialResultsStability?: 'high' | 'medium' | 'low';
+  /** Finds out which one of `languageOptions` is spoken. Default: false. */
+  readonly identifyLanguage?: boolean;
+  /** The languages that may be spoken: two or more, one dialect of each. */
+  readonly languageOptions?: readonly string[];
+}
 
 /** Finished results whose late repetitions are still known. */
 const remembered = 8;
