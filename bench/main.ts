@@ -15,7 +15,9 @@ const { values } = parseArgs({
 const sets: readonly { readonly rows: readonly string[]; readonly run: () => Promise<readonly BenchResult[]> }[] = [
   { rows: ['P1', 'P2'], run: async () => (await import('./audio/g711.ts')).run() },
   { rows: ['P4', 'P5', 'P6', 'P7'], run: async () => (await import('./audio/resampler.ts')).run() },
-  { rows: ['P9', 'P12', 'P15', 'P17'], run: async () => (await import('./calls/calls.ts')).run(values) },
+  { rows: ['P9'], run: async () => (await import('./calls/calls.ts')).listening(values) },
+  { rows: ['P12', 'P15'], run: async () => (await import('./calls/calls.ts')).turns(values) },
+  { rows: ['P17'], run: async () => (await import('./calls/calls.ts')).bargeIns(values) },
   { rows: ['P22'], run: async () => [await importTime()] },
 ];
 

@@ -45,8 +45,8 @@ interface Turn {
   readonly toldMs: number;
 }
 
-/** A turn that is answered, and cut off while it sounds. */
-async function turn({ world }: Rig): Promise<Turn> {
+/** A turn that is answered, and cut off while it sounds; `restMs` lie between the two, and after them. */
+async function turn({ world }: Rig, restMs: number): Promise<Turn> {
   const [request, text, media] = [world.next('request'), world.next('text'), world.next('media')];
   const final = world.sayFinal('What is on the list today');
   const requested = await request;
@@ -54,11 +54,11 @@ async function turn({ world }: Rig): Promise<Turn> {
   const spoken = await text;
   const audio = world.sendAudio();
   const heard = await media;
-  await sleep(30);
+  await sleep(restMs);
   const [clear, aborted, told] = [world.next('clear'), world.next('aborted'), world.next('told')];
   const interim = world.sayInterim('Wait a moment');
   const [clearedAt, abortedAt, toldAt] = await Promise.all([clear, aborted, told]);
-  await sleep(30);
+  await sleep(restMs);
   return {
     overheadMs: requested - final + (spoken - token) + (heard - audio),
     clearMs: clearedAt - interim,
@@ -70,18 +70,23 @@ async function turn({ world }: Rig): Promise<Turn> {
 const percentile = (values: readonly number[], share: number): number =>
   [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN;
 
-/** P12, P15 and P17: turns and barge-ins of one call, the library and the floor by turns. */
-async function turns(count: number): Promise<BenchResult[]> {
-  await using ours = await openRig(subject);
-  await using theirs = await openRig(floor);
-  for (const rig of [ours, theirs]) {
-    await rig.world.dial(rig.port);
-    while (rig.world.listeners === 0) await sleep(10);
-    await sleep(300);
-  }
+/** One call, as soon as the system under test listens to it. */
+async function openCall(script: string): Promise<Rig> {
+  const rig = await openRig(script);
+  await rig.world.dial(rig.port);
+  while (rig.world.listeners === 0) await sleep(10);
+  await sleep(300);
+  return rig;
+}
+
+/** P12 and P15: turns and barge-ins of one call, the library and the floor by turns. */
+export async function turns({ quick = false } = {}): Promise<BenchResult[]> {
+  const count = quick ? 40 : 200;
+  await using ours = await openCall(subject);
+  await using theirs = await openCall(floor);
   const taken: Record<'ours' | 'theirs', Turn[]> = { ours: [], theirs: [] };
   for (let round = 0; round < count + warmUps; round++) {
-    const [a, b] = [await turn(ours), await turn(theirs)];
+    const [a, b] = [await turn(ours, 30), await turn(theirs, 30)];
     if (round < warmUps) continue;
     taken.ours.push(a);
     taken.theirs.push(b);
@@ -101,22 +106,25 @@ async function turns(count: number): Promise<BenchResult[]> {
     row('P15', 'barge-in, first word to clear', ({ clearMs }) => clearMs, 1.15),
     row('P15', 'barge-in, first word to aborted request', ({ abortMs }) => abortMs, 1.15),
     row('P15', 'barge-in, first word to the voice told', ({ toldMs }) => toldMs, 1.15),
+  ];
+}
+
+/** P17: what comes after `clear`. */
+export async function bargeIns({ quick = false } = {}): Promise<BenchResult[]> {
+  const count = quick ? 500 : 10_000;
+  await using ours = await openCall(subject);
+  for (let round = 0; round < count; round++) await turn(ours, 1);
+  return [
     {
-      ...{
-        id: 'P17',
-        name: 'media frames after clear',
-        unit: 'frames',
-        value: ours.world.lateFrames,
-        gate: 0,
-        goal: 0,
-      },
-      ...{ better: 'lower', detail: `${count + warmUps} barge-ins` },
+      ...{ id: 'P17', name: 'media frames after clear', unit: 'frames', value: ours.world.lateFrames },
+      ...{ gate: 0, goal: 0, better: 'lower', detail: `${count} barge-ins` },
     },
   ];
 }
 
 /** P9: calls that only listen, in real time; CPU milliseconds of the process a call and second. */
-async function listening(calls: number, seconds: number): Promise<BenchResult[]> {
+export async function listening({ quick = false } = {}): Promise<BenchResult[]> {
+  const [calls, seconds] = quick ? [50, 3] : [100, 6];
   const measure = async (script: string): Promise<number> => {
     await using rig = await openRig(script);
     const phones = await Promise.all(Array.from({ length: calls }, () => rig.world.dial(rig.port)));
@@ -148,9 +156,4 @@ async function listening(calls: number, seconds: number): Promise<BenchResult[]>
       ...{ gate: 1.3, goal: 1.15, better: 'lower', detail: `CPU ms a call-second ${details.join(', ')}` },
     },
   ];
-}
-
-/** All of this folder's rows. */
-export async function run({ quick = false } = {}): Promise<BenchResult[]> {
-  return [...(await turns(quick ? 40 : 200)), ...(await listening(quick ? 50 : 100, quick ? 3 : 6))];
 }
