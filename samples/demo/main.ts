@@ -1,8 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { marbleDiagram } from '../marbles/svg.ts';
+import { Timeline } from '../marbles/timeline.ts';
 import { runCall } from './call.ts';
-import { marbleDiagram } from './marble-svg.ts';
 import { writeRecording } from './recording.ts';
 import { environment, openServices } from './services.ts';
 import { printSummary, summarize } from './summary.ts';
@@ -53,7 +54,7 @@ async function demo(json: boolean, out: string): Promise<number> {
     const summary = summarize(call, services.real);
     const files = { recording: join(out, 'call.wav'), diagram: join(out, 'call.svg') };
     await writeRecording(files.recording, call);
-    await writeFile(files.diagram, marbleDiagram(call));
+    await writeFile(files.diagram, marbleDiagram(new Timeline(call.events)));
     if (json) print(JSON.stringify({ ...summary, files }, undefined, 2));
     else {
       printSummary(summary, print);

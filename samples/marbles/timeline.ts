@@ -1,0 +1,292 @@
+import type { AudioMetadata, TurnEndReason, TurnMetrics, VoiceEvent, VoiceEventType } from 'rxvoice';
+import { durationMs, int16View, isPcmLike, rmsLevel } from 'rxvoice/audio';
+import { laneOf, lanes, summaryOf, type LaneId } from './lanes.ts';
+import type { Tone } from './palette.ts';
+
+/** The form of a mark: it says what the colour says, for those who do not see colours. */
+export type Shape = 'dot' | 'ring' | 'diamond' | 'cross' | 'tick';
+
+/** An event in its lane. */
+export interface Row {
+  /** Counts the events of a timeline from 0. */
+  readonly index: number;
+  readonly lane: LaneId;
+  readonly event: VoiceEvent;
+}
+
+/** A moment in a lane. */
+export interface Mark {
+  readonly at: number;
+  readonly shape: Shape;
+  readonly tone: Tone;
+  /** Written beside it; empty for none. */
+  readonly label: string;
+  readonly row: Row;
+}
+
+/** A stretch of a lane. */
+export interface Bar {
+  readonly from: number;
+  /** Absent while it lasts. */
+  readonly to?: number;
+  /** `hatched` is what never happened: audio that was not heard. */
+  readonly style: 'solid' | 'soft' | 'hatched';
+  readonly tone: Tone;
+  readonly label: string;
+  readonly row: Row;
+}
+
+/** How loud the audio was at a moment, 0 to 1. */
+export interface Level {
+  readonly at: number;
+  readonly level: number;
+}
+
+/** One lane of a timeline. */
+export interface Lane {
+  readonly rows: readonly Row[];
+  readonly marks: readonly Mark[];
+  readonly bars: readonly Bar[];
+  readonly levels: readonly Level[];
+}
+
+/** A turn: a band behind the lanes. */
+export interface Turn {
+  readonly id: string;
+  /** Counts from 1. */
+  readonly number: number;
+  readonly from: number;
+  /** Absent while it lasts. */
+  readonly to?: number;
+  readonly reason?: TurnEndReason;
+  /** What the user said. */
+  readonly text: string;
+  readonly metrics?: TurnMetrics;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+interface OpenLane extends Lane {
+  readonly rows: Row[];
+  readonly marks: Mark[];
+  readonly bars: Mutable<Bar>[];
+  readonly levels: Level[];
+}
+
+/** What has been synthesized of a speech. */
+interface Synthesis {
+  ms: number;
+  format: AudioMetadata | undefined;
+}
+
+/** Draws the events of one lane. */
+interface Pen {
+  mark(shape: Shape, tone: Tone, label?: string): void;
+  open(key: string, tone: Tone, style: Bar['style'], label?: string): void;
+  close(key: string): void;
+  bar(bar: Omit<Bar, 'row'>): void;
+  level(level: number): void;
+}
+
+type Draw<T extends VoiceEventType> = (event: VoiceEvent<T>, pen: Pen, timeline: Timeline) => void;
+
+/** A mark, whose label is what `label` makes of the event. */
+function mark<T extends VoiceEventType>(
+  shape: Shape,
+  tone: Tone,
+  label: (event: VoiceEvent<T>) => string = () => '',
+): Draw<T> {
+  return (event, pen) => pen.mark(shape, tone, label(event));
+}
+
+const speechKey = ({ speechId = '' }: { readonly speechId?: string }): string => `speech ${speechId}`;
+const states = {
+  listening: { tone: 'quiet', style: 'soft' },
+  thinking: { tone: 'guess', style: 'solid' },
+  speaking: { tone: 'heard', style: 'solid' },
+} as const;
+
+/** How each type of event is drawn; types that are not here are rows of the table only. */
+const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
+  'audio.input': ({ chunk: { data, metadata } }, pen) => {
+    if ((metadata?.encoding ?? 'linear16') === 'linear16') pen.level(rmsLevel(int16View(data)));
+  },
+  'input.muted': ({ muted }, pen) => pen.mark(muted ? 'cross' : 'dot', 'quiet', muted ? 'muted' : 'unmuted'),
+  'dtmf.digit': mark('dot', 'user', ({ digit }) => digit),
+  'user.state': ({ state }, pen) => {
+    pen.close('user');
+    if (state === 'speaking') pen.open('user', 'user', 'solid');
+  },
+  'user.idle': mark('ring', 'quiet', () => 'idle'),
+  'transcript.interim': mark('ring', 'quiet'),
+  'transcript.preflight': mark('diamond', 'guess'),
+  'transcript.final': mark('dot', 'user', ({ text }) => text),
+  'transcript.timeout': mark('cross', 'bad', () => 'no words came'),
+  'agent.state': ({ state }, pen) => {
+    pen.close('agent');
+    if (state !== 'idle') pen.open('agent', states[state].tone, states[state].style, state);
+  },
+  'turn.started': mark('tick', 'text'),
+  'turn.committed': mark('dot', 'text'),
+  'turn.ended': ({ reason }, pen) => pen.mark(reason === 'completed' ? 'tick' : 'cross', 'text'),
+  'preflight.started': mark('diamond', 'guess'),
+  'preflight.adopted': mark('dot', 'good', () => 'adopted'),
+  'preflight.discarded': mark('cross', 'bad', ({ reason }) => reason),
+  'llm.started': mark('ring', 'model'),
+  'llm.token': mark('tick', 'model'),
+  'llm.completed': mark('dot', 'model'),
+  'llm.aborted': mark('cross', 'bad', () => 'switched away'),
+  'tool.call': ({ call }, pen) => pen.open(`tool ${call.id}`, 'tool', 'soft', call.name),
+  'tool.result': ({ call }, pen) => endTool(call.id, pen, 'dot', 'tool'),
+  'tool.error': ({ call }, pen) => endTool(call.id, pen, 'cross', 'bad', 'failed'),
+  'tool.cancelled': ({ call }, pen) => endTool(call.id, pen, 'cross', 'quiet', 'cancelled'),
+  'speech.created': mark('ring', 'voice'),
+  'audio.chunk': mark('tick', 'voice'),
+  'speech.started': (event, pen) => pen.open(speechKey(event), 'heard', 'solid', event.source),
+  'speech.paused': (event, pen) => {
+    pen.close(speechKey(event));
+    pen.mark('diamond', 'barge', 'paused');
+  },
+  'speech.resumed': (event, pen) => {
+    pen.open(speechKey(event), 'heard', 'solid');
+    pen.mark('ring', 'good', 'resumed');
+  },
+  'speech.ended': (event, pen, timeline) => {
+    pen.close(speechKey(event));
+    const unheardMs = timeline.synthesizedMs(event.speechId) - event.playedMs;
+    if (!event.interrupted || unheardMs < leastUnheardMs) return;
+    pen.bar({ from: event.at, to: event.at + unheardMs, tone: 'heard', style: 'hatched', label: 'never heard' });
+  },
+  'bargeIn.suspected': mark('ring', 'barge'),
+  'bargeIn.paused': mark('diamond', 'barge'),
+  'bargeIn.confirmed': mark('dot', 'barge', ({ detectMs }) => `${Math.round(detectMs)} ms`),
+  'bargeIn.resumed': mark('ring', 'good', () => 'false alarm'),
+  'bargeIn.ignored': mark('cross', 'quiet', ({ reason }) => reason),
+  'session.ready': mark('dot', 'good', () => 'ready'),
+  'session.closed': mark('cross', 'quiet', () => 'closed'),
+  'provider.connecting': mark('ring', 'quiet'),
+  'provider.connected': mark('dot', 'good'),
+  'provider.reconnecting': mark('diamond', 'guess', ({ attempt }) => `attempt ${attempt}`),
+  'provider.lost': mark('cross', 'bad', ({ provider = '' }) => provider),
+  'provider.format': mark('tick', 'quiet'),
+  'call.ended': mark('cross', 'quiet', () => 'hung up'),
+  'history.added': mark('dot', 'quiet'),
+  'history.updated': mark('ring', 'quiet'),
+  'history.truncated': mark('cross', 'quiet'),
+  'turn.metrics': mark('diamond', 'quiet', ({ total }) => (total === undefined ? '' : `${Math.round(total)} ms`)),
+  error: mark('cross', 'bad', ({ code }) => code),
+};
+
+/** Audio that a cut leaves over without anybody's missing it, in milliseconds. */
+const leastUnheardMs = 20;
+
+function endTool(id: string, pen: Pen, shape: Shape, tone: Tone, label: string = ''): void {
+  pen.close(`tool ${id}`);
+  pen.mark(shape, tone, label);
+}
+
+/**
+ * A conversation as lanes of marks and bars: the events of a pipeline in, what a diagram and a table show out. It knows
+ * no page and no clock; the same events always give the same timeline.
+ */
+export class Timeline {
+  readonly #lanes: Readonly<Record<LaneId, OpenLane>>;
+  readonly #rows: Row[] = [];
+  readonly #turns: Mutable<Turn>[] = [];
+  readonly #open = new Map<string, Mutable<Bar>>();
+  readonly #syntheses = new Map<string, Synthesis>();
+
+  constructor(events: Iterable<VoiceEvent> = []) {
+    const empty = lanes.map(({ id }) => [id, { rows: [], marks: [], bars: [], levels: [] }]);
+    this.#lanes = Object.fromEntries(empty) as Record<LaneId, OpenLane>;
+    for (const event of events) this.push(event);
+  }
+
+  /** What the lanes hold. */
+  get lanes(): Readonly<Record<LaneId, Lane>> {
+    return this.#lanes;
+  }
+
+  /** Every event, in order. */
+  get rows(): readonly Row[] {
+    return this.#rows;
+  }
+
+  /** The turns, in order. */
+  get turns(): readonly Turn[] {
+    return this.#turns;
+  }
+
+  /** The first event's time; `undefined` before any. */
+  get startedAt(): number | undefined {
+    return this.#rows[0]?.event.at;
+  }
+
+  /** The last event's time; `undefined` before any. */
+  get endedAt(): number | undefined {
+    return this.#rows.at(-1)?.event.at;
+  }
+
+  /** How long the audio is that was synthesized for a speech, in milliseconds. */
+  synthesizedMs(speechId: string = ''): number {
+    return this.#syntheses.get(speechId)?.ms ?? 0;
+  }
+
+  /** Adds what happened next. Events of types that are unknown (of a newer recording) are left out. */
+  push(event: VoiceEvent): void {
+    const laneId = (laneOf as Partial<Record<string, LaneId>>)[event.type];
+    if (!laneId) return;
+    const row: Row = { index: this.#rows.length, lane: laneId, event };
+    this.#rows.push(row);
+    this.#lanes[laneId].rows.push(row);
+    this.#count(event);
+    this.#turn(event);
+    const draw = drawn[event.type] as Draw<VoiceEventType> | undefined;
+    draw?.(event, this.#pen(row), this);
+  }
+
+  #pen(row: Row): Pen {
+    const lane = this.#lanes[row.lane];
+    const { at } = row.event;
+    return {
+      mark: (shape, tone, label = '') => void lane.marks.push({ at, shape, tone, label, row }),
+      open: (key, tone, style, label = '') => {
+        const bar = { from: at, tone, style, label, row };
+        this.#open.set(key, bar);
+        lane.bars.push(bar);
+      },
+      close: (key) => {
+        const bar = this.#open.get(key);
+        if (bar) bar.to = at;
+        this.#open.delete(key);
+      },
+      bar: (bar) => void lane.bars.push({ ...bar, row }),
+      level: (level) => void lane.levels.push({ at, level }),
+    };
+  }
+
+  #count(event: VoiceEvent): void {
+    if (event.type !== 'audio.chunk') return;
+    const { chunk, speechId = '' } = event;
+    const known = this.#syntheses.get(speechId) ?? { ms: 0, format: undefined };
+    known.format = chunk.metadata ?? known.format;
+    if (known.format && isPcmLike(known.format.encoding)) known.ms += durationMs(chunk.data.length, known.format);
+    this.#syntheses.set(speechId, known);
+  }
+
+  #turn(event: VoiceEvent): void {
+    const { type, at, turnId } = event;
+    if (type === 'turn.started' && turnId !== undefined) {
+      this.#turns.push({ id: turnId, number: this.#turns.length + 1, from: at, text: '' });
+    }
+    const turn = this.#turns.findLast(({ id }) => id === turnId);
+    if (!turn) return;
+    if (type === 'turn.committed') turn.text = event.text;
+    if (type === 'turn.ended') Object.assign(turn, { to: at, reason: event.reason });
+    if (type === 'turn.metrics') turn.metrics = event;
+  }
+}
+
+/** A row in words, for tables and screen readers: its time from the start in seconds, its type, and what matters. */
+export function wordsOf({ event }: Row, startedAt: number): { seconds: string; type: string; text: string } {
+  return { seconds: ((event.at - startedAt) / 1000).toFixed(3), type: event.type, text: summaryOf(event) };
+}

@@ -1,0 +1,48 @@
+import { BehaviorSubject, type Observable } from 'rxjs';
+import type { VoiceEvent } from 'rxvoice';
+import { Timeline } from '../../marbles/timeline.ts';
+
+/** How much is kept: half an hour of talk with its audio. */
+const limits = { events: 120_000, audioBytes: 160_000_000 } as const;
+/** How much is left when the oldest go. */
+const keep = 0.75;
+
+/** What has happened, as far back as memory allows, and its timeline. */
+export class EventLog {
+  readonly #timeline$ = new BehaviorSubject(new Timeline());
+  #audioBytes = 0;
+
+  /** The timeline: the same object while events are added, another one after {@link clear}. Hot, the latest first. */
+  get timeline$(): Observable<Timeline> {
+    return this.#timeline$.asObservable();
+  }
+
+  get timeline(): Timeline {
+    return this.#timeline$.value;
+  }
+
+  get events(): VoiceEvent[] {
+    return this.timeline.rows.map(({ event }) => event);
+  }
+
+  push(event: VoiceEvent): void {
+    this.timeline.push(event);
+    this.#audioBytes += audioBytes(event);
+    if (this.timeline.rows.length > limits.events || this.#audioBytes > limits.audioBytes) this.#trim();
+  }
+
+  /** Begins anew, with what is given. */
+  clear(events: readonly VoiceEvent[] = []): void {
+    this.#audioBytes = events.reduce((sum, event) => sum + audioBytes(event), 0);
+    this.#timeline$.next(new Timeline(events));
+  }
+
+  #trim(): void {
+    const { events } = this;
+    this.clear(events.slice(Math.floor(events.length * (1 - keep))));
+  }
+}
+
+function audioBytes(event: VoiceEvent): number {
+  return event.type === 'audio.input' || event.type === 'audio.chunk' ? event.chunk.data.length : 0;
+}

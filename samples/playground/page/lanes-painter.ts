@@ -1,0 +1,350 @@
+import { lanes, type LaneId } from '../../marbles/lanes.ts';
+import type { Palette } from '../../marbles/palette.ts';
+import type { Bar, Lane, Mark, Row, Shape, Timeline } from '../../marbles/timeline.ts';
+import type { Viewport } from './viewport.ts';
+
+/** Sizes of the diagram, in CSS pixels. */
+export interface Measures {
+  readonly label: number;
+  readonly lane: number;
+  readonly axis: number;
+  readonly font: string;
+}
+
+/** What is drawn. */
+export interface Scene {
+  readonly timeline: Timeline;
+  readonly viewport: Viewport;
+  readonly palette: Palette;
+  readonly width: number;
+  readonly measures: Measures;
+  /** The clock's time: where what lasts ends for now. */
+  readonly now: number;
+  readonly selected: Row | undefined;
+  /** The lane that the keyboard is in. */
+  readonly lane: LaneId | undefined;
+}
+
+/** Where something stands that can be clicked. */
+export interface Spot {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly row: Row;
+}
+
+const shapes: Readonly<Record<Shape, (pen: CanvasRenderingContext2D, x: number, y: number) => void>> = {
+  dot: (pen, x, y) => {
+    pen.arc(x, y, 5.5, 0, 2 * Math.PI);
+    pen.fill();
+  },
+  ring: (pen, x, y) => {
+    pen.arc(x, y, 4.5, 0, 2 * Math.PI);
+    pen.stroke();
+  },
+  diamond: (pen, x, y) => {
+    pen.moveTo(x, y - 7);
+    pen.lineTo(x + 7, y);
+    pen.lineTo(x, y + 7);
+    pen.lineTo(x - 7, y);
+    pen.closePath();
+    pen.fill();
+  },
+  cross: (pen, x, y) => {
+    pen.moveTo(x - 4.5, y - 4.5);
+    pen.lineTo(x + 4.5, y + 4.5);
+    pen.moveTo(x + 4.5, y - 4.5);
+    pen.lineTo(x - 4.5, y + 4.5);
+    pen.stroke();
+  },
+  tick: (pen, x, y) => {
+    pen.moveTo(x, y - 6);
+    pen.lineTo(x, y + 6);
+    pen.stroke();
+  },
+};
+
+/** The height of a diagram with all lanes. */
+export function heightOf({ axis, lane }: Measures): number {
+  return axis + lanes.length * lane + 6;
+}
+
+/** The lane at a height; `undefined` on the axis. */
+export function laneAt(y: number, { axis, lane }: Measures): LaneId | undefined {
+  return lanes[Math.floor((y - axis) / lane)]?.id;
+}
+
+/** Draws a scene, and says what of it can be clicked. */
+export function paint(pen: CanvasRenderingContext2D, scene: Scene): Spot[] {
+  const { viewport, measures, width, timeline } = scene;
+  const height = heightOf(measures);
+  const pixelsPerMs = (width - measures.label) / viewport.spanMs;
+  const x = (at: number): number => measures.label + (at - viewport.from) * pixelsPerMs;
+  const spots: Spot[] = [];
+  const brush: Brush = { pen, scene, x, height, spots };
+
+  pen.clearRect(0, 0, width, height);
+  pen.save();
+  pen.beginPath();
+  pen.rect(measures.label, 0, width - measures.label, height);
+  pen.clip();
+  paintAxis(brush);
+  paintTurns(brush);
+  lanes.forEach(({ id }, index) =>
+    paintLane(brush, timeline.lanes[id], measures.axis + (index + 0.5) * measures.lane, id),
+  );
+  paintNow(brush);
+  pen.restore();
+  paintLabels(brush);
+  return spots;
+}
+
+interface Brush {
+  readonly pen: CanvasRenderingContext2D;
+  readonly scene: Scene;
+  readonly x: (at: number) => number;
+  readonly height: number;
+  readonly spots: Spot[];
+}
+
+function paintAxis({ pen, scene, x, height }: Brush): void {
+  const { viewport, measures, palette, width, timeline } = scene;
+  const origin = timeline.startedAt ?? viewport.from;
+  const step = viewport.tickMs(Math.max(2, (width - measures.label) / 90));
+  pen.font = measures.font;
+  pen.textBaseline = 'middle';
+  pen.textAlign = 'left';
+  const first = Math.ceil((viewport.from - origin) / step) * step;
+  for (let at = Math.max(0, first); at <= viewport.to - origin; at += step) {
+    const left = Math.round(x(origin + at)) + 0.5;
+    pen.fillStyle = palette.line;
+    pen.fillRect(left - 0.5, measures.axis - 4, 1, height);
+    pen.fillStyle = palette.quiet;
+    pen.fillText(`${Number((at / 1000).toFixed(2))} s`, left + 4, 10);
+  }
+}
+
+function paintTurns({ pen, scene, x, height }: Brush): void {
+  const { timeline, viewport, palette, measures, now } = scene;
+  for (const { number, from, to = now, metrics } of timeline.turns) {
+    if (to < viewport.from || from > viewport.to) continue;
+    const [left, right] = [x(from), x(to)];
+    pen.globalAlpha = number % 2 === 0 ? 0.1 : 0.16;
+    pen.fillStyle = palette.band;
+    pen.beginPath();
+    pen.roundRect(left, measures.axis - 18, Math.max(1, right - left), height, [5, 5, 0, 0]);
+    pen.fill();
+    pen.globalAlpha = 1;
+    const total = metrics?.total === undefined ? '' : ` · ${Math.round(metrics.total)} ms`;
+    const label = `turn ${number}`;
+    const room = right - Math.max(left, measures.label) - 10;
+    const text = [label + total, label, String(number)].find((each) => pen.measureText(each).width <= room);
+    if (text === undefined) continue;
+    pen.fillStyle = palette.text;
+    pen.fillText(text, Math.max(left, measures.label) + 6, measures.axis - 9);
+  }
+}
+
+function paintLane(brush: Brush, lane: Lane, y: number, id: LaneId): void {
+  const { pen, scene, x } = brush;
+  const { palette, measures, width, viewport } = scene;
+  const isCurrent = scene.lane === id;
+  pen.fillStyle = isCurrent ? palette.quiet : palette.line;
+  pen.fillRect(measures.label, Math.round(y), width, 1);
+  paintLevels(brush, lane, y);
+  for (const bar of lane.bars) paintBar(brush, bar, y);
+  const from = firstFrom(lane.marks, viewport.from - viewport.spanMs * 0.05);
+  const to = firstFrom(lane.marks, viewport.to + viewport.spanMs * 0.05);
+  for (let index = from; index < to; index++) {
+    const mark = lane.marks[index];
+    if (mark) paintMark(brush, mark, y);
+  }
+  paintMarkLabels(brush, lane.marks.slice(from, to), y);
+}
+
+/** A wave: for each pixel the loudest level that falls on it, or the last one before it. */
+function paintLevels({ pen, scene, x }: Brush, { levels }: Lane, y: number): void {
+  if (levels.length === 0) return;
+  const { palette, measures, viewport } = scene;
+  const reach = measures.lane / 2 - 3;
+  pen.fillStyle = palette.user;
+  const to = firstFrom(levels, viewport.to + 100);
+  let [column, half] = [Number.NEGATIVE_INFINITY, 0];
+  for (let index = firstFrom(levels, viewport.from - 100); index < to; index++) {
+    const { at, level } = levels[index] ?? { at: 0, level: 0 };
+    const left = Math.round(x(at));
+    const own = Math.max(0.5, loudness(level) * reach);
+    half = left === column ? Math.max(half, own) : own;
+    const begin = left - column > widestGap ? left : column + 1;
+    pen.fillRect(Math.min(begin, left), y - half, Math.max(1, left - begin + 1), 2 * half);
+    column = left;
+  }
+}
+
+/** Pixels between two levels that are of one sound. */
+const widestGap = 40;
+
+function paintBar({ pen, scene, x, spots }: Brush, bar: Bar, y: number): void {
+  const { palette, viewport, now, selected, measures } = scene;
+  const { from, to = Math.max(now, bar.from), tone, style, label, row } = bar;
+  if (to < viewport.from || from > viewport.to) return;
+  const left = x(from);
+  const width = Math.max(2, x(to) - left);
+  const half = Math.min(8, measures.lane / 2 - 5);
+  pen.beginPath();
+  pen.roundRect(left, y - half, width, 2 * half, Math.min(5, width / 2));
+  if (style === 'hatched') {
+    hatch(pen, left, y - half, width, 2 * half, palette[tone]);
+  } else {
+    pen.globalAlpha = style === 'soft' ? 0.28 : 0.9;
+    pen.fillStyle = palette[tone];
+    pen.fill();
+    pen.globalAlpha = 1;
+  }
+  if (row === selected) outline(pen, palette.text);
+  const textLeft = Math.max(left, measures.label) + 7;
+  if (label && pen.measureText(label).width < x(to) - textLeft - 5) {
+    pen.fillStyle = style === 'solid' ? palette.paper : palette.text;
+    if (style === 'hatched') {
+      pen.fillStyle = palette.paper;
+      pen.fillRect(textLeft - 3, y - 6, pen.measureText(label).width + 6, 12);
+      pen.fillStyle = palette.text;
+    }
+    pen.fillText(label, textLeft, y + 0.5);
+  }
+  spots.push({ x: left, y, width, row });
+}
+
+function hatch(
+  pen: CanvasRenderingContext2D,
+  left: number,
+  top: number,
+  width: number,
+  height: number,
+  color: string,
+): void {
+  pen.save();
+  pen.strokeStyle = color;
+  pen.lineWidth = 1;
+  pen.stroke();
+  pen.clip();
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  for (let at = left - height; at < left + width; at += 6) {
+    pen.moveTo(at, top + height);
+    pen.lineTo(at + height, top);
+  }
+  pen.stroke();
+  pen.restore();
+}
+
+function paintMark({ pen, scene, x, spots }: Brush, { at, shape, tone, row }: Mark, y: number): void {
+  const { palette, selected } = scene;
+  const left = x(at);
+  if (row === selected) {
+    pen.beginPath();
+    pen.arc(left, y, 11, 0, 2 * Math.PI);
+    outline(pen, palette.text);
+  }
+  pen.beginPath();
+  pen.fillStyle = palette[tone];
+  pen.strokeStyle = palette[tone];
+  pen.lineWidth = shape === 'tick' ? 1.5 : 2;
+  pen.lineCap = 'round';
+  if (shape === 'ring') {
+    pen.save();
+    pen.fillStyle = palette.paper;
+    pen.arc(left, y, 4.5, 0, 2 * Math.PI);
+    pen.fill();
+    pen.restore();
+    pen.beginPath();
+  }
+  shapes[shape](pen, left, y);
+  spots.push({ x: left - 6, y, width: 12, row });
+}
+
+/** Labels stand right of their mark, where there is room until the next one. */
+function paintMarkLabels({ pen, scene, x }: Brush, marks: readonly Mark[], y: number): void {
+  const { palette, width } = scene;
+  pen.fillStyle = palette.text;
+  marks.forEach(({ at, label }, index) => {
+    if (!label) return;
+    const left = x(at) + 10;
+    const next = marks[index + 1];
+    const room = Math.min(260, (next ? x(next.at) - 8 : width) - left);
+    const text = shortened(pen, label, room);
+    if (!text) return;
+    pen.save();
+    pen.globalAlpha = 0.85;
+    pen.fillStyle = palette.paper;
+    pen.fillRect(left - 2, y - 7, pen.measureText(text).width + 4, 14);
+    pen.restore();
+    pen.fillText(text, left, y + 0.5);
+  });
+}
+
+function shortened(pen: CanvasRenderingContext2D, text: string, room: number): string {
+  if (pen.measureText(text).width <= room) return text;
+  for (let length = Math.min(text.length, 60); length >= 3; length--) {
+    const short = `${text.slice(0, length).trimEnd()}…`;
+    if (pen.measureText(short).width <= room) return short;
+  }
+  return '';
+}
+
+function paintNow({ pen, scene, x, height }: Brush): void {
+  const { palette, now, measures } = scene;
+  pen.fillStyle = palette.bad;
+  pen.globalAlpha = 0.7;
+  pen.fillRect(Math.round(x(now)), measures.axis - 18, 1, height);
+  pen.globalAlpha = 1;
+}
+
+function paintLabels({ pen, scene, height }: Brush): void {
+  const { palette, measures } = scene;
+  pen.fillStyle = palette.paper;
+  pen.fillRect(0, 0, measures.label, height);
+  pen.fillStyle = palette.line;
+  pen.fillRect(measures.label - 1, measures.axis - 18, 1, height);
+  pen.textAlign = 'left';
+  lanes.forEach(({ id, title }, index) => {
+    const y = measures.axis + (index + 0.5) * measures.lane;
+    const isCurrent = scene.lane === id;
+    const isEmpty = scene.timeline.lanes[id].rows.length === 0;
+    pen.fillStyle = isEmpty && !isCurrent ? palette.quiet : palette.text;
+    pen.font = isCurrent ? `600 ${measures.font}` : measures.font;
+    pen.fillText(title, 12, y + 0.5);
+  });
+  pen.font = measures.font;
+}
+
+function outline(pen: CanvasRenderingContext2D, color: string): void {
+  pen.strokeStyle = color;
+  pen.lineWidth = 1.5;
+  pen.stroke();
+}
+
+/** Half a lane is full scale; speech is seldom louder than a third of it. */
+function loudness(level: number): number {
+  return Math.min(1, Math.sqrt(level) * 1.6);
+}
+
+/** The index of the first entry at or after a time. */
+export function firstFrom(entries: readonly { readonly at: number }[], at: number): number {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((entries[middle]?.at ?? 0) < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** What a pointer is at: the nearest mark, else the bar under it. */
+export function spotAt(spots: readonly Spot[], x: number, y: number, reach: number): Row | undefined {
+  const near = spots.filter(
+    (spot) => Math.abs(spot.y - y) <= reach && x >= spot.x - reach / 2 && x <= spot.x + spot.width + reach / 2,
+  );
+  const distance = (spot: Spot): number => Math.abs(spot.x + spot.width / 2 - x) + (spot.width > 12 ? 1_000 : 0);
+  return near.sort((a, b) => distance(a) - distance(b))[0]?.row;
+}

@@ -1,0 +1,99 @@
+import { animationFrames, BehaviorSubject, switchMap } from 'rxjs';
+import { int16View, rmsLevel } from 'rxvoice/audio';
+import { lightPalette } from '../../marbles/palette.ts';
+import type { Services } from '../server/playground.ts';
+import { ConversationView } from './conversation-view.ts';
+import { button, byId } from './dom.ts';
+import { canDo, doHazard, hazards } from './hazards.ts';
+import { Meter } from './meters.ts';
+import { Notices } from './notices.ts';
+import { SetupForm } from './setup-form.ts';
+import { choicesOf } from './setup.ts';
+import { Stage } from './stage.ts';
+import { wireTalk } from './talk.ts';
+import { themePalette } from './theme.ts';
+import { wireWatch } from './watch.ts';
+
+const notices = new Notices(byId('notices', HTMLElement));
+const stage = new Stage();
+const palette$ = new BehaviorSubject(lightPalette);
+themePalette(byId('theme', HTMLButtonElement)).subscribe(palette$);
+stage.errors$.subscribe((error) => notices.show(error));
+stage.mode$.subscribe((mode) => {
+  if (mode === 'starting') notices.clear();
+});
+
+const services = (await (await fetch('/api/services')).json()) as Services;
+const choices = choicesOf(services);
+const form = new SetupForm(byId('setup', HTMLElement), choices, preferredPreset());
+wireTalk(stage, form, choices);
+wireWatch(stage, palette$, () => palette$.value, notices);
+wireHazards();
+wireMeters();
+wireProgress();
+
+const conversation = new ConversationView(
+  { list: byId('conversation', HTMLElement), transcript: byId('transcript', HTMLElement) },
+  { playedMs: () => stage.session?.playedMs ?? 0, timeline: () => stage.log.timeline },
+);
+conversation.show(stage.sources$);
+animationFrames().subscribe(() => conversation.tick());
+document.documentElement.dataset['ready'] = '';
+
+/** Chrome, Edge and Safari have recognition of their own; other builds of Chromium only its name. */
+function preferredPreset(): string {
+  if (Object.keys(services.proxy).length > 0) return 'services';
+  const { userAgentData } = navigator as { userAgentData?: { brands: readonly { brand: string }[] } };
+  const hasRecognition = userAgentData
+    ? userAgentData.brands.some(({ brand }) => /^(Google Chrome|Microsoft Edge)$/.test(brand))
+    : /Safari/.test(navigator.userAgent) && !/Chrom|Firefox/.test(navigator.userAgent);
+  return hasRecognition ? 'built-in' : 'sandbox';
+}
+
+function wireHazards(): void {
+  const [place, done] = [byId('hazards', HTMLElement), byId('hazards-done', HTMLElement)];
+  const buttons = hazards.map((row) => {
+    const control = button(row.label, { id: `hazard-${row.id}`, title: row.about, disabled: true });
+    control.addEventListener('click', () => {
+      const { session } = stage;
+      if (!session) return;
+      doHazard(row, session).then(
+        () => (done.textContent = row.done),
+        (error: unknown) => notices.show(error),
+      );
+    });
+    place.append(control);
+    return { row, control };
+  });
+  stage.mode$.subscribe(() => {
+    done.textContent = '';
+    for (const { row, control } of buttons) control.disabled = !canDo(row, stage.session);
+  });
+}
+
+function wireMeters(): void {
+  const [input, output] = [new Meter('In'), new Meter('Out')];
+  byId('meters', HTMLElement).append(input.element, output.element);
+  let heard = 0;
+  stage.sources$.pipe(switchMap((events$) => events$)).subscribe((event) => {
+    if (event.type === 'audio.input' && event.chunk.metadata?.encoding === 'linear16') {
+      heard = Math.max(heard, rmsLevel(int16View(event.chunk.data)));
+    }
+  });
+  animationFrames().subscribe(() => {
+    input.show(stage.mode === 'live' ? heard : 0);
+    output.show(stage.session?.outputLevel ?? 0);
+    heard = 0;
+  });
+}
+
+function wireProgress(): void {
+  const place = byId('loading', HTMLLabelElement);
+  const [text, bar] = [place.querySelector('span'), place.querySelector('progress')];
+  stage.progress$.subscribe((progress) => {
+    place.hidden = progress === undefined;
+    if (!progress || !text || !bar) return;
+    bar.value = progress.fraction;
+    text.textContent = progress.text || `Loading the model: ${Math.round(progress.fraction * 100)} %`;
+  });
+}

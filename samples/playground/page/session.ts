@@ -1,0 +1,102 @@
+import { Subject, Subscription, type Observable } from 'rxjs';
+import { BufferInput, Pipeline, VoiceError, type OutputProvider, type VoiceEvent } from 'rxvoice';
+import { rmsLevel } from 'rxvoice/audio';
+import { Caller, callerFormat } from './caller.ts';
+import { castOf, isAgent, type Choice, type Setup } from './setup.ts';
+import { tools } from './tools.ts';
+
+/** What the page shows of a model that is loading. */
+export interface Progress {
+  readonly fraction: number;
+  readonly text: string;
+}
+
+/** One conversation of the page: a pipeline, and what belongs to it. */
+export class Session {
+  readonly pipeline: Pipeline;
+  /** The sandbox's person; `undefined` where the user speaks. */
+  readonly caller: Caller | undefined;
+  /** Who plays: by role, for hazards and titles. */
+  readonly choices: readonly Choice[];
+  readonly #output: OutputProvider | undefined;
+  readonly #progress$ = new Subject<Progress>();
+  readonly #work = new Subscription();
+  #meter: AnalyserNode | undefined;
+  readonly #samples = new Float32Array(1024);
+
+  /** @throws VoiceError when a role is missing or a setting is refused. */
+  constructor(setup: Setup, all: readonly Choice[]) {
+    const cast = castOf(setup, all, ({ name }) => {
+      if (name === 'BufferInput') return callerFormat;
+      if (name === 'BrowserLLM') return { onLoadProgress: (progress: unknown) => this.#onProgress(progress) };
+      return name === 'AlphaAgent' && setup.greeting ? { greeting: setup.greeting } : {};
+    });
+    this.choices = cast.map(({ choice }) => choice);
+    const providers = cast.map(({ provider }) => provider);
+    const input = providers.find((provider) => provider instanceof BufferInput);
+    this.caller = input && new Caller(input);
+    this.#output = providers.find((provider): provider is OutputProvider => provider.roles.includes('output'));
+    const hasAgent = this.choices.some(({ row }) => isAgent(row));
+    this.pipeline = new Pipeline({
+      ...{ providers, systemPrompt: setup.systemPrompt, inputEvents: true },
+      ...(hasAgent ? {} : { tools, ...(setup.greeting && { greeting: setup.greeting }) }),
+    });
+  }
+
+  get events$(): Observable<VoiceEvent> {
+    return this.pipeline.events$;
+  }
+
+  /** A model that is loading. Hot. */
+  get progress$(): Observable<Progress> {
+    return this.#progress$.asObservable();
+  }
+
+  /** Milliseconds of the current speech that were heard. */
+  get playedMs(): number {
+    return this.#output?.positionMs ?? 0;
+  }
+
+  /** How loud it sounds now, 0 to 1; `undefined` where that cannot be known. */
+  get outputLevel(): number | undefined {
+    if (!this.#meter) return undefined;
+    this.#meter.getFloatTimeDomainData(this.#samples);
+    return rmsLevel(this.#samples);
+  }
+
+  /** @throws VoiceError with what to do. */
+  async start(): Promise<void> {
+    try {
+      await this.pipeline.start();
+    } catch (cause) {
+      await this.close();
+      throw VoiceError.from(cause);
+    }
+    this.#meterOutput();
+    this.caller?.connect();
+  }
+
+  async close(): Promise<void> {
+    this.caller?.hangUp();
+    this.#work.unsubscribe();
+    await this.pipeline.dispose();
+    this.#progress$.complete();
+  }
+
+  #meterOutput(): void {
+    const node: unknown = this.#output && Reflect.get(this.#output, 'audioNode');
+    if (!(node instanceof AudioNode)) return;
+    const meter = new AnalyserNode(node.context, { fftSize: 2048 });
+    node.connect(meter);
+    this.#meter = meter;
+    this.#work.add(() => {
+      meter.disconnect();
+      this.#meter = undefined;
+    });
+  }
+
+  #onProgress(report: unknown): void {
+    const { progress = 0, text = '' } = report as { progress?: number; text?: string };
+    this.#progress$.next({ fraction: progress, text });
+  }
+}

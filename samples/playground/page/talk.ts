@@ -1,0 +1,131 @@
+import { filter, Subscription, type Observable } from 'rxjs';
+import type { AgentState, VoiceEvent } from 'rxvoice';
+import { byId } from './dom.ts';
+import type { SetupForm } from './setup-form.ts';
+import type { Choice } from './setup.ts';
+import type { Mode, Stage } from './stage.ts';
+
+const said: Readonly<Record<AgentState | Mode, string>> = {
+  idle: 'Ready',
+  starting: 'Connecting …',
+  live: 'Listening',
+  listening: 'Listening',
+  thinking: 'Thinking',
+  speaking: 'Speaking',
+  recording: 'Recording',
+  playing: 'Playing a recording',
+};
+
+/** Wires the controls of the conversation: start and stop, mute, interrupt, what is written, and the tabs. */
+export function wireTalk(stage: Stage, form: SetupForm, choices: readonly Choice[]): Subscription {
+  const work = new Subscription();
+  const [start, mute, interrupt] = ['start', 'mute', 'interrupt'].map((id) => byId(id, HTMLButtonElement));
+  const state = byId('state', HTMLElement);
+  const composer = byId('composer', HTMLFormElement);
+  const text = byId('composer-text', HTMLInputElement);
+  const how = byId('composer-how', HTMLFieldSetElement);
+  const tabs = wireTabs();
+
+  const begin = async (): Promise<boolean> => {
+    const isOn = await stage.start(form.setup, choices);
+    tabs.select(isOn ? 'conversation' : 'setup');
+    return isOn;
+  };
+  start?.addEventListener('click', () => {
+    if (stage.mode === 'live' || stage.mode === 'starting' || stage.mode === 'playing') void stage.stop();
+    else void begin();
+  });
+  mute?.addEventListener('click', () => {
+    const isMuted = mute.getAttribute('aria-pressed') === 'true';
+    if (isMuted) stage.session?.pipeline.unmute();
+    else stage.session?.pipeline.mute();
+    mute.setAttribute('aria-pressed', String(!isMuted));
+  });
+  interrupt?.addEventListener('click', () => stage.session?.pipeline.interrupt());
+  composer.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const words = text.value.trim();
+    if (!words) return;
+    text.value = '';
+    void (async () => {
+      if (stage.mode !== 'live' && !(await begin())) return;
+      const speaks = new FormData(composer).get('how') === 'speak';
+      const { caller, pipeline } = stage.session ?? {};
+      if (speaks && caller) caller.say(words);
+      else pipeline?.send(words);
+    })();
+  });
+
+  work.add(
+    form.setup$.subscribe(({ roles }) => {
+      how.hidden = roles.input !== 'local:BufferInput';
+    }),
+  );
+  work.add(
+    stage.mode$.subscribe((mode) => {
+      const isOn = mode === 'live' || mode === 'starting' || mode === 'playing';
+      if (start) start.textContent = isOn ? 'Stop' : 'Start';
+      start?.classList.toggle('stop', isOn);
+      for (const control of [mute, interrupt]) if (control) control.disabled = mode !== 'live';
+      if (mode !== 'live') mute?.setAttribute('aria-pressed', 'false');
+      form.lock(isOn);
+      show(mode);
+      if (mode === 'recording' || mode === 'playing') tabs.select('conversation');
+    }),
+  );
+  work.add(
+    agentStates(stage.sources$, (event) => {
+      if (stage.mode === 'live' || stage.mode === 'playing') show(event.state);
+    }),
+  );
+
+  function show(value: AgentState | Mode): void {
+    state.dataset['state'] = value;
+    state.textContent = said[value];
+  }
+  return work;
+}
+
+function agentStates(
+  sources$: Observable<Observable<VoiceEvent>>,
+  next: (event: VoiceEvent<'agent.state'>) => void,
+): Subscription {
+  let inner = Subscription.EMPTY;
+  const outer = sources$.subscribe((events$) => {
+    inner.unsubscribe();
+    inner = events$
+      .pipe(filter((event): event is VoiceEvent<'agent.state'> => event.type === 'agent.state'))
+      .subscribe(next);
+  });
+  outer.add(() => inner.unsubscribe());
+  return outer;
+}
+
+/** Tabs after the ARIA practices: arrows move, one panel is there. */
+function wireTabs(): { select: (id: string) => void } {
+  const tabs = ['setup', 'conversation'].map((id) => ({
+    id,
+    tab: byId(`tab-${id}`, HTMLButtonElement),
+    panel: byId(id, HTMLElement),
+  }));
+  const select = (id: string): void => {
+    for (const each of tabs) {
+      const isIt = each.id === id;
+      each.tab.setAttribute('aria-selected', String(isIt));
+      each.tab.tabIndex = isIt ? 0 : -1;
+      each.panel.hidden = !isIt;
+    }
+  };
+  tabs.forEach(({ id, tab }, index) => {
+    tab.addEventListener('click', () => select(id));
+    tab.addEventListener('keydown', ({ key }) => {
+      const by = key === 'ArrowRight' ? 1 : key === 'ArrowLeft' ? -1 : 0;
+      const next = by && tabs[(index + by + tabs.length) % tabs.length];
+      if (!next) return;
+      select(next.id);
+      next.tab.focus();
+    });
+  });
+  select('setup');
+  return { select };
+}
