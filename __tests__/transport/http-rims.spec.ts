@@ -35,6 +35,15 @@ for (const [name, exchange] of Object.entries({ node: nodeExchange, fetch: fetch
       ]);
     });
 
+    it('names itself, unless it is told another name', async () => {
+      site = await serve((response) => response.end());
+      const asked = get(site.url);
+      await lastValueFrom(bodyOf(exchange(asked)), { defaultValue: undefined });
+      await lastValueFrom(bodyOf(exchange({ ...asked, headers: { 'User-Agent': 'app/1' } })), { defaultValue: '' });
+      const names = site.requests.map(({ headers }) => headers['user-agent']);
+      expect(names).toEqual([name === 'node' ? 'rxvoice' : expect.any(String), 'app/1']);
+    });
+
     it('completes a body that is empty', async () => {
       site = await serve((response) => response.writeHead(204).end());
       expect(await lastValueFrom(bodyOf(exchange(get(site.url))), { defaultValue: 'empty' })).toBe('empty');

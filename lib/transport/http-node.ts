@@ -137,7 +137,9 @@ function perform(
 ): void {
   const { url, method, headers, body } = wire;
   let isAnswered = false;
-  const request = scheme.request(url, { method, headers, agent: pool?.agent ?? false });
+  // Browsers name themselves, and some services refuse who does not.
+  const named = { 'User-Agent': 'rxvoice', ...headers };
+  const request = scheme.request(url, { method, headers: named, agent: pool?.agent ?? false });
   subscriber.add(() => request.destroy());
   request.on('socket', (socket) => {
     const connected = (): void => subscriber.next({ type: 'connected' });
@@ -159,12 +161,12 @@ function perform(
 }
 
 function answer(response: http.IncomingMessage, onEnd: () => void): HttpExchangeEvent {
-  let failure: unknown = new Error('closed before its end');
+  let failure: unknown;
   response.on('error', (error) => {
     failure = error;
   });
   const body$ = new Observable<Uint8Array<ArrayBuffer>>((subscriber) => {
-    const lost = (): void => subscriber.error(failure);
+    const lost = (): void => subscriber.error(failure ?? new Error('closed before its end'));
     // Views of the socket's own reads, but no Buffers: their slice() is no copy.
     response.on('data', ({ buffer, byteOffset, byteLength }: Buffer) => {
       subscriber.next(new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength));

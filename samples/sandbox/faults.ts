@@ -10,6 +10,8 @@ export const serviceNames = [
   'epsilon-stt',
   'iota-stt',
   'iota-tts',
+  'kappa-tts',
+  'kappa-token',
   'lambda-stt',
   'compatible-llm',
   'theta-llm',

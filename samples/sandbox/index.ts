@@ -11,6 +11,7 @@ import { compatible } from './vendors/compatible.ts';
 import { epsilon } from './vendors/epsilon.ts';
 import { gamma } from './vendors/gamma.ts';
 import { iota } from './vendors/iota.ts';
+import { kappa } from './vendors/kappa.ts';
 import { lambda } from './vendors/lambda.ts';
 import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
@@ -34,6 +35,7 @@ const vendors: readonly Vendor[] = [
   epsilon,
   gamma,
   iota,
+  kappa,
   lambda,
   mu,
   nu,
@@ -53,6 +55,7 @@ const mounts = {
   epsilon: '/epsilon',
   gamma: '/gamma',
   iota: '/iota',
+  kappa: '/kappa',
   lambda: '/lambda',
   mu: '/mu',
   nu: '/nu/openai/v1',

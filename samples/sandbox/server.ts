@@ -15,7 +15,15 @@ import { Timers } from './timers.ts';
 import { Refusal } from './vendor.ts';
 import type { Route, Vendor } from './vendor.ts';
 
-const credentialHeaders = ['authorization', 'x-api-key', 'api-key', 'x-gladia-key', 'x-goog-api-key', 'xi-api-key'];
+const credentialHeaders = [
+  'authorization',
+  'x-api-key',
+  'api-key',
+  'x-gladia-key',
+  'x-goog-api-key',
+  'ocp-apim-subscription-key',
+  'xi-api-key',
+];
 const credentialParameters = ['key', 'api_key', 'access_token', 'token', 'single_use_token', 'authorization'];
 
 /** The options of {@link startServer}, all settled. */

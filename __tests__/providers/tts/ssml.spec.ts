@@ -1,4 +1,4 @@
-import { escapeXml, isSsml, splitSsml, textOfSsml } from '../../../lib/providers/tts/ssml.ts';
+import { escapeXml, isSsml, splitSsml, textOfSsml, xmlElement } from '../../../lib/providers/tts/ssml.ts';
 
 describe('escapeXml', () => {
   const cases: readonly (readonly [string, string])[] = [
@@ -12,6 +12,14 @@ describe('escapeXml', () => {
   for (const [text, escaped] of cases) {
     it(`of ${JSON.stringify(text)}`, () => expect(escapeXml(text)).toBe(escaped));
   }
+});
+
+describe('xmlElement', () => {
+  it('escapes its attributes, and leaves out those that are not given', () => {
+    expect(xmlElement('a', { 'b:c': `"<it's>"`, d: 0, e: undefined }, 'x &amp; <y/>')).toBe(
+      `<a b:c='&quot;&lt;it&apos;s&gt;&quot;' d='0'>x &amp; <y/></a>`,
+    );
+  });
 });
 
 describe('isSsml', () => {

@@ -12,6 +12,18 @@ export function escapeXml(text: string): string {
     .replace(/[&<>"']/g, (character) => `&${entities[character] ?? ''};`);
 }
 
+/** An element of XML. What it holds is XML, too; attributes are texts, and `undefined` leaves one out. */
+export function xmlElement(
+  name: string,
+  attributes: Readonly<Record<string, string | number | undefined>>,
+  content: string,
+): string {
+  const given = Object.entries(attributes).flatMap(([key, value]) =>
+    value === undefined ? [] : [` ${key}='${escapeXml(String(value))}'`],
+  );
+  return `<${name}${given.join('')}>${content}</${name}>`;
+}
+
 /** Whether a text is an SSML document: it starts with `<speak`. */
 export function isSsml(text: string): boolean {
   return /^\s*<speak[\s/>]/i.test(text);

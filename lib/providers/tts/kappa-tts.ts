@@ -1,0 +1,199 @@
+import type { AudioMetadata } from '../../audio/types.ts';
+import { azureSpeechUrl, isAzureRegion } from '../../core/azure-region.ts';
+import type { ConfigRule } from '../../core/config-rule.ts';
+import type { AuthType } from '../../core/remote-provider.ts';
+import type { HttpRequestHeaders } from '../../transport/http.ts';
+import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
+import { escapeXml, xmlElement } from './ssml.ts';
+
+/** A format of {@link KappaTTS}, by the service's id; other ids of the same kinds pass through. */
+export type KappaTTSFormat =
+  | 'audio-16khz-32kbitrate-mono-mp3'
+  | 'audio-24khz-48kbitrate-mono-mp3'
+  | 'audio-24khz-96kbitrate-mono-mp3'
+  | 'audio-48khz-96kbitrate-mono-mp3'
+  | 'audio-48khz-192kbitrate-mono-mp3'
+  | 'raw-8khz-16bit-mono-pcm'
+  | 'raw-16khz-16bit-mono-pcm'
+  | 'raw-22050hz-16bit-mono-pcm'
+  | 'raw-24khz-16bit-mono-pcm'
+  | 'raw-44100hz-16bit-mono-pcm'
+  | 'raw-48khz-16bit-mono-pcm'
+  | 'raw-8khz-8bit-mono-mulaw'
+  | 'raw-8khz-8bit-mono-alaw'
+  | 'riff-8khz-16bit-mono-pcm'
+  | 'riff-24khz-16bit-mono-pcm'
+  | 'riff-48khz-16bit-mono-pcm'
+  | 'riff-8khz-8bit-mono-mulaw'
+  | 'riff-8khz-8bit-mono-alaw'
+  | 'ogg-16khz-16bit-mono-opus'
+  | 'ogg-24khz-16bit-mono-opus'
+  | 'ogg-48khz-16bit-mono-opus'
+  | 'webm-16khz-16bit-mono-opus'
+  | 'webm-24khz-16bit-mono-opus'
+  | (string & {});
+
+/** Whom the voice of {@link KappaTTS} plays, where it can. */
+export type KappaTTSRole =
+  | 'Girl'
+  | 'Boy'
+  | 'YoungAdultFemale'
+  | 'YoungAdultMale'
+  | 'OlderAdultFemale'
+  | 'OlderAdultMale'
+  | 'SeniorFemale'
+  | 'SeniorMale'
+  | (string & {});
+
+/** Configuration of {@link KappaTTS}. */
+export interface KappaTTSConfig extends RestTTSConfig {
+  /** The resource's region, such as `westeurope`. Required without `proxyUrl` and `endpoint`. */
+  readonly region?: string;
+  /** Such as `en-US-JennyNeural`. Required. */
+  readonly voiceName: string;
+  /** Default: `audio-24khz-48kbitrate-mono-mp3`, which browsers play; a pipeline on a server needs `raw-…` or `riff-…`. */
+  readonly outputFormat?: KappaTTSFormat;
+  /** How to speak, such as `cheerful`; the service ignores what the voice cannot. */
+  readonly style?: string;
+  /** How much of the style, 0.01 to 2. Default: the service's, 1. */
+  readonly styleDegree?: number;
+  /** Whom the voice plays. */
+  readonly role?: KappaTTSRole;
+  /** Speed as a multiplier, 0.5 to 2. Default: the service's, 1. */
+  readonly rate?: number;
+  /** -12 to 12 semitones. Default: the service's, 0. */
+  readonly pitch?: number;
+  /** 0 to 100. Default: the service's, 100. */
+  readonly volume?: number;
+  /** BCP 47. Default: what `voiceName` begins with. */
+  readonly language?: string;
+  /** The deployment of a custom voice. */
+  readonly deploymentId?: string;
+}
+
+type Format = Omit<AudioMetadata, 'sampleRate' | 'channels'>;
+
+/** What the service's ids of formats mean. */
+const formats: readonly (readonly [id: RegExp, format: Format])[] = [
+  [/^audio-.*-mp3$/, { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' }],
+  [/^raw-.*-16bit-mono-pcm$/, { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' }],
+  [/^raw-.*-mulaw$/, { encoding: 'mulaw', bitDepth: 8, mimeType: 'audio/basic' }],
+  [/^raw-.*-alaw$/, { encoding: 'alaw', bitDepth: 8, mimeType: 'audio/x-alaw-basic' }],
+  [/^riff-.*-16bit-mono-pcm$/, { encoding: 'linear16', bitDepth: 16, container: 'wav', mimeType: 'audio/wav' }],
+  [/^riff-.*-mulaw$/, { encoding: 'mulaw', bitDepth: 8, container: 'wav', mimeType: 'audio/wav' }],
+  [/^riff-.*-alaw$/, { encoding: 'alaw', bitDepth: 8, container: 'wav', mimeType: 'audio/wav' }],
+  [/^ogg-.*-opus$/, { encoding: 'opus', container: 'ogg', mimeType: 'audio/ogg; codecs=opus' }],
+  [/^webm-.*-opus$/, { encoding: 'opus', container: 'webm', mimeType: 'audio/webm; codecs=opus' }],
+  [/^audio-.*-opus$/, { encoding: 'opus', mimeType: 'audio/opus' }],
+];
+const usualFormat = 'audio-24khz-48kbitrate-mono-mp3';
+/** What the slowest scripts take 10 minutes for, after which the service cuts the audio off. */
+const longestText = 2000;
+
+/**
+ * KappaTTS: Microsoft Azure AI Speech, text-to-speech by requests (`POST /cognitiveservices/v1`, SSML),
+ * `https://<region>.tts.speech.microsoft.com`,
+ * https://learn.microsoft.com/azure/ai-services/speech-service/rest-text-to-speech
+ *
+ * Text is plain text: it is escaped. Longer than 2,000 characters it is cut at sentences, since audio ends after 10
+ * minutes. A key goes into the service's own header; a token, which is what a factory gives, is a bearer.
+ */
+export class KappaTTS extends RestTTS<KappaTTSConfig> {
+  override readonly name: string = 'KappaTTS';
+
+  protected override get defaultBaseUrl(): string | undefined {
+    return azureSpeechUrl('tts', this.config.region);
+  }
+
+  override get authType(): AuthType {
+    return this.config.authType ?? (typeof this.config.apiKey === 'function' ? 'bearer' : 'token');
+  }
+
+  override get maxTextLength(): number {
+    return Math.floor(longestText * Math.min(1, this.config.rate ?? 1));
+  }
+
+  protected override configRules(): Readonly<Record<string, ConfigRule>> {
+    return {
+      voiceName: { required: true },
+      region: { required: !this.isProxyMode && !this.config.endpoint },
+      styleDegree: { min: 0.01, max: 2 },
+      rate: { min: 0.5, max: 2 },
+      pitch: { min: -12, max: 12 },
+      volume: { min: 0, max: 100 },
+    };
+  }
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    const { region, outputFormat = usualFormat } = this.config;
+    if (region && !isAzureRegion(region)) {
+      throw this.error(`region must be a name such as westeurope, not "${region}"`, { code: 'configuration' });
+    }
+    if (!formatOf(outputFormat)) {
+      const kinds = 'audio-…-mp3, raw-…-pcm, riff-…-pcm, raw-8khz-8bit-mono-mulaw, ogg-…-opus or webm-…-opus';
+      throw this.error(`outputFormat must be such as ${kinds}, not "${outputFormat}"`, { code: 'configuration' });
+    }
+    await super.onInitialize(signal);
+  }
+
+  protected override wireFormat(): AudioMetadata {
+    const { outputFormat = usualFormat } = this.config;
+    return formatOf(outputFormat) ?? { encoding: 'mp3', sampleRate: 24_000, channels: 1 };
+  }
+
+  protected override async credentialHeaders(): Promise<HttpRequestHeaders> {
+    if (this.isProxyMode) return {};
+    const key = await this.resolveApiKey();
+    return this.authType === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'Ocp-Apim-Subscription-Key': key };
+  }
+
+  protected override request(text: string): SpeechRequest {
+    const { outputFormat = usualFormat, deploymentId } = this.config;
+    return {
+      path: '/cognitiveservices/v1',
+      query: { deploymentId },
+      headers: { 'Content-Type': 'application/ssml+xml', 'X-Microsoft-OutputFormat': outputFormat },
+      body: this.#document(text),
+    };
+  }
+
+  #document(text: string): string {
+    const { voiceName, style, styleDegree, role, rate, pitch, volume, language } = this.config;
+    const prosody = {
+      rate: rate === undefined ? undefined : signed((rate - 1) * 100, '%', 2),
+      pitch: pitch === undefined ? undefined : signed(pitch, 'st'),
+      volume,
+    };
+    const expression = { style, styledegree: style === undefined ? undefined : styleDegree, role };
+    const spoken = wrap('prosody', prosody, escapeXml(text));
+    const expressed = wrap('mstts:express-as', expression, spoken);
+    const attributes = {
+      ...{ version: '1.0', xmlns: 'http://www.w3.org/2001/10/synthesis' },
+      'xmlns:mstts': expressed === spoken ? undefined : 'https://www.w3.org/2001/mstts',
+      'xml:lang': language ?? /^[^-]+-[^-]+(?=-)/.exec(voiceName)?.[0] ?? 'en-US',
+    };
+    return xmlElement('speak', attributes, xmlElement('voice', { name: voiceName }, expressed));
+  }
+}
+
+/** The element around a content, where any of its attributes is given. */
+function wrap(
+  name: string,
+  attributes: Readonly<Record<string, string | number | undefined>>,
+  content: string,
+): string {
+  return Object.values(attributes).every((value) => value === undefined)
+    ? content
+    : xmlElement(name, attributes, content);
+}
+
+/** Such as `+10.00%`: without a sign it would be absolute. */
+function signed(value: number, unit: string, digits?: number): string {
+  return `${value < 0 ? '' : '+'}${digits === undefined ? value : value.toFixed(digits)}${unit}`;
+}
+
+function formatOf(id: string): AudioMetadata | undefined {
+  const [, format] = formats.find(([pattern]) => pattern.test(id)) ?? [];
+  const [, rate, kilo] = /-(\d+)(k?)hz-/.exec(id) ?? [];
+  return format && rate ? { sampleRate: Number(rate) * (kilo ? 1000 : 1), channels: 1, ...format } : undefined;
+}
