@@ -342,6 +342,8 @@ class Session {
     return this.#userState$.pipe(
       distinctUntilChanged(),
       filter((state) => state === 'speaking'),
+      // After an interruption that this voice may be: silence comes first.
+      switchMap(() => timer(0, this.#scheduler)),
       mergeMap(() => merge(...[llm, tts].map((provider) => defer(() => provider.warm?.() ?? EMPTY)))),
       // The request that needs the connection tells of its troubles.
       catchError(() => EMPTY),

@@ -3,6 +3,8 @@ export class SlidingWindow {
   readonly #limit: number;
   readonly #windowMs: number;
   #entries: { readonly at: number; readonly amount: number }[] = [];
+  /** The sum of all entries. */
+  #taken = 0;
 
   /**
    * @param limit - Most that the service takes in a window.
@@ -15,19 +17,26 @@ export class SlidingWindow {
 
   add(amount: number, now: number): void {
     this.#entries.push({ at: now, amount });
+    this.#taken += amount;
   }
 
   /** What is left now. */
   left(now: number): number {
-    this.#entries = this.#entries.filter(({ at }) => at + this.#windowMs > now);
-    return this.#limit - this.#entries.reduce((sum, { amount }) => sum + amount, 0);
+    let past = 0;
+    for (const { at, amount } of this.#entries) {
+      if (at + this.#windowMs > now) break;
+      this.#taken -= amount;
+      past++;
+    }
+    if (past > 0) this.#entries.splice(0, past);
+    return this.#limit - this.#taken;
   }
 
   /** Milliseconds until `amount` (or all of an amount that is over the limit) may be added; 0 when it may be now. */
   waitMs(amount: number, now: number): number {
     let missing = Math.min(amount, this.#limit) - this.left(now);
+    if (missing <= 0) return 0;
     for (const entry of this.#entries) {
-      if (missing <= 0) break;
       missing -= entry.amount;
       if (missing <= 0) return entry.at + this.#windowMs - now;
     }
