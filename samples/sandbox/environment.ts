@@ -40,6 +40,8 @@ export interface Limits {
   readonly upsilonConcurrency: number;
   /** PiTTS: contexts at once. Vendor: 2 in the smallest plan. */
   readonly piConcurrency: number;
+  /** RhoTTS: requests at once. Vendor: 1 in the free plan. */
+  readonly rhoConcurrency: number;
   /** PsiTTS: requests at once. Vendor: 5. */
   readonly psiConcurrency: number;
 }

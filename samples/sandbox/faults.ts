@@ -25,6 +25,7 @@ export const serviceNames = [
   'psi-tts',
   'gamma-tts',
   'pi-tts',
+  'rho-tts',
 ] as const;
 
 export type ServiceName = (typeof serviceNames)[number];

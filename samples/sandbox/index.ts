@@ -18,6 +18,7 @@ import { nu } from './vendors/nu.ts';
 import { phi } from './vendors/phi.ts';
 import { pi } from './vendors/pi.ts';
 import { psi } from './vendors/psi.ts';
+import { rho } from './vendors/rho.ts';
 import { theta } from './vendors/theta.ts';
 import { upsilon } from './vendors/upsilon.ts';
 
@@ -42,6 +43,7 @@ const vendors: readonly Vendor[] = [
   phi,
   pi,
   psi,
+  rho,
   theta,
   upsilon,
 ];
@@ -62,6 +64,7 @@ const mounts = {
   phi: '/phi',
   pi: '/pi',
   psi: '/psi',
+  rho: '/rho',
   theta: '/theta/v1',
   upsilon: '/upsilon/waves',
 } as const;
@@ -122,6 +125,7 @@ const vendorLimits: Limits = {
   lambdaIdleMs: 15_000,
   upsilonConcurrency: 1,
   piConcurrency: 2,
+  rhoConcurrency: 1,
   psiConcurrency: 5,
 };
 

@@ -146,6 +146,7 @@ export interface SendAudioOptions {
   readonly event?: (base64: string) => unknown;
   readonly eventName?: string;
   readonly lastEvent?: unknown;
+  readonly lastEventName?: string;
 }
 
 /** Answers a request with audio, in pieces of 200 ms, at the sandbox's pace. */
@@ -163,6 +164,6 @@ export async function sendAudio(request: HttpRequest, audio: Uint8Array, options
     if (event) out.event(event(Buffer.from(piece).toString('base64')), options.eventName);
     else out.write(piece);
   }
-  if (options.lastEvent !== undefined) out.event(options.lastEvent);
+  if (options.lastEvent !== undefined) out.event(options.lastEvent, options.lastEventName);
   out.end();
 }

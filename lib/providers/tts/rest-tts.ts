@@ -28,6 +28,7 @@ import type { HttpErrorOf } from '../../transport/http-error.ts';
 import {
   httpRequest,
   keepConnections,
+  readJson,
   warmConnection,
   type HttpRequestHeaders,
   type HttpResponse,
@@ -182,19 +183,22 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
 
   /** One request, from its credential to the end of its body. */
   protected exchange(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
-    const { idleTimeoutMs = 5_000 } = this.config;
     return defer(async () => this.request(text)).pipe(
-      switchMap((request) =>
-        httpRequest({
-          ...this.transportOptions,
-          url: this.resolveUrl(request.path, request.query),
-          headers: async () => ({ ...request.headers, ...(await this.credentialHeaders(request)) }),
-          ...{ json: request.json, body: request.body, errorOf: this.errorOf },
-          timeouts: { firstByteMs: firstAudioMs, idleMs: idleTimeoutMs },
-        }),
-      ),
+      switchMap((request) => this.#ask(request, firstAudioMs)),
       switchMap((response) => this.readResponse(response)),
     );
+  }
+
+  /** What the service answers to a request without a body, as JSON; for its catalogs. Tried again like any other. */
+  protected async fetchJson(request: SpeechRequest, { signal }: TTSCallOptions = {}): Promise<unknown> {
+    this.assertReady('fetch');
+    const { requestTimeoutMs = 60_000, scheduler = asyncScheduler } = this.config;
+    const answer$ = this.#ask(request, requestTimeoutMs).pipe(
+      readJson(),
+      retryBeforeFirst({ scheduler, onRetry: (error) => this.logger.warn(`trying again: ${error.message}`) }),
+      takeUntil(merge(this.disposing$(), signal ? aborted(signal) : of())),
+    );
+    return lastValueFrom(answer$, { defaultValue: undefined });
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
@@ -208,6 +212,19 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
   protected override onDispose(): void {
     this.cancel();
     this.#connections.unsubscribe();
+  }
+
+  #ask(request: SpeechRequest, firstByteMs: number): Observable<HttpResponse> {
+    const { idleTimeoutMs = 5_000 } = this.config;
+    return defer(() =>
+      httpRequest({
+        ...this.transportOptions,
+        url: this.resolveUrl(request.path, request.query),
+        headers: async () => ({ ...request.headers, ...(await this.credentialHeaders(request)) }),
+        ...{ json: request.json, body: request.body, errorOf: this.errorOf },
+        timeouts: { firstByteMs, idleMs: idleTimeoutMs },
+      }),
+    );
   }
 
   /** One text's audio: when its turn has come, within its time, tried again while nothing of it came. */
