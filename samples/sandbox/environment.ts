@@ -32,6 +32,8 @@ export interface Limits {
   readonly betaAheadMs: number;
   /** GammaSTT: milliseconds without a message before the service closes; the vendor gives no number. Default: 20,000. */
   readonly gammaSttIdleMs: number;
+  /** DeltaSTT: milliseconds without a message before the service ends the stream. Vendor: 20,000. */
+  readonly deltaIdleMs: number;
   /** EpsilonSTT: milliseconds without a message before the socket closes; seen in the field. Default: 30,000. */
   readonly epsilonIdleMs: number;
   /** LambdaSTT: milliseconds without audio before the service gives up. Vendor: 15,000. */

@@ -6,6 +6,7 @@ export const serviceNames = [
   'alpha-agent',
   'beta-stt',
   'gamma-stt',
+  'delta-stt',
   'epsilon-init',
   'epsilon-stt',
   'iota-stt',

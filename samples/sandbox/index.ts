@@ -8,6 +8,7 @@ import { alpha } from './vendors/alpha.ts';
 import { beta } from './vendors/beta.ts';
 import { chi } from './vendors/chi.ts';
 import { compatible } from './vendors/compatible.ts';
+import { delta } from './vendors/delta.ts';
 import { epsilon } from './vendors/epsilon.ts';
 import { gamma } from './vendors/gamma.ts';
 import { iota } from './vendors/iota.ts';
@@ -33,6 +34,7 @@ const vendors: readonly Vendor[] = [
   beta,
   chi,
   compatible,
+  delta,
   epsilon,
   gamma,
   iota,
@@ -54,6 +56,7 @@ const mounts = {
   beta: '/beta',
   chi: '/chi',
   compatible: '/compatible/v1',
+  delta: '/delta',
   epsilon: '/epsilon',
   gamma: '/gamma',
   iota: '/iota',
@@ -121,6 +124,7 @@ const vendorLimits: Limits = {
   alphaFluxIdleMs: 60_000,
   betaAheadMs: Number.POSITIVE_INFINITY,
   gammaSttIdleMs: 20_000,
+  deltaIdleMs: 20_000,
   epsilonIdleMs: 30_000,
   lambdaIdleMs: 15_000,
   upsilonConcurrency: 1,

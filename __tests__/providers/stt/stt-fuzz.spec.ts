@@ -1,5 +1,6 @@
 import type { TranscriptionResult } from '../../../lib/core/roles.ts';
 import { BetaSTT } from '../../../lib/providers/stt/beta-stt.ts';
+import { DeltaSTT } from '../../../lib/providers/stt/delta-stt.ts';
 import { GammaSTT } from '../../../lib/providers/stt/gamma-stt.ts';
 import { LambdaSTT } from '../../../lib/providers/stt/lambda-stt.ts';
 import type { SocketData } from '../../../lib/transport/socket-session.ts';
@@ -91,6 +92,16 @@ const sessions: Readonly<Record<string, readonly unknown[]>> = {
     { headers: { ':message-type': 'event', ':event-type': 'TranscriptEvent' }, body: { Transcript: { Results: [] } } },
     ...[heard(true, '1'), heard(false, '1'), heard(true, '2'), heard(false, '2')],
   ],
+  DeltaSTT: [
+    ...[['Hi'], ['*Hi', ' th'], ['* there', '.'], ['*.', '*<end>', ' And']].map((tokens) => ({
+      tokens: tokens.map((text) => ({
+        ...{ text: text.replace('*', ''), is_final: text.startsWith('*'), start_ms: 100, end_ms: 200 },
+        ...{ confidence: 0.9, speaker: '1', language: 'en' },
+      })),
+      ...{ final_audio_proc_ms: 100, total_audio_proc_ms: 200 },
+    })),
+    { tokens: [], final_audio_proc_ms: 300, total_audio_proc_ms: 300, finished: true },
+  ],
   EpsilonSTT: [
     ...[{ type: 'start_recording' }, { type: 'audio_chunk', error: null, data: { byte_range: [0, 3_200] } }],
     ...[{ type: 'speech_start', data: { time: 0.4 } }, transcript('1', false), transcript('1', true)],
@@ -159,6 +170,7 @@ describe('F11: mutated messages', () => {
       const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'canary-7f3a' };
       return faked(new LambdaSTT({ ...config, region: 'us-east-1', credentials }));
     },
+    DeltaSTT: (config: object) => faked(new DeltaSTT(config)),
     EpsilonSTT: (config: object) => new FakedEpsilonSTT({ ...config, endpoint: site.url }),
   };
 

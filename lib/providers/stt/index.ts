@@ -3,6 +3,8 @@ export * from './alpha-stt.ts';
 export * from './batch-stt.ts';
 export type { BetaSTTConfig } from './beta-stt-settings.ts';
 export * from './beta-stt.ts';
+export type { DeltaContext, DeltaSTTConfig } from './delta-stt-settings.ts';
+export * from './delta-stt.ts';
 export * from './epsilon-stt.ts';
 export type { GammaSTTConfig } from './gamma-stt-settings.ts';
 export * from './gamma-stt.ts';

@@ -1,0 +1,261 @@
+import type { AudioFormat } from '../../audio/types.ts';
+import { configProblem } from '../../core/config-rule.ts';
+import { num, objs, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { SocketCredentials } from '../../core/remote-provider.ts';
+import type { TranscribedWord } from '../../core/roles.ts';
+import type { SocketCloseOptions, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
+import { deltaEncodings, deltaFailures, deltaRetired, deltaRules, type DeltaSTTConfig } from './delta-stt-settings.ts';
+import { StreamingSTT } from './streaming-stt.ts';
+import { meanConfidence, type ResultKind } from './utterances.ts';
+
+const keepAliveMs = 5_000;
+
+/** Audio before a word that may belong to it, in milliseconds. */
+const leadMs = 100;
+
+/** Tokens after which an utterance counts as complete, whatever the service says: some minutes of speech. */
+const maxTokens = 2_048;
+
+/** What ends an utterance: silence, and the answer to `finalize`. */
+const markers: ReadonlySet<string> = new Set(['<end>', '<fin>']);
+
+/** What a page may offer as a subprotocol (RFC 6455, section 4.1): no colon, which temporary keys have. */
+const protocolName = /^[\w!#$%&'*+.^`|~-]+$/;
+
+/** A part of a word. */
+interface Token {
+  /** As it came: white space before it begins a word. */
+  readonly text: string;
+  readonly word: TranscribedWord | undefined;
+  readonly language: string | undefined;
+  /** Where it begins and ends, in milliseconds of the present connection. */
+  readonly startMs: number | undefined;
+  readonly endMs: number | undefined;
+}
+
+/**
+ * Soniox real-time transcription at `wss://stt-rt.soniox.com/transcribe-websocket`: over 60 languages, word times,
+ * speakers. See https://soniox.com/docs/stt/api-reference/websocket-api.
+ */
+export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
+  readonly name = 'DeltaSTT';
+  protected readonly defaultBaseUrl = 'https://stt-rt.soniox.com';
+  protected override readonly catchUpSpeed: number = 1.25;
+  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
+    tokens: (message) => this.#onTokens(message),
+    error: (message) => this.#onError(message),
+  };
+
+  /** A key that the first message brings. */
+  #spokenKey: string | undefined;
+  /** The utterance so far, as far as it will not change. */
+  #finals: Token[] = [];
+  #newest: readonly Token[] = [];
+  /** How many of `#finals` another connection need not hear: whole words. */
+  #settled: number = 0;
+  /** The words before were heard by another connection. */
+  #joins: boolean = false;
+  #heardMs: number = 0;
+
+  /** The four raw encodings, or the configured one, at the configured or at any sample rate. */
+  get accepts(): readonly AudioFormat[] {
+    const { audioFormat, sampleRate } = this.config;
+    return Object.entries(deltaEncodings)
+      .filter(([name]) => audioFormat === undefined || name === audioFormat)
+      .map(([, encoding]) => ({ encoding, ...(sampleRate !== undefined && { sampleRates: [sampleRate] }) }));
+  }
+
+  /** Ends the utterance: a complete result follows, without text when there is nothing new. */
+  finalize(): void {
+    this.sayAfterAudio({ type: 'finalize' });
+  }
+
+  protected override async request(): Promise<SocketRequest> {
+    return { url: this.resolveSocketUrl('/transcribe-websocket'), ...(await this.resolveSocketCredentials()) };
+  }
+
+  /** The key as header; in browsers, a temporary key as subprotocol, or in the first message where it cannot be one. */
+  override async resolveSocketCredentials(): Promise<SocketCredentials> {
+    this.#spokenKey = undefined;
+    if (this.isProxyMode) return {};
+    const key = await this.resolveApiKey();
+    const headers = { Authorization: `Bearer ${key}` };
+    if (protocolName.test(key)) return { headers, protocols: ['soniox-api-key', key] };
+    this.#spokenKey = key;
+    return { headers };
+  }
+
+  protected override farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'> {
+    return { farewell: [''], until: (data) => parseJsonObject(data)?.['finished'] === true };
+  }
+
+  protected override socketOptions(): Partial<SocketSessionOptions> {
+    return {
+      opening: () => [JSON.stringify(this.#start())],
+      keepAlive: { intervalMs: keepAliveMs, message: () => this.#keepAlive() },
+    };
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, deltaRules);
+  }
+
+  protected override onInitialize(signal: AbortSignal): Promise<void> | void {
+    this.warnOfRetired(this.config.model, deltaRetired);
+    return super.onInitialize(signal);
+  }
+
+  /** The messages have no type of their own. */
+  protected override typeOf(message: WireObject): string {
+    return message['error_code'] === undefined ? 'tokens' : 'error';
+  }
+
+  /** Only what the service is not told. */
+  protected override applyLive(changed: Partial<DeltaSTTConfig>): boolean {
+    return Object.keys(changed).every((key) => key === 'interimResults');
+  }
+
+  protected override onConnection(): void {
+    this.#newest = [];
+    const settled = this.#finals.slice(0, this.#settled);
+    this.#finals = settled.map((token) => ({ ...token, startMs: undefined, endMs: undefined }));
+    this.#joins = this.#finals.length > 0;
+  }
+
+  protected override onEnd(): void {
+    this.#finals.push(...this.#newest);
+    this.#complete();
+  }
+
+  /** The first message. */
+  #start(): WireObject {
+    const { encoding, sampleRate, channels } = this.format;
+    const { model = 'stt-rt-v5', language, enableEndpointDetection = true, parameters, ...config } = this.config;
+    const hints = config.languageHints ?? (language === undefined ? undefined : [language]);
+    return {
+      ...{ api_key: this.#spokenKey, model },
+      audio_format: Object.entries(deltaEncodings).find(([, each]) => each === encoding)?.[0],
+      ...{ sample_rate: sampleRate, num_channels: channels },
+      language_hints: hints && [...new Set(hints.map((tag) => tag.toLowerCase().split('-', 1)[0]))],
+      language_hints_strict: config.languageHintsStrict,
+      enable_endpoint_detection: enableEndpointDetection,
+      max_endpoint_delay_ms: config.maxEndpointDelayMs,
+      endpoint_sensitivity: config.endpointSensitivity,
+      endpoint_latency_adjustment_level: config.endpointLatencyAdjustmentLevel,
+      enable_speaker_diarization: config.enableSpeakerDiarization ?? false,
+      enable_language_identification: config.enableLanguageIdentification,
+      ...{ context: config.context, client_reference_id: config.clientReferenceId, ...parameters },
+    };
+  }
+
+  /** The service ends a stream that has heard nothing for 20 s. */
+  #keepAlive(): string | undefined {
+    const isQuiet = this.sentMs === this.#heardMs;
+    this.#heardMs = this.sentMs;
+    return isQuiet ? '{"type":"keepalive"}' : undefined;
+  }
+
+  #onTokens(message: WireObject): void {
+    const newest: Token[] = [];
+    const before = this.#finals.length;
+    let joins = this.#joins;
+    for (const each of objs(message['tokens'])) {
+      const text = str(each['text']);
+      if (!text || each['translation_status'] === 'translation') continue;
+      const isFinal = each['is_final'] === true;
+      const isMarker = isFinal && markers.has(text);
+      if (isMarker) this.#complete(text === '<fin>');
+      else (isFinal ? this.#finals : newest).push(this.#tokenOf(text, each, joins));
+      if (isFinal) this.#joins = false;
+      joins = false;
+    }
+    const hasChanged = newest.length > 0 || this.#newest.length > 0 || this.#finals.length !== before;
+    this.#newest = newest;
+    if (message['finished'] === true || this.#finals.length >= maxTokens) this.#complete();
+    else if (hasChanged) this.#publish('interim', [...this.#finals, ...newest]);
+    this.#settle(message);
+  }
+
+  #tokenOf(text: string, token: WireObject, joins: boolean): Token {
+    const { start_ms: start, end_ms: end } = token;
+    const [word] = this.words([{ ...token, start, end }], () => text, 1);
+    const joined = joins && !/^\s/.test(text) ? ` ${text}` : text;
+    return { text: joined, word, language: str(token['language']), startMs: num(start), endMs: num(end) };
+  }
+
+  /** Tells what audio is not needed any more: up to the last word that may still grow. */
+  #settle(message: WireObject): void {
+    if (this.#finals.length > 0) {
+      const last = this.#finals.findLastIndex(({ text, startMs }) => /^\s/.test(text) && startMs !== undefined);
+      const { startMs } = this.#finals[last] ?? {};
+      if (startMs === undefined) return;
+      const { endMs = startMs } = this.#finals[last - 1] ?? {};
+      // In the middle between two words, for a word begins before it is heard to begin.
+      if (this.finalized(startMs - Math.min(leadMs, (startMs - endMs) / 2))) this.#settled = last;
+    } else if (this.#newest.length === 0) this.finalized(num(message['final_audio_proc_ms']) ?? 0);
+  }
+
+  #complete(evenEmpty: boolean = false): void {
+    const tokens = this.#finals;
+    this.#finals = [];
+    this.#newest = [];
+    this.#settled = 0;
+    if (hasText(tokens) || evenEmpty) this.utterances.ended();
+    this.#publish('complete', tokens, evenEmpty);
+  }
+
+  #publish(kind: ResultKind, tokens: readonly Token[], evenEmpty: boolean = false): void {
+    if (!hasText(tokens) && !evenEmpty) return;
+    if (kind === 'interim') this.utterances.started();
+    const words = wordsOf(tokens);
+    this.utterances.result(kind, textOf(tokens), {
+      ...{ words, confidence: meanConfidence(tokens.flatMap(({ word }) => word ?? [])) },
+      language: mostFrequent(tokens.flatMap(({ language }) => language ?? [])),
+    });
+  }
+
+  #onError(message: WireObject): void {
+    const code = num(message['error_code']) ?? 500;
+    this.renew(this.failure(code, deltaFailures, str(message['error_message'])));
+  }
+}
+
+function textOf(tokens: readonly Token[]): string {
+  return tokens
+    .map(({ text }) => text)
+    .join('')
+    .trim();
+}
+
+function hasText(tokens: readonly Token[]): boolean {
+  return tokens.some(({ text }) => text.trim() !== '');
+}
+
+/** Whole words: the tokens from one with white space before it to the next. */
+function wordsOf(tokens: readonly Token[]): TranscribedWord[] {
+  const groups: Token[][] = [];
+  for (const token of tokens) {
+    const last = groups.at(-1);
+    if (!last || /^\s/.test(token.text)) groups.push([token]);
+    else last.push(token);
+  }
+  return groups.filter(hasText).map((group) => {
+    const parts = group.flatMap(({ word }) => word ?? []);
+    const confidence = meanConfidence(parts);
+    const { startMs, speaker } = parts[0] ?? {};
+    const { endMs } = parts.at(-1) ?? {};
+    return {
+      text: textOf(group),
+      ...(startMs !== undefined && { startMs }),
+      ...(endMs !== undefined && { endMs }),
+      ...(confidence !== undefined && { confidence }),
+      ...(speaker !== undefined && { speaker }),
+    };
+  });
+}
+
+function mostFrequent(values: readonly string[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0];
+}
