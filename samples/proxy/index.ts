@@ -5,7 +5,7 @@ import { relayHttp, sendRefusal } from './http-relay.ts';
 import { defaultLimits, type ProxyLimits } from './limits.ts';
 import { Mask } from './mask.ts';
 import { corsHeaders, isFromAllowedPage, preflightHeaders } from './origin.ts';
-import { createSocketServer, isHandshake, refuseUpgrade, relaySocket } from './socket-relay.ts';
+import { awaitAcceptance, createSocketServer, isHandshake, refuseUpgrade, relaySocket } from './socket-relay.ts';
 import { findRoute, isBelow, isRefusal, parseTarget, type Refusal } from './target.ts';
 import { upstreamOf, withCredential } from './upstream.ts';
 import { needsOf, secretsOf, vendors as allVendors } from './vendors.ts';
@@ -206,6 +206,7 @@ export function createProxy(options: ProxyOptions = {}): Proxy {
     const cut = (): void => void socket.destroy();
     calls.add(cut);
     socket.once('close', () => calls.delete(cut));
+    const release = awaitAcceptance(socket);
     const go = async (): Promise<void> => {
       if (!(await isAuthorized(request).catch(() => false))) {
         refuse({ status: 401, code: 'not_authorized', message: 'The proxy does not know this user' });
@@ -217,7 +218,7 @@ export function createProxy(options: ProxyOptions = {}): Proxy {
       const upstream = await withCredential({ ...rest, headers: own }, vendor.credential, environment);
       if (socket.destroyed) return;
       relaySocket({
-        ...{ request, socket, head, limits, upstream, server: sockets, mask: maskFor(vendor) },
+        ...{ request, socket, head, limits, upstream, release, server: sockets, mask: maskFor(vendor) },
         failed: (refusal) => note(request, 'WS', refusal.status, refusal),
         closed: (code) =>
           note(request, 'WS', `closed with ${code} after ${Math.round(performance.now() - startedAt)} ms`),

@@ -15,6 +15,8 @@ export interface SocketCall {
   readonly mask: Mask;
   readonly upstream: Upstream;
   readonly server: WebSocketServer;
+  /** Ends what {@link awaitAcceptance} began. */
+  release(): void;
   /** Told why it came to nothing. */
   failed(refusal: Refusal): void;
   /** Told that it has ended, and what was sent as the end. */
@@ -65,6 +67,20 @@ export function isHandshake({ method, headers }: IncomingMessage): boolean {
     headers['sec-websocket-version'] === '13' &&
     /^[+/\d a-z]{22}==$/i.test(headers['sec-websocket-key'] ?? '')
   );
+}
+
+/**
+ * Notices when a client goes before it is accepted: nobody else reads its socket so long. It has nothing to say yet.
+ *
+ * @returns What ends it.
+ */
+export function awaitAcceptance(socket: Duplex): () => void {
+  const drop = (): void => void socket.destroy();
+  const events = ['end', 'data'] as const;
+  for (const event of events) socket.on(event, drop);
+  return () => {
+    for (const event of events) socket.off(event, drop);
+  };
 }
 
 /**
@@ -122,6 +138,7 @@ export function relaySocket(call: SocketCall): void {
     if (settled) return;
     settled = true;
     socket.off('close', gone);
+    call.release();
     let taken = false;
     server.handleUpgrade(request, socket, head, (client) => {
       taken = true;

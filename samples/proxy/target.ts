@@ -51,6 +51,7 @@ export function parseTarget(url: string, prefix: string): Target | Refusal {
   const pathname = (mark < 0 ? url : url.slice(0, mark)).slice(prefix.length);
   const segments = pathname.split('/').slice(1);
   if (segments.length < 2) return { status: 404, code: 'not_found', message: 'There is nothing at this address' };
+  if (/["<>^`{|}]/.test(pathname)) return bad('The path has characters that belong encoded');
   if (!segments.every(isPlain)) return bad('The path has segments that are empty, dots, or encoded twice');
   const [vendor = '', ...rest] = segments;
   return { vendor, path: `/${rest.join('/')}`, query: mark < 0 ? '' : withoutCredentials(url.slice(mark + 1)) };
