@@ -1,4 +1,5 @@
-import { AlphaFlux, type AlphaFluxConfig } from '../../../lib/providers/stt/alpha-flux.ts';
+import { AlphaFlux } from '../../../lib/providers/stt/alpha-flux.ts';
+import type { AlphaFluxConfig } from '../../../lib/providers/stt/alpha-flux-settings.ts';
 import {
   clocked,
   connected,
