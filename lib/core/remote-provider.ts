@@ -216,11 +216,6 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return `${this.authType === 'bearer' ? 'Bearer' : 'Token'} ${key}`;
   }
 
-  /** Whether requests carry a credential, or something signed with one. */
-  protected get hasCredential(): boolean {
-    return Boolean(this.config.apiKey);
-  }
-
   /** @throws VoiceError `configuration` when a credential would cross the network unencrypted (RELIABILITY.md, F48). */
   protected assertSecure(url: URL): void {
     if (this.isProxyMode || !this.directCredential || this.config.allowInsecure) return;

@@ -31,9 +31,3 @@ export async function verifyHmacSha256(
 export function hexOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
-
-/** The bytes of hexadecimal digits; `undefined` when the text is something else. */
-export function bytesOfHex(text: string): Uint8Array<ArrayBuffer> | undefined {
-  if (!/^(?:[\da-f]{2})+$/i.test(text)) return undefined;
-  return Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
-}

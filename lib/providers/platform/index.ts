@@ -1,4 +1,8 @@
 export type { DomSocketEvent, DomSocketLike, NodeSocketLike, PlatformSocket } from './attached-socket.ts';
+export * from './meeting-input.ts';
+export * from './meeting-input-d.ts';
+export * from './meeting-input-d-webhook.ts';
+export type { MeetingStreamState } from './meeting-stream-d.ts';
 export * from './phone-provider.ts';
 export * from './phone-socket-b.ts';
 export * from './phone-socket-b-signature.ts';

@@ -1,0 +1,538 @@
+import { inspect } from 'node:util';
+import type { AudioChunk } from '../../../lib/audio/types.ts';
+import type { VoiceError } from '../../../lib/core/errors.ts';
+import type { ConnectionEvent } from '../../../lib/core/roles.ts';
+import { MeetingInputD, type MeetingInputDConfig } from '../../../lib/providers/platform/meeting-input-d.ts';
+import type { MeetingEnd, SpeakerAudio } from '../../../lib/providers/platform/meeting-input.ts';
+import type { SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import { FakeSockets, type FakeSocket } from '../../transport/fake-sockets.ts';
+import { TestClock } from '../../transport/test-clock.ts';
+
+const target = {
+  meetingUuid: '4444AAAiAAAAAiAiAiiAii==',
+  rtmsStreamId: '609340fb2a7946909659956c8aa9250c',
+  serverUrl: 'wss://rtms.example.com/signaling',
+};
+const ids = { meeting_uuid: target.meetingUuid, rtms_stream_id: target.rtmsStreamId };
+const signature = '1011dcda2e3e07934ad953c61ae6cfba2ac81f11fc64953dc9929e2c2b8eaf33';
+const app = { clientId: 'clientA1', clientSecret: 'secretB2' };
+
+class Faked extends MeetingInputD {
+  readonly sockets: FakeSockets = new FakeSockets();
+
+  protected override socketOptions(): Pick<SocketSessionOptions, 'openSocket'> {
+    return { openSocket: this.sockets.open };
+  }
+}
+
+const json = (socket: FakeSocket | undefined): Record<string, unknown>[] =>
+  (socket?.texts ?? []).map((text) => JSON.parse(text) as Record<string, unknown>);
+const media = 'wss://m.example.com/audio';
+const accepted = {
+  msg_type: 2,
+  protocol_version: 1,
+  sequence: 0,
+  status_code: 0,
+  media_server: { server_urls: { audio: media } },
+};
+const ready = { msg_type: 4, protocol_version: 1, status_code: 0, reason: '', sequence: 0 };
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+const packet = (kind: number, ms = 20): Uint8Array<ArrayBuffer> => new Uint8Array(ms * 32).fill(kind);
+const audio = (bytes: Uint8Array, timestamp: number, more: object = { user_id: 0 }): Record<string, unknown> => ({
+  msg_type: 14,
+  content: { ...more, data: base64(bytes), length: bytes.length, timestamp },
+});
+
+/** A provider on a virtual clock; `join()` plays the platform's part up to the first audio. */
+async function listening(config: Partial<MeetingInputDConfig> = {}) {
+  const clock = new TestClock();
+  const input = new Faked({ ...app, scheduler: clock, ...config });
+  const [heard, spoken, errors, ends, events]: [AudioChunk[], SpeakerAudio[], VoiceError[], MeetingEnd[], string[]] = [
+    ...([[], [], [], [], []] as [AudioChunk[], SpeakerAudio[], VoiceError[], MeetingEnd[], string[]]),
+  ];
+  input.audio$.subscribe((chunk) => heard.push(chunk));
+  input.errors$.subscribe((error) => errors.push(error));
+  input.connection$.subscribe(({ type }: ConnectionEvent) => events.push(type));
+  input.onSpeakerAudio((speech) => spoken.push(speech));
+  input.onCallEnded((end) => ends.push(end));
+  await input.initialize();
+  await input.start();
+  const socket = (index: number): FakeSocket => {
+    const found = input.sockets.all.at(index);
+    if (!found) throw new Error(`there is no socket ${index}`);
+    return found;
+  };
+  const signal = async (index = 0): Promise<FakeSocket> => {
+    socket(index).accept();
+    socket(index).say(accepted);
+    await clock.advance(0);
+    return socket(index);
+  };
+  const flow = async (index = 1): Promise<FakeSocket> => {
+    socket(index).accept();
+    socket(index).say(ready);
+    await clock.advance(0);
+    return socket(index);
+  };
+  const join = async (): Promise<{ connected: Promise<void>; signaling: FakeSocket; stream: FakeSocket }> => {
+    const connected = input.connect(target);
+    await until(() => input.sockets.all.length > 0);
+    const signaling = await signal();
+    return { connected, signaling, stream: await flow() };
+  };
+  const leave = async (): Promise<void> => {
+    const gone = input.dispose();
+    await clock.advance(2000);
+    await gone;
+  };
+  return { leave, ...{ clock, input, heard, spoken, errors, ends, events, socket, signal, flow, join } };
+}
+async function until(happened: () => boolean): Promise<void> {
+  while (!happened()) await new Promise((resolve) => setImmediate(resolve));
+}
+const fails = (promise: Promise<unknown>): Promise<VoiceError> =>
+  promise.then(
+    () => Promise.reject(new Error('it did not fail')),
+    (error: unknown) => error as VoiceError,
+  );
+
+describe('MeetingInputD', () => {
+  it('shakes hands on both sockets as the platform wants it, and asks for audio', async () => {
+    const { join, socket, leave } = await listening();
+    const { connected, signaling, stream } = await join();
+    await connected;
+    expect([signaling.request.url.toString(), stream.request.url.toString()]).toEqual([target.serverUrl, media]);
+    expect(json(signaling)).toEqual([
+      { msg_type: 1, protocol_version: 1, sequence: 1, ...ids, signature, buffer_data: false },
+      { msg_type: 5, events: [{ event_type: 2, subscribe: true }] },
+      { msg_type: 7, rtms_stream_id: target.rtmsStreamId },
+    ]);
+    expect(json(stream)).toEqual([
+      {
+        ...{ msg_type: 3, protocol_version: 1, sequence: 0, ...ids, signature },
+        ...{ media_type: 1, payload_encryption: false },
+        media_params: {
+          audio: { content_type: 2, sample_rate: 1, channel: 1, codec: 1, data_opt: 1, send_rate: 20 },
+        },
+      },
+    ]);
+    expect([socket(0).request.headers, socket(0).request.protocols]).toEqual([undefined, undefined]);
+    await leave();
+  });
+
+  for (const [sampleRate, code] of [
+    [8000, 0],
+    [16000, 1],
+    [32000, 2],
+    [48000, 3],
+  ] as const) {
+    it(`asks for ${sampleRate} Hz, of each participant, and what was buffered`, async () => {
+      const config = { sampleRate, dataOpt: 'per-participant', sendRateMs: 100, bufferData: true } as const;
+      const { input, join, leave } = await listening(config);
+      const { signaling, stream } = await join();
+      expect(json(stream)[0]?.['media_params']).toEqual({
+        audio: { content_type: 2, sample_rate: code, channel: 1, codec: 1, data_opt: 2, send_rate: 100 },
+      });
+      expect(json(signaling)[0]?.['buffer_data']).toBe(true);
+      expect(input.getMetadata()).toEqual({ encoding: 'linear16', sampleRate, channels: 1, bitDepth: 16 });
+      await leave();
+    });
+  }
+
+  for (const config of [
+    { clientId: '' },
+    { clientSecret: '' },
+    { sampleRate: 44100 },
+    { sampleRate: '16000' },
+    { dataOpt: 'both' },
+    { sendRateMs: 30 },
+    { sendRateMs: 1020 },
+    { bufferData: 'yes' },
+  ]) {
+    it(`refuses ${JSON.stringify(config)}`, async () => {
+      const input = new MeetingInputD({ ...app, ...config } as MeetingInputDConfig);
+      await expect(input.initialize()).rejects.toMatchObject({ code: 'configuration' });
+    });
+  }
+
+  it('needs initialize() first', async () => {
+    expect(await fails(new MeetingInputD(app).connect(target))).toMatchObject({ code: 'not_ready' });
+  });
+
+  for (const [what, serverUrl, code] of [
+    ['no address', 'rtms', 'configuration'],
+    ['an address in the clear', 'ws://rtms.example.com/signaling', 'configuration'],
+  ] as const) {
+    it(`refuses ${what} from a webhook`, async () => {
+      const { input } = await listening();
+      expect(await fails(input.connect({ ...target, serverUrl }))).toMatchObject({ code });
+      expect(input.sockets.all).toEqual([]);
+    });
+  }
+
+  it('takes the first of several addresses, and audio from the address for all where there is no other', async () => {
+    const { input, socket, clock, leave } = await listening();
+    input.connect({ ...target, serverUrl: 'wss://a.example.com/s, wss://b.example.com/s' }).catch(() => undefined);
+    await until(() => input.sockets.all.length > 0);
+    socket(0).accept();
+    socket(0).say({ ...accepted, media_server: { server_urls: { video: 'wss://v', all: 'wss://all.example.com/x' } } });
+    await clock.advance(0);
+    expect(input.sockets.all.map(({ request }) => request.url.toString())).toEqual([
+      'wss://a.example.com/s',
+      'wss://all.example.com/x',
+    ]);
+    await leave();
+  });
+
+  it('gives mixed audio as it comes, on a time of its own', async () => {
+    const { input, join, heard, leave } = await listening();
+    const { stream } = await join();
+    stream.say(audio(packet(1), 1_738_392_033_600));
+    stream.say(audio(packet(2), 1_738_392_033_620));
+    stream.say({ msg_type: 14, content: base64(packet(3)) });
+    stream.say(audio(packet(4), 1_738_392_035_000));
+    const metadata = input.getMetadata();
+    expect(heard).toEqual(
+      [0, 20, 40, 1400].map((timestamp, index) => ({ data: Buffer.from(packet(index + 1)), metadata, timestamp })),
+    );
+    await leave();
+  });
+
+  it('fills gaps with silence when it is asked to', async () => {
+    const { join, heard, leave } = await listening({ fillGaps: true });
+    const { stream } = await join();
+    stream.say(audio(packet(1), 1000));
+    stream.say(audio(packet(2), 1520));
+    expect(heard.map(({ data, timestamp }) => [data[0], data.length / 32, timestamp])).toEqual([
+      [1, 20, 0],
+      [0, 500, 20],
+      [2, 20, 520],
+    ]);
+    await leave();
+  });
+
+  it('gives each participant apart, by stream and callback, and all of them mixed for one listener', async () => {
+    const { clock, input, join, heard, spoken, leave } = await listening({ dataOpt: 'per-participant' });
+    const streamed: string[] = [];
+    input.speakerAudio$.subscribe(({ userId }) => streamed.push(userId));
+    const { stream } = await join();
+    const ann = { user_id: 16778240, user_name: 'Ann' };
+    const bob = { user_id: '16778241' };
+    for (let at = 0; at < 60; at += 20) {
+      stream.say(audio(packet(1), 1000 + at, ann));
+      if (at === 20) stream.say(audio(packet(2), 1000 + at, bob));
+      await clock.advance(20);
+    }
+    await clock.advance(200);
+    expect(spoken.map(({ userId, userName, chunk }) => [userId, userName, chunk.data[0], chunk.timestamp])).toEqual([
+      ['16778240', 'Ann', 1, 0],
+      ['16778240', 'Ann', 1, 20],
+      ['16778241', undefined, 2, 20],
+      ['16778240', 'Ann', 1, 40],
+    ]);
+    expect(streamed).toHaveLength(4);
+    expect(heard.slice(0, 4).map(({ data }) => data[0])).toEqual([3, 1, 1, 0]);
+    await leave();
+    expect(clock.pending).toBe(0);
+  });
+
+  it('tells who speaks, and the state of the stream', async () => {
+    const { input, join, leave } = await listening();
+    const { signaling } = await join();
+    const [speakers, states]: [unknown[], string[]] = [[], []];
+    input.onActiveSpeaker((speaker) => speakers.push(speaker));
+    input.onStreamState((state) => states.push(state));
+    const event = { event_type: 2, timestamp: 1, user_id: 22334455, user_name: 'John Smith' };
+    signaling.say({ msg_type: 6, event });
+    signaling.say({ msg_type: 6, event: { event_type: 3, participants: [] } });
+    for (const state of [1, 2, 5, 6, 99]) signaling.say({ msg_type: 8, state, reason: 0 });
+    for (const state of [2, 3, 4, 'x']) signaling.say({ msg_type: 9, state, stop_reason: 0 });
+    expect(speakers).toEqual([{ userId: '22334455', userName: 'John Smith' }]);
+    expect(states).toEqual(['active', 'interrupted', 'paused', 'resumed', 'active', 'paused', 'resumed']);
+    await leave();
+  });
+
+  it('answers keep-alives on the socket that asked, with the same timestamp', async () => {
+    const { join, leave } = await listening();
+    const { signaling, stream } = await join();
+    stream.say({ msg_type: 12, timestamp: 1727384349123 });
+    signaling.say({ msg_type: 12, timestamp: 7 });
+    expect([json(stream).at(-1), json(signaling).at(-1)]).toEqual([
+      { msg_type: 13, timestamp: 1727384349123 },
+      { msg_type: 13, timestamp: 7 },
+    ]);
+    await leave();
+  });
+
+  describe('when the platform refuses', () => {
+    for (const [status, code, isFinal] of [
+      [1, 'configuration', true],
+      [2, 'not_found', true],
+      [3, 'unauthorized', true],
+      [4, 'configuration', true],
+      [9, 'forbidden', true],
+      [18, 'configuration', true],
+      [8, 'rate_limited', false],
+      [45, 'server', false],
+    ] as const) {
+      it(`the signaling handshake with ${status}, it ${isFinal ? 'fails for good' : 'tries again'}`, async () => {
+        const { input, socket, clock, errors, leave } = await listening();
+        const connected = input.connect(target);
+        connected.catch(() => undefined);
+        const failed = isFinal ? fails(connected) : undefined;
+        await until(() => input.sockets.all.length > 0);
+        socket(0).accept();
+        socket(0).say({ msg_type: 2, status_code: status, reason: 'with words of its own' });
+        await clock.advance(300);
+        expect(input.sockets.all).toHaveLength(isFinal ? 1 : 2);
+        if (isFinal) expect(await failed).toMatchObject({ code, status, recoverable: false });
+        expect(inspect([errors, await failed], { depth: 9 })).not.toMatch(/secretB2|1011dcda|of its own/);
+        await leave();
+        await connected.catch(() => undefined);
+        expect(clock.pending).toBe(0);
+      });
+    }
+
+    it('the media handshake, it fails for good and closes the signaling socket', async () => {
+      const { input, socket, clock, signal, ends, leave } = await listening();
+      const failed = fails(input.connect(target));
+      await until(() => input.sockets.all.length > 0);
+      await signal();
+      socket(1).accept();
+      socket(1).say({ msg_type: 4, status_code: 20, reason: 'rate' });
+      await clock.advance(2000);
+      expect(await failed).toMatchObject({ code: 'configuration', status: 20 });
+      expect([ends, socket(0).closeCode]).toEqual([[{ reason: 'lost' }], 1000]);
+      await leave();
+    });
+
+    it('to name an address for audio, it says which scopes are missing', async () => {
+      const { input, socket, clock } = await listening();
+      const failed = fails(input.connect(target));
+      await until(() => input.sockets.all.length > 0);
+      socket(0).accept();
+      socket(0).say({ ...accepted, media_server: { server_urls: { transcript: 'wss://t' } } });
+      await clock.advance(0);
+      expect(await failed).toMatchObject({ code: 'forbidden', message: expect.stringContaining('scopes') as string });
+    });
+  });
+
+  describe('when a connection is lost', () => {
+    it('media alone comes back with a handshake of its own', async () => {
+      const { input, clock, join, flow, socket, heard, events, leave } = await listening();
+      const { signaling, stream } = await join();
+      stream.say(audio(packet(1), 1000));
+      stream.drop();
+      await clock.advance(300);
+      const again = await flow(2);
+      again.say(audio(packet(2), 1400));
+      expect(json(again)[0]).toMatchObject({ msg_type: 3, signature });
+      expect(json(signaling).filter(({ msg_type }) => msg_type === 7)).toHaveLength(2);
+      expect([input.sockets.all.length, socket(0).terminated, events]).toEqual([3, false, ['connecting', 'connected']]);
+      expect(heard.map(({ data, timestamp }) => [data[0], timestamp])).toEqual([
+        [1, 0],
+        [2, 400],
+      ]);
+      await leave();
+    });
+
+    it('signaling does everything anew', async () => {
+      const { clock, join, signal, flow, events, ends, leave } = await listening();
+      const { signaling, stream } = await join();
+      signaling.drop(1006);
+      await clock.advance(300);
+      const again = await signal(2);
+      await flow(3);
+      expect(json(again).map(({ msg_type }) => msg_type)).toEqual([1, 5, 7]);
+      expect([stream.terminated, events]).toEqual([true, ['connecting', 'connected', 'reconnecting', 'connected']]);
+      expect(ends).toEqual([]);
+      await leave();
+    });
+
+    it('the platform that says so is asked anew', async () => {
+      const { input, clock, join, ends, leave } = await listening();
+      const { signaling } = await join();
+      signaling.say({ msg_type: 6, event: { event_type: 7, timestamp: 1 } });
+      await clock.advance(0);
+      expect(input.sockets.all).toHaveLength(3);
+      signaling.say({ msg_type: 8, state: 4, reason: 12, timestamp: 1 });
+      await clock.advance(300);
+      expect([input.sockets.all.length, ends]).toEqual([4, []]);
+      await leave();
+    });
+
+    it('a platform that is silent on both sockets counts as lost', async () => {
+      const { input, clock, join, leave } = await listening();
+      await join();
+      await clock.advance(65_000);
+      expect(input.sockets.all.length).toBeGreaterThan(2);
+      await leave();
+      expect(clock.pending).toBe(0);
+    });
+
+    it('for good, it ends and says so', async () => {
+      const { input, join, clock, ends, errors, events } = await listening({ reconnect: false });
+      const { connected, signaling } = await join();
+      await connected;
+      signaling.drop(1006);
+      await clock.advance(2000);
+      expect([ends, events.at(-1), errors.map(({ code }) => code)]).toEqual([
+        [{ reason: 'lost' }],
+        'lost',
+        ['connection'],
+      ]);
+      expect([input.sockets.live, clock.pending]).toEqual([0, 0]);
+    });
+  });
+
+  describe('ends', () => {
+    for (const [how, message, detail] of [
+      ['with the meeting', { msg_type: 8, state: 4, reason: 6 }, 'the meeting ended'],
+      ['with the session', { msg_type: 9, state: 5, stop_reason: 1 }, 'stopped by the host'],
+      [
+        'with the session, in the words of its table',
+        { msg_type: 9, state: 5, reason: 23 },
+        'stopped by an administrator',
+      ],
+      ['when it is revoked', { msg_type: 8, state: 4, reason: 8 }, 'revoked: delete what was recorded'],
+      ['for a reason of the future', { msg_type: 8, state: 4, reason: 77 }, 'stopped (77)'],
+    ] as const) {
+      it(`${how}: audio$ completes, both sockets are closed, and the next stream can be followed`, async () => {
+        const { input, clock, join, ends, leave } = await listening();
+        let completed = 0;
+        input.audio$.subscribe({ complete: () => completed++ });
+        const { signaling, stream } = await join();
+        signaling.say({ ...message, timestamp: 1 });
+        await clock.advance(1500);
+        expect([ends, completed, signaling.closeCode, stream.closeCode]).toEqual([
+          [{ reason: 'ended', detail }],
+          1,
+          1000,
+          1000,
+        ]);
+        expect([input.sockets.live, clock.pending]).toEqual([0, 0]);
+        const next = input.connect({ ...target, rtmsStreamId: 'another' }).catch(() => undefined);
+        await until(() => input.sockets.all.length > 2);
+        await leave();
+        await next;
+      });
+    }
+
+    it('by disconnect(): tells the platform, waits for its word, closes media first', async () => {
+      const { input, clock, join, ends } = await listening();
+      const { signaling, stream } = await join();
+      const gone = input.disconnect();
+      await clock.advance(100);
+      expect(json(signaling).at(-1)).toEqual({ msg_type: 21, rtms_stream_id: target.rtmsStreamId });
+      expect([signaling.closeCode, stream.closeCode]).toEqual([undefined, undefined]);
+      signaling.say({ msg_type: 22, rtms_stream_id: target.rtmsStreamId, status_code: 0, reason: 'OK' });
+      await gone;
+      await clock.advance(0);
+      expect([signaling.closeCode, stream.closeCode, ends]).toEqual([1000, 1000, [{ reason: 'left' }]]);
+      await clock.advance(1500);
+      expect([input.sockets.live, clock.pending]).toEqual([0, 0]);
+    });
+
+    it('by disconnect(), though the platform says nothing or hangs up first', async () => {
+      for (const drops of [false, true]) {
+        const { input, clock, join, ends } = await listening();
+        const { signaling, stream } = await join();
+        const gone = input.disconnect();
+        if (drops) {
+          stream.drop(1000);
+          signaling.drop(1000);
+        }
+        await clock.advance(600);
+        await gone;
+        await clock.advance(1500);
+        expect([ends, input.sockets.all.length, input.sockets.live, clock.pending]).toEqual([
+          [{ reason: 'left' }],
+          2,
+          0,
+          0,
+        ]);
+      }
+    });
+
+    it('by dispose() in every state', async () => {
+      for (const state of ['idle', 'connecting', 'shaking hands', 'listening'] as const) {
+        const { input, clock, join, signal } = await listening();
+        const connected =
+          state === 'idle'
+            ? Promise.resolve()
+            : state === 'listening'
+              ? (await join()).connected
+              : input.connect(target);
+        connected.catch(() => undefined);
+        if (state === 'shaking hands') {
+          await until(() => input.sockets.all.length > 0);
+          await signal();
+        }
+        const disposed = input.dispose();
+        await clock.advance(600);
+        await disposed;
+        await connected.catch((error: unknown) => expect(error).toMatchObject({ code: expect.any(String) as string }));
+        await clock.advance(1500);
+        expect([state, input.sockets.live, clock.pending]).toEqual([state, 0, 0]);
+      }
+    });
+  });
+
+  it('shares one connection when a webhook comes twice, and refuses another stream', async () => {
+    const { input, join, leave } = await listening();
+    const { connected } = await join();
+    await Promise.all([connected, input.connect(target)]);
+    expect(await fails(input.connect({ ...target, rtmsStreamId: 'another' }))).toMatchObject({ code: 'not_ready' });
+    expect(input.sockets.all).toHaveLength(2);
+    await leave();
+  });
+
+  it('shows its secret and signature to nobody (F50)', async () => {
+    const { input, join, leave } = await listening();
+    await join();
+    expect(inspect(input, { depth: 9, showHidden: true }) + JSON.stringify(input)).not.toMatch(/secretB2/);
+    await leave();
+  });
+
+  it('finds nothing to break in 20,000 mutated messages', async () => {
+    const { input, clock, join, heard, spoken } = await listening({ dataOpt: 'per-participant' });
+    await join();
+    let seed = 20_261_121;
+    const random = (below: number): number => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
+    const strange = [null, 0, -1, 1e308, '', 'x', '%%%', [], {}, true, '__proto__', { length: -1 }, [[]], '\u0000'];
+    const mutate = (value: unknown, depth: number): unknown => {
+      if (random(6) === 0 || depth > 4) return strange[random(strange.length)];
+      if (typeof value !== 'object' || value === null) return value;
+      const entries = Object.entries(value).filter(() => random(8) > 0);
+      return Object.fromEntries(
+        entries.map(([key, each]) => [
+          random(12) ? key : 'constructor',
+          random(3) ? (each as unknown) : mutate(each, depth + 1),
+        ]),
+      );
+    };
+    const seeds: unknown[] = [accepted, ready, audio(packet(1), 5, { user_id: 5, user_name: 'A' })];
+    seeds.push({ msg_type: 6, event: { event_type: 2, user_id: 5 } }, { msg_type: 12, timestamp: 5 });
+    seeds.push({ msg_type: 8, state: 1, reason: 0 }, { msg_type: 9, state: 2, stop_reason: 0 });
+    let uncaught = 0;
+    for (let turn = 0; turn < 20_000; turn++) {
+      const text = JSON.stringify(mutate(seeds[random(seeds.length)], 0)) as string | undefined;
+      const cut = random(10) ? (text ?? '') : (text ?? '').slice(0, random((text ?? '').length + 1));
+      try {
+        for (const socket of input.sockets.all.slice(-2)) socket.say(random(5) ? cut : new TextEncoder().encode(cut));
+      } catch {
+        uncaught++;
+      }
+      if (turn % 1000 === 0) await clock.advance(1000);
+    }
+    expect(uncaught).toBe(0);
+    expect([...heard, ...spoken.map(({ chunk }) => chunk)].every(({ data }) => data.length % 2 === 0)).toBe(true);
+    const disposed = input.dispose();
+    await clock.advance(2000);
+    await disposed;
+    expect(clock.pending).toBe(0);
+  });
+});

@@ -1,0 +1,78 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import { num, obj, parseJsonObject, str } from '../../core/guard.ts';
+import { decodeHex } from '../../core/hex.ts';
+import { hexOf, hmacSha256, verifyHmacSha256 } from './hmac.ts';
+import type { MeetingTarget } from './meeting-input-d.ts';
+
+/** A webhook as it came. */
+export interface MeetingInputDWebhookRequest {
+  /** The app's secret token, of its event subscriptions. */
+  readonly secretToken: string;
+  /** The header `x-zm-signature`. */
+  readonly signature: string | undefined;
+  /** The header `x-zm-request-timestamp`. */
+  readonly timestamp: string | undefined;
+  /** The raw body: not parsed and written anew. */
+  readonly body: string;
+  /** Oldest webhook that is taken, in milliseconds. Default: 300,000. */
+  readonly maxAgeMs?: number;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** What a genuine webhook says. */
+export type MeetingInputDWebhook =
+  /** A stream can be followed: answer 200 at once, then give `target` to `MeetingInputD.connect()`. */
+  | { readonly type: 'started'; readonly target: MeetingTarget }
+  /** A stream is over. */
+  | { readonly type: 'stopped'; readonly rtmsStreamId: string; readonly stopReason?: number }
+  /** The platform asks whether the address is yours: answer 200 with `response` as JSON. */
+  | { readonly type: 'validation'; readonly response: { readonly plainToken: string; readonly encryptedToken: string } }
+  /** Another event. */
+  | { readonly type: 'other'; readonly event: string };
+
+/**
+ * Whether a webhook comes from Zoom, and not long ago. In constant time. Never throws.
+ */
+export async function verifyMeetingInputDWebhook(request: MeetingInputDWebhookRequest): Promise<boolean> {
+  const { secretToken, signature, timestamp, body, maxAgeMs = 300_000, scheduler = asyncScheduler } = request;
+  const given = signature?.startsWith('v0=') ? decodeHex(signature.slice(3)) : undefined;
+  const stamp = /^\d{1,15}$/.test(timestamp ?? '') ? Number(timestamp) : NaN;
+  // In seconds; some deployments send milliseconds.
+  const sentAtMs = stamp > 1e11 ? stamp : stamp * 1000;
+  const isGenuine =
+    given !== undefined && (await verifyHmacSha256(secretToken, given, `v0:${timestamp ?? ''}:${body}`));
+  return isGenuine && Math.abs(scheduler.now() - sentAtMs) <= maxAgeMs;
+}
+
+/**
+ * Checks a webhook of Zoom and reads it, in each of the shapes in which it comes.
+ *
+ * @returns `undefined` when it does not come from Zoom: answer 401.
+ */
+export async function readMeetingInputDWebhook(
+  request: MeetingInputDWebhookRequest,
+): Promise<MeetingInputDWebhook | undefined> {
+  if (!(await verifyMeetingInputDWebhook(request))) return undefined;
+  const message = parseJsonObject(request.body);
+  const event = str(message?.['event']) ?? '';
+  const payload = obj(message?.['payload']) ?? {};
+  const plainToken = str(payload['plainToken']);
+  if (event === 'endpoint.url_validation' && plainToken !== undefined) {
+    const encryptedToken = hexOf(await hmacSha256(request.secretToken, plainToken));
+    return { type: 'validation', response: { plainToken, encryptedToken } };
+  }
+  // Older texts of the platform have the fields flat, newer ones in `object`.
+  const stream = obj(payload['object']) ?? payload;
+  const meetingUuid = str(stream['meeting_uuid']);
+  const rtmsStreamId = str(stream['rtms_stream_id']);
+  const serverUrl = str(stream['server_urls']);
+  if (event.endsWith('.rtms_started') && meetingUuid && rtmsStreamId && serverUrl) {
+    return { type: 'started', target: { meetingUuid, rtmsStreamId, serverUrl } };
+  }
+  if (event.endsWith('.rtms_stopped') && rtmsStreamId) {
+    const stopReason = num(stream['stop_reason']);
+    return { type: 'stopped', rtmsStreamId, ...(stopReason !== undefined && { stopReason }) };
+  }
+  return { type: 'other', event };
+}

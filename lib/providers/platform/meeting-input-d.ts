@@ -1,0 +1,267 @@
+import { asyncScheduler, EMPTY, merge, ReplaySubject, Subject, Subscription, tap, type Observable } from 'rxjs';
+import { frameBytes } from '../../audio/formats.ts';
+import type { AudioMetadata } from '../../audio/types.ts';
+import type { BackoffOptions } from '../../core/backoff.ts';
+import { decodeBase64 } from '../../core/base64.ts';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import { num, obj, str } from '../../core/guard.ts';
+import type { RemoteConfig } from '../../core/remote-provider.ts';
+import type { ConnectionEvent } from '../../core/roles.ts';
+import { SpeakerMixer } from '../../operators/speaker-mixer.ts';
+import type { SocketSessionOptions } from '../../transport/socket-session.ts';
+import { hexOf, hmacSha256 } from './hmac.ts';
+import { MeetingInput, type SpeakerAudio } from './meeting-input.ts';
+import { MeetingStreamD, type MeetingStreamDEvent, type MeetingStreamState } from './meeting-stream-d.ts';
+import { Timeline } from './timeline.ts';
+
+/** Configuration of {@link MeetingInputD}. */
+export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' | 'connectTimeoutMs' | 'scheduler'> {
+  /** The app's client id. */
+  readonly clientId: string;
+  /** The app's client secret, which signs the handshakes and never leaves the server. */
+  readonly clientSecret: string;
+  /** One stream of the whole meeting, or one of each participant, mixed here for `audio$`. Default: `mixed`. */
+  readonly dataOpt?: 'mixed' | 'per-participant';
+  /** 8000, 16000, 32000 or 48000 Hz. Default: 16000. */
+  readonly sampleRate?: 8000 | 16000 | 32000 | 48000;
+  /** Audio in one message: a multiple of 20, from 20 to 1000 ms. Default: 20. */
+  readonly sendRateMs?: number;
+  /** Whether what was said between the webhook and the connection, up to 60 s, comes in a burst first. Default: false. */
+  readonly bufferData?: boolean;
+  /** Fills gaps in the mixed audio (everybody is muted) with silence, up to 10 s each. Default: false. */
+  readonly fillGaps?: boolean;
+  /** How a lost connection is replaced; `false` for not at all. */
+  readonly reconnect?: boolean | BackoffOptions;
+}
+
+/** Which stream to follow: what the platform's webhook says. */
+export interface MeetingTarget {
+  /** `meeting_uuid`, as it is. */
+  readonly meetingUuid: string;
+  /** `rtms_stream_id`. */
+  readonly rtmsStreamId: string;
+  /** `server_urls`; of several, separated by commas, the first is taken. */
+  readonly serverUrl: string;
+}
+
+/** Who speaks now. */
+export interface ActiveSpeaker {
+  /** The platform's id of the speaker. */
+  readonly userId: string;
+  /** The speaker's name, where the platform tells it. */
+  readonly userName?: string;
+}
+
+const sampleRates = [8000, 16000, 32000, 48000];
+
+const rules: Readonly<Record<string, ConfigRule>> = {
+  clientId: { type: 'text', required: true },
+  clientSecret: { type: 'text', required: true },
+  dataOpt: { oneOf: ['mixed', 'per-participant'] },
+  sampleRate: { oneOf: sampleRates },
+  sendRateMs: { oneOf: Array.from({ length: 50 }, (_, index) => (index + 1) * 20) },
+  bufferData: { type: 'boolean' },
+  fillGaps: { type: 'boolean' },
+};
+
+/**
+ * Zoom Realtime Media Streams (RTMS): what is said in a meeting, webinar or session; nothing can be said in it. No default
+ * address: the platform's webhook names it. Server-side only, for the handshakes are signed with the client secret. See
+ * https://developers.zoom.us/docs/rtms/.
+ */
+export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
+  readonly name = 'MeetingInputD';
+  readonly #speakerAudio$ = new Subject<SpeakerAudio>();
+  readonly #activeSpeaker$ = new Subject<ActiveSpeaker>();
+  readonly #streamState$ = new ReplaySubject<MeetingStreamState>(1);
+  readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
+  #stream: MeetingStreamD | undefined;
+  #connecting: { readonly rtmsStreamId: string; readonly promise: Promise<void> } | undefined;
+  #mixer: SpeakerMixer | undefined;
+  #following: Subscription = Subscription.EMPTY;
+  #timeline: Timeline | undefined;
+  #originMs: number | undefined;
+
+  /** What each participant says, with `dataOpt: 'per-participant'`. Hot. */
+  get speakerAudio$(): Observable<SpeakerAudio> {
+    return this.#speakerAudio$.asObservable();
+  }
+
+  /** Who speaks, as the platform tells it. Hot. */
+  get activeSpeaker$(): Observable<ActiveSpeaker> {
+    return this.#activeSpeaker$.asObservable();
+  }
+
+  /** What the platform calls the state of the stream. Hot; the latest value first. */
+  get streamState$(): Observable<MeetingStreamState> {
+    return this.#streamState$.asObservable();
+  }
+
+  /** Of the stream's signaling socket. Hot; the latest value first. */
+  get connection$(): Observable<ConnectionEvent> {
+    return this.#connection$.asObservable();
+  }
+
+  override getMetadata(): AudioMetadata {
+    return { encoding: 'linear16', sampleRate: this.config.sampleRate ?? 16_000, channels: 1, bitDepth: 16 };
+  }
+
+  /** Calls back with what each participant says; returns what undoes it. */
+  onSpeakerAudio(callback: (speech: SpeakerAudio) => void): () => void {
+    return this.listen(this.speakerAudio$, callback);
+  }
+
+  /** Calls back when somebody else speaks; returns what undoes it. */
+  onActiveSpeaker(callback: (speaker: ActiveSpeaker) => void): () => void {
+    return this.listen(this.activeSpeaker$, callback);
+  }
+
+  /** Calls back with each state of the stream; returns what undoes it. */
+  onStreamState(callback: (state: MeetingStreamState) => void): () => void {
+    return this.listen(this.streamState$, callback);
+  }
+
+  /**
+   * Follows a stream. A webhook that comes twice is answered once: the same stream shares one connection.
+   *
+   * @returns Resolves when the meeting's audio is under way.
+   * @throws VoiceError when the platform refuses, or when another stream is followed already.
+   */
+  connect(target: MeetingTarget): Promise<void> {
+    const { rtmsStreamId } = target;
+    if (this.#connecting?.rtmsStreamId === rtmsStreamId) return this.#connecting.promise;
+    const promise = this.#connect(target);
+    if (!this.#connecting) this.#connecting = { rtmsStreamId, promise };
+    return promise;
+  }
+
+  /** Ends the stream, at the platform too. */
+  async disconnect(): Promise<void> {
+    await this.#stream?.close();
+  }
+
+  /** What signs the handshakes. */
+  protected override get directCredential(): unknown {
+    return this.config.clientSecret;
+  }
+
+  protected override onInitialize(): void {
+    const problem = configProblem(this.config, rules);
+    if (problem) throw this.error(problem, { code: 'configuration' });
+  }
+
+  protected override async onDispose(): Promise<void> {
+    await this.disconnect();
+    await super.onDispose();
+  }
+
+  /** @internal */
+  protected socketOptions(): Pick<SocketSessionOptions, 'openSocket'> {
+    return {};
+  }
+
+  async #connect({ meetingUuid, rtmsStreamId, serverUrl }: MeetingTarget): Promise<void> {
+    this.assertReady('connect');
+    if (this.#connecting) {
+      throw this.error(`${this.name} follows another stream: one provider serves one`, { code: 'not_ready' });
+    }
+    const { clientId, clientSecret, bufferData = false, reconnect } = this.config;
+    const { dataOpt = 'mixed', sendRateMs = 20 } = this.config;
+    const metadata = this.getMetadata();
+    try {
+      const url = this.#addressOf(serverUrl);
+      const secret = await this.freshCredential(clientSecret);
+      const signature = hexOf(await hmacSha256(secret, `${clientId},${meetingUuid},${rtmsStreamId}`));
+      this.assertReady('connect');
+      const stream = new MeetingStreamD({
+        ...{ url, meetingUuid, rtmsStreamId, bufferData, reconnect },
+        signature: await this.freshCredential(signature),
+        audio: {
+          ...{ content_type: 2, sample_rate: sampleRates.indexOf(metadata.sampleRate), channel: 1, codec: 1 },
+          ...{ data_opt: dataOpt === 'mixed' ? 1 : 2, send_rate: sendRateMs },
+        },
+        transport: this.transportOptions,
+        error: (message, options) => this.error(`${this.name}: ${message}`, options),
+        sockets: this.socketOptions(),
+      });
+      this.#follow(stream, metadata);
+      await stream.open();
+    } catch (error) {
+      this.#connecting = undefined;
+      throw error;
+    }
+  }
+
+  #addressOf(serverUrl: string): URL {
+    const [address = ''] = serverUrl.split(',');
+    if (!URL.canParse(address.trim())) {
+      throw this.error(`${this.name}: serverUrl is no absolute address`, { code: 'configuration' });
+    }
+    const url = new URL(address.trim());
+    this.assertSecure(url);
+    return url;
+  }
+
+  #follow(stream: MeetingStreamD, metadata: AudioMetadata): void {
+    const { dataOpt, fillGaps = false, scheduler = asyncScheduler } = this.config;
+    this.begin();
+    this.#stream = stream;
+    this.#originMs = undefined;
+    this.#timeline = new Timeline(metadata, fillGaps);
+    this.#mixer = dataOpt === 'per-participant' ? new SpeakerMixer({ metadata, scheduler }) : undefined;
+    const mixed$ = this.#mixer?.mixed$ ?? EMPTY;
+    this.#following = merge(
+      stream.errors$.pipe(tap((error) => this.report(error))),
+      stream.connection$.pipe(tap((event) => this.#connection$.next(event))),
+      stream.events$.pipe(tap((event) => this.#onEvent(event, metadata))),
+      mixed$.pipe(tap((chunk) => this.capture.push(chunk))),
+    ).subscribe();
+  }
+
+  #onEvent(event: MeetingStreamDEvent, metadata: AudioMetadata): void {
+    switch (event.type) {
+      case 'audio':
+        this.#hear(event.content, metadata);
+        break;
+      case 'state':
+        this.#streamState$.next(event.state);
+        break;
+      case 'speaker': {
+        const { userId, userName } = event;
+        this.#activeSpeaker$.next({ userId, ...(userName && { userName }) });
+        break;
+      }
+      case 'ended': {
+        const { reason, detail } = event;
+        this.#stream = undefined;
+        this.#connecting = undefined;
+        this.#mixer?.stop();
+        this.#following.unsubscribe();
+        if (reason !== 'lost') this.#connection$.next({ type: 'closed' });
+        this.end({ reason, ...(detail && { detail }) });
+      }
+    }
+  }
+
+  #hear(content: unknown, metadata: AudioMetadata): void {
+    const { data, user_id, user_name, timestamp } = obj(content) ?? { data: content };
+    const bytes = decodeBase64(str(data) ?? '%');
+    if (!bytes?.length) {
+      this.warn('audio that is no base64');
+      return;
+    }
+    const stampMs = num(timestamp);
+    if (stampMs !== undefined) this.#originMs ??= stampMs;
+    const atMs = stampMs === undefined ? undefined : stampMs - (this.#originMs ?? 0);
+    const whole = bytes.subarray(0, bytes.length - (bytes.length % frameBytes(metadata)));
+    if (!this.#mixer) {
+      for (const chunk of this.#timeline?.place(whole, atMs) ?? []) this.capture.push(chunk);
+      return;
+    }
+    const userId = str(user_id) ?? String(num(user_id) ?? 0);
+    const userName = str(user_name);
+    const chunk = { data: whole, metadata, ...(atMs !== undefined && { timestamp: atMs }) };
+    this.#speakerAudio$.next({ userId, ...(userName && { userName }), chunk });
+    if (!this.#mixer.push(userId, whole)) this.warn('audio that comes faster than it sounds');
+  }
+}

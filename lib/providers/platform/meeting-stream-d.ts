@@ -1,0 +1,289 @@
+import {
+  filter,
+  firstValueFrom,
+  merge,
+  race,
+  ReplaySubject,
+  Subject,
+  Subscription,
+  tap,
+  timer,
+  type Observable,
+} from 'rxjs';
+import type { BackoffOptions } from '../../core/backoff.ts';
+import type { VoiceError, VoiceErrorCode, VoiceErrorOptions } from '../../core/errors.ts';
+import { entry, num, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { TransportOptions } from '../../core/remote-provider.ts';
+import type { ConnectionEvent } from '../../core/roles.ts';
+import { SocketSession, type SocketData, type SocketSessionOptions } from '../../transport/socket-session.ts';
+
+/** Which stream a {@link MeetingStreamD} follows, and how. */
+export interface MeetingStreamDOptions {
+  readonly url: URL;
+  readonly meetingUuid: string;
+  readonly rtmsStreamId: string;
+  readonly signature: string;
+  /** `media_params.audio`. */
+  readonly audio: WireObject;
+  readonly bufferData: boolean;
+  readonly transport: TransportOptions;
+  readonly reconnect: boolean | BackoffOptions | undefined;
+  readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
+  /** The runtime's WebSocket; for tests. */
+  readonly sockets: Pick<SocketSessionOptions, 'openSocket'>;
+}
+
+/** What the platform calls the state of a stream or session. */
+export type MeetingStreamState =
+  'inactive' | 'active' | 'interrupted' | 'terminating' | 'terminated' | 'paused' | 'resumed';
+
+/** What comes from a {@link MeetingStreamD}. */
+export type MeetingStreamDEvent =
+  | { readonly type: 'audio'; readonly content: unknown }
+  | { readonly type: 'state'; readonly state: MeetingStreamState }
+  | { readonly type: 'speaker'; readonly userId: string; readonly userName?: string }
+  | {
+      readonly type: 'ended';
+      readonly reason: 'ended' | 'left' | 'lost';
+      readonly detail?: string;
+      readonly error?: VoiceError;
+    };
+
+const streamStates: readonly MeetingStreamState[] = [
+  ...(['inactive', 'active', 'interrupted', 'terminating', 'terminated', 'paused', 'resumed'] as const),
+];
+/** Session states 0 to 4; 5 is the end. */
+const sessionStates: readonly MeetingStreamState[] = ['inactive', 'inactive', 'active', 'paused', 'resumed'];
+
+/** Answers of a handshake that mean neither a wrong configuration nor a fault of ours: code, and whether to try again. */
+const statuses: Readonly<Record<string, readonly [string, VoiceErrorCode, boolean]>> = {
+  2: ['the stream is over, or of another meeting', 'not_found', false],
+  3: ['the signature is wrong: check clientId and clientSecret', 'unauthorized', false],
+  8: ['another connection has this stream', 'rate_limited', true],
+  9: ['this app or meeting gives no audio: check its scopes', 'forbidden', false],
+  15: ['its media connection is still there', 'rate_limited', true],
+  16: ['its media connection is still there', 'rate_limited', true],
+  45: ['the service failed', 'server', true],
+};
+
+/** Why a stream stopped, by the platform's number. */
+const stopReasons: Readonly<Record<string, string>> = {
+  ...{ 1: 'stopped by the host', 2: 'stopped by the user', 3: 'the user left', 4: 'the user was removed' },
+  ...{ 5: 'the host disabled the app', 6: 'the meeting ended', 7: 'cancelled', 8: 'revoked: delete what was recorded' },
+  ...{ 9: 'all apps were disabled', 10: 'internal failure', 11: 'timed out', 12: 'interrupted', 13: 'interrupted' },
+  ...{ 14: 'interrupted', 15: 'closed abnormally by the app', 16: 'closed abnormally by the app', 17: 'the app left' },
+  ...{ 18: 'authentication failed', 19: 'reconnected too late', 20: 'closed by the receiver' },
+  ...{ 23: 'stopped by an administrator', 24: 'keep-alives were missed' },
+};
+const isRetriable = (reason: number): boolean => reason >= 10 && reason <= 16;
+
+/** The platform asks every 10 s whether we are there, on both sockets: silence for 45 s is a loss. */
+const keepAlive = { intervalMs: 15_000 };
+
+/** Longest wait for the platform's word on the end of a stream, in milliseconds. */
+const goodbyeMs = 500;
+
+/** The two sockets of one stream: signaling, which leads to media and outlives it. */
+export class MeetingStreamD {
+  readonly events$: Observable<MeetingStreamDEvent>;
+  /** Of the signaling socket. Hot; the latest value first. */
+  readonly connection$: Observable<ConnectionEvent>;
+  readonly #options: MeetingStreamDOptions;
+  readonly #signaling: SocketSession;
+  readonly #media: SocketSession;
+  readonly #events$ = new Subject<MeetingStreamDEvent>();
+  /** The platform was told to send; an error when that will never be. */
+  readonly #acknowledged$ = new ReplaySubject<void>(1);
+  #work: Subscription = Subscription.EMPTY;
+  #mediaUrl: URL | undefined;
+  #isClosing = false;
+  #isOver = false;
+
+  constructor(options: MeetingStreamDOptions) {
+    this.#options = options;
+    const { url, transport, reconnect, sockets } = options;
+    const shared: Pick<SocketSessionOptions, 'classifyClose'> & Partial<SocketSessionOptions> = {
+      ...transport,
+      ...sockets,
+      ...{ keepAlive, reconnect },
+      classifyClose: () => (this.#isClosing ? 'normal' : 'retry'),
+    };
+    this.#signaling = new SocketSession({
+      ...{ ...shared, provider: transport.provider },
+      request: () => Promise.resolve({ url }),
+      opening: () => [this.#handshake(1, 1, { buffer_data: options.bufferData })],
+      isReady: (data) => isAccepted(data, 2),
+    });
+    this.#media = new SocketSession({
+      ...{ ...shared, provider: transport.provider },
+      // Known before this session is opened.
+      request: () => Promise.resolve({ url: this.#mediaUrl ?? url }),
+      opening: () => [
+        this.#handshake(3, 0, { media_type: 1, payload_encryption: false, media_params: { audio: options.audio } }),
+      ],
+      isReady: (data) => isAccepted(data, 4),
+      maxMessageBytes: 16 * 1024 * 1024,
+    });
+    this.connection$ = this.#signaling.connection$;
+    this.events$ = this.#events$.asObservable();
+  }
+
+  /** Errors that the connection mends. Hot. */
+  get errors$(): Observable<VoiceError> {
+    return merge(this.#signaling.errors$, this.#media.errors$);
+  }
+
+  /** Resolves when audio is under way. */
+  async open(): Promise<void> {
+    this.#work = merge(
+      this.#signaling.messages$.pipe(tap((data) => this.#receive(this.#signaling, data))),
+      this.#media.messages$.pipe(tap((data) => this.#receive(this.#media, data))),
+      this.#signaling.connection$.pipe(tap((event) => this.#watch(event))),
+      this.#media.connection$.pipe(
+        tap((event) => {
+          this.#watch(event);
+          if (event.type === 'connected') this.#acknowledge();
+        }),
+      ),
+    ).subscribe();
+    // Its failure comes as an event.
+    this.#signaling.open().catch(() => undefined);
+    await firstValueFrom(this.#acknowledged$, { defaultValue: undefined });
+  }
+
+  /** Ends the stream: tells the platform, waits for its word, closes the media socket first. */
+  async close(): Promise<void> {
+    if (this.#isOver) return;
+    this.#isClosing = true;
+    if (this.#signaling.isReady) {
+      const answered$ = this.#signaling.messages$.pipe(filter((data) => parseJsonObject(data)?.['msg_type'] === 22));
+      const said = firstValueFrom(race(answered$, timer(goodbyeMs, this.#options.transport.scheduler)), {
+        defaultValue: undefined,
+      });
+      this.#send(this.#signaling, { msg_type: 21, rtms_stream_id: this.#options.rtmsStreamId });
+      await said;
+    }
+    this.#finish({ type: 'ended', reason: 'left' });
+  }
+
+  #handshake(msg_type: number, sequence: number, body: WireObject): string {
+    const { meetingUuid: meeting_uuid, rtmsStreamId: rtms_stream_id, signature } = this.#options;
+    return JSON.stringify({
+      msg_type,
+      protocol_version: 1,
+      sequence,
+      meeting_uuid,
+      rtms_stream_id,
+      signature,
+      ...body,
+    });
+  }
+
+  #send(session: SocketSession, message: WireObject): void {
+    session.send(JSON.stringify(message));
+  }
+
+  #receive(session: SocketSession, data: SocketData): void {
+    const message = parseJsonObject(data);
+    const handler = entry(this.#handlers, String(message?.['msg_type']));
+    if (message) handler?.(message, session);
+  }
+
+  readonly #handlers: Readonly<Record<string, (message: WireObject, session: SocketSession) => void>> = {
+    2: (message, session) => this.#answered(message, session),
+    4: (message, session) => this.#answered(message, session),
+    6: ({ event }) => this.#event(obj(event) ?? {}),
+    8: ({ state, reason }) => this.#state(streamStates[num(state) ?? -1], num(reason)),
+    9: ({ state, stop_reason, reason }) =>
+      this.#state(state === 5 ? 'terminated' : sessionStates[num(state) ?? -1], num(stop_reason) ?? num(reason)),
+    12: ({ timestamp }, session) => this.#send(session, { msg_type: 13, timestamp }),
+    14: ({ content }) => this.#events$.next({ type: 'audio', content }),
+  };
+
+  #answered(message: WireObject, session: SocketSession): void {
+    const status = num(message['status_code']) ?? 0;
+    if (status !== 0) {
+      session.reconnect(this.#refusal(status));
+      return;
+    }
+    if (session === this.#media) return;
+    const addresses = obj(obj(message['media_server'])?.['server_urls']) ?? {};
+    const address = str(addresses['audio']) ?? str(addresses['all']);
+    if (address === undefined || !URL.canParse(address)) {
+      session.reconnect(
+        this.#options.error('the meeting names no address for audio: check the scopes of the app', {
+          code: 'forbidden',
+        }),
+      );
+      return;
+    }
+    const isFirst = this.#mediaUrl === undefined;
+    this.#mediaUrl = new URL(address);
+    if (isFirst) this.#media.open().catch(() => undefined);
+    else this.#media.reconnect();
+  }
+
+  #refusal(status: number): VoiceError {
+    const [why, code, recoverable] = entry(statuses, String(status)) ?? [
+      'it does not take what was asked for',
+      'configuration',
+      false,
+    ];
+    return this.#options.error(`the meeting refuses the connection: ${why} (${status})`, { code, recoverable, status });
+  }
+
+  #acknowledge(): void {
+    const { rtmsStreamId: rtms_stream_id } = this.#options;
+    // 2: who speaks. 1 and 7 come by themselves.
+    this.#send(this.#signaling, { msg_type: 5, events: [{ event_type: 2, subscribe: true }] });
+    this.#send(this.#signaling, { msg_type: 7, rtms_stream_id });
+    this.#acknowledged$.next();
+  }
+
+  #event({ event_type, user_id, user_name }: WireObject): void {
+    if (event_type === 7) this.#media.reconnect();
+    const userId = str(user_id) ?? num(user_id);
+    const userName = str(user_name);
+    if (event_type !== 2 || userId === undefined) return;
+    this.#events$.next({ type: 'speaker', userId: String(userId), ...(userName && { userName }) });
+  }
+
+  #state(state: MeetingStreamState | undefined, reason: number | undefined): void {
+    if (!state) return;
+    this.#events$.next({ type: 'state', state });
+    if (state !== 'terminated') return;
+    const detail = entry(stopReasons, String(reason)) ?? (reason ? `stopped (${reason})` : 'stopped');
+    if (reason !== undefined && isRetriable(reason)) {
+      const message = `the stream was lost: ${detail} (${reason})`;
+      this.#signaling.reconnect(
+        this.#options.error(message, { code: 'connection', recoverable: true, status: reason }),
+      );
+    } else {
+      this.#finish({ type: 'ended', reason: 'ended', detail });
+    }
+  }
+
+  /** The end of either socket is the end of both. */
+  #watch(event: ConnectionEvent): void {
+    if (event.type !== 'lost') return;
+    this.#acknowledged$.error(event.error);
+    this.#finish({ type: 'ended', reason: 'lost', error: event.error });
+  }
+
+  #finish(end: MeetingStreamDEvent & { type: 'ended' }): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#isClosing = true;
+    this.#work.unsubscribe();
+    void this.#media.close();
+    void this.#signaling.close();
+    this.#acknowledged$.error(this.#options.error('the meeting ended first', { code: 'aborted' }));
+    this.#events$.next(end);
+    this.#events$.complete();
+  }
+}
+
+function isAccepted(data: SocketData, type: number): boolean {
+  const message = parseJsonObject(data);
+  return message?.['msg_type'] === type && (num(message['status_code']) ?? 0) === 0;
+}
