@@ -96,10 +96,10 @@ describe("the runtime's own WebSocket", () => {
   it('adds the credential to the query where it belongs there', async () => {
     const { socket, messages, until } = listen({
       url: `${service.url}?a=1`,
-      ...{ query: { token: 'k y' }, headers: { Authorization: 'k y' } },
+      ...{ query: { token: 'k y+' }, headers: { Authorization: 'k y+' } },
     });
     await until(() => messages.length === 1);
-    expect(asked).toMatch(/\?a=1&token=k\+y$/);
+    expect(asked).toMatch(/\?a=1&token=k%20y%2B$/);
     socket.terminate();
   });
 

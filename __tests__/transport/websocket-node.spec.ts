@@ -78,7 +78,7 @@ describe('the WebSocket of Node', () => {
     );
     const peer = new Listener({ url, protocols: ['bearer', 'jwt'], query: { token: 'k y' } });
     await peer.opened;
-    expect(heads[0]?.['url']).toBe('/?token=k+y');
+    expect(heads[0]?.['url']).toBe('/?token=k%20y');
     expect(String(heads[0]?.['sec-websocket-protocol']).split(/, */)).toEqual(['bearer', 'jwt']);
     expect(heads[0]?.['sec-websocket-extensions']).toBe(undefined);
     peer.socket.terminate();

@@ -11,3 +11,8 @@ export function decodeHex(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (nodeBuffer) return nodeBuffer.from(text, 'hex');
   return Uint8Array.from({ length: text.length / 2 }, (_, at) => parseInt(text.slice(at * 2, at * 2 + 2), 16));
 }
+
+/** Bytes as hexadecimal text in lower case. */
+export function encodeHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,4 +1,5 @@
 import { VoiceError } from '../core/errors.ts';
+import { encodeHex } from '../core/hex.ts';
 
 /** Credentials of an AWS account; temporary ones bring a session token. */
 export interface AwsCredentials {
@@ -89,7 +90,7 @@ async function signatureOf(canonicalRequest: readonly string[], signing: AwsSign
   const toSign = [algorithm, date, scope, await sha256(canonicalRequest.join('\n'))].join('\n');
   let key = utf8.encode(`AWS4${secretAccessKey}`);
   for (const part of [...scope.split('/'), toSign]) key = await hmac(key, part);
-  return hex(key);
+  return encodeHex(key);
 }
 
 function scopeOf({ now, region, service }: AwsSigning): { date: string; scope: string } {
@@ -122,7 +123,7 @@ function encode(text: string): string {
 
 async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const bytes = typeof data === 'string' ? utf8.encode(data) : data;
-  return hex(new Uint8Array(await subtle().digest('SHA-256', bytes)));
+  return encodeHex(new Uint8Array(await subtle().digest('SHA-256', bytes)));
 }
 
 async function hmac(key: Uint8Array<ArrayBuffer>, text: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -136,8 +137,4 @@ function subtle(): SubtleCrypto {
   const message =
     'signed requests need WebCrypto, which browsers have on https: and localhost only: serve the page there';
   throw new VoiceError(message, { code: 'configuration' });
-}
-
-function hex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,4 +1,5 @@
 import { VoiceError } from '../core/errors.ts';
+import { decodeHex, encodeHex } from '../core/hex.ts';
 
 /** The value of a header. `long` and `timestamp` (milliseconds since 1970) are 64 bits wide. */
 export type EventStreamValue =
@@ -116,8 +117,7 @@ function lengthened(code: number, value: Uint8Array<ArrayBuffer>): Uint8Array<Ar
 
 function uuidBytes(uuid: string): Uint8Array<ArrayBuffer> {
   if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(uuid)) throw malformed('a header is no UUID');
-  const digits = uuid.replaceAll('-', '');
-  return Uint8Array.from({ length: 16 }, (_, at) => parseInt(digits.slice(at * 2, at * 2 + 2), 16));
+  return decodeHex(uuid.replaceAll('-', '')) ?? new Uint8Array(16);
 }
 
 /** Reads headers one after another; every step past their end is an error. */
@@ -144,8 +144,7 @@ const readers: readonly ((cursor: Cursor) => EventStreamValue)[] = [
 ];
 
 function uuidOf(bytes: Uint8Array): string {
-  const digits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  return encodeHex(bytes).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 function readHeaders(all: Uint8Array<ArrayBuffer>): Map<string, EventStreamValue> {

@@ -20,6 +20,8 @@ export function addressOf({ url, headers = {}, query = {} }: SocketRequest, send
   const address = new URL(url);
   if (sendsHeaders && Object.keys(headers).length > 0) return address;
   for (const [key, value] of Object.entries(query)) address.searchParams.append(key, value);
+  // Not every server takes a plus for a blank.
+  if (Object.keys(query).length > 0) address.search = address.search.replaceAll('+', '%20');
   return address;
 }
 

@@ -36,6 +36,8 @@ export interface Limits {
   readonly deltaIdleMs: number;
   /** EpsilonSTT: milliseconds without a message before the socket closes; seen in the field. Default: 30,000. */
   readonly epsilonIdleMs: number;
+  /** KappaSTT: milliseconds without audio before the service closes. Vendor: 180,000. */
+  readonly kappaIdleMs: number;
   /** LambdaSTT: milliseconds without audio before the service gives up. Vendor: 15,000. */
   readonly lambdaIdleMs: number;
   /** UpsilonTTS: requests at once. Vendor: 1. */

@@ -13,6 +13,8 @@ export const serviceNames = [
   'iota-tts',
   'kappa-tts',
   'kappa-token',
+  'omega-tts',
+  'kappa-stt',
   'lambda-stt',
   'compatible-llm',
   'theta-llm',

@@ -126,6 +126,7 @@ const vendorLimits: Limits = {
   gammaSttIdleMs: 20_000,
   deltaIdleMs: 20_000,
   epsilonIdleMs: 30_000,
+  kappaIdleMs: 180_000,
   lambdaIdleMs: 15_000,
   upsilonConcurrency: 1,
   piConcurrency: 2,

@@ -14,6 +14,8 @@ export interface ResultDetails {
   readonly words?: readonly TranscribedWord[] | undefined;
   /** BCP 47. Default: the configured one. */
   readonly language?: string | undefined;
+  /** What the vendor says beyond that, for `metadata`. */
+  readonly fields?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** What the utterances of a provider have in common. */
@@ -58,7 +60,7 @@ export class Utterances {
   }
 
   /** Publishes a result: the text of the whole utterance so far. Until one is complete, all are of one utterance. */
-  result(kind: ResultKind, text: string, { confidence, words, language }: ResultDetails = {}): void {
+  result(kind: ResultKind, text: string, { confidence, words, language, fields }: ResultDetails = {}): void {
     const options = this.#options();
     if (kind === 'interim' && !options.interimResults) return;
     const spoken = language ?? options.language;
@@ -73,6 +75,7 @@ export class Utterances {
       ...(confidence !== undefined && { confidence }),
       utteranceId,
       metadata: {
+        ...fields,
         ...(words && { words }),
         ...(spoken !== undefined && { language: spoken }),
         ...(speaker !== undefined && { speaker }),

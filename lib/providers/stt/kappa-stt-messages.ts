@@ -1,0 +1,100 @@
+import { bytesPerSample, frameBytes, type PcmFormat } from '../../audio/formats.ts';
+import { entry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { encodeHex } from '../../core/hex.ts';
+import type { SocketData } from '../../transport/socket-session.ts';
+
+const utf8 = new TextEncoder();
+const crlf = '\r\n';
+
+/** A message of the service's. */
+export interface UspMessage {
+  /** What it is, in lower case. */
+  readonly path: string;
+  /** The turn that it belongs to, in upper case; empty where it says none. */
+  readonly requestId: string;
+  readonly body: WireObject;
+}
+
+/** What every message of the client's says. */
+export interface UspHeaders {
+  readonly path: string;
+  readonly requestId: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly contentType?: string;
+}
+
+/** A name for a connection or a turn: a UUID without its dashes, which every message must have. */
+export function uspId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return encodeHex(bytes).toUpperCase();
+}
+
+/** A message with a JSON body. */
+export function uspText(headers: Omit<UspHeaders, 'contentType'>, body: WireObject): string {
+  return `${linesOf({ ...headers, contentType: 'application/json' })}${crlf}${JSON.stringify(body)}`;
+}
+
+/** A message with audio: the length of its headers, which end without an empty line, and the bytes. */
+export function uspAudio(headers: UspHeaders, audio: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const lines = utf8.encode(linesOf(headers));
+  const message = new Uint8Array(2 + lines.length + audio.length);
+  message.set([lines.length >> 8, lines.length & 0xff]);
+  message.set(lines, 2);
+  message.set(audio, 2 + lines.length);
+  return message;
+}
+
+/** A message of the service's; `undefined` for anything else. Never throws. */
+export function readUsp(data: SocketData): UspMessage | undefined {
+  if (typeof data !== 'string') return undefined;
+  const end = data.indexOf(crlf + crlf);
+  const lines = (end < 0 ? data : data.slice(0, end)).split(crlf);
+  const headers = Object.fromEntries(
+    lines.flatMap((line) => {
+      const colon = line.indexOf(':');
+      return colon > 0 ? [[line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()] as const] : [];
+    }),
+  );
+  const path = entry(headers, 'path');
+  if (path === undefined) return undefined;
+  const body = end < 0 ? undefined : parseJsonObject(data.slice(end + 2 * crlf.length));
+  const requestId = (entry(headers, 'x-requestid') ?? '').toUpperCase();
+  return { path: path.toLowerCase(), requestId, body: body ?? {} };
+}
+
+/** Format tags of a RIFF header (Microsoft's mmreg.h). */
+const tags: Readonly<Record<string, number>> = { linear16: 1, alaw: 6, mulaw: 7 };
+
+/** The 44 bytes that a turn's audio begins with; both lengths are 0, for nobody knows them. */
+export function riffHeader(format: PcmFormat): Uint8Array<ArrayBuffer> {
+  const { encoding, sampleRate, channels } = format;
+  const view = new DataView(new ArrayBuffer(44));
+  const words: readonly (readonly [at: number, word: string])[] = [
+    ...([
+      [0, 'RIFF'],
+      [8, 'WAVE'],
+      [12, 'fmt '],
+      [36, 'data'],
+    ] as const),
+  ];
+  for (const [at, word] of words) new Uint8Array(view.buffer).set(utf8.encode(word), at);
+  view.setUint32(16, 16, true);
+  view.setUint16(20, tags[encoding] ?? 1, true);
+  view.setUint16(22, channels, true);
+  view.setUint32(24, sampleRate, true);
+  view.setUint32(28, sampleRate * frameBytes(format), true);
+  view.setUint16(32, frameBytes(format), true);
+  view.setUint16(34, bytesPerSample(encoding) * 8, true);
+  return new Uint8Array(view.buffer);
+}
+
+function linesOf({ path, requestId, now, contentType }: UspHeaders): string {
+  return [
+    ...[`Path: ${path}`, `X-RequestId: ${requestId}`, `X-Timestamp: ${new Date(now).toISOString()}`],
+    ...(contentType === undefined ? [] : [`Content-Type: ${contentType}`]),
+    '',
+  ].join(crlf);
+}

@@ -1,0 +1,306 @@
+import type { Environment } from '../environment.ts';
+import type { SampleEncoding } from '../pcm.ts';
+import type { Session, Upgrade } from '../session.ts';
+import { IdleTimer } from '../timers.ts';
+import { meanConfidence, plain, Transcriber } from '../transcriber.ts';
+import type { Word } from '../transcriber.ts';
+import {
+  anyOf,
+  arrayOf,
+  boolean,
+  checkQuery,
+  filled,
+  integer,
+  object,
+  oneOf,
+  query as rule,
+  shape,
+} from '../validate.ts';
+import type { SocketRoute } from '../vendor.ts';
+import { refuse } from './kappa-refusal.ts';
+
+const parameters = {
+  language: (value: string): boolean => /^[a-z]{2,3}(-[A-Za-z0-9]+)*$/.test(value),
+  format: rule.oneOf('simple', 'detailed'),
+  profanity: rule.oneOf('masked', 'removed', 'raw'),
+  wordLevelTimestamps: rule.oneOf('true'),
+  initialSilenceTimeoutMs: rule.integer(0),
+  endSilenceTimeoutMs: rule.integer(0),
+  segmentationSilenceTimeoutMs: rule.integer(100, 5000),
+  stableIntermediateThreshold: rule.integer(1),
+  storeAudio: rule.oneOf('true'),
+  lidEnabled: rule.oneOf('true'),
+  cid: rule.filled,
+  'X-ConnectionId': (value: string): boolean => /^[\dA-F]{32}$/.test(value),
+  connectionId: (value: string): boolean => /^[\dA-F]{32}$/.test(value),
+};
+const credentials = { 'Ocp-Apim-Subscription-Key': rule.filled, Authorization: rule.filled };
+
+const segmentation = shape({
+  segmentation: shape({
+    mode: oneOf('Normal', 'Disabled', 'Custom', 'Semantic'),
+    segmentationSilenceTimeoutMs: integer(100, 5000),
+    segmentationForcedTimeoutMs: integer(20_000, 70_000),
+  }),
+});
+const configuration = shape({
+  context: shape({
+    system: shape({ name: filled, version: filled, build: filled, lang: filled }),
+    os: object,
+    audio: object,
+  }),
+  recognition: oneOf('conversation', 'interactive', 'dictation'),
+});
+const contextOf = shape({
+  phraseDetection: shape({
+    ...{ mode: oneOf('Interactive', 'Conversation', 'Dictation'), language: filled, initialSilenceTimeout: integer(0) },
+    ...{ conversation: segmentation, interactive: segmentation, dictation: segmentation },
+    voiceOnsetSensitivity: filled,
+    enrichment: shape({ profanity: oneOf('Masked', 'Removed', 'Raw') }),
+  }),
+  phraseOutput: shape({
+    format: oneOf('Simple', 'Detailed'),
+    detailed: shape({ options: arrayOf(oneOf('WordTimings', 'WordConfidence', 'DisplayWordTimings', 'SNR')) }),
+  }),
+  dgi: shape({
+    groups: arrayOf(shape({ type: oneOf('Generic'), items: arrayOf(shape({ text: filled })) })),
+    bias: anyOf(integer(0), boolean),
+  }),
+});
+
+/** Silence that ends a phrase, and a turn, in seconds. */
+const phraseEnd = 0.5;
+const turnEnd = 1.5;
+
+const encodings: Readonly<Record<number, SampleEncoding>> = { 1: 'linear16', 6: 'alaw', 7: 'mulaw' };
+const ticks = (seconds: number): number => Math.round(seconds * 1e7);
+
+interface Incoming {
+  readonly path: string;
+  readonly requestId: string;
+  readonly contentType: string | undefined;
+  readonly payload: string | Uint8Array<ArrayBuffer>;
+}
+
+/** A message's headers, or what is wrong with them. */
+function headersOf(lines: string): Omit<Incoming, 'payload'> | string {
+  const headers = new Map(
+    lines.split('\r\n').flatMap((line) => {
+      const found = /^([\w-]+): (.*)$/.exec(line);
+      return found ? [[found[1] ?? '', found[2] ?? ''] as const] : [];
+    }),
+  );
+  const [path, requestId, timestamp] = ['Path', 'X-RequestId', 'X-Timestamp'].map((name) => headers.get(name) ?? '');
+  if (!path) return 'a message without Path';
+  if (!/^[\dA-Fa-f]{32}$/.test(requestId ?? '')) return 'X-RequestId must be a UUID without dashes';
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/.test(timestamp ?? '')) return 'X-Timestamp must be ISO 8601 in UTC';
+  return { path, requestId: requestId ?? '', contentType: headers.get('Content-Type') };
+}
+
+function parse(data: string | Uint8Array<ArrayBuffer>): Incoming | string {
+  if (typeof data === 'string') {
+    const end = data.indexOf('\r\n\r\n');
+    const headers = end < 0 ? 'a text message without a body' : headersOf(data.slice(0, end));
+    return typeof headers === 'string' ? headers : { ...headers, payload: data.slice(end + 4) };
+  }
+  const length = data.length < 2 ? Infinity : new DataView(data.buffer, data.byteOffset).getUint16(0);
+  if (2 + length > data.length) return 'a binary message shorter than its headers';
+  const lines = new TextDecoder().decode(data.subarray(2, 2 + length));
+  if (!lines.endsWith('\r\n') || lines.endsWith('\r\n\r\n'))
+    return 'the headers of a binary message end in one line end';
+  const headers = headersOf(lines);
+  return typeof headers === 'string' ? headers : { ...headers, payload: data.slice(2 + length) };
+}
+
+class Listener {
+  readonly #session: Session;
+  readonly #mode: string;
+  readonly #query: URLSearchParams;
+  readonly #used = new Set<string>();
+  readonly #idle: IdleTimer;
+  #isConfigured = false;
+  #turn: string | undefined;
+  #detailed = false;
+  #times = false;
+  #silence = phraseEnd;
+  #transcriber: Transcriber | undefined;
+  #speaking = false;
+
+  constructor(session: Session, mode: string, query: URLSearchParams, { limits }: Environment) {
+    this.#session = session;
+    this.#mode = mode;
+    this.#query = query;
+    this.#idle = new IdleTimer(session.timers, limits.kappaIdleMs, () => session.close(1000, 'idle', 'no audio'));
+  }
+
+  receive(data: string | Uint8Array<ArrayBuffer>): void {
+    const message = parse(data);
+    const wrong = typeof message === 'string' ? message : this.#handle(message);
+    if (wrong !== undefined) this.#session.close(/^audio/.test(wrong) ? 1007 : 1002, wrong.slice(0, 100), wrong);
+  }
+
+  #handle(message: Incoming): string | undefined {
+    const { path, requestId, contentType, payload } = message;
+    if (path === 'audio') return this.#hear(requestId.toUpperCase(), contentType, payload);
+    if (typeof payload !== 'string') return `${path} is a text message`;
+    if (contentType !== 'application/json') return `${path} needs Content-Type: application/json`;
+    let body: unknown;
+    try {
+      body = JSON.parse(payload);
+    } catch {
+      return `${path} has no JSON body`;
+    }
+    if (path === 'speech.config') {
+      if (this.#isConfigured) return 'speech.config comes once';
+      this.#isConfigured = true;
+      return configuration(body, '');
+    }
+    if (path === 'telemetry') return undefined;
+    if (path !== 'speech.context') return `unknown path ${path}`;
+    return contextOf(body, '') ?? this.#begin(requestId.toUpperCase(), body as Readonly<Record<string, unknown>>);
+  }
+
+  #begin(requestId: string, context: Readonly<Record<string, unknown>>): string | undefined {
+    if (!this.#isConfigured) return 'speech.context before speech.config';
+    if (this.#turn !== undefined) return 'speech.context in the middle of a turn';
+    if (this.#used.has(requestId)) return 'X-RequestId was used before';
+    this.#used.add(requestId);
+    this.#turn = requestId;
+    const output = context['phraseOutput'] as { format?: string; detailed?: { options?: string[] } } | undefined;
+    const given = (context['phraseDetection'] as Readonly<Record<string, unknown>> | undefined)?.[this.#mode];
+    const custom = (given as { segmentation?: { segmentationSilenceTimeoutMs?: number } } | undefined)?.segmentation;
+    this.#detailed = this.#query.get('format') === 'detailed' || output?.format === 'Detailed';
+    this.#times = this.#query.has('wordLevelTimestamps') || output?.detailed?.options?.includes('WordTimings') === true;
+    this.#silence = (custom?.segmentationSilenceTimeoutMs ?? phraseEnd * 1000) / 1000;
+    this.#transcriber = undefined;
+    this.#speaking = false;
+    return undefined;
+  }
+
+  #hear(requestId: string, contentType: string | undefined, payload: Incoming['payload']): string | undefined {
+    if (typeof payload === 'string') return 'audio is a binary message';
+    if (!this.#used.has(requestId)) return 'audio of an unknown turn';
+    // The client may not know yet that the turn has ended.
+    if (requestId !== this.#turn) return undefined;
+    this.#idle.touch();
+    if (!this.#transcriber) return this.#open(contentType, payload);
+    if (contentType !== undefined) return 'audio has a Content-Type in the first message of a turn only';
+    if (payload.length > 0) this.#transcriber.push(payload);
+    else this.#end();
+    return undefined;
+  }
+
+  #open(contentType: string | undefined, header: Uint8Array<ArrayBuffer>): string | undefined {
+    if (contentType !== 'audio/x-wav') return 'audio must begin with Content-Type: audio/x-wav';
+    const view = new DataView(header.buffer, header.byteOffset, header.byteLength);
+    const word = (at: number): string => String.fromCharCode(...header.subarray(at, at + 4));
+    if (header.length !== 44 || word(0) !== 'RIFF' || word(8) !== 'WAVE' || word(36) !== 'data') {
+      return 'audio must begin with a RIFF header of 44 bytes';
+    }
+    const encoding = encodings[view.getUint16(20, true)];
+    const [channels, sampleRate] = [view.getUint16(22, true), view.getUint32(24, true)];
+    const [byteRate, align, bits] = [view.getUint32(28, true), view.getUint16(32, true), view.getUint16(34, true)];
+    if (!encoding || bits !== (encoding === 'linear16' ? 16 : 8)) return 'audio has a format that is not taken';
+    if (channels !== 1 || align !== bits / 8 || byteRate !== align * sampleRate) return 'audio has a wrong RIFF header';
+    this.#transcriber = new Transcriber(
+      { encoding, sampleRate },
+      { voice: (at) => this.#voice(at), word: () => this.#hypothesis(), step: () => this.#step() },
+    );
+    this.#say('turn.start', { context: { serviceTag: crypto.randomUUID().replaceAll('-', '').toUpperCase() } });
+    return undefined;
+  }
+
+  #voice(at: number): void {
+    if (this.#speaking) return;
+    this.#speaking = true;
+    this.#say('speech.startDetected', { Offset: ticks(at) });
+  }
+
+  #hypothesis(): void {
+    const words = this.#transcriber?.words ?? [];
+    const [first] = words;
+    const last = words.at(-1);
+    if (!first || !last) return;
+    const text = words.map((word) => plain(word.text)).join(' ');
+    const span = { Offset: ticks(first.start), Duration: ticks(last.end - first.start) };
+    this.#say(this.#mode === 'dictation' ? 'speech.fragment' : 'speech.hypothesis', { Text: text, ...span });
+  }
+
+  #step(): void {
+    const transcriber = this.#transcriber;
+    if (!transcriber || transcriber.quiet < this.#silence) return;
+    const hadWords = transcriber.words.length > 0;
+    this.#phrase();
+    const isOver = this.#mode === 'interactive' ? hadWords : transcriber.quiet >= turnEnd && this.#speaking;
+    if (isOver && this.#transcriber) this.#endTurn();
+  }
+
+  #end(): void {
+    this.#transcriber?.finish();
+    this.#phrase();
+    this.#endTurn();
+  }
+
+  #phrase(): void {
+    const transcriber = this.#transcriber;
+    const words = transcriber?.words ?? [];
+    const [first] = words;
+    const last = words.at(-1);
+    if (!transcriber || !first || !last) return;
+    const span = { Offset: ticks(first.start), Duration: ticks(last.end - first.start) };
+    const display = words.map(({ text }) => text).join(' ');
+    const lexical = words.map((word) => plain(word.text)).join(' ');
+    const best = {
+      ...{ Confidence: meanConfidence(words), Lexical: lexical, ITN: lexical, MaskedITN: lexical, Display: display },
+      ...(this.#times && { Words: words.map((word) => this.#word(word)) }),
+    };
+    this.#say('speech.phrase', {
+      ...{ RecognitionStatus: 'Success', ...span },
+      ...(this.#detailed ? { NBest: [best] } : { DisplayText: display }),
+    });
+    transcriber.reset();
+  }
+
+  #word({ text, start, end }: Word): Record<string, unknown> {
+    return { Word: plain(text), Offset: ticks(start), Duration: ticks(end - start) };
+  }
+
+  #endTurn(): void {
+    const now = this.#transcriber?.now ?? 0;
+    this.#say('speech.endDetected', { Offset: ticks(now) });
+    this.#say('speech.phrase', { RecognitionStatus: 'EndOfDictation', Offset: ticks(now), Duration: 0 });
+    this.#say('turn.end', {});
+    this.#turn = undefined;
+    this.#transcriber = undefined;
+  }
+
+  #say(path: string, body: unknown): void {
+    const lines = [`X-RequestId:${this.#turn ?? ''}`, 'Content-Type:application/json; charset=utf-8', `Path:${path}`];
+    this.#session.send(`${lines.join('\r\n')}\r\n\r\n${JSON.stringify(body)}`);
+  }
+}
+
+const route = (path: string, mode: string): SocketRoute => ({
+  ...{ service: 'kappa-stt', method: 'WS', path },
+  connect(upgrade: Upgrade, environment: Environment): void {
+    const { query, proxied, headers } = upgrade;
+    const wrong = checkQuery(query, proxied ? parameters : { ...parameters, ...credentials });
+    if (wrong) throw refuse(400, wrong);
+    if (!query.has('language') && !query.has('cid')) throw refuse(400, 'language is required');
+    if (!query.has('X-ConnectionId') && !headers['x-connectionid']) throw refuse(400, 'X-ConnectionId is required');
+    if (upgrade.protocols.length > 0) throw refuse(400, 'no subprotocol is known here');
+    upgrade.accept((session) => {
+      const listener = new Listener(session, mode, query, environment);
+      session.onText((text) => listener.receive(text));
+      session.onBytes((bytes) => listener.receive(bytes));
+    });
+  },
+});
+
+/** Azure AI Speech to text: the WebSocket of the official SDKs, by the older addresses and by the newer one. */
+export const kappaStt: readonly SocketRoute[] = [
+  ...['conversation', 'interactive', 'dictation'].map((mode) =>
+    route(`/speech/recognition/${mode}/cognitiveservices/v1`, mode),
+  ),
+  route('/stt/speech/universal/v2', 'conversation'),
+];
