@@ -58,12 +58,37 @@ describe('SpeakerMixer', () => {
     ]);
   });
 
-  it('fills what a packet lacks with silence, and loses none of what comes late', () => {
-    const { clock, mixer, at, seen } = bench({ tailMs: 60 });
+  it('fills what a packet lacks with silence', () => {
+    const { clock, mixer, at, seen } = bench();
     at(0, () => mixer.push('a', packet(1, 30)));
-    at(90, () => mixer.push('a', packet(2, 10)));
     clock.flush();
-    expect(seen()).toEqual([[40, 1], [60, 1, 0], [80, 0], [100, 2, 0], ...[120, 140, 160].map((ms) => [ms, 0])]);
+    expect(seen()).toEqual([
+      [40, 1],
+      [60, 1, 0],
+    ]);
+  });
+
+  it('joins what comes late to what was before, and goes on from there at the speed of speech', () => {
+    const { clock, mixer, at, seen } = bench();
+    at(0, () => mixer.push('a', packet(1)));
+    at(150, () => mixer.push('a', packet(2, 40)));
+    clock.flush();
+    expect(seen()).toEqual([
+      [40, 1],
+      [150, 2],
+      [170, 2],
+    ]);
+  });
+
+  it('makes up for the wait where it was silence', () => {
+    const { clock, mixer, at, seen, frames } = bench({ tailMs: 280 });
+    at(0, () => mixer.push('a', packet(1)));
+    at(300, () => mixer.push('a', packet(2)));
+    clock.flush();
+    const burst = (ms: number): number[][] => [...Array.from({ length: 10 }, () => [ms, 0]), [ms + 20, 0]];
+    const last = [540, 560, 580].map((ms) => [ms, 0]);
+    expect(seen()).toEqual([[40, 1], ...burst(260), [280, 0], [300, 2], ...burst(520), ...last]);
+    expect(frames.map(({ chunk }) => chunk.timestamp)).toEqual(frames.map((_, index) => 40 + index * 20));
   });
 
   it('follows the last voice with silence, then with nothing until somebody speaks again', () => {

@@ -14,6 +14,11 @@ export interface SpeakerMixerOptions {
   readonly frameMs?: number;
   /** How long the first audio after silence waits for what the network delays, in milliseconds. Default: 40. */
   readonly jitterMs?: number;
+  /**
+   * How long audio that stops in the middle is waited for before silence stands in for it, in milliseconds: what comes
+   * within it joins what was before. Default: 200.
+   */
+  readonly patienceMs?: number;
   /** Silence that follows the last voice, so that who listens hears its end, in milliseconds. Default: 2,000. */
   readonly tailMs?: number;
   /** Most audio of one speaker that waits, in milliseconds; beyond it the oldest is dropped. Default: 2,000. */
@@ -43,10 +48,14 @@ export class SpeakerMixer {
   readonly #startMs: number;
   #timer = Subscription.EMPTY;
   #isRunning = false;
+  /** Everybody's audio has run out a moment ago. */
+  #isWaiting = false;
+  /** The wait was in vain: it is silence. */
+  #isSilence = false;
   #quietMs = 0;
 
   constructor(options: SpeakerMixerOptions) {
-    this.#options = { frameMs: 20, jitterMs: 40, tailMs: 2000, maxQueueMs: 2000, ...options };
+    this.#options = { frameMs: 20, jitterMs: 40, patienceMs: 200, tailMs: 2000, maxQueueMs: 2000, ...options };
     const { metadata, frameMs, scheduler } = this.#options;
     this.#pacer = new Pacer(scheduler, 0);
     this.#frameLength = bytesForMs(frameMs, metadata);
@@ -72,7 +81,13 @@ export class SpeakerMixer {
     const first = voice.queue.end - bytesForMs(maxQueueMs, metadata);
     const overflows = first > voice.at;
     if (overflows) this.#release(voice, first);
-    if (!this.#isRunning) {
+    this.#isSilence = false;
+    if (this.#isWaiting) {
+      this.#isWaiting = false;
+      this.#timer.unsubscribe();
+      this.#pacer.skipGap();
+      this.#run();
+    } else if (!this.#isRunning) {
       this.#isRunning = true;
       this.#timer = scheduler.schedule(() => {
         this.#pacer.seek(scheduler.now() - this.#startMs);
@@ -86,18 +101,30 @@ export class SpeakerMixer {
   stop(): void {
     this.#timer.unsubscribe();
     this.#isRunning = false;
+    this.#isWaiting = false;
     this.#voices.clear();
   }
 
   #run(): void {
     const wait = this.#pacer.run(() => this.#mix());
-    if (this.#isRunning) this.#timer = this.#options.scheduler.schedule(() => this.#run(), wait);
+    const { scheduler, patienceMs } = this.#options;
+    if (!this.#isRunning) return;
+    this.#timer = scheduler.schedule(
+      () => {
+        this.#isSilence ||= this.#isWaiting;
+        this.#isWaiting = false;
+        this.#run();
+      },
+      this.#isWaiting ? patienceMs : wait,
+    );
   }
 
   /** The next frame; `undefined` when nobody has spoken for long. */
   #mix(): number | undefined {
     const { metadata, frameMs, tailMs } = this.#options;
     if (!this.#isRunning) return undefined;
+    this.#isWaiting = this.#voices.size === 0 && !this.#isSilence;
+    if (this.#isWaiting) return undefined;
     this.#quietMs = this.#voices.size > 0 ? 0 : this.#quietMs + frameMs;
     if (this.#quietMs > tailMs) {
       this.stop();

@@ -223,7 +223,7 @@ describe('MeetingInputD', () => {
       if (at === 20) stream.say(audio(packet(2), 1000 + at, bob));
       await clock.advance(20);
     }
-    await clock.advance(200);
+    await clock.advance(400);
     expect(spoken.map(({ userId, userName, chunk }) => [userId, userName, chunk.data[0], chunk.timestamp])).toEqual([
       ['16778240', 'Ann', 1, 0],
       ['16778240', 'Ann', 1, 20],
