@@ -1,12 +1,18 @@
 /**
- * `npm test`: everything that needs no browser. Runs each step, shows what failed, ends with the sum of all checks and
+ * `npm test`: everything. Runs each step, shows what failed, ends with the sum of all checks and
  * the exit code of the first step that failed. `npm test -- lint types` runs only the steps named.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { bringChromium } from './chromium.mjs';
 import { bin, node, root, run } from './lib.mjs';
 
 const jestReport = join(root, '.cache/jest.json');
+const jest = (...args) =>
+  node(
+    ...['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'],
+    ...['--json', `--outputFile=${jestReport}`, ...args],
+  );
 
 const steps = [
   { name: 'install', command: node('scripts/install.mjs', '__tests__/sdk', '__tests__/package') },
@@ -16,15 +22,11 @@ const steps = [
   { name: 'links', command: node('scripts/check-links.mjs') },
   { name: 'examples', command: node('scripts/check-examples.mjs') },
   { name: 'docs', command: node('scripts/check-docs.mjs') },
+  { name: 'jest', command: jest(), live: true, watch: endsByItself, count: countJest },
   {
-    name: 'jest',
-    command: node(
-      '--experimental-vm-modules',
-      '--disable-warning=ExperimentalWarning',
-      'node_modules/jest/bin/jest.js',
-      '--json',
-      `--outputFile=${jestReport}`,
-    ),
+    name: 'browser',
+    command: jest('--maxWorkers=1', '__tests__/browser'),
+    env: chromiumEnv,
     live: true,
     watch: endsByItself,
     count: countJest,
@@ -32,6 +34,13 @@ const steps = [
   { name: 'build', command: bin('rollup', '-c', 'rollup.config.mjs') },
   { name: 'package', command: node('scripts/package.mjs'), needs: 'build', live: true, count: countNodeTest },
 ];
+
+/** Where the browser is; a string says why there is none. */
+function chromiumEnv() {
+  const path = bringChromium();
+  if (path !== undefined) return { RXVOICE_BROWSER: '1', RXVOICE_CHROMIUM: path };
+  return 'there is no Chromium: apt-get install chromium (or set RXVOICE_CHROMIUM), then npm test -- browser';
+}
 
 /** Jest waits for ever for a socket or timer that a test left behind: such a run is a failure, not a pass. */
 function endsByItself(child) {
@@ -80,9 +89,15 @@ for (const step of steps.filter(({ name }) => wanted.length === 0 || wanted.incl
     console.log(`- ${step.name} waits for ${step.needs}`);
     continue;
   }
+  const env = step.env?.() ?? {};
+  // What cannot run here is said and left out; in CI it is a failure.
+  if (typeof env === 'string' && !process.env.CI) {
+    console.log(`- ${step.name} is left out: ${env}`);
+    continue;
+  }
   if (step.live) console.log(`… ${step.name}`);
   const startedAt = performance.now();
-  const result = await run(step.command, step);
+  const result = typeof env === 'string' ? { code: 1, text: `${env}\n` } : await run(step.command, { ...step, env });
   const counts = step.count?.(result) ?? { passed: result.code === 0 ? 1 : 0, failed: 0 };
   const ok = result.code === 0 && counts.failed === 0;
   // A runner that fails without a failed test (it crashed, it hung) counts as one.
