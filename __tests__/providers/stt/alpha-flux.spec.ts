@@ -1,5 +1,4 @@
-import { AlphaFlux } from '../../../lib/providers/stt/alpha-flux.ts';
-import type { AlphaFluxConfig } from '../../../lib/providers/stt/alpha-flux-settings.ts';
+import { AlphaFlux, type AlphaFluxConfig } from '../../../lib/providers/stt/alpha-flux.ts';
 import {
   clocked,
   connected,

@@ -1,5 +1,4 @@
-import { EpsilonSTT } from '../../../lib/providers/stt/epsilon-stt.ts';
-import type { EpsilonSTTConfig } from '../../../lib/providers/stt/epsilon-stt-settings.ts';
+import { EpsilonSTT, type EpsilonSTTConfig } from '../../../lib/providers/stt/epsilon-stt.ts';
 import { serve, until, type Received, type Site } from '../../transport/http-fixture.ts';
 import { clocked, failure, FakedEpsilonSTT, heard, mono16k, record, settle, tape } from './stt-fixture.ts';
 

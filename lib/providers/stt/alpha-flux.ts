@@ -1,10 +1,46 @@
 import type { AudioFormat } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { arr, entry, num, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { Query } from '../../core/remote-provider.ts';
 import type { SocketData, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
-import { alphaFluxRules, type AlphaFluxConfig, type AlphaFluxOptions } from './alpha-flux-settings.ts';
-import { StreamingSTT } from './streaming-stt.ts';
+import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import { meanConfidence, type ResultDetails, type ResultKind } from './utterances.ts';
+
+/** How the service hears turns. */
+export interface AlphaFluxOptions {
+  /** Default: `flux-general-en`. The other: `flux-general-multi`. */
+  readonly model?: string;
+  /**
+   * How sure the service must be of an end of turn to announce it early, 0.3 to 0.9 and at most `eotThreshold`; brings
+   * results with `isPreflight`. Default: it announces none.
+   */
+  readonly eagerEotThreshold?: number;
+  /** How sure it must be to end a turn, 0.5 to 1. Default: the service's, 0.7. */
+  readonly eotThreshold?: number;
+  /** Milliseconds of silence that end a turn anyhow, 500 to 60,000. Default: the service's, 5,000. */
+  readonly eotTimeoutMs?: number;
+  /** Words to listen for, at most 100. */
+  readonly keyterms?: readonly string[];
+  /** Languages to expect, ISO 639-1; `flux-general-multi` only. */
+  readonly languageHints?: readonly string[];
+  /** Further parameters of the service, as they stand in its docs. */
+  readonly parameters?: Query;
+}
+
+/** Configuration of {@link AlphaFlux}. The model sets the language; interim results always come. */
+export interface AlphaFluxConfig extends StreamingSTTConfig {
+  /** What the service is asked for. Default: its own defaults. */
+  readonly options?: AlphaFluxOptions;
+}
+
+const rules: Readonly<Record<string, ConfigRule>> = {
+  'options.model': { oneOf: ['flux-general-en', 'flux-general-multi'] },
+  'options.eagerEotThreshold': { min: 0.3, max: 0.9 },
+  'options.eotThreshold': { min: 0.5, max: 1 },
+  'options.eotTimeoutMs': { min: 500, max: 60_000, integer: true },
+  'options.keyterms': { type: 'texts', maxLength: 100 },
+  'options.languageHints': { type: 'texts' },
+};
 
 const sampleRates = [16_000, 8_000, 24_000, 44_100, 48_000];
 
@@ -79,7 +115,7 @@ export class AlphaFlux extends StreamingSTT<AlphaFluxConfig> {
 
   protected override configProblem(): string | undefined {
     const { model = 'flux-general-en', eagerEotThreshold = 0, eotThreshold = 0.7 } = this.config.options ?? {};
-    const problem = configProblem(this.config, alphaFluxRules);
+    const problem = configProblem(this.config, rules);
     if (problem) return problem;
     if (eagerEotThreshold > eotThreshold) {
       return `options.eagerEotThreshold must be at most eotThreshold (${eotThreshold}), not ${eagerEotThreshold}`;

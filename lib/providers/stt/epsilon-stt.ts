@@ -1,7 +1,7 @@
 import { firstValueFrom, fromEvent, takeUntil } from 'rxjs';
 import { bytesPerMs, frameBytes } from '../../audio/formats.ts';
 import type { AudioEncoding, AudioFormat } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { arr, num, obj, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type {
@@ -11,8 +11,55 @@ import type {
   SocketRequestContext,
   SocketSessionOptions,
 } from '../../transport/socket-session.ts';
-import { epsilonEncodings, epsilonRules, epsilonSampleRates, type EpsilonSTTConfig } from './epsilon-stt-settings.ts';
-import { StreamingSTT } from './streaming-stt.ts';
+import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
+
+const encodings = { 'wav/pcm': 'linear16', 'wav/ulaw': 'mulaw', 'wav/alaw': 'alaw' } as const;
+const sampleRates = [16_000, 8_000, 32_000, 44_100, 48_000];
+
+/** A word to listen for, with more or less weight. */
+export interface EpsilonVocabulary {
+  readonly value: string;
+  /** 0 to 1. */
+  readonly intensity?: number;
+  readonly pronunciations?: readonly string[];
+  readonly language?: string;
+}
+
+/** Configuration of {@link EpsilonSTT}. */
+export interface EpsilonSTTConfig extends StreamingSTTConfig {
+  /** Default: `solaria-1`. */
+  readonly model?: string;
+  /** Default: `wav/pcm`, which is linear16. */
+  readonly encoding?: keyof typeof encodings;
+  /** 8000, 16000, 32000, 44100 or 48000 Hz. Default: that of the audio. */
+  readonly sampleRate?: number;
+  /** 1 to 8; the service bills each. Default: 1. */
+  readonly channels?: number;
+  /** Languages to expect, ISO 639-1; none lets the service find out. Default: `language`, where it is set. */
+  readonly languages?: readonly string[];
+  /** Whether the speaker may change the language. Default: false. */
+  readonly codeSwitching?: boolean;
+  /** Seconds of silence that end an utterance, 0.01 to 10. Default: the service's, 0.05; for conversations 0.3 to 0.8. */
+  readonly endpointing?: number;
+  /** Seconds after which an utterance ends in the middle of speech, 5 to 60. Default: the service's, 5. */
+  readonly maximumDurationWithoutEndpointing?: number;
+  /** Words to listen for, such as names. Default: none. */
+  readonly customVocabulary?: readonly (string | EpsilonVocabulary)[];
+  /** Where the service runs. */
+  readonly region?: 'eu-west' | 'us-west';
+}
+
+const rules: Readonly<Record<string, ConfigRule>> = {
+  model: { type: 'text' },
+  encoding: { oneOf: Object.keys(encodings) },
+  sampleRate: { oneOf: sampleRates },
+  channels: { min: 1, max: 8, integer: true },
+  languages: { type: 'texts' },
+  codeSwitching: { type: 'boolean' },
+  endpointing: { min: 0.01, max: 10 },
+  maximumDurationWithoutEndpointing: { min: 5, max: 60 },
+  region: { oneOf: ['eu-west', 'us-west'] },
+};
 
 const keepAliveMs = 5_000;
 /** Keep-alives without audio after which the service wants to hear something. */
@@ -54,8 +101,8 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
   /** One row: the configured encoding, at the configured or any possible sample rate. */
   get accepts(): readonly AudioFormat[] {
     const { encoding = 'wav/pcm', sampleRate, channels = 1 } = this.config;
-    const wanted: AudioEncoding = epsilonEncodings[encoding];
-    return [{ encoding: wanted, sampleRates: sampleRate ? [sampleRate] : epsilonSampleRates, channels: [channels] }];
+    const wanted: AudioEncoding = encodings[encoding];
+    return [{ encoding: wanted, sampleRates: sampleRate ? [sampleRate] : sampleRates, channels: [channels] }];
   }
 
   protected override async request({ signal }: SocketRequestContext): Promise<SocketRequest> {
@@ -85,7 +132,7 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, epsilonRules);
+    return configProblem(this.config, rules);
   }
 
   protected override applyLive(): boolean {

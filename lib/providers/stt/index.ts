@@ -1,4 +1,3 @@
-export type { AlphaFluxConfig, AlphaFluxOptions } from './alpha-flux-settings.ts';
 export * from './alpha-flux.ts';
 export * from './alpha-stt.ts';
 export * from './batch-stt.ts';
@@ -6,7 +5,6 @@ export type { BetaSTTConfig } from './beta-stt-settings.ts';
 export * from './beta-stt.ts';
 export type { DeltaContext, DeltaSTTConfig } from './delta-stt-settings.ts';
 export * from './delta-stt.ts';
-export type { EpsilonEncoding, EpsilonSTTConfig, EpsilonVocabulary } from './epsilon-stt-settings.ts';
 export type { DeltaContext, DeltaSTTConfig } from './delta-stt-settings.ts';
 export * from './delta-stt.ts';
 export * from './epsilon-stt.ts';
