@@ -749,16 +749,18 @@ describe('SocketSession: ending', () => {
 
   it('says goodbye once more on another connection, where every word matters', async () => {
     const { session, sockets, clock, types } = await connected({ replay: () => [audio(1)] });
+    let times = 0;
     const closed = session.close({
-      farewell: ['bye'],
+      farewell: () => [`bye ${++times}`],
       until: (message) => message === 'done',
       reconnect: true,
       timeoutMs: 9_000,
     });
+    expect(sockets.last.sent).toEqual(['bye 1']);
     sockets.last.drop(1006);
     await clock.advance(250);
     sockets.last.accept();
-    expect(sockets.last.sent).toEqual([audio(1), 'bye']);
+    expect(sockets.last.sent).toEqual([audio(1), 'bye 2']);
     sockets.last.say('done');
     expect(sockets.last.closeCode).toBe(1000);
     sockets.last.drop(1000);

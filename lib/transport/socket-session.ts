@@ -123,8 +123,8 @@ export interface SocketSessionOptions {
 
 /** How {@link SocketSession.close} says goodbye. */
 export interface SocketCloseOptions {
-  /** Sent after everything else. */
-  readonly farewell?: readonly SocketData[];
+  /** Sent after everything else; a function is asked when the time has come, on each connection. */
+  readonly farewell?: readonly SocketData[] | (() => readonly SocketData[]);
   /** The last message to wait for. Default: after a farewell, the service's own close; else none. */
   readonly until?: (message: SocketData) => boolean;
   /** Longest wait for all of it, in milliseconds. Default: the session's `closeTimeoutMs`. */
@@ -307,9 +307,10 @@ export class SocketSession {
       filter(() => this.#outbox.length === 0),
       take(1),
     );
-    const last$ = until ? this.#messages$.pipe(filter(until)) : farewell.length > 0 ? NEVER : of(0);
+    const says = typeof farewell === 'function' || farewell.length > 0;
+    const last$ = until ? this.#messages$.pipe(filter(until)) : says ? NEVER : of(0);
     const said$ = defer(() => {
-      for (const data of farewell) this.#socket?.send(data);
+      for (const data of typeof farewell === 'function' ? farewell() : farewell) this.#socket?.send(data);
       return EMPTY;
     });
     // `last$` listens before the farewell is said: the answer may come at once.

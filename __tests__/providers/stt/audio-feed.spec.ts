@@ -50,7 +50,7 @@ describe('AudioFeed', () => {
   it('sends a second at once, and the rest at its speed, in order', async () => {
     const { clock, sent, push, feed } = given({ speed: 2 });
     push(...frames(50, 100));
-    expect([lengths(sent).length, feed.isWaiting]).toEqual([10, true]);
+    expect([lengths(sent).length, feed.isWaiting, feed.waitingMs]).toEqual([10, true, 4_000]);
     await clock.advance(1_000);
     expect(Math.abs(lengths(sent).length - 30)).toBeLessThan(2);
     await clock.advance(1_000);

@@ -315,6 +315,25 @@ describe('StreamingSTT: a service that wants no more than it can hear', () => {
     }
   });
 
+  it('hears all of it at once on a connection that only says goodbye', async () => {
+    const test = given({ catchUpSpeed: 2 });
+    const sent = new Subject<AudioChunk>();
+    await test.stt.initialize();
+    const results = test.stt.transcribe(sent).subscribe({ error: () => undefined });
+    sent.next({ data: tape(3_000) });
+    await settle();
+    test.stt.sockets.last.accept();
+    await settle();
+    sent.complete();
+    await test.clock.advance(2_000);
+    expect(test.stt.sockets.last.texts).toEqual(['bye']);
+    await drop(test);
+    expect(heard(test.stt.sockets.last.sent)).toEqual(heard([tape(3_000)]));
+    expect(test.stt.sockets.last.sent.at(-1)).toBe('bye');
+    results.unsubscribe();
+    await end(test);
+  });
+
   it('dispose() does not wait for it, in whatever state', async () => {
     for (const prepare of [() => undefined, (stt: TestSTT) => void stt.disconnect()]) {
       const test = given({ catchUpSpeed: 1, closeTimeoutMs: 10_000 });

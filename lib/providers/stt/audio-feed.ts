@@ -50,6 +50,14 @@ export class AudioFeed {
     return this.#waiting.length > 0;
   }
 
+  /** Audio that waits for its time, in milliseconds. */
+  get waitingMs(): number {
+    return this.#waiting.reduce(
+      (sum, item) => (typeof item === 'string' ? sum : sum + durationMs(item.length, this.#format)),
+      0,
+    );
+  }
+
   /** Takes frames and messages; returns what may be sent now. */
   push(items: Items): Items {
     const whole = this.#carry ? items.map((item) => this.#whole(item)).filter(({ length }) => length > 0) : items;
