@@ -83,7 +83,11 @@ interface Pen {
   mark(shape: Shape, tone: Tone, label?: string): void;
   open(key: string, tone: Tone, style: Bar['style'], label?: string): void;
   close(key: string): void;
+  /** Says of what was opened what it turned out to be. */
+  label(key: string, label: string): void;
   bar(bar: Omit<Bar, 'row'>): void;
+  /** What was not to be ends here: something else takes its place. */
+  cut(): void;
   level(level: number): void;
 }
 
@@ -141,20 +145,25 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
   'tool.cancelled': ({ call }, pen) => endTool(call.id, pen, 'cross', 'quiet', 'cancelled'),
   'speech.created': mark('ring', 'voice'),
   'audio.chunk': mark('tick', 'voice'),
-  'speech.started': (event, pen) => pen.open(speechKey(event), 'heard', 'solid', event.source),
+  'speech.started': (event, pen) => {
+    pen.cut();
+    pen.open(speechKey(event), 'heard', 'solid', event.source);
+  },
   'speech.paused': (event, pen) => {
     pen.close(speechKey(event));
-    pen.mark('diamond', 'barge', 'paused');
+    pen.mark('diamond', 'barge');
   },
   'speech.resumed': (event, pen) => {
     pen.open(speechKey(event), 'heard', 'solid');
-    pen.mark('ring', 'good', 'resumed');
+    pen.mark('ring', 'good');
   },
   'speech.ended': (event, pen, timeline) => {
+    pen.label(speechKey(event), event.heardText.trim());
     pen.close(speechKey(event));
     const unheardMs = timeline.synthesizedMs(event.speechId) - event.playedMs;
     if (!event.interrupted || unheardMs < leastUnheardMs) return;
-    pen.bar({ from: event.at, to: event.at + unheardMs, tone: 'heard', style: 'hatched', label: 'never heard' });
+    const label = `never heard: ${(unheardMs / 1000).toFixed(1)} s`;
+    pen.bar({ from: event.at, to: event.at + unheardMs, tone: 'heard', style: 'hatched', label });
   },
   'bargeIn.suspected': mark('ring', 'barge'),
   'bargeIn.paused': mark('diamond', 'barge'),
@@ -193,6 +202,8 @@ export class Timeline {
   readonly #rows: Row[] = [];
   readonly #turns: Mutable<Turn>[] = [];
   readonly #open = new Map<string, Mutable<Bar>>();
+  /** The first bar of each key: what is interrupted has several. */
+  readonly #first = new Map<string, Mutable<Bar>>();
   readonly #syntheses = new Map<string, Synthesis>();
 
   constructor(events: Iterable<VoiceEvent> = []) {
@@ -252,6 +263,7 @@ export class Timeline {
       open: (key, tone, style, label = '') => {
         const bar = { from: at, tone, style, label, row };
         this.#open.set(key, bar);
+        if (!this.#first.has(key)) this.#first.set(key, bar);
         lane.bars.push(bar);
       },
       close: (key) => {
@@ -259,7 +271,15 @@ export class Timeline {
         if (bar) bar.to = at;
         this.#open.delete(key);
       },
+      label: (key, label) => {
+        const bar = this.#first.get(key);
+        if (bar && label) bar.label = label;
+        this.#first.delete(key);
+      },
       bar: (bar) => void lane.bars.push({ ...bar, row }),
+      cut: () => {
+        for (const bar of lane.bars) if (bar.style === 'hatched' && (bar.to ?? at) > at) bar.to = at;
+      },
       level: (level) => void lane.levels.push({ at, level }),
     };
   }

@@ -2,13 +2,15 @@ import { asapScheduler, auditTime, scan, Subscription, switchMap, tap, type Obse
 import type { VoiceEvent } from 'rxvoice';
 import type { Timeline } from '../../marbles/timeline.ts';
 import { conversed, silence, splitHeard, spokenLine, type Conversation, type Line } from './conversation.ts';
-import { h } from './dom.ts';
+import { button, h } from './dom.ts';
 
 /** Where the page shows a conversation. */
 export interface ConversationPlaces {
   readonly list: HTMLElement;
   /** The log that screen readers follow: finals only. */
   readonly transcript: HTMLElement;
+  /** Says an example for the user. */
+  readonly say: (text: string) => void;
 }
 
 /** How much of an utterance was heard so far, as the playback knows. */
@@ -16,6 +18,9 @@ export interface Playhead {
   readonly playedMs: () => number;
   readonly timeline: () => Timeline;
 }
+
+/** What shows most, in a few words. */
+const examples = ['Hello there', 'Tell me a long story', 'What is the weather in Paris and Rome?', 'Count to 20'];
 
 const names: Readonly<Record<Line['kind'], string>> = { user: 'You', agent: 'Agent', tool: 'Tool' };
 
@@ -29,7 +34,7 @@ export class ConversationView {
     'div',
     { class: 'empty' },
     h('p', {}, 'Nothing was said yet.'),
-    h('p', {}, 'Press Start, then talk; or write below.'),
+    h('p', {}, 'Press Start and talk, write below, or begin with one of these.'),
   );
   readonly #shown = new Map<string, { line: Line; element: HTMLElement }>();
   readonly #read = new Set<string>();
@@ -43,6 +48,12 @@ export class ConversationView {
       h('span', {}, 'Said'),
       h('span', {}, 'Remembered'),
     );
+    const said = examples.map((text) => {
+      const example = button(text);
+      example.addEventListener('click', () => places.say(text));
+      return example;
+    });
+    this.#empty.append(h('div', { class: 'examples' }, ...said));
     places.list.append(this.#empty, head, this.#lines, this.#caption);
   }
 

@@ -184,7 +184,9 @@ const reducers: { readonly [T in VoiceEventType]?: Reducer<T> } = {
   'speech.ended': (before, { speechId, text, heardText, interrupted }) =>
     change(before, bySpeech(speechId), (line) => ({
       ...line,
-      ...{ phase: 'ended', text: text || line.text, heard: heardText, interrupted },
+      // What the model wrote and nobody said is a part of what was never heard.
+      ...{ phase: 'ended', text: line.text.startsWith(text) ? line.text : text },
+      ...{ heard: heardText, interrupted },
     })),
   'tool.call': (before, { call, turnId }) =>
     add(before, {

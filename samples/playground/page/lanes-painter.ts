@@ -159,6 +159,7 @@ function paintLane(brush: Brush, lane: Lane, y: number, id: LaneId): void {
     const mark = lane.marks[index];
     if (mark) paintMark(brush, mark, y);
   }
+  for (const bar of lane.bars) paintBarLabel(brush, bar, y);
   paintMarkLabels(brush, lane.marks.slice(from, to), y);
 }
 
@@ -186,7 +187,7 @@ const widestGap = 40;
 
 function paintBar({ pen, scene, x, spots }: Brush, bar: Bar, y: number): void {
   const { palette, viewport, now, selected, measures } = scene;
-  const { from, to = Math.max(now, bar.from), tone, style, label, row } = bar;
+  const { from, to = Math.max(now, bar.from), tone, style, row } = bar;
   if (to < viewport.from || from > viewport.to) return;
   const left = x(from);
   const width = Math.max(2, x(to) - left);
@@ -196,23 +197,31 @@ function paintBar({ pen, scene, x, spots }: Brush, bar: Bar, y: number): void {
   if (style === 'hatched') {
     hatch(pen, left, y - half, width, 2 * half, palette[tone]);
   } else {
-    pen.globalAlpha = style === 'soft' ? 0.28 : 0.9;
+    pen.fillStyle = palette.paper;
+    pen.fill();
+    pen.globalAlpha = style === 'soft' ? 0.22 : 0.92;
     pen.fillStyle = palette[tone];
     pen.fill();
     pen.globalAlpha = 1;
   }
   if (row === selected) outline(pen, palette.text);
-  const textLeft = Math.max(left, measures.label) + 7;
-  if (label && pen.measureText(label).width < x(to) - textLeft - 5) {
-    pen.fillStyle = style === 'solid' ? palette.paper : palette.text;
-    if (style === 'hatched') {
-      pen.fillStyle = palette.paper;
-      pen.fillRect(textLeft - 3, y - 6, pen.measureText(label).width + 6, 12);
-      pen.fillStyle = palette.text;
-    }
-    pen.fillText(label, textLeft, y + 0.5);
-  }
   spots.push({ x: left, y, width, row });
+}
+
+/** Labels stand in their bar, over the marks, as far as there is room. */
+function paintBarLabel({ pen, scene, x }: Brush, bar: Bar, y: number): void {
+  const { palette, viewport, now, measures } = scene;
+  const { from, to = Math.max(now, bar.from), style, label } = bar;
+  if (!label || to < viewport.from || from > viewport.to) return;
+  const left = Math.max(x(from), measures.label) + 7;
+  const text = shortened(pen, label, x(to) - left - 5);
+  if (!text) return;
+  if (style === 'hatched') {
+    pen.fillStyle = palette.paper;
+    pen.fillRect(left - 3, y - 6, pen.measureText(text).width + 6, 12);
+  }
+  pen.fillStyle = style === 'solid' ? palette.paper : palette.text;
+  pen.fillText(text, left, y + 0.5);
 }
 
 function hatch(

@@ -26,14 +26,14 @@ stage.mode$.subscribe((mode) => {
 const services = (await (await fetch('/api/services')).json()) as Services;
 const choices = choicesOf(services);
 const form = new SetupForm(byId('setup', HTMLElement), choices, preferredPreset());
-wireTalk(stage, form, choices);
+const talk = wireTalk(stage, form, choices);
 wireWatch(stage, palette$, () => palette$.value, notices);
 wireHazards();
 wireMeters();
 wireProgress();
 
 const conversation = new ConversationView(
-  { list: byId('conversation', HTMLElement), transcript: byId('transcript', HTMLElement) },
+  { list: byId('conversation', HTMLElement), transcript: byId('transcript', HTMLElement), say: talk.say },
   { playedMs: () => stage.session?.playedMs ?? 0, timeline: () => stage.log.timeline },
 );
 conversation.show(stage.sources$);

@@ -59,7 +59,7 @@ const voiceId = (value: string): Field => text('voiceId', 'Voice', { required: t
 
 const ears: readonly ProviderRow[] = [
   {
-    ...{ name: 'AlphaFlux', roles: ['stt'], about: 'Deepgram Flux, finds turns by itself' },
+    ...{ name: 'AlphaFlux', roles: ['stt'], about: 'Deepgram Flux' },
     ...{ vendor: 'alpha', service: 'alpha-flux', sockets: '/v2/listen' },
     fields: [
       number('options.eagerEotThreshold', 'Early end of turn', { min: 0.3, max: 0.9, step: 0.05, value: 0.4 }),
@@ -286,7 +286,7 @@ const voices: readonly ProviderRow[] = [
 ];
 
 const devices: readonly ProviderRow[] = [
-  { name: 'BufferInput', roles: ['input'], about: 'a caller who says what you type, in tones' },
+  { name: 'BufferInput', roles: ['input'], about: 'a caller who speaks in tones' },
   {
     ...{ name: 'MicrophoneInput', roles: ['input'], about: 'your microphone' },
     fields: [

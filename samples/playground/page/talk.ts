@@ -1,5 +1,5 @@
-import { filter, Subscription, type Observable } from 'rxjs';
-import type { AgentState, VoiceEvent } from 'rxvoice';
+import { filter, switchMap } from 'rxjs';
+import type { AgentState } from 'rxvoice';
 import { byId } from './dom.ts';
 import type { SetupForm } from './setup-form.ts';
 import type { Choice } from './setup.ts';
@@ -17,8 +17,11 @@ const said: Readonly<Record<AgentState | Mode, string>> = {
 };
 
 /** Wires the controls of the conversation: start and stop, mute, interrupt, what is written, and the tabs. */
-export function wireTalk(stage: Stage, form: SetupForm, choices: readonly Choice[]): Subscription {
-  const work = new Subscription();
+export function wireTalk(
+  stage: Stage,
+  form: SetupForm,
+  choices: readonly Choice[],
+): { readonly say: (text: string) => void } {
   const [start, mute, interrupt] = ['start', 'mute', 'interrupt'].map((id) => byId(id, HTMLButtonElement));
   const state = byId('state', HTMLElement);
   const composer = byId('composer', HTMLFormElement);
@@ -42,63 +45,46 @@ export function wireTalk(stage: Stage, form: SetupForm, choices: readonly Choice
     mute.setAttribute('aria-pressed', String(!isMuted));
   });
   interrupt?.addEventListener('click', () => stage.session?.pipeline.interrupt());
+  const say = async (words: string): Promise<void> => {
+    if (stage.mode !== 'live' && !(await begin())) return;
+    const speaks = new FormData(composer).get('how') === 'speak';
+    const { caller, pipeline } = stage.session ?? {};
+    if (speaks && caller) caller.say(words);
+    else pipeline?.send(words);
+  };
   composer.addEventListener('submit', (event) => {
     event.preventDefault();
     const words = text.value.trim();
-    if (!words) return;
     text.value = '';
-    void (async () => {
-      if (stage.mode !== 'live' && !(await begin())) return;
-      const speaks = new FormData(composer).get('how') === 'speak';
-      const { caller, pipeline } = stage.session ?? {};
-      if (speaks && caller) caller.say(words);
-      else pipeline?.send(words);
-    })();
+    if (words) void say(words);
   });
 
-  work.add(
-    form.setup$.subscribe(({ roles }) => {
-      how.hidden = roles.input !== 'local:BufferInput';
-    }),
-  );
-  work.add(
-    stage.mode$.subscribe((mode) => {
-      const isOn = mode === 'live' || mode === 'starting' || mode === 'playing';
-      if (start) start.textContent = isOn ? 'Stop' : 'Start';
-      start?.classList.toggle('stop', isOn);
-      for (const control of [mute, interrupt]) if (control) control.disabled = mode !== 'live';
-      if (mode !== 'live') mute?.setAttribute('aria-pressed', 'false');
-      form.lock(isOn);
-      show(mode);
-      if (mode === 'recording' || mode === 'playing') tabs.select('conversation');
-    }),
-  );
-  work.add(
-    agentStates(stage.sources$, (event) => {
-      if (stage.mode === 'live' || stage.mode === 'playing') show(event.state);
-    }),
-  );
+  form.setup$.subscribe(({ roles }) => {
+    how.hidden = roles.input !== 'local:BufferInput';
+  });
+  stage.mode$.subscribe((mode) => {
+    const isOn = mode === 'live' || mode === 'starting' || mode === 'playing';
+    if (start) start.textContent = isOn ? 'Stop' : 'Start';
+    start?.classList.toggle('stop', isOn);
+    for (const control of [mute, interrupt]) if (control) control.disabled = mode !== 'live';
+    if (mode !== 'live') mute?.setAttribute('aria-pressed', 'false');
+    form.lock(isOn);
+    show(mode === 'live' ? (stage.session?.pipeline.agentState ?? 'listening') : mode);
+    if (mode === 'recording' || mode === 'playing') tabs.select('conversation');
+  });
+  stage.sources$
+    .pipe(
+      switchMap((events$) => events$),
+      filter((event) => event.type === 'agent.state'),
+      filter(() => stage.mode === 'live' || stage.mode === 'playing'),
+    )
+    .subscribe(({ state: now }) => show(now));
 
   function show(value: AgentState | Mode): void {
     state.dataset['state'] = value;
     state.textContent = said[value];
   }
-  return work;
-}
-
-function agentStates(
-  sources$: Observable<Observable<VoiceEvent>>,
-  next: (event: VoiceEvent<'agent.state'>) => void,
-): Subscription {
-  let inner = Subscription.EMPTY;
-  const outer = sources$.subscribe((events$) => {
-    inner.unsubscribe();
-    inner = events$
-      .pipe(filter((event): event is VoiceEvent<'agent.state'> => event.type === 'agent.state'))
-      .subscribe(next);
-  });
-  outer.add(() => inner.unsubscribe());
-  return outer;
+  return { say: (words) => void say(words) };
 }
 
 /** Tabs after the ARIA practices: arrows move, one panel is there. */

@@ -66,11 +66,18 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
   const { port = 0, host = '127.0.0.1', env = {}, log = () => undefined } = options;
   const proxy = createProxy({ environment: env, prefix: '/proxy', log });
   const server = createServer();
-  await listen(server, port, host);
+  // Nobody is answered before everything is there.
+  const [assets, sandbox] = await Promise.all([pageAssets(), startSandbox({ ...pace, log })]);
+  try {
+    await listen(server, port, host);
+  } catch (error) {
+    proxy.close();
+    await sandbox.close();
+    throw error;
+  }
   const address = server.address();
   const taken = typeof address === 'object' && address ? address.port : port;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${taken}`;
-  const [assets, sandbox] = await Promise.all([pageAssets(), startSandbox({ ...pace, log })]);
   const forward = new Forward('/sandbox', `${sandbox.url}/proxy`);
   const services: Services = {
     sandbox: Object.fromEntries(
