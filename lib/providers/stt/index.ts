@@ -5,8 +5,6 @@ export type { BetaSTTConfig } from './beta-stt-settings.ts';
 export * from './beta-stt.ts';
 export type { DeltaContext, DeltaSTTConfig } from './delta-stt-settings.ts';
 export * from './delta-stt.ts';
-export type { DeltaContext, DeltaSTTConfig } from './delta-stt-settings.ts';
-export * from './delta-stt.ts';
 export * from './epsilon-stt.ts';
 export type { GammaSTTConfig } from './gamma-stt-settings.ts';
 export * from './gamma-stt.ts';
