@@ -46,6 +46,8 @@ export interface Limits {
   readonly piConcurrency: number;
   /** RhoTTS: requests at once. Vendor: 1 in the free plan. */
   readonly rhoConcurrency: number;
+  /** SigmaTTS: requests at once. Vendor: 2 outside us-east. */
+  readonly sigmaConcurrency: number;
   /** PsiTTS: requests at once. Vendor: 5. */
   readonly psiConcurrency: number;
 }

@@ -28,6 +28,7 @@ export const serviceNames = [
   'psi-tts',
   'gamma-tts',
   'pi-tts',
+  'sigma-tts',
   'rho-tts',
 ] as const;
 

@@ -20,6 +20,7 @@ import { phi } from './vendors/phi.ts';
 import { pi } from './vendors/pi.ts';
 import { psi } from './vendors/psi.ts';
 import { rho } from './vendors/rho.ts';
+import { sigma } from './vendors/sigma.ts';
 import { theta } from './vendors/theta.ts';
 import { upsilon } from './vendors/upsilon.ts';
 
@@ -46,6 +47,7 @@ const vendors: readonly Vendor[] = [
   pi,
   psi,
   rho,
+  sigma,
   theta,
   upsilon,
 ];
@@ -68,6 +70,7 @@ const mounts = {
   pi: '/pi',
   psi: '/psi',
   rho: '/rho',
+  sigma: '/sigma',
   theta: '/theta/v1',
   upsilon: '/upsilon/waves',
 } as const;
@@ -131,6 +134,7 @@ const vendorLimits: Limits = {
   upsilonConcurrency: 1,
   piConcurrency: 2,
   rhoConcurrency: 1,
+  sigmaConcurrency: 2,
   psiConcurrency: 5,
 };
 

@@ -85,13 +85,12 @@ describe('F11: mutated messages of voices on sockets', () => {
         tts.sockets.last.accept();
         const random = generator(seed);
         const wrong: unknown[] = [];
-        let isSpeaking = false;
-        let ended = 0;
+        const present = { isSpeaking: false, ended: 0 };
         const speak = (): void => {
-          isSpeaking = true;
+          present.isSpeaking = true;
           const over = (): void => {
-            isSpeaking = false;
-            ended++;
+            present.isSpeaking = false;
+            present.ended++;
           };
           tts.speak(of('Hi you.')).subscribe({ error: over, complete: over });
         };
@@ -99,7 +98,7 @@ describe('F11: mutated messages of voices on sockets', () => {
         const id = (): string => /"context_id":"(utt_\d+)"/.exec(tts.sockets.last.texts.at(-1) ?? '')?.[1] ?? '';
 
         for (let run = 0; run < runs; run++) {
-          if (!isSpeaking) speak();
+          if (!present.isSpeaking) speak();
           await clock.advance(0);
           const messages = session(id());
           let message: unknown = messages[run % messages.length];
@@ -116,18 +115,18 @@ describe('F11: mutated messages of voices on sockets', () => {
           heard.words.filter((word) => !isWord(word)),
         ]).toEqual([[], [], []]);
         expect(heard.errors.length).toBeLessThan(70);
-        expect([ended > 10, heard.chunks.length > 20, heard.words.length > 10]).toEqual([true, true, true]);
+        expect([present.ended > 10, heard.chunks.length > 20, heard.words.length > 10]).toEqual([true, true, true]);
         expect('polluted' in {}).toBe(false);
 
         // A good session is still understood.
-        if (!isSpeaking) speak();
+        if (!present.isSpeaking) speak();
         await clock.advance(600);
         heard.chunks.length = 0;
-        const before = ended;
+        const before = present.ended;
         for (const message of session(id()).filter((each) => !('error' in each) && each['type'] !== 'error')) {
           tts.sockets.last.say(message);
         }
-        expect([ended, heard.chunks.length > 0]).toEqual([before + 1, true]);
+        expect([present.ended, heard.chunks.length > 0]).toEqual([before + 1, true]);
         const disposed = tts.dispose();
         await clock.advance(1_000);
         await disposed;

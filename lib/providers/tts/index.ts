@@ -16,6 +16,8 @@ export * from './rho-tts.ts';
 export * from './rho-tts-config.ts';
 export type { RhoTTSVoiceFilter } from './rho-tts-voices.ts';
 export * from './tts-voice.ts';
+export * from './sigma-tts.ts';
+export * from './sigma-tts-config.ts';
 export * from './socket-tts.ts';
 export * from './theta-tts.ts';
 export * from './upsilon-tts.ts';

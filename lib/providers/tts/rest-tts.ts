@@ -193,12 +193,14 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
   protected async fetchJson(request: SpeechRequest, { signal }: TTSCallOptions = {}): Promise<unknown> {
     this.assertReady('fetch');
     const { requestTimeoutMs = 60_000, scheduler = asyncScheduler } = this.config;
-    const answer$ = this.#ask(request, requestTimeoutMs).pipe(
-      readJson(),
-      retryBeforeFirst({ scheduler, onRetry: (error) => this.logger.warn(`trying again: ${error.message}`) }),
-      takeUntil(merge(this.disposing$(), signal ? aborted(signal) : of())),
+    return lastValueFrom(
+      this.#ask(request, requestTimeoutMs).pipe(
+        readJson(),
+        retryBeforeFirst({ scheduler, onRetry: (error) => this.logger.warn(`trying again: ${error.message}`) }),
+        takeUntil(merge(this.disposing$(), signal ? aborted(signal) : of())),
+      ),
+      { defaultValue: undefined },
     );
-    return lastValueFrom(answer$, { defaultValue: undefined });
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
