@@ -1,20 +1,28 @@
 import { bytesForMs, durationMs, frameBytes, type PcmFormat } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 
-/** The audio that a service may still need: what it has not made final yet, in frames of bounded length. */
+/** How much audio a block holds, in milliseconds: thousands of kept frames would be as many objects to collect. */
+const blockMs = 1_000;
+
+/** The audio that a service may still need: a copy of what it has not made final yet. */
 export class AudioBacklog {
   readonly format: PcmFormat;
   readonly #frameLength: number;
+  readonly #blockLength: number;
   readonly #carry: PcmCarry;
-  #frames: Uint8Array<ArrayBuffer>[] = [];
-  /** Position of the first frame that is kept, in bytes of all audio. */
+  /** All but the last are full. */
+  #blocks: Uint8Array<ArrayBuffer>[] = [];
+  /** Position of the first block, in bytes of all audio. */
+  #base: number = 0;
+  /** Position of the oldest audio that is kept, and of the end, in bytes of all audio. */
   #start: number = 0;
-  #length: number = 0;
+  #end: number = 0;
 
   /** @param frameMs - Longest frame, in milliseconds. */
   constructor(format: PcmFormat, frameMs: number) {
     this.format = format;
     this.#frameLength = Math.max(bytesForMs(frameMs, format), frameBytes(format));
+    this.#blockLength = Math.ceil(bytesForMs(blockMs, format) / this.#frameLength) * this.#frameLength;
     this.#carry = new PcmCarry(frameBytes(format));
   }
 
@@ -25,40 +33,49 @@ export class AudioBacklog {
 
   /** Position of the end of all audio so far, in milliseconds. */
   get endMs(): number {
-    return durationMs(this.#start + this.#length, this.format);
+    return durationMs(this.#end, this.format);
   }
 
   /** Adds audio, cut anywhere; returns the whole frames that it makes. */
   push(data: Uint8Array<ArrayBuffer>): readonly Uint8Array<ArrayBuffer>[] {
     const samples = this.#carry.push(data);
     if (samples.length === 0) return [];
-    const frames = samples.length <= this.#frameLength ? [samples] : this.#cut(samples);
-    this.#frames.push(...frames);
-    this.#length += samples.length;
-    return frames;
+    this.#keep(samples);
+    return samples.length <= this.#frameLength ? [samples] : this.#cut(samples);
   }
 
   /** Forgets the audio before a position. */
   release(ms: number): void {
-    this.#drop(Math.min(bytesForMs(ms, this.format) - this.#start, this.#length));
+    this.#drop(bytesForMs(ms, this.format));
   }
 
   /** Keeps the newest `maxMs` milliseconds; returns whether anything had to go. */
   trim(maxMs: number): boolean {
-    const excess = this.#length - bytesForMs(maxMs, this.format);
-    this.#drop(excess);
-    return excess > 0;
+    const oldest = this.#end - bytesForMs(maxMs, this.format);
+    const tooMuch = oldest > this.#start;
+    this.#drop(oldest);
+    return tooMuch;
   }
 
-  /** The audio from a position on, as far as it is kept. Default: all of it. */
+  /** The audio from a position on, as far as it is kept, in frames. Default: all of it. */
   from(ms: number = 0): readonly Uint8Array<ArrayBuffer>[] {
-    let skip = bytesForMs(ms, this.format) - this.#start;
-    const frames: Uint8Array<ArrayBuffer>[] = [];
-    for (const frame of this.#frames) {
-      if (skip < frame.length) frames.push(skip > 0 ? frame.subarray(skip) : frame);
-      skip -= frame.length;
+    const start = Math.max(this.#start, bytesForMs(ms, this.format));
+    return this.#blocks.flatMap((block, index) => {
+      const base = this.#base + index * this.#blockLength;
+      return this.#cut(block.subarray(Math.max(0, start - base), Math.max(0, this.#end - base)));
+    });
+  }
+
+  #keep(samples: Uint8Array<ArrayBuffer>): void {
+    let rest = samples;
+    while (rest.length > 0) {
+      const at = (this.#end - this.#base) % this.#blockLength;
+      if (at === 0) this.#blocks.push(new Uint8Array(this.#blockLength));
+      const fitting = rest.length > this.#blockLength - at ? rest.subarray(0, this.#blockLength - at) : rest;
+      this.#blocks.at(-1)?.set(fitting, at);
+      this.#end += fitting.length;
+      rest = rest.subarray(fitting.length);
     }
-    return frames;
   }
 
   #cut(samples: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>[] {
@@ -69,20 +86,13 @@ export class AudioBacklog {
     return frames;
   }
 
-  #drop(bytes: number): void {
-    if (bytes <= 0) return;
-    let rest = bytes;
-    let whole = 0;
-    for (const frame of this.#frames) {
-      if (rest < frame.length) break;
-      rest -= frame.length;
-      whole++;
-    }
-    if (whole > 0) this.#frames.splice(0, whole);
-    const first = this.#frames[0];
-    if (rest > 0 && first) this.#frames[0] = first.subarray(rest);
-    this.#start += bytes;
-    this.#length -= bytes;
+  #drop(position: number): void {
+    if (position <= this.#start) return;
+    this.#start = Math.min(position, this.#end);
+    const past = Math.floor((this.#start - this.#base) / this.#blockLength);
+    if (past === 0) return;
+    this.#blocks.splice(0, past);
+    this.#base += past * this.#blockLength;
   }
 }
 
