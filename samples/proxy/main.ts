@@ -19,7 +19,7 @@ const { values } = parseArgs({
 const proxy = await startProxy({
   ...{ port: Number(values.port), host: values.host, prefix: values.prefix },
   ...(values.origin && { origins: values.origin }),
-  bases: Object.fromEntries(values.base.map((each) => [each.split('=', 1)[0], each.slice(each.indexOf('=') + 1)])),
+  bases: Object.fromEntries(values.base.map((each) => each.split(/=(.*)/s, 2) as [string, string])),
   log: (line) => console.log(`${new Date().toISOString()} ${line}`),
 });
 

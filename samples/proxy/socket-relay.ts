@@ -88,7 +88,7 @@ export function awaitAcceptance(socket: Duplex): () => void {
  * Messages, pings and closes pass unchanged; whoever is slow holds the other up.
  */
 export function relaySocket(call: SocketCall): void {
-  const { request, socket, head, limits, mask, upstream, server } = call;
+  const { socket, limits, mask, upstream } = call;
   const { connectMs, maxMessageBytes } = limits;
   const service = new WebSocket(socketAddress(upstream.url), {
     ...{ headers: upstream.headers, perMessageDeflate: false, followRedirects: false, autoPong: false },
@@ -139,18 +139,27 @@ export function relaySocket(call: SocketCall): void {
     settled = true;
     socket.off('close', gone);
     call.release();
-    let taken = false;
-    server.handleUpgrade(request, socket, head, (client) => {
-      taken = true;
+    const client = accept(call);
+    if (client) {
       bridge(client, service, call);
-    });
-    if (taken) return;
+      return;
+    }
     service.terminate();
     call.closed(1006);
   });
 }
 
-function bridge(client: WebSocket, service: WebSocket, { limits, mask, closed }: SocketCall): void {
+/** The client's socket; none when it has gone in this very moment. */
+function accept({ server, request, socket, head }: SocketCall): WebSocket | undefined {
+  let client: WebSocket | undefined;
+  server.handleUpgrade(request, socket, head, (opened) => {
+    client = opened;
+  });
+  return client;
+}
+
+function bridge(client: WebSocket, service: WebSocket, call: SocketCall): void {
+  const { limits, mask } = call;
   let ended = false;
   const idle = setTimeout(() => {
     end(client, 1001, 'idle');
@@ -158,21 +167,21 @@ function bridge(client: WebSocket, service: WebSocket, { limits, mask, closed }:
   }, limits.socketIdleMs);
   const over = (code: number): void => {
     clearTimeout(idle);
-    if (!ended) closed(code);
+    if (!ended) call.closed(code);
     ended = true;
   };
-  pass(client, service, idle, (data) => data, over);
-  pass(service, client, idle, (data) => mask.bytes(data), over);
+  pass(client, service, { idle, over, convert: (data) => data });
+  pass(service, client, { idle, over, convert: (data) => mask.bytes(data) });
+}
+
+interface PassOptions {
+  readonly idle: NodeJS.Timeout;
+  readonly over: (code: number) => void;
+  readonly convert: (data: Buffer) => Buffer;
 }
 
 /** What one side sends, to the other. */
-function pass(
-  from: WebSocket,
-  to: WebSocket,
-  idle: NodeJS.Timeout,
-  convert: (data: Buffer) => Buffer,
-  over: (code: number) => void,
-): void {
+function pass(from: WebSocket, to: WebSocket, { idle, over, convert }: PassOptions): void {
   let waiting = 0;
   from.on('message', (data, binary) => {
     if (!Buffer.isBuffer(data)) return;

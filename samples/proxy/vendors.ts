@@ -271,5 +271,5 @@ export function needsOf({ needs, credential }: ProxiedVendor): readonly string[]
 /** What must never be shown of the credential. */
 export function secretsOf({ credential }: ProxiedVendor, environment: Environment): readonly string[] {
   const names = credential.as === 'signature' ? ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] : [credential.key];
-  return names.flatMap((name) => environment[name] || []);
+  return names.map((name) => environment[name] ?? '').filter((value) => value !== '');
 }

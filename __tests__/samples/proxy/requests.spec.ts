@@ -1,9 +1,10 @@
 import http from 'node:http';
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import * as library from '../../../lib/index.ts';
-import { startProxy, vendors, type ProxiedVendor, type ProxyOptions } from '../../../samples/proxy/index.ts';
+import { needsOf, startProxy, vendors, type ProxiedVendor, type ProxyOptions } from '../../../samples/proxy/index.ts';
 import type { RunningProxy } from '../../../samples/proxy/index.ts';
 import { basesOn, environment, examplePath, secretOf, send, settled, startService } from './service-fixture.ts';
 import type { Service } from './service-fixture.ts';
@@ -26,13 +27,15 @@ const theirQuery = `?keep=1&key=${theirs}&token=${theirs}&access_token=${theirs}
 describe('a request through the proxy', () => {
   let service: Service;
   let proxy: RunningProxy;
+  const running: RunningProxy[] = [];
   const lines: string[] = [];
   async function start(options: ProxyOptions = {}): Promise<void> {
-    await proxy?.close();
+    await running.pop()?.close();
     proxy = await startProxy({
       ...{ environment, bases: basesOn(service), origins: [page.origin], log: (line) => lines.push(line) },
       ...options,
     });
+    running.push(proxy);
   }
   beforeEach(async () => {
     lines.length = 0;
@@ -69,12 +72,21 @@ describe('a request through the proxy', () => {
         } else if (credential.as === 'query') {
           expect(new URLSearchParams(got?.url.split('?')[1]).get(credential.name)).toBe(secretOf(credential.key));
         } else {
-          expect(got?.headers['authorization']).toContain(`/us-east-1/${credential.service}/aws4_request`);
+          expect(got?.headers.authorization).toContain(`/us-east-1/${credential.service}/aws4_request`);
           expect(got?.headers['x-amz-security-token']).toBe(environment['AWS_SESSION_TOKEN']);
         }
       });
     }
   }
+
+  it('is for what the README says', () => {
+    const text = readFileSync(new URL('../../../samples/proxy/README.md', import.meta.url), 'utf8');
+    for (const [name, vendor] of table) {
+      const row = text.split('\n').find((line) => line.startsWith(`| \`${name}\` `)) ?? '';
+      expect(vendor.providers.filter((provider) => !row.includes(provider))).toEqual([]);
+      if (name !== 'omega') expect(needsOf(vendor).filter((variable) => !row.includes(`\`${variable}\``))).toEqual([]);
+    }
+  });
 
   it('has for every provider the address that the provider has itself', () => {
     const config = { ...{ apiKey: 'key', region: 'us-east-1', language: 'en', endpoint: undefined } };
@@ -175,8 +187,9 @@ describe('a request through the proxy', () => {
     });
 
     it('of its own port needs no list of origins', async () => {
-      await proxy.close();
+      await running.pop()?.close();
       proxy = await startProxy({ environment, bases: basesOn(service) });
+      running.push(proxy);
       const { port } = proxy;
       const own = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
       const sent = own.map((origin) => send(proxy.url, { ...chat, headers: { origin } }, '{}'));
@@ -287,7 +300,7 @@ describe('a request through the proxy', () => {
       for (const [kind, path] of [
         ['streamed', '/nu/chat/completions'],
         ['signed', '/omega/v1/speech'],
-      ]) {
+      ] as const) {
         it(`when its ${kind} body ${name}`, async () => {
           await start({ limits });
           const request = http.request(proxy.url + path, { method: 'POST', headers: page });
