@@ -92,6 +92,7 @@ export function containerOf(
 
 /** Whether bytes of one format can stand where those of the other are due. */
 export function sameFormat(a: AudioMetadata, b: AudioMetadata): boolean {
+  if (a === b) return true;
   return (
     a.encoding === b.encoding &&
     a.sampleRate === b.sampleRate &&

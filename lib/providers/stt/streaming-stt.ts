@@ -10,6 +10,7 @@ import {
   forkJoin,
   interval,
   last,
+  map,
   merge,
   mergeMap,
   race,
@@ -105,6 +106,9 @@ const frameMs = 100;
 /** How often a goodbye looks whether all audio was sent, in milliseconds. */
 const feedMs = 20;
 
+/** What stands for the end of the audio, where the service wants it as a frame. */
+const endOfAudio: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+
 /** Longest goodbye of a provider that is disposed of, in milliseconds. */
 const disposeMs = 200;
 
@@ -131,6 +135,8 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   protected readonly gapMs: number | undefined = undefined;
   /** Shortest frame of audio that the service takes, in milliseconds. */
   protected readonly minFrameMs: number = 0;
+  /** Whether an empty frame ends the audio, which the service answers; see {@link heardAll}. Not with `minFrameMs`. */
+  protected readonly endsAudio: boolean = false;
   /** How many times as fast as it sounds the service takes audio; `false` for as fast as it goes. */
   protected readonly catchUpSpeed: number | false = false;
   /** The results and speech events. */
@@ -154,6 +160,8 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   #isLeaving: boolean = false;
   #finalMs: number = 0;
   #overflowing: boolean = false;
+  #isEnding: boolean = false;
+  readonly #heardAll$ = new Subject<void>();
   /** Milliseconds without audio, as far as they are counted. */
   #quietMs: number = 0;
   readonly #watch = new VoiceWatch();
@@ -292,6 +300,11 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   /** A connection begins to hear audio: what belonged to the one before is over. */
   protected onConnection(): void {}
 
+  /** What a connection is told before it hears audio; asked after {@link onConnection}. */
+  protected preamble(): readonly SocketData[] {
+    return [];
+  }
+
   /** The session has ended: what there is of an utterance is all that will come. */
   protected onEnd(): void {}
 
@@ -320,8 +333,9 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
 
   /** The format of the audio that is sent. */
   protected get format(): AudioMetadata {
+    if (this.#format) return this.#format;
     const { encoding, sampleRates, channels } = this.accepts[0] ?? { encoding: 'linear16' };
-    return this.#format ?? { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
+    return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
   }
 
   /** The clock. */
@@ -361,6 +375,28 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   /** Gives the connection up: another follows at once, or after an error by the rules of a loss. */
   protected renew(error?: VoiceError): void {
     this.#session?.reconnect(error);
+  }
+
+  /** The service begins anew on the same connection: it hears again what it has not made final. */
+  protected beginAgain(): void {
+    const session = this.#session;
+    if (!session?.isReady) return;
+    for (const data of this.#begin()) session.send(data);
+  }
+
+  /** Whether the audio has ended, and the service is to say that it has heard all of it. */
+  protected get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  /** The service has heard the audio to its end; see {@link endsAudio}. */
+  protected heardAll(): void {
+    this.#heardAll$.next();
+  }
+
+  /** Milliseconds of audio that the service has not made final. */
+  protected get pendingMs(): number {
+    return this.#backlog ? this.#backlog.endMs - this.#backlog.startMs : 0;
   }
 
   /** Milliseconds of audio and silence that were sent, and sent again, since the service's clock began. */
@@ -483,24 +519,41 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   }
 
   async #sayGoodbye(session: SocketSession, options: SocketCloseOptions): Promise<boolean> {
-    const { timeoutMs = 0 } = options;
+    const { timeoutMs = 0, reconnect = false } = options;
     if (this.#feed?.isWaiting && timeoutMs > disposeMs) await this.#fed(timeoutMs);
     if (session.isReady && this.#feed) this.#transmit(this.#feed.flush());
+    if (this.endsAudio && (session.isReady || reconnect) && !(await this.#heardOut(timeoutMs))) {
+      session.terminate();
+      return false;
+    }
     this.#isLeaving = true;
     return session.close({ ...this.farewell(), ...options });
+  }
+
+  /** Ends the audio; resolves with whether the service has heard it to its end in time. */
+  async #heardOut(timeoutMs: number): Promise<boolean> {
+    this.#isEnding = true;
+    const heard$ = this.#heardAll$.pipe(map(() => true));
+    const failed$ = merge(this.#ended$, timer(timeoutMs, this.scheduler)).pipe(map(() => false));
+    const outcome = firstValueFrom(race(heard$, failed$));
+    if (this.#session?.isReady && this.#feed) this.#transmit(this.#feed.push([endOfAudio]));
+    return outcome;
+  }
+
+  get #ended$(): Observable<unknown> {
+    return this.#connection$.pipe(filter(({ type }) => type === 'closed' || type === 'lost'));
   }
 
   /** Resolves when the service has been sent all audio, when the session has ended, or when it takes too long. */
   async #fed(timeoutMs: number): Promise<void> {
     const fed$ = interval(feedMs, this.scheduler).pipe(filter(() => !this.#feed?.isWaiting));
-    const ended$ = this.#connection$.pipe(filter(({ type }) => type === 'closed' || type === 'lost'));
-    await firstValueFrom(race(fed$, ended$, timer(timeoutMs, this.scheduler)), { defaultValue: undefined });
+    await firstValueFrom(race(fed$, this.#ended$, timer(timeoutMs, this.scheduler)), { defaultValue: undefined });
   }
 
   /** Ends the session of a recording, every word of which matters. */
   async #finish(): Promise<void> {
     // However fast the audio came, a service hears it at the speed of speech, or faster.
-    const timeoutMs = this.#closeTimeoutMs + this.#pendingMs;
+    const timeoutMs = this.#closeTimeoutMs + this.pendingMs;
     if (await this.#stop({ timeoutMs, reconnect: true })) return;
     const message = `${this.name}: the last results did not come within ${Math.round(timeoutMs)} ms`;
     throw this.error(message, { code: 'timeout', recoverable: true });
@@ -512,6 +565,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     this.utterances.reset();
     this.#listening?.unsubscribe();
     this.#session = undefined;
+    this.#isEnding = false;
     this.#unfeed();
     if (event.type === 'lost') {
       this.#lost$.next(event.error);
@@ -532,8 +586,10 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     this.#unfeed();
     const feed = (this.#feed = this.#newFeed());
     this.onConnection();
+    const preamble = this.preamble();
     const audio = this.#backlog?.from(resumeMs) ?? [];
-    return this.#sending(feed.push([...audio, ...this.#afterAudio.splice(0)]));
+    const end = this.#isEnding ? [endOfAudio] : [];
+    return [...preamble, ...this.#sending(feed.push([...audio, ...this.#afterAudio.splice(0), ...end]))];
   }
 
   #newFeed(): AudioFeed {
@@ -621,10 +677,6 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
 
   get #closeTimeoutMs(): number {
     return this.config.closeTimeoutMs ?? 1_000;
-  }
-
-  get #pendingMs(): number {
-    return this.#backlog ? this.#backlog.endMs - this.#backlog.startMs : 0;
   }
 
   #fits(metadata: AudioMetadata): boolean {
