@@ -16,6 +16,7 @@ import { kappa } from './vendors/kappa.ts';
 import { lambda } from './vendors/lambda.ts';
 import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
+import { omega } from './vendors/omega.ts';
 import { phi } from './vendors/phi.ts';
 import { pi } from './vendors/pi.ts';
 import { psi } from './vendors/psi.ts';
@@ -43,6 +44,7 @@ const vendors: readonly Vendor[] = [
   lambda,
   mu,
   nu,
+  omega,
   phi,
   pi,
   psi,
@@ -66,6 +68,7 @@ const mounts = {
   lambda: '/lambda',
   mu: '/mu',
   nu: '/nu/openai/v1',
+  omega: '/omega',
   phi: '/phi',
   pi: '/pi',
   psi: '/psi',
