@@ -7,6 +7,7 @@ export const serviceNames = [
   'beta-stt',
   'gamma-stt',
   'delta-stt',
+  'zeta-stt',
   'epsilon-init',
   'epsilon-stt',
   'iota-stt',

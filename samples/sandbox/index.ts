@@ -16,7 +16,6 @@ import { kappa } from './vendors/kappa.ts';
 import { lambda } from './vendors/lambda.ts';
 import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
-import { omega } from './vendors/omega.ts';
 import { phi } from './vendors/phi.ts';
 import { pi } from './vendors/pi.ts';
 import { psi } from './vendors/psi.ts';
@@ -24,6 +23,7 @@ import { rho } from './vendors/rho.ts';
 import { sigma } from './vendors/sigma.ts';
 import { theta } from './vendors/theta.ts';
 import { upsilon } from './vendors/upsilon.ts';
+import { zeta } from './vendors/zeta.ts';
 
 export type { Fault, FaultKind, ServiceName } from './faults.ts';
 export { serviceNames } from './faults.ts';
@@ -44,7 +44,6 @@ const vendors: readonly Vendor[] = [
   lambda,
   mu,
   nu,
-  omega,
   phi,
   pi,
   psi,
@@ -52,6 +51,7 @@ const vendors: readonly Vendor[] = [
   sigma,
   theta,
   upsilon,
+  zeta,
 ];
 
 /** Where the services are, below the sandbox's address: what a provider takes as `endpoint`. */
@@ -68,7 +68,6 @@ const mounts = {
   lambda: '/lambda',
   mu: '/mu',
   nu: '/nu/openai/v1',
-  omega: '/omega',
   phi: '/phi',
   pi: '/pi',
   psi: '/psi',
@@ -76,6 +75,7 @@ const mounts = {
   sigma: '/sigma',
   theta: '/theta/v1',
   upsilon: '/upsilon/waves',
+  zeta: '/zeta',
 } as const;
 
 export type VendorName = keyof typeof mounts;

@@ -2,10 +2,12 @@ import type { TranscriptionResult } from '../../../lib/core/roles.ts';
 import { BetaSTT } from '../../../lib/providers/stt/beta-stt.ts';
 import { DeltaSTT } from '../../../lib/providers/stt/delta-stt.ts';
 import { GammaSTT } from '../../../lib/providers/stt/gamma-stt.ts';
+import { KappaSTT } from '../../../lib/providers/stt/kappa-stt.ts';
 import { LambdaSTT } from '../../../lib/providers/stt/lambda-stt.ts';
 import type { SocketData } from '../../../lib/transport/socket-session.ts';
 import { encodeEventStream } from '../../../lib/transport/event-stream.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';
+import { ZetaSTT } from '../../../lib/providers/stt/zeta-stt.ts';
 import { serve, until, type Site } from '../../transport/http-fixture.ts';
 import { clocked, faked, FakedAlphaFlux, FakedAlphaSTT, FakedEpsilonSTT, record, settle, tape } from './stt-fixture.ts';
 
@@ -88,6 +90,22 @@ const sessions: Readonly<Record<string, readonly unknown[]>> = {
     },
     { message_type: 'warning', warning: 'w' },
   ],
+  KappaSTT: [
+    ...[
+      { path: 'turn.start', body: { context: { serviceTag: 't' } } },
+      { path: 'speech.startDetected', body: { Offset: 1_000_000 } },
+      { path: 'speech.hypothesis', body: { Text: 'hi there', Offset: 1_000_000, Duration: 4_200_000 } },
+    ],
+    {
+      path: 'speech.phrase',
+      body: {
+        ...{ RecognitionStatus: 'Success', Offset: 1_000_000, Duration: 3_000_000, SpeakerId: 'Guest-1' },
+        ...{ DisplayText: 'Hi there.', PrimaryLanguage: { Language: 'en-US', Confidence: 'High' } },
+        NBest: [{ Confidence: 0.9, Display: 'Hi there.', Words: [{ Word: 'hi', Offset: 1_000_000, Duration: 9_000 }] }],
+      },
+    },
+    { path: 'speech.endDetected', body: { Offset: 4_000_000 } },
+  ],
   LambdaSTT: [
     { headers: { ':message-type': 'event', ':event-type': 'TranscriptEvent' }, body: { Transcript: { Results: [] } } },
     ...[heard(true, '1'), heard(false, '1'), heard(true, '2'), heard(false, '2')],
@@ -101,6 +119,28 @@ const sessions: Readonly<Record<string, readonly unknown[]>> = {
       ...{ final_audio_proc_ms: 100, total_audio_proc_ms: 200 },
     })),
     { tokens: [], final_audio_proc_ms: 300, total_audio_proc_ms: 300, finished: true },
+  ],
+  ZetaSTT: [
+    ...['AddPartialTranscript', 'AddTranscript'].map((message) => ({
+      ...{ message, format: '2.9', metadata: { start_time: 0.1, end_time: 0.4, transcript: 'Hi' } },
+      results: [
+        {
+          type: 'word',
+          start_time: 0.1,
+          end_time: 0.4,
+          alternatives: [{ content: 'Hi', confidence: 1, speaker: 'S1' }],
+        },
+        {
+          type: 'punctuation',
+          start_time: 0.4,
+          end_time: 0.4,
+          attaches_to: 'previous',
+          alternatives: [{ content: '.' }],
+        },
+      ],
+    })),
+    ...[{ message: 'EndOfUtterance', metadata: {} }, { message: 'AudioAdded', seq_no: 1 }, { message: 'Info' }],
+    ...[{ message: 'Warning', type: 'idle_timeout' }, { message: 'EndOfTranscript' }],
   ],
   EpsilonSTT: [
     ...[{ type: 'start_recording' }, { type: 'audio_chunk', error: null, data: { byte_range: [0, 3_200] } }],
@@ -117,10 +157,15 @@ const greetings: Readonly<Record<string, Record<string, unknown>>> = {
   AlphaFlux: { type: 'Connected' },
   BetaSTT: { type: 'Begin', id: 'b' },
   GammaSTT: { message_type: 'session_started' },
+  ZetaSTT: { message: 'RecognitionStarted' },
 };
 
 /** How a message is wrapped, where it is no JSON: the frame of what is left of its headers and its body. */
 const wraps: Readonly<Record<string, (data: SocketData) => SocketData>> = {
+  KappaSTT(data) {
+    const found = typeof data === 'string' ? /^\{"path":"([^"]*)","body":(.*)\}$/.exec(data) : undefined;
+    return found ? `Path:${found[1] ?? ''}\r\nX-RequestId:\r\n\r\n${found[2] ?? ''}` : data;
+  },
   LambdaSTT(data) {
     if (typeof data !== 'string') return data;
     let message: unknown;
@@ -166,11 +211,13 @@ describe('F11: mutated messages', () => {
     AlphaFlux: (config: object) => new FakedAlphaFlux(config),
     BetaSTT: (config: object) => faked(new BetaSTT(config)),
     GammaSTT: (config: object) => faked(new GammaSTT(config)),
+    KappaSTT: (config: object) => faked(new KappaSTT({ ...config, region: 'westeurope' })),
     LambdaSTT: (config: object) => {
       const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'canary-7f3a' };
       return faked(new LambdaSTT({ ...config, region: 'us-east-1', credentials }));
     },
     DeltaSTT: (config: object) => faked(new DeltaSTT(config)),
+    ZetaSTT: (config: object) => faked(new ZetaSTT(config)),
     EpsilonSTT: (config: object) => new FakedEpsilonSTT({ ...config, endpoint: site.url }),
   };
 

@@ -14,6 +14,8 @@ export type { KappaSTTOptions } from './kappa-stt-settings.ts';
 export * from './lambda-stt.ts';
 export type { LambdaMediaEncoding, LambdaSTTOptions } from './lambda-stt-settings.ts';
 export * from './streaming-stt.ts';
+export type { ZetaSTTConfig, ZetaVocabulary } from './zeta-stt-settings.ts';
+export * from './zeta-stt.ts';
 export type { ResultDetails, ResultKind } from './utterances.ts';
 export type { AwsCredentials } from '../../transport/aws-signature.ts';
 export type { AwsConfig } from '../../transport/aws-signer.ts';

@@ -1,0 +1,410 @@
+import { ZetaSTT } from '../../../lib/providers/stt/zeta-stt.ts';
+import type { ZetaSTTConfig } from '../../../lib/providers/stt/zeta-stt-settings.ts';
+import { addressOf } from '../../../lib/transport/socket.ts';
+import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
+
+const started = {
+  ...{ message: 'RecognitionStarted', id: '807670e9-14af-4fa2-9e8f-5d525c22156e' },
+  language_pack_info: { adapted: false, itn: true, word_delimiter: ' ', writing_direction: 'left-to-right' },
+};
+
+/** Words of half a second each from `from` on; a mark attaches to the word before. */
+function results(text: string, from: number, more: Record<string, unknown> = {}): Record<string, unknown>[] {
+  return text.split(' ').flatMap((content, at) => {
+    if (!content) return [];
+    const start_time = from + at / 2;
+    const alternatives = [{ content, confidence: 0.9, language: 'en', ...more }];
+    if (/^[.,?!]$/.test(content)) {
+      return [{ type: 'punctuation', start_time, end_time: start_time, attaches_to: 'previous', alternatives }];
+    }
+    return [{ type: 'word', start_time, end_time: start_time + 0.5, alternatives }];
+  });
+}
+const transcript = (message: string, text: string, from: number = 0, end: number = from) => ({
+  ...{ message, format: '2.9', results: results(text, from) },
+  metadata: { start_time: from, end_time: end, transcript: text },
+});
+const partial = (text: string, from: number = 0) => transcript('AddPartialTranscript', text, from);
+const final = (text: string, from: number = 0, end: number = from) => transcript('AddTranscript', text, from, end);
+const ends = { message: 'EndOfUtterance', format: '2.9', metadata: { start_time: 2.1, end_time: 2.1 } };
+
+async function live(config: ZetaSTTConfig = {}, greeting: Record<string, unknown> = started) {
+  const { clock, config: base } = clocked();
+  const stt = await connected(faked(new ZetaSTT({ ...base, ...config })), greeting);
+  stt.sendAudio({ data: tape(1_000) });
+  return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
+}
+
+async function begun(config: ZetaSTTConfig = {}, metadata = mono16k) {
+  const stt = faked(new ZetaSTT({ apiKey: 'k', ...config }));
+  stt.configureAudio(metadata);
+  await connected(stt, started);
+  await stt.dispose();
+  const [first = ''] = stt.sockets.last.texts;
+  return { ...stt.sockets.last.request, first: JSON.parse(first) as Record<string, unknown> };
+}
+
+describe('ZetaSTT: the first message and the credential', () => {
+  it('asks for what conversations need', async () => {
+    const { url, first } = await begun();
+    expect(String(url)).toBe('wss://eu.rt.speechmatics.com/v2');
+    expect(first).toEqual({
+      message: 'StartRecognition',
+      audio_format: { type: 'raw', encoding: 'pcm_s16le', sample_rate: 16_000 },
+      transcription_config: {
+        ...{ language: 'en', enable_partials: true, max_delay: 1 },
+        conversation_config: { end_of_utterance_silence_trigger: 0.75 },
+      },
+    });
+  });
+
+  it('maps every key', async () => {
+    const additionalVocab = ['bucatini', { content: 'gnocchi', sounds_like: ['nyohki'] }];
+    const { first } = await begun(
+      {
+        ...{
+          language: 'en-GB',
+          audioFormat: 'mulaw',
+          sampleRate: 8_000,
+          operatingPoint: 'enhanced',
+          domain: 'medical',
+        },
+        ...{ endOfUtteranceSilenceTrigger: 1.5, enableSpeakerDiarization: true, maxSpeakers: 2, additionalVocab },
+        ...{ speakerSensitivity: 0.6, maxDelayMode: 'fixed', enableEntities: true, removeDisfluencies: true },
+        ...{ punctuation: { permittedMarks: ['.'], sensitivity: 0.4 }, volumeThreshold: 3.4, interimResults: false },
+        parameters: { channel_diarization_labels: ['a'] },
+      },
+      { encoding: 'mulaw', sampleRate: 8_000, channels: 1 },
+    );
+    expect(first).toEqual({
+      message: 'StartRecognition',
+      audio_format: { type: 'raw', encoding: 'mulaw', sample_rate: 8_000 },
+      transcription_config: {
+        ...{ language: 'en', output_locale: 'en-GB', model: 'enhanced', domain: 'medical', enable_partials: false },
+        ...{ max_delay: 1.75, max_delay_mode: 'fixed', enable_entities: true, additional_vocab: additionalVocab },
+        conversation_config: { end_of_utterance_silence_trigger: 1.5 },
+        diarization: 'speaker',
+        speaker_diarization_config: { max_speakers: 2, speaker_sensitivity: 0.6 },
+        punctuation_overrides: { permitted_marks: ['.'], sensitivity: 0.4 },
+        transcript_filtering_config: { remove_disfluencies: true },
+        audio_filtering_config: { volume_threshold: 3.4 },
+        channel_diarization_labels: ['a'],
+      },
+    });
+  });
+
+  const languages: readonly (readonly [ZetaSTTConfig, string, string | undefined])[] = [
+    [{ language: 'fr-CA' }, 'fr', undefined],
+    [{ language: 'cmn_en' }, 'cmn_en', undefined],
+    [{ language: 'cmn-Hant' }, 'cmn', 'cmn-Hant'],
+    [{ language: 'zh-CN' }, 'cmn', undefined],
+    [{ language: 'en', outputLocale: 'en-AU' }, 'en', 'en-AU'],
+  ];
+  for (const [config, language, locale] of languages) {
+    it(`hears ${JSON.stringify(config)} as ${language}`, async () => {
+      const settings = (await begun(config)).first['transcription_config'] as Record<string, unknown>;
+      expect([settings['language'], settings['output_locale']]).toEqual([language, locale]);
+    });
+  }
+
+  it('says nothing else before the service is ready', async () => {
+    const { config } = clocked();
+    const stt = faked(new ZetaSTT(config));
+    await stt.initialize();
+    stt.sendAudio({ data: tape(100) });
+    const opened = stt.connect();
+    await settle();
+    stt.sockets.last.accept();
+    stt.sockets.last.say({ message: 'Info', type: 'concurrent_session_usage' });
+    expect(stt.sockets.last.sent).toHaveLength(1);
+    stt.sockets.last.say(started);
+    await opened;
+    expect(stt.sockets.last.bytes.length).toBe(3_200);
+  });
+
+  it('presents the key as header, or in the query where there are no headers', async () => {
+    const request = await begun({ apiKey: () => Promise.resolve('k-1') });
+    expect([request.headers, request.protocols]).toEqual([{ Authorization: 'Bearer k-1' }, undefined]);
+    expect(String(addressOf(request, false))).toBe('wss://eu.rt.speechmatics.com/v2?jwt=k-1');
+    expect(String(addressOf(request, true))).not.toContain('k-1');
+  });
+
+  it('sends no credential to a proxy', async () => {
+    const { url, headers, query } = await begun({ proxyUrl: 'https://app.example/voice/' });
+    expect(String(url)).toBe('wss://app.example/voice/v2');
+    expect([headers, query]).toEqual([undefined, undefined]);
+  });
+
+  const wrong: readonly (readonly [ZetaSTTConfig, string])[] = [
+    [{ audioFormat: 'wav' } as object, 'audioFormat'],
+    [{ operatingPoint: 'best' } as object, 'operatingPoint'],
+    [{ endOfUtteranceSilenceTrigger: 2.1 }, 'endOfUtteranceSilenceTrigger'],
+    [{ maxDelay: 0.5 }, 'maxDelay'],
+    [{ maxDelay: 1, endOfUtteranceSilenceTrigger: 1 }, 'maxDelay must be more than'],
+    [{ additionalVocab: Array.from({ length: 1_001 }, () => 'a') }, 'additionalVocab'],
+    [{ maxSpeakers: 2 }, 'enableSpeakerDiarization'],
+    [{ speakerSensitivity: 2 }, 'speakerSensitivity'],
+    [{ punctuation: { sensitivity: 2 } }, 'punctuation.sensitivity'],
+    [{ volumeThreshold: 101 }, 'volumeThreshold'],
+    [{ apiKey: '' }, 'credential'],
+  ];
+  for (const [config, key] of wrong) {
+    it(`refuses ${JSON.stringify(config).slice(0, 60)}`, async () => {
+      expect((await failure(new ZetaSTT({ apiKey: 'k', ...config }).initialize())).message).toContain(key);
+    });
+  }
+});
+
+describe('ZetaSTT: results', () => {
+  it('replays the session of the docs', async () => {
+    const { say, log, results: all, stt } = await live();
+    say({ message: 'AudioAdded', seq_no: 1 });
+    say(final('', 0, 0.28));
+    say(partial('Welcome', 0.36));
+    say(final('Welcome back', 0.2, 1.3));
+    say(partial('', 1.3));
+    say(final('.', 1.3, 2));
+    say(partial('', 2.1));
+    say(ends);
+    const ended = stt.disconnect();
+    expect(stt.sockets.last.texts.at(-1)).toBe('{"message":"EndOfStream","last_seq_no":10}');
+    say({ message: 'EndOfTranscript' });
+    stt.sockets.last.drop(1000);
+    await ended;
+    expect(log).toEqual([
+      ...['started', '~ Welcome', '~ Welcome back', '~ Welcome back.'],
+      ...['ended', '. Welcome back.'],
+    ]);
+    expect(all.at(-1)).toMatchObject({
+      ...{ confidence: 0.9, isFinal: true, utteranceId: 'ZetaSTT-1' },
+      metadata: {
+        words: [
+          { text: 'Welcome', startMs: 200, endMs: 700, confidence: 0.9 },
+          { text: 'back', startMs: 700, endMs: 1_200, confidence: 0.9 },
+        ],
+        language: 'en',
+      },
+    });
+    expect(all[0]?.confidence).toBe(undefined);
+  });
+
+  it('puts what may change after what will not', async () => {
+    const { say, log } = await live();
+    say(final('one'));
+    say(partial('too'));
+    say(partial('two three'));
+    say(final('two'));
+    say(partial('three'));
+    say(ends);
+    expect(log).toEqual([
+      ...['started', '~ one', '~ one too', '~ one two three', '~ one two', '~ one two three'],
+      ...['ended', '. one two'],
+    ]);
+  });
+
+  it('sets marks where they belong, and none of the utterance before', async () => {
+    const { say, log } = await live();
+    const mark = (content: string, attaches_to: string) => ({
+      ...{ type: 'punctuation', start_time: 0, end_time: 0, attaches_to, alternatives: [{ content, confidence: 1 }] },
+    });
+    const [word] = results('hola', 0);
+    say({ ...final('.', 0), results: [mark('.', 'previous')] });
+    say({ ...final('', 0), results: [mark('¿', 'next'), word, mark('?', 'previous'), mark('–', 'both'), word] });
+    say(ends);
+    expect(log.at(-1)).toBe('. ¿hola?–hola');
+  });
+
+  it('writes languages without spaces without them, and entities as they are shown', async () => {
+    const {
+      say,
+      log,
+      results: all,
+    } = await live(
+      { language: 'ja' },
+      {
+        ...started,
+        language_pack_info: { word_delimiter: '' },
+      },
+    );
+    const entity = {
+      type: 'entity',
+      entity_class: 'date',
+      start_time: 1,
+      end_time: 2,
+      spoken_form: [],
+      written_form: [],
+    };
+    say({ ...final('', 0), results: [...results('今日', 0), { ...entity, alternatives: [{ content: '2026年' }] }] });
+    say(ends);
+    expect([log.at(-1), all.at(-1)?.metadata?.words?.map(({ text }) => text)]).toEqual([
+      '. 今日2026年',
+      ['今日', '2026年'],
+    ]);
+  });
+
+  it('tells speakers that the service knows', async () => {
+    const { say, results: all } = await live({ enableSpeakerDiarization: true });
+    for (const speaker of ['S1', 'UU']) {
+      say({ ...final('', 0), results: results('one', 0, { speaker }) });
+      say(ends);
+    }
+    expect(all.filter(({ utteranceComplete }) => utteranceComplete).map(({ metadata }) => metadata?.speaker)).toEqual([
+      ...['S1', undefined],
+    ]);
+  });
+
+  it('forceEndOfUtterance() says where the audio ends, after all of it', async () => {
+    const { stt, say, log, clock } = await live();
+    stt.forceEndOfUtterance();
+    expect(stt.sockets.last.texts.at(-1)).toBe('{"message":"ForceEndOfUtterance","timestamp":1}');
+    say({ ...final('one'), forced: true });
+    say({ ...ends, forced: true });
+    stt.sendAudio({ data: tape(100, 1_000) });
+    stt.finalize();
+    expect(stt.sockets.last.sent.filter((data) => typeof data !== 'string')).toHaveLength(10);
+    await clock.advance(100);
+    expect(stt.sockets.last.texts.at(-1)).toBe('{"message":"ForceEndOfUtterance","timestamp":1.1}');
+    say({ ...ends, forced: true });
+    expect(log).toEqual(['started', '~ one', 'ended', '. one', '. ']);
+  });
+
+  it('F7: keeps the words that were final, and hears again what was not', async () => {
+    const { say, log, stt, clock, results: all } = await live();
+    say(final('one', 0, 0.6));
+    say(partial('two', 0.6));
+    stt.sockets.last.drop();
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    say(started);
+    expect(stt.sockets.last.bytes.length / 32).toBe(400);
+    say(partial('two', 0));
+    say(final('two', 0, 0.4));
+    say(ends);
+    expect(log).toEqual([...['started', '~ one', '~ one two', '~ one two', '~ one two'], ...['ended', '. one two']]);
+    expect(all.at(-1)?.metadata?.words?.map(({ startMs }) => startMs)).toEqual([0, 600]);
+    const ended = stt.disconnect();
+    expect(stt.sockets.last.texts.at(-1)).toBe('{"message":"EndOfStream","last_seq_no":4}');
+    stt.sockets.last.drop(1000);
+    await ended;
+  });
+
+  it('disconnect() completes words that never became final', async () => {
+    const { stt, say, log, clock } = await live();
+    say(final('one'));
+    say(partial('two'));
+    const ended = stt.disconnect();
+    await clock.advance(1_000);
+    await ended;
+    expect(log).toEqual(['started', '~ one', '~ one two', 'ended', '. one two']);
+  });
+
+  it('an utterance that never ends is complete after thousands of words', async () => {
+    const { say, results: all } = await live();
+    for (let part = 0; part < 41; part++) say(final('w '.repeat(50).trim()));
+    expect(all.filter(({ utteranceComplete }) => utteranceComplete)).toHaveLength(1);
+  });
+
+  it('silence is no result', async () => {
+    const { say, log } = await live();
+    say(final('', 0, 1));
+    say(partial(''));
+    say(ends);
+    say({ message: 'AudioEventStarted', event: { type: 'music' } });
+    expect(log).toEqual([]);
+  });
+
+  it('F11: nothing malformed is a result, and nothing throws', async () => {
+    const { say, stt, log, errors } = await live();
+    const strange: Record<string, unknown>[] = [
+      ...[{}, { message: 5 }, { message: 'AddTranscript' }, { message: 'AddTranscript', results: 'x', metadata: 5 }],
+      {
+        message: 'AddTranscript',
+        results: [null, 1, {}, { alternatives: [null] }, { alternatives: [{ content: 5 }] }],
+      },
+      ...[{ message: 'RecognitionStarted', language_pack_info: 'x' }, { message: 'constructor' }],
+    ];
+    for (const message of strange) say(message);
+    for (const text of ['', 'null', '[]', '1', '{']) stt.sockets.last.say(text);
+    expect([log, errors.length]).toEqual([[], 1]);
+  });
+});
+
+describe('ZetaSTT: the session', () => {
+  it('updateConfig() changes an open session, or begins another', async () => {
+    const { stt, clock } = await live();
+    stt.updateConfig({ maxDelay: 2, maxDelayMode: 'fixed' });
+    expect(JSON.parse(stt.sockets.last.texts.at(-1) ?? '')).toEqual({
+      message: 'SetRecognitionConfig',
+      transcription_config: {
+        ...{ language: 'en', enable_partials: true, max_delay: 2, max_delay_mode: 'fixed' },
+        conversation_config: { end_of_utterance_silence_trigger: 0.75 },
+      },
+    });
+    stt.updateConfig({ language: 'fr' });
+    await clock.advance(0);
+    stt.sockets.last.accept();
+    expect(stt.sockets.last.texts[0]).toContain('"language":"fr"');
+    expect(() => stt.updateConfig({ maxDelay: 9 })).toThrow('maxDelay');
+  });
+
+  it('warns of what the service warns of, once, and ends nothing for it', async () => {
+    const { say, errors, types } = await live();
+    for (let time = 0; time < 3; time++) say({ message: 'Warning', type: 'idle_timeout', reason: 'said canary-7f3a' });
+    expect(errors.map(({ message }) => message)).toEqual(['ZetaSTT: the service warns (idle_timeout)']);
+    expect(types()).toEqual(['connected']);
+  });
+
+  const failures: readonly (readonly [string | number, string, boolean])[] = [
+    ['not_authorised', 'unauthorized', false],
+    ['not_allowed', 'forbidden', false],
+    ['invalid_config', 'configuration', false],
+    ['protocol_error', 'protocol', false],
+    ['timelimit_exceeded', 'quota', false],
+    ['quota_exceeded', 'rate_limited', true],
+    ['job_error', 'server', true],
+    ['buffer_error', 'overloaded', true],
+    ['idle_timeout', 'timeout', true],
+    ['something_new', 'server', true],
+    [1003, 'protocol', false],
+    [1008, 'connection', true],
+    [1011, 'server', true],
+    [4001, 'unauthorized', false],
+    [4003, 'forbidden', false],
+    [4004, 'configuration', false],
+    [4005, 'rate_limited', true],
+    [4006, 'quota', false],
+    [4013, 'server', true],
+  ];
+  for (const [kind, code, recoverable] of failures) {
+    it(`${kind}: ${recoverable ? 'another session' : 'the end'}`, async () => {
+      const { say, stt, events } = await live();
+      if (typeof kind === 'number') stt.sockets.last.drop(kind);
+      else say({ message: 'Error', type: kind, reason: 'said canary-7f3a' });
+      expect(events.at(-1)).toMatchObject({
+        type: recoverable ? 'reconnecting' : 'lost',
+        error: { code, recoverable },
+      });
+      expect(JSON.stringify(events)).not.toContain('canary');
+    });
+  }
+
+  it('a busy service is left alone for 5 s', async () => {
+    const { stt, say, clock } = await live();
+    say({ message: 'Error', type: 'quota_exceeded', reason: '' });
+    await clock.advance(4_999);
+    expect(stt.sockets.all).toHaveLength(1);
+    await clock.advance(1);
+    expect(stt.sockets.all).toHaveLength(2);
+  });
+
+  it('replays the failing session of the docs: connect() fails with what the service says', async () => {
+    const { config } = clocked();
+    const stt = faked(new ZetaSTT(config));
+    await stt.initialize();
+    const opened = stt.connect();
+    await settle();
+    stt.sockets.last.accept();
+    stt.sockets.last.say({ message: 'Error', type: 'not_authorised', reason: 'Invalid API key', code: 4_001 });
+    expect(await failure(opened)).toMatchObject({ code: 'unauthorized', status: 401, recoverable: false });
+  });
+});

@@ -1,0 +1,110 @@
+import type { AudioEncoding } from '../../audio/types.ts';
+import type { ConfigRule } from '../../core/config-rule.ts';
+import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
+
+/** The service's names of the encodings that it takes. */
+export const zetaEncodings: Readonly<Record<string, AudioEncoding>> = {
+  pcm_s16le: 'linear16',
+  pcm_f32le: 'linear32',
+  mulaw: 'mulaw',
+};
+
+/** A word to listen for. */
+export interface ZetaVocabulary {
+  /** As it is written; at most six words. */
+  readonly content: string;
+  /** As it is spoken, in other spellings. */
+  readonly sounds_like?: readonly string[];
+}
+
+/** Configuration of {@link ZetaSTT}. `language` is ISO 639-1 or a pack such as `cmn_en`; default: `en`. */
+export interface ZetaSTTConfig extends StreamingSTTConfig {
+  /** Default: that of the audio. */
+  readonly audioFormat?: 'pcm_s16le' | 'pcm_f32le' | 'mulaw';
+  /** Hz; below 12,000 the service takes its telephony model. Default: that of the audio. */
+  readonly sampleRate?: number;
+  /** How thoroughly the service hears. Default: the service's, `standard`. */
+  readonly operatingPoint?: 'standard' | 'enhanced';
+  /** Seconds of silence that end an utterance, 0 to 2; with 0 only `forceEndOfUtterance()` does. Default: 0.75. */
+  readonly endOfUtteranceSilenceTrigger?: number;
+  /** Tells speakers apart; `metadata.words` name them. Default: false. */
+  readonly enableSpeakerDiarization?: boolean;
+  /** Most speakers to tell apart. */
+  readonly maxSpeakers?: number;
+  /** How readily another voice is another speaker, 0 to 1. Default: the service's, 0.5. */
+  readonly speakerSensitivity?: number;
+  /** Words to listen for, at most 1,000. */
+  readonly additionalVocab?: readonly (string | ZetaVocabulary)[];
+  /** How the result is spelled: `en-GB`, `en-US`, `en-AU`, `cmn-Hans` or `cmn-Hant`. Default: that of `language`, if any. */
+  readonly outputLocale?: string;
+  /** A field whose words the service knows better, such as `finance` or `medical`. */
+  readonly domain?: string;
+  /** Seconds after which words are final at the latest, 0.7 to 4, and more than the silence trigger. Default: 1, or as much as that needs. */
+  readonly maxDelay?: number;
+  /** Whether a number or a date that is being spoken may take longer. Default: the service's, `flexible`. */
+  readonly maxDelayMode?: 'flexible' | 'fixed';
+  /** Whether results tell what is a number, a date and the like. Default: false. */
+  readonly enableEntities?: boolean;
+  /** Leaves hesitation out; English. Default: false. */
+  readonly removeDisfluencies?: boolean;
+  /** Marks that the service may set, and how readily, 0 to 1. */
+  readonly punctuation?: { readonly permittedMarks?: readonly string[]; readonly sensitivity?: number };
+  /** Ignores voices that are softer, 0 to 100. */
+  readonly volumeThreshold?: number;
+  /** Further keys of the service's `transcription_config`, as they stand in its docs. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+}
+
+/** What the keys may hold (the vendor's limits). */
+export const zetaRules: Readonly<Record<string, ConfigRule>> = {
+  language: { type: 'text' },
+  audioFormat: { oneOf: Object.keys(zetaEncodings) },
+  sampleRate: { min: 1, integer: true },
+  operatingPoint: { oneOf: ['standard', 'enhanced'] },
+  endOfUtteranceSilenceTrigger: { min: 0, max: 2 },
+  enableSpeakerDiarization: { type: 'boolean' },
+  maxSpeakers: { min: 2, integer: true },
+  speakerSensitivity: { min: 0, max: 1 },
+  outputLocale: { type: 'text' },
+  domain: { type: 'text' },
+  maxDelay: { min: 0.7, max: 4 },
+  maxDelayMode: { oneOf: ['flexible', 'fixed'] },
+  enableEntities: { type: 'boolean' },
+  removeDisfluencies: { type: 'boolean' },
+  'punctuation.permittedMarks': { type: 'texts' },
+  'punctuation.sensitivity': { min: 0, max: 1 },
+  volumeThreshold: { min: 0, max: 100 },
+};
+
+const again = { recoverable: true, retryAfterMs: 5_000 } as const;
+
+/** What the service's errors mean, by their type, and what its close codes mean. */
+export const zetaFailures: Failures = {
+  not_authorised: { code: 'unauthorized', status: 401, hint: 'check the credential' },
+  not_allowed: { code: 'forbidden', status: 403, hint: 'the account may not do this' },
+  invalid_message: { code: 'protocol', hint: 'it does not understand a message' },
+  invalid_model: { code: 'configuration', hint: 'check language and operatingPoint' },
+  invalid_language: { code: 'configuration', hint: 'check language' },
+  invalid_config: { code: 'configuration', hint: 'it does not take one of the settings' },
+  invalid_audio_type: { code: 'configuration', hint: 'it does not take the audio' },
+  invalid_output_format: { code: 'configuration', hint: 'it does not take one of the settings' },
+  protocol_error: { code: 'protocol', hint: 'it did not expect a message' },
+  timelimit_exceeded: { code: 'quota', hint: 'the account has no time left' },
+  insufficient_funds: { code: 'quota', hint: 'the account has no funds left' },
+  quota_exceeded: { code: 'rate_limited', ...again, hint: 'too many sessions at once' },
+  job_error: { code: 'server', ...again, hint: 'it is connected to anew' },
+  unknown_error: { code: 'server', ...again, hint: 'it is connected to anew' },
+  data_error: { code: 'server', recoverable: true, hint: 'it is connected to anew' },
+  buffer_error: { code: 'overloaded', recoverable: true, hint: 'audio came faster than it could hear' },
+  session_transfer: { code: 'server', recoverable: true, hint: 'it is connected to anew' },
+  idle_timeout: { code: 'timeout', recoverable: true, hint: 'it heard nothing for long, another session begins' },
+  session_timeout: { code: 'timeout', recoverable: true, hint: 'the session was too long, another begins' },
+  1003: { code: 'protocol', hint: 'it did not expect a message' },
+  1011: { code: 'server', ...again, hint: 'it is connected to anew' },
+  4001: { code: 'unauthorized', hint: 'check the credential' },
+  4003: { code: 'forbidden', hint: 'the account may not do this' },
+  4004: { code: 'configuration', hint: 'check language and operatingPoint' },
+  4005: { code: 'rate_limited', ...again, hint: 'too many sessions at once' },
+  4006: { code: 'quota', hint: 'the account has no time left' },
+  4013: { code: 'server', ...again, hint: 'it is connected to anew' },
+};

@@ -1,0 +1,276 @@
+import type { AudioFormat } from '../../audio/types.ts';
+import { configProblem } from '../../core/config-rule.ts';
+import { num, obj, objs, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { SocketCredentials } from '../../core/remote-provider.ts';
+import type { TranscribedWord } from '../../core/roles.ts';
+import type {
+  SocketCloseOptions,
+  SocketData,
+  SocketRequest,
+  SocketSessionOptions,
+} from '../../transport/socket-session.ts';
+import { StreamingSTT } from './streaming-stt.ts';
+import { meanConfidence, type ResultKind } from './utterances.ts';
+import { zetaEncodings, zetaFailures, zetaRules, type ZetaSTTConfig } from './zeta-stt-settings.ts';
+
+/** Words and marks after which an utterance counts as complete, whatever the service says: some minutes of speech. */
+const maxItems = 2_048;
+const maxVocabulary = 1_000;
+
+/** How much later than the silence that ends an utterance its words may become final, in seconds. */
+const delayMargin = 0.25;
+
+const locales: ReadonlySet<string> = new Set(['en-GB', 'en-US', 'en-AU', 'cmn-Hans', 'cmn-Hant']);
+const liveKeys: ReadonlySet<string> = new Set<keyof ZetaSTTConfig>([
+  ...(['interimResults', 'endOfUtteranceSilenceTrigger', 'maxDelay', 'maxDelayMode', 'volumeThreshold'] as const),
+]);
+
+/** A word or a punctuation mark. */
+interface Item {
+  readonly text: string;
+  /** Which neighbours it follows without a space. */
+  readonly attaches: string;
+  /** A mark is none. */
+  readonly word: TranscribedWord | undefined;
+  readonly language: string | undefined;
+}
+
+/**
+ * Speechmatics real-time transcription, API v2, at `wss://eu.rt.speechmatics.com/v2`: over 50 languages, word times,
+ * speakers. See https://docs.speechmatics.com/api-ref/realtime-transcription-websocket.
+ */
+export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
+  readonly name = 'ZetaSTT';
+  protected readonly defaultBaseUrl = 'https://eu.rt.speechmatics.com';
+  protected override readonly catchUpSpeed: number = 2;
+  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
+    RecognitionStarted: (message) => this.#onStarted(message),
+    AudioAdded: () => undefined,
+    AddPartialTranscript: (message) => this.#onPartial(message),
+    AddTranscript: (message) => this.#onFinal(message),
+    EndOfUtterance: ({ forced }) => this.#complete(forced === true),
+    EndOfTranscript: () => this.#complete(),
+    Warning: (message) => this.#warn(wordOf(message)),
+    Error: (message) => this.renew(this.failure(wordOf(message), zetaFailures, str(message['reason']))),
+  };
+
+  #delimiter: string = ' ';
+  #finals: Item[] = [];
+  #partial: readonly Item[] = [];
+  /** Frames that this connection has been sent. */
+  #frames: number = 0;
+  readonly #warn = oncePerKind((type) => {
+    this.report(this.error(`${this.name}: the service warns (${type})`, { code: 'server', recoverable: true }));
+  });
+
+  /** Linear16, linear32 and mulaw, or the configured one, at the configured or at any sample rate. */
+  get accepts(): readonly AudioFormat[] {
+    const { audioFormat, sampleRate } = this.config;
+    return Object.entries(zetaEncodings)
+      .filter(([name]) => audioFormat === undefined || name === audioFormat)
+      .map(([, encoding]) => ({ encoding, ...(sampleRate !== undefined && { sampleRates: [sampleRate] }) }));
+  }
+
+  /** Ends the speaker's utterance at the end of the audio so far: its complete result follows. */
+  forceEndOfUtterance(): void {
+    const endMs = this.audioEndMs;
+    this.sayAfterAudio({
+      message: 'ForceEndOfUtterance',
+      ...(endMs !== undefined && { timestamp: Math.round(endMs) / 1_000 }),
+    });
+  }
+
+  /** As {@link forceEndOfUtterance}. */
+  finalize(): void {
+    this.forceEndOfUtterance();
+  }
+
+  protected override async request(): Promise<SocketRequest> {
+    return { url: this.resolveSocketUrl('/v2'), ...(await this.resolveSocketCredentials()) };
+  }
+
+  /** The key as header; in browsers, a temporary key in the query. */
+  override async resolveSocketCredentials(): Promise<SocketCredentials> {
+    if (this.isProxyMode) return {};
+    const key = await this.resolveApiKey();
+    return { headers: { Authorization: `Bearer ${key}` }, query: { jwt: key } };
+  }
+
+  protected override farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'> {
+    return {
+      farewell: () => [JSON.stringify({ message: 'EndOfStream', last_seq_no: this.#frames })],
+      until: (data) => parseJsonObject(data)?.['message'] === 'EndOfTranscript',
+    };
+  }
+
+  protected override socketOptions(): Partial<SocketSessionOptions> {
+    return {
+      opening: () => [JSON.stringify(this.#start())],
+      isReady: (data) => parseJsonObject(data)?.['message'] === 'RecognitionStarted',
+      classifyClose: ({ code }) => (code in zetaFailures ? this.failure(code, zetaFailures) : 'retry'),
+    };
+  }
+
+  protected override configProblem(): string | undefined {
+    const { additionalVocab = [], maxDelay, enableSpeakerDiarization, maxSpeakers } = this.config;
+    const problem = configProblem(this.config, zetaRules);
+    if (problem) return problem;
+    if (additionalVocab.length > maxVocabulary) return `additionalVocab must have at most ${maxVocabulary} entries`;
+    if (maxDelay !== undefined && maxDelay <= this.#trigger) {
+      return `maxDelay must be more than endOfUtteranceSilenceTrigger (${this.#trigger}), not ${maxDelay}`;
+    }
+    if (maxSpeakers !== undefined && !enableSpeakerDiarization) return 'maxSpeakers needs enableSpeakerDiarization';
+    return undefined;
+  }
+
+  protected override typeOf(message: WireObject): string | undefined {
+    return str(message['message']);
+  }
+
+  protected override encodeAudio(frame: Uint8Array<ArrayBuffer>): SocketData {
+    this.#frames += 1;
+    return frame;
+  }
+
+  protected override applyLive(changed: Partial<ZetaSTTConfig>): boolean {
+    if (!Object.keys(changed).every((key) => liveKeys.has(key))) return false;
+    const { language } = this.#language();
+    this.say({ message: 'SetRecognitionConfig', transcription_config: { language, ...this.#liveSettings() } });
+    return true;
+  }
+
+  protected override onConnection(): void {
+    this.#frames = 0;
+    this.#partial = [];
+  }
+
+  protected override onEnd(): void {
+    this.#finals.push(...this.#partial);
+    this.#complete();
+  }
+
+  /** The first message. */
+  #start(): WireObject {
+    const { encoding, sampleRate } = this.format;
+    const { operatingPoint, domain, enableSpeakerDiarization, maxSpeakers, speakerSensitivity, ...config } =
+      this.config;
+    const { permittedMarks, sensitivity } = config.punctuation ?? {};
+    const speakers = { max_speakers: maxSpeakers, speaker_sensitivity: speakerSensitivity };
+    const name = Object.entries(zetaEncodings).find(([, each]) => each === encoding)?.[0];
+    return {
+      message: 'StartRecognition',
+      audio_format: { type: 'raw', encoding: name, sample_rate: sampleRate },
+      transcription_config: {
+        ...{ ...this.#language(), model: operatingPoint, domain, ...this.#liveSettings() },
+        ...{ enable_entities: config.enableEntities, additional_vocab: config.additionalVocab },
+        ...(enableSpeakerDiarization && { diarization: 'speaker' }),
+        ...(isSet(speakers) && { speaker_diarization_config: speakers }),
+        ...(config.punctuation && { punctuation_overrides: { permitted_marks: permittedMarks, sensitivity } }),
+        ...(config.removeDisfluencies && { transcript_filtering_config: { remove_disfluencies: true } }),
+        ...config.parameters,
+      },
+    };
+  }
+
+  /** What a running session can change. */
+  #liveSettings(): WireObject {
+    const { interimResults = true, maxDelay, maxDelayMode, volumeThreshold } = this.config;
+    return {
+      enable_partials: interimResults,
+      max_delay: maxDelay ?? Math.max(1, this.#trigger + delayMargin),
+      max_delay_mode: maxDelayMode,
+      conversation_config: { end_of_utterance_silence_trigger: this.#trigger },
+      ...(volumeThreshold !== undefined && { audio_filtering_config: { volume_threshold: volumeThreshold } }),
+    };
+  }
+
+  /** The language as the service names it, and how it is spelled. */
+  #language(): WireObject {
+    const { language = 'en', outputLocale = locales.has(language) ? language : undefined } = this.config;
+    const base = language.split('-', 1)[0];
+    return { language: base === 'zh' ? 'cmn' : base, output_locale: outputLocale };
+  }
+
+  get #trigger(): number {
+    return this.config.endOfUtteranceSilenceTrigger ?? 0.75;
+  }
+
+  #onStarted(message: WireObject): void {
+    this.#delimiter = str(obj(message['language_pack_info'])?.['word_delimiter']) ?? ' ';
+    this.logger.debug(`${this.name}: session ${str(message['id']) ?? 'without an id'}`);
+  }
+
+  #onPartial(message: WireObject): void {
+    const items = this.#itemsOf(message);
+    const hasChanged = items.length > 0 || this.#partial.length > 0;
+    this.#partial = items;
+    if (hasChanged) this.#publish('interim', [...this.#finals, ...items]);
+  }
+
+  #onFinal(message: WireObject): void {
+    const items = this.#itemsOf(message);
+    this.#partial = [];
+    this.#finals.push(...items);
+    const endSeconds = num(obj(message['metadata'])?.['end_time']);
+    if (endSeconds !== undefined) this.finalized(endSeconds * 1_000);
+    if (this.#finals.length >= maxItems) this.#complete();
+    else if (items.length > 0) this.#publish('interim', this.#finals);
+  }
+
+  #itemsOf(message: WireObject): Item[] {
+    return objs(message['results']).flatMap((result) => {
+      const { type, start_time: start, end_time: end, attaches_to: attaches } = result;
+      const [alternative = {}] = objs(result['alternatives']);
+      const text = str(alternative['content']);
+      if (!text) return [];
+      const named = { ...alternative, start, end, ...(alternative['speaker'] === 'UU' && { speaker: undefined }) };
+      const [word] = type === 'punctuation' ? [] : this.words([named], () => text);
+      return { text, word, attaches: str(attaches) ?? 'none', language: str(alternative['language']) };
+    });
+  }
+
+  #complete(evenEmpty: boolean = false): void {
+    const items = this.#finals;
+    this.#finals = [];
+    this.#partial = [];
+    if (items.length > 0 || evenEmpty) this.utterances.ended();
+    this.#publish('complete', items, evenEmpty);
+  }
+
+  #publish(kind: ResultKind, items: readonly Item[], evenEmpty: boolean = false): void {
+    const words = items.flatMap(({ word }) => word ?? []);
+    // A mark alone belongs to the utterance before.
+    if (words.length === 0 && !evenEmpty) return;
+    if (kind === 'interim') this.utterances.started();
+    this.utterances.result(kind, this.#textOf(items), {
+      words,
+      // That of words which may change has no meaning.
+      ...(kind === 'complete' && { confidence: meanConfidence(words) }),
+      language: items.find(({ language }) => language !== undefined)?.language,
+    });
+  }
+
+  #textOf(items: readonly Item[]): string {
+    const first = items.findIndex(({ attaches }) => !attachesTo('previous', attaches));
+    return items
+      .slice(Math.max(first, 0))
+      .map(({ text, attaches }, at, all) => {
+        const isAttached = attachesTo('previous', attaches) || attachesTo('next', all[at - 1]?.attaches);
+        return at === 0 || isAttached ? text : this.#delimiter + text;
+      })
+      .join('');
+  }
+}
+
+function attachesTo(neighbour: 'previous' | 'next', attaches: string | undefined): boolean {
+  return attaches === neighbour || attaches === 'both';
+}
+
+/** The service's word for what it reports; its sentence could quote the user. */
+function wordOf({ type }: WireObject): string {
+  return str(type) ?? 'unknown_error';
+}
+
+function isSet(settings: WireObject): boolean {
+  return Object.values(settings).some((value) => value !== undefined);
+}
