@@ -1,0 +1,146 @@
+import { createHmac } from 'node:crypto';
+import { openServices, type Services } from '../../../samples/phone/services.ts';
+import { Switchboard, type SwitchboardOptions } from '../../../samples/phone/switchboard.ts';
+import { exposition, merged } from '../../../samples/phone/metrics.ts';
+import { dial, type CallOptions } from '../../../samples/sandbox/phone-caller.ts';
+import type { PhoneLine } from '../../../samples/sandbox/phone-line.ts';
+import { dialSocket, type SocketCallOptions } from '../../../samples/sandbox/phone-socket-caller.ts';
+
+const greeting = 'Welcome.';
+const plain = (text: string): string => text.replace(/\s+/g, ' ').trim();
+
+describe('the switchboard', () => {
+  let services: Services;
+  let switchboard: Switchboard;
+  const callers: PhoneLine[] = [];
+  beforeAll(async () => {
+    services = await openServices({});
+  });
+  afterAll(() => services.close());
+  afterEach(async () => {
+    await Promise.all(callers.splice(0).map((caller) => caller.hangUp('abruptly')));
+    await switchboard.drain(0);
+  });
+  const open = async (options: Partial<SwitchboardOptions> = {}): Promise<string> => {
+    switchboard = await Switchboard.open({ services, greeting, ...options });
+    return `http://127.0.0.1:${switchboard.port}`;
+  };
+  const callA = async (options: Partial<CallOptions> = {}): Promise<PhoneLine> => {
+    const caller = await dial({ url: `ws://127.0.0.1:${switchboard.port}/a`, ...options });
+    callers.push(caller);
+    return caller;
+  };
+  const callB = async (options: Partial<SocketCallOptions> = {}): Promise<PhoneLine> => {
+    const caller = await dialSocket({ url: `ws://127.0.0.1:${switchboard.port}/b`, ...options });
+    callers.push(caller);
+    return caller;
+  };
+  /** One turn: the greeting is heard out, something is said, the answer is heard out. */
+  const converse = async (caller: PhoneLine, question: string, answer: string): Promise<string> => {
+    const isSaid = (text: string) => (each: PhoneLine) =>
+      each.bufferedMs === 0 && plain(each.heard().text).length >= text.length;
+    await caller.until(isSaid(greeting));
+    caller.say(question);
+    await caller.until(({ isSpeaking }) => !isSpeaking);
+    const spokenMs = (greeting.length + answer.length + 1) * 80;
+    await caller.until(({ playedMs, bufferedMs }) => playedMs >= spokenMs && bufferedMs === 0);
+    const endMs = caller.nowMs;
+    await caller.until(({ nowMs }) => nowMs > endMs + 100);
+    return plain(caller.heard().text);
+  };
+  const until = async (happened: () => boolean): Promise<void> => {
+    while (!happened()) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  it('answers calls of both platforms at once, and each hears its own words', async () => {
+    const base = await open();
+    const calls = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => (index % 2 === 0 ? callA() : callB({ sampleRate: 16000 }))),
+    );
+    const answers = await Promise.all(
+      calls.map((caller, index) => converse(caller, `say number ${index}`, `number ${index}`)),
+    );
+    expect(answers.map((text) => text.toLowerCase().replace(/\W+$/, ''))).toEqual(
+      calls.map((_, index) => `welcome. number ${index}`),
+    );
+    expect(calls.flatMap(({ warnings }) => warnings)).toEqual([]);
+    const figures = await (await fetch(`${base}/metrics`)).text();
+    expect(figures).toContain('phone_calls_active 8\n');
+    expect(figures).toContain('phone_calls_total{platform="a"} 4\n');
+    expect(figures).toContain('phone_calls_total{platform="b"} 4\n');
+    expect(figures).toMatch(/phone_turns_total [8-9]\n/);
+    await Promise.all(calls.map((caller) => caller.hangUp()));
+    await until(() => switchboard.calls === 0);
+    expect(await (await fetch(`${base}/metrics`)).text()).toContain('phone_calls_active 0\n');
+  });
+
+  it('refuses who is not the platform, other paths, and calls beyond its limit', async () => {
+    const authToken = '0123456789abcdef0123456789abcdef';
+    await open({ authToken, signatureSecret: 'secret', publicUrl: 'https://voice.example.com', maxCalls: 1 });
+    await expect(callA()).rejects.toThrow(/403/);
+    await expect(callA({ authToken })).rejects.toThrow(/403/);
+    await expect(callB({ signatureSecret: 'another' })).rejects.toThrow(/403/);
+    await expect(callB({ url: `ws://127.0.0.1:${switchboard.port}/c` })).rejects.toThrow(/404/);
+    await callA({ authToken, publicUrl: 'wss://voice.example.com/a' });
+    await expect(callB({ signatureSecret: 'secret' })).rejects.toThrow(/503/);
+    const base = `http://127.0.0.1:${switchboard.port}`;
+    expect([(await fetch(`${base}/readyz`)).status, (await fetch(`${base}/healthz`)).status]).toEqual([503, 200]);
+    const figures = await (await fetch(`${base}/metrics`)).text();
+    expect(figures).toContain('phone_calls_refused_total{reason="forged"} 3\n');
+    expect(figures).toContain('phone_calls_refused_total{reason="full"} 1\n');
+  });
+
+  it('serves the softphone and what the platforms ask for', async () => {
+    const base = await open({ publicUrl: 'https://voice.example.com', authToken: 'token' });
+    const get = async (path: string, init?: RequestInit): Promise<[number, string]> => {
+      const response = await fetch(base + path, init);
+      return [response.status, await response.text()];
+    };
+    expect((await get('/'))[1]).toContain('<title>Softphone</title>');
+    expect((await get('/softphone.js'))[1]).toContain('websocket:connected');
+    expect(JSON.parse((await get('/ncco'))[1])).toMatchObject([
+      { action: 'connect', endpoint: [{ uri: 'wss://voice.example.com/b', 'content-type': 'audio/l16;rate=16000' }] },
+    ]);
+    const form = { CallSid: 'CA1', From: '+1' };
+    const signature = createHmac('sha1', 'token')
+      .update('https://voice.example.com/twimlCallSidCA1From+1')
+      .digest('base64');
+    const post = (headers: Record<string, string>): Promise<[number, string]> =>
+      get('/twiml', { method: 'POST', body: new URLSearchParams(form), headers });
+    expect((await post({ 'x-twilio-signature': signature }))[1]).toContain('<Stream url="wss://voice.example.com/a"/>');
+    expect([(await post({}))[0], (await get('/elsewhere'))[0]]).toEqual([403, 404]);
+  });
+
+  it('drains: takes no more calls, lets the one under way end, then closes', async () => {
+    const base = await open();
+    const caller = await callA();
+    await caller.until(({ playedMs }) => playedMs > 100);
+    const drained = switchboard.drain(20_000);
+    await expect(callB()).rejects.toThrow(/503/);
+    expect((await fetch(`${base}/readyz`)).status).toBe(503);
+    expect(await converse(caller, 'say still here', 'still here')).toMatch(/still here/i);
+    await caller.hangUp();
+    await drained;
+    await expect(fetch(`${base}/healthz`)).rejects.toThrow();
+  });
+
+  it('ends calls that do not end by themselves when its patience is over, after what is being said', async () => {
+    await open({ greeting: 'One two three four.' });
+    const caller = await callA();
+    await caller.until(({ playedMs }) => playedMs > 100);
+    await switchboard.drain(0);
+    expect(await caller.ended).toBe(1000);
+    expect(caller.heard().text.trim()).toBe('One two three four.');
+  });
+
+  it('adds up the figures of several processes', () => {
+    const all = merged([
+      { phone_calls_active: 2, 'phone_calls_total{platform="a"}': 3, phone_event_loop_lag_ms: 5, phone_processes: 1 },
+      { phone_calls_active: 1, 'phone_calls_total{platform="b"}': 1, phone_event_loop_lag_ms: 9, phone_processes: 1 },
+    ]);
+    expect(exposition(all)).toContain(
+      '# TYPE phone_calls_total counter\nphone_calls_total{platform="a"} 3\nphone_calls_total{platform="b"} 1\n',
+    );
+    expect([all['phone_calls_active'], all['phone_event_loop_lag_ms'], all['phone_processes']]).toEqual([3, 9, 2]);
+  });
+});

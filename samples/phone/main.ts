@@ -1,0 +1,91 @@
+import cluster from 'node:cluster';
+import { parseArgs } from 'node:util';
+import type { Snapshot } from './metrics.ts';
+import { Processes, shareFigures } from './processes.ts';
+import { openServices } from './services.ts';
+import { Switchboard } from './switchboard.ts';
+
+const help = `A server that answers telephone calls, each with a pipeline of its own.
+
+  npm run phone                        on the sandbox, no keys; http://127.0.0.1:8080 is a softphone
+  npm run phone -- --workers 4         so many processes on one port
+  npm run phone -- --port N --host H --max-calls N --drain-ms N --greeting TEXT
+
+On the real services, with keys in the environment:
+  DEEPGRAM_API_KEY, GROQ_API_KEY       speech-to-text and voices; the language model (GROQ_MODEL chooses it)
+  PUBLIC_URL                           where the platforms reach this server, such as https://voice.example.com
+  TWILIO_AUTH_TOKEN                    calls of PhoneStreamA must be signed with it; point the number at PUBLIC_URL/twiml
+  VONAGE_SIGNATURE_SECRET              calls of PhoneSocketB must be signed with it; the answer URL is PUBLIC_URL/ncco
+
+GET /healthz (alive), /readyz (takes calls), /metrics (Prometheus). SIGTERM: takes no more calls, lets those under way end
+for --drain-ms (default 30000), ends them politely, exits with 0. docs/phones.md has more.
+`;
+
+const { values } = parseArgs({
+  options: {
+    port: { type: 'string', default: '8080' },
+    host: { type: 'string', default: '127.0.0.1' },
+    workers: { type: 'string', default: '1' },
+    'max-calls': { type: 'string', default: '200' },
+    'drain-ms': { type: 'string', default: '30000' },
+    greeting: { type: 'string', default: 'Hello! How can I help you?' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+});
+const log = (line: string): void => void process.stdout.write(`${line}\n`);
+const { env } = process;
+
+/** Ends on the first SIGTERM or SIGINT; the second one is not waited for. */
+function onEnd(end: () => Promise<void>): void {
+  let isEnding = false;
+  const listener = (): void => {
+    if (isEnding) process.exit(1);
+    isEnding = true;
+    end().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  process.on('SIGTERM', listener);
+  process.on('SIGINT', listener);
+}
+
+async function lead(): Promise<void> {
+  const { startSandbox } = await import('../sandbox/index.ts');
+  const sandbox = env['DEEPGRAM_API_KEY'] && env['GROQ_API_KEY'] ? undefined : await startSandbox({ keepRecords: 0 });
+  const { alpha, nu } = sandbox?.endpoints ?? {};
+  const addresses = sandbox ? { PHONE_SANDBOX: JSON.stringify({ alpha, nu }) } : {};
+  const processes = new Processes(Number(values.workers), addresses, log);
+  onEnd(async () => {
+    await processes.end();
+    await sandbox?.close();
+  });
+}
+
+async function answerCalls(): Promise<void> {
+  const known = env['PHONE_SANDBOX'];
+  const services = await openServices(env, known ? (JSON.parse(known) as { alpha: string; nu: string }) : undefined);
+  const shared: { all?: () => Snapshot; stop?: () => void } = {};
+  const { PUBLIC_URL: publicUrl, TWILIO_AUTH_TOKEN: authToken, VONAGE_SIGNATURE_SECRET: signatureSecret } = env;
+  const switchboard = await Switchboard.open({
+    ...{ services, log, host: values.host, port: Number(values.port), maxCalls: Number(values['max-calls']) },
+    greeting: values.greeting,
+    ...(publicUrl && { publicUrl }),
+    ...(authToken && { authToken }),
+    ...(signatureSecret && { signatureSecret }),
+    figures: () => shared.all?.() ?? switchboard.metrics.snapshot(),
+  });
+  if (cluster.isWorker) Object.assign(shared, shareFigures(switchboard.metrics));
+  log(
+    `Calls are answered at http://${values.host}:${switchboard.port} ${services.real ? 'by the real services' : 'by the sandbox'}`,
+  );
+  onEnd(async () => {
+    await switchboard.drain(Number(values['drain-ms']));
+    shared.stop?.();
+    await services.close();
+  });
+}
+
+if (values.help) log(help);
+else if (Number(values.workers) > 1 && cluster.isPrimary) await lead();
+else await answerCalls();

@@ -1,0 +1,79 @@
+import cluster, { type Worker } from 'node:cluster';
+import { merged, type Metrics, type Snapshot } from './metrics.ts';
+
+/** Milliseconds between two exchanges of figures, and before a process that died is replaced. */
+const exchangeMs = 1000;
+const replaceMs = 1000;
+
+interface Message {
+  readonly type: 'figures';
+  readonly snapshot: Snapshot;
+}
+
+function isMessage(value: unknown): value is Message {
+  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'figures';
+}
+
+/** The first process: starts the others, replaces those that die, adds up their figures, and ends with them. */
+export class Processes {
+  readonly #snapshots = new Map<number, Snapshot>();
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #exchange: ReturnType<typeof setInterval>;
+  #isEnding = false;
+
+  constructor(count: number, env: Readonly<Record<string, string>>, log: (line: string) => void) {
+    this.#env = env;
+    cluster.on('message', (worker: Worker, message: unknown) => {
+      if (isMessage(message)) this.#snapshots.set(worker.id, message.snapshot);
+    });
+    cluster.on('exit', (worker, code, signal) => {
+      this.#snapshots.delete(worker.id);
+      if (this.#isEnding) return;
+      log(`process ${worker.process.pid ?? 0} has died (${signal || code}): another takes its place`);
+      setTimeout(() => this.#start(), replaceMs);
+    });
+    this.#exchange = setInterval(() => this.#tell(), exchangeMs);
+    for (let started = 0; started < count; started++) this.#start();
+  }
+
+  /** Lets every process end its calls; resolves when all have gone. */
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    clearInterval(this.#exchange);
+    const workers = Object.values(cluster.workers ?? {}).flatMap((worker) => worker ?? []);
+    const gone = workers.map((worker) => new Promise<void>((resolve) => worker.once('exit', () => resolve())));
+    for (const worker of workers) worker.process.kill('SIGTERM');
+    await Promise.all(gone);
+  }
+
+  #start(): void {
+    if (!this.#isEnding) cluster.fork(this.#env);
+  }
+
+  #tell(): void {
+    const message: Message = { type: 'figures', snapshot: merged([...this.#snapshots.values()]) };
+    for (const worker of Object.values(cluster.workers ?? {})) {
+      if (worker?.isConnected()) worker.send(message);
+    }
+  }
+}
+
+/** One of several processes: tells its figures, and knows those of all. */
+export function shareFigures(metrics: Metrics): { readonly all: () => Snapshot; readonly stop: () => void } {
+  let all: Snapshot | undefined;
+  const onMessage = (message: unknown): void => {
+    if (isMessage(message)) all = message.snapshot;
+  };
+  process.on('message', onMessage);
+  const timer = setInterval(() => {
+    const message: Message = { type: 'figures', snapshot: metrics.snapshot() };
+    if (process.connected) process.send?.(message);
+  }, exchangeMs);
+  return {
+    all: () => all ?? metrics.snapshot(),
+    stop: () => {
+      clearInterval(timer);
+      process.off('message', onMessage);
+    },
+  };
+}

@@ -1,0 +1,252 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import {
+  PhoneSocketB,
+  PhoneStreamA,
+  Pipeline,
+  verifyPhoneSocketBSignature,
+  verifyPhoneStreamASignature,
+  type AlphaTTSConfig,
+} from 'rxvoice';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { exposition, Metrics, type Snapshot } from './metrics.ts';
+import { pageHtml, softphoneScript } from './page.ts';
+import type { Services } from './services.ts';
+
+/** Settings of a {@link Switchboard}. */
+export interface SwitchboardOptions {
+  readonly services: Services;
+  /** Default: any free port. */
+  readonly port?: number;
+  /** Default: `127.0.0.1`. */
+  readonly host?: string;
+  /** The address under which the platforms reach this server, such as `https://voice.example.com`. */
+  readonly publicUrl?: string;
+  /** PhoneStreamA's account auth token. Without it, everybody may call: for the softphone. */
+  readonly authToken?: string;
+  /** PhoneSocketB's signature secret. Without it, everybody may call: for the softphone. */
+  readonly signatureSecret?: string;
+  /** Calls at once; more are refused with 503, so that a load balancer tries another process. Default: 200. */
+  readonly maxCalls?: number;
+  /** What the agent is told to be. */
+  readonly systemPrompt?: string;
+  /** What it says first. */
+  readonly greeting?: string;
+  /** The figures of all processes, where there are several. */
+  readonly figures?: () => Snapshot;
+  readonly log?: (line: string) => void;
+}
+
+/** Longest form of a webhook. */
+const maxBodyBytes = 64 * 1024;
+
+interface Platform {
+  readonly name: 'a' | 'b';
+  readonly phone: () => PhoneStreamA | PhoneSocketB;
+  readonly voice: AlphaTTSConfig;
+  readonly isGenuine: (request: IncomingMessage, options: SwitchboardOptions) => Promise<boolean>;
+}
+
+/** Who may call where. */
+const platforms: Readonly<Record<string, Platform>> = {
+  '/a': {
+    name: 'a',
+    phone: () => new PhoneStreamA(),
+    voice: { outputFormat: 'mulaw', sampleRate: 8000 },
+    isGenuine: async ({ headers }, { authToken, publicUrl = '' }) =>
+      authToken === undefined ||
+      verifyPhoneStreamASignature({
+        ...{ authToken, signature: headers['x-twilio-signature']?.toString() },
+        url: `${publicUrl.replace(/^http/, 'ws')}/a`,
+      }),
+  },
+  '/b': {
+    name: 'b',
+    phone: () => new PhoneSocketB(),
+    voice: { sampleRate: 16_000 },
+    isGenuine: async ({ headers }, { signatureSecret }) =>
+      signatureSecret === undefined ||
+      verifyPhoneSocketBSignature({ signatureSecret, authorization: headers.authorization }),
+  },
+};
+
+/** A server that answers telephone calls, each with a pipeline of its own. */
+export class Switchboard implements AsyncDisposable {
+  readonly metrics: Metrics = new Metrics();
+  readonly #options: SwitchboardOptions;
+  readonly #server: Server;
+  readonly #sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
+  readonly #calls = new Set<Pipeline>();
+  readonly #idle = new Set<() => void>();
+  #isDraining = false;
+
+  private constructor(options: SwitchboardOptions) {
+    this.#options = options;
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch(() => response.writeHead(500).end());
+    });
+    this.#server.on('upgrade', (request, socket, head) => {
+      socket.on('error', () => socket.destroy());
+      this.#admit(request, socket, head).catch(() => socket.destroy());
+    });
+  }
+
+  static async open(options: SwitchboardOptions): Promise<Switchboard> {
+    const switchboard = new Switchboard(options);
+    switchboard.#server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
+    await once(switchboard.#server, 'listening');
+    return switchboard;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Calls that are under way. */
+  get calls(): number {
+    return this.#calls.size;
+  }
+
+  /** Takes no more calls; resolves when those under way have ended, or were ended after `patienceMs`. */
+  async drain(patienceMs: number): Promise<void> {
+    this.#isDraining = true;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)));
+    await Promise.race([patience, new Promise<void>((resolve) => this.#whenIdle(resolve))]);
+    clearTimeout(timer);
+    // What the agent is saying is said to the end.
+    await Promise.allSettled([...this.#calls].map((pipeline) => this.#hangUp(pipeline, true)));
+    this.#server.closeAllConnections();
+    if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve));
+    this.metrics.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.drain(0);
+  }
+
+  /** Whether a process can take one more call; else why not. */
+  #reasonToRefuse(): string | undefined {
+    if (this.#isDraining) return 'draining';
+    return this.#calls.size >= (this.#options.maxCalls ?? 200) ? 'full' : undefined;
+  }
+
+  async #admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const platform = platforms[request.url ?? ''];
+    const refuse = (status: string, reason: string): void => {
+      this.metrics.add('phone_calls_refused_total', { reason });
+      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    };
+    const isGenuine = await platform?.isGenuine(request, this.#options);
+    // Asked last: the check takes time, and calls may have come meanwhile.
+    const reason = this.#reasonToRefuse();
+    if (!platform) refuse('404 Not Found', 'path');
+    else if (!isGenuine) refuse('403 Forbidden', 'forged');
+    else if (reason) refuse('503 Service Unavailable', reason);
+    else this.#sockets.handleUpgrade(request, socket, head, (accepted) => this.#answer(platform, accepted));
+  }
+
+  #answer({ name, phone: create, voice }: Platform, socket: WebSocket): void {
+    const { services, systemPrompt, greeting, log } = this.#options;
+    const phone = create();
+    phone.attach(socket);
+    const pipeline = new Pipeline({
+      providers: [phone, services.hear(), services.think(), services.speak(voice)],
+      systemPrompt: systemPrompt ?? 'You are a concise assistant on the telephone.',
+      ...(greeting !== undefined && { greeting }),
+    });
+    this.#calls.add(pipeline);
+    this.metrics.add('phone_calls_total', { platform: name });
+    this.metrics.add('phone_calls_active');
+    pipeline.on('turn.metrics', ({ total }) => {
+      this.metrics.add('phone_turns_total');
+      this.metrics.add('phone_turn_ms_total', {}, Math.round(total ?? 0));
+    });
+    pipeline.on('bargeIn.confirmed', () => this.metrics.add('phone_barge_ins_total'));
+    pipeline.on('dtmf.digit', ({ digit }) => log?.(`${name}: key ${digit}`));
+    pipeline.on('error', ({ code, message }) => {
+      this.metrics.add('phone_errors_total', { code });
+      log?.(`${name}: ${message}`);
+    });
+    pipeline.on('session.closed', () => void this.#hangUp(pipeline, false));
+    pipeline.start().catch(() => this.#hangUp(pipeline, false));
+  }
+
+  /** Ends a call, once. */
+  async #hangUp(pipeline: Pipeline, drain: boolean): Promise<void> {
+    if (!this.#calls.delete(pipeline)) return;
+    this.metrics.add('phone_calls_active', {}, -1);
+    if (drain) await pipeline.stop({ drain: true }).catch(() => undefined);
+    await pipeline.dispose().catch(() => undefined);
+    if (this.#calls.size > 0) return;
+    for (const resolve of this.#idle) resolve();
+    this.#idle.clear();
+  }
+
+  #whenIdle(resolve: () => void): void {
+    if (this.#calls.size === 0) resolve();
+    else this.#idle.add(resolve);
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const send = (status: number, type: string, body: string): void => {
+      response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
+    };
+    const health = { calls: this.#calls.size, draining: this.#isDraining };
+    const json = (status: number, body: object): void => send(status, 'application/json', JSON.stringify(body));
+    const reason = this.#reasonToRefuse();
+    const pages: Readonly<Record<string, () => void | Promise<void>>> = {
+      '/': () => send(200, 'text/html; charset=utf-8', pageHtml),
+      '/softphone.js': async () => send(200, 'text/javascript', await softphoneScript()),
+      '/healthz': () => json(200, { status: 'ok', ...health }),
+      '/readyz': () => json(reason ? 503 : 200, { status: reason ?? 'ready', ...health }),
+      '/metrics': () =>
+        send(200, 'text/plain; version=0.0.4', exposition(this.#options.figures?.() ?? this.metrics.snapshot())),
+      '/twiml': async () => {
+        if (await this.#isWebhook(request)) send(200, 'text/xml', this.#twiml);
+        else send(403, 'text/plain', 'not signed');
+      },
+      '/ncco': () => json(200, this.#ncco),
+    };
+    const page = pages[pathname];
+    if (page) await page();
+    else send(404, 'text/plain', 'not found');
+  }
+
+  get #twiml(): string {
+    const stream = `<Stream url="${this.#socketUrl}/a"/>`;
+    return `<?xml version="1.0" encoding="UTF-8"?><Response><Connect>${stream}</Connect></Response>`;
+  }
+
+  get #socketUrl(): string {
+    return (this.#options.publicUrl ?? `http://127.0.0.1:${this.port}`).replace(/^http/, 'ws');
+  }
+
+  get #ncco(): object[] {
+    const uri = `${this.#socketUrl}/b`;
+    const endpoint = {
+      type: 'websocket',
+      uri,
+      'content-type': 'audio/l16;rate=16000',
+      authorization: { type: 'vonage' },
+    };
+    return [{ action: 'connect', endpoint: [endpoint] }];
+  }
+
+  /** Whether a voice webhook comes from PhoneStreamA's platform. */
+  async #isWebhook(request: IncomingMessage): Promise<boolean> {
+    const { authToken, publicUrl = '' } = this.#options;
+    let body = '';
+    for await (const part of request.setEncoding('utf8')) {
+      body += String(part);
+      if (body.length > maxBodyBytes) return false;
+    }
+    if (authToken === undefined) return true;
+    const signature = request.headers['x-twilio-signature']?.toString();
+    const params = Object.fromEntries(new URLSearchParams(body));
+    return verifyPhoneStreamASignature({ authToken, url: `${publicUrl}${request.url ?? ''}`, signature, params });
+  }
+}
