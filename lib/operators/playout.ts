@@ -1,6 +1,5 @@
 import {
   asyncScheduler,
-  from,
   Observable,
   Subject,
   tap,
@@ -9,6 +8,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import { fromInput } from '../core/bridge.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { PlaybackEvent } from '../core/roles.ts';
 import { clearSink, Play, type PlayContext, type PlayoutSink } from './play.ts';
@@ -113,7 +113,7 @@ export class Playout {
     return new Observable((subscriber) => {
       const play = this.#begin(false, subscriber);
       subscriber.add(() => play.cut());
-      const source$ = from(audio$).pipe(tap((chunk) => play.push(chunk)));
+      const source$ = fromInput(audio$).pipe(tap((chunk) => play.push(chunk)));
       subscriber.add(
         source$.subscribe({ error: (error: unknown) => play.end(VoiceError.from(error)), complete: () => play.end() }),
       );
