@@ -2,10 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { asyncScheduler, lastValueFrom, of, toArray, type SchedulerLike } from 'rxjs';
 import type { Credential } from '../../../lib/core/remote-provider.ts';
 import { createLogger } from '../../../lib/core/logger.ts';
-import { OmegaTTS, type OmegaTTSConfig, type OmegaTTSFormat } from '../../../lib/providers/tts/omega-tts.ts';
+import { OmegaTTS, type OmegaTTSConfig } from '../../../lib/providers/tts/omega-tts.ts';
+import type { OmegaTTSFormat } from '../../../lib/providers/tts/omega-tts-formats.ts';
 import type { RestTTSConfig } from '../../../lib/providers/tts/rest-tts.ts';
 import { failureOf, listenTo } from './fixture.ts';
-import { describeRestTTS, key } from './rest-conformance.ts';
+import { describeRestTTS } from './rest-conformance.ts';
 import { serveHttp, type HttpService, type Received } from './servers.ts';
 
 const bodyOf = ({ body }: Received): Record<string, unknown> => JSON.parse(body.toString()) as Record<string, unknown>;

@@ -8,15 +8,13 @@ import { AwsSigner } from '../../transport/aws-signer.ts';
 import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
 import { httpRequest, readText, type HttpRequestHeaders } from '../../transport/http.ts';
 import { marksIn, wordsAt, type ByteMark } from './byte-marks.ts';
+import { omegaFormats, omegaSampleRate, type OmegaFormat, type OmegaTTSFormat } from './omega-tts-formats.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
 import { isSsml } from './ssml.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
 /** An engine of {@link OmegaTTS}; the voice and the region must have it. */
 export type OmegaTTSEngine = 'neural' | 'generative' | 'long-form' | 'standard';
-
-/** A format of {@link OmegaTTS}. */
-export type OmegaTTSFormat = 'mp3' | 'ogg_vorbis' | 'ogg_opus' | 'pcm' | 'mulaw' | 'alaw';
 
 /** Configuration of {@link OmegaTTS}. `apiKey` and `authType` have no effect: requests are signed with `credentials`. */
 export interface OmegaTTSConfig extends RestTTSConfig {
@@ -41,28 +39,6 @@ export interface OmegaTTSConfig extends RestTTSConfig {
   /** Whether `words$` has the service's own times, in place of estimates: a second billed request each; raw formats only. Default: false. */
   readonly wordTimings?: boolean;
 }
-
-interface Format {
-  readonly metadata: Omit<AudioMetadata, 'sampleRate' | 'channels'>;
-  /** In Hz; the first one is the default. */
-  readonly sampleRates: readonly number[];
-}
-
-const musicRates = [24_000, 22_050, 8000, 16_000, 44_100, 48_000];
-const formats: Readonly<Record<OmegaTTSFormat, Format>> = {
-  mp3: { metadata: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' }, sampleRates: musicRates },
-  ogg_vorbis: {
-    metadata: { encoding: 'vorbis', container: 'ogg', mimeType: 'audio/ogg; codecs=vorbis' },
-    sampleRates: musicRates,
-  },
-  ogg_opus: {
-    metadata: { encoding: 'opus', container: 'ogg', mimeType: 'audio/ogg; codecs=opus' },
-    sampleRates: [48_000],
-  },
-  pcm: { metadata: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' }, sampleRates: [16_000, 8000] },
-  mulaw: { metadata: { encoding: 'mulaw', bitDepth: 8, mimeType: 'audio/basic' }, sampleRates: [8000] },
-  alaw: { metadata: { encoding: 'alaw', bitDepth: 8, mimeType: 'audio/x-alaw-basic' }, sampleRates: [8000] },
-};
 
 /** What the service's types of errors mean beyond their status. */
 const meanings: Readonly<Record<string, HttpErrorFacts>> = {
@@ -92,10 +68,10 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
   });
   protected override readonly errorOf: HttpErrorOf = (failure) => {
     const { code, __type } = obj(failure.json) ?? {};
-    const given = failure.headers['x-amzn-errortype'] ?? str(__type) ?? str(code) ?? '';
-    const reason = given.split(/[:,]/, 1)[0]?.replace(/^.*#/, '') || undefined;
+    const type = failure.headers['x-amzn-errortype'] ?? str(__type) ?? str(code) ?? '';
+    const reason = type.split(/[:,]/, 1)[0]?.replace(/^.*#/, '');
     const facts = this.#signer.errorOf(failure) ?? entry(meanings, reason);
-    return reason === undefined ? facts : { ...facts, reason };
+    return reason ? { ...facts, reason } : facts;
   };
 
   protected override get defaultBaseUrl(): string {
@@ -120,7 +96,7 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
       voiceId: { required: true },
       region: { required: !this.isProxyMode },
       engine: { oneOf: ['neural', 'generative', 'long-form', 'standard'] },
-      outputFormat: { oneOf: Object.keys(formats) },
+      outputFormat: { oneOf: Object.keys(omegaFormats) },
       sampleRate: { oneOf: this.#format.sampleRates },
       textType: { oneOf: ['text', 'ssml'] },
       lexiconNames: { type: 'texts', maxLength: 5 },
@@ -140,10 +116,8 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
   }
 
   protected override wireFormat(): AudioMetadata {
-    const { engine, sampleRate } = this.config;
-    const { metadata, sampleRates } = this.#format;
-    const usual = engine === 'standard' && sampleRates === musicRates ? 22_050 : sampleRates[0];
-    return { sampleRate: sampleRate ?? usual ?? 0, channels: 1, ...metadata };
+    const { engine, sampleRate = omegaSampleRate(this.#format, engine) } = this.config;
+    return { sampleRate, channels: 1, ...this.#format.metadata };
   }
 
   protected override async credentialHeaders({ path, headers, body }: SpeechRequest): Promise<HttpRequestHeaders> {
@@ -213,7 +187,7 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
     return { path: '/v1/speech', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
   }
 
-  get #format(): Format {
-    return entry(formats, this.config.outputFormat) ?? formats.mp3;
+  get #format(): OmegaFormat {
+    return entry(omegaFormats, this.config.outputFormat) ?? omegaFormats.mp3;
   }
 }
