@@ -6,14 +6,15 @@ import tseslint from 'typescript-eslint';
 
 // Who may not import whom. `providers` stands for all of its folders.
 const rooms = {
-  audio: ['core', 'operators', 'transport', 'browser', 'providers', 'pipeline', 'testing'],
-  core: ['operators', 'transport', 'browser', 'providers', 'pipeline', 'testing'],
-  operators: ['transport', 'browser', 'providers', 'pipeline', 'testing'],
-  transport: ['operators', 'browser', 'providers', 'pipeline', 'testing'],
-  browser: ['transport', 'providers', 'pipeline', 'testing'],
-  providers: ['pipeline', 'testing'],
-  pipeline: ['transport', 'browser', 'providers', 'testing'],
-  testing: ['transport', 'browser', 'providers'],
+  audio: ['core', 'operators', 'transport', 'browser', 'providers', 'pipeline', 'testing', 'react'],
+  core: ['operators', 'transport', 'browser', 'providers', 'pipeline', 'testing', 'react'],
+  operators: ['transport', 'browser', 'providers', 'pipeline', 'testing', 'react'],
+  transport: ['operators', 'browser', 'providers', 'pipeline', 'testing', 'react'],
+  browser: ['transport', 'providers', 'pipeline', 'testing', 'react'],
+  providers: ['pipeline', 'testing', 'react'],
+  pipeline: ['transport', 'browser', 'providers', 'testing', 'react'],
+  testing: ['transport', 'browser', 'providers', 'react'],
+  react: ['audio', 'operators', 'transport', 'browser', 'providers', 'testing'],
 };
 const providerFolders = ['agent', 'input', 'llm', 'output', 'platform', 'stt', 'tts'];
 
@@ -35,6 +36,7 @@ const packages = {
     },
   ],
   audio: [{ regex: '^rxjs$', message: 'Audio is pure functions and classes on samples.' }],
+  beyondReact: [{ regex: '^react(-dom)?(/|$)', message: 'React belongs to rxvoice/react.' }],
   beyondPipeline: [{ regex: '^eventemitter3$', message: 'The callback API belongs to the pipeline.' }],
 };
 const noIndex = { regex: '^\\.\\.?/(.*/)?index\\.ts$', message: 'Import the file that has it, not an index.' };
@@ -50,6 +52,7 @@ const base = (room) => [
   ...packages.everywhere,
   ...(room === 'audio' ? packages.audio : []),
   ...(room === 'pipeline' ? [] : packages.beyondPipeline),
+  ...(room === 'react' ? [] : packages.beyondReact),
   ...forbid(room, rooms[room]),
 ];
 const roomEntries = Object.keys(rooms).flatMap((room) => [

@@ -14,7 +14,9 @@ try {
   );
   const tarball = join(consumer, filename);
   writeFileSync(join(consumer, 'package.json'), JSON.stringify({ name: 'consumer', private: true }));
-  capture(['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball, 'rxjs@^7.8.0'], { cwd: consumer });
+  capture(['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball, 'rxjs@^7.8.0', 'react@^19.0.0'], {
+    cwd: consumer,
+  });
   const { code } = await run(
     node('--test', '--test-reporter=spec', '--test-concurrency=1', ...filesBelow('__tests__/package', '.test.mjs')),
     { live: true, env: { RXVOICE_CONSUMER: consumer, RXVOICE_TARBALL: tarball } },

@@ -1,0 +1,214 @@
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { BehaviorSubject, type Observable } from 'rxjs';
+import { messageOf, VoiceError } from '../core/errors.ts';
+import type { AgentState } from '../pipeline/events.ts';
+import { Pipeline, type PipelineOptions } from '../pipeline/pipeline.ts';
+
+/** Where the conversation of {@link usePipeline} is. */
+export type SessionState = 'idle' | 'starting' | 'running' | 'stopping';
+
+/** What {@link usePipeline} tells of its pipeline; a new object whenever something has changed. */
+export interface PipelineStatus {
+  /** Where the conversation is. */
+  readonly state: SessionState;
+  /** What the agent is doing; `idle` outside of a conversation. */
+  readonly agentState: AgentState;
+  /** Why the last `start()` came to nothing; `undefined` once it is called again. */
+  readonly error: VoiceError | undefined;
+}
+
+/** What {@link usePipeline} returns. */
+export interface PipelineHook extends PipelineStatus {
+  /** The pipeline: its streams, for {@link useObservable}, and its operations. */
+  readonly pipeline: Pipeline;
+  /** Begins the conversation. Never rejects: a failure is `error`. The same function at every render. */
+  readonly start: (options?: Parameters<Pipeline['start']>[0]) => Promise<void>;
+  /** Ends it, or the start under way. Never rejects. The same function at every render. */
+  readonly stop: (options?: Parameters<Pipeline['stop']>[0]) => Promise<void>;
+}
+
+/**
+ * The newest value of a stream, `initial` until there is one. It is subscribed to while the component is mounted. A
+ * stream that fails throws its error in the component, for the error boundary above; one that completes keeps its last
+ * value.
+ *
+ * @param stream$ - The same Observable at every render: a pipeline's, or one from `useMemo`. Another one begins anew.
+ * @param initial - The value before the first one, and on a server.
+ *
+ * @example
+ * ```ts
+ * import { map } from 'rxjs';
+ * import { useMemo } from 'react';
+ * import type { Pipeline } from 'rxvoice';
+ * import { useObservable } from 'rxvoice/react';
+ *
+ * export function useCaption(pipeline: Pipeline): string {
+ *   const text$ = useMemo(() => pipeline.transcripts$.pipe(map((event) => ('text' in event ? event.text : ''))), [pipeline]);
+ *   return useObservable(text$, '');
+ * }
+ * ```
+ */
+export function useObservable<T, I = T>(stream$: Observable<T>, initial: I): T | I {
+  const latest = useMemo(() => new Latest<T, I>(stream$, initial), [stream$]);
+  return useSyncExternalStore(latest.subscribe, latest.read, () => initial);
+}
+
+/**
+ * A pipeline that lives as long as its component: made with the first render, disposed after the last. Nothing happens
+ * before `start()`. StrictMode, which takes effects back and repeats them, does not disturb it.
+ *
+ * @param options - What makes the options, providers included; called once (by StrictMode twice, the second result goes
+ *   unused). Later ones have no effect: give the component another `key` for another pipeline. Options themselves do too,
+ *   if they are made outside of the component.
+ *
+ * @example
+ * ```ts
+ * import { createElement, type ReactElement } from 'react';
+ * import { AlphaFlux, AlphaTTS, BrowserAudioOutput, MicrophoneInput, NuLLM } from 'rxvoice';
+ * import { usePipeline } from 'rxvoice/react';
+ *
+ * export function Talk(): ReactElement {
+ *   const { state, error, start, stop } = usePipeline(() => ({
+ *     providers: [
+ *       new MicrophoneInput(),
+ *       new AlphaFlux({ proxyUrl: '/voice/alpha' }),
+ *       new NuLLM({ proxyUrl: '/voice/nu' }),
+ *       new AlphaTTS({ proxyUrl: '/voice/alpha' }),
+ *       new BrowserAudioOutput(),
+ *     ],
+ *   }));
+ *   if (error) return createElement('p', { role: 'alert' }, error.message);
+ *   return createElement('button', { onClick: () => state === 'idle' ? start() : stop() }, state);
+ * }
+ * ```
+ */
+export function usePipeline(options: PipelineOptions | (() => PipelineOptions)): PipelineHook {
+  const [session, setSession] = useState(() => new Session(options));
+  useEffect(() => {
+    if (!session.disposed) return session.hold();
+    // Hidden for a while, and shown again: the effects come back, the pipeline does not.
+    setSession(new Session(options, session.disposed));
+    return undefined;
+  }, [session]);
+  const status = useObservable(session.status$, session.status$.value);
+  return { ...status, pipeline: session.pipeline, start: session.start, stop: session.stop };
+}
+
+/** A stream as React reads it. */
+class Latest<T, I> {
+  readonly #stream$: Observable<T>;
+  #value: T | I;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(stream$: Observable<T>, initial: I) {
+    this.#stream$ = stream$;
+    this.#value = initial;
+  }
+
+  readonly subscribe = (changed: () => void): (() => void) => {
+    const subscription = this.#stream$.subscribe({
+      next: (value) => {
+        this.#value = value;
+        changed();
+      },
+      error: (error: unknown) => {
+        this.#failure = { error };
+        changed();
+      },
+    });
+    return () => subscription.unsubscribe();
+  };
+
+  readonly read = (): T | I => {
+    if (this.#failure) throw this.#failure.error;
+    return this.#value;
+  };
+}
+
+/** A pipeline, and what is to be told of it. */
+class Session {
+  readonly pipeline: Pipeline;
+  readonly status$: BehaviorSubject<PipelineStatus>;
+  readonly #options: PipelineOptions;
+  /** The same providers in a pipeline before: it must be done with them. */
+  readonly #before: Promise<void> | undefined;
+  #disposed: Promise<void> | undefined;
+  #held = false;
+  /** Counts starts and stops: only the last one may say what has become of it. */
+  #order = 0;
+  #settled = true;
+
+  constructor(options: PipelineOptions | (() => PipelineOptions), before?: Promise<void>) {
+    this.#options = typeof options === 'function' ? options() : options;
+    this.#before = before;
+    this.pipeline = new Pipeline(this.#options);
+    this.status$ = new BehaviorSubject<PipelineStatus>({ state: 'idle', agentState: 'idle', error: undefined });
+    this.pipeline.on('agent.state', ({ state }) => this.#report({ agentState: state }));
+    this.pipeline.on('session.ready', () => this.#onSession());
+    this.pipeline.on('session.closed', () => this.#onSession());
+  }
+
+  /** Resolves when it is disposed; `undefined` while it is not. */
+  get disposed(): Promise<void> | undefined {
+    return this.#disposed;
+  }
+
+  readonly start = (options?: Parameters<Pipeline['start']>[0]): Promise<void> =>
+    this.#run('starting', async () => {
+      await this.#before;
+      await this.pipeline.start(options);
+    });
+
+  readonly stop = (options?: Parameters<Pipeline['stop']>[0]): Promise<void> =>
+    this.#run('stopping', () => this.pipeline.stop(options));
+
+  /** Keeps it until what this returns is called. */
+  hold(): () => void {
+    this.#held = true;
+    return () => {
+      this.#held = false;
+      // StrictMode holds it again at once.
+      queueMicrotask(() => {
+        if (!this.#held) this.#disposed ??= this.#dispose();
+      });
+    };
+  }
+
+  async #run(state: SessionState, work: () => Promise<void>): Promise<void> {
+    const order = ++this.#order;
+    this.#settled = false;
+    this.#report({ state, ...(state === 'starting' && { error: undefined }) });
+    let error: VoiceError | undefined;
+    try {
+      await work();
+    } catch (cause) {
+      error = VoiceError.from(cause);
+    }
+    if (order !== this.#order) return;
+    this.#settled = true;
+    this.#onSession();
+    // Who stops it, or leaves, knows why it did not start.
+    if (error && error.code !== 'aborted' && !this.#disposed) this.#report({ error });
+  }
+
+  #onSession(): void {
+    const isRunning = this.pipeline.state === 'running';
+    if (!isRunning) this.#report({ agentState: 'idle' });
+    if (this.#settled) this.#report({ state: isRunning ? 'running' : 'idle' });
+  }
+
+  #report(change: Partial<PipelineStatus>): void {
+    const { value } = this.status$;
+    const next = { ...value, ...change };
+    const keys = ['state', 'agentState', 'error'] as const;
+    if (keys.some((key) => next[key] !== value[key])) this.status$.next(next);
+  }
+
+  async #dispose(): Promise<void> {
+    try {
+      await this.pipeline.dispose();
+    } catch (cause) {
+      this.#options.logger?.warn(`The pipeline was not disposed cleanly: ${messageOf(cause)}`);
+    }
+  }
+}
