@@ -133,6 +133,7 @@ for (const platform of platforms)
         const ended = switchboard.next('turn.ended');
         caller.say('hello');
         await ended;
+        await caller.until(({ bufferedMs }) => bufferedMs === 0);
         expect(caller.heard().text.replace(/\s+/g, ' ').trim()).toBe('Hi there. Hello! How can I help you?');
         expect(switchboard.pipeline.history.messages().map(({ role, content }) => [role, content])).toEqual([
           ['assistant', 'Hi there.'],
