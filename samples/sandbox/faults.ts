@@ -29,6 +29,7 @@ export const serviceNames = [
   'psi-tts',
   'gamma-tts',
   'pi-tts',
+  'tau-tts',
   'sigma-tts',
   'rho-tts',
 ] as const;

@@ -21,6 +21,7 @@ import { pi } from './vendors/pi.ts';
 import { psi } from './vendors/psi.ts';
 import { rho } from './vendors/rho.ts';
 import { sigma } from './vendors/sigma.ts';
+import { tau } from './vendors/tau.ts';
 import { theta } from './vendors/theta.ts';
 import { upsilon } from './vendors/upsilon.ts';
 import { zeta } from './vendors/zeta.ts';
@@ -49,6 +50,7 @@ const vendors: readonly Vendor[] = [
   psi,
   rho,
   sigma,
+  tau,
   theta,
   upsilon,
   zeta,
@@ -73,6 +75,7 @@ const mounts = {
   psi: '/psi',
   rho: '/rho',
   sigma: '/sigma',
+  tau: '/tau',
   theta: '/theta/v1',
   upsilon: '/upsilon/waves',
   zeta: '/zeta',

@@ -20,6 +20,7 @@ export type { RhoTTSVoiceFilter } from './rho-tts-voices.ts';
 export * from './tts-voice.ts';
 export * from './sigma-tts.ts';
 export * from './sigma-tts-config.ts';
+export * from './tau-tts.ts';
 export * from './socket-tts.ts';
 export * from './theta-tts.ts';
 export * from './upsilon-tts.ts';
