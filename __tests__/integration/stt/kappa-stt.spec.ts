@@ -82,7 +82,7 @@ describe('KappaSTT: what is peculiar to it', () => {
       expect(complete()).toEqual(['one two', 'three four', 'five six']);
       const records = sandbox.records('kappa-stt');
       expect([records.length, records[0]?.refusal, errors]).toEqual([1, undefined, []]);
-      const turns = new Set(messagesOf(records[0] as ServiceRecord).map(({ headers }) => requestOf(headers)));
+      const turns = new Set(records.flatMap(messagesOf).map(({ headers }) => requestOf(headers)));
       expect(turns.size).toBeGreaterThanOrEqual(3);
       expect(results.some(({ isFinal }) => !isFinal)).toBe(true);
     });

@@ -61,11 +61,11 @@ export function kappaQuery(settings: KappaSTTConfig): Query {
     cid: customModelId,
     format: outputFormat,
     profanity,
-    wordLevelTimestamps: hasWordTimes(settings) || undefined,
+    wordLevelTimestamps: hasWordTimes(settings) ? true : undefined,
     initialSilenceTimeoutMs: config.initialSilenceTimeoutMs,
     segmentationSilenceTimeoutMs: config.segmentationSilenceTimeoutMs,
     stableIntermediateThreshold: config.stableIntermediateThreshold,
-    storeAudio: config.storeAudio || undefined,
+    storeAudio: config.storeAudio === true ? true : undefined,
   };
 }
 

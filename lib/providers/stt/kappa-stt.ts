@@ -82,7 +82,7 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig> {
   protected override async request(): Promise<SocketRequest> {
     const { recognitionMode = 'conversation' } = this.config;
     // The newer address has no mode: the messages name it.
-    const isWhole = /\/universal\/v2$/.test(this.resolveBaseUrl() ?? '');
+    const isWhole = this.resolveBaseUrl()?.endsWith('/universal/v2');
     const url = this.resolveSocketUrl(isWhole ? '' : `/speech/recognition/${recognitionMode}/cognitiveservices/v1`, {
       ...kappaQuery(this.config),
       'X-ConnectionId': uspId(),

@@ -535,7 +535,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     this.#isEnding = true;
     const heard$ = this.#heardAll$.pipe(map(() => true));
     const failed$ = merge(this.#ended$, timer(timeoutMs, this.scheduler)).pipe(map(() => false));
-    const outcome = firstValueFrom(race(heard$, failed$));
+    const outcome = firstValueFrom(race(heard$, failed$), { defaultValue: false });
     if (this.#session?.isReady && this.#feed) this.#transmit(this.#feed.push([endOfAudio]));
     return outcome;
   }

@@ -136,7 +136,7 @@ class Listener {
   receive(data: string | Uint8Array<ArrayBuffer>): void {
     const message = parse(data);
     const wrong = typeof message === 'string' ? message : this.#handle(message);
-    if (wrong !== undefined) this.#session.close(/^audio/.test(wrong) ? 1007 : 1002, wrong.slice(0, 100), wrong);
+    if (wrong !== undefined) this.#session.close(wrong.startsWith('audio') ? 1007 : 1002, wrong.slice(0, 100), wrong);
   }
 
   #handle(message: Incoming): string | undefined {
