@@ -1,5 +1,4 @@
-import { DeltaSTT } from '../../../lib/providers/stt/delta-stt.ts';
-import type { DeltaSTTConfig } from '../../../lib/providers/stt/delta-stt-settings.ts';
+import { DeltaSTT, type DeltaSTTConfig } from '../../../lib/providers/stt/delta-stt.ts';
 import { createLogger } from '../../../lib/core/logger.ts';
 import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
 

@@ -1,5 +1,4 @@
-import { GammaSTT } from '../../../lib/providers/stt/gamma-stt.ts';
-import type { GammaSTTConfig } from '../../../lib/providers/stt/gamma-stt-settings.ts';
+import { GammaSTT, type GammaSTTConfig } from '../../../lib/providers/stt/gamma-stt.ts';
 import { addressOf } from '../../../lib/transport/socket.ts';
 import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
 

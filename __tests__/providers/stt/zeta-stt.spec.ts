@@ -1,5 +1,4 @@
-import { ZetaSTT } from '../../../lib/providers/stt/zeta-stt.ts';
-import type { ZetaSTTConfig } from '../../../lib/providers/stt/zeta-stt-settings.ts';
+import { ZetaSTT, type ZetaSTTConfig } from '../../../lib/providers/stt/zeta-stt.ts';
 import { addressOf } from '../../../lib/transport/socket.ts';
 import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
 

@@ -22,28 +22,16 @@ export interface DeltaContext {
   readonly translation_terms?: readonly { readonly source: string; readonly target: string }[];
 }
 
-/** Configuration of {@link DeltaSTT}. `language` is BCP 47, and one hint in place of `languageHints`. */
-export interface DeltaSTTConfig extends StreamingSTTConfig {
-  /** Default: `stt-rt-v5`. */
-  readonly model?: string;
-  /** Default: that of the audio. */
-  readonly audioFormat?: 'pcm_s16le' | 'pcm_f32le' | 'mulaw' | 'alaw';
-  /** Hz. Default: that of the audio. */
-  readonly sampleRate?: number;
-  /** Languages to expect, ISO 639-1. Default: `language`, where it is set, else any. */
-  readonly languageHints?: readonly string[];
+/** What {@link DeltaSTT} takes beside SPEC.md's keys. */
+export interface DeltaSTTOptions extends StreamingSTTConfig {
   /** Whether the service hears no other language, as far as it can. Default: false. */
   readonly languageHintsStrict?: boolean;
-  /** Whether the service ends utterances by itself; without, only `finalize()` does. Default: true. */
-  readonly enableEndpointDetection?: boolean;
   /** Longest wait for the end of an utterance, 500 to 3,000 ms. Default: the service's, 2,000. */
   readonly maxEndpointDelayMs?: number;
   /** How readily an utterance ends, -1 to 1. Default: the service's, 0. */
   readonly endpointSensitivity?: number;
   /** How much sooner an utterance ends, at the price of errors, 0 to 3. Default: the service's, 0. */
   readonly endpointLatencyAdjustmentLevel?: number;
-  /** Tells speakers apart; `metadata.words` name them. Default: false. */
-  readonly enableSpeakerDiarization?: boolean;
   /** Whether results tell the language. Default: false. */
   readonly enableLanguageIdentification?: boolean;
   /** What the talk is about. */

@@ -2,11 +2,27 @@ import type { AudioFormat } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { num, objs, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type { TranscribedWord } from '../../core/roles.ts';
 import type { SocketCloseOptions, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
-import { deltaEncodings, deltaFailures, deltaRetired, deltaRules, type DeltaSTTConfig } from './delta-stt-settings.ts';
+import { deltaEncodings, deltaFailures, deltaRetired, deltaRules, type DeltaSTTOptions } from './delta-stt-settings.ts';
+import { hasText, mostFrequent, textOf, wordsOf, type Token } from './delta-stt-tokens.ts';
 import { StreamingSTT } from './streaming-stt.ts';
 import { meanConfidence, type ResultKind } from './utterances.ts';
+
+/** Configuration of {@link DeltaSTT}. `language` is BCP 47, and one hint in place of `languageHints`. */
+export interface DeltaSTTConfig extends DeltaSTTOptions {
+  /** Default: `stt-rt-v5`. */
+  readonly model?: string;
+  /** Default: that of the audio. */
+  readonly audioFormat?: 'pcm_s16le' | 'pcm_f32le' | 'mulaw' | 'alaw';
+  /** Hz. Default: that of the audio. */
+  readonly sampleRate?: number;
+  /** Languages to expect, ISO 639-1. Default: `language`, where it is set, else any. */
+  readonly languageHints?: readonly string[];
+  /** Whether the service ends utterances by itself; without, only `finalize()` does. Default: true. */
+  readonly enableEndpointDetection?: boolean;
+  /** Tells speakers apart; `metadata.words` name them. Default: false. */
+  readonly enableSpeakerDiarization?: boolean;
+}
 
 const keepAliveMs = 5_000;
 
@@ -21,17 +37,6 @@ const markers: ReadonlySet<string> = new Set(['<end>', '<fin>']);
 
 /** What a page may offer as a subprotocol (RFC 6455, section 4.1): no colon, which temporary keys have. */
 const protocolName = /^[\w!#$%&'*+.^`|~-]+$/;
-
-/** A part of a word. */
-interface Token {
-  /** As it came: white space before it begins a word. */
-  readonly text: string;
-  readonly word: TranscribedWord | undefined;
-  readonly language: string | undefined;
-  /** Where it begins and ends, in milliseconds of the present connection. */
-  readonly startMs: number | undefined;
-  readonly endMs: number | undefined;
-}
 
 /**
  * Soniox real-time transcription at `wss://stt-rt.soniox.com/transcribe-websocket`: over 60 languages, word times,
@@ -218,44 +223,4 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
     const code = num(message['error_code']) ?? 500;
     this.renew(this.failure(code, deltaFailures, str(message['error_message'])));
   }
-}
-
-function textOf(tokens: readonly Token[]): string {
-  return tokens
-    .map(({ text }) => text)
-    .join('')
-    .trim();
-}
-
-function hasText(tokens: readonly Token[]): boolean {
-  return tokens.some(({ text }) => text.trim() !== '');
-}
-
-/** Whole words: the tokens from one with white space before it to the next. */
-function wordsOf(tokens: readonly Token[]): TranscribedWord[] {
-  const groups: Token[][] = [];
-  for (const token of tokens) {
-    const last = groups.at(-1);
-    if (!last || /^\s/.test(token.text)) groups.push([token]);
-    else last.push(token);
-  }
-  return groups.filter(hasText).map((group) => {
-    const parts = group.flatMap(({ word }) => word ?? []);
-    const confidence = meanConfidence(parts);
-    const { startMs, speaker } = parts[0] ?? {};
-    const { endMs } = parts.at(-1) ?? {};
-    return {
-      text: textOf(group),
-      ...(startMs !== undefined && { startMs }),
-      ...(endMs !== undefined && { endMs }),
-      ...(confidence !== undefined && { confidence }),
-      ...(speaker !== undefined && { speaker }),
-    };
-  });
-}
-
-function mostFrequent(values: readonly string[]): string | undefined {
-  const counts = new Map<string, number>();
-  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0];
 }

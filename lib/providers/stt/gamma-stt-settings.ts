@@ -1,6 +1,6 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
-import type { Credential, Query } from '../../core/remote-provider.ts';
+import type { Query } from '../../core/remote-provider.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
 
 /** The service's names of the formats that it takes. */
@@ -14,21 +14,8 @@ export const gammaFormats: Readonly<Record<string, AudioMetadata>> = {
   ulaw_8000: { encoding: 'mulaw', sampleRate: 8_000, channels: 1, bitDepth: 8 },
 };
 
-/** Configuration of {@link GammaSTT}. `language` is ISO 639-1, ISO 639-3 or BCP 47; default: the service finds it out. */
-export interface GammaSTTConfig extends StreamingSTTConfig {
-  /** A single-use token in place of `apiKey`. Each connection takes another, so give a factory. */
-  readonly token?: Credential;
-  /** Default: `scribe_v2_realtime`. */
-  readonly model?: string;
-  /** Default: that of the audio. */
-  readonly audioFormat?: 'pcm_8000' | 'pcm_16000' | 'pcm_22050' | 'pcm_24000' | 'pcm_44100' | 'pcm_48000' | 'ulaw_8000';
-  /** What ends an utterance: silence, or `finalize()` alone. Default: `vad`. */
-  readonly commitStrategy?: 'vad' | 'manual';
-  /**
-   * Whether final results have words with times and confidence, by which a lost connection is also replaced without a
-   * word said twice. Default: true, unless `filterBackgroundAudio`.
-   */
-  readonly includeTimestamps?: boolean;
+/** What {@link GammaSTT} takes beside SPEC.md's keys. */
+export interface GammaSTTOptions extends StreamingSTTConfig {
   /** Seconds of silence that end an utterance, 0.3 to 3; for conversations 0.3 to 0.8. Default: the service's, 1.5. */
   readonly vadSilenceThresholdSecs?: number;
   /** How sure the service must be of a voice, 0.1 to 0.9. Default: the service's, 0.4. */

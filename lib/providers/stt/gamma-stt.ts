@@ -2,16 +2,33 @@ import type { AudioFormat } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { num, objs, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
-import type { SocketCredentials } from '../../core/remote-provider.ts';
+import type { Credential, SocketCredentials } from '../../core/remote-provider.ts';
 import type {
   SocketCloseOptions,
   SocketData,
   SocketRequest,
   SocketSessionOptions,
 } from '../../transport/socket-session.ts';
-import { gammaFailures, gammaFormats, gammaRules, type GammaSTTConfig } from './gamma-stt-settings.ts';
+import { gammaFailures, gammaFormats, gammaRules, type GammaSTTOptions } from './gamma-stt-settings.ts';
 import { StreamingSTT } from './streaming-stt.ts';
 import type { ResultDetails } from './utterances.ts';
+
+/** Configuration of {@link GammaSTT}. `language` is ISO 639-1, ISO 639-3 or BCP 47; default: the service finds it out. */
+export interface GammaSTTConfig extends GammaSTTOptions {
+  /** A single-use token in place of `apiKey`. Each connection takes another, so give a factory. */
+  readonly token?: Credential;
+  /** Default: `scribe_v2_realtime`. */
+  readonly model?: string;
+  /** Default: that of the audio. */
+  readonly audioFormat?: 'pcm_8000' | 'pcm_16000' | 'pcm_22050' | 'pcm_24000' | 'pcm_44100' | 'pcm_48000' | 'ulaw_8000';
+  /** What ends an utterance: silence, or `finalize()` alone. Default: `vad`. */
+  readonly commitStrategy?: 'vad' | 'manual';
+  /**
+   * Whether final results have words with times and confidence, by which a lost connection is also replaced without a
+   * word said twice. Default: true, unless `filterBackgroundAudio`.
+   */
+  readonly includeTimestamps?: boolean;
+}
 
 const keepAliveMs = 8_000;
 const longestTerm = 20;

@@ -17,24 +17,12 @@ export interface ZetaVocabulary {
   readonly sounds_like?: readonly string[];
 }
 
-/** Configuration of {@link ZetaSTT}. `language` is ISO 639-1 or a pack such as `cmn_en`; default: `en`. */
-export interface ZetaSTTConfig extends StreamingSTTConfig {
-  /** Default: that of the audio. */
-  readonly audioFormat?: 'pcm_s16le' | 'pcm_f32le' | 'mulaw';
-  /** Hz; below 12,000 the service takes its telephony model. Default: that of the audio. */
-  readonly sampleRate?: number;
-  /** How thoroughly the service hears. Default: the service's, `standard`. */
-  readonly operatingPoint?: 'standard' | 'enhanced';
-  /** Seconds of silence that end an utterance, 0 to 2; with 0 only `forceEndOfUtterance()` does. Default: 0.75. */
-  readonly endOfUtteranceSilenceTrigger?: number;
-  /** Tells speakers apart; `metadata.words` name them. Default: false. */
-  readonly enableSpeakerDiarization?: boolean;
+/** What {@link ZetaSTT} takes beside SPEC.md's keys. */
+export interface ZetaSTTOptions extends StreamingSTTConfig {
   /** Most speakers to tell apart. */
   readonly maxSpeakers?: number;
   /** How readily another voice is another speaker, 0 to 1. Default: the service's, 0.5. */
   readonly speakerSensitivity?: number;
-  /** Words to listen for, at most 1,000. */
-  readonly additionalVocab?: readonly (string | ZetaVocabulary)[];
   /** How the result is spelled: `en-GB`, `en-US`, `en-AU`, `cmn-Hans` or `cmn-Hant`. Default: that of `language`, if any. */
   readonly outputLocale?: string;
   /** A field whose words the service knows better, such as `finance` or `medical`. */

@@ -2,7 +2,6 @@ import type { AudioFormat } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { num, obj, objs, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type { TranscribedWord } from '../../core/roles.ts';
 import type {
   SocketCloseOptions,
   SocketData,
@@ -11,7 +10,30 @@ import type {
 } from '../../transport/socket-session.ts';
 import { StreamingSTT } from './streaming-stt.ts';
 import { meanConfidence, type ResultKind } from './utterances.ts';
-import { zetaEncodings, zetaFailures, zetaRules, type ZetaSTTConfig } from './zeta-stt-settings.ts';
+import {
+  zetaEncodings,
+  zetaFailures,
+  zetaRules,
+  type ZetaSTTOptions,
+  type ZetaVocabulary,
+} from './zeta-stt-settings.ts';
+import { textOf, type Item } from './zeta-stt-items.ts';
+
+/** Configuration of {@link ZetaSTT}. `language` is ISO 639-1 or a pack such as `cmn_en`; default: `en`. */
+export interface ZetaSTTConfig extends ZetaSTTOptions {
+  /** Default: that of the audio. */
+  readonly audioFormat?: 'pcm_s16le' | 'pcm_f32le' | 'mulaw';
+  /** Hz; below 12,000 the service takes its telephony model. Default: that of the audio. */
+  readonly sampleRate?: number;
+  /** How thoroughly the service hears. Default: the service's, `standard`. */
+  readonly operatingPoint?: 'standard' | 'enhanced';
+  /** Seconds of silence that end an utterance, 0 to 2; with 0 only `forceEndOfUtterance()` does. Default: 0.75. */
+  readonly endOfUtteranceSilenceTrigger?: number;
+  /** Tells speakers apart; `metadata.words` name them. Default: false. */
+  readonly enableSpeakerDiarization?: boolean;
+  /** Words to listen for, at most 1,000. */
+  readonly additionalVocab?: readonly (string | ZetaVocabulary)[];
+}
 
 /** Words and marks after which an utterance counts as complete, whatever the service says: some minutes of speech. */
 const maxItems = 2_048;
@@ -24,16 +46,6 @@ const locales: ReadonlySet<string> = new Set(['en-GB', 'en-US', 'en-AU', 'cmn-Ha
 const liveKeys: ReadonlySet<string> = new Set<keyof ZetaSTTConfig>([
   ...(['interimResults', 'endOfUtteranceSilenceTrigger', 'maxDelay', 'maxDelayMode', 'volumeThreshold'] as const),
 ]);
-
-/** A word or a punctuation mark. */
-interface Item {
-  readonly text: string;
-  /** Which neighbours it follows without a space. */
-  readonly attaches: string;
-  /** A mark is none. */
-  readonly word: TranscribedWord | undefined;
-  readonly language: string | undefined;
-}
 
 /**
  * Speechmatics real-time transcription, API v2, at `wss://eu.rt.speechmatics.com/v2`: over 50 languages, word times,
@@ -242,28 +254,13 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
     // A mark alone belongs to the utterance before.
     if (words.length === 0 && !evenEmpty) return;
     if (kind === 'interim') this.utterances.started();
-    this.utterances.result(kind, this.#textOf(items), {
+    this.utterances.result(kind, textOf(items, this.#delimiter), {
       words,
       // That of words which may change has no meaning.
       ...(kind === 'complete' && { confidence: meanConfidence(words) }),
       language: items.find(({ language }) => language !== undefined)?.language,
     });
   }
-
-  #textOf(items: readonly Item[]): string {
-    const first = items.findIndex(({ attaches }) => !attachesTo('previous', attaches));
-    return items
-      .slice(Math.max(first, 0))
-      .map(({ text, attaches }, at, all) => {
-        const isAttached = attachesTo('previous', attaches) || attachesTo('next', all[at - 1]?.attaches);
-        return at === 0 || isAttached ? text : this.#delimiter + text;
-      })
-      .join('');
-  }
-}
-
-function attachesTo(neighbour: 'previous' | 'next', attaches: string | undefined): boolean {
-  return attaches === neighbour || attaches === 'both';
 }
 
 /** The service's word for what it reports; its sentence could quote the user. */

@@ -1,0 +1,27 @@
+import type { TranscribedWord } from '../../core/roles.ts';
+
+/** A word or a punctuation mark. */
+export interface Item {
+  readonly text: string;
+  /** Which neighbours it follows without a space. */
+  readonly attaches: string;
+  /** A mark is none. */
+  readonly word: TranscribedWord | undefined;
+  readonly language: string | undefined;
+}
+
+/** What they say together; `delimiter` stands between two words. A mark of the utterance before is left out. */
+export function textOf(items: readonly Item[], delimiter: string): string {
+  const first = items.findIndex(({ attaches }) => !attachesTo('previous', attaches));
+  return items
+    .slice(Math.max(first, 0))
+    .map(({ text, attaches }, at, all) => {
+      const isAttached = attachesTo('previous', attaches) || attachesTo('next', all[at - 1]?.attaches);
+      return at === 0 || isAttached ? text : delimiter + text;
+    })
+    .join('');
+}
+
+function attachesTo(neighbour: 'previous' | 'next', attaches: string | undefined): boolean {
+  return attaches === neighbour || attaches === 'both';
+}
