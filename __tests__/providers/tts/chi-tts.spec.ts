@@ -115,7 +115,11 @@ describe('ChiTTS', () => {
       { voiceModify: { pitch: 1, intensity: 2, timbre: 3, soundEffects: 'robotic' } },
       { voice_modify: { pitch: 1, intensity: 2, timbre: 3, sound_effects: 'robotic' } },
     ],
-    ['wordTimings', { wordTimings: true }, { subtitle_enable: true, subtitle_type: 'word' }],
+    [
+      'wordTimings',
+      { wordTimings: true, audioFormat: 'pcm', sampleRate: 8000 },
+      { audio_setting: { format: 'pcm', sample_rate: 8000 }, subtitle_enable: true, subtitle_type: 'word' },
+    ],
     ['flac', { audioFormat: 'flac' }, { audio_setting: { format: 'flac' } }],
     [
       'pcm, with the rate that its metadata claim',
@@ -287,6 +291,8 @@ describe('ChiTTS', () => {
     [{ sampleRate: 48000 as 44100 }, 'sampleRate must be 8000, 16000, 22050, 24000, 32000 or 44100, not 48000'],
     [{ bitrate: 1 as 32000 }, 'bitrate must be 32000, 64000, 128000 or 256000, not 1'],
     [{ channels: 3 as 2 }, 'channels must be 1 or 2, not 3'],
+    [{ wordTimings: true }, 'wordTimings needs audioFormat pcm or wav'],
+    [{ wordTimings: true, audioFormat: 'flac' }, 'wordTimings needs audioFormat pcm or wav'],
     [{ voiceModify: { timbre: 101 } }, 'voiceModify.timbre must be a number from -100 to 100, not 101'],
   ];
   for (const [config, message] of wrong) {

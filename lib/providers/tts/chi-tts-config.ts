@@ -75,6 +75,6 @@ export interface ChiTTSConfig extends RestTTSConfig {
   readonly latexRead?: boolean;
   /** Changes the voice; not for `pcm`. */
   readonly voiceModify?: ChiTTSVoiceModify;
-  /** Whether `words$` has the service's own times, in place of estimates: one more download for each request. Default: false. */
+  /** Whether `words$` has the service's own times, in place of estimates: one more download for each request; `pcm` and `wav` only. Default: false. */
   readonly wordTimings?: boolean;
 }

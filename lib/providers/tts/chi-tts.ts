@@ -82,6 +82,14 @@ export class ChiTTS extends RestTTS<ChiTTSConfig> {
     };
   }
 
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    // Where a compressed sentence ends, and so when the next one's words sound, nobody here knows.
+    if (this.config.wordTimings && entry(formats, this.#format)?.bitDepth === undefined) {
+      throw this.error('wordTimings needs audioFormat pcm or wav', { code: 'configuration' });
+    }
+    await super.onInitialize(signal);
+  }
+
   protected override wireFormat(): AudioMetadata {
     const { sampleRate = 32_000, channels = 1 } = this.config;
     return { sampleRate, channels, ...formats[this.#format] };
