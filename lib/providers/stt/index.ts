@@ -13,6 +13,8 @@ export * from './kappa-stt.ts';
 export type { KappaSTTOptions } from './kappa-stt-settings.ts';
 export * from './lambda-stt.ts';
 export type { LambdaMediaEncoding, LambdaSTTOptions } from './lambda-stt-settings.ts';
+export * from './native-stt.ts';
+export type { NativePhrase } from './native-recognition.ts';
 export * from './streaming-stt.ts';
 export type { ZetaSTTOptions, ZetaVocabulary } from './zeta-stt-settings.ts';
 export * from './zeta-stt.ts';
