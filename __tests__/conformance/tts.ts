@@ -170,6 +170,25 @@ function describeVoice(
     // What follows is the same for every format.
     if (!isFirst) return;
 
+    it('says signs of markup, and any script, as they are', async () => {
+      const tts = await ready();
+      for (const text of [
+        `Tom & Jerry's "<b>" > 2 &amp; 'x'.`,
+        'Grüße aus Köln.',
+        '日本語を話します。',
+        'Привет 😀!',
+      ]) {
+        expectText(await speak(tts, [text]), [text]);
+      }
+      expect(refusals()).toEqual([]);
+    });
+
+    it('says nothing of blank text, and asks for nothing', async () => {
+      const tts = await ready();
+      expect(await speak(tts, ['', ' ', '\n\t'])).toEqual([]);
+      expect(refusals()).toEqual([]);
+    });
+
     it('speaks right after a cancelled utterance, of which nothing late is heard (F28, F31)', async () => {
       const live = await startSandbox({ realtimeFactor: 30 });
       try {
