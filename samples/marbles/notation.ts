@@ -36,8 +36,8 @@ function withoutCrowds(marks: readonly Mark[]): Mark[] {
 }
 
 /** What of the outside world an event tells of, as a step of `voiceTest`; `undefined` for what the engine does. */
-function stepOf(event: VoiceEvent): string | undefined {
-  const text = 'text' in event ? JSON.stringify(event.text) : '';
+function stepOf(event: VoiceEvent, typed: ReadonlySet<string | undefined>): string | undefined {
+  const text = 'text' in event ? quoted(event.text) : '';
   switch (event.type) {
     case 'user.state':
       return event.state === 'speaking' ? 'user.starts' : 'user.falls';
@@ -46,16 +46,26 @@ function stepOf(event: VoiceEvent): string | undefined {
     case 'transcript.preflight':
       return `user.preflight(${text})`;
     case 'transcript.final':
-      return event.result ? `user.final(${text})` : `application.send(${text})`;
+      return event.result && `user.final(${text})`;
+    case 'turn.committed':
+      return typed.has(event.turnId) ? `application.send(${text})` : undefined;
     default:
       return undefined;
   }
 }
 
+/** A text as the project writes it. */
+function quoted(text: string): string {
+  const json = JSON.stringify(text);
+  return text.includes("'") ? json : `'${json.slice(1, -1).replaceAll('\\"', '"')}'`;
+}
+
 function stepsOf(timeline: Timeline, startedAt: number): string[] {
+  const isTyped = ({ event }: Row): boolean => event.type === 'turn.started' && event.source === 'text';
+  const typed = new Set(timeline.rows.filter(isTyped).map(({ event }) => event.turnId));
   const steps = new Map<number, string[]>();
   for (const { event } of timeline.rows) {
-    const step = stepOf(event);
+    const step = stepOf(event, typed);
     const at = Math.round(event.at - startedAt);
     if (step) steps.set(at, [...(steps.get(at) ?? []), step]);
   }
@@ -85,7 +95,7 @@ export function marbleSpec(timeline: Timeline): string {
   const key = [...names].map(([name, letter]) => `//   ${letter}  ${name}`);
   const steps = stepsOf(timeline, startedAt);
   const helpers = ['application', 'user'].filter((name) => steps.some((step) => step.includes(`${name}.`)));
-  const ended = timeline.turns.map(({ reason }) => JSON.stringify(reason ?? 'stopped').replaceAll('"', "'"));
+  const ended = timeline.turns.map(({ reason = 'stopped' }) => quoted(reason));
   return [
     `import { ${[...helpers, 'voiceTest'].join(', ')} } from 'rxvoice/testing';`,
     '',
@@ -98,6 +108,7 @@ export function marbleSpec(timeline: Timeline): string {
     '    steps: {',
     ...steps,
     '    },',
+    `    untilMs: ${Math.ceil(length)},`,
     '  });',
     "  const ended = events.flatMap((event) => (event.type === 'turn.ended' ? [event.reason] : []));",
     `  expect(ended).toEqual([${ended.join(', ')}]);`,

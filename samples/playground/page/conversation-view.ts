@@ -183,15 +183,19 @@ function memoryOf(line: Line): HTMLElement {
     return h('p', { class: 'memory none' }, isForgotten ? 'nothing' : '');
   }
   const said = line.kind === 'tool' ? (line.result ?? '') : line.text;
-  const isSame = memory.text.trim() === said.trim();
+  const text = memory.map((each) => each.text.trim()).join(' ');
+  const isSame = folded(text) === folded(said);
+  const isAbout = memory.some(({ estimated }) => estimated) && !isSame;
   return h(
     'p',
-    {
-      class: isSame ? 'memory same' : 'memory',
-      title: memory.estimated ? 'Reckoned: this voice gives no word times' : '',
-    },
+    { class: isSame ? 'memory same' : 'memory', title: isAbout && 'Reckoned: this voice gives no word times' },
     h('span', { class: 'sr-only' }, 'Remembered: '),
-    isSame ? 'as said' : memory.text,
-    memory.estimated && !isSame && h('span', { class: 'about' }, ' (about)'),
+    isSame ? 'as said' : text,
+    isAbout && h('span', { class: 'about' }, ' (about)'),
   );
+}
+
+/** A text without its spaces: rounds of an answer are joined with or without one. */
+function folded(text: string): string {
+  return text.replace(/\s+/g, '');
 }

@@ -9,7 +9,7 @@ export type Line =
       readonly text: string;
       readonly ended?: TurnEndReason;
       /** What the model will remember of it; absent until it is known. */
-      readonly memory?: Memory;
+      readonly memory?: readonly Memory[];
     }
   | {
       readonly kind: 'agent';
@@ -22,7 +22,7 @@ export type Line =
       /** What was heard of it, when it has ended. */
       readonly heard?: string;
       readonly interrupted: boolean;
-      readonly memory?: Memory;
+      readonly memory?: readonly Memory[];
     }
   | {
       readonly kind: 'tool';
@@ -31,7 +31,7 @@ export type Line =
       readonly text: string;
       readonly result?: string;
       readonly phase: 'running' | 'ended' | 'failed' | 'cancelled';
-      readonly memory?: Memory;
+      readonly memory?: readonly Memory[];
     };
 
 /** What the model will be told of a line. */
@@ -102,20 +102,35 @@ function remember(before: Conversation, item: HistoryItem): Conversation {
   const memory = memoryOf(item);
   // What the user says is remembered before its line is committed; what joins an earlier message moves to the newest.
   if (item.role === 'user') {
-    const lines = before.lines.map((line) => (line.memory?.id === item.id ? forget(line) : line));
+    const lines = before.lines.map((line) => (isOf(line, item.id) ? forget(line) : line));
     return { ...before, lines, pending: memory };
   }
   if (item.role === 'tool') {
     return change(
       before,
       (line): line is Extract<Line, { kind: 'tool' }> => line.key === `tool ${item.toolCallId}`,
-      (line) => ({ ...line, memory }),
+      (line) => ({ ...line, memory: [memory] }),
     );
   }
-  const known = agentLine((line) => line.memory?.id === item.id);
-  if (before.lines.some(known)) return change(before, known, (line) => ({ ...line, memory }));
-  const spoken = agentLine((line) => line.memory === undefined && (line.phase === 'ended' || Boolean(item.toolCalls)));
-  return change(before, spoken, (line) => ({ ...line, memory }));
+  // A round that only called tools said nothing.
+  if (!memory.text.trim()) return before;
+  const known = agentLine((line) => isOf(line, item.id));
+  if (before.lines.some(known)) {
+    return change(before, known, (line) => ({
+      ...line,
+      memory: line.memory?.map((each) => (each.id === item.id ? memory : each)) ?? [],
+    }));
+  }
+  // An answer of several rounds is remembered in as many pieces.
+  return change(
+    before,
+    agentLine(() => true),
+    (line) => ({ ...line, memory: [...(line.memory ?? []), memory] }),
+  );
+}
+
+function isOf({ memory = [] }: Line, id: string): boolean {
+  return memory.some((each) => each.id === id);
 }
 
 function forget(line: Line): Line {
@@ -153,7 +168,7 @@ const reducers: { readonly [T in VoiceEventType]?: Reducer<T> } = {
   'turn.committed': (before, { turnId, text, at }) => {
     const line = { kind: 'user', key: `user ${turnId ?? ''} ${at}`, turnId, text } as const;
     const memory = before.pending;
-    return { ...add(before, memory ? { ...line, memory } : line), caption: undefined, pending: undefined };
+    return { ...add(before, memory ? { ...line, memory: [memory] } : line), caption: undefined, pending: undefined };
   },
   'turn.ended': (before, { turnId, reason }) =>
     change(
@@ -214,9 +229,9 @@ export function conversed(before: Conversation, event: VoiceEvent): Conversation
 export function splitHeard(text: string, heard: string): { readonly heard: string; readonly unheard: string } {
   if (text.startsWith(heard)) return { heard, unheard: text.slice(heard.length) };
   // The voice says Markdown otherwise than it is written: as many words as were heard.
-  const words = heard.trim().split(/\s+/).filter(Boolean).length;
-  const end = [...text.matchAll(/\S+/g)][words - 1];
-  const cut = words === 0 || !end ? 0 : end.index + end[0].length;
+  const count = heard.trim().split(/\s+/).filter(Boolean).length;
+  const last = [...text.matchAll(/\S+/g)].slice(0, count).at(-1);
+  const cut = last ? last.index + last[0].length : 0;
   return { heard: text.slice(0, cut), unheard: text.slice(cut) };
 }
 

@@ -3,14 +3,20 @@ import type { VoiceEvent } from 'rxvoice';
 import { Timeline } from '../../marbles/timeline.ts';
 
 /** How much is kept: half an hour of talk with its audio. */
-const limits = { events: 120_000, audioBytes: 160_000_000 } as const;
+const halfAnHour = { events: 120_000, audioBytes: 160_000_000 } as const;
 /** How much is left when the oldest go. */
 const keep = 0.75;
 
 /** What has happened, as far back as memory allows, and its timeline. */
 export class EventLog {
   readonly #timeline$ = new BehaviorSubject(new Timeline());
+  readonly #limits: { readonly events: number; readonly audioBytes: number };
   #audioBytes = 0;
+
+  /** @param limits - Most that is kept. Default: about half an hour of talk with its audio. */
+  constructor(limits: { readonly events: number; readonly audioBytes: number } = halfAnHour) {
+    this.#limits = limits;
+  }
 
   /** The timeline: the same object while events are added, another one after {@link clear}. Hot, the latest first. */
   get timeline$(): Observable<Timeline> {
@@ -28,7 +34,7 @@ export class EventLog {
   push(event: VoiceEvent): void {
     this.timeline.push(event);
     this.#audioBytes += audioBytes(event);
-    if (this.timeline.rows.length > limits.events || this.#audioBytes > limits.audioBytes) this.#trim();
+    if (this.timeline.rows.length > this.#limits.events || this.#audioBytes > this.#limits.audioBytes) this.#trim();
   }
 
   /** Begins anew, with what is given. */

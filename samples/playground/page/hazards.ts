@@ -13,6 +13,8 @@ export interface HazardRow {
   readonly act?: (caller: NonNullable<Session['caller']>) => void;
   /** What is said when it is done. */
   readonly done: string;
+  /** It lasts until it is taken back, which is then said so. */
+  readonly undone?: string;
 }
 
 /** What the page can let go wrong. */
@@ -22,7 +24,7 @@ export const hazards: readonly HazardRow[] = [
     ...{ act: (caller) => caller.say('Wait, stop that please'), done: 'The caller says “Wait, stop that please”.' },
   },
   {
-    ...{ id: 'cough', label: 'Cough', about: 'A noise that is no speech: the agent hesitates, then goes on.' },
+    ...{ id: 'cough', label: 'Cough', about: 'A noise that is no speech: the agent goes on.' },
     ...{ act: (caller) => caller.cough(), done: 'The caller coughs.' },
   },
   {
@@ -38,8 +40,16 @@ export const hazards: readonly HazardRow[] = [
     ...{ fault: { hazard: 'rate-limit', role: 'llm' }, done: 'The next request to the model is refused with 429.' },
   },
   {
-    ...{ id: 'expired-key', label: 'Expired key', about: 'The model refuses the next request with 401.' },
-    ...{ fault: { hazard: 'expired-key', role: 'llm' }, done: 'The next request to the model is refused with 401.' },
+    ...{
+      id: 'expired-key',
+      label: 'Expired key',
+      about: 'The model refuses every request with 401, until it is renewed.',
+    },
+    ...{
+      fault: { hazard: 'expired-key', role: 'llm' },
+      done: 'The model refuses every request: press again to renew.',
+    },
+    undone: 'The key is renewed.',
   },
 ];
 
@@ -50,8 +60,8 @@ export function canDo({ fault, act }: HazardRow, session: Session | undefined): 
   return fault !== undefined && targetOf(fault.role, session) !== undefined;
 }
 
-/** Lets it go wrong. */
-export async function doHazard({ fault, act }: HazardRow, session: Session): Promise<void> {
+/** Lets it go wrong, or takes it back. */
+export async function doHazard({ fault, act }: HazardRow, session: Session, takesBack: boolean): Promise<void> {
   if (act && session.caller) act(session.caller);
   const target = fault && targetOf(fault.role, session);
   if (!fault || !target) return;
@@ -60,7 +70,7 @@ export async function doHazard({ fault, act }: HazardRow, session: Session): Pro
   const response = await fetch('/api/hazards', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ hazard: fault.hazard, service, path }),
+    body: JSON.stringify({ hazard: takesBack ? 'clear' : fault.hazard, service, path }),
   });
   if (!response.ok) throw new Error(`The playground did not take it (${response.status}).`);
 }

@@ -7,6 +7,7 @@ import { button, byId } from './dom.ts';
 import { canDo, doHazard, hazards } from './hazards.ts';
 import { Meter } from './meters.ts';
 import { Notices } from './notices.ts';
+import type { Session } from './session.ts';
 import { SetupForm } from './setup-form.ts';
 import { choicesOf } from './setup.ts';
 import { Stage } from './stage.ts';
@@ -52,22 +53,34 @@ function preferredPreset(): string {
 
 function wireHazards(): void {
   const [place, done] = [byId('hazards', HTMLElement), byId('hazards-done', HTMLElement)];
-  const buttons = hazards.map((row) => {
-    const control = button(row.label, { id: `hazard-${row.id}`, title: row.about, disabled: true });
+  const rows = hazards.map((row) => {
+    const pressed = row.undone === undefined ? undefined : 'false';
+    const control = button(row.label, {
+      ...{ id: `hazard-${row.id}`, title: row.about, disabled: true, 'aria-pressed': pressed },
+    });
+    /** The conversation in which it lasts. */
+    let lasting: Session | undefined;
+    const act = async (session: Session): Promise<void> => {
+      const takesBack = lasting !== undefined;
+      await doHazard(row, session, takesBack);
+      done.textContent = takesBack ? (row.undone ?? '') : row.done;
+      if (row.undone === undefined) return;
+      lasting = takesBack ? undefined : session;
+      control.setAttribute('aria-pressed', String(!takesBack));
+    };
     control.addEventListener('click', () => {
-      const { session } = stage;
-      if (!session) return;
-      doHazard(row, session).then(
-        () => (done.textContent = row.done),
-        (error: unknown) => notices.show(error),
-      );
+      if (stage.session) act(stage.session).catch((error: unknown) => notices.show(error));
     });
     place.append(control);
-    return { row, control };
+    const settle = (): void => {
+      if (lasting && lasting !== stage.session) act(lasting).catch((error: unknown) => notices.show(error));
+      control.disabled = !canDo(row, stage.session);
+    };
+    return settle;
   });
   stage.mode$.subscribe(() => {
     done.textContent = '';
-    for (const { row, control } of buttons) control.disabled = !canDo(row, stage.session);
+    for (const settle of rows) settle();
   });
 }
 

@@ -7,7 +7,7 @@ export type Hazard = 'drop' | 'slow' | 'rate-limit' | 'expired-key' | 'clear';
 /** How late a slow service answers, in milliseconds: late enough to be felt, early enough for every time-out. */
 const slowMs = 4_000;
 
-/** What each hazard lets the sandbox do, once. */
+/** What each hazard lets the sandbox do: once, but for a key, which stays expired until `clear`. */
 const faults: Readonly<Record<Exclude<Hazard, 'clear'>, FaultKind>> = {
   drop: { kind: 'refuse' },
   slow: { kind: 'slowAccept', ms: slowMs },
@@ -25,18 +25,16 @@ export class BadHazard extends Error {}
  */
 export function applyHazard(asked: unknown, sandbox: Sandbox, sockets: Forward): { readonly dropped: number } {
   const { hazard, service, path } = asked as { hazard?: unknown; service?: unknown; path?: unknown };
+  if (!isService(service)) throw new BadHazard('no such service');
   if (hazard === 'clear') {
-    sandbox.clearFaults();
+    sandbox.clearFaults(service);
     return { dropped: 0 };
   }
   if (typeof hazard !== 'string' || !Object.hasOwn(faults, hazard)) throw new BadHazard('no such hazard');
-  if (!isService(service)) throw new BadHazard('no such service');
   const fault = faults[hazard as keyof typeof faults];
-  const dropsOpen = hazard !== 'slow' && hazard !== 'rate-limit' && typeof path === 'string' && path.length > 1;
-  if (hazard !== 'drop') sandbox.setFault(service, { ...fault, times: 1 });
-  const dropped = dropsOpen ? sockets.drop(path) : 0;
-  // A service without open sockets loses its next connection instead.
-  if (hazard === 'drop' && dropped === 0) sandbox.setFault(service, { ...fault, times: 1 });
+  const dropped = hazard === 'drop' && typeof path === 'string' && path.length > 1 ? sockets.drop(path) : 0;
+  // Where a socket was open, that was the connection to be cut.
+  if (dropped === 0) sandbox.setFault(service, hazard === 'expired-key' ? fault : { ...fault, times: 1 });
   return { dropped };
 }
 

@@ -110,7 +110,7 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
 
   async function hazard(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { origin } = request.headers;
-    if (origin !== undefined && new URL(origin).host !== request.headers.host) {
+    if (origin !== undefined && URL.parse(origin)?.host !== request.headers.host) {
       send(response, 403, { error: 'Only the playground page does hazards' });
       return;
     }
