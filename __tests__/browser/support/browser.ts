@@ -30,6 +30,8 @@ export interface PageOptions {
   readonly csp?: string;
   /** What the page itself does when it is loaded: `page.evaluate` counts as a gesture of the user's. */
   readonly onLoad?: () => void;
+  /** A page that another server has, in place of an empty one. */
+  readonly url?: string;
 }
 
 /** A Chromium with fake devices, and pages on 127.0.0.1 that have the library as `rxvoice`. */
@@ -72,12 +74,16 @@ export class TestBrowser implements AsyncDisposable {
   }
 
   /** Opens a page; what a test does there it does through `page.evaluate`. */
-  async open({ csp, onLoad }: PageOptions = {}): Promise<Page> {
+  async open({ csp, onLoad, url }: PageOptions = {}): Promise<Page> {
     const path = `/${crypto.randomUUID()}`;
     if (csp !== undefined) this.#csp.set(path, csp);
     const page = await this.#context.newPage();
     page.on('pageerror', (error) => this.failures.push(String(error)));
     if (onLoad) await page.addInitScript(`addEventListener('load', ${String(onLoad)})`);
+    if (url !== undefined) {
+      await page.goto(url);
+      return page;
+    }
     const address = this.#server.address();
     await page.goto(`http://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}${path}`);
     return page;
