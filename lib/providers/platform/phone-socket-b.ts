@@ -1,5 +1,5 @@
 import { firstValueFrom, fromEvent, map, race, Subject, takeUntil, timer } from 'rxjs';
-import { bytesForMs, durationMs } from '../../audio/formats.ts';
+import { durationMs } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { entry, num, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
@@ -7,6 +7,7 @@ import type { Logger } from '../../core/logger.ts';
 import { Playout } from '../../operators/playout.ts';
 import type { PlatformSocket } from './attached-socket.ts';
 import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
+import { wholeFrame } from './whole-frame.ts';
 
 /** Configuration of {@link PhoneSocketB}. The format of the call stands in the application's NCCO. */
 export interface PhoneSocketBConfig extends PhoneConfig {
@@ -61,7 +62,7 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
     const { leadMs = 60, notify = false, scheduler } = config;
     this.playout = new Playout(
       {
-        write: ({ data }) => this.send(this.#padded(data)),
+        write: ({ data }) => this.send(wholeFrame(data, this.#metadata, frameMs)),
         clear: () => this.send('{"action":"clear"}'),
         ...(notify && { mark: (id: string) => this.send(JSON.stringify({ action: 'notify', payload: { id } })) }),
       },
@@ -175,15 +176,6 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
 
   #press({ digit }: WireObject): void {
     this.press(str(digit) ?? String(num(digit)));
-  }
-
-  /** The platform wants whole frames: the last one of an answer ends in silence. */
-  #padded(data: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-    const length = bytesForMs(frameMs, this.#metadata);
-    if (data.length === length) return data;
-    const frame = new Uint8Array(length);
-    frame.set(data);
-    return frame;
   }
 
   #forget(): Uint8Array<ArrayBuffer>[] {

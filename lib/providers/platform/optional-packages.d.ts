@@ -1,0 +1,12 @@
+/* eslint-disable @typescript-eslint/consistent-type-imports -- the declaration of a package cannot import a relative path */
+// Optional peers that are not installed here: what the providers use of them, so that they can be loaded by their names.
+
+declare module '@discordjs/voice' {
+  export const createAudioPlayer: import('./chat-voice-packages.ts').ChatVoicePackages['voice']['createAudioPlayer'];
+  export const createAudioResource: import('./chat-voice-packages.ts').ChatVoicePackages['voice']['createAudioResource'];
+}
+
+declare module 'prism-media' {
+  const prism: { readonly opus: import('./chat-voice-packages.ts').ChatVoicePackages['opus'] };
+  export default prism;
+}
