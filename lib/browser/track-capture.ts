@@ -74,3 +74,13 @@ export function trackEvents$(track: MediaStreamTrack): Observable<DeviceEvent> {
   const names = Object.keys(trackEvents) as (keyof typeof trackEvents)[];
   return merge(...names.map((name) => fromEvent(track, name).pipe(map(() => ({ type: trackEvents[name] })))));
 }
+
+/** Chromium gives Web Audio the sound of a remote track only while a media element has it too. Returns what undoes it. */
+export function holdRemoteTrack(track: MediaStreamTrack): () => void {
+  const element = new Audio();
+  element.muted = true;
+  element.srcObject = new MediaStream([track]);
+  return () => {
+    element.srcObject = null;
+  };
+}

@@ -1,5 +1,5 @@
 import { BehaviorSubject, EMPTY, finalize, ignoreElements, merge, of, switchMap, tap, type Observable } from 'rxjs';
-import { trackEvents$, type TrackCapture } from '../../browser/track-capture.ts';
+import { holdRemoteTrack, trackEvents$, type TrackCapture } from '../../browser/track-capture.ts';
 import { TrackInput, type TrackInputConfig } from './track-input.ts';
 
 /** Configuration of {@link WebRTCInput}. */
@@ -52,7 +52,7 @@ export class WebRTCInput extends TrackInput<WebRTCInputConfig> {
   }
 
   #events$(track: MediaStreamTrack): Observable<never> {
-    const release = attach(track);
+    const release = holdRemoteTrack(track);
     this.tell({ type: 'found', label: track.label });
     return trackEvents$(track).pipe(
       tap((event) => this.tell(event)),
@@ -60,14 +60,4 @@ export class WebRTCInput extends TrackInput<WebRTCInputConfig> {
       finalize(release),
     );
   }
-}
-
-/** Chromium gives Web Audio the sound of a remote track only while a media element has it too. */
-function attach(track: MediaStreamTrack): () => void {
-  const element = new Audio();
-  element.muted = true;
-  element.srcObject = new MediaStream([track]);
-  return () => {
-    element.srcObject = null;
-  };
 }

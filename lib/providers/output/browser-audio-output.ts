@@ -1,4 +1,4 @@
-import { ContextOutput, type ContextOutputConfig } from './context-output.ts';
+import { ContextOutput, type ContextOutputConfig } from '../../browser/context-output.ts';
 
 /** Configuration of {@link BrowserAudioOutput}. */
 export interface BrowserAudioOutputConfig extends ContextOutputConfig {

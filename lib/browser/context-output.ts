@@ -8,13 +8,13 @@ import {
   type ObservableInput,
   type SchedulerLike,
 } from 'rxjs';
-import type { AudioChunk, AudioFormat } from '../../audio/types.ts';
-import { closeContext, keepRunning, openContext } from '../../browser/audio-context.ts';
-import { ContextPlayout } from '../../browser/context-playout.ts';
-import { playbackProcessor } from '../../browser/worklets.ts';
-import { VoiceError } from '../../core/errors.ts';
-import { Provider } from '../../core/provider.ts';
-import type { DeviceEvent, OutputProvider, PlaybackEvent, ProviderRole, ProviderType } from '../../core/roles.ts';
+import type { AudioChunk, AudioFormat } from '../audio/types.ts';
+import { closeContext, keepRunning, openContext } from './audio-context.ts';
+import { ContextPlayout } from './context-playout.ts';
+import { playbackProcessor } from './worklets.ts';
+import { VoiceError } from '../core/errors.ts';
+import { Provider } from '../core/provider.ts';
+import type { DeviceEvent, OutputProvider, PlaybackEvent, ProviderRole, ProviderType } from '../core/roles.ts';
 
 /** Configuration keys of every output that plays through a browser's audio context. */
 export interface ContextOutputConfig {
