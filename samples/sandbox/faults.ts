@@ -22,6 +22,7 @@ export const serviceNames = [
   'nu-llm',
   'mu-llm',
   'theta-tts',
+  'theta-realtime-stt',
   'upsilon-tts',
   'phi-tts',
   'chi-tts',

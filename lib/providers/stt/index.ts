@@ -18,6 +18,8 @@ export type { NativePhrase } from './native-recognition.ts';
 export * from './streaming-stt.ts';
 export type { ZetaSTTOptions, ZetaVocabulary } from './zeta-stt-settings.ts';
 export * from './zeta-stt.ts';
+export * from './theta-realtime-stt.ts';
+export type { ThetaRealtimeSTTOptions, ThetaTurnDetection } from './theta-realtime-stt-settings.ts';
 export type { ResultDetails, ResultKind } from './utterances.ts';
 export type { AwsCredentials } from '../../transport/aws-signature.ts';
 export type { AwsConfig } from '../../transport/aws-signer.ts';

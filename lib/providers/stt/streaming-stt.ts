@@ -65,7 +65,7 @@ export interface StreamingSTTConfig extends RemoteConfig {
   readonly interimResults?: boolean;
   /**
    * Milliseconds of speech without any word of the service after which the connection counts as dead; `false` for
-   * never. Default: 10,000.
+   * never. Default: 10,000, or what the service's ways ask for.
    */
   readonly silenceTimeoutMs?: number | false;
   /** Longest wait of `disconnect()` for the last results, in milliseconds. Default: 1,000. */
@@ -131,6 +131,8 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
 
   /** What the service's messages do, by their type. */
   protected abstract readonly handlers: Readonly<Record<string, (message: WireObject) => void>>;
+  /** Milliseconds of speech without a word of the service after which the connection counts as dead. */
+  protected readonly silenceTimeoutMs: number = 10_000;
   /** How often to look for missing audio, and how much silence then stands in for it, in milliseconds. */
   protected readonly gapMs: number | undefined = undefined;
   /** Shortest frame of audio that the service takes, in milliseconds. */
@@ -652,7 +654,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
 
   /** Gives up a connection that hears a voice and says nothing (RELIABILITY.md, F10). */
   #expectAnswer(frames: readonly Uint8Array<ArrayBuffer>[]): void {
-    const { silenceTimeoutMs = 10_000 } = this.config;
+    const { silenceTimeoutMs = this.silenceTimeoutMs } = this.config;
     if (silenceTimeoutMs === false || !this.#watch.sent(frames, this.format, silenceTimeoutMs)) return;
     const recoverable = this.#watch.alarms < maxAlarms;
     const message = `${this.name}: no word for ${silenceTimeoutMs} ms of speech: the connection counts as dead`;

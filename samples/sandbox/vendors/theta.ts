@@ -14,6 +14,7 @@ import {
 } from '../validate.ts';
 import type { Refusal, Vendor } from '../vendor.ts';
 import { chatVendor, openAiRefusal, stop, toolChoice, tools } from './chat-completions.ts';
+import { thetaRealtime } from './theta-realtime.ts';
 import { thetaTts } from './theta-tts.ts';
 
 const known = /^(gpt-3\.5|gpt-4|gpt-4o|gpt-4\.1|gpt-5|gpt-5\.\d|gpt-6|o1|o3|o4-mini|chatgpt-4o)(-[a-z0-9.-]+)?$/;
@@ -82,7 +83,7 @@ function checkModel(body: Readonly<Record<string, unknown>>): Refusal | undefine
   return undefined;
 }
 
-/** OpenAI: `https://api.openai.com/v1`, `/chat/completions` and `/audio/speech`. */
+/** OpenAI: `https://api.openai.com/v1`, `/chat/completions`, `/audio/speech` and `/realtime`. */
 export const theta: Vendor = chatVendor(
   {
     service: 'theta-llm',
@@ -125,5 +126,5 @@ export const theta: Vendor = chatVendor(
     },
     headers: () => ({ 'x-request-id': `req_${crypto.randomUUID().replaceAll('-', '')}` }),
   },
-  [thetaTts],
+  [thetaTts, ...thetaRealtime],
 );
