@@ -1,9 +1,15 @@
-import { of } from 'rxjs';
+import { catchError, EMPTY, from, of, type Observable } from 'rxjs';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
+import { VoiceError } from '../../../lib/core/errors.ts';
 import type { SpokenWord } from '../../../lib/core/roles.ts';
 import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
 import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
+import { RhoTTS } from '../../../lib/providers/tts/rho-tts.ts';
+import { SigmaTTS } from '../../../lib/providers/tts/sigma-tts.ts';
 import type { SocketTTSSessionOptions } from '../../../lib/providers/tts/socket-tts.ts';
+import { TauTTS } from '../../../lib/providers/tts/tau-tts.ts';
+import { assembleUtterance, type SynthesisEvent, type UtteranceEvent } from '../../../lib/providers/tts/utterance.ts';
+import type { HttpResponse } from '../../../lib/transport/http.ts';
 import type { SocketSession } from '../../../lib/transport/socket-session.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';
 import { FakeSockets } from '../../transport/fake-sockets.ts';
@@ -131,6 +137,115 @@ describe('F11: mutated messages of voices on sockets', () => {
         await clock.advance(1_000);
         await disposed;
         expect(clock.pending).toBe(0);
+      });
+    }
+  }
+});
+
+class OpenRhoTTS extends RhoTTS {
+  override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
+    return super.readResponse(response);
+  }
+}
+
+class OpenSigmaTTS extends SigmaTTS {
+  override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
+    return super.readResponse(response);
+  }
+}
+
+class OpenTauTTS extends TauTTS {
+  override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
+    return super.readResponse(response);
+  }
+}
+
+const config = { apiKey: 'a-key', voiceId: 'v', voice: 'v' };
+const mark = { type: 'word', value: 'Hi', start: 0, end: 2, start_time: 0, end_time: 320 };
+const answers = {
+  'RhoTTS, streamed': {
+    tts: new OpenRhoTTS({ ...config, audioFormat: 'pcm' }),
+    messages: [
+      { type: 'speech.chunk', audio, speech_marks: [mark, { ...mark, start: 2, end: 4 }] },
+      { type: 'speech.chunk', speech_marks: [mark] },
+      { type: 'speech.done', billable_characters_count: 12, audio_duration_ms: 1042 },
+    ],
+  },
+  RhoTTS: {
+    tts: new OpenRhoTTS({ ...config, audioFormat: 'wav' }),
+    messages: [
+      {
+        ...{ audio_data: audio, audio_format: 'wav', billable_characters_count: 12 },
+        speech_marks: { type: 'sentence', value: 'Hi', start: 0, end: 2, chunks: [mark, mark] },
+      },
+    ],
+  },
+  SigmaTTS: {
+    tts: new OpenSigmaTTS({ ...config, format: 'pcm' }),
+    messages: [
+      {
+        ...{ audioFile: '', encodedAudio: audio, audioLengthInSeconds: 1.04, warning: 'w' },
+        wordDurations: [{ word: 'Hi', startMs: 0, endMs: 320 }],
+      },
+    ],
+  },
+  TauTTS: {
+    tts: new OpenTauTTS({ ...config, format: 'pcm_s16le', wordTimings: true }),
+    messages: [
+      {
+        audio,
+        timestamps: [
+          { text: 'Hi', start: 0, duration: 0.32 },
+          { text: ' ', start: 0.32, duration: 0.1 },
+        ],
+      },
+    ],
+  },
+};
+
+const isEvent = (event: UtteranceEvent): boolean =>
+  event.type === 'chunk' ? isChunk(event.chunk) : isWord(event.word);
+
+describe('F11: mutated answers of voices by requests', () => {
+  for (const [name, { tts, messages }] of Object.entries(answers)) {
+    for (let seed = 1; seed <= rounds; seed++) {
+      it(`${name} gives well-formed events, or an error of its own (seed ${seed})`, () => {
+        const random = generator(seed);
+        const wrong: unknown[] = [];
+        const counts = { events: 0, errors: 0 };
+        for (let run = 0; run < runs; run++) {
+          const parts = messages.map((message) => {
+            let mutated: unknown = message;
+            for (let depth = Math.floor(random() * 3); depth > 0; depth--) mutated = mutate(mutated, random);
+            const part = frame(mutated, random);
+            const text = typeof part === 'string' ? part : new TextDecoder().decode(part);
+            return new TextEncoder().encode(name.includes('streamed') ? `event: x\ndata: ${text}\n\n` : text);
+          });
+          const response: HttpResponse = {
+            ...{ provider: tts.name, status: 200, body$: from(parts) },
+            headers: { 'content-type': name.includes('streamed') ? 'text/event-stream' : 'application/json' },
+          };
+          const events: UtteranceEvent[] = [];
+          const utterance = { utteranceId: 'u', format: tts.getMetadata(), text: () => 'Hi you.' };
+          const failed = (error: unknown): Observable<never> => {
+            counts.errors++;
+            if (!VoiceError.is(error) || error.provider !== tts.name) wrong.push({ run, error });
+            return EMPTY;
+          };
+          try {
+            tts
+              .readResponse(response)
+              .pipe(assembleUtterance({ provider: tts.name, ...utterance }), catchError(failed))
+              .subscribe((event) => events.push(event));
+          } catch (error) {
+            wrong.push({ run, thrown: error });
+          }
+          counts.events += events.length;
+          if (!events.every(isEvent)) wrong.push({ run, events });
+        }
+        expect(wrong).toEqual([]);
+        expect([counts.events > 500, counts.errors > 50]).toEqual([true, true]);
+        expect('polluted' in {}).toBe(false);
       });
     }
   }

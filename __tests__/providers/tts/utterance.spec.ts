@@ -229,6 +229,15 @@ describe('assembleUtterance: words', () => {
     ]);
   });
 
+  it('takes no time for a word that is not a number, and estimates then', () => {
+    const events: SynthesisEvent[] = [
+      ...[Infinity, -Infinity, NaN].map((startMs) => ({ type: 'word' as const, text: 'one', startMs, endMs: 20 })),
+      { type: 'word', text: 'one', startMs: 0, endMs: Infinity },
+    ];
+    const { words } = assemble([...events, audio(ms(30))], { text: 'one' });
+    expect(words).toEqual([{ text: 'one', startMs: 0, endMs: 30, utteranceId: 'u1', estimated: true }]);
+  });
+
   it('keeps words that come before the first audio until it is there', () => {
     const { order } = assemble([{ type: 'word', text: 'one', startMs: 0, endMs: 1 }, audio(ms(5))]);
     expect(order).toEqual(['chunk', 'word']);

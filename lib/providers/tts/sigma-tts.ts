@@ -124,7 +124,7 @@ export class SigmaTTS extends RestTTS<SigmaTTSConfig> {
   #audioOf(answer: WireObject): Observable<SynthesisEvent> {
     const encoded = str(answer['encodedAudio']);
     const data = encoded ? decodeBase64(encoded) : undefined;
-    if (data) return of({ type: 'audio', data });
+    if (data?.length) return of({ type: 'audio', data });
     const address = str(answer['audioFile']) ?? '';
     if (encoded || !/^https?:/.test(address) || !URL.canParse(address)) {
       throw this.error(`${this.name}: the answer has no audio`, { code: 'protocol' });

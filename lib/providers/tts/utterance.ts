@@ -76,8 +76,10 @@ class Utterance {
       case 'audio':
         return this.#audio(this.#segment.push(event.data, event.metadata));
       case 'word': {
-        this.#timed = true;
         const { text, startMs, endMs } = event;
+        // A number from a wire can be too large for one.
+        if (!Number.isFinite(startMs) || !Number.isFinite(endMs)) return [];
+        this.#timed = true;
         return this.#words([{ text, startMs: startMs + this.#segmentMs, endMs: endMs + this.#segmentMs }], false);
       }
       case 'segment':
