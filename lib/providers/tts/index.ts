@@ -7,6 +7,7 @@ export * from './gamma-tts.ts';
 export * from './gamma-tts-config.ts';
 export * from './iota-tts.ts';
 export * from './kappa-tts.ts';
+export * from './native-tts.ts';
 export * from './omega-tts.ts';
 export type { OmegaTTSFormat } from './omega-tts-formats.ts';
 export * from './phi-tts.ts';

@@ -1,0 +1,140 @@
+import {
+  asyncScheduler,
+  BehaviorSubject,
+  defer,
+  EMPTY,
+  of,
+  switchMap,
+  takeWhile,
+  tap,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import { isAndroid } from '../../browser/native-voice.ts';
+import type { PlaybackEvent } from '../../core/roles.ts';
+import { nativeUtterance, type NativeUtteranceEvent } from './native-utterance.ts';
+
+/** A text to be spoken, and how long it counts. */
+export interface NativePiece {
+  readonly text: string;
+  readonly durationMs: number;
+}
+
+/** Options of a {@link NativeSpeaker}. */
+export interface NativeSpeakerOptions {
+  readonly choose: () => { readonly voice: SpeechSynthesisVoice | undefined; readonly lang: string | undefined };
+  readonly emit: (event: PlaybackEvent) => void;
+  /** 0.1 to 10. */
+  readonly rate: number;
+  /** 0 to 2. */
+  readonly pitch: number;
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+/**
+ * One `play()` of the browser's voice. The browser does not say how far it is, but at each word, and not with every voice:
+ * in between the clock says it, bounded by the word, else by the piece.
+ */
+export class NativeSpeaker {
+  readonly #options: NativeSpeakerOptions;
+  /** What the pieces before this one count, and this one. */
+  #doneMs = 0;
+  #piece: NativePiece = { text: '', durationMs: 0 };
+  /** Where the piece was known to be, when that was, and how far it can have come without another word. */
+  #known = { ms: 0, at: 0, maxMs: 0 };
+  #index = 0;
+  #started = false;
+  #speaking = false;
+  readonly #paused$ = new BehaviorSubject(false);
+
+  constructor(options: NativeSpeakerOptions) {
+    this.#options = options;
+  }
+
+  get positionMs(): number {
+    const { ms, at, maxMs } = this.#known;
+    const sinceMs = this.#speaking && !this.#paused$.value ? this.#now() - at : 0;
+    return this.#doneMs + Math.min(ms + sinceMs, maxMs);
+  }
+
+  /** Speaks a piece; completes when it was spoken. Cold: unsubscribing silences it. */
+  say(piece: NativePiece): Observable<NativeUtteranceEvent> {
+    return defer(() => {
+      const { rate, pitch, scheduler, choose } = this.#options;
+      this.#piece = piece;
+      this.#index = 0;
+      // On Android a pause ends the utterance: what is left is spoken anew.
+      const runs$ = isAndroid() ? this.#paused$ : of(false);
+      return runs$.pipe(
+        switchMap((paused) => {
+          const offset = this.#index;
+          if (paused) return EMPTY;
+          const text = piece.text.slice(offset);
+          return nativeUtterance({ text, ...choose(), rate, pitch, scheduler }).pipe(
+            tap((event) => this.#note(event, offset)),
+          );
+        }),
+        takeWhile(({ type }) => type !== 'end', true),
+      );
+    });
+  }
+
+  pause(): void {
+    if (this.#paused$.value) return;
+    this.#known = { ...this.#known, ms: this.positionMs - this.#doneMs, at: this.#now() };
+    if (!isAndroid()) globalThis.speechSynthesis.pause();
+    this.#paused$.next(true);
+    this.#emit('paused');
+  }
+
+  resume(): void {
+    if (!this.#paused$.value) return;
+    this.#known = { ...this.#known, at: this.#now() };
+    if (!isAndroid()) globalThis.speechSynthesis.resume();
+    this.#paused$.next(false);
+    this.#emit('resumed');
+  }
+
+  /** Everything was spoken. */
+  finish(): void {
+    if (this.#started) this.#emit('finished');
+  }
+
+  #note(event: NativeUtteranceEvent, offset: number): void {
+    const { text, durationMs } = this.#piece;
+    const at = this.#now();
+    switch (event.type) {
+      case 'start':
+        this.#speaking = true;
+        this.#known = { ms: this.#msOf(offset), at, maxMs: durationMs };
+        if (!this.#started) this.#emit('started');
+        this.#started = true;
+        break;
+      case 'boundary': {
+        this.#index = offset + event.index;
+        const end = event.length > 0 ? event.length : text.slice(this.#index).search(/\s|$/);
+        this.#known = { ms: this.#msOf(this.#index), at, maxMs: this.#msOf(this.#index + end) };
+        this.#emit('progress');
+        break;
+      }
+      case 'end':
+        this.#speaking = false;
+        this.#doneMs += durationMs;
+        this.#known = { ms: 0, at, maxMs: 0 };
+        this.#emit('progress');
+    }
+  }
+
+  #msOf(index: number): number {
+    const { text, durationMs } = this.#piece;
+    return (index / text.length) * durationMs;
+  }
+
+  #emit(type: PlaybackEvent['type']): void {
+    this.#options.emit({ type, positionMs: this.positionMs });
+  }
+
+  #now(): number {
+    return (this.#options.scheduler ?? asyncScheduler).now();
+  }
+}
