@@ -99,6 +99,8 @@ export class Diagram {
     this.#selected$.next(row);
     if (row) {
       this.#lane = laneOf[row.event.type];
+      // What is asked about stays where it is.
+      this.#viewport.pause();
       this.#viewport.reveal(row.event.at);
     }
     this.#changed();
@@ -213,11 +215,8 @@ export class Diagram {
   #release({ pointerId, pointerType, offsetX, offsetY, type }: PointerEvent): void {
     if (!this.#pointers.delete(pointerId) || type === 'pointercancel' || this.#moved > 4) return;
     const row = spotAt(this.#spots, offsetX, offsetY, pointerType === 'touch' ? reach.touch : reach.mouse);
+    this.select(row);
     this.#lane = laneAt(offsetY, this.#measures);
-    this.#selected$.next(row);
-    // What is asked about stays where it is.
-    if (row) this.#viewport.pause();
-    this.#changed();
   }
 
   #wheel(event: WheelEvent): void {
