@@ -30,6 +30,8 @@ export interface LLMSubject {
   readonly isCounting: boolean;
   /** Whether the service lets in who brings no credential. */
   readonly isOpen?: boolean;
+  /** The status that refuses a credential. Default: 401. */
+  readonly refusedStatus?: number;
   /** Events of the service before the first token. */
   readonly greetings: number;
 }
@@ -54,6 +56,7 @@ export function describeLLM({
   create,
   isOpen = false,
   isCounting,
+  refusedStatus = 401,
   greetings,
 }: LLMSubject): void {
   describe(`${name} in the sandbox`, () => {
@@ -113,7 +116,7 @@ export function describeLLM({
       it('is refused with a wrong credential: once, for good, and nobody gets to see it', async () => {
         const apiKey = 'canary-0123456789';
         const { error } = await outcomeOf((await ready({ apiKey })).generate(hi));
-        expect(error).toMatchObject({ code: 'unauthorized', status: 401, recoverable: false });
+        expect(error).toMatchObject({ code: 'unauthorized', status: refusedStatus, recoverable: false });
         expect(records()).toHaveLength(1);
         expect([inspect(error, { depth: 9 }), inspect(llm, { depth: 9 }), ...lines].join()).not.toContain(apiKey);
       });

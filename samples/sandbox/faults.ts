@@ -19,6 +19,8 @@ export const serviceNames = [
   'lambda-stt',
   'compatible-llm',
   'theta-llm',
+  'xi-llm',
+  'omicron-llm',
   'nu-llm',
   'mu-llm',
   'theta-tts',

@@ -16,6 +16,7 @@ import { kappa } from './vendors/kappa.ts';
 import { lambda } from './vendors/lambda.ts';
 import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
+import { omicron } from './vendors/omicron.ts';
 import { phi } from './vendors/phi.ts';
 import { pi } from './vendors/pi.ts';
 import { psi } from './vendors/psi.ts';
@@ -24,6 +25,7 @@ import { sigma } from './vendors/sigma.ts';
 import { tau } from './vendors/tau.ts';
 import { theta } from './vendors/theta.ts';
 import { upsilon } from './vendors/upsilon.ts';
+import { xi } from './vendors/xi.ts';
 import { zeta } from './vendors/zeta.ts';
 
 export type { Fault, FaultKind, ServiceName } from './faults.ts';
@@ -45,6 +47,7 @@ const vendors: readonly Vendor[] = [
   lambda,
   mu,
   nu,
+  omicron,
   phi,
   pi,
   psi,
@@ -53,6 +56,7 @@ const vendors: readonly Vendor[] = [
   tau,
   theta,
   upsilon,
+  xi,
   zeta,
 ];
 
@@ -70,6 +74,8 @@ const mounts = {
   lambda: '/lambda',
   mu: '/mu',
   nu: '/nu/openai/v1',
+  omicron: '/omicron/v1beta/openai',
+  xi: '/xi/v1',
   phi: '/phi',
   pi: '/pi',
   psi: '/psi',

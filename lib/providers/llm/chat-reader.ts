@@ -84,7 +84,7 @@ export class ChatReader implements AnswerReader {
 
   #readChunk(chunk: WireObject): readonly LLMEvent[] | undefined {
     const groq = obj(chunk['x_groq']);
-    const error = chunk['error'] ?? groq?.['error'];
+    const error = chunk['error'] ?? groq?.['error'] ?? (chunk['object'] === 'error' ? chunk : undefined);
     if (error) throw this.#options.refused(JSON.stringify({ error }), num(obj(error)?.['code']));
     this.#usage = usageOf(chunk['usage']) ?? usageOf(groq?.['usage']) ?? this.#usage;
 

@@ -42,6 +42,16 @@ export interface ChatProfile {
   readonly lastChunk?: (requestId: string, usage: Usage) => Record<string, unknown>;
   /** Where `think` goes. */
   readonly reasoningField?: string;
+  /** The delta that brings `think`, where it is more than a field. */
+  readonly thought?: (think: string) => Record<string, unknown>;
+  /** A call of the model, where it comes in one piece. */
+  readonly wholeCall?: (call: { readonly name: string; readonly args: unknown }, index: number) => unknown;
+  /** The reason that stands at the end of an answer with calls. Default: `tool_calls`. */
+  readonly callsFinish?: string;
+  /** Members of a call in the history, beside those that all vendors have. */
+  readonly callFields?: Readonly<Record<string, Check>>;
+  /** The status for a field that is not known. Default: 400. */
+  readonly unknownFieldStatus?: number;
   /** Reasoning that the model always gives. */
   readonly alwaysThinks?: (model: string) => boolean;
   /** A comment before the first event. */
@@ -69,13 +79,15 @@ const functionName: Check = (value, path) =>
     : `${path} must match ^[a-zA-Z0-9_-]{1,64}$`;
 const textPart = shape({ type: required(oneOf('text')), text: required(string) });
 const imagePart = shape({ type: required(oneOf('image_url')), image_url: required(object) });
-const toolCall = shape({
-  id: required(filled),
-  type: required(oneOf('function')),
-  function: required(shape({ name: required(functionName), arguments: required(string) })),
-});
+const toolCall = (more: Readonly<Record<string, Check>>): Check =>
+  shape({
+    id: required(filled),
+    type: required(oneOf('function')),
+    function: required(shape({ name: required(functionName), arguments: required(string) })),
+    ...more,
+  });
 
-const messageShapes: Readonly<Record<string, Check>> = {
+const messageShapes = (callFields: Readonly<Record<string, Check>>): Readonly<Record<string, Check>> => ({
   system: shape({ role: required(string), content: required(anyOf(string, arrayOf(textPart, 1))), name: string }),
   user: shape({
     role: required(string),
@@ -85,7 +97,7 @@ const messageShapes: Readonly<Record<string, Check>> = {
   assistant: shape({
     role: required(string),
     content: anyOf(string, nothing, arrayOf(textPart, 1)),
-    tool_calls: arrayOf(toolCall, 1),
+    tool_calls: arrayOf(toolCall(callFields), 1),
     name: string,
     refusal: anyOf(string, nothing),
   }),
@@ -94,7 +106,7 @@ const messageShapes: Readonly<Record<string, Check>> = {
     content: required(anyOf(string, arrayOf(textPart, 1))),
     tool_call_id: required(filled),
   }),
-};
+});
 
 /** Fields that the vendors share; each profile takes those that its vendor has. */
 export const tools: Check = arrayOf(
@@ -113,12 +125,14 @@ export const toolChoice: Check = anyOf(
 );
 export const stop: Check = anyOf(filled, arrayOf(filled, 1, 4));
 
-function checkMessages(messages: readonly unknown[], roles: readonly string[]): string | undefined {
+function checkMessages(messages: readonly unknown[], profile: ChatProfile): string | undefined {
+  const { roles = [], callFields = {} } = profile;
+  const shapes = messageShapes(callFields);
   let open: string[] = [];
   for (const [index, message] of messages.entries()) {
     const role = member(message, 'role');
     const kind = typeof role === 'string' && roles.includes(role) ? 'system' : String(role);
-    const rule = Object.hasOwn(messageShapes, kind) ? messageShapes[kind] : undefined;
+    const rule = Object.hasOwn(shapes, kind) ? shapes[kind] : undefined;
     if (!rule) return `messages[${index}].role must be one of system, assistant, user, tool, not ${String(role)}`;
     const wrong = rule(message, `messages[${index}]`);
     if (wrong) return wrong;
@@ -239,13 +253,17 @@ async function stream(request: HttpRequest, answer: Answer, { timers, tokenDelay
   await wait(reply.firstTokenDelayMs);
   delta({ role: 'assistant', content: reply.tokens.length > 0 ? '' : null }, null, profile.firstChunk?.(requestId));
   if (reply.think && profile.reasoningField) delta({ [profile.reasoningField]: reply.think });
+  if (reply.think && profile.thought) delta(profile.thought(reply.think));
   for (const token of reply.tokens) {
     await wait(reply.tokenDelayMs ?? tokenDelayMs);
     if (!out.isOpen) return;
     delta({ content: token });
   }
-  await streamCalls(out, reply, delta, () => wait(reply.tokenDelayMs ?? tokenDelayMs));
-  delta({}, finishReasons[reply.finish], profile.lastChunk?.(requestId, usage));
+  const { wholeCall } = profile;
+  if (wholeCall) for (const [index, call] of reply.calls.entries()) delta({ tool_calls: [wholeCall(call, index)] });
+  else await streamCalls(out, reply, delta, () => wait(reply.tokenDelayMs ?? tokenDelayMs));
+  const reason = reply.finish === 'tool-calls' ? profile.callsFinish : undefined;
+  delta({}, reason ?? finishReasons[reply.finish], profile.lastChunk?.(requestId, usage));
   if (wantsUsage) chunk([], { usage });
   out.event('[DONE]');
   out.end();
@@ -301,11 +319,14 @@ async function handle(profile: ChatProfile, request: HttpRequest, environment: E
     ...profile.fields,
   };
   const unknown = isObject(body) ? Object.keys(body).find((name) => !Object.hasOwn(rule, name)) : undefined;
-  if (unknown !== undefined) throw invalid(`Unrecognized request argument supplied: ${unknown}`, { param: unknown });
+  if (unknown !== undefined) {
+    const message = `Unrecognized request argument supplied: ${unknown}`;
+    throw profile.refuse(profile.unknownFieldStatus ?? 400, message, { message, param: unknown });
+  }
   const wrong = shape(rule)(body, '');
   if (wrong || !isObject(body)) throw invalid(wrong ?? 'the body must be an object');
   const messages = body['messages'] as unknown[];
-  const wrongMessages = checkMessages(messages, profile.roles ?? []);
+  const wrongMessages = checkMessages(messages, profile);
   if (wrongMessages) throw invalid(wrongMessages, { param: 'messages' });
   if (body['stream_options'] !== undefined && body['stream'] !== true) {
     throw invalid("The 'stream_options' parameter is only allowed when 'stream' is enabled.", {

@@ -1,0 +1,9 @@
+import { ThetaLLM } from '../../../lib/providers/llm/theta-llm.ts';
+import { describeLLM } from '../../conformance/llm.ts';
+
+for (const model of ['gpt-4.1-mini', 'gpt-5', 'gpt-5.4-mini', 'gpt-6']) {
+  describeLLM({
+    ...{ name: `ThetaLLM with ${model}`, vendor: 'theta', service: 'theta-llm', greetings: 1, isCounting: true },
+    create: (config, logger) => new ThetaLLM({ model, temperature: 0.5, ...config }, logger),
+  });
+}

@@ -1,0 +1,40 @@
+import { ChatLLM, compatibleProfile, type ChatConfig, type ChatProfile } from './compatible-llm.ts';
+
+/** A model of {@link OmicronLLM}; others pass through. */
+export type OmicronLLMModel =
+  | 'gemini-3.8-flash'
+  | 'gemini-3.5-flash-lite'
+  | 'gemini-3.1-pro-preview'
+  | 'gemini-flash-latest'
+  | 'gemini-pro-latest'
+  | (string & {});
+
+/** Configuration of {@link OmicronLLM}. */
+export interface OmicronLLMConfig extends ChatConfig {
+  /** Default: `gemini-3.8-flash`. */
+  readonly model?: OmicronLLMModel;
+}
+
+/** What the service takes in place of its signature, on a call that another model made. */
+const unsigned = { google: { thought_signature: 'skip_thought_signature_validator' } };
+
+/**
+ * OmicronLLM: Gemini by its chat completions layer, `https://generativelanguage.googleapis.com/v1beta/openai`,
+ * https://ai.google.dev/gemini-api/docs/openai
+ *
+ * Its models are asked to think as little as they can. What they sign goes back with the call.
+ */
+export class OmicronLLM extends ChatLLM<OmicronLLMConfig> {
+  override readonly name: string = 'OmicronLLM';
+  protected override readonly defaultBaseUrl: string = 'https://generativelanguage.googleapis.com/v1beta/openai';
+  protected override readonly defaultModel: string = 'gemini-3.8-flash';
+  protected override readonly profile: ChatProfile = {
+    ...compatibleProfile,
+    streamOptions: { include_usage: true },
+    hasCallsInText: false,
+    callExtras: ({ providerExtras }) => ({ extra_content: providerExtras?.['extra_content'] ?? unsigned }),
+    // Of the 2.5 models, all but the pro ones can do without; the 3.7 and 3.8 ones refuse `minimal`.
+    reasoningEffort: (model) => (/^gemini-2\.5-(?!pro)/.test(model) ? 'none' : 'low'),
+    retiredModels: { 'gemini-2.0-flash': 'gemini-3.8-flash', 'gemini-2.0-flash-lite': 'gemini-3.5-flash-lite' },
+  };
+}

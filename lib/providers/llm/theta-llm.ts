@@ -1,0 +1,70 @@
+import type { ConfigRule } from '../../core/config-rule.ts';
+import { ChatLLM, compatibleProfile, type ChatConfig, type ChatProfile } from './compatible-llm.ts';
+
+/** Configuration of {@link ThetaLLM}. */
+export interface ThetaLLMConfig extends ChatConfig {
+  /** The model's id; required. For voice: `gpt-4.1-mini`, or `gpt-5.4-mini`, which then does not think. */
+  readonly model: string;
+  /** Whose account the request is billed to, where the key serves several. */
+  readonly organizationId?: string;
+  /** The project that the request counts for. */
+  readonly projectId?: string;
+}
+
+/** How a family of models differs: how little it can think, and what it refuses. */
+interface Family {
+  readonly models: RegExp;
+  readonly effort?: string;
+  /** Whether it takes sampling fields: never, or when it does not think. */
+  readonly samples?: 'never' | 'without-thought';
+  readonly stops?: false;
+}
+
+/** By the first that fits; models that fit none take every field. */
+const families: readonly Family[] = [
+  { models: /-chat-latest$/ },
+  { models: /^o[34]/, effort: 'low', samples: 'never', stops: false },
+  { models: /^o\d/, effort: 'low', samples: 'never' },
+  { models: /^gpt-5\.\d/, effort: 'none', samples: 'without-thought' },
+  { models: /^gpt-5/, effort: 'minimal', samples: 'never' },
+  { models: /^gpt-6/, effort: 'low', samples: 'never' },
+];
+
+const familyOf = (model: string): Family | undefined => families.find(({ models }) => models.test(model));
+
+function refusedFields(model: string, effort: string | undefined): readonly string[] {
+  const { samples, stops = true } = familyOf(model) ?? {};
+  const isRefused = samples === 'never' || (samples === 'without-thought' && effort !== 'none');
+  return [...(isRefused ? ['temperature', 'top_p'] : []), ...(stops ? [] : ['stop'])];
+}
+
+/**
+ * ThetaLLM: OpenAI chat completions, `https://api.openai.com/v1`, https://platform.openai.com/docs/api-reference/chat
+ *
+ * Models that think are asked to do so as little as they can, and are not sent what they refuse.
+ */
+export class ThetaLLM extends ChatLLM<ThetaLLMConfig> {
+  override readonly name: string = 'ThetaLLM';
+  protected override readonly defaultBaseUrl: string = 'https://api.openai.com/v1';
+  protected override readonly profile: ChatProfile = {
+    ...compatibleProfile,
+    tokenLimitField: 'max_completion_tokens',
+    // Padding against those who count the bytes of an answer costs time.
+    streamOptions: { include_usage: true, include_obfuscation: false },
+    lateSystemRole: 'system',
+    startsWithUser: false,
+    hasCallsInText: false,
+    callExtras: () => ({}),
+    reasoningEffort: (model) => familyOf(model)?.effort,
+    refusedFields,
+  };
+
+  protected override get headers(): Readonly<Record<string, string | undefined>> {
+    const { organizationId, projectId } = this.config;
+    return { 'OpenAI-Organization': organizationId, 'OpenAI-Project': projectId, ...super.headers };
+  }
+
+  protected override configRules(): Readonly<Record<string, ConfigRule>> {
+    return { ...super.configRules(), organizationId: { type: 'text' }, projectId: { type: 'text' } };
+  }
+}
