@@ -72,7 +72,7 @@ const vendor: Vendor = chatVendor({
       return refuse(400, `${model} cannot do without thought`);
     if (effort === 'minimal' && /^gemini-3\.[78]/.test(model)) return refuse(400, `${model} does not take minimal`);
     const unsigned = unsignedCall(body['messages'] as readonly unknown[]);
-    if (unsigned === undefined || /^gemini-2/.test(model)) return undefined;
+    if (unsigned === undefined || model.startsWith('gemini-2')) return undefined;
     const message = `Function call is missing a thought_signature in functionCall parts. Function: ${unsigned}`;
     return refuse(400, message);
   },
