@@ -56,6 +56,18 @@ test('an application that imports one name pays for it alone', async () => {
   assert(code.length < 2000, `VoiceError alone takes ${code.length} bytes`);
 });
 
+// esbuild drops the initialization of a module that the pipeline loads later, when only indexes without side effects
+// lead to it: `sideEffects` names those that do.
+test('a bundle of one file has what the pipeline would load later', async () => {
+  const names = ['MicrophoneInput', 'BrowserAudioOutput', 'Pipeline'];
+  const contents = `import { ${names} } from 'rxvoice';\nglobalThis.types = [${names}].map((each) => typeof each);`;
+  const { code } = await bundle(contents, { platform: 'browser' });
+  const file = join(consumer, 'one-file.mjs');
+  writeFileSync(file, code);
+  await import(pathToFileURL(file));
+  assert.deepEqual(globalThis.types, ['function', 'function', 'function']);
+});
+
 test('a minified bundle keeps the names that errors and events show', async () => {
   const { code } = await bundle(`export * from 'rxvoice';`, { platform: 'node', minify: true });
   const file = join(consumer, 'minified.mjs');
