@@ -194,6 +194,13 @@ describe('OmegaTTS', () => {
     });
   }
 
+  it('labels Vorbis as such', async () => {
+    answer = (response) => void response.end(Buffer.from('OggS and more'));
+    const tts = await ready({ outputFormat: 'ogg_vorbis' });
+    expect((await tts.synthesize('Hi.')).type).toBe('audio/ogg; codecs=vorbis');
+    await tts.dispose();
+  });
+
   describe('wordTimings', () => {
     const marks = '{"time":1,"type":"word","start":0,"end":2,"value":"Hi"}\n';
 

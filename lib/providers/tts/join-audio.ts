@@ -29,7 +29,8 @@ export function joinAudio(files: readonly (readonly Bytes[])[], format: AudioMet
   }
   // Half a sample at the end of one would shift all that follows.
   const whole = isPcmLike(format.encoding) ? bodies.map((body) => wholeFrames(body, frameBytes(format))) : bodies;
-  const type = isOgg(first) ? 'audio/ogg; codecs=opus' : (format.mimeType ?? '');
+  const isOggOpus = isOgg(first) && format.encoding === 'opus';
+  const type = isOggOpus ? 'audio/ogg; codecs=opus' : (format.mimeType ?? '');
   return new Blob([concatBytes(whole)], { type });
 }
 
