@@ -16,8 +16,8 @@ const count = (text: string, part: string): number => text.split(part).length - 
 async function violations(page: Page): Promise<string[]> {
   await page.evaluate(axeSource);
   return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { impact: string; id: string; nodes: { html: string }[] }[] }> };
+    const axe = Reflect.get(globalThis, 'axe') as {
+      run(): Promise<{ violations: { impact: string; id: string; nodes: { html: string }[] }[] }>;
     };
     const found = (await axe.run()).violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
     return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);

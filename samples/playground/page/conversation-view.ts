@@ -1,4 +1,4 @@
-import { asapScheduler, auditTime, scan, Subscription, switchMap, tap, type Observable } from 'rxjs';
+import { asapScheduler, auditTime, scan, switchMap, tap, type Observable, type Subscription } from 'rxjs';
 import type { VoiceEvent } from 'rxvoice';
 import type { Timeline } from '../../marbles/timeline.ts';
 import { conversed, silence, splitHeard, spokenLine, type Conversation, type Line } from './conversation.ts';
@@ -75,7 +75,7 @@ export class ConversationView {
       const [heard, pending] = element.querySelectorAll('.said > span');
       if (!heard || !pending) continue;
       const at = this.#heardCharacters(line.text, line.speechId);
-      if (heard.textContent?.length === at) continue;
+      if (heard.textContent.length === at) continue;
       heard.textContent = line.text.slice(0, at);
       pending.textContent = line.text.slice(at);
     }

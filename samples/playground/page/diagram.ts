@@ -112,7 +112,7 @@ export class Diagram {
     const marks = this.#marked(lane);
     const selected = this.#selected$.value;
     const at = selected?.event.at ?? this.#viewport.to;
-    const index = selected && selected.lane === lane ? marks.indexOf(selected) : -1;
+    const index = selected?.lane === lane ? marks.indexOf(selected) : -1;
     const next =
       index >= 0
         ? marks[index + by]

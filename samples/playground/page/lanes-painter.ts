@@ -146,7 +146,7 @@ function paintTurns({ pen, scene, x, height }: Brush): void {
 }
 
 function paintLane(brush: Brush, lane: Lane, y: number, id: LaneId): void {
-  const { pen, scene, x } = brush;
+  const { pen, scene } = brush;
   const { palette, measures, width, viewport } = scene;
   const isCurrent = scene.lane === id;
   pen.fillStyle = isCurrent ? palette.quiet : palette.line;

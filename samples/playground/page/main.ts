@@ -47,7 +47,7 @@ function preferredPreset(): string {
   const { userAgentData } = navigator as { userAgentData?: { brands: readonly { brand: string }[] } };
   const hasRecognition = userAgentData
     ? userAgentData.brands.some(({ brand }) => /^(Google Chrome|Microsoft Edge)$/.test(brand))
-    : /Safari/.test(navigator.userAgent) && !/Chrom|Firefox/.test(navigator.userAgent);
+    : navigator.userAgent.includes('Safari') && !/Chrom|Firefox/.test(navigator.userAgent);
   return hasRecognition ? 'built-in' : 'sandbox';
 }
 

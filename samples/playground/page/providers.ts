@@ -217,7 +217,7 @@ const voices: readonly ProviderRow[] = [
   {
     ...{ name: 'RhoTTS', roles: ['tts'], about: 'Speechify' },
     ...{ vendor: 'rho', service: 'rho-tts', fixed: { audioFormat: 'wav' } },
-    fields: [voiceId('henry')],
+    fields: [voiceId('geffen_32')],
   },
   {
     ...{ name: 'SigmaTTS', roles: ['tts'], about: 'Murf' },

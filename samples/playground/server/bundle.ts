@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { build, type Plugin } from 'esbuild';
+import { build as bundle, type Plugin } from 'esbuild';
 
 const folder = fileURLToPath(new URL('../page', import.meta.url));
 
@@ -12,10 +12,10 @@ export interface Asset {
 /** A package that is not installed is looked for in the browser, in vain: the provider that needs it then says so. */
 const optionalPeers: Plugin = {
   name: 'optional-peers',
-  setup({ onResolve, resolve }) {
-    onResolve({ filter: /^[@a-z]/ }, async ({ path, pluginData, ...options }) => {
+  setup(build) {
+    build.onResolve({ filter: /^[@a-z]/ }, async ({ path, pluginData, ...options }) => {
       if (pluginData === 'asked' || options.kind !== 'dynamic-import') return undefined;
-      const found = await resolve(path, { ...options, pluginData: 'asked' });
+      const found = await build.resolve(path, { ...options, pluginData: 'asked' });
       return found.errors.length > 0 ? { path, external: true } : found;
     });
   },
@@ -23,7 +23,7 @@ const optionalPeers: Plugin = {
 
 /** The page's scripts from source, by their path; what only some providers need is loaded with them. */
 export async function bundlePage(): Promise<Map<string, Asset>> {
-  const { outputFiles } = await build({
+  const { outputFiles } = await bundle({
     entryPoints: { main: `${folder}/main.ts` },
     ...{ outdir: '/assets', bundle: true, splitting: true, write: false, sourcemap: true, legalComments: 'none' },
     ...{ format: 'esm', platform: 'browser', target: 'es2022', logLevel: 'error' },

@@ -1,0 +1,43 @@
+import { lastValueFrom, reduce } from 'rxjs';
+import type { LLMProvider, TTSProvider } from 'rxvoice';
+import { providerRows } from '../../../samples/playground/page/providers.ts';
+import { choicesOf, configOf, type Setup } from '../../../samples/playground/page/setup.ts';
+import { classOf } from '../../../samples/playground/page/providers.ts';
+import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
+
+const setup: Setup = {
+  roles: { input: '', stt: '', llm: '', tts: '', output: '' },
+  ...{ fields: {}, systemPrompt: '', greeting: '' },
+};
+
+describe('Every provider that the page offers in the sandbox', () => {
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    sandbox = await startSandbox();
+  });
+  afterAll(() => sandbox.close());
+
+  for (const row of providerRows.filter((each) => each.vendor !== undefined && classOf(each) !== undefined)) {
+    it(`${row.name} works as the form has it at first`, async () => {
+      const choice = choicesOf({ sandbox: sandbox.proxies, proxy: {} }).find((each) => each.row === row);
+      // A provider may be there before its service is.
+      if (!choice) return;
+      const type = classOf(row);
+      if (!type) throw new Error('no class');
+      const provider = new type(configOf(choice, setup));
+      await provider.initialize();
+      expect(provider.isReady()).toBe(true);
+      expect(provider.roles).toEqual(row.roles);
+      if (row.roles.includes('llm') && 'generate' in provider) {
+        const events$ = (provider as LLMProvider).generate([{ role: 'user', content: 'say fine' }]);
+        const text$ = events$.pipe(reduce((text, event) => (event.type === 'token' ? text + event.text : text), ''));
+        expect(await lastValueFrom(text$)).toBe('fine');
+      }
+      if (row.roles.includes('tts') && 'speak' in provider) {
+        const bytes$ = (provider as TTSProvider).speak(['fine']).pipe(reduce((sum, { data }) => sum + data.length, 0));
+        expect(await lastValueFrom(bytes$)).toBeGreaterThan(1_000);
+      }
+      await provider.dispose();
+    });
+  }
+});
