@@ -37,6 +37,8 @@ export interface STTSubject {
   readonly resumes?: boolean;
   /** What its audio is where nothing else is said. Default: linear16 at 16 kHz. */
   readonly format?: AudioMetadata;
+  /** Messages after which connections are dropped in the middle of words. Default: 37, of 20 ms each. */
+  readonly dropAfter?: number;
   /** Whether results have the times of their words. Default: true. */
   readonly hasWordTimes?: boolean;
   /** What a wrong credential is told. Default: 401, which is `unauthorized`. */
@@ -246,7 +248,7 @@ export function describeStreamingSTT(subject: STTSubject): void {
       // What a session heard whose acknowledgement was lost on the way, it hears twice when it is resumed: the vendor's
       // own way. So there a drop waits until all is acknowledged.
       if (subject.resumes) fails({ kind: 'close', code: 1011, after: 37, of: 'received', times: 3 });
-      else fails({ kind: 'dropAfter', messages: 37, of: 'received', times: 3 });
+      else fails({ kind: 'dropAfter', messages: subject.dropAfter ?? 37, of: 'received', times: 3 });
       await stt.connect();
       let sent = 0;
       for (const chunk of audio(spoken)) {

@@ -36,6 +36,8 @@ export interface Limits {
   readonly deltaIdleMs: number;
   /** EpsilonSTT: milliseconds without a message before the socket closes; seen in the field. Default: 30,000. */
   readonly epsilonIdleMs: number;
+  /** EtaSTT: milliseconds without audio before the service closes; the vendor gives no number. Default: 30,000. */
+  readonly etaIdleMs: number;
   /** KappaSTT: milliseconds without audio before the service closes. Vendor: 180,000. */
   readonly kappaIdleMs: number;
   /** LambdaSTT: milliseconds without audio before the service gives up. Vendor: 15,000. */

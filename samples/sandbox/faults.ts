@@ -15,6 +15,7 @@ export const serviceNames = [
   'kappa-tts',
   'kappa-token',
   'omega-tts',
+  'eta-stt',
   'kappa-stt',
   'lambda-stt',
   'compatible-llm',

@@ -10,6 +10,7 @@ import { chi } from './vendors/chi.ts';
 import { compatible } from './vendors/compatible.ts';
 import { delta } from './vendors/delta.ts';
 import { epsilon } from './vendors/epsilon.ts';
+import { eta } from './vendors/eta.ts';
 import { gamma } from './vendors/gamma.ts';
 import { iota } from './vendors/iota.ts';
 import { kappa } from './vendors/kappa.ts';
@@ -41,6 +42,7 @@ const vendors: readonly Vendor[] = [
   compatible,
   delta,
   epsilon,
+  eta,
   gamma,
   iota,
   kappa,
@@ -68,6 +70,7 @@ const mounts = {
   compatible: '/compatible/v1',
   delta: '/delta',
   epsilon: '/epsilon',
+  eta: '/eta',
   gamma: '/gamma',
   iota: '/iota',
   kappa: '/kappa',
@@ -141,6 +144,7 @@ const vendorLimits: Limits = {
   gammaSttIdleMs: 20_000,
   deltaIdleMs: 20_000,
   epsilonIdleMs: 30_000,
+  etaIdleMs: 30_000,
   kappaIdleMs: 180_000,
   lambdaIdleMs: 15_000,
   upsilonConcurrency: 1,

@@ -6,6 +6,8 @@ export * from './beta-stt.ts';
 export type { DeltaContext, DeltaSTTOptions } from './delta-stt-settings.ts';
 export * from './delta-stt.ts';
 export * from './epsilon-stt.ts';
+export * from './eta-stt.ts';
+export type { EtaSTTOptions } from './eta-stt-settings.ts';
 export type { GammaSTTOptions } from './gamma-stt-settings.ts';
 export * from './gamma-stt.ts';
 export * from './iota-stt.ts';
