@@ -10,3 +10,14 @@ declare module 'prism-media' {
   const prism: { readonly opus: import('./chat-voice-packages.ts').ChatVoicePackages['opus'] };
   export default prism;
 }
+
+declare module '@azure/communication-calling' {
+  type Calling = import('./meeting-call-packages.ts').MeetingCallPackages['calling'];
+  export const CallClient: Calling['CallClient'];
+  export const LocalAudioStream: Calling['LocalAudioStream'];
+}
+
+declare module '@azure/communication-common' {
+  type Common = import('./meeting-call-packages.ts').MeetingCallPackages['common'];
+  export const AzureCommunicationTokenCredential: Common['AzureCommunicationTokenCredential'];
+}

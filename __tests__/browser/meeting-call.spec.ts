@@ -1,0 +1,264 @@
+import type { Page } from 'playwright-core';
+import type { MeetingCallPackages } from '../../lib/providers/platform/meeting-call-packages.ts';
+import { TestBrowser } from './support/browser.ts';
+
+/** What a page's scripted call does, and what was seen of the provider. */
+declare global {
+  var script: {
+    readonly log: string[];
+    readonly errors: string[];
+    readonly states: string[];
+    readonly ends: unknown[];
+    readonly meeting: InstanceType<(typeof rxvoice)['MeetingCallF']>;
+    become(state: string): void;
+    /** What the agent's stream in the call says, and what the meeting was heard to say. */
+    spoken(): string;
+    heard(): string;
+    say(text: string): void;
+    emit(event: string): void;
+    readonly call: Record<string, unknown>;
+  };
+}
+
+/** Puts a scripted call into a page: the package's objects with their events, over real media streams. */
+async function scripted(page: Page, change: { fails?: number; microphone?: boolean } = {}): Promise<void> {
+  await page.evaluate(async ({ fails, microphone = false }) => {
+    const log: string[] = [];
+    const listeners = new Map<string, Set<() => void>>();
+    const emit = (event: string): void => {
+      for (const listener of [...(listeners.get(event) ?? [])]) listener();
+    };
+    const context = new AudioContext();
+    const remote = context.createMediaStreamDestination();
+    const call = {
+      state: 'Connecting',
+      callEndReason: undefined as { code: number; subCode?: number } | undefined,
+      localAudioStreams: [] as { mediaStreamType: string }[],
+      remoteAudioStreams: [] as { getMediaStream(): Promise<MediaStream> }[],
+      on: (event: string, listener: () => void) =>
+        listeners.set(event, (listeners.get(event) ?? new Set()).add(listener)),
+      off: (event: string, listener: () => void) => listeners.get(event)?.delete(listener),
+      mute: () => Promise.resolve(void log.push('mute')),
+      hangUp: () => Promise.resolve(void log.push('hangUp')),
+    };
+    let local: MediaStream | undefined;
+    class LocalAudioStream {
+      readonly mediaStreamType = microphone ? 'Audio' : 'RawMedia';
+      constructor(stream: MediaStream) {
+        if (!(stream instanceof MediaStream)) throw new Error('not a MediaStream');
+        local = stream;
+      }
+      setMediaStream(stream: MediaStream): Promise<void> {
+        local = stream;
+        return Promise.resolve();
+      }
+    }
+    const agent = {
+      join: (
+        locator: unknown,
+        options: { audioOptions: { muted: boolean; localAudioStreams: LocalAudioStream[] } },
+      ) => {
+        log.push(`join ${JSON.stringify(locator)} ${options.audioOptions.localAudioStreams.length}`);
+        call.localAudioStreams = options.audioOptions.localAudioStreams;
+        return call;
+      },
+      dispose: () => Promise.resolve(void log.push('agent disposed')),
+    };
+    class CallClient {
+      createCallAgent(_credential: unknown, options: unknown): Promise<typeof agent> {
+        log.push(`agent ${JSON.stringify(options)}`);
+        return fails === undefined
+          ? Promise.resolve(agent)
+          : Promise.reject(Object.assign(new Error('about eyJhbGciOi.secret'), { code: 401, subCode: fails }));
+      }
+    }
+    class AzureCommunicationTokenCredential {
+      constructor(token: string | { tokenRefresher(): Promise<string> }) {
+        if (typeof token === 'string') log.push(`credential ${token}`);
+        else void token.tokenRefresher().then((fresh) => log.push(`fresh ${fresh}`));
+      }
+      dispose(): void {
+        log.push('credential disposed');
+      }
+    }
+    class Scripted extends rxvoice.MeetingCallF {
+      protected override importPackages(): Promise<MeetingCallPackages> {
+        const packages = { calling: { CallClient, LocalAudioStream }, common: { AzureCommunicationTokenCredential } };
+        return Promise.resolve(packages as unknown as MeetingCallPackages);
+      }
+    }
+    const meeting = new Scripted({
+      token: () => Promise.resolve('eyJ.token'),
+      meetingLink: 'https://teams.microsoft.com/l/meetup-join/19%3a',
+      displayName: 'Agent',
+    });
+    const [errors, states, ends, chunks]: [string[], string[], unknown[], Uint8Array<ArrayBuffer>[]] = [[], [], [], []];
+    meeting.errors$.subscribe(({ code, message }) => errors.push(`${code}: ${message}`));
+    meeting.onCallStateChanged((state, raw) => states.push(state === raw ? state : `${state}/${raw}`));
+    meeting.onCallEnded((end) => ends.push(end));
+    meeting.audio$.subscribe(({ data }) => chunks.push(data));
+    const spoken: Uint8Array<ArrayBuffer>[] = [];
+    const input = new rxvoice.WebRTCInput();
+    input.audio$.subscribe(({ data }) => spoken.push(data));
+    const textOf = (pieces: Uint8Array<ArrayBuffer>[]): string =>
+      modem.decodeSamples(rxvoice.int16View(rxvoice.concatBytes(...pieces)), 16_000).text;
+    globalThis.script = {
+      ...{ log, errors, states, ends, meeting, emit, call },
+      become: (state) => {
+        call.state = state;
+        emit('stateChanged');
+      },
+      spoken: () => textOf(spoken),
+      heard: () => textOf(chunks),
+      say: (text) => {
+        const samples = rxvoice.toFloat32(modem.encodeText(text, context.sampleRate));
+        const leadIn = context.sampleRate / 2;
+        const buffer = context.createBuffer(1, leadIn + samples.length, context.sampleRate);
+        buffer.copyToChannel(samples, 0, leadIn);
+        const player = new AudioBufferSourceNode(context, { buffer });
+        player.connect(remote);
+        player.start();
+      },
+    };
+    try {
+      await meeting.initialize();
+    } catch (error) {
+      errors.push(String(error));
+      return;
+    }
+    await meeting.start();
+    call.remoteAudioStreams = [];
+    Object.assign(call, {
+      join: () => (call.remoteAudioStreams = [{ getMediaStream: () => Promise.resolve(remote.stream) }]),
+    });
+    if (local) {
+      await input.initialize();
+      input.setStream(local);
+      await input.start();
+    }
+  }, change);
+}
+
+describe('MeetingCallF in Chromium', () => {
+  let browser: TestBrowser;
+  beforeAll(async () => {
+    browser = await TestBrowser.start();
+  });
+  afterAll(() => browser[Symbol.asyncDispose]());
+  afterEach(() => {
+    expect(browser.failures).toEqual([]);
+  });
+
+  it('joins with its own stream, speaks, hears the meeting, and hangs up', async () => {
+    const page = await browser.open();
+    await scripted(page);
+    const result = await page.evaluate(async () => {
+      const { script } = globalThis;
+      const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+      for (const state of ['Ringing', 'InLobby', 'EarlyMedia', 'Connected']) script.become(state);
+      // The stream comes after the state.
+      (script.call['join'] as () => void)();
+      script.emit('remoteAudioStreamsUpdated');
+      await sleep(300);
+      script.say('hello agent');
+      const words = modem.encodeText('hello meeting', 24_000);
+      const samples = new Int16Array(12_000 + words.length);
+      samples.set(words, 12_000);
+      const data = rxvoice.int16Bytes(samples);
+      const metadata = { encoding: 'linear16', sampleRate: 24_000, channels: 1 } as const;
+      await rxjs.lastValueFrom(script.meeting.play([{ data, metadata }]));
+      await sleep(700);
+      script.emit('remoteAudioStreamsUpdated');
+      await sleep(200);
+      script.say('again');
+      await sleep(1500);
+      script.become('LocalHold');
+      script.become('Connected');
+      await script.meeting.dispose();
+      return { ...script, meeting: undefined, call: undefined, spoken: script.spoken(), heard: script.heard() };
+    });
+    expect(result.spoken).toBe('hello meeting');
+    expect(result.heard).toBe('hello agentagain');
+    expect(result.states).toEqual([
+      'InLobby/Connecting',
+      'InLobby/Ringing',
+      'InLobby',
+      'InLobby/EarlyMedia',
+      'Connected',
+      'Connected/LocalHold',
+      'Connected',
+      'Disconnected',
+    ]);
+    expect(result.log).toEqual([
+      'agent {"displayName":"Agent"}',
+      'fresh eyJ.token',
+      expect.stringContaining('join {"meetingLink":"https://teams.microsoft.com'),
+      'hangUp',
+      'credential disposed',
+      'agent disposed',
+    ]);
+    expect([result.ends, result.errors]).toEqual([[{ reason: 'left' }], []]);
+    await page.close();
+  });
+
+  it('mutes itself where the meeting would hear the microphone', async () => {
+    const page = await browser.open();
+    await scripted(page, { microphone: true });
+    const { log, errors } = await page.evaluate(() => {
+      globalThis.script.become('Connected');
+      return { log: globalThis.script.log, errors: globalThis.script.errors };
+    });
+    expect(log).toContain('mute');
+    expect(errors[0]).toMatch(/^device: .*microphone/);
+    await page.close();
+  });
+
+  it('says why it was not let in, and ends', async () => {
+    const page = await browser.open();
+    await scripted(page);
+    const { errors, ends, states, log } = await page.evaluate(async () => {
+      const { script } = globalThis;
+      script.become('InLobby');
+      script.call['callEndReason'] = { code: 0, subCode: 5854 };
+      script.become('Disconnected');
+      await script.meeting.flush();
+      return script;
+    });
+    expect(ends).toEqual([{ reason: 'ended', detail: 'somebody has refused it in the lobby' }]);
+    expect(errors).toEqual([expect.stringContaining('0/5854')]);
+    expect([states.at(-1), log.includes('hangUp')]).toEqual(['Disconnected', false]);
+    await page.close();
+  });
+
+  it('says what is wrong with a token, without showing it', async () => {
+    const page = await browser.open();
+    await scripted(page, { fails: 44113 });
+    const errors = await page.evaluate(() => globalThis.script.errors);
+    expect(errors).toEqual([expect.stringContaining('lacks the scope voip (44113)')]);
+    expect(errors.join()).not.toContain('eyJ');
+    await page.close();
+  });
+
+  it('names the packages that it needs, and what its configuration lacks', async () => {
+    const page = await browser.open();
+    const messages = await page.evaluate(async () => {
+      const { MeetingCallF } = rxvoice;
+      const fail = (config: object): Promise<string> =>
+        new MeetingCallF(config as ConstructorParameters<typeof MeetingCallF>[0]).initialize().then(
+          () => '',
+          (error: unknown) => String(error),
+        );
+      return Promise.all([
+        fail({ token: '', meetingLink: 'https://x' }),
+        fail({ token: 'eyJ', meetingLink: '' }),
+        fail({ token: 'eyJ', meetingLink: 'https://x' }),
+      ]);
+    });
+    expect(messages).toEqual([
+      expect.stringContaining('token is missing'),
+      expect.stringContaining('meetingLink is missing'),
+      expect.stringContaining('npm install @azure/communication-calling'),
+    ]);
+    await page.close();
+  });
+});
