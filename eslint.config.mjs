@@ -102,7 +102,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked, rxjsX.configs.strict],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -184,7 +184,7 @@ export default defineConfig(
   },
 
   {
-    files: ['__tests__/**/*.ts', 'samples/**/*.ts', 'bench/**/*.ts', 'scripts/**/*.ts'],
+    files: ['__tests__/**/*.ts', 'samples/**/*.{ts,tsx}', 'bench/**/*.ts', 'scripts/**/*.ts'],
     rules: {
       // By code point is what a fixture means.
       '@typescript-eslint/no-misused-spread': ['error', { allow: ['string'] }],

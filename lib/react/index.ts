@@ -154,9 +154,9 @@ class Session {
   }
 
   readonly start = (options?: Parameters<Pipeline['start']>[0]): Promise<void> =>
-    this.#run('starting', async () => {
-      await this.#before;
-      await this.pipeline.start(options);
+    this.#run('starting', async (isWanted) => {
+      if (this.#before) await this.#before;
+      if (isWanted()) await this.pipeline.start(options);
     });
 
   readonly stop = (options?: Parameters<Pipeline['stop']>[0]): Promise<void> =>
@@ -174,17 +174,18 @@ class Session {
     };
   }
 
-  async #run(state: SessionState, work: () => Promise<void>): Promise<void> {
+  async #run(state: SessionState, work: (isWanted: () => boolean) => Promise<void>): Promise<void> {
     const order = ++this.#order;
+    const isWanted = (): boolean => order === this.#order;
     this.#settled = false;
     this.#report({ state, ...(state === 'starting' && { error: undefined }) });
     let error: VoiceError | undefined;
     try {
-      await work();
+      await work(isWanted);
     } catch (cause) {
       error = VoiceError.from(cause);
     }
-    if (order !== this.#order) return;
+    if (!isWanted()) return;
     this.#settled = true;
     this.#onSession();
     // Who stops it, or leaves, knows why it did not start.

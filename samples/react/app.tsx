@@ -1,0 +1,80 @@
+import { useMemo, useState, type ReactElement } from 'react';
+import { map, merge, type Observable } from 'rxjs';
+import type { HistoryItem, Pipeline, PipelineOptions } from 'rxvoice';
+import { useObservable, usePipeline } from 'rxvoice/react';
+
+const nothing: readonly HistoryItem[] = [];
+
+/** What was said and heard, whenever that changes. */
+function linesOf(pipeline: Pipeline): Observable<readonly HistoryItem[]> {
+  return pipeline.history$.pipe(map(() => [...pipeline.history.items]));
+}
+
+/** What the user is just saying; empty when it has become a line. */
+function captionOf(pipeline: Pipeline): Observable<string> {
+  return merge(pipeline.transcripts$, pipeline.turns$).pipe(
+    map((event) => (event.type === 'transcript.interim' || event.type === 'transcript.final' ? event.text : '')),
+  );
+}
+
+function Line({ item }: { readonly item: HistoryItem }): ReactElement | null {
+  if (item.role === 'tool') return null;
+  if (item.role === 'user') return <li data-who="user">{item.text}</li>;
+  const unheard = item.interrupted ? item.generated.slice(item.heard.length) : '';
+  return (
+    <li data-who="agent">
+      {item.heard}
+      {unheard && <del>{unheard}</del>}
+    </li>
+  );
+}
+
+/** A conversation: a button, live captions, a line to type in. */
+export function App({ options }: { readonly options: () => PipelineOptions }): ReactElement {
+  const { pipeline, state, agentState, error, start, stop } = usePipeline(options);
+  const lines = useObservable(
+    useMemo(() => linesOf(pipeline), [pipeline]),
+    nothing,
+  );
+  const caption = useObservable(
+    useMemo(() => captionOf(pipeline), [pipeline]),
+    '',
+  );
+  const trouble = useObservable(pipeline.errors$, undefined);
+  const [text, setText] = useState('');
+  const isOff = state === 'idle' || state === 'starting';
+
+  return (
+    <main>
+      <h1>rxvoice and React</h1>
+      <button type="button" disabled={state === 'stopping'} onClick={() => void (isOff ? start() : stop())}>
+        {isOff ? 'Start' : 'Stop'}
+      </button>
+      <p role="status">{state === 'running' ? agentState : state}</p>
+      {error && <p role="alert">{error.message}</p>}
+      {state === 'running' && trouble && <p role="alert">{trouble.message}</p>}
+      <ol role="log" aria-label="Conversation">
+        {lines.map((item) => (
+          <Line key={item.id} item={item} />
+        ))}
+      </ol>
+      <p aria-hidden="true" className="caption">
+        {caption}
+      </p>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (text.trim() !== '') pipeline.send(text);
+          setText('');
+        }}
+      >
+        <label>
+          Say it by hand <input value={text} onChange={(event) => setText(event.target.value)} />
+        </label>
+        <button type="submit" disabled={state !== 'running'}>
+          Send
+        </button>
+      </form>
+    </main>
+  );
+}
