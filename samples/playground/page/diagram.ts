@@ -18,6 +18,7 @@ const reach = { mouse: 9, touch: 20 } as const;
 /** The live marble diagram: a canvas that follows the clock, and can be stopped, moved, zoomed and asked. */
 export class Diagram {
   readonly #canvas: HTMLCanvasElement;
+  readonly #waiting: HTMLElement;
   readonly #timeline: () => Timeline;
   readonly #now: () => number;
   readonly #viewport = new Viewport();
@@ -30,9 +31,13 @@ export class Diagram {
   #moved = 0;
   #drawn = '';
 
-  /** @param now - The clock: where what lasts ends for now. */
-  constructor(canvas: HTMLCanvasElement, timeline: () => Timeline, now: () => number) {
+  /**
+   * @param waiting - What stands in the diagram before anything has happened.
+   * @param now - The clock: where what lasts ends for now.
+   */
+  constructor(canvas: HTMLCanvasElement, waiting: HTMLElement, timeline: () => Timeline, now: () => number) {
     this.#canvas = canvas;
+    this.#waiting = waiting;
     this.#timeline = timeline;
     this.#now = now;
   }
@@ -157,7 +162,9 @@ export class Diagram {
     const timeline = this.#timeline();
     const [width, measures] = [canvas.clientWidth, this.#measures];
     if (width === 0) return;
-    const now = timeline.startedAt === undefined ? 0 : this.#now();
+    const isEmpty = timeline.startedAt === undefined;
+    const now = isEmpty ? 0 : this.#now();
+    if (this.#waiting.hidden === isEmpty) this.#waiting.hidden = !isEmpty;
     this.#viewport.advance(now);
     // Nothing is drawn twice: what shows is the part of time, what has happened, and the size.
     const state = [

@@ -109,7 +109,8 @@ interface Brush {
 
 function paintAxis({ pen, scene, x, height }: Brush): void {
   const { viewport, measures, palette, width, timeline } = scene;
-  const origin = timeline.startedAt ?? viewport.from;
+  const origin = timeline.startedAt;
+  if (origin === undefined) return;
   const step = viewport.tickMs(Math.max(2, (width - measures.label) / 90));
   pen.font = measures.font;
   pen.textBaseline = 'middle';
@@ -302,7 +303,8 @@ function shortened(pen: CanvasRenderingContext2D, text: string, room: number): s
 }
 
 function paintNow({ pen, scene, x, height }: Brush): void {
-  const { palette, now, measures } = scene;
+  const { palette, now, measures, timeline } = scene;
+  if (timeline.startedAt === undefined) return;
   pen.fillStyle = palette.bad;
   pen.globalAlpha = 0.7;
   pen.fillRect(Math.round(x(now)), measures.axis - 18, 1, height);

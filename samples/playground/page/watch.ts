@@ -30,6 +30,7 @@ export function wireWatch(
   const { log } = stage;
   const diagram = new Diagram(
     byId('canvas', HTMLCanvasElement),
+    byId('waiting', HTMLElement),
     () => log.timeline,
     () => stage.now,
   );
