@@ -191,9 +191,11 @@ class Speaker {
   }
 }
 
-/** All fields of a request that must stay the same. */
+/** All fields of a request that must stay the same; the vendor's client ends a context without its manner. */
 function settingsOf(body: unknown): string {
-  return JSON.stringify({ ...(body as object), transcript: '', continue: true, flush: false });
+  const free = new Set(['transcript', 'continue', 'flush', 'generation_config']);
+  const kept = Object.entries(body as object).filter(([name]) => !free.has(name));
+  return JSON.stringify(kept.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Cartesia Sonic: `wss://api.cartesia.ai/tts/websocket`. */
