@@ -121,7 +121,8 @@ function paintAxis({ pen, scene, x, height }: Brush): void {
     pen.fillStyle = palette.line;
     pen.fillRect(left - 0.5, measures.axis - 4, 1, height);
     pen.fillStyle = palette.quiet;
-    pen.fillText(`${Number((at / 1000).toFixed(2))} s`, left + 4, 10);
+    const label = `${Number((at / 1000).toFixed(2))} s`;
+    if (left + 4 + pen.measureText(label).width < width) pen.fillText(label, left + 4, 10);
   }
 }
 
