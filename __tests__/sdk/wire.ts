@@ -26,7 +26,8 @@ function parts(record: ServiceRecord): Map<string, unknown> {
     ...Object.entries(record.headers).map(([name, value]) => [`header ${name}`, value] as const),
     ...Object.entries(body).map(([name, value]) => [`body ${name}`, value] as const),
     ...sent.map(({ text: said, bytes }, index) => {
-      const message: unknown = bytes ? Buffer.from(bytes).toString('base64') : JSON.parse(said ?? 'null');
+      // An empty text says something too: that the audio has ended.
+      const message: unknown = bytes ? Buffer.from(bytes).toString('base64') : said && JSON.parse(said);
       return [`message ${index}`, message] as const;
     }),
   ]);
