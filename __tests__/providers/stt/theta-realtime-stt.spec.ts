@@ -1,0 +1,402 @@
+import type { AudioMetadata } from '../../../lib/audio/types.ts';
+import { Endpointer } from '../../../lib/providers/stt/endpointer.ts';
+import { ThetaRealtimeSTT, type ThetaRealtimeSTTConfig } from '../../../lib/providers/stt/theta-realtime-stt.ts';
+import { clocked, failure, faked, record, settle } from './stt-fixture.ts';
+
+type Faked = ReturnType<typeof faked<ThetaRealtimeSTT>>;
+type Message = Record<string, unknown>;
+const pcm: AudioMetadata = { encoding: 'linear16', sampleRate: 24_000, channels: 1, bitDepth: 16 };
+
+/** Linear16 at 24 kHz: a tone for a voice, or silence. */
+function sound(ms: number, amplitude: number = 8_000): Uint8Array<ArrayBuffer> {
+  const samples = Int16Array.from({ length: ms * 24 }, (_, at) => (at % 48 < 24 ? amplitude : -amplitude));
+  return new Uint8Array(samples.buffer);
+}
+const sent = (stt: Faked): Message[] => stt.sockets.last.texts.map((text) => JSON.parse(text) as Message);
+const typesOf = (stt: Faked): unknown[] => sent(stt).map(({ type }) => type);
+
+async function connected(stt: Faked): Promise<Faked> {
+  await stt.initialize();
+  const opened = stt.connect();
+  await settle();
+  stt.sockets.last.accept();
+  stt.sockets.last.say({ type: 'session.created', session: {} });
+  stt.sockets.last.say({ type: 'session.updated', session: {} });
+  await opened;
+  return stt;
+}
+async function live(config: ThetaRealtimeSTTConfig = {}) {
+  const { clock, config: base } = clocked();
+  const stt = await connected(faked(new ThetaRealtimeSTT({ ...base, ...config })));
+  stt.sendAudio({ data: sound(1_000) });
+  const say = (type: string, more: Message = {}): void => stt.sockets.last.say({ type, event_id: 'e', ...more });
+  const item = (name: string, item_id: string, more: Message = {}): void =>
+    say(`conversation.item.input_audio_transcription.${name}`, { item_id, content_index: 0, ...more });
+  const commit = (item_id: string): void => say('input_audio_buffer.committed', { item_id, previous_item_id: null });
+  return { clock, stt, say, item, commit, ...record(stt) };
+}
+async function settingsOf(config: ThetaRealtimeSTTConfig = {}, metadata = pcm): Promise<unknown> {
+  const stt = faked(new ThetaRealtimeSTT({ apiKey: 'k', ...config }));
+  stt.configureAudio(metadata);
+  await connected(stt);
+  await stt.dispose();
+  return sent(stt)[0]?.['session'];
+}
+
+describe('ThetaRealtimeSTT: address, credential and settings', () => {
+  it('names no model in the address, and presents the credential in both forms', async () => {
+    const stt = await connected(
+      faked(new ThetaRealtimeSTT({ apiKey: 'ek_canary', organizationId: 'o', projectId: 'p' })),
+    );
+    const { url, headers, protocols } = stt.sockets.last.request;
+    expect(String(url)).toBe('wss://api.openai.com/v1/realtime?intent=transcription');
+    expect(headers).toEqual({
+      ...{ Authorization: 'Bearer ek_canary', 'OpenAI-Organization': 'o', 'OpenAI-Project': 'p' },
+    });
+    expect(protocols).toEqual([
+      ...['realtime', 'openai-insecure-api-key.ek_canary', 'openai-organization.o', 'openai-project.p'],
+    ]);
+    await stt.dispose();
+  });
+
+  it('sends no credential to a proxy', async () => {
+    const stt = await connected(faked(new ThetaRealtimeSTT({ proxyUrl: 'https://app.example/theta' })));
+    const { url, headers, protocols } = stt.sockets.last.request;
+    expect([String(url), headers, protocols]).toEqual([
+      ...['wss://app.example/theta/realtime?intent=transcription', undefined, undefined],
+    ]);
+    await stt.dispose();
+  });
+
+  it('sets the session as conversations need it, before any audio', async () => {
+    const { stt } = await live();
+    expect(sent(stt)[0]).toEqual({
+      ...{ type: 'session.update', event_id: 'settings' },
+      session: {
+        type: 'transcription',
+        audio: {
+          input: {
+            format: { type: 'audio/pcm', rate: 24_000 },
+            transcription: { model: 'gpt-4o-mini-transcribe' },
+            turn_detection: { type: 'server_vad' },
+          },
+        },
+      },
+    });
+    const appended = sent(stt).slice(1);
+    expect(appended.map(({ type }) => type)).toEqual(Array.from({ length: 10 }, () => 'input_audio_buffer.append'));
+    const bytes = Buffer.concat(appended.map(({ audio }) => Buffer.from(String(audio), 'base64')));
+    expect(Buffer.compare(bytes, sound(1_000))).toBe(0);
+  });
+
+  it('keeps audio until the session is set', async () => {
+    const { config } = clocked();
+    const stt = faked(new ThetaRealtimeSTT(config));
+    await stt.initialize();
+    const opened = stt.connect();
+    await settle();
+    stt.sockets.last.accept();
+    stt.sockets.last.say({ type: 'session.created' });
+    stt.sendAudio({ data: sound(100) });
+    expect(typesOf(stt)).toEqual(['session.update']);
+    stt.sockets.last.say({ type: 'session.updated' });
+    await opened;
+    expect(typesOf(stt)).toEqual(['session.update', 'input_audio_buffer.append']);
+  });
+
+  it('maps every key', async () => {
+    expect(
+      await settingsOf({
+        ...{ model: 'gpt-4o-transcribe', language: 'en-US', prompt: 'Words: Flux', noiseReduction: 'far_field' },
+        turnDetection: { type: 'server_vad', threshold: 0.6, prefixPaddingMs: 200, silenceDurationMs: 300 },
+        includeLogprobs: true,
+      }),
+    ).toEqual({
+      type: 'transcription',
+      audio: {
+        input: {
+          format: { type: 'audio/pcm', rate: 24_000 },
+          transcription: { model: 'gpt-4o-transcribe', language: 'en', prompt: 'Words: Flux' },
+          noise_reduction: { type: 'far_field' },
+          turn_detection: { type: 'server_vad', threshold: 0.6, prefix_padding_ms: 200, silence_duration_ms: 300 },
+        },
+      },
+      include: ['item.input_audio_transcription.logprobs'],
+    });
+    const input = (settings: unknown): Message => (settings as { audio: { input: Message } }).audio.input;
+    expect(input(await settingsOf({ turnDetection: { type: 'semantic_vad', eagerness: 'low' } }))).toMatchObject({
+      turn_detection: { type: 'semantic_vad', eagerness: 'low' },
+    });
+    expect(input(await settingsOf({ turnDetection: null }))).toMatchObject({ turn_detection: null });
+    expect(input(await settingsOf({ model: 'gpt-realtime-whisper', delay: 'low' }))).toMatchObject({
+      ...{ transcription: { model: 'gpt-realtime-whisper', delay: 'low' }, turn_detection: null },
+    });
+    expect(input(await settingsOf({ model: 'gpt-transcribe', language: 'de', keywords: ['Flux'] }))).toMatchObject({
+      transcription: { model: 'gpt-transcribe', languages: ['de'], keywords: ['Flux'] },
+    });
+    const g711 = { encoding: 'mulaw', sampleRate: 8_000, channels: 1 } as const;
+    expect(input(await settingsOf({}, g711))).toMatchObject({ format: { type: 'audio/pcmu' } });
+    expect(input(await settingsOf({}, { ...g711, encoding: 'alaw' }))).toMatchObject({
+      format: { type: 'audio/pcma' },
+    });
+  });
+
+  const wrong: readonly (readonly [ThetaRealtimeSTTConfig, string])[] = [
+    [{}, 'apiKey'],
+    [{ apiKey: 'k', turnDetection: { type: 'vad' as 'server_vad' } }, 'turnDetection.type'],
+    [{ apiKey: 'k', turnDetection: { threshold: 2 } }, 'turnDetection.threshold'],
+    [{ apiKey: 'k', noiseReduction: 'far' as 'far_field' }, 'noiseReduction'],
+    [{ apiKey: 'k', model: 'gpt-realtime-whisper', prompt: 'x' }, 'prompt'],
+    [{ apiKey: 'k', delay: 'low' }, 'delay'],
+    [{ apiKey: 'k', keywords: ['x'] }, 'keywords'],
+    [{ apiKey: 'k', language: '?' }, 'language'],
+  ];
+  for (const [config, what] of wrong) {
+    it(`refuses ${JSON.stringify(config)}`, async () => {
+      const error = await failure(new ThetaRealtimeSTT(config).initialize());
+      expect([error.name, error.message.includes(what)]).toEqual(['ProviderInitializationError', true]);
+    });
+  }
+
+  it('takes 24 kHz and the telephone’s formats alone', () => {
+    const stt = new ThetaRealtimeSTT({ apiKey: 'k' });
+    expect(() => stt.configureAudio({ ...pcm, sampleRate: 16_000 })).toThrow(/24000/);
+  });
+});
+
+describe('ThetaRealtimeSTT: results', () => {
+  it('replays the session of the docs', async () => {
+    const { say, item, commit, log, results } = await live({ language: 'en' });
+    say('input_audio_buffer.speech_started', { audio_start_ms: 100, item_id: 'item_1' });
+    say('input_audio_buffer.speech_stopped', { audio_end_ms: 900, item_id: 'item_1' });
+    commit('item_1');
+    say('conversation.item.added', { item: { id: 'item_1' } });
+    item('delta', 'item_1', { delta: 'Hey,' });
+    item('delta', 'item_1', { delta: ' can you hear me?' });
+    item('completed', 'item_1', { transcript: 'Hey, can you hear me?', usage: {} });
+    expect(log).toEqual(['started', 'ended', '~ Hey,', '~ Hey, can you hear me?', '. Hey, can you hear me?']);
+    expect(results.at(-1)).toEqual({
+      ...{ text: 'Hey, can you hear me?', isFinal: true, utteranceComplete: true, isPreflight: false },
+      ...{ utteranceId: 'ThetaRealtimeSTT-1', metadata: { language: 'en' } },
+    });
+  });
+
+  it('utterances come in the order in which they were said, whichever is ready first', async () => {
+    const { item, commit, log } = await live();
+    for (const id of ['a', 'b', 'c']) commit(id);
+    item('delta', 'b', { delta: 'two' });
+    item('completed', 'b', { transcript: 'Two.' });
+    item('delta', 'a', { delta: 'one' });
+    item('completed', 'a', { transcript: 'One.' });
+    item('failed', 'c', { error: { code: 'audio_unintelligible' } });
+    expect(log).toEqual(['~ one', '. One.', '. Two.']);
+  });
+
+  it('one whose end never comes holds up two others at most, and keeps its words', async () => {
+    const { item, commit, log } = await live();
+    for (const id of ['a', 'b', 'c', 'd']) commit(id);
+    item('delta', 'a', { delta: 'lost' });
+    for (const id of ['b', 'c', 'd']) item('completed', id, { transcript: id });
+    expect(log).toEqual(['~ lost', '. lost', '. b', '. c', '. d']);
+  });
+
+  it('F15, F16: what comes late or twice of an utterance that is over is nothing', async () => {
+    const { item, commit, log } = await live();
+    commit('a');
+    commit('b');
+    item('completed', 'a', { transcript: 'One.' });
+    item('completed', 'a', { transcript: 'One.' });
+    item('delta', 'a', { delta: 'late' });
+    item('completed', 'b', { transcript: ' ' });
+    item('completed', 'a', { transcript: 'One.' });
+    expect(log).toEqual(['. One.']);
+  });
+
+  it('has confidence and language where the service gives them', async () => {
+    const { item, commit, results } = await live();
+    commit('a');
+    const logprobs = [{ token: 'a', logprob: Math.log(0.8), bytes: [] }, { token: 'b', logprob: Math.log(0.5) }, null];
+    item('completed', 'a', { transcript: 'Salut', logprobs, languages: [{ code: 'fr' }] });
+    expect(results[0]?.confidence).toBeCloseTo(Math.sqrt(0.4));
+    expect(results[0]?.metadata).toEqual({ language: 'fr' });
+  });
+
+  it('F7: hears again what was not transcribed', async () => {
+    const { stt, say, item, commit, clock } = await live();
+    say('input_audio_buffer.speech_stopped', { audio_end_ms: 500, item_id: 'a' });
+    commit('a');
+    item('completed', 'a', { transcript: 'One.' });
+    stt.sockets.last.drop(1006);
+    await clock.advance(300);
+    stt.sockets.last.accept();
+    stt.sockets.last.say({ type: 'session.updated' });
+    await settle();
+    expect(typesOf(stt)).toEqual(['session.update', ...Array.from({ length: 5 }, () => 'input_audio_buffer.append')]);
+  });
+
+  it('F11: nothing malformed is a result, and nothing throws', async () => {
+    const { stt, say, item, log, errors } = await live();
+    for (const more of [{}, { item_id: 5 }, { item_id: 'x', delta: 5 }, { item_id: 'x', transcript: [] }]) {
+      for (const name of ['delta', 'completed', 'failed', 'segment']) {
+        say(`conversation.item.input_audio_transcription.${name}`, more);
+      }
+      say('input_audio_buffer.committed', more);
+      say('input_audio_buffer.speech_stopped', { ...more, audio_end_ms: 'x' });
+    }
+    say('error');
+    for (const text of ['', 'null', '[]', '{']) stt.sockets.last.say(text);
+    expect(log.filter((line) => !line.startsWith('~'))).toEqual([]);
+    expect(errors.every(({ recoverable }) => recoverable)).toBe(true);
+    item('completed', 'y', { transcript: 'ok' });
+    expect(log).toEqual(['. ok']);
+  });
+});
+
+describe('ThetaRealtimeSTT: the ends of utterances', () => {
+  it('finalize() ends one, after the audio before it', async () => {
+    const { stt, item, commit, log } = await live({ turnDetection: null });
+    stt.finalize();
+    expect(sent(stt).at(-1)).toEqual({ type: 'input_audio_buffer.commit' });
+    commit('a');
+    item('delta', 'a', { delta: 'one' });
+    item('completed', 'a', { transcript: 'One.' });
+    expect(log).toEqual(['started', '~ one', 'ended', '. One.']);
+  });
+
+  it('silence ends one here where the service leaves it to us', async () => {
+    const { stt } = await live({ model: 'gpt-realtime-whisper' });
+    stt.sendAudio({ data: sound(400, 0) });
+    expect(typesOf(stt)).not.toContain('input_audio_buffer.commit');
+    stt.sendAudio({ data: sound(200, 0) });
+    expect(typesOf(stt).at(-1)).toBe('input_audio_buffer.commit');
+    stt.sendAudio({ data: sound(2_000, 0) });
+    expect(typesOf(stt).filter((type) => type === 'input_audio_buffer.commit')).toHaveLength(1);
+  });
+
+  it('so does audio that stops in the middle of a voice', async () => {
+    const { stt, clock } = await live({ model: 'gpt-realtime-whisper' });
+    await clock.advance(1_500);
+    expect(typesOf(stt).at(-1)).toBe('input_audio_buffer.commit');
+    const hearing = await live();
+    hearing.say('input_audio_buffer.speech_started', { item_id: 'a' });
+    const before = sent(hearing.stt).length;
+    await hearing.clock.advance(1_500);
+    expect(sent(hearing.stt).length).toBeGreaterThan(before);
+  });
+
+  it('the end of a voice is found whatever the pieces, and a click is none', () => {
+    const audio = [...sound(300, 0), ...sound(400), ...sound(600, 0)];
+    for (const size of [7, 480, 961, 4_800]) {
+      const endpointer = new Endpointer(pcm, 500);
+      const ends = Array.from({ length: Math.ceil(audio.length / size) }, (_, at) =>
+        endpointer.push(new Uint8Array(audio.slice(at * size, (at + 1) * size))),
+      );
+      expect(ends.filter(Boolean)).toHaveLength(1);
+    }
+    const click = new Endpointer(pcm, 500);
+    expect([click.push(sound(50)), click.isVoiced, click.push(sound(1_000, 0))]).toEqual([false, false, false]);
+  });
+
+  it('disconnect() ends the last one, and waits for all that are open', async () => {
+    const { stt, say, item, commit, log } = await live();
+    commit('a');
+    const ended = stt.disconnect();
+    await settle();
+    expect(typesOf(stt).at(-1)).toBe('input_audio_buffer.commit');
+    item('completed', 'a', { transcript: 'One.' });
+    commit('b');
+    expect(stt.sockets.last.closeCode).toBeUndefined();
+    item('completed', 'b', { transcript: 'Two.' });
+    expect(stt.sockets.last.closeCode).toBe(1_000);
+    stt.sockets.last.drop(1_000);
+    await ended;
+    expect(log).toEqual(['. One.', '. Two.']);
+    expect(say).toBeDefined();
+  });
+
+  it('disconnect() knows that there may be nothing left', async () => {
+    const { stt, say, errors } = await live();
+    const ended = stt.disconnect();
+    await settle();
+    say('error', { error: { type: 'invalid_request_error', code: 'input_audio_buffer_commit_empty', message: 'm' } });
+    expect(stt.sockets.last.closeCode).toBe(1_000);
+    stt.sockets.last.drop(1_000);
+    await ended;
+    expect(errors).toEqual([]);
+  });
+
+  it('updateConfig() changes the open session', async () => {
+    const { stt } = await live();
+    stt.updateConfig({ language: 'fr' });
+    expect(stt.sockets.all.length).toBe(1);
+    expect(sent(stt).at(-1)).toMatchObject({ type: 'session.update' });
+    expect(JSON.stringify(sent(stt).at(-1))).toContain('"language":"fr"');
+  });
+});
+
+describe('ThetaRealtimeSTT: what the service says of failures', () => {
+  const errorOf = (code: string | null, more: Message = {}): Message => ({
+    error: { type: 'invalid_request_error', code, message: 'a <user text>', param: null, ...more },
+  });
+  const cases: readonly (readonly [Message, object | undefined])[] = [
+    [errorOf('invalid_api_key'), { code: 'unauthorized', status: 401, recoverable: false }],
+    [errorOf('insufficient_quota'), { code: 'quota', recoverable: false }],
+    [errorOf('invalid_model'), { code: 'configuration', recoverable: false }],
+    [errorOf('something', { event_id: 'settings' }), { code: 'configuration', recoverable: false }],
+    [errorOf('session_expired'), { code: 'server', recoverable: true }],
+    [errorOf(null, { type: 'server_error' }), { code: 'server', recoverable: true }],
+    [errorOf('rate_limit_exceeded'), { code: 'rate_limited', recoverable: true }],
+    [errorOf('something', { event_id: 'other' }), undefined],
+    [errorOf('<user text>'), undefined],
+  ];
+  for (const [message, expected] of cases) {
+    it(`${JSON.stringify(message['error'])}`, async () => {
+      const { say, events, errors } = await live();
+      say('error', message);
+      if (expected) expect(events.at(-1)).toMatchObject({ error: expected });
+      else expect([events.at(-1)?.type, errors.map(({ recoverable }) => recoverable)]).toEqual(['connected', [true]]);
+      expect(JSON.stringify([events, errors])).not.toContain('<user');
+    });
+  }
+
+  const closes: readonly (readonly [number, string, string | undefined])[] = [
+    [4_000, 'invalid_request_error.invalid_model', 'configuration'],
+    [4_000, 'invalid_request_error.beta_api_shape_disabled', 'configuration'],
+    [4_000, '', 'configuration'],
+    [3_000, 'invalid_request_error.invalid_api_key', 'unauthorized'],
+    ...[1_000, 1_001, 1_006, 1_011].map((code) => [code, '', undefined] as const),
+  ];
+  for (const [code, reason, meaning] of closes) {
+    it(`a close with ${code} ${reason} ${meaning === undefined ? 'brings another connection' : 'is fatal'}`, async () => {
+      const { stt, types, errors } = await live();
+      stt.sockets.last.drop(code, reason);
+      expect(types().at(-1)).toBe(meaning === undefined ? 'reconnecting' : 'lost');
+      expect(errors.map((error) => error.code)).toEqual(meaning === undefined ? [] : [meaning]);
+    });
+  }
+
+  it('a refused upgrade for an empty account is fatal, another 429 is not', async () => {
+    for (const [code, expected] of [['insufficient_quota', 'lost'] as const, ['rate_limit', 'reconnecting'] as const]) {
+      const { config } = clocked();
+      const stt = faked(new ThetaRealtimeSTT(config));
+      const { types } = record(stt);
+      await stt.initialize();
+      stt.connect().catch(() => undefined);
+      await settle();
+      stt.sockets.last.refuse(429, {}, JSON.stringify({ error: { code, message: 'm' } }));
+      expect(types().at(-1)).toBe(expected);
+      await stt.dispose();
+    }
+  });
+
+  it('an utterance that it cannot transcribe is told, and is not the end', async () => {
+    const { item, commit, log, errors } = await live();
+    commit('a');
+    item('failed', 'a', { error: { type: 'transcription_error', code: 'audio_unintelligible', message: 'm' } });
+    commit('b');
+    item('completed', 'b', { transcript: 'Two.' });
+    expect(log).toEqual(['. Two.']);
+    expect(errors).toMatchObject([{ code: 'server', recoverable: true }]);
+    expect(errors[0]?.message).toContain('audio_unintelligible');
+  });
+});
