@@ -12,6 +12,9 @@ import { expectSameWire, until } from './wire.ts';
 // It finds `ws` by `require`: its ES module needs a loader that Jest's sandbox has not.
 const { Cartesia } = createRequire(import.meta.url)('@cartesia/cartesia-js') as typeof Sdk;
 
+type Socket = Awaited<ReturnType<Sdk.Cartesia['tts']['websocket']>>;
+type Manner = NonNullable<Parameters<ReturnType<Socket['context']>['push']>[0]['generation_config']>;
+
 const key = 'sandbox-key';
 const voiceId = '694f9389-aac1-45b6-b726-9d9369183238';
 const text = 'Hello there.';
@@ -44,7 +47,7 @@ describe('the official Cartesia client', () => {
     decodeSamples(readSamples(concatBytes([...pieces]), 'linear16'), 24_000).text.trim();
 
   /** Opens its socket: it insists on `wss`, so it is given a connection that does without encryption. */
-  const open = (): Promise<Sdk.TTSWS> =>
+  const open = (): Promise<Socket> =>
     new Cartesia({ apiKey: key, baseURL: sandbox.endpoints.pi }).tts.websocket({
       createConnection: () => connect(sandbox.port, '127.0.0.1'),
       headers: { 'cartesia-version': '2026-03-01' },
@@ -71,12 +74,7 @@ describe('the official Cartesia client', () => {
     return record;
   };
 
-  const manners: readonly (readonly [
-    string,
-    Partial<PiTTSConfig>,
-    Sdk.Cartesia.GenerationConfig | undefined,
-    object,
-  ])[] = [
+  const manners: readonly (readonly [string, Partial<PiTTSConfig>, Manner | undefined, object])[] = [
     ['as it is', {}, undefined, {}],
     [
       ...([

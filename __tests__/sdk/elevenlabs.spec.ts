@@ -4,7 +4,7 @@
  */
 import { createRequire } from 'node:module';
 import type * as Sdk from '@elevenlabs/elevenlabs-js';
-import type * as Schemas from '@elevenlabs/elevenlabs-js/serialization';
+import type * as Schemas from '@elevenlabs/elevenlabs-js/serialization/index.js';
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { GammaTTS, type GammaTTSConfig } from '../../lib/index.ts';
 import { sentJson, startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';

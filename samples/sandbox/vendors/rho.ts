@@ -116,7 +116,8 @@ async function speak(
 ): Promise<void> {
   if (!(request.headers['content-type'] ?? '').startsWith('application/json'))
     throw invalid('Content-Type must be application/json');
-  if (request.headers['speechify-version'] !== '2026-09-13')
+  // Older clients name none; which one they get, the vendor does not say.
+  if ((request.headers['speechify-version'] ?? '2026-09-13') !== '2026-09-13')
     throw refuse(400, 'this sandbox speaks version 2026-09-13', 'invalid_api_version');
   const body = request.json(invalid);
   const wrong = (route === 'speech' ? whole : streamed)(body, '');
@@ -202,20 +203,15 @@ function list(request: HttpRequest): void {
   if (wrong) throw invalid(wrong);
   const model = request.query.get('model');
   const listed = Object.entries(voices).filter(([, known]) => model === null || known.includes(model));
-  request.send(200, {
-    voices: listed.map(([id, names]) => ({
-      ...{
-        id,
-        display_name: id.charAt(0).toUpperCase() + id.slice(1),
-        type: 'shared',
-        gender: 'female',
-        locale: 'en-US',
-      },
-      models: names.map((name) => ({ name, languages: [{ locale: 'en-US', preview_audio: null }] })),
-      ...{ avatar_image: null, preview_audio: null, tags: [] },
-    })),
-    ...{ next_cursor: null, has_more: false },
-  });
+  const page = listed.map(([id, names]) => ({
+    ...{ id, display_name: id.charAt(0).toUpperCase() + id.slice(1), type: 'shared', gender: 'female' },
+    locale: 'en-US',
+    models: names.map((name) => ({ name, languages: [{ locale: 'en-US', preview_audio: null }] })),
+    ...{ avatar_image: null, preview_audio: null, tags: [] },
+  }));
+  // Older clients, which name no version, know the bare list only.
+  const isOld = request.headers['speechify-version'] === undefined;
+  request.send(200, isOld ? page : { voices: page, next_cursor: null, has_more: false });
 }
 
 const route = (path: string, kind: Speech['route']): HttpRoute => ({
