@@ -16,7 +16,7 @@ const ends = [
   ['BufferInput', 'NullOutput'],
 ];
 /** Packages that the application installs for itself. */
-const peers = ['@anthropic-ai/sdk', '@msgpack/msgpack'];
+const peers = ['@anthropic-ai/sdk', '@mlc-ai/web-llm', '@msgpack/msgpack'];
 
 /** Bytes, gzipped, of an application that uses these names. */
 async function measure(names, external = []) {

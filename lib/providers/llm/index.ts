@@ -1,3 +1,5 @@
+export type { BrowserEngine, BrowserEngineRequest, LoadProgress } from './browser-engine.ts';
+export * from './browser-llm.ts';
 export type * from './answer-reader.ts';
 export * from './base-llm.ts';
 export * from './compatible-llm.ts';

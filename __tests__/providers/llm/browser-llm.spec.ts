@@ -1,0 +1,300 @@
+import { lastValueFrom, toArray, type Subscription } from 'rxjs';
+import type { BrowserEngine, BrowserEngineRequest, LoadProgress } from '../../../lib/providers/llm/browser-engine.ts';
+import { BrowserLLM, type BrowserLLMConfig } from '../../../lib/providers/llm/browser-llm.ts';
+import type { LLMEvent, Message } from '../../../lib/core/messages.ts';
+
+const model = 'Llama-3.2-1B-Instruct-q4f16_1-MLC';
+const hi: Message[] = [{ role: 'user', content: 'Hi' }];
+const text = (content: string) => ({
+  choices: [{ index: 0, delta: { content, role: 'assistant' }, finish_reason: null }],
+});
+const stop = (reason = 'stop') => ({ choices: [{ index: 0, delta: {}, finish_reason: reason }] });
+const usage = { choices: [], usage: { prompt_tokens: 21, completion_tokens: 6, total_tokens: 27 } };
+
+/** An engine that says what it is told, one chunk at a time, and one answer at a time. */
+class FakeEngine implements BrowserEngine {
+  readonly calls: string[] = [];
+  readonly requests: BrowserEngineRequest[] = [];
+  report: (progress: LoadProgress) => void = () => undefined;
+  /** What the next answers consist of; a function is awaited in its place. */
+  answers: (readonly (object | (() => Promise<void>))[])[] = [];
+  failure: unknown;
+  loading: Promise<void> = Promise.resolve();
+
+  async reload(modelId: string, chatOpts?: object): Promise<void> {
+    this.calls.push(chatOpts ? `reload ${modelId} ${JSON.stringify(chatOpts)}` : `reload ${modelId}`);
+    this.report({ progress: 0.5, timeElapsed: 1, text: 'Fetching param cache[1/2]' });
+    await this.loading;
+    if (this.failure !== undefined) throw this.failure as Error;
+  }
+  readonly chat = {
+    completions: {
+      create: (request: BrowserEngineRequest): Promise<AsyncIterable<unknown>> => {
+        this.requests.push(request);
+        return Promise.resolve(this.#answer(this.answers.shift() ?? [text('Hello.'), stop(), usage]));
+      },
+    },
+  };
+  interruptGenerate(): void {
+    this.calls.push('interrupt');
+  }
+  unload(): Promise<void> {
+    this.calls.push('unload');
+    return Promise.resolve();
+  }
+  async *#answer(parts: readonly (object | (() => Promise<void>))[]): AsyncGenerator<object> {
+    this.calls.push('begin');
+    try {
+      for (const part of parts) {
+        if (typeof part === 'function') await part();
+        else yield part;
+      }
+    } finally {
+      this.calls.push('end');
+    }
+  }
+}
+
+describe('BrowserLLM', () => {
+  const all: BrowserLLM[] = [];
+  afterEach(async () => {
+    await Promise.all(all.splice(0).map((llm) => llm.dispose()));
+  });
+
+  async function ready(config: Partial<BrowserLLMConfig> = {}, engine: FakeEngine = new FakeEngine()) {
+    const llm = new BrowserLLM({
+      model,
+      createEngine: (_webLLM, { initProgressCallback }) => {
+        engine.report = initProgressCallback;
+        return engine;
+      },
+      ...config,
+    });
+    all.push(llm);
+    await llm.initialize();
+    engine.calls.length = 0;
+    return { llm, engine };
+  }
+  const answer = (llm: BrowserLLM, messages: Message[], options = {}): Promise<LLMEvent[]> =>
+    lastValueFrom(llm.generate(messages, options).pipe(toArray()));
+
+  it('needs a GPU, and says so', async () => {
+    await expect(new BrowserLLM({ model }).initialize()).rejects.toMatchObject({
+      code: 'device',
+      message: expect.stringContaining('a browser with WebGPU') as unknown,
+    });
+  });
+
+  describe('with a GPU', () => {
+    const features = new Set<string>();
+    beforeEach(() => {
+      features.clear();
+      const adapter = { features };
+      Object.defineProperty(globalThis, 'navigator', {
+        value: { gpu: { requestAdapter: () => Promise.resolve(adapter) } },
+        configurable: true,
+      });
+    });
+    afterEach(() => {
+      Reflect.deleteProperty(globalThis, 'navigator');
+    });
+
+    it('that cannot compute with 16 bits, names the model that it can', async () => {
+      await expect(new BrowserLLM({ model }).initialize()).rejects.toThrow('take Llama-3.2-1B-Instruct-q4f32_1-MLC');
+    });
+
+    it('loads the real package, which knows its models', async () => {
+      features.add('shader-f16');
+      await expect(new BrowserLLM({ model: 'none-q4f16-MLC' }).initialize()).rejects.toMatchObject({
+        code: 'not_found',
+        message: expect.stringContaining('WebLLM has no model of this name') as unknown,
+      });
+    });
+  });
+
+  it('hands the real package to what makes an engine', async () => {
+    const names: string[] = [];
+    const engine = new FakeEngine();
+    await ready({
+      createEngine: (webLLM) => {
+        names.push(webLLM.MLCEngine.name, webLLM.WebWorkerMLCEngine.name);
+        return engine;
+      },
+    });
+    expect(names).toEqual(['MLCEngine', 'WebWorkerMLCEngine']);
+  });
+
+  for (const [config, problem] of [
+    [{ model: '' }, 'model is missing'],
+    [{ model, maxTokens: 0 }, 'maxTokens must be a whole number'],
+    [{ model, temperature: 3 }, 'temperature must be a number from 0 to 2'],
+  ] as const) {
+    it(`refuses ${JSON.stringify(config)}`, async () => {
+      await expect(new BrowserLLM(config).initialize()).rejects.toThrow(problem);
+    });
+  }
+
+  it('tells how far the model is loaded, and survives a callback that throws', async () => {
+    const engine = new FakeEngine();
+    const seen: number[] = [];
+    const llm = new BrowserLLM({
+      model,
+      chatOpts: { context_window_size: 2048 },
+      onLoadProgress: ({ progress }) => {
+        seen.push(progress);
+        throw new Error('no');
+      },
+      createEngine: (_webLLM, { initProgressCallback }) => {
+        engine.report = initProgressCallback;
+        return engine;
+      },
+    });
+    all.push(llm);
+    llm.loadProgress$.subscribe(({ text: phase }) => seen.push(phase.length));
+    await llm.initialize();
+    expect(seen).toEqual([25, 0.5]);
+    expect(engine.calls).toEqual([`reload ${model} {"context_window_size":2048}`]);
+  });
+
+  it('asks for an answer as the engine wants it, and gives its tokens and usage', async () => {
+    const { llm, engine } = await ready({
+      ...{ systemPrompt: 'Be brief.', temperature: 0.5, topP: 0.9, stopSequences: ['\n\n'], maxTokens: 64 },
+    });
+    engine.answers = [[text('Hel'), text(''), text('lo!'), stop(), usage]];
+    const tokens: string[] = [];
+    llm.tokens$.subscribe((token) => tokens.push(token));
+    const events = await answer(llm, [{ role: 'system', content: 'Speak English.' }, ...hi]);
+    expect(engine.requests).toEqual([
+      {
+        messages: [
+          { role: 'system', content: 'Be brief.\n\nSpeak English.' },
+          { role: 'user', content: 'Hi' },
+        ],
+        ...{ stream: true, stream_options: { include_usage: true } },
+        ...{ max_tokens: 64, temperature: 0.5, top_p: 0.9, stop: ['\n\n'] },
+      },
+    ]);
+    expect(tokens).toEqual(['Hel', 'lo!']);
+    expect(events.at(-1)).toEqual({
+      ...{ type: 'done', finishReason: 'stop' },
+      usage: { inputTokens: 21, outputTokens: 6, totalTokens: 27 },
+    });
+  });
+
+  it('keeps the thoughts of a model that thinks to itself', async () => {
+    const { llm, engine } = await ready({ model: 'Qwen3-0.6B-q4f16_1-MLC' });
+    engine.answers = [[text('<think>hm'), text('m</think>'), text('Yes.'), stop()]];
+    const events = await answer(llm, hi);
+    expect(engine.requests[0]?.['extra_body']).toEqual({ enable_thinking: false });
+    expect(events).toEqual([
+      { type: 'token', text: 'Yes.' },
+      { type: 'done', finishReason: 'stop' },
+    ]);
+  });
+
+  it('never speaks a tool call, which comes complete at the end', async () => {
+    const { llm, engine } = await ready({ systemPrompt: 'Be brief.' });
+    const call = { index: 0, type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } };
+    engine.answers = [
+      [
+        text('[{"name":"weather",'),
+        text('"arguments":{"city":"Rome"}}]'),
+        { choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: 'tool_calls' }] },
+      ],
+    ];
+    const events = await answer(llm, hi, { tools: [{ name: 'weather' }], toolChoice: { name: 'weather' } });
+    expect(events).toEqual([
+      { ...{ type: 'tool-call', id: 'call_1', name: 'weather' }, args: { city: 'Rome' }, argsText: '{"city":"Rome"}' },
+      { type: 'done', finishReason: 'tool-calls' },
+    ]);
+    expect(engine.requests[0]).toMatchObject({
+      messages: [{ role: 'user', content: 'Be brief.\n\nHi' }],
+      tool_choice: { type: 'function', function: { name: 'weather' } },
+    });
+  });
+
+  it('brings calls and results back, with an empty text for what was not said', async () => {
+    const { llm, engine } = await ready();
+    const toolCalls = [{ id: 'a', name: 'weather', args: {}, argsText: '{}' }];
+    await answer(llm, [
+      ...hi,
+      { role: 'assistant', content: '', toolCalls },
+      { role: 'tool', toolCallId: 'a', content: 'sunny' },
+    ]);
+    expect(engine.requests[0]?.['messages']).toEqual([
+      { role: 'user', content: 'Hi' },
+      {
+        ...{ role: 'assistant', content: '' },
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'weather', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'sunny' },
+    ]);
+  });
+
+  it('ends an answer that nobody wants at its next token, and only then begins the next', async () => {
+    const { llm, engine } = await ready();
+    let go: () => void = () => undefined;
+    const wait = (): Promise<void> => new Promise((resolve) => (go = resolve));
+    engine.answers = [
+      [text('Once'), wait, text(' upon'), text(' a time')],
+      [text('Fine.'), stop()],
+    ];
+    const seen: string[] = [];
+    const running: Subscription = llm.generate(hi).subscribe((event) => {
+      if (event.type === 'token') seen.push(event.text);
+    });
+    while (seen.length === 0) await new Promise(setImmediate);
+    running.unsubscribe();
+    const next = answer(llm, hi);
+    await new Promise(setImmediate);
+    expect(engine.calls).toEqual(['begin', 'interrupt']);
+    go();
+    expect((await next)[0]).toEqual({ type: 'token', text: 'Fine.' });
+    expect(engine.calls).toEqual(['begin', 'interrupt', 'end', 'begin', 'end']);
+    expect(seen).toEqual(['Once']);
+  });
+
+  it('never begins an answer that nobody waits for any more', async () => {
+    const { llm, engine } = await ready();
+    llm.generate(hi).subscribe().unsubscribe();
+    await answer(llm, hi);
+    expect(engine.requests).toHaveLength(1);
+  });
+
+  it('loads the model again after the GPU was lost', async () => {
+    const { llm, engine } = await ready();
+    const lost = Object.assign(new Error('gone'), { name: 'DeviceLostError' });
+    engine.answers = [[() => Promise.reject(lost)]];
+    await expect(answer(llm, hi)).rejects.toMatchObject({ code: 'device', recoverable: true });
+    await answer(llm, hi);
+    expect(engine.calls).toEqual(['begin', 'end', `reload ${model}`, 'begin', 'end']);
+  });
+
+  for (const [failure, code] of [
+    [Object.assign(new Error('x'), { name: 'ModelNotFoundError' }), 'not_found'],
+    ['ShaderF16SupportError: no 16 bits', 'device'],
+    [new TypeError('Failed to fetch'), 'connection'],
+    ['something else', 'internal'],
+  ] as const) {
+    it(`says ${code} for ${String(failure)}`, async () => {
+      const engine = new FakeEngine();
+      engine.failure = failure;
+      await expect(ready({}, engine)).rejects.toMatchObject({ code, provider: 'BrowserLLM' });
+    });
+  }
+
+  it('unloads the model when it is disposed of, also while it loads', async () => {
+    const { llm, engine } = await ready();
+    await llm.dispose();
+    await new Promise(setImmediate);
+    expect(engine.calls).toEqual(['interrupt', 'unload']);
+    const slow = new FakeEngine();
+    slow.loading = new Promise(() => undefined);
+    const loading = ready({}, slow);
+    const outcome = loading.catch((error: unknown) => error);
+    while (slow.calls.length === 0) await new Promise(setImmediate);
+    await all.at(-1)?.dispose();
+    expect(await outcome).toMatchObject({ code: 'aborted' });
+    expect(slow.calls).toContain('unload');
+  });
+});

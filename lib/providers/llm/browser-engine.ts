@@ -1,0 +1,81 @@
+import { VoiceError, messageOf, type VoiceErrorCode } from '../../core/errors.ts';
+import { entry } from '../../core/guard.ts';
+
+/** What loads a model and answers with it: WebLLM's `MLCEngine`, or something that acts like it. */
+export interface BrowserEngine {
+  /** Loads a model. */
+  reload(modelId: string, chatOpts?: Readonly<Record<string, unknown>>): Promise<void>;
+  /** WebLLM's OpenAI-like interface. */
+  readonly chat: {
+    readonly completions: {
+      /** Begins an answer; chunks come as they are read. */
+      create(request: BrowserEngineRequest): Promise<AsyncIterable<unknown>>;
+    };
+  };
+  /** Ends the answer that is being read. */
+  interruptGenerate(): void;
+  /** Frees the GPU's memory. */
+  unload(): Promise<void>;
+}
+
+/** A request for one answer, in the form of OpenAI's chat completions. */
+export type BrowserEngineRequest = { readonly stream: true } & Readonly<Record<string, unknown>>;
+
+/** How far the model is loaded, as WebLLM reports it: first fetched, then loaded, then compiled, each from 0 to 1. */
+export interface LoadProgress {
+  /** 0 to 1, of this phase. */
+  readonly progress: number;
+  /** Seconds since this phase has begun. */
+  readonly timeElapsed: number;
+  /** What is being done, for people. */
+  readonly text: string;
+}
+
+interface Failure {
+  readonly code: VoiceErrorCode;
+  readonly recoverable?: boolean;
+  readonly remedy: string;
+}
+const noGpu: Failure = { code: 'device', remedy: 'this machine has no GPU that the browser can use' };
+const weakGpu: Failure = { code: 'device', remedy: 'the GPU lacks what this model needs: take its q4f32 twin' };
+const notLoaded: Failure = {
+  code: 'not_ready',
+  recoverable: true,
+  remedy: 'the model is not loaded: initialize again',
+};
+
+/** What the engine's errors mean, by their names (WebLLM, src/error.ts). */
+const failures: Readonly<Record<string, Failure>> = {
+  WebGPUNotAvailableError: noGpu,
+  WebGPUNotFoundError: noGpu,
+  ShaderF16SupportError: weakGpu,
+  FeatureSupportError: weakGpu,
+  ModelNotFoundError: { code: 'not_found', remedy: 'WebLLM has no model of this name: see its prebuiltAppConfig' },
+  MissingModelWasmError: { code: 'configuration', remedy: "the model's record has no model_lib" },
+  DeviceLostError: {
+    ...{ code: 'device', recoverable: true },
+    remedy: 'the GPU was lost, mostly for want of memory: take a smaller model or context',
+  },
+  IntegrityError: { code: 'connection', recoverable: true, remedy: 'what was downloaded is damaged: clear the cache' },
+  QuotaExceededError: { code: 'quota', remedy: 'the browser has no room for the model: free some storage' },
+  ContextWindowSizeExceededError: { code: 'overflow', remedy: 'the conversation is too long for the model' },
+  UnsupportedModelIdError: { code: 'configuration', remedy: 'this model cannot call tools: take a Hermes model' },
+  ModelNotLoadedError: notLoaded,
+  WorkerEngineModelNotLoadedError: notLoaded,
+  EngineNotLoadedError: notLoaded,
+  TypeError: { code: 'connection', recoverable: true, remedy: 'the model could not be fetched: is the page offline?' },
+  NetworkError: {
+    code: 'connection',
+    recoverable: true,
+    remedy: 'the model could not be fetched: is the page offline?',
+  },
+};
+
+/** The error that a value thrown by an engine is. A worker throws texts that begin with the error's name. */
+export function engineError(provider: string, cause: unknown): VoiceError {
+  if (VoiceError.is(cause)) return cause;
+  const name = cause instanceof Error ? cause.name : (/^\w+(?=:)/.exec(messageOf(cause))?.[0] ?? '');
+  const failure = entry(failures, name) ?? entry(failures, cause instanceof Error ? cause.constructor.name : '');
+  const { code = 'internal', recoverable = false, remedy = messageOf(cause) } = failure ?? {};
+  return new VoiceError(`${provider}: ${remedy}`, { code, recoverable, provider, cause });
+}

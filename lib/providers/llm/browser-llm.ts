@@ -1,0 +1,283 @@
+import { defer, Observable, Subject, tap } from 'rxjs';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import { messageOf, type VoiceError } from '../../core/errors.ts';
+import type { WireObject } from '../../core/guard.ts';
+import type { GenerateOptions, LLMEvent, Message, ToolDefinition } from '../../core/messages.ts';
+import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
+import { Provider } from '../../core/provider.ts';
+import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
+import { engineError, type BrowserEngine, type LoadProgress } from './browser-engine.ts';
+import { ChatReader } from './chat-reader.ts';
+import { repairHistory } from './repair-history.ts';
+
+/** WebLLM's module, as far as it is used. */
+export interface WebLLM {
+  /** The engine in the page. */
+  readonly MLCEngine: new (config: WebLLMEngineConfig) => BrowserEngine;
+  /** The engine in a worker of the application's. */
+  readonly WebWorkerMLCEngine: new (worker: Worker, config: WebLLMEngineConfig) => BrowserEngine;
+}
+
+/** What an engine is made with. */
+export interface WebLLMEngineConfig {
+  /** Gets how far the model is loaded. */
+  readonly initProgressCallback: (progress: LoadProgress) => void;
+  /** Models and cache, as WebLLM's `AppConfig`. */
+  readonly appConfig?: Readonly<Record<string, unknown>>;
+}
+
+/** Configuration of {@link BrowserLLM}. */
+export interface BrowserLLMConfig {
+  /** WebLLM's id of the model, such as `Llama-3.2-1B-Instruct-q4f16_1-MLC`. Required. */
+  readonly model: string;
+  /** Called while the model is loaded; `progress` is a fraction, 0 to 1, and starts anew with each phase. */
+  readonly onLoadProgress?: (progress: LoadProgress) => void;
+  /** Instructions that come before those of the messages. */
+  readonly systemPrompt?: string;
+  /** Longest answer, in tokens: small models ramble. Default: 512. */
+  readonly maxTokens?: number;
+  /** 0 to 2. Default: the model's. */
+  readonly temperature?: number;
+  /** 0 to 1. Default: the model's. */
+  readonly topP?: number;
+  /** Texts that end an answer when the model would write them. */
+  readonly stopSequences?: readonly string[];
+  /** WebLLM's chat options, such as `context_window_size`. */
+  readonly chatOpts?: Readonly<Record<string, unknown>>;
+  /** WebLLM's `AppConfig`: models of your own, kind of cache. Default: its prebuilt models. */
+  readonly appConfig?: Readonly<Record<string, unknown>>;
+  /** Makes a worker that runs WebLLM's `WebWorkerMLCEngineHandler`, so that the page stays quick. Default: the page itself. */
+  readonly worker?: () => Worker;
+  /** Makes the engine, in place of WebLLM's own, with no look at the GPU. */
+  readonly createEngine?: (webLLM: WebLLM, config: WebLLMEngineConfig) => BrowserEngine;
+}
+
+const rules: Readonly<Record<string, ConfigRule>> = {
+  model: { required: true, type: 'text' },
+  maxTokens: { min: 1, integer: true },
+  temperature: { min: 0, max: 2 },
+  topP: { min: 0, max: 1 },
+};
+
+/** The browser's access to a GPU (W3C WebGPU), as far as it is looked at. */
+interface Gpu {
+  requestAdapter(): Promise<{ readonly features: ReadonlySet<string> } | null>;
+}
+
+/**
+ * BrowserLLM: WebLLM, a language model in the browser on the GPU, https://webllm.mlc.ai. No address and no credential; works
+ * offline after the first download (100 MB and more).
+ *
+ * Needs the optional package `@mlc-ai/web-llm` and a browser with WebGPU.
+ */
+export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvider {
+  override readonly name = 'BrowserLLM' as const;
+  override readonly roles: readonly ProviderRole[] = ['llm'];
+  override readonly type: ProviderType = 'rest';
+  readonly #tokens$ = new Subject<string>();
+  readonly #loadProgress$ = new Subject<LoadProgress>();
+  #engine: BrowserEngine | undefined;
+  #worker: Worker | undefined;
+  /** Settles when the engine has ended what it was last asked for: it does one thing at a time. */
+  #last: Promise<unknown> = Promise.resolve();
+  #isLost = false;
+  #calls = 0;
+
+  /** The text of every generation. Hot. */
+  get tokens$(): Observable<string> {
+    return this.#tokens$.asObservable();
+  }
+
+  /** How far the model is loaded. Hot. */
+  get loadProgress$(): Observable<LoadProgress> {
+    return this.#loadProgress$.asObservable();
+  }
+
+  /**
+   * Asks for an answer. Cold: subscribing asks, as soon as the answer before it has ended; unsubscribing ends the answer at
+   * its next token.
+   */
+  generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
+    return defer(() => {
+      this.assertReady('generate');
+      return this.#answer(this.#request(messages, options), options);
+    }).pipe(
+      tap((event) => {
+        if (event.type === 'token') this.#tokens$.next(event.text);
+      }),
+    );
+  }
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    const problem = configProblem(this.config, rules);
+    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+    const { model, chatOpts, createEngine, appConfig, worker } = this.config;
+    if (!createEngine) await this.#assertGpu();
+    const webLLM = await loadOptionalPeer<unknown>(this.name, '@mlc-ai/web-llm', '>= 0.2.86', () =>
+      import('@mlc-ai/web-llm').catch(rethrow),
+    );
+    signal.throwIfAborted();
+    const module = webLLM as WebLLM;
+    const engineConfig: WebLLMEngineConfig = {
+      initProgressCallback: (progress) => this.#report(progress),
+      ...(appConfig && { appConfig }),
+    };
+    if (worker && !createEngine) this.#worker = worker();
+    const engine =
+      createEngine?.(module, engineConfig) ??
+      (this.#worker ? new module.WebWorkerMLCEngine(this.#worker, engineConfig) : new module.MLCEngine(engineConfig));
+    this.#engine = engine;
+    try {
+      await engine.reload(model, chatOpts);
+    } catch (cause) {
+      throw engineError(this.name, cause);
+    }
+  }
+
+  protected override onDispose(): void {
+    const engine = this.#engine;
+    const worker = this.#worker;
+    this.#engine = undefined;
+    this.#worker = undefined;
+    engine?.interruptGenerate();
+    if (worker) worker.terminate();
+    // The engine in the page cannot be ended in the middle of a prompt: it unloads when it has done.
+    else if (engine) void this.#last.then(() => engine.unload()).catch(() => undefined);
+  }
+
+  #answer(request: WireObject, { tools = [] }: GenerateOptions): Observable<LLMEvent> {
+    return new Observable((subscriber) => {
+      let isReading = false;
+      const isUnwanted = (): boolean => subscriber.closed;
+      const engine = this.#engine;
+      const read = async (): Promise<void> => {
+        if (isUnwanted() || !engine) return;
+        await this.#reloadWhenLost(engine);
+        // WebLLM changes what it is given.
+        const chunks = await engine.chat.completions.create(structuredClone({ ...request, stream: true as const }));
+        isReading = true;
+        const reader = this.#reader(tools);
+        try {
+          for await (const chunk of chunks) {
+            // Leaving the loop frees the engine.
+            if (isUnwanted()) return;
+            const data = JSON.stringify(tools.length > 0 ? withoutText(chunk) : chunk);
+            reader.read({ event: 'message', data })?.forEach((event) => subscriber.next(event));
+          }
+        } finally {
+          isReading = false;
+        }
+        reader.finish().forEach((event) => subscriber.next(event));
+        subscriber.complete();
+      };
+      this.#last = this.#last.then(read).catch((cause: unknown) => {
+        const error = engineError(this.name, cause);
+        this.#isLost ||= error.code === 'device';
+        subscriber.error(error);
+      });
+      return () => {
+        // Before the first token it would be lost; then the loop ends with it.
+        if (isReading) engine?.interruptGenerate();
+      };
+    });
+  }
+
+  async #reloadWhenLost(engine: BrowserEngine): Promise<void> {
+    if (!this.#isLost) return;
+    await engine.reload(this.config.model, this.config.chatOpts);
+    this.#isLost = false;
+  }
+
+  #request(history: readonly Message[], options: GenerateOptions): WireObject {
+    const { config } = this;
+    const { maxTokens = config.maxTokens ?? 512, temperature = config.temperature, tools = [], toolChoice } = options;
+    const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser: true });
+    const wire = messages.map(wireMessage);
+    const [first] = wire;
+    // With tools, WebLLM has a system prompt of its own and refuses another.
+    if (system && tools.length > 0 && first) first['content'] = `${system}\n\n${String(first['content'])}`;
+    return {
+      messages: [...(system && tools.length === 0 ? [{ role: 'system', content: system }] : []), ...wire],
+      stream_options: { include_usage: true },
+      max_tokens: maxTokens,
+      ...(temperature !== undefined && { temperature }),
+      ...(config.topP !== undefined && { top_p: config.topP }),
+      ...(config.stopSequences?.length && { stop: [...config.stopSequences] }),
+      ...(/^qwen3/i.test(config.model) && { extra_body: { enable_thinking: false } }),
+      ...(tools.length > 0 && { tools: tools.map(wireTool), tool_choice: wireChoice(toolChoice) }),
+    };
+  }
+
+  #reader(tools: readonly ToolDefinition[]): ChatReader {
+    const refused = (text: string): VoiceError => engineError(this.name, text);
+    return new ChatReader({
+      ...{ refused, hasCallsInText: false, toolNames: tools.map(({ name }) => name) },
+      truncated: () => this.error(`${this.name}: the answer broke off`, { code: 'internal', recoverable: true }),
+      unreadable: () => this.logger.warn(`${this.name}: the engine gave something that is not readable`),
+      newCallId: () => `call_${++this.#calls}`,
+    });
+  }
+
+  #report(progress: LoadProgress): void {
+    this.#loadProgress$.next(progress);
+    try {
+      this.config.onLoadProgress?.(progress);
+    } catch (cause) {
+      this.logger.error(`${this.name}: onLoadProgress threw: ${messageOf(cause)}`);
+    }
+  }
+
+  async #assertGpu(): Promise<void> {
+    const { model } = this.config;
+    const gpu = 'navigator' in globalThis ? (navigator as { readonly gpu?: Gpu }).gpu : undefined;
+    if (!gpu) {
+      const reason = 'isSecureContext' in globalThis && !globalThis.isSecureContext;
+      const remedy = reason ? 'a page on https or localhost' : 'a browser with WebGPU: Chrome or Edge 113, Safari 26';
+      throw this.error(`${this.name} needs ${remedy}, or another model such as CompatibleLLM`, { code: 'device' });
+    }
+    const adapter = await gpu.requestAdapter();
+    if (!adapter) {
+      const message = `${this.name}: the browser finds no GPU that it may use: update its driver, or take another model`;
+      throw this.error(message, { code: 'device' });
+    }
+    if (!/q\df16/.test(model) || adapter.features.has('shader-f16')) return;
+    const twin = model.replace(/(q\d)f16/, '$1f32');
+    const message = `${this.name}: this GPU cannot compute with 16 bits, which ${model} needs: take ${twin}`;
+    throw this.error(message, { code: 'device' });
+  }
+}
+
+/** With tools, the text of an answer is the calls themselves, which come complete at its end. */
+function withoutText(chunk: unknown): unknown {
+  const { choices, ...rest } = chunk as { readonly choices?: readonly { readonly delta?: object }[] };
+  return { ...rest, choices: choices?.map((choice) => ({ ...choice, delta: { ...choice.delta, content: '' } })) };
+}
+
+function wireMessage(message: Message): WireObject {
+  switch (message.role) {
+    // Instructions in the middle of a conversation: the engine takes them at its beginning alone.
+    case 'system':
+      return { role: 'user', content: message.content };
+    case 'tool':
+      return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
+    case 'user':
+      return { role: 'user', content: message.content };
+    case 'assistant':
+      return {
+        ...{ role: 'assistant', content: message.content },
+        ...(message.toolCalls && {
+          tool_calls: message.toolCalls.map(({ id, name, argsText }) => ({
+            ...{ id, type: 'function', function: { name, arguments: argsText } },
+          })),
+        }),
+      };
+  }
+}
+
+function wireTool({ name, description, parameters = { type: 'object', properties: {} } }: ToolDefinition): WireObject {
+  return { type: 'function', function: { name, description: description ?? '', parameters } };
+}
+
+function wireChoice(choice: GenerateOptions['toolChoice']): unknown {
+  return typeof choice === 'object' ? { type: 'function', function: { name: choice.name } } : (choice ?? 'auto');
+}
