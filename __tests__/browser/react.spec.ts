@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import type { Page } from 'playwright-core';
 import { startReactSample, type ReactSample } from '../../samples/react/server.ts';
-import { encodeText, silence } from '../../samples/sandbox/modem.ts';
+import { silence } from '../../samples/sandbox/modem.ts';
 import { TestBrowser } from './support/browser.ts';
 import './support/react-page-types.ts';
 
@@ -33,8 +33,8 @@ describe('rxvoice/react in Chromium', () => {
     for (const strict of [false, true]) {
       it(`shows the newest value, subscribed once while mounted${strict ? ', under StrictMode too' : ''}`, async () => {
         const seen = await page.evaluate(async (isStrict) => {
-          const { react, client, reactive, hooks } = reactKit;
-          const { act, createElement, StrictMode } = react;
+          const { act, react, client, reactive, hooks } = reactKit;
+          const { createElement, StrictMode } = react;
           const values$ = new reactive.Subject<string>();
           let subscribers = 0;
           const counted$ = new reactive.Observable<string>((subscriber) => {
@@ -73,14 +73,14 @@ describe('rxvoice/react in Chromium', () => {
 
     it('shows what a stream says at once, before anything is painted', async () => {
       const seen = await page.evaluate(async () => {
-        const { react, client, reactive, hooks } = reactKit;
+        const { act, react, client, reactive, hooks } = reactKit;
         const state$ = new reactive.BehaviorSubject('there already');
         const Show = () => react.createElement('b', null, hooks.useObservable(state$, 'nothing'));
         const element = document.createElement('div');
         const root = client.createRoot(element);
-        await react.act(() => root.render(react.createElement(Show)));
+        await act(() => root.render(react.createElement(Show)));
         const text = element.textContent;
-        await react.act(() => root.unmount());
+        await act(() => root.unmount());
         return [text, state$.observed];
       });
       expect(seen).toEqual(['there already', false]);
@@ -88,25 +88,25 @@ describe('rxvoice/react in Chromium', () => {
 
     it('begins anew with another stream, and lets go of the one before', async () => {
       const seen = await page.evaluate(async () => {
-        const { react, client, reactive, hooks } = reactKit;
+        const { act, react, client, reactive, hooks } = reactKit;
         const [one$, two$] = [new reactive.Subject<string>(), new reactive.Subject<string>()];
         const Show = ({ of$, initial }: { of$: typeof one$; initial: string }) =>
           react.createElement('b', null, hooks.useObservable(of$, initial));
         const element = document.createElement('div');
         const root = client.createRoot(element);
         const render = (of$: typeof one$, initial: string) =>
-          react.act(() => root.render(react.createElement(Show, { of$, initial })));
+          act(() => root.render(react.createElement(Show, { of$, initial })));
         await render(one$, 'first');
-        await react.act(() => one$.next('from one'));
+        await act(() => one$.next('from one'));
         await render(one$, 'other initial');
         const kept = element.textContent;
         await render(two$, 'second');
         const fresh = element.textContent;
-        await react.act(() => one$.next('too late'));
-        await react.act(() => two$.next('from two'));
+        await act(() => one$.next('too late'));
+        await act(() => two$.next('from two'));
         const last = element.textContent;
         const observed = [one$.observed, two$.observed];
-        await react.act(() => root.unmount());
+        await act(() => root.unmount());
         return [kept, fresh, last, ...observed];
       });
       expect(seen).toEqual(['from one', 'second', 'from two', false, true]);
@@ -114,7 +114,7 @@ describe('rxvoice/react in Chromium', () => {
 
     it('throws what a stream fails with, for the error boundary', async () => {
       const seen = await page.evaluate(async () => {
-        const { react, client, reactive, hooks } = reactKit;
+        const { act, react, client, reactive, hooks } = reactKit;
         const values$ = new reactive.Subject<string>();
         const Show = () => react.createElement('b', null, hooks.useObservable(values$, 'fine'));
         class Boundary extends react.Component<{ children: React.ReactNode }, { message: string }> {
@@ -128,10 +128,10 @@ describe('rxvoice/react in Chromium', () => {
         }
         const element = document.createElement('div');
         const root = client.createRoot(element, { onCaughtError: () => undefined });
-        await react.act(() => root.render(react.createElement(Boundary, null, react.createElement(Show))));
-        await react.act(() => values$.error(new Error('the stream')));
+        await act(() => root.render(react.createElement(Boundary, null, react.createElement(Show))));
+        await act(() => values$.error(new Error('the stream')));
         const text = element.textContent;
-        await react.act(() => root.unmount());
+        await act(() => root.unmount());
         return [text, values$.observed];
       });
       expect(seen).toEqual(['caught the stream', false]);
@@ -173,26 +173,24 @@ describe('rxvoice/react in Chromium', () => {
     for (const strict of [false, true]) {
       it(`runs a conversation, and is disposed with its component${strict ? ', under StrictMode too' : ''}`, async () => {
         const seen = await page.evaluate(async (isStrict) => {
-          const { react, reactive } = reactKit;
+          const { act, react, reactive } = reactKit;
           const { Talk, root, hook, used } = talk;
           const element = react.createElement(Talk);
-          await react.act(async () =>
-            root.render(isStrict ? react.createElement(react.StrictMode, null, element) : element),
-          );
+          await act(() => root.render(isStrict ? react.createElement(react.StrictMode, null, element) : element));
           const { pipeline } = used();
           const before = [used().inputs.length, pipeline?.state];
-          await react.act(async () => hook.current?.start());
+          await act(() => hook.current?.start());
           const running = [pipeline?.state, hook.current?.pipeline === pipeline];
           const greeted = reactive.firstValueFrom(
             pipeline?.speech$.pipe(reactive.filter(({ type }) => type === 'speech.started')) ?? reactive.EMPTY,
           );
-          await react.act(async () => {
+          await act(async () => {
             pipeline?.say('hello');
             await greeted;
           });
-          await react.act(async () => hook.current?.stop());
+          await act(() => hook.current?.stop());
           const stopped = pipeline?.state;
-          await react.act(async () => root.unmount());
+          await act(() => root.unmount());
           await pipeline?.dispose();
           return {
             before,
@@ -219,22 +217,20 @@ describe('rxvoice/react in Chromium', () => {
 
     it('that is unmounted while it starts comes to nothing, without an error', async () => {
       const seen = await page.evaluate(async () => {
-        const { react } = reactKit;
+        const { act, react } = reactKit;
         const { Talk, root, hook, used } = talk;
-        await react.act(async () =>
-          root.render(react.createElement(react.StrictMode, null, react.createElement(Talk))),
-        );
+        await act(() => root.render(react.createElement(react.StrictMode, null, react.createElement(Talk))));
         const { pipeline, made } = used();
         let open = (): void => undefined;
         const ready = new Promise<void>((resolve) => (open = resolve));
         for (const { input } of made) input.ready = ready;
         let started: Promise<void> | undefined;
-        await react.act(async () => {
+        await act(async () => {
           started = hook.current?.start();
           await Promise.resolve();
         });
         const during = [hook.current?.state, pipeline?.state];
-        await react.act(async () => root.unmount());
+        await act(() => root.unmount());
         open();
         await Promise.all([started, pipeline?.dispose()]);
         return { during, after: pipeline?.state, lives: used().inputs.map(({ life }) => life), shown: used().shown };
@@ -249,37 +245,40 @@ describe('rxvoice/react in Chromium', () => {
 
     it('shows why it did not start, until it is started again', async () => {
       const shown = await page.evaluate(async () => {
-        const { react, library } = reactKit;
+        const { act, react, library } = reactKit;
         const { Talk, root, hook, used } = talk;
-        await react.act(async () => root.render(react.createElement(Talk)));
+        await act(() => root.render(react.createElement(Talk)));
         const [first] = used().made;
         if (first) first.input.ready = Promise.reject(new library.VoiceError('no microphone', { code: 'forbidden' }));
-        await react.act(async () => hook.current?.start());
+        await act(() => hook.current?.start());
         if (first) first.input.ready = Promise.resolve();
-        await react.act(async () => hook.current?.start());
-        await react.act(async () => root.unmount());
+        await act(() => hook.current?.start());
+        await act(() => root.unmount());
         return used().shown;
       });
       expect(shown.slice(0, 4)).toEqual([
-        ...['idle idle', 'starting idle', expect.stringMatching(/^idle idle .*no microphone/), 'starting idle'],
+        'idle idle',
+        'starting idle',
+        expect.stringMatching(/^idle idle .*no microphone/),
+        'starting idle',
       ]);
       expect(shown.at(-1)).toMatch(/^running \w+$/);
     });
 
     it('stopped before it has started is idle, and no error; the last word counts', async () => {
       const seen = await page.evaluate(async () => {
-        const { react } = reactKit;
+        const { act, react } = reactKit;
         const { Talk, root, hook, used } = talk;
-        await react.act(async () => root.render(react.createElement(Talk)));
-        await react.act(async () => {
+        await act(() => root.render(react.createElement(Talk)));
+        await act(async () => {
           await Promise.all([hook.current?.start(), hook.current?.stop()]);
         });
         const stopped = [hook.current?.state, hook.current?.error];
-        await react.act(async () => {
+        await act(async () => {
           await Promise.all([hook.current?.start(), hook.current?.stop(), hook.current?.start()]);
         });
         const started = hook.current?.state;
-        await react.act(async () => root.unmount());
+        await act(() => root.unmount());
         return { stopped, started, state: used().pipeline?.state };
       });
       expect(seen).toMatchObject({ stopped: ['idle', undefined], started: 'running' });
@@ -287,15 +286,15 @@ describe('rxvoice/react in Chromium', () => {
 
     it('follows a pipeline that is started and stopped by others', async () => {
       const seen = await page.evaluate(async () => {
-        const { react } = reactKit;
+        const { act, react } = reactKit;
         const { Talk, root, hook, used } = talk;
-        await react.act(async () => root.render(react.createElement(Talk)));
+        await act(() => root.render(react.createElement(Talk)));
         const { pipeline } = used();
-        await react.act(async () => pipeline?.start());
+        await act(() => pipeline?.start());
         const started = hook.current?.state;
-        await react.act(async () => pipeline?.stop());
+        await act(() => pipeline?.stop());
         const stopped = [hook.current?.state, hook.current?.agentState];
-        await react.act(async () => root.unmount());
+        await act(() => root.unmount());
         return [started, ...stopped];
       });
       expect(seen).toEqual(['running', 'idle', 'idle']);
@@ -303,23 +302,21 @@ describe('rxvoice/react in Chromium', () => {
 
     it('that was hidden, and is shown again, has another pipeline', async () => {
       const seen = await page.evaluate(async () => {
-        const { react } = reactKit;
+        const { act, react } = reactKit;
         const { Talk, root, hook, used } = talk;
         const show = (mode: 'visible' | 'hidden') =>
-          react.act(async () =>
-            root.render(react.createElement(react.Activity, { mode, children: react.createElement(Talk) })),
-          );
+          act(() => root.render(react.createElement(react.Activity, { mode, children: react.createElement(Talk) })));
         await show('visible');
         const { pipeline: first } = used();
-        await react.act(async () => hook.current?.start());
+        await act(() => hook.current?.start());
         await show('hidden');
         await first?.dispose();
         const hidden = first?.state;
         await show('visible');
-        await react.act(async () => hook.current?.start());
+        await act(() => hook.current?.start());
         const { pipeline: second } = used();
         const shown = [second === first, second?.state, hook.current?.state];
-        await react.act(async () => root.unmount());
+        await act(() => root.unmount());
         return [hidden, ...shown];
       });
       expect(seen).toEqual(['disposed', false, 'running', 'running']);
@@ -331,12 +328,7 @@ describe('the React sample in Chromium', () => {
   let browser: TestBrowser;
   let sample: ReactSample;
   beforeAll(async () => {
-    const words = [
-      ...silence(2_000, sampleRate),
-      ...encodeText('hello react', sampleRate),
-      ...silence(3_000, sampleRate),
-    ];
-    const microphone = { samples: Int16Array.from(words), sampleRate };
+    const microphone = { samples: Int16Array.from(silence(5_000, sampleRate)), sampleRate };
     [browser, sample] = await Promise.all([TestBrowser.start({ microphone }), startReactSample()]);
   });
   afterAll(async () => {

@@ -90,7 +90,7 @@ export function usePipeline(options: PipelineOptions | (() => PipelineOptions)):
     setSession(new Session(options, session.disposed));
     return undefined;
   }, [session]);
-  const status = useObservable(session.status$, session.status$.value);
+  const status = useObservable(session.status$, session.status);
   return { ...status, pipeline: session.pipeline, start: session.start, stop: session.stop };
 }
 
@@ -128,7 +128,8 @@ class Latest<T, I> {
 /** A pipeline, and what is to be told of it. */
 class Session {
   readonly pipeline: Pipeline;
-  readonly status$: BehaviorSubject<PipelineStatus>;
+  readonly #status$ = new BehaviorSubject<PipelineStatus>({ state: 'idle', agentState: 'idle', error: undefined });
+  readonly status$: Observable<PipelineStatus> = this.#status$.asObservable();
   readonly #options: PipelineOptions;
   /** The same providers in a pipeline before: it must be done with them. */
   readonly #before: Promise<void> | undefined;
@@ -142,10 +143,13 @@ class Session {
     this.#options = typeof options === 'function' ? options() : options;
     this.#before = before;
     this.pipeline = new Pipeline(this.#options);
-    this.status$ = new BehaviorSubject<PipelineStatus>({ state: 'idle', agentState: 'idle', error: undefined });
     this.pipeline.on('agent.state', ({ state }) => this.#report({ agentState: state }));
     this.pipeline.on('session.ready', () => this.#onSession());
     this.pipeline.on('session.closed', () => this.#onSession());
+  }
+
+  get status(): PipelineStatus {
+    return this.#status$.value;
   }
 
   /** Resolves when it is disposed; `undefined` while it is not. */
@@ -199,10 +203,10 @@ class Session {
   }
 
   #report(change: Partial<PipelineStatus>): void {
-    const { value } = this.status$;
-    const next = { ...value, ...change };
+    const { status } = this;
+    const next = { ...status, ...change };
     const keys = ['state', 'agentState', 'error'] as const;
-    if (keys.some((key) => next[key] !== value[key])) this.status$.next(next);
+    if (keys.some((key) => next[key] !== status[key])) this.#status$.next(next);
   }
 
   async #dispose(): Promise<void> {

@@ -9,7 +9,7 @@ declare global {
     readonly Talk: () => null;
     readonly root: Root;
     readonly hook: { current?: PipelineHook };
-    used(): {
+    readonly used: () => {
       readonly pipeline: Pipeline | undefined;
       /** Those that were ever initialized. */
       readonly inputs: readonly PatientInput[];

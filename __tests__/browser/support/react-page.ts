@@ -29,7 +29,14 @@ export function cast(): { readonly input: PatientInput; readonly providers: libr
   return { input, providers: [input, new FakeSTT(), new FakeLLM(), new FakeTTS(), new FakeOutput()] };
 }
 
-const kit = { react, client, reactive, library, hooks, testing, cast };
+/** Lets React do all that follows from some work. */
+export async function act(work: () => unknown): Promise<void> {
+  await react.act(async () => {
+    await work();
+  });
+}
+
+const kit = { act, react, client, reactive, library, hooks, testing, cast };
 
 declare global {
   /** What pages of React tests have: everything from one bundle, so that there is one React. */
