@@ -111,6 +111,7 @@ describe('splitHeard', () => {
     ['**one** two three', 'one two', ['**one** two', ' three']],
     ['one', 'one', ['one', '']],
     ['one', 'one two three', ['one', '']],
+    ['One moment. It is noon.', 'One moment.It', ['One moment. It', ' is noon.']],
   ] as const) {
     it(`"${heard}" of "${text}"`, () => {
       const { heard: before, unheard } = splitHeard(text, heard);

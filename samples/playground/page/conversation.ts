@@ -176,6 +176,9 @@ const reducers: { readonly [T in VoiceEventType]?: Reducer<T> } = {
       (line): line is Extract<Line, { kind: 'user' }> => line.kind === 'user' && line.turnId === turnId,
       (line) => ({ ...line, ended: reason }),
     ),
+  // Another round goes on with the answer, a space apart.
+  'llm.started': (before, { turnId }) =>
+    change(before, openAnswer(turnId), (line) => (/\S$/.test(line.text) ? { ...line, text: `${line.text} ` } : line)),
   'llm.token': (before, event) =>
     change(answering(before, event), openAnswer(event.turnId), (line) => ({ ...line, text: line.text + event.delta })),
   'llm.aborted': (before, { turnId }) =>
@@ -200,7 +203,7 @@ const reducers: { readonly [T in VoiceEventType]?: Reducer<T> } = {
     change(before, bySpeech(speechId), (line) => ({
       ...line,
       // What the model wrote and nobody said is a part of what was never heard.
-      ...{ phase: 'ended', text: line.text.startsWith(text) ? line.text : text },
+      ...{ phase: 'ended', text: prefixLength(line.text, text) === undefined ? text : line.text },
       ...{ heard: heardText, interrupted },
     })),
   'tool.call': (before, { call, turnId }) =>
@@ -227,12 +230,26 @@ export function conversed(before: Conversation, event: VoiceEvent): Conversation
 
 /** What was heard of a text, and what never was. */
 export function splitHeard(text: string, heard: string): { readonly heard: string; readonly unheard: string } {
-  if (text.startsWith(heard)) return { heard, unheard: text.slice(heard.length) };
-  // The voice says Markdown otherwise than it is written: as many words as were heard.
+  const cut = prefixLength(text, heard) ?? wordsLength(text, heard);
+  return { heard: text.slice(0, cut), unheard: text.slice(cut) };
+}
+
+/** How long the part of a text is that says a prefix, white space aside; `undefined` when it begins otherwise. */
+function prefixLength(text: string, prefix: string): number | undefined {
+  let at = 0;
+  for (const character of prefix.replace(/\s+/g, '')) {
+    while (/\s/.test(text[at] ?? '')) at++;
+    if (!text.startsWith(character, at)) return undefined;
+    at += character.length;
+  }
+  return at;
+}
+
+/** The voice says Markdown otherwise than it is written: as many words as were heard. */
+function wordsLength(text: string, heard: string): number {
   const count = heard.trim().split(/\s+/).filter(Boolean).length;
   const last = [...text.matchAll(/\S+/g)].slice(0, count).at(-1);
-  const cut = last ? last.index + last[0].length : 0;
-  return { heard: text.slice(0, cut), unheard: text.slice(cut) };
+  return last ? last.index + last[0].length : 0;
 }
 
 /** A line in words, for the log that is read aloud; `undefined` while it is not final. */

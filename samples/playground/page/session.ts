@@ -26,10 +26,12 @@ export class Session {
 
   /** @throws VoiceError when a role is missing or a setting is refused. */
   constructor(setup: Setup, all: readonly Choice[]) {
-    const cast = castOf(setup, all, ({ name }) => {
+    const cast = castOf(setup, all, ({ name }, config) => {
       if (name === 'BufferInput') return callerFormat;
       if (name === 'BrowserLLM') return { onLoadProgress: (progress: unknown) => this.#onProgress(progress) };
-      return name === 'AlphaAgent' && setup.greeting ? { greeting: setup.greeting } : {};
+      if (name !== 'AlphaAgent') return {};
+      const think = { ...(config['think'] as object | undefined), prompt: setup.systemPrompt };
+      return { think, ...(setup.greeting && { greeting: setup.greeting }) };
     });
     this.choices = cast.map(({ choice }) => choice);
     const providers = cast.map(({ provider }) => provider);

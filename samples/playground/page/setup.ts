@@ -167,14 +167,14 @@ function put(target: Record<string, unknown>, [first = '', ...rest]: readonly st
 export function castOf(
   setup: Setup,
   choices: readonly Choice[],
-  extras: (row: ProviderRow) => Record<string, unknown> = () => ({}),
+  extras: (row: ProviderRow, config: Readonly<Record<string, unknown>>) => Record<string, unknown> = () => ({}),
 ): { readonly choice: Choice; readonly provider: AnyProvider }[] {
   const ids = new Set(roles.map((role) => setup.roles[role]).filter(Boolean));
   return [...ids].flatMap((id) => {
     const choice = choices.find((each) => each.id === id);
     const type = choice && classOf(choice.row);
-    return choice && type
-      ? [{ choice, provider: new type({ ...configOf(choice, setup), ...extras(choice.row) }) }]
-      : [];
+    if (!choice || !type) return [];
+    const config = configOf(choice, setup);
+    return [{ choice, provider: new type({ ...config, ...extras(choice.row, config) }) }];
   });
 }
