@@ -1,9 +1,11 @@
 import type { TranscriptionResult } from '../../../lib/core/roles.ts';
 import { BetaSTT } from '../../../lib/providers/stt/beta-stt.ts';
 import { DeltaSTT } from '../../../lib/providers/stt/delta-stt.ts';
+import { EtaSTT } from '../../../lib/providers/stt/eta-stt.ts';
 import { GammaSTT } from '../../../lib/providers/stt/gamma-stt.ts';
 import { KappaSTT } from '../../../lib/providers/stt/kappa-stt.ts';
 import { LambdaSTT } from '../../../lib/providers/stt/lambda-stt.ts';
+import { ThetaRealtimeSTT } from '../../../lib/providers/stt/theta-realtime-stt.ts';
 import type { SocketData } from '../../../lib/transport/socket-session.ts';
 import { encodeEventStream } from '../../../lib/transport/event-stream.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';
@@ -90,6 +92,28 @@ const sessions: Readonly<Record<string, readonly unknown[]>> = {
     },
     { message_type: 'warning', warning: 'w' },
   ],
+  EtaSTT: [
+    { type: 'partial', ts: 0.1, end_ts: 0.5, elements: [{ type: 'text', value: 'hi' }] },
+    {
+      ...{ type: 'final', ts: 0.1, end_ts: 0.9, speaker_id: 0 },
+      elements: [
+        { type: 'text', value: 'Hi', ts: 0.1, end_ts: 0.4, confidence: 0.9 },
+        { type: 'punct', value: ' ' },
+        { type: 'text', value: 'there', ts: 0.5, end_ts: 0.9, confidence: 0.8 },
+        { type: 'punct', value: '.' },
+      ],
+    },
+  ],
+  ThetaRealtimeSTT: [
+    { type: 'input_audio_buffer.speech_started', event_id: 'e', audio_start_ms: 100, item_id: 'a' },
+    { type: 'input_audio_buffer.speech_stopped', event_id: 'e', audio_end_ms: 900, item_id: 'a' },
+    { type: 'input_audio_buffer.committed', event_id: 'e', previous_item_id: null, item_id: 'a' },
+    { type: 'conversation.item.input_audio_transcription.delta', item_id: 'a', content_index: 0, delta: 'Hi' },
+    {
+      ...{ type: 'conversation.item.input_audio_transcription.completed', item_id: 'a', transcript: 'Hi there.' },
+      ...{ logprobs: [{ token: 'Hi', logprob: -0.1, bytes: [72] }], languages: [{ code: 'en' }] },
+    },
+  ],
   KappaSTT: [
     ...[
       { path: 'turn.start', body: { context: { serviceTag: 't' } } },
@@ -157,6 +181,8 @@ const greetings: Readonly<Record<string, Record<string, unknown>>> = {
   AlphaFlux: { type: 'Connected' },
   BetaSTT: { type: 'Begin', id: 'b' },
   GammaSTT: { message_type: 'session_started' },
+  EtaSTT: { type: 'connected', id: 'j' },
+  ThetaRealtimeSTT: { type: 'session.updated' },
   ZetaSTT: { message: 'RecognitionStarted' },
 };
 
@@ -211,6 +237,8 @@ describe('F11: mutated messages', () => {
     AlphaFlux: (config: object) => new FakedAlphaFlux(config),
     BetaSTT: (config: object) => faked(new BetaSTT(config)),
     GammaSTT: (config: object) => faked(new GammaSTT(config)),
+    EtaSTT: (config: object) => faked(new EtaSTT(config)),
+    ThetaRealtimeSTT: (config: object) => faked(new ThetaRealtimeSTT(config)),
     KappaSTT: (config: object) => faked(new KappaSTT({ ...config, region: 'westeurope' })),
     LambdaSTT: (config: object) => {
       const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'canary-7f3a' };

@@ -350,7 +350,7 @@ describe('ThetaRealtimeSTT: what the service says of failures', () => {
     [errorOf('<user text>'), undefined],
   ];
   for (const [message, expected] of cases) {
-    it(`${JSON.stringify(message['error'])}`, async () => {
+    it(JSON.stringify(message['error']), async () => {
       const { say, events, errors } = await live();
       say('error', message);
       if (expected) expect(events.at(-1)).toMatchObject({ error: expected });
