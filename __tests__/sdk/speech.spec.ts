@@ -3,6 +3,7 @@
  * and so is a provider that sends anything else for the same options, unless a table here says why.
  */
 import { createRequire } from 'node:module';
+import type * as ElevenLabs from '@elevenlabs/elevenlabs-js';
 import type * as Soniox from '@soniox/node';
 import type * as Speechmatics from '@speechmatics/real-time-client';
 import type * as AssemblyAI from 'assemblyai';
@@ -11,6 +12,7 @@ import { WebSocket as NodeWebSocket } from 'ws';
 import {
   BetaSTT,
   DeltaSTT,
+  GammaSTT,
   ZetaSTT,
   type AudioChunk,
   type StreamingSTT,
@@ -24,6 +26,9 @@ import { bothRecords, expectSameWire, until, type Stated } from './wire.ts';
 // They find `ws` by `require`: their ES modules need a loader that Jest's sandbox has not.
 const load = createRequire(import.meta.url);
 const { StreamingTranscriber } = load('assemblyai') as typeof AssemblyAI;
+const { AudioFormat, CommitStrategy, ElevenLabsClient, RealtimeEvents } = load(
+  '@elevenlabs/elevenlabs-js',
+) as typeof ElevenLabs;
 const { SonioxNodeClient } = load('@soniox/node') as typeof Soniox;
 const { RealtimeClient } = load('@speechmatics/real-time-client') as typeof Speechmatics;
 
@@ -82,6 +87,34 @@ describe('the official speech-to-text clients', () => {
     await hears(new BetaSTT({ ...config, wordBoost: ['Acme'], minTurnSilence: 300 }));
     await closed('beta-stt');
     const [their, our] = bothRecords(sandbox, 'beta-stt');
+    expectSameWire(our, their, { ...ofTheirSockets, ...compresses });
+  });
+
+  it('ElevenLabs: the client is understood, and GammaSTT sends what it sends', async () => {
+    const client = new ElevenLabsClient({ apiKey: key, baseUrl: sandbox.endpoints.gamma });
+    const theirs = await client.speechToText.realtime.connect({
+      ...{ modelId: 'scribe_v2_realtime', audioFormat: AudioFormat.PCM_16000, sampleRate, languageCode: 'en' },
+      ...{ commitStrategy: CommitStrategy.VAD, vadSilenceThresholdSecs: 0.5, includeTimestamps: true },
+      keyterms: ['Acme', 'Leatherhead'],
+    });
+    const commits: string[] = [];
+    let isOpen = false;
+    theirs.on(RealtimeEvents.SESSION_STARTED, () => (isOpen = true));
+    theirs.on(RealtimeEvents.COMMITTED_TRANSCRIPT_WITH_TIMESTAMPS, (data) =>
+      commits.push(String(Reflect.get(data as object, 'text'))),
+    );
+    await until(() => isOpen);
+    for (const { data } of frames) theirs.send({ audioBase64: Buffer.from(data).toString('base64') });
+    theirs.commit();
+    await until(() => commits.length === 2);
+    theirs.close();
+    expect(commits).toEqual([said, '']);
+
+    const config = { apiKey: key, endpoint: sandbox.endpoints.gamma, catchUpSpeed: false } as const;
+    const asked = { language: 'en', vadSilenceThresholdSecs: 0.5, keyterms: ['Acme', 'Leatherhead'] } as const;
+    await hears(new GammaSTT({ ...config, ...asked, includeTimestamps: true }));
+    await closed('gamma-stt');
+    const [their, our] = bothRecords(sandbox, 'gamma-stt');
     expectSameWire(our, their, { ...ofTheirSockets, ...compresses });
   });
 
