@@ -179,7 +179,7 @@ function saidOf(line: Line): HTMLElement {
 function memoryOf(line: Line): HTMLElement {
   const { memory } = line;
   if (!memory) {
-    const isForgotten = line.kind === 'agent' && line.phase === 'ended';
+    const isForgotten = line.kind === 'agent' && line.phase === 'ended' && !line.heard?.trim();
     return h('p', { class: 'memory none' }, isForgotten ? 'nothing' : '');
   }
   const said = line.kind === 'tool' ? (line.result ?? '') : line.text;

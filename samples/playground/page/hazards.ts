@@ -1,6 +1,7 @@
 import type { ProviderRole } from 'rxvoice';
 import type { Hazard } from '../server/hazards.ts';
 import type { Session } from './session.ts';
+import { isAgent } from './setup.ts';
 
 /** Something that goes wrong, at a click. */
 export interface HazardRow {
@@ -76,5 +77,7 @@ export async function doHazard({ fault, act }: HazardRow, session: Session, take
 }
 
 function targetOf(role: ProviderRole, { choices }: Session): Session['choices'][number]['row'] | undefined {
-  return choices.find(({ place, row }) => place === 'sandbox' && row.roles.includes(role))?.row;
+  const row = choices.find((choice) => choice.place === 'sandbox' && choice.row.roles.includes(role))?.row;
+  // An agent's model has no requests of its own.
+  return row && isAgent(row) && role === 'llm' ? undefined : row;
 }

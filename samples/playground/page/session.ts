@@ -40,8 +40,13 @@ export class Session {
     this.#output = providers.find((provider): provider is OutputProvider => provider.roles.includes('output'));
     const hasAgent = this.choices.some(({ row }) => isAgent(row));
     this.pipeline = new Pipeline({
-      ...{ providers, systemPrompt: setup.systemPrompt, inputEvents: true },
-      ...(hasAgent ? {} : { tools, ...(setup.greeting && { greeting: setup.greeting }) }),
+      ...{ providers, inputEvents: true },
+      // An agent has its own words, and its own tools.
+      ...(!hasAgent && {
+        tools,
+        systemPrompt: setup.systemPrompt,
+        ...(setup.greeting && { greeting: setup.greeting }),
+      }),
     });
   }
 
