@@ -26,7 +26,6 @@ const audio = (bytes: number, value: number = 1): string => encodeBase64(new Uin
 /** The service: 320 bytes (10 ms) for each character, when it has been sent. */
 function answer(connection: Connection, message: unknown): void {
   const { text = '', context_id: contextId, close_context: isEnd } = message as Message;
-  if ('close_socket' in (message as object)) connection.close(1000);
   if (text.trim()) {
     connection.send({ audio: audio(text.length * 320, text.charCodeAt(0)), contextId, alignment: alignment(text) });
   }
@@ -42,7 +41,10 @@ describe('GammaTTS', () => {
     onMessage: (connection: Connection, message: unknown) => void = answer,
     refuse?: Parameters<typeof serveVoice>[1],
   ) {
-    service = await serveVoice(onMessage, refuse);
+    service = await serveVoice((connection, message) => {
+      if ('close_socket' in (message as object)) connection.close(1000);
+      else onMessage(connection, message);
+    }, refuse);
     const { proxyUrl } = config;
     const address = proxyUrl === undefined ? { apiKey: key, endpoint: service.endpoint } : {};
     const proxy = proxyUrl === undefined ? {} : { proxyUrl: service.endpoint + proxyUrl };
@@ -121,7 +123,6 @@ describe('GammaTTS', () => {
     const disposed = tts.dispose();
     await until(() => last.received.length === 8);
     expect(last.received[7]).toEqual({ close_socket: true });
-    last.close(1000);
     await disposed;
     expect([heard.chunks.length, heard.errors, service.connections.length]).toEqual([3, [], 1]);
   });

@@ -49,9 +49,8 @@ export class SigmaTTS extends RestTTS<SigmaTTSConfig> {
   }
 
   /**
-   * The voices of a model.
+   * The voices of a model; by default of the configured one.
    *
-   * @param options.model - Default: the configured one.
    * @throws VoiceError when the provider is not initialized, when the request fails, and when `signal` aborts it.
    */
   async voices({ model = this.#model, signal }: { readonly model?: SigmaTTSModel } & TTSCallOptions = {}): Promise<
