@@ -93,8 +93,9 @@ export function relayHttp(call: HttpCall): void {
       fail(504, 'no_connection', `The service took no connection within ${limits.connectMs} ms`);
     }, limits.connectMs);
     opened.on('socket', (socket) => {
+      // One that was kept is there already.
       if (!socket.connecting) clearTimeout(waiting);
-      socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(waiting));
+      else socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(waiting));
     });
     opened.on('close', () => clearTimeout(waiting));
     opened.on('error', unreachable);
