@@ -5,6 +5,8 @@ export * from './meeting-call-f.ts';
 export * from './meeting-input.ts';
 export * from './meeting-input-d.ts';
 export * from './meeting-input-d-webhook.ts';
+export * from './meeting-input-e.ts';
+export type { MeetingSessionStatus } from './meeting-peer-e.ts';
 export type { MeetingStreamState } from './meeting-stream-d.ts';
 export * from './phone-provider.ts';
 export * from './phone-socket-b.ts';

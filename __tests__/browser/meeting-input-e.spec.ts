@@ -1,0 +1,240 @@
+import type { Page } from 'playwright-core';
+import { TestBrowser } from './support/browser.ts';
+
+/** The service's side of a meeting, in the page. */
+declare global {
+  var service: {
+    readonly requests: { url: string; authorization: string | null; lines: string[] }[];
+    readonly received: { channel: string; message: Record<string, unknown> }[];
+    /** Answers of the service in place of the next ones, by status. */
+    readonly refusals: { status: number; body: string }[];
+    tell(channel: string, message: object): void;
+    say(index: number, text: string): void;
+    drop(): void;
+    readonly opened: string[];
+  };
+}
+
+/** Puts a service into a page: `fetch` is answered by a peer connection of its own. */
+async function serve(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const context = new AudioContext();
+    const speakers = [0, 1].map(() => context.createMediaStreamDestination());
+    const requests: typeof service.requests = [];
+    const received: typeof service.received = [];
+    const refusals: typeof service.refusals = [];
+    const opened: string[] = [];
+    let channels = new Map<string, RTCDataChannel>();
+    let peer: RTCPeerConnection | undefined;
+    const answerTo = async (offer: string): Promise<string> => {
+      channels = new Map();
+      peer = new RTCPeerConnection();
+      peer.ondatachannel = ({ channel }) => {
+        channels.set(channel.label, channel);
+        opened.push(channel.label);
+        channel.onmessage = ({ data }) =>
+          received.push({ channel: channel.label, message: JSON.parse(String(data)) as Record<string, unknown> });
+      };
+      await peer.setRemoteDescription({ type: 'offer', sdp: offer });
+      for (const { stream } of speakers) for (const track of stream.getTracks()) peer.addTrack(track, stream);
+      await peer.setLocalDescription();
+      const current = peer;
+      await new Promise<void>((resolve) => {
+        const check = (): void => {
+          if (current.iceGatheringState === 'complete') resolve();
+        };
+        current.onicegatheringstatechange = check;
+        check();
+      });
+      return peer.localDescription?.sdp ?? '';
+    };
+    globalThis.fetch = async (input, init) => {
+      const request = new Request(input, init);
+      const { offer } = (await request.json()) as { offer: string };
+      const lines = offer.split('\r\n').filter((line) => line.startsWith('m='));
+      requests.push({ url: request.url, authorization: request.headers.get('authorization'), lines });
+      const refusal = refusals.shift();
+      if (refusal) return new Response(refusal.body, { status: refusal.status });
+      return Response.json({ answer: await answerTo(offer), traceId: 'abc' });
+    };
+    globalThis.service = {
+      ...{ requests, received, refusals, opened },
+      tell: (channel, message) => channels.get(channel)?.send(JSON.stringify(message)),
+      say: (index, text) => {
+        const samples = rxvoice.toFloat32(modem.encodeText(text, context.sampleRate));
+        const buffer = context.createBuffer(1, context.sampleRate + samples.length, context.sampleRate);
+        buffer.copyToChannel(samples, 0, context.sampleRate);
+        const player = new AudioBufferSourceNode(context, { buffer });
+        const speaker = speakers[index];
+        if (speaker) player.connect(speaker);
+        player.start();
+      },
+      drop: () => peer?.close(),
+    };
+  });
+}
+
+describe('MeetingInputE in Chromium', () => {
+  let browser: TestBrowser;
+  beforeAll(async () => {
+    browser = await TestBrowser.start();
+  });
+  afterAll(() => browser[Symbol.asyncDispose]());
+  afterEach(() => {
+    expect(browser.failures).toEqual([]);
+  });
+
+  it('joins, tells its status, hears the meeting, uploads the statistics that are wanted, and leaves', async () => {
+    const page = await browser.open();
+    await serve(page);
+    const result = await page.evaluate(async () => {
+      const { service } = globalThis;
+      const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+      const until = async (happened: () => boolean): Promise<void> => {
+        while (!happened()) await sleep(20);
+      };
+      const input = new rxvoice.MeetingInputE({
+        apiKey: () => Promise.resolve('ya29.token'),
+        spaceName: 'spaces/jQCFfuBOdN5z',
+        iceServers: [],
+      });
+      const [statuses, ends, errors, chunks]: [string[], unknown[], string[], Uint8Array<ArrayBuffer>[]] = [
+        [],
+        [],
+        [],
+        [],
+      ];
+      input.onSessionStatus((status) => statuses.push(status));
+      input.onCallEnded((end) => ends.push(end));
+      input.errors$.subscribe(({ message }) => errors.push(message));
+      input.audio$.subscribe(({ data }) => chunks.push(data));
+      await input.initialize();
+      await input.start();
+      await until(() => service.opened.length === 4);
+      const session = (connectionState: string): object => ({ resources: [{ sessionStatus: { connectionState } }] });
+      service.tell('session-control', session('STATE_WAITING'));
+      const allowlist = {
+        codec: { keys: ['mimeType', 'payloadType', 'id'] },
+        'inbound-rtp': { key: ['kind', 'packetsReceived'] },
+      };
+      service.tell('media-stats', { resources: [{ configuration: { uploadIntervalSeconds: 1, allowlist } }] });
+      await sleep(300);
+      const early = chunks.length;
+      service.tell('session-control', session('STATE_JOINED'));
+      service.tell('session-control', { nonsense: [null, 1] });
+      await until(() => statuses.includes('joined'));
+      // A busy machine delays packets, and the browser makes up for them: one of some tries comes through as it was.
+      let heard = '';
+      for (let attempt = 0; attempt < 6 && heard !== 'words in a meeting'; attempt++) {
+        chunks.length = 0;
+        service.say(attempt % 2, 'words in a meeting');
+        await sleep(3200);
+        heard = modem.decodeSamples(rxvoice.int16View(rxvoice.concatBytes(...chunks)), 16_000).text;
+      }
+      await until(() => service.received.some(({ channel }) => channel === 'media-stats'));
+      const metadata = input.getMetadata();
+      await input.dispose();
+      await sleep(100);
+      const { requests, received, opened } = service;
+      return { statuses, ends, errors, early, heard, requests, received, opened, metadata };
+    });
+    expect(result.requests).toEqual([
+      {
+        url: 'https://meet.googleapis.com/v2beta/spaces/jQCFfuBOdN5z:connectActiveConference',
+        authorization: 'Bearer ya29.token',
+        lines: [
+          ...[0, 1, 2].map(() => expect.stringMatching(/^m=audio/) as string),
+          expect.stringMatching(/^m=application/) as string,
+        ],
+      },
+    ]);
+    expect([...result.opened].sort()).toEqual(['media-entries', 'media-stats', 'participants', 'session-control']);
+    expect([result.early, result.heard]).toEqual([0, 'words in a meeting']);
+    expect(result.statuses).toEqual(['disconnected', 'waiting', 'joined', 'disconnected']);
+    expect([result.ends, result.errors]).toEqual([[{ reason: 'left' }], []]);
+    expect(result.metadata).toMatchObject({ encoding: 'linear16', sampleRate: 16_000, channels: 1 });
+    const uploads = result.received.filter(({ channel }) => channel === 'media-stats').map(({ message }) => message);
+    expect(uploads[0]).toMatchObject({
+      request: {
+        requestId: 1,
+        uploadMediaStats: {
+          sections: expect.arrayContaining([
+            {
+              id: expect.any(String) as string,
+              inbound_rtp: { kind: 'audio', packets_received: expect.any(Number) as number },
+            },
+          ]) as unknown,
+        },
+      },
+    });
+    expect(
+      result.received.filter(({ channel }) => channel === 'session-control').map(({ message }) => message),
+    ).toEqual([{ request: { requestId: 1, leave: {} } }]);
+    await page.close();
+  });
+
+  it('comes back when the session is unhealthy, and ends with the conference', async () => {
+    const page = await browser.open();
+    await serve(page);
+    const result = await page.evaluate(async () => {
+      const { service } = globalThis;
+      const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+      const input = new rxvoice.MeetingInputE({ apiKey: 'ya29', spaceName: 'spaces/a', iceServers: [] });
+      const ends: unknown[] = [];
+      let completed = 0;
+      input.onCallEnded((end) => ends.push(end));
+      input.audio$.subscribe({ complete: () => completed++ });
+      await input.initialize();
+      await input.start();
+      const opened = async (count: number): Promise<void> => {
+        while (service.opened.length < count) await sleep(20);
+      };
+      const end = (disconnectReason: string): void =>
+        service.tell('session-control', {
+          resources: [{ sessionStatus: { connectionState: 'STATE_DISCONNECTED', disconnectReason } }],
+        });
+      await opened(4);
+      end('REASON_SESSION_UNHEALTHY');
+      await opened(8);
+      const between = ends.length;
+      end('REASON_CONFERENCE_ENDED');
+      await sleep(300);
+      await input.dispose();
+      return { between, ends, completed, requests: service.requests.length };
+    });
+    expect(result).toEqual({
+      ...{ between: 0, completed: 1, requests: 2 },
+      ends: [{ reason: 'ended', detail: 'REASON_CONFERENCE_ENDED' }],
+    });
+    await page.close();
+  });
+
+  it('says why it cannot join', async () => {
+    const page = await browser.open();
+    await serve(page);
+    const errors = await page.evaluate(async () => {
+      const { service } = globalThis;
+      const join = async (status: number, word: string, spaceName = 'spaces/a'): Promise<[string, string]> => {
+        service.refusals.push({
+          status,
+          body: JSON.stringify({ error: { code: status, message: `${word}: ya29.secret` } }),
+        });
+        const input = new rxvoice.MeetingInputE({ apiKey: 'ya29.secret', spaceName, iceServers: [] });
+        const error: unknown = await input.initialize().catch((cause: unknown) => cause);
+        return rxvoice.VoiceError.is(error) ? [error.code, error.message] : ['', String(error)];
+      };
+      const all = [
+        await join(400, 'NO_ACTIVE_CONFERENCE'),
+        await join(403, 'PERMISSION_DENIED'),
+        await join(404, 'NOT_FOUND'),
+        await join(400, 'INCOMPATIBLE_DEVICE'),
+      ];
+      service.refusals.length = 0;
+      return [...all, await join(200, '', 'abc-defg-hij')];
+    });
+    expect(errors.map(([code]) => code)).toEqual(['not_found', 'forbidden', 'not_found', 'forbidden', 'configuration']);
+    expect(errors[0]?.[1]).toContain('NO_ACTIVE_CONFERENCE');
+    expect(errors.flat().join()).not.toContain('secret');
+    await page.close();
+  });
+});

@@ -1,0 +1,240 @@
+import {
+  asyncScheduler,
+  BehaviorSubject,
+  defer,
+  firstValueFrom,
+  fromEvent,
+  ignoreElements,
+  map,
+  merge,
+  Subject,
+  Subscription,
+  switchMap,
+  takeUntil,
+  tap,
+  timer,
+  type Observable,
+} from 'rxjs';
+import type { AudioMetadata } from '../../audio/types.ts';
+import { assertWebAudio, closeContext, keepRunning, openContext } from '../../browser/audio-context.ts';
+import { resource } from '../../browser/resource.ts';
+import { capturedFormat, holdRemoteTrack, TrackCapture } from '../../browser/track-capture.ts';
+import type { BackoffOptions } from '../../core/backoff.ts';
+import { VoiceError } from '../../core/errors.ts';
+import { obj, str } from '../../core/guard.ts';
+import type { AuthType, RemoteConfig } from '../../core/remote-provider.ts';
+import { retryBackoff } from '../../operators/retry-backoff.ts';
+import { httpRequest, readJson } from '../../transport/http.ts';
+import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
+import type { ActiveSpeaker } from './meeting-input-d.ts';
+import { MeetingInput } from './meeting-input.ts';
+import { connectPeer, type MeetingPeerEvent, type MeetingSessionStatus } from './meeting-peer-e.ts';
+
+/** Configuration of {@link MeetingInputE}. */
+export interface MeetingInputEConfig extends RemoteConfig {
+  /** The meeting's space, such as `spaces/jQCFfuBOdN5z`; the code in a meeting's address is none. */
+  readonly spaceName: string;
+  /** Where the page serves `rxvoice/worklets.js`, under a strict Content-Security-Policy. Default: inlined. */
+  readonly workletUrl?: string;
+  /** Default: Google's STUN server. */
+  readonly iceServers?: readonly RTCIceServer[];
+  /** How a lost connection is replaced; `false` for not at all. */
+  readonly reconnect?: boolean | BackoffOptions;
+}
+
+const sampleRate = 16_000;
+const elsewhere = 'MeetingInputD or a phone provider';
+const stun: readonly RTCIceServer[] = [{ urls: 'stun:stun.l.google.com:19302' }];
+
+/** Longest goodbye, in milliseconds. */
+const goodbyeMs = 200;
+
+/** What the service's words mean, wherever in its answer they stand. */
+const refusals: Readonly<Record<string, HttpErrorFacts>> = {
+  NO_ACTIVE_CONFERENCE: { code: 'not_found', recoverable: false },
+  INVALID_OFFER: { code: 'protocol', recoverable: false },
+  INCOMPATIBLE_DEVICE: { code: 'forbidden', recoverable: false },
+  // One client for a conference: that of a page that crashed is given up after half a minute.
+  CONNECTIONS_EXHAUSTED: { code: 'rate_limited', recoverable: true, retryAfterMs: 30_000 },
+};
+
+/**
+ * Google Meet Media API (developer preview, v2beta): what is said in a meeting, by WebRTC, in Chromium; nothing can be said
+ * in it. `https://meet.googleapis.com`. See https://developers.google.com/workspace/meet/media-api/guides/overview.
+ */
+export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
+  readonly name = 'MeetingInputE';
+  protected override readonly defaultBaseUrl: string = 'https://meet.googleapis.com';
+  protected override readonly defaultAuthType: AuthType = 'bearer';
+  readonly #status$ = new BehaviorSubject<MeetingSessionStatus>('disconnected');
+  readonly #activeSpeaker$ = new Subject<ActiveSpeaker>();
+  #session: Subscription = Subscription.EMPTY;
+  #leave: (() => void) | undefined;
+
+  /** Where the session is. Hot; the latest value first. */
+  get sessionStatus$(): Observable<MeetingSessionStatus> {
+    return this.#status$.asObservable();
+  }
+
+  /** Who speaks. Hot. */
+  get activeSpeaker$(): Observable<ActiveSpeaker> {
+    return this.#activeSpeaker$.asObservable();
+  }
+
+  /** Calls back with where the session is, now and whenever that changes; returns what undoes it. */
+  onSessionStatus(callback: (status: MeetingSessionStatus) => void): () => void {
+    return this.listen(this.sessionStatus$, callback);
+  }
+
+  /** Calls back when somebody else speaks; returns what undoes it. */
+  onActiveSpeaker(callback: (speaker: ActiveSpeaker) => void): () => void {
+    return this.listen(this.activeSpeaker$, callback);
+  }
+
+  override getMetadata(): AudioMetadata {
+    return capturedFormat(sampleRate);
+  }
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    assertWebAudio(this.name, elsewhere);
+    this.assertAuth();
+    if (!/^spaces\/[^/\s]+$/.test(this.config.spaceName)) {
+      throw this.error('spaceName must be of the form spaces/<id>', { code: 'configuration' });
+    }
+    this.begin();
+    await new Promise<void>((resolve, reject) => {
+      this.#session.unsubscribe();
+      this.#session = this.#meeting$(resolve)
+        .pipe(takeUntil(fromEvent(signal, 'abort')))
+        .subscribe({
+          error: (cause: unknown) => {
+            const error = VoiceError.from(cause, { provider: this.name });
+            reject(error);
+            this.report(error);
+            this.#finish('lost', error.message);
+          },
+          complete: () => resolve(),
+        });
+    });
+  }
+
+  protected override async onDispose(): Promise<void> {
+    this.#leave?.();
+    if (this.#leave) await firstValueFrom(timer(goodbyeMs, this.#scheduler));
+    this.#session.unsubscribe();
+    this.#finish('left');
+    await super.onDispose();
+  }
+
+  get #scheduler(): typeof asyncScheduler | NonNullable<MeetingInputEConfig['scheduler']> {
+    return this.config.scheduler ?? asyncScheduler;
+  }
+
+  /** The meeting over as many connections as it takes, on one audio context. */
+  #meeting$(connected: () => void): Observable<unknown> {
+    const { workletUrl, reconnect = true } = this.config;
+    const backoff = reconnect === false ? { maxTries: 0 } : reconnect === true ? {} : reconnect;
+    const context$ = resource(() => openContext({ provider: this.name, elsewhere, workletUrl }), closeContext);
+    return context$.pipe(
+      switchMap((context) => {
+        const running$ = keepRunning(context, this.#scheduler).pipe(
+          tap(({ type }) => type === 'suspended' && this.warn('audio until the user clicks on the page')),
+          ignoreElements(),
+        );
+        const mix = new MediaStreamAudioDestinationNode(context, { channelCount: 1 });
+        const capture$ = resource(
+          () => Promise.resolve(this.#openCapture(context, mix)),
+          (capture) => capture.close(),
+        );
+        const events$ = defer(() => this.#peer$()).pipe(
+          tap((event) => this.#onEvent(event, context, mix, connected)),
+          retryBackoff({ ...backoff, scheduler: this.#scheduler, onRetry: () => this.#status$.next('waiting') }),
+        );
+        return merge(running$, capture$.pipe(ignoreElements()), events$);
+      }),
+    );
+  }
+
+  #openCapture(context: AudioContext, mix: MediaStreamAudioDestinationNode): TrackCapture {
+    const capture = new TrackCapture({
+      ...{ context, sampleRate },
+      // The tracks are silent before.
+      onChunk: (chunk) => this.#status$.value === 'joined' && this.capture.push(chunk),
+    });
+    capture.connect(mix.stream.getAudioTracks()[0]);
+    return capture;
+  }
+
+  #peer$(): Observable<MeetingPeerEvent> {
+    return connectPeer({
+      iceServers: this.config.iceServers ?? stun,
+      negotiate$: (offer) => this.#negotiate(offer),
+      error: (message, options) => this.error(`${this.name}: ${message}`, options),
+      scheduler: this.#scheduler,
+      onLeave: (leave) => {
+        this.#leave = leave;
+      },
+    });
+  }
+
+  #negotiate(offer: string): Observable<string> {
+    const url = this.resolveUrl(`/v2beta/${this.config.spaceName}:connectActiveConference`);
+    const request$ = httpRequest({
+      ...this.transportOptions,
+      ...{ url, json: { offer } },
+      headers: async () => ({ Authorization: await this.resolveAuthHeader() }),
+      errorOf: (failure) => refusalOf(failure),
+    });
+    return request$.pipe(
+      readJson(),
+      map((answer) => {
+        const sdp = str(obj(answer)?.['answer']);
+        if (sdp !== undefined) return sdp;
+        throw this.error(`${this.name}: the service gave no answer to the offer`, { code: 'protocol' });
+      }),
+    );
+  }
+
+  #onEvent(
+    event: MeetingPeerEvent,
+    context: AudioContext,
+    mix: MediaStreamAudioDestinationNode,
+    connected: () => void,
+  ): void {
+    switch (event.type) {
+      case 'connected':
+        connected();
+        break;
+      case 'track': {
+        const source = context.createMediaStreamSource(new MediaStream([event.track]));
+        const release = holdRemoteTrack(event.track);
+        source.connect(mix);
+        event.track.addEventListener('ended', () => {
+          source.disconnect();
+          release();
+        });
+        break;
+      }
+      case 'speaker': {
+        const { userId, userName } = event;
+        this.#activeSpeaker$.next({ userId, ...(userName && { userName }) });
+        break;
+      }
+      case 'status':
+        if (event.reason === 'REASON_CLIENT_LEFT') this.#finish('left');
+        else if (event.status === 'disconnected') this.#finish('ended', event.reason);
+        else if (event.status !== this.#status$.value) this.#status$.next(event.status);
+    }
+  }
+
+  #finish(reason: 'ended' | 'left' | 'lost', detail?: string): void {
+    if (this.#status$.value !== 'disconnected') this.#status$.next('disconnected');
+    this.end({ reason, ...(detail !== undefined && { detail }) });
+    this.#session.unsubscribe();
+  }
+}
+
+function refusalOf({ text }: HttpFailure): HttpErrorFacts | undefined {
+  const [reason, facts] = Object.entries(refusals).find(([word]) => text.includes(word)) ?? [];
+  return facts && { ...facts, reason };
+}

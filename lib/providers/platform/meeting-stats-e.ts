@@ -1,0 +1,35 @@
+import { arr, num, obj, str, type WireObject } from '../../core/guard.ts';
+
+/** Which statistics the service wants, and how often. */
+export interface StatsWanted {
+  /** Seconds between two uploads; 0 for none. */
+  readonly intervalSeconds: number;
+  /** Keys by the type of the report. */
+  readonly keys: ReadonlyMap<string, readonly string[]>;
+}
+
+/** What a `configuration` of the service asks for. */
+export function readStatsWanted(configuration: WireObject): StatsWanted {
+  const allowlist = Object.entries(obj(configuration['allowlist']) ?? {});
+  const keys = allowlist.map(([type, value]): [string, string[]] => {
+    const entry = obj(value) ?? {};
+    // The service's own sample types it as `key` and reads `keys`.
+    return [type, [...arr(entry['keys']), ...arr(entry['key'])].flatMap((key) => str(key) ?? [])];
+  });
+  return { intervalSeconds: num(configuration['uploadIntervalSeconds']) ?? 0, keys: new Map(keys) };
+}
+
+/** The sections of an upload: of each wanted report what is wanted of it, under the service's names. */
+export function statsSections(reports: Iterable<WireObject>, { keys }: StatsWanted): WireObject[] {
+  return [...reports].flatMap((report) => {
+    const type = str(report['type']) ?? '';
+    const wanted = (keys.get(type) ?? []).filter((key) => key !== 'id' && report[key] !== undefined);
+    if (wanted.length === 0) return [];
+    const values = Object.fromEntries(wanted.map((key) => [snakeCase(key), report[key]]));
+    return [{ id: report['id'], [type.replaceAll('-', '_')]: values }];
+  });
+}
+
+function snakeCase(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
