@@ -30,7 +30,7 @@ async function tokenOf(endpoint: string, key: string): Promise<string> {
 describeStreamingSTT({
   ...{ name: 'KappaSTT', vendor: 'kappa', service: 'kappa-stt', first: 'kappa-stt', greetings: 0 },
   formats: [...[8_000, 16_000, 24_000, 44_100, 48_000].map(linear), mulaw],
-  audioOf,
+  ...{ audioOf, dropAfter: 20 },
   create({ apiKey, ...config }) {
     // A factory gives tokens here.
     const fetched = typeof apiKey === 'function' ? async () => tokenOf(config.endpoint ?? '', await apiKey()) : apiKey;

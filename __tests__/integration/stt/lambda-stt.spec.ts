@@ -22,7 +22,7 @@ const audioOf = ({ messages }: ServiceRecord): Uint8Array =>
 describeStreamingSTT({
   ...{ name: 'LambdaSTT', vendor: 'lambda', service: 'lambda-stt', first: 'lambda-stt', greetings: 0 },
   formats: [8_000, 16_000, 24_000, 44_100, 48_000].map(linear),
-  refused: ['unauthorized', 403],
+  ...{ refused: ['unauthorized', 403] as const, dropAfter: 15 },
   audioOf,
   create({ apiKey, ...config }) {
     const secret = (secretAccessKey: string) => ({ accessKeyId, secretAccessKey });
