@@ -197,7 +197,7 @@ describe('DeltaSTT: results', () => {
     expect(all[0]?.metadata?.words?.map(({ text }) => text)).toEqual(['今日は']);
   });
 
-  it('F7: keeps whole words that were final, and hears the rest again, from between two words', async () => {
+  it('F7: keeps whole words that were final, and hears the rest again, with the pause before it', async () => {
     const { say, log, stt, clock, results: all } = await live();
     say(heard(['*One@100', '* two@300', '* th@600', 'ree@700']));
     stt.sockets.last.drop();

@@ -194,9 +194,9 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
       const last = this.#finals.findLastIndex(({ text, startMs }) => /^\s/.test(text) && startMs !== undefined);
       const { startMs } = this.#finals[last] ?? {};
       if (startMs === undefined) return;
-      const { endMs = startMs } = this.#finals[last - 1] ?? {};
-      // In the middle between two words, for a word begins before it is heard to begin.
-      if (this.finalized(startMs - Math.min(leadMs, (startMs - endMs) / 2))) this.#settled = last;
+      const { endMs = 0 } = this.#finals[last - 1] ?? {};
+      // With the pause before it, for a word begins before it is heard to begin.
+      if (this.finalized(startMs - Math.max(0, Math.min(leadMs, startMs - endMs)))) this.#settled = last;
     } else if (this.#newest.length === 0) this.finalized(num(message['final_audio_proc_ms']) ?? 0);
   }
 
