@@ -18,6 +18,7 @@ const sets: readonly { readonly rows: readonly string[]; readonly run: () => Pro
   { rows: ['P9'], run: async () => (await import('./calls/calls.ts')).listening(values) },
   { rows: ['P12', 'P15'], run: async () => (await import('./calls/calls.ts')).turns(values) },
   { rows: ['P17'], run: async () => (await import('./calls/calls.ts')).bargeIns(values) },
+  { rows: ['P27'], run: async () => (await import('./voices/first-audio.ts')).run(values) },
   { rows: ['P22'], run: async () => [await importTime()] },
 ];
 
