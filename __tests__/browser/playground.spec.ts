@@ -6,6 +6,7 @@ import { readSession } from 'rxvoice/testing';
 import { laneOf, lanes } from '../../samples/marbles/lanes.ts';
 import { marbleDiagram } from '../../samples/marbles/svg.ts';
 import { Timeline } from '../../samples/marbles/timeline.ts';
+import { encodeText, silence } from '../../samples/sandbox/modem.ts';
 import { startPlayground, type Playground } from '../../samples/playground/server/playground.ts';
 import { TestBrowser } from './support/browser.ts';
 
@@ -216,5 +217,28 @@ describe('The playground in Chromium', () => {
     await page.setInputFiles('#file', { name: 'x.ndjson', mimeType: 'text/plain', buffer: Buffer.from('hello') });
     await page.waitForSelector('#notices .notice');
     expect(await page.textContent('#notices')).toContain('This is no recording');
+  });
+});
+
+describe('The playground with a microphone', () => {
+  it('hears the person who presses Start and talks', async () => {
+    const sampleRate = 48_000;
+    const parts = [silence(1_000, sampleRate), encodeText('say all is fine', sampleRate), silence(4_000, sampleRate)];
+    const samples = Int16Array.from(parts.flatMap((part) => [...part]));
+    await using browser = await TestBrowser.start({ microphone: { samples, sampleRate } });
+    await using playground = await startPlayground();
+    const page = await browser.open({ url: playground.url });
+    await page.waitForSelector('html[data-ready]');
+    await page.selectOption('#role-input', 'local:MicrophoneInput');
+    await page.click('summary:text("Settings of MicrophoneInput")');
+    // Tones are neither speech nor wanted otherwise.
+    for (const label of ['Cancel echo', 'Suppress noise', 'Even out loudness'])
+      await page.uncheck(`label:text("${label}")`);
+    expect(await page.isVisible('#composer-how')).toBe(false);
+    expect(await page.isDisabled('#hazard-talk-over')).toBe(true);
+    await page.click('#start');
+    await page.waitForFunction(() => document.querySelector('#transcript')?.textContent.includes('Agent: all is fine'));
+    expect(await page.textContent('#transcript p')).toBe('You: say all is fine');
+    expect(browser.failures).toEqual([]);
   });
 });
