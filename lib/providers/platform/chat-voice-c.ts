@@ -1,3 +1,5 @@
+// eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an optional package that is not installed is declared there
+/// <reference path="./optional-packages.d.ts" />
 import { asyncScheduler, BehaviorSubject, EMPTY, filter, Subject, Subscription, tap, timer } from 'rxjs';
 import type { Observable, SchedulerLike } from 'rxjs';
 import { mixChannels } from '../../audio/channels.ts';
@@ -40,12 +42,15 @@ export interface ChatVoiceCConfig {
 
 /** How a call ended: the connection was destroyed, stayed disconnected, or was given up by us. */
 export interface ChatVoiceEnd {
+  /** Which of them it was. */
   readonly reason: 'destroyed' | 'disconnected' | 'detached';
 }
 
 /** Whether a member speaks. */
 export interface SpeakingMember {
+  /** The platform's id of the member. */
   readonly userId: string;
+  /** False when the member has ceased to. */
   readonly isSpeaking: boolean;
 }
 

@@ -1,3 +1,5 @@
+// eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an optional package that is not installed is declared there
+/// <reference path="./optional-packages.d.ts" />
 import {
   BehaviorSubject,
   distinctUntilChanged,

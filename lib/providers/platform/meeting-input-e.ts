@@ -120,7 +120,7 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
 
   protected override async onDispose(): Promise<void> {
     this.#leave?.();
-    if (this.#leave) await firstValueFrom(timer(goodbyeMs, this.#scheduler));
+    if (this.#leave) await firstValueFrom(timer(goodbyeMs, this.#scheduler), { defaultValue: 0 });
     this.#session.unsubscribe();
     this.#finish('left');
     await super.onDispose();
