@@ -78,32 +78,39 @@ describe('BrowserLLM', () => {
   const answer = (llm: BrowserLLM, messages: Message[], options = {}): Promise<LLMEvent[]> =>
     lastValueFrom(llm.generate(messages, options).pipe(toArray()));
 
-  it('needs a GPU, and says so', async () => {
-    await expect(new BrowserLLM({ model }).initialize()).rejects.toMatchObject({
-      code: 'device',
-      message: expect.stringContaining('a browser with WebGPU') as unknown,
-    });
-  });
-
-  describe('with a GPU', () => {
+  describe('on a machine', () => {
     const features = new Set<string>();
+    const own = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
+    const pretend = (navigator: object): void => {
+      Object.defineProperty(globalThis, 'navigator', { value: navigator, configurable: true });
+    };
     beforeEach(() => {
       features.clear();
-      const adapter = { features };
-      Object.defineProperty(globalThis, 'navigator', {
-        value: { gpu: { requestAdapter: () => Promise.resolve(adapter) } },
-        configurable: true,
-      });
+      pretend({ gpu: { requestAdapter: () => Promise.resolve({ features }) } });
     });
     afterEach(() => {
-      Reflect.deleteProperty(globalThis, 'navigator');
+      if (own) Object.defineProperty(globalThis, 'navigator', own);
+      else Reflect.deleteProperty(globalThis, 'navigator');
     });
 
-    it('that cannot compute with 16 bits, names the model that it can', async () => {
+    it('without WebGPU, says what has it', async () => {
+      pretend({});
+      await expect(new BrowserLLM({ model }).initialize()).rejects.toMatchObject({
+        code: 'device',
+        message: expect.stringContaining('a browser with WebGPU') as unknown,
+      });
+    });
+
+    it('without a GPU, says so', async () => {
+      pretend({ gpu: { requestAdapter: () => Promise.resolve(null) } });
+      await expect(new BrowserLLM({ model }).initialize()).rejects.toThrow('the browser finds no GPU that it may use');
+    });
+
+    it('whose GPU cannot compute with 16 bits, names the model that it can', async () => {
       await expect(new BrowserLLM({ model }).initialize()).rejects.toThrow('take Llama-3.2-1B-Instruct-q4f32_1-MLC');
     });
 
-    it('loads the real package, which knows its models', async () => {
+    it('with a GPU, loads the real package, which knows its models', async () => {
       features.add('shader-f16');
       await expect(new BrowserLLM({ model: 'none-q4f16-MLC' }).initialize()).rejects.toMatchObject({
         code: 'not_found',
