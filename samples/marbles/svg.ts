@@ -25,7 +25,12 @@ const shapes: Readonly<Record<Shape, (x: number, y: number, color: string) => st
 
 const escape = (text: string): string => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 const round = (value: number): number => Math.round(value * 10) / 10;
-const shorten = (text: string): string => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
+/** As much of a text as there is room for; nothing where that says nothing. */
+const shorten = (text: string, room: number): string =>
+  text.length <= room ? text : room < 4 ? '' : `${text.slice(0, room - 1).trimEnd()}…`;
+/** How wide a letter of a label is at most, in pixels, and how long the longest label beside a mark. */
+const letterWidth = 6;
+const longestLabel = 40;
 
 /** A timeline as an SVG marble diagram: a lane for each stream, turns as bands behind them. */
 export function marbleDiagram(timeline: Timeline, options: DiagramOptions = {}): string {
@@ -50,11 +55,16 @@ export function marbleDiagram(timeline: Timeline, options: DiagramOptions = {}):
     const fill = style === 'hatched' ? `url(#hatch)` : palette[tone];
     const outline = style === 'hatched' ? ` stroke="${palette[tone]}"` : style === 'soft' ? ' opacity="0.3"' : '';
     const box = `x="${x(from)}" y="${y - 8}" width="${Math.max(2, round(x(to) - x(from)))}" height="16" rx="4"`;
-    return `<rect ${box} fill="${fill}"${outline}><title>${escape(label)}</title></rect>`;
+    const bar = `<rect ${box} fill="${fill}"${outline}><title>${escape(label)}</title></rect>`;
+    const text = shorten(label, Math.floor((x(to) - x(from) - 12) / letterWidth));
+    const color = style === 'solid' ? palette.paper : palette.text;
+    return text && style !== 'hatched'
+      ? `${bar}<text x="${x(from) + 6}" y="${y + 3.5}" font-size="10" fill="${color}">${escape(text)}</text>`
+      : bar;
   };
   const drawMark = ({ at, shape, tone, label, row }: Mark, y: number): string =>
     `<g>${shapes[shape](x(at), y, palette[tone])}<title>${escape(`${row.event.type} ${label}`.trim())}</title></g>` +
-    (label ? `<text x="${x(at)}" y="${y + 20}" class="label">${escape(shorten(label))}</text>` : '');
+    (label ? `<text x="${x(at)}" y="${y + 20}" class="label">${escape(shorten(label, longestLabel))}</text>` : '');
 
   const rows = shown.map(({ id, title }, index) => {
     const { marks, bars, levels } = timeline.lanes[id];
@@ -62,7 +72,7 @@ export function marbleDiagram(timeline: Timeline, options: DiagramOptions = {}):
     const line = `<path d="M${labelWidth} ${y}H${width - 16}l-6-4m6 4l-6 4" stroke="${palette.line}" fill="none"/>`;
     const wave = levels.map(({ at, level }) => `M${x(at)} ${round(y - level * 28)}V${round(y + level * 28)}`).join('');
     return [
-      `<text x="12" y="${y + 4}">${title}</text>`,
+      `<text x="12" y="${y + 4}" class="lane">${title}</text>`,
       line,
       wave && `<path d="${wave}" stroke="${palette.user}"/>`,
       ...bars.map((bar) => drawBar(bar, y)),
@@ -70,7 +80,7 @@ export function marbleDiagram(timeline: Timeline, options: DiagramOptions = {}):
     ].join('');
   });
   const style =
-    `text{font:12px ui-sans-serif,system-ui,sans-serif;fill:${palette.text}}` +
+    `text{font-family:ui-sans-serif,system-ui,sans-serif}.lane{font-size:12px;fill:${palette.text}}` +
     `.label{font-size:10px;fill:${palette.quiet}}`;
   const hatch =
     '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">' +

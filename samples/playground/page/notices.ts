@@ -11,7 +11,7 @@ const advice: Readonly<Partial<Record<VoiceErrorCode, string>>> = {
   connection: 'Nothing to do while it reconnects; press Start when it has given up.',
   timeout: 'Say it again, or choose another provider in Setup.',
   permission: 'Allow it beside the address, then press Start; or choose the sandbox in Setup.',
-  device: 'Plug it in, or choose another input in Setup.',
+  device: 'Or choose another provider in Setup.',
   configuration: 'Change it in Setup.',
 };
 
