@@ -213,6 +213,16 @@ describe('The playground in Chromium', () => {
     );
   });
 
+  it('gives a button to those whose ears do not know when a turn is over', async () => {
+    expect(await page.isVisible('#push')).toBe(false);
+    await page.selectOption('#role-stt', 'sandbox:IotaSTT');
+    await say('say over');
+    await page.waitForFunction(() => document.querySelector('#transcript')?.textContent.includes('Agent: over'));
+    await page.click('#push');
+    expect(await page.getAttribute('#push', 'aria-pressed')).toBe('true');
+    expect(await violations(page)).toEqual([]);
+  });
+
   it('says what is wrong with a file that is no recording', async () => {
     await page.setInputFiles('#file', { name: 'x.ndjson', mimeType: 'text/plain', buffer: Buffer.from('hello') });
     await page.waitForSelector('#notices .notice');

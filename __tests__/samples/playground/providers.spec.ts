@@ -2,7 +2,7 @@ import { lastValueFrom, reduce } from 'rxjs';
 import { providerRows } from '../../../samples/playground/page/providers.ts';
 import { choicesOf, configOf, type Setup } from '../../../samples/playground/page/setup.ts';
 import { classOf } from '../../../samples/playground/page/providers.ts';
-import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
+import { serviceNames, startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 
 const setup: Setup = {
   roles: { input: '', stt: '', llm: '', tts: '', output: '' },
@@ -21,6 +21,8 @@ describe('Every provider that the page offers in the sandbox', () => {
       const choice = choicesOf({ sandbox: sandbox.proxies, proxy: {} }).find((each) => each.row === row);
       // A provider may be there before its service is.
       if (!choice) return;
+      // Hazards go by the service's name.
+      expect(serviceNames).toContain(row.service);
       const type = classOf(row);
       if (!type) throw new Error('no class');
       const provider = new type(configOf(choice, setup));

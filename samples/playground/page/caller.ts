@@ -43,9 +43,14 @@ export class Caller {
     this.#frames.length = 0;
   }
 
-  /** Says a text, after what is still to be said. */
-  say(text: string): void {
+  /**
+   * Says a text, after what is still to be said.
+   *
+   * @returns How long it is until it has been said, in milliseconds.
+   */
+  say(text: string): number {
     this.#queue(encodeText(text, sampleRate));
+    return this.#frames.length * frameMs;
   }
 
   /** A noise that is no speech. */

@@ -11,7 +11,7 @@ export interface HazardRow {
   /** What of the services it befalls, and how; absent: the caller does it. */
   readonly fault?: { readonly hazard: Exclude<Hazard, 'clear'>; readonly role: ProviderRole };
   /** What the caller does. */
-  readonly act?: (caller: NonNullable<Session['caller']>) => void;
+  readonly act?: (session: Session) => void;
   /** What is said when it is done. */
   readonly done: string;
   /** It lasts until it is taken back, which is then said so. */
@@ -22,11 +22,11 @@ export interface HazardRow {
 export const hazards: readonly HazardRow[] = [
   {
     ...{ id: 'talk-over', label: 'Talk over', about: 'The caller speaks while the agent does: a barge-in.' },
-    ...{ act: (caller) => caller.say('Wait, stop that please'), done: 'The caller says “Wait, stop that please”.' },
+    ...{ act: (session) => session.say('Wait, stop that please'), done: 'The caller says “Wait, stop that please”.' },
   },
   {
     ...{ id: 'cough', label: 'Cough', about: 'A noise that is no speech: the agent goes on.' },
-    ...{ act: (caller) => caller.cough(), done: 'The caller coughs.' },
+    ...{ act: (session) => session.caller?.cough(), done: 'The caller coughs.' },
   },
   {
     ...{ id: 'drop', label: 'Drop the connection', about: 'The speech-to-text socket is cut; it comes back.' },
@@ -63,7 +63,7 @@ export function canDo({ fault, act }: HazardRow, session: Session | undefined): 
 
 /** Lets it go wrong, or takes it back. */
 export async function doHazard({ fault, act }: HazardRow, session: Session, takesBack: boolean): Promise<void> {
-  if (act && session.caller) act(session.caller);
+  act?.(session);
   const target = fault && targetOf(fault.role, session);
   if (!fault || !target) return;
   const { service, vendor = '', sockets = '' } = target;

@@ -33,6 +33,8 @@ export interface ProviderRow {
   /** Configuration that the page needs as it is. */
   readonly fixed?: Readonly<Record<string, unknown>>;
   readonly fields?: readonly Field[];
+  /** It does not say when a turn is over: the user does, by a button. */
+  readonly isPushToTalk?: boolean;
 }
 
 const number = (key: string, label: string, range: Partial<Field> = {}): Field => ({
@@ -116,11 +118,16 @@ const ears: readonly ProviderRow[] = [
   },
   {
     ...{ name: 'ThetaRealtimeSTT', roles: ['stt'], about: 'OpenAI real-time transcription' },
-    ...{ vendor: 'theta', service: 'theta-stt' },
+    ...{ vendor: 'theta', service: 'theta-realtime-stt' },
     fields: [
       select('model', 'Model', ['gpt-4o-mini-transcribe', 'gpt-4o-transcribe', 'whisper-1', 'gpt-realtime-whisper']),
       language,
     ],
+  },
+  {
+    ...{ name: 'IotaSTT', roles: ['stt'], about: 'Google Cloud, push to talk', isPushToTalk: true },
+    ...{ vendor: 'iota', service: 'iota-stt' },
+    fields: [language, select('model', 'Model', ['latest_short', 'latest_long', 'telephony'])],
   },
   {
     ...{ name: 'KappaSTT', roles: ['stt'], about: 'Azure speech' },

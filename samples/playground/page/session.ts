@@ -1,4 +1,4 @@
-import { Subject, Subscription, type Observable } from 'rxjs';
+import { Subject, Subscription, timer, type Observable } from 'rxjs';
 import { BufferInput, Pipeline, VoiceError, type OutputProvider, type VoiceEvent } from 'rxvoice';
 import { rmsLevel } from 'rxvoice/audio';
 import { Caller, callerFormat } from './caller.ts';
@@ -11,6 +11,9 @@ export interface Progress {
   readonly text: string;
 }
 
+/** How long the caller keeps the button after the last word, in milliseconds. */
+const releaseMs = 200;
+
 /** One conversation of the page: a pipeline, and what belongs to it. */
 export class Session {
   readonly pipeline: Pipeline;
@@ -18,6 +21,8 @@ export class Session {
   readonly caller: Caller | undefined;
   /** Who plays: by role, for hazards and titles. */
   readonly choices: readonly Choice[];
+  /** Whether the user says when a turn begins and ends. */
+  readonly isPushToTalk: boolean;
   readonly #output: OutputProvider | undefined;
   readonly #progress$ = new Subject<Progress>();
   readonly #work = new Subscription();
@@ -38,9 +43,11 @@ export class Session {
     const input = providers.find((provider) => provider instanceof BufferInput);
     this.caller = input && new Caller(input);
     this.#output = providers.find((provider): provider is OutputProvider => provider.roles.includes('output'));
+    this.isPushToTalk = this.choices.some(({ row }) => row.isPushToTalk);
     const hasAgent = this.choices.some(({ row }) => isAgent(row));
     this.pipeline = new Pipeline({
       ...{ providers, inputEvents: true },
+      ...(this.isPushToTalk && { turnTaking: { strategy: 'manual' } }),
       // An agent has its own words, and its own tools.
       ...(!hasAgent && {
         tools,
@@ -81,6 +88,13 @@ export class Session {
     }
     this.#meterOutput();
     this.caller?.connect();
+  }
+
+  /** The caller says a text. */
+  say(text: string): void {
+    if (this.isPushToTalk) this.pipeline.beginTurn();
+    const untilMs = this.caller?.say(text) ?? 0;
+    if (this.isPushToTalk) this.#work.add(timer(untilMs + releaseMs).subscribe(() => this.pipeline.commitTurn()));
   }
 
   async close(): Promise<void> {

@@ -23,6 +23,7 @@ export function wireTalk(
   choices: readonly Choice[],
 ): { readonly say: (text: string) => void } {
   const [start, mute, interrupt] = ['start', 'mute', 'interrupt'].map((id) => byId(id, HTMLButtonElement));
+  const push = byId('push', HTMLButtonElement);
   const state = byId('state', HTMLElement);
   const composer = byId('composer', HTMLFormElement);
   const text = byId('composer-text', HTMLInputElement);
@@ -44,13 +45,20 @@ export function wireTalk(
     else stage.session?.pipeline.mute();
     mute.setAttribute('aria-pressed', String(!isMuted));
   });
+  push.addEventListener('click', () => {
+    const { pipeline } = stage.session ?? {};
+    const isTalking = push.getAttribute('aria-pressed') === 'true';
+    if (isTalking) pipeline?.commitTurn();
+    else pipeline?.beginTurn();
+    push.setAttribute('aria-pressed', String(!isTalking));
+  });
   interrupt?.addEventListener('click', () => stage.session?.pipeline.interrupt());
   const say = async (words: string): Promise<void> => {
     if (stage.mode !== 'live' && !(await begin())) return;
     const speaks = new FormData(composer).get('how') === 'speak';
-    const { caller, pipeline } = stage.session ?? {};
-    if (speaks && caller) caller.say(words);
-    else pipeline?.send(words);
+    const { session } = stage;
+    if (speaks && session?.caller) session.say(words);
+    else session?.pipeline.send(words);
   };
   composer.addEventListener('submit', (event) => {
     event.preventDefault();
@@ -68,6 +76,8 @@ export function wireTalk(
     start?.classList.toggle('stop', isOn);
     for (const control of [mute, interrupt]) if (control) control.disabled = mode !== 'live';
     if (mode !== 'live') mute?.setAttribute('aria-pressed', 'false');
+    push.hidden = !stage.session?.isPushToTalk;
+    push.setAttribute('aria-pressed', 'false');
     form.lock(isOn);
     show(mode === 'live' ? (stage.session?.pipeline.agentState ?? 'listening') : mode);
     if (mode === 'recording' || mode === 'playing') tabs.select('conversation');
