@@ -26,7 +26,13 @@ export interface VoiceConnectionLike extends ListenableLike {
     subscribe(userId: string, options?: object): PacketStreamLike;
   };
   /** Plays what a player plays. */
-  subscribe(player: object): { unsubscribe(): void } | undefined;
+  subscribe(player: object): PlayerSubscriptionLike | undefined;
+}
+
+/** What ties a player to a connection. */
+export interface PlayerSubscriptionLike {
+  /** The connection no longer plays what the player plays. */
+  unsubscribe(): void;
 }
 
 /** An Opus encoder or decoder of `prism-media`. */
