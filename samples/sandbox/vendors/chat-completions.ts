@@ -50,6 +50,8 @@ export interface ChatProfile {
   readonly callsFinish?: string;
   /** Members of a call in the history, beside those that all vendors have. */
   readonly callFields?: Readonly<Record<string, Check>>;
+  /** Members of an answer in the history, beside those that all vendors have. */
+  readonly answerFields?: Readonly<Record<string, Check>>;
   /** The status for a field that is not known. Default: 400. */
   readonly unknownFieldStatus?: number;
   /** Reasoning that the model always gives. */
@@ -87,7 +89,10 @@ const toolCall = (more: Readonly<Record<string, Check>>): Check =>
     ...more,
   });
 
-const messageShapes = (callFields: Readonly<Record<string, Check>>): Readonly<Record<string, Check>> => ({
+const messageShapes = ({
+  callFields = {},
+  answerFields = {},
+}: Pick<ChatProfile, 'callFields' | 'answerFields'>): Readonly<Record<string, Check>> => ({
   system: shape({ role: required(string), content: required(anyOf(string, arrayOf(textPart, 1))), name: string }),
   user: shape({
     role: required(string),
@@ -100,6 +105,7 @@ const messageShapes = (callFields: Readonly<Record<string, Check>>): Readonly<Re
     tool_calls: arrayOf(toolCall(callFields), 1),
     name: string,
     refusal: anyOf(string, nothing),
+    ...answerFields,
   }),
   tool: shape({
     role: required(string),
@@ -126,8 +132,8 @@ export const toolChoice: Check = anyOf(
 export const stop: Check = anyOf(filled, arrayOf(filled, 1, 4));
 
 function checkMessages(messages: readonly unknown[], profile: ChatProfile): string | undefined {
-  const { roles = [], callFields = {} } = profile;
-  const shapes = messageShapes(callFields);
+  const { roles = [] } = profile;
+  const shapes = messageShapes(profile);
   let open: string[] = [];
   for (const [index, message] of messages.entries()) {
     const role = member(message, 'role');

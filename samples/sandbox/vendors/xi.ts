@@ -33,7 +33,7 @@ function problem(messages: readonly unknown[]): string | undefined {
   if (first >= 0 && roles.slice(first).includes('system')) return 'System messages must come first.';
   const interrupted = roles.findIndex((role, at) => role === 'user' && roles[at - 1] === 'tool');
   if (interrupted >= 0) return "Unexpected role 'user' after role 'tool'";
-  if (roles.at(-1) === 'assistant')
+  if (roles.at(-1) === 'assistant' && member(messages.at(-1), 'prefix') !== true)
     return 'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant';
   const ids = messages.flatMap((message) => {
     const calls = member(message, 'tool_calls');
@@ -73,6 +73,8 @@ export const xi: Vendor = chatVendor({
     service_tier: string,
     safe_prompt: boolean,
   },
+  callFields: { index: integer(0) },
+  answerFields: { prefix: boolean },
   checkModel(body) {
     const model = textMember(body, 'model');
     if (!models.test(model)) return refuse(400, `Invalid model: ${model}`, { message: `Invalid model: ${model}` });
