@@ -26,8 +26,8 @@ function parts(record: ServiceRecord): Map<string, unknown> {
     ...Object.entries(record.headers).map(([name, value]) => [`header ${name}`, value] as const),
     ...Object.entries(body).map(([name, value]) => [`body ${name}`, value] as const),
     ...sent.map(({ text: said, bytes }, index) => {
-      // An empty text says something too: that the audio has ended.
-      const message: unknown = bytes ? Buffer.from(bytes).toString('base64') : said && JSON.parse(said);
+      // What is no JSON says something too, such as that the audio has ended.
+      const message: unknown = bytes ? Buffer.from(bytes).toString('base64') : parsed(said ?? '');
       return [`message ${index}`, message] as const;
     }),
   ]);
@@ -45,6 +45,14 @@ export function expectSameWire(ours: ServiceRecord, theirs: ServiceRecord, state
   expect(unstated.map((name) => ({ name, ours: our.get(name), theirs: their.get(name) }))).toEqual([]);
   expect(Object.keys(stated).filter((name) => !differing.includes(name))).toEqual([]);
   expect([ours.refusal, theirs.refusal]).toEqual([undefined, undefined]);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** JSON with its keys in order, which is the same for objects that mean the same. */

@@ -60,6 +60,8 @@ const parameters = {
   'session-id': (value: string): boolean => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(value),
   'session-resume-window': rule.integer(1, 300),
   'transcript-format': rule.oneOf('WRITTEN', 'SPOKEN'),
+  // The vendor's client says its name here, and signs it.
+  'x-amz-user-agent': rule.filled,
 };
 const signature = Object.fromEntries(
   ['Algorithm', 'Credential', 'Date', 'Expires', 'Security-Token', 'SignedHeaders', 'Signature'].map((name) => [
