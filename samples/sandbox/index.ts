@@ -18,6 +18,7 @@ import { lambda } from './vendors/lambda.ts';
 import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
 import { omicron } from './vendors/omicron.ts';
+import { omega } from './vendors/omega.ts';
 import { phi } from './vendors/phi.ts';
 import { pi } from './vendors/pi.ts';
 import { psi } from './vendors/psi.ts';
@@ -50,6 +51,7 @@ const vendors: readonly Vendor[] = [
   mu,
   nu,
   omicron,
+  omega,
   phi,
   pi,
   psi,
@@ -79,6 +81,7 @@ const mounts = {
   nu: '/nu/openai/v1',
   omicron: '/omicron/v1beta/openai',
   xi: '/xi/v1',
+  omega: '/omega',
   phi: '/phi',
   pi: '/pi',
   psi: '/psi',
