@@ -125,17 +125,20 @@ describe('BrowserAudioOutput in Chromium', () => {
       const stoppedAt = context.currentTime;
       const before = output.positionMs;
       output.stop();
+      const stoppedMs = output.positionMs;
       const last = await done;
       await sleep(200);
       const { baseLatency, outputLatency } = context;
       return {
-        ...{ heard: await recorded(), stoppedAt, before, after: output.positionMs, last },
+        ...{ heard: await recorded(), stoppedAt, before, stoppedMs, after: output.positionMs, last },
         ...{ bufferMs: baseLatency * 1000, latencyMs: outputLatency * 1000 },
       };
     });
-    const { heard, stoppedAt, before, after, last } = result;
+    const { heard, stoppedAt, before, stoppedMs, after, last } = result;
     expect(last?.type).not.toBe('finished');
-    expect(after).toBe(before);
+    expect(after).toBe(stoppedMs);
+    // A busy machine may rest between two lines.
+    expect(stoppedMs - before).toBeLessThan(50);
     expect((heard.to - stoppedAt) * 1000).toBeLessThan(10 + result.bufferMs);
     // What had left the speaker is what had sounded by then, but for what the hardware held.
     const soundedMs = (stoppedAt - heard.from) * 1000;
