@@ -21,8 +21,12 @@ import { marbles } from '../../operators/marbles.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
 import { audio, failureOf, FakeRestTTS, listenTo, ms, pcm } from './fixture.ts';
 
+/** What `ready()` made, to be disposed after each test. */
+const voices: FakeRestTTS[] = [];
+
 async function ready(config: RestTTSConfig = {}, maxConcurrency?: number): Promise<FakeRestTTS> {
   const tts = new FakeRestTTS({ proxyUrl: 'http://127.0.0.1:9', ...config }, maxConcurrency);
+  voices.push(tts);
   await tts.initialize();
   return tts;
 }
@@ -41,6 +45,8 @@ const events = (...values: number[]): Record<string, SynthesisEvent> =>
 async function blobBytes(blob: Blob): Promise<number[]> {
   return [...new Uint8Array(await blob.arrayBuffer())];
 }
+
+afterEach(() => Promise.all(voices.splice(0).map((tts) => tts.dispose())));
 
 describe('REST TTS text buffer (SPEC.md)', () => {
   it('appends text on processChunk, and sends nothing', async () => {
