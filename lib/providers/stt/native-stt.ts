@@ -4,22 +4,15 @@ import {
   defer,
   distinctUntilChanged,
   EMPTY,
-  filter,
-  fromEvent,
   ignoreElements,
   map,
   merge,
   NEVER,
-  Observable,
-  of,
-  repeat,
   Subject,
   Subscription,
   switchMap,
-  take,
   takeUntil,
-  tap,
-  timer,
+  type Observable,
   type ObservableInput,
   type SchedulerLike,
 } from 'rxjs';
@@ -27,8 +20,7 @@ import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.t
 import { isAndroid, nativeVoiceSpeaks$ } from '../../browser/native-voice.ts';
 import { fromInput } from '../../core/bridge.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
-import { entry } from '../../core/guard.ts';
+import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { Provider } from '../../core/provider.ts';
 import type {
@@ -39,14 +31,9 @@ import type {
   STTProvider,
   TranscriptionResult,
 } from '../../core/roles.ts';
-import {
-  nativePhrases,
-  nativeRecognizer,
-  type NativePhrase,
-  type NativeRecognition,
-  type NativeRecognitionEvents,
-} from './native-recognition.ts';
+import { nativeRecognizer, type NativePhrase } from './native-recognition.ts';
 import { NativeResults } from './native-results.ts';
+import { NativeSessions } from './native-sessions.ts';
 
 /** Configuration of {@link NativeSTT}. */
 export interface NativeSTTConfig {
@@ -82,34 +69,6 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   finalTimeoutMs: { min: 0 },
 };
 
-/** Sessions in a row that may fail, the first pause between two, and the longest, in milliseconds. */
-const maxFailures = 5;
-const firstPauseMs = 200;
-const maxPauseMs = 5_000;
-/** A session that lasted this long was none that failed, in milliseconds. */
-const healthyMs = 1_000;
-
-interface Failure {
-  readonly code: VoiceErrorCode;
-  readonly recoverable?: boolean;
-  readonly message: string;
-}
-const denied: Failure = {
-  code: 'permission',
-  message: 'the microphone or the speech service is not allowed: allow them for this page in the browser',
-};
-/** Errors after which no other session helps (W3C Web Speech API, SpeechRecognitionErrorEvent). */
-const fatal: Readonly<Record<string, Failure>> = {
-  'not-allowed': denied,
-  'service-not-allowed': denied,
-  'audio-capture': {
-    code: 'device',
-    recoverable: true,
-    message: 'there is no microphone: plug one in, then start again',
-  },
-  'language-not-supported': { code: 'configuration', message: 'the browser does not know this language' },
-};
-
 /**
  * NativeSTT: the browser's own speech recognition (W3C Web Speech API, https://webaudio.github.io/web-speech-api/). No
  * address and no credential; most browsers send the audio to their maker's service.
@@ -129,10 +88,9 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
   readonly #results: NativeResults;
   #connected: Promise<void> | undefined;
   #session = new Subscription();
-  #recognition: NativeRecognition | undefined;
+  readonly #sessions: NativeSessions;
   #isSpeaking = false;
   #isPaused = false;
-  #takesPhrases = true;
   readonly #changes$ = new Subject<void>();
   #utterances = 0;
 
@@ -142,6 +100,11 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     this.#results = new NativeResults({
       ...{ language, distrustsFinals: isAndroid(), now: () => this.#scheduler.now() },
       newId: () => `native-${++this.#utterances}`,
+    });
+    this.#sessions = new NativeSessions(this.config, this.#scheduler, this.#results, {
+      voice: (isSpeaking) => this.#speak(isSpeaking),
+      result: (result) => this.#emit(result),
+      error: (message, options) => this.error(`${this.name}: ${message}`, options),
     });
   }
 
@@ -206,7 +169,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
 
   /** Asks the browser for the final result of what was said so far; listening goes on. */
   finalize(): void {
-    this.#recognition?.stop();
+    this.#sessions.finalize();
   }
 
   /** Listens to the microphone for as long as `audio$` lasts, whatever it brings. Cold. */
@@ -260,7 +223,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
       };
       session.add(
         this.#wanted$()
-          .pipe(switchMap((wanted) => (wanted ? this.#sessions$(started) : EMPTY)))
+          .pipe(switchMap((wanted) => (wanted ? this.#sessions.listen$(started) : EMPTY)))
           .subscribe({
             error: (cause: unknown) => {
               const error = VoiceError.from(cause, { provider: this.name });
@@ -283,104 +246,6 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     );
   }
 
-  /** One session after the other, for browsers end them as they like. */
-  #sessions$(onStart: () => void): Observable<never> {
-    return defer(() => {
-      const run = { failures: 0, healthy: false, error: '' };
-      return defer(() => {
-        Object.assign(run, { healthy: false, error: '' });
-        return this.#session$(run, onStart);
-      }).pipe(
-        repeat({
-          delay: () => {
-            run.failures = run.healthy ? 0 : run.failures + 1;
-            if (run.failures > maxFailures) throw this.#unreachable(run.error);
-            const pauseMs = run.healthy ? 0 : Math.min(maxPauseMs, firstPauseMs * 2 ** (run.failures - 1));
-            return timer(pauseMs, this.#scheduler).pipe(switchMap(shown$));
-          },
-        }),
-      );
-    });
-  }
-
-  /** One session of the recognizer; completes when it has ended, and aborts it when unsubscribed. */
-  #session$(run: { healthy: boolean; error: string }, onStart: () => void): Observable<never> {
-    const { finalTimeoutMs = 1_500 } = this.config;
-    return new Observable((subscriber) => {
-      const recognition = this.#create();
-      const startedAt = this.#scheduler.now();
-      let quiet = Subscription.EMPTY;
-      const on = <T extends keyof NativeRecognitionEvents>(
-        type: T,
-        listener: (event: NativeRecognitionEvents[T]) => void,
-      ): void => {
-        recognition.addEventListener(type, listener);
-        subscriber.add(() => recognition.removeEventListener(type, listener));
-      };
-      on('start', onStart);
-      on('speechstart', () => this.#speak(true));
-      on('speechend', () => this.#speak(false));
-      on('result', (event) => {
-        run.healthy = true;
-        const results = this.#results.read(event);
-        if (this.#results.isPending || results.length > 0) this.#speak(true);
-        results.forEach((result) => this.#emit(result));
-        quiet.unsubscribe();
-        if (!this.#results.isPending) return;
-        quiet = timer(finalTimeoutMs, this.#scheduler)
-          .pipe(tap(() => this.#emit(this.#results.promote())))
-          .subscribe();
-      });
-      on('error', ({ error }) => {
-        run.error = error;
-        if (error === 'no-speech') run.healthy = true;
-        if (error === 'phrases-not-supported' && this.#takesPhrases) {
-          this.#takesPhrases = false;
-          run.healthy = true;
-        }
-        const failure = entry(fatal, error);
-        if (failure) subscriber.error(this.#failure(failure));
-      });
-      on('end', () => {
-        if (this.#scheduler.now() - startedAt >= healthyMs && run.error !== 'network') run.healthy = true;
-        subscriber.complete();
-      });
-      subscriber.add(() => {
-        quiet.unsubscribe();
-        this.#recognition = undefined;
-        this.#emit(this.#results.endSession());
-        this.#speak(false);
-        recognition.abort();
-      });
-      this.#recognition = recognition;
-      this.#start(recognition);
-    });
-  }
-
-  #create(): NativeRecognition {
-    const Recognizer = nativeRecognizer();
-    if (!Recognizer) throw this.error(`${this.name}: the browser's recognizer is gone`, { code: 'internal' });
-    const { language = 'en-US', continuous = true, interimResults = true, maxAlternatives = 1 } = this.config;
-    const { processLocally, phrases } = this.config;
-    const recognition = new Recognizer();
-    Object.assign(recognition, { lang: language, continuous, interimResults, maxAlternatives });
-    if (processLocally !== undefined && 'processLocally' in recognition) recognition.processLocally = processLocally;
-    const taken = phrases && this.#takesPhrases && 'phrases' in recognition ? nativePhrases(phrases) : undefined;
-    if (taken) recognition.phrases = taken;
-    return recognition;
-  }
-
-  #start(recognition: NativeRecognition): void {
-    const { track } = this.config;
-    try {
-      if (track?.readyState === 'live') recognition.start(track);
-      else recognition.start();
-    } catch (cause) {
-      // It has started already: its events will come.
-      if (!(cause instanceof Error && cause.name === 'InvalidStateError')) throw cause;
-    }
-  }
-
   #speak(isSpeaking: boolean): void {
     if (isSpeaking === this.#isSpeaking) return;
     this.#isSpeaking = isSpeaking;
@@ -392,26 +257,4 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     this.#transcripts$.next(result);
     if (result.utteranceComplete) this.#speak(false);
   }
-
-  #failure({ message, ...options }: Failure): VoiceError {
-    return this.error(`${this.name}: ${message}`, options);
-  }
-
-  #unreachable(error: string): VoiceError {
-    const message =
-      error === 'network'
-        ? `${this.name}: the browser's speech service is not reachable: is the page offline, or the browser without one?`
-        : `${this.name}: the browser ends every session at once: does another page or tab listen?`;
-    return this.error(message, { code: 'connection', recoverable: true });
-  }
-}
-
-/** When the page is seen: browsers end the sessions of hidden ones. */
-function shown$(): Observable<unknown> {
-  const page = 'document' in globalThis ? globalThis.document : undefined;
-  if (page?.visibilityState !== 'hidden') return of(true);
-  return fromEvent(page, 'visibilitychange').pipe(
-    filter(() => page.visibilityState === 'visible'),
-    take(1),
-  );
 }

@@ -1,0 +1,213 @@
+import {
+  defer,
+  filter,
+  fromEvent,
+  Observable,
+  of,
+  repeat,
+  Subscription,
+  switchMap,
+  take,
+  tap,
+  timer,
+  type SchedulerLike,
+} from 'rxjs';
+import type { VoiceError, VoiceErrorCode } from '../../core/errors.ts';
+import { entry } from '../../core/guard.ts';
+import type { TranscriptionResult } from '../../core/roles.ts';
+import {
+  nativePhrases,
+  nativeRecognizer,
+  type NativeRecognition,
+  type NativeRecognitionEvents,
+} from './native-recognition.ts';
+import type { NativeResults } from './native-results.ts';
+import type { NativeSTTConfig } from './native-stt.ts';
+
+/** Sessions in a row that may fail, the first pause between two, and the longest, in milliseconds. */
+const maxFailures = 5;
+const firstPauseMs = 200;
+const maxPauseMs = 5_000;
+/** A session that lasted this long was none that failed, in milliseconds. */
+const healthyMs = 1_000;
+
+interface Failure {
+  readonly code: VoiceErrorCode;
+  readonly recoverable?: boolean;
+  readonly message: string;
+}
+const denied: Failure = {
+  code: 'permission',
+  message: 'the microphone or the speech service is not allowed: allow them for this page in the browser',
+};
+/** Errors after which no other session helps (W3C Web Speech API, SpeechRecognitionErrorEvent). */
+const fatal: Readonly<Record<string, Failure>> = {
+  'not-allowed': denied,
+  'service-not-allowed': denied,
+  'audio-capture': {
+    code: 'device',
+    recoverable: true,
+    message: 'there is no microphone: plug one in, then start again',
+  },
+  'language-not-supported': { code: 'configuration', message: 'the browser does not know this language' },
+};
+
+function unreachable(error: string): Failure {
+  const message =
+    error === 'network'
+      ? "the browser's speech service is not reachable: is the page offline, or the browser without one?"
+      : 'the browser ends every session at once: does another page or tab listen?';
+  return { code: 'connection', recoverable: true, message };
+}
+
+/** What {@link NativeSessions} tells, also while it is being ended. */
+export interface NativeEars {
+  /** The speaker's voice was heard, or fell silent. */
+  voice(isSpeaking: boolean): void;
+  /** Something was said. */
+  result(result: TranscriptionResult): void;
+  /** The provider's error of a failure. */
+  error(message: string, options: { readonly code: VoiceErrorCode; readonly recoverable?: boolean }): VoiceError;
+}
+
+/** What a session has shown so far. */
+interface Run {
+  healthy: boolean;
+  error: string;
+}
+
+/** The sessions of the browser's recognizer, one after the other, for browsers end them as they like. */
+export class NativeSessions {
+  readonly #config: NativeSTTConfig;
+  readonly #scheduler: SchedulerLike;
+  readonly #results: NativeResults;
+  readonly #ears: NativeEars;
+  #recognition: NativeRecognition | undefined;
+  #takesPhrases = true;
+
+  constructor(config: NativeSTTConfig, scheduler: SchedulerLike, results: NativeResults, ears: NativeEars) {
+    this.#config = config;
+    this.#scheduler = scheduler;
+    this.#results = results;
+    this.#ears = ears;
+  }
+
+  /** Listens until it is unsubscribed; fails when no other session would help. */
+  listen$(onStart: () => void): Observable<never> {
+    return defer(() => {
+      let failures = 0;
+      let run: Run = { healthy: false, error: '' };
+      return defer(() => this.#session$((run = { healthy: false, error: '' }), onStart)).pipe(
+        repeat({
+          delay: () => {
+            failures = run.healthy ? 0 : failures + 1;
+            if (failures > maxFailures) throw this.#error(unreachable(run.error));
+            const pauseMs = run.healthy ? 0 : Math.min(maxPauseMs, firstPauseMs * 2 ** (failures - 1));
+            return timer(pauseMs, this.#scheduler).pipe(switchMap(shown$));
+          },
+        }),
+      );
+    });
+  }
+
+  /** Asks the session for the final result of what was said so far. */
+  finalize(): void {
+    this.#recognition?.stop();
+  }
+
+  /** One session; completes when it has ended, and aborts it when unsubscribed. */
+  #session$(run: Run, onStart: () => void): Observable<never> {
+    const { finalTimeoutMs = 1_500 } = this.#config;
+    return new Observable((subscriber) => {
+      const recognition = this.#create();
+      const startedAt = this.#scheduler.now();
+      let quiet = Subscription.EMPTY;
+      const on = <T extends keyof NativeRecognitionEvents>(
+        type: T,
+        listener: (event: NativeRecognitionEvents[T]) => void,
+      ): void => {
+        recognition.addEventListener(type, listener);
+        subscriber.add(() => recognition.removeEventListener(type, listener));
+      };
+      on('start', onStart);
+      on('speechstart', () => this.#ears.voice(true));
+      on('speechend', () => this.#ears.voice(false));
+      on('result', (event) => {
+        run.healthy = true;
+        const results = this.#results.read(event);
+        if (this.#results.isPending || results.length > 0) this.#ears.voice(true);
+        results.forEach((result) => this.#ears.result(result));
+        quiet.unsubscribe();
+        if (!this.#results.isPending) return;
+        quiet = timer(finalTimeoutMs, this.#scheduler)
+          .pipe(tap(() => this.#tell(this.#results.promote())))
+          .subscribe();
+      });
+      on('error', ({ error }) => {
+        run.error = error;
+        if (error === 'no-speech') run.healthy = true;
+        if (error === 'phrases-not-supported' && this.#takesPhrases) {
+          this.#takesPhrases = false;
+          run.healthy = true;
+        }
+        const failure = entry(fatal, error);
+        if (failure) subscriber.error(this.#error(failure));
+      });
+      on('end', () => {
+        if (this.#scheduler.now() - startedAt >= healthyMs && run.error !== 'network') run.healthy = true;
+        subscriber.complete();
+      });
+      subscriber.add(() => {
+        quiet.unsubscribe();
+        this.#recognition = undefined;
+        this.#tell(this.#results.endSession());
+        this.#ears.voice(false);
+        recognition.abort();
+      });
+      this.#recognition = recognition;
+      this.#start(recognition);
+    });
+  }
+
+  #create(): NativeRecognition {
+    const Recognizer = nativeRecognizer();
+    if (!Recognizer) throw this.#ears.error("the browser's recognizer is gone", { code: 'internal' });
+    const { language = 'en-US', continuous = true, interimResults = true, maxAlternatives = 1 } = this.#config;
+    const { processLocally, phrases } = this.#config;
+    const recognition = new Recognizer();
+    Object.assign(recognition, { lang: language, continuous, interimResults, maxAlternatives });
+    if (processLocally !== undefined && 'processLocally' in recognition) recognition.processLocally = processLocally;
+    const taken = phrases && this.#takesPhrases && 'phrases' in recognition ? nativePhrases(phrases) : undefined;
+    if (taken) recognition.phrases = taken;
+    return recognition;
+  }
+
+  #start(recognition: NativeRecognition): void {
+    const { track } = this.#config;
+    try {
+      if (track?.readyState === 'live') recognition.start(track);
+      else recognition.start();
+    } catch (cause) {
+      // It has started already: its events will come.
+      if (!(cause instanceof Error && cause.name === 'InvalidStateError')) throw cause;
+    }
+  }
+
+  #tell(result: TranscriptionResult | undefined): void {
+    if (result) this.#ears.result(result);
+  }
+
+  #error({ message, ...options }: Failure): VoiceError {
+    return this.#ears.error(message, options);
+  }
+}
+
+/** When the page is seen: browsers end the sessions of hidden ones. */
+function shown$(): Observable<unknown> {
+  const page = 'document' in globalThis ? globalThis.document : undefined;
+  if (page?.visibilityState !== 'hidden') return of(true);
+  return fromEvent(page, 'visibilitychange').pipe(
+    filter(() => page.visibilityState === 'visible'),
+    take(1),
+  );
+}
