@@ -32,6 +32,7 @@ class TestSTT extends StreamingSTT<StreamingSTTConfig> {
     final: ({ ms }: WireObject) => void this.finalized(num(ms) ?? 0),
     said: ({ text, words }: WireObject) =>
       this.utterances.result('complete', str(text) ?? '', { words: this.words(words, (word) => str(word['word'])) }),
+    notice: ({ text }: WireObject) => this.reportOnce(str(text) ?? ''),
     broken: () => {
       throw new TypeError('canary-7f3a');
     },
@@ -538,6 +539,17 @@ describe('StreamingSTT: life', () => {
     expect([errors.length, results.length]).toEqual([1, 1]);
     expect(String(errors[0])).toContain('malformed message of type broken');
     expect(String(errors[0])).not.toContain('canary');
+    await end({ stt, clock });
+  });
+
+  it('reports each notice of the service once, and goes on', async () => {
+    const { stt, clock, errors, types } = await live();
+    for (const text of ['slow', 'slow', 'busy']) stt.sockets.last.say({ type: 'notice', text });
+    expect(errors.map(({ message, recoverable }) => [message, recoverable])).toEqual([
+      ['TestSTT: slow', true],
+      ['TestSTT: busy', true],
+    ]);
+    expect(types()).toEqual(['connecting', 'connected']);
     await end({ stt, clock });
   });
 

@@ -147,6 +147,11 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     return { name: this.name, language, interimResults };
   });
 
+  /** Reports what ends nothing, such as a warning of the service's; each text once. */
+  protected readonly reportOnce: (text: string) => void = oncePerKind((text) => {
+    this.report(this.error(`${this.name}: ${text}`, { code: 'server', recoverable: true }));
+  });
+
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   readonly #lost$ = new Subject<VoiceError>();
   #session: SocketSession | undefined;
