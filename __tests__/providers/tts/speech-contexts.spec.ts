@@ -1,7 +1,8 @@
 import { of, Subject, Subscription, type Observable } from 'rxjs';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import { num, obj, objs, str } from '../../../lib/core/guard.ts';
-import { SpeechContexts, type ContextEvent, type ContextWire } from '../../../lib/providers/tts/speech-contexts.ts';
+import type { ContextEvent, ContextWire } from '../../../lib/providers/tts/context-wire.ts';
+import { SpeechContexts } from '../../../lib/providers/tts/speech-contexts.ts';
 import type { SynthesisEvent } from '../../../lib/providers/tts/utterance.ts';
 import { SocketSession } from '../../../lib/transport/socket-session.ts';
 import { FakeSockets } from '../../transport/fake-sockets.ts';

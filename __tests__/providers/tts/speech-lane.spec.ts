@@ -1,6 +1,7 @@
 import { from, of, Subject, Subscription, type Observable } from 'rxjs';
 import { VoiceError } from '../../../lib/core/errors.ts';
-import { SpeechLane, type LaneMessage, type LaneWire } from '../../../lib/providers/tts/speech-lane.ts';
+import type { LaneMessage, LaneWire } from '../../../lib/providers/tts/lane-wire.ts';
+import { SpeechLane } from '../../../lib/providers/tts/speech-lane.ts';
 import type { SynthesisEvent } from '../../../lib/providers/tts/utterance.ts';
 import { SocketSession } from '../../../lib/transport/socket-session.ts';
 import { FakeSockets } from '../../transport/fake-sockets.ts';
@@ -38,11 +39,11 @@ function given() {
   const lane = new SpeechLane({
     provider: 'TestTTS',
     wire,
-    session: (classifyClose) =>
+    session: (options) =>
       new SocketSession({
         provider: 'TestTTS',
         request: () => Promise.resolve({ url: 'wss://voice.example/speak' }),
-        ...{ classifyClose, scheduler: clock, openSocket: sockets.open, reconnect: { jitter: 'none', maxTries: 3 } },
+        ...{ ...options, scheduler: clock, openSocket: sockets.open, reconnect: { jitter: 'none', maxTries: 3 } },
       }),
     ...{ firstAudioTimeoutMs: 5_000, idleTimeoutMs: 5_000, connectTimeoutMs: 10_000, scheduler: clock },
     report: (error) => reports.push(error),

@@ -19,11 +19,11 @@ function given() {
         read: (data) => (data === 'flushed' ? { type: 'flushed' } : undefined),
         classifyClose: () => new VoiceError('closed', { code: 'connection' }),
       },
-      session: (classifyClose) =>
+      session: (options) =>
         new SocketSession({
           provider: 'TestTTS',
           request: () => Promise.resolve({ url: 'wss://voice.example/speak' }),
-          ...{ classifyClose, scheduler: clock, openSocket: sockets.open },
+          ...{ ...options, scheduler: clock, openSocket: sockets.open },
         }),
       ...{ firstAudioTimeoutMs: 90_000, idleTimeoutMs: 90_000, connectTimeoutMs: 90_000, scheduler: clock },
       report: () => undefined,

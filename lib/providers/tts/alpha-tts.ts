@@ -7,9 +7,10 @@ import { entry, oncePerKind, parseJsonObject, str } from '../../core/guard.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
 import type { SocketClose, SocketData } from '../../transport/socket-session.ts';
 import type { TTSConfig } from './base-tts.ts';
+import type { LaneMessage, LaneWire } from './lane-wire.ts';
 import { SocketTTS } from './socket-tts.ts';
+import { SpeechLane } from './speech-lane.ts';
 import { SpeechLanes } from './speech-lanes.ts';
-import { SpeechLane, type LaneMessage, type LaneWire } from './speech-lane.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
 /** A voice of {@link AlphaTTS}: `aura-2-{voice}-{language}`, or an older `aura-{voice}-en`; others pass through. */
@@ -158,14 +159,10 @@ export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
   }
 
   #openLane(): SpeechLane {
-    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
     const { charactersPerMinute = 2400, flushesPerMinute = 20 } = this.config.limits ?? {};
     return new SpeechLane({
-      provider: this.name,
+      ...this.linkOptions(errorOf),
       wire: { ...this.#wire, charactersPerMinute, flushesPerMinute },
-      session: (classifyClose) => this.createSession({ classifyClose, errorOf }),
-      ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler },
-      report: (error) => this.report(error),
     });
   }
 

@@ -2,7 +2,8 @@ import type { Observable } from 'rxjs';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
 import type { TTSConfig } from './base-tts.ts';
 import { SocketTTS } from './socket-tts.ts';
-import { SpeechContexts, type ContextWire } from './speech-contexts.ts';
+import type { ContextWire } from './context-wire.ts';
+import { SpeechContexts } from './speech-contexts.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
 /**
@@ -42,13 +43,9 @@ export abstract class ContextTTS<C extends TTSConfig> extends SocketTTS<C> {
     const address = this.socketUrl().href;
     const present = this.#contexts;
     if (present && address === this.#address) return present;
-    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
     const contexts = new SpeechContexts({
-      provider: this.name,
+      ...this.linkOptions(this.errorOf),
       wire: this.contextWire(),
-      session: (options) => this.createSession({ ...options, errorOf: this.errorOf }),
-      ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler },
-      report: (error) => this.report(error),
       closed: (each) => {
         this.#retired.delete(each);
         this.removeSession(each.session);

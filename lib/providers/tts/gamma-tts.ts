@@ -9,7 +9,7 @@ import type { HttpErrorOf } from '../../transport/http-error.ts';
 import { CharacterWords, type CharacterTimes } from './character-words.ts';
 import { ContextTTS } from './context-tts.ts';
 import type { GammaTTSConfig } from './gamma-tts-config.ts';
-import type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './speech-contexts.ts';
+import type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './context-wire.ts';
 
 const formats: Readonly<Record<string, Pick<AudioMetadata, 'encoding' | 'bitDepth' | 'container' | 'mimeType'>>> = {
   pcm: { encoding: 'linear16', bitDepth: 16 },

@@ -25,6 +25,6 @@ export * from './tau-tts.ts';
 export * from './socket-tts.ts';
 export * from './theta-tts.ts';
 export * from './upsilon-tts.ts';
-export type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './speech-contexts.ts';
+export type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './context-wire.ts';
 export type { WordTiming } from './spread-words.ts';
 export type { SynthesisEvent } from './utterance.ts';

@@ -8,7 +8,7 @@ import type { SocketCredentials } from '../../core/remote-provider.ts';
 import { refusal, type HttpErrorFacts, type HttpErrorOf } from '../../transport/http-error.ts';
 import { ContextTTS } from './context-tts.ts';
 import type { PiTTSConfig, PiTTSEncoding } from './pi-tts-config.ts';
-import type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './speech-contexts.ts';
+import type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './context-wire.ts';
 
 /** The version whose errors have codes, and whose voices are objects. */
 const version = '2026-03-01';

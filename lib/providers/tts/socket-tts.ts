@@ -12,8 +12,10 @@ import {
 } from 'rxjs';
 import { VoiceError } from '../../core/errors.ts';
 import type { ConnectionEvent, ProviderType } from '../../core/roles.ts';
+import type { HttpErrorOf } from '../../transport/http-error.ts';
 import { SocketSession, type SocketSessionOptions } from '../../transport/socket-session.ts';
 import { BaseTTS, type TTSCallOptions, type TTSConfig } from './base-tts.ts';
+import type { SpeechLinkOptions } from './speech-link.ts';
 
 /** Longest message of a service: RELIABILITY's limit of roles that bring audio. */
 const maxMessageBytes = 16 * 1024 * 1024;
@@ -154,6 +156,17 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
     });
     this.#sessions.set(session, events);
     return session;
+  }
+
+  /** What a connection that speaks needs to know; `errorOf` reads the service's refusals of an upgrade. */
+  protected linkOptions(errorOf: HttpErrorOf | undefined): SpeechLinkOptions {
+    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
+    return {
+      provider: this.name,
+      session: (options) => this.createSession({ ...options, errorOf }),
+      ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler },
+      report: (error) => this.report(error),
+    };
   }
 
   /** Lets go of a session that has ended. */

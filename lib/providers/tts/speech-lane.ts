@@ -1,72 +1,20 @@
-import {
-  asyncScheduler,
-  defer,
-  EMPTY,
-  filter,
-  Observable,
-  repeat,
-  startWith,
-  Subject,
-  Subscription,
-  switchMap,
-  timer,
-  type Observer,
-  type SchedulerLike,
-  type Subscriber,
-} from 'rxjs';
-import { VoiceError } from '../../core/errors.ts';
-import type { ConnectionEvent } from '../../core/roles.ts';
-import { patientTimer } from '../../transport/patient-timer.ts';
-import type { SocketClose, SocketData, SocketSession, SocketSessionOptions } from '../../transport/socket-session.ts';
+import { Observable, Subject, Subscription, timer, type Subscriber } from 'rxjs';
+import type { VoiceError } from '../../core/errors.ts';
+import type { SocketSession } from '../../transport/socket-session.ts';
+import type { LaneMessage, LaneWire } from './lane-wire.ts';
 import { SlidingWindow } from './sliding-window.ts';
+import { listener, maxLosses, SpeechLink, type SpeechLinkOptions } from './speech-link.ts';
 import { splitText } from './split-text.ts';
+import { stalls } from './stalls.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
-/** What a service says that speaks on a flush. */
-export type LaneMessage =
-  | { readonly type: 'audio'; readonly data: Uint8Array<ArrayBuffer> }
-  /** Everything before the oldest unanswered flush has been spoken. */
-  | { readonly type: 'flushed' }
-  /** Everything before the oldest unanswered clear is gone; no audio of it follows. */
-  | { readonly type: 'cleared' };
-
-/** The wire of a service that is given text, told to speak it by a flush, and silenced by a clear. */
-export interface LaneWire {
-  readonly speak: (text: string) => SocketData;
-  readonly flush: SocketData;
-  readonly clear: SocketData;
-  /** Ends the connection gracefully. */
-  readonly close: SocketData;
-  readonly read: (data: SocketData) => LaneMessage | undefined;
-  /** Most characters of one message. */
-  readonly maxTextLength: number;
-  readonly charactersPerMinute: number;
-  readonly flushesPerMinute: number;
-  /** Flushes of a minute that are kept for the ends of utterances; only the rest is spent on single sentences. */
-  readonly flushReserve: number;
-  /** What it means when the service closes the connection in the middle of an utterance. */
-  readonly classifyClose: (close: SocketClose) => 'retry' | VoiceError;
-}
-
 /** What a {@link SpeechLane} needs to know. */
-export interface LaneOptions {
-  readonly provider: string;
+export interface LaneOptions extends SpeechLinkOptions {
   readonly wire: LaneWire;
-  /** Makes the lane's session. */
-  readonly session: (classifyClose: NonNullable<SocketSessionOptions['classifyClose']>) => SocketSession;
-  readonly firstAudioTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  /** Told of what goes wrong while nobody speaks. */
-  readonly report: (error: VoiceError) => void;
-  readonly scheduler?: SchedulerLike | undefined;
 }
 
 /** The length of the services' windows, in milliseconds, with a second for what the network does to it. */
 const windowMs = 61_000;
-
-/** Losses in a row, without a segment spoken between them, that an utterance survives. */
-const maxLosses = 1;
 
 /** Pieces of text that one flush covers. */
 type Segment = readonly string[];
@@ -94,41 +42,36 @@ interface Speaking {
  */
 export class SpeechLane {
   readonly #options: LaneOptions;
-  readonly session: SocketSession;
-  readonly #scheduler: SchedulerLike;
+  readonly #link: SpeechLink;
   readonly #characters: SlidingWindow;
   readonly #flushes: SlidingWindow;
-  readonly #subscriptions: Subscription = new Subscription();
+  /** When the service was last heard, or a wait began. */
+  readonly #heard = { at: 0 };
   /** What is waited for has changed. */
   readonly #wait$ = new Subject<void>();
-  /** When the service was last heard, or a wait began. */
-  #heardAt: number = 0;
   /** What the service has yet to answer, in the order sent. */
   #expected: (Segment | 'clear')[] = [];
   #speaking: Speaking | undefined;
   #pause: Subscription = Subscription.EMPTY;
-  #isUp: boolean = false;
-  /** The error that an utterance has failed with, which is not reported besides. */
-  #told: VoiceError | undefined;
 
   constructor(options: LaneOptions) {
-    const { wire, scheduler = asyncScheduler } = options;
+    const { wire } = options;
     this.#options = options;
-    this.#scheduler = scheduler;
-    // The services end idle connections; the next utterance opens another.
-    const session = options.session((close) => (this.#speaking ? wire.classifyClose(close) : 'normal'));
-    this.session = session;
     this.#characters = new SlidingWindow(wire.charactersPerMinute, windowMs);
     this.#flushes = new SlidingWindow(wire.flushesPerMinute, windowMs);
-    this.#subscriptions.add(session.messages$.subscribe(listener((data) => this.#receive(wire.read(data)))));
-    this.#subscriptions.add(session.connection$.subscribe(listener((event) => this.#follow(event))));
-    this.#subscriptions.add(
-      session.errors$.subscribe(
-        listener((error) => {
-          if (!this.#speaking && error !== this.#told) options.report(error);
-        }),
-      ),
-    );
+    this.#link = new SpeechLink(options, {
+      isSpeaking: () => this.isBusy,
+      classifyClose: (close) => wire.classifyClose(close),
+      receive: (data) => this.#receive(wire.read(data)),
+      connected: () => this.#resume(),
+      reconnecting: (error) => this.#lose(error),
+      ended: (error) => this.#speaking?.subscriber.error(error),
+      changed: () => this.#wait$.next(),
+    });
+  }
+
+  get session(): SocketSession {
+    return this.#link.session;
   }
 
   /** Whether an utterance is being spoken. */
@@ -138,8 +81,7 @@ export class SpeechLane {
 
   /** Opens the connection if there is none. */
   warm(): void {
-    // Who speaks hears of a failure; else `report` does.
-    this.session.open().catch(() => undefined);
+    this.#link.warm();
   }
 
   /** Speaks one utterance; the lane must be free. Unsubscribing silences it. */
@@ -151,12 +93,10 @@ export class SpeechLane {
       this.#speaking = speaking;
       subscriber.add(() => this.#release(speaking));
       subscriber.add(
-        this.#wait$
-          .pipe(
-            startWith(undefined),
-            switchMap(() => this.#patience()),
-          )
-          .subscribe(listener(() => this.#stall())),
+        stalls({
+          ...{ wait$: this.#wait$, heard: this.#heard, scheduler: this.#link.scheduler },
+          limitMs: () => this.#limitMs(),
+        }).subscribe(listener((ms) => this.#stall(ms))),
       );
       this.warm();
       subscriber.add(
@@ -177,8 +117,7 @@ export class SpeechLane {
 
   /** Ends the connection gracefully. */
   async close(): Promise<void> {
-    await this.session.close({ farewell: [this.#options.wire.close] });
-    this.#subscriptions.unsubscribe();
+    await this.#link.close(this.#options.wire.close);
     this.#pause.unsubscribe();
   }
 
@@ -190,7 +129,7 @@ export class SpeechLane {
     this.#pause.unsubscribe();
     if (isSpoken(speaking) && this.#segments().length === 0) speaking.subscriber.complete();
     if (speaking.subscriber.closed || !this.session.isReady) return;
-    const now = this.#scheduler.now();
+    const now = this.#link.scheduler.now();
 
     for (let [piece] = speaking.queue; piece !== undefined; [piece] = speaking.queue) {
       const text = `${piece} `;
@@ -215,12 +154,12 @@ export class SpeechLane {
   }
 
   #pumpIn(waitMs: number): void {
-    this.#pause = timer(waitMs, this.#scheduler).subscribe(listener(() => this.#pump()));
+    this.#pause = timer(waitMs, this.#link.scheduler).subscribe(listener(() => this.#pump()));
   }
 
   #flush(speaking: Speaking): void {
     this.session.send(this.#options.wire.flush);
-    this.#flushes.add(1, this.#scheduler.now());
+    this.#flushes.add(1, this.#link.scheduler.now());
     this.#expected.push(speaking.open);
     speaking.open = [];
     speaking.flushed = true;
@@ -229,7 +168,7 @@ export class SpeechLane {
 
   #receive(message: LaneMessage | undefined): void {
     if (!message) return;
-    this.#heardAt = this.#scheduler.now();
+    this.#heard.at = this.#link.scheduler.now();
     const isClearing = this.#expected.includes('clear');
     const speaking = isClearing ? undefined : this.#speaking;
     if (message.type === 'audio') {
@@ -255,31 +194,9 @@ export class SpeechLane {
     this.#wait$.next();
   }
 
-  #follow(event: ConnectionEvent): void {
+  #lose(error: VoiceError): void {
     const speaking = this.#speaking;
-    const wasUp = this.#isUp;
-    this.#isUp = event.type === 'connected';
-    switch (event.type) {
-      case 'connecting':
-        break;
-      case 'connected':
-        this.#resume();
-        break;
-      case 'reconnecting':
-        if (speaking && this.#hasUnspoken(speaking) && ++speaking.losses > maxLosses) {
-          speaking.subscriber.error(event.error ?? this.#error('the connection was lost', 'connection'));
-        }
-        break;
-      case 'lost':
-        this.#told = speaking && event.error;
-        speaking?.subscriber.error(event.error);
-        break;
-      case 'closed':
-        speaking?.subscriber.error(this.#error('the connection was closed', 'connection'));
-        break;
-    }
-    // Attempts that fail don't prolong the wait for a connection.
-    if (this.#isUp !== wasUp) this.#wait$.next();
+    if (speaking && this.#hasUnspoken(speaking) && ++speaking.losses > maxLosses) speaking.subscriber.error(error);
   }
 
   /** A new connection knows nothing: it is told again what has not been spoken to its end. */
@@ -319,45 +236,24 @@ export class SpeechLane {
     return this.#expected.slice(this.#expected.lastIndexOf('clear') + 1).filter((each) => each !== 'clear');
   }
 
-  /** Emits when the service has kept us waiting for too long. One timer serves any number of frames. */
-  #patience(): Observable<unknown> {
-    const ms = this.#limitMs();
-    if (ms === undefined) return EMPTY;
-    const elapsedMs = (): number => this.#scheduler.now() - this.#heardAt;
-    this.#heardAt = this.#scheduler.now();
-    return defer(() => patientTimer(ms - elapsedMs(), this.#scheduler)).pipe(
-      repeat(),
-      filter(() => elapsedMs() >= ms),
-    );
-  }
-
   /** How long we wait for the service, in milliseconds; `undefined` when we don't. */
   #limitMs(): number | undefined {
     const { firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs } = this.#options;
-    if (!this.#isUp) return connectTimeoutMs;
+    if (!this.#link.isUp) return connectTimeoutMs;
     if (this.#segments().length === 0) return undefined;
     return this.#speaking?.sounding ? idleTimeoutMs : firstAudioTimeoutMs;
   }
 
-  #stall(): void {
-    const ms = this.#limitMs() ?? 0;
-    const what = this.#speaking?.sounding ? 'more audio' : 'audio';
-    if (this.#isUp) this.session.reconnect(this.#error(`no ${what} came within ${ms} ms`, 'timeout'));
-    else this.#speaking?.subscriber.error(this.#error(`no connection within ${ms} ms`, 'timeout'));
-  }
-
-  #error(message: string, code: 'connection' | 'timeout'): VoiceError {
-    const { provider } = this.#options;
-    return new VoiceError(`${provider}: ${message}`, { code, provider, recoverable: true });
+  #stall(ms: number): void {
+    const speaking = this.#speaking;
+    const what = !this.#link.isUp ? 'no connection' : speaking?.sounding ? 'no more audio came' : 'no audio came';
+    const error = this.#link.error(`${what} within ${ms} ms`, 'timeout');
+    if (this.#link.isUp) this.session.reconnect(error);
+    else speaking?.subscriber.error(error);
   }
 }
 
 /** Whether all of its text has been sent and flushed. */
 function isSpoken({ ended, queue, open }: Speaking): boolean {
   return ended && queue.length === 0 && open.length === 0;
-}
-
-/** For sources that never fail. */
-function listener<T>(next: (value: T) => void): Pick<Observer<T>, 'next' | 'error'> {
-  return { next, error: () => undefined };
 }
