@@ -1,4 +1,4 @@
-import { Subject, tap } from 'rxjs';
+import { Subject, tap, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import {
   agentConversation,
@@ -11,7 +11,7 @@ import {
 import { FakeOutput, FakeSTT, textAudioFormat, textToAudio } from 'rxvoice/testing';
 import type { Command } from '../../lib/pipeline/commands.ts';
 import { SpeechTicket } from '../../lib/pipeline/commands.ts';
-import { timeline } from './support/timeline.ts';
+import { ofType, timeline } from './support/timeline.ts';
 
 type Act = (agent: ScriptedAgent, commands$: Subject<Command>) => void;
 
@@ -68,6 +68,8 @@ function run(
 }
 
 const told = ['turn.started', 'turn.committed', 'speech.started', 'speech.ended', 'turn.ended', 'agent.state'] as const;
+
+const spoken = { type: 'say', options: {}, source: 'say' } as const;
 
 describe('a conversation with an agent', () => {
   it('plays its replies, and remembers both sides', () => {
@@ -132,6 +134,38 @@ describe('a conversation with an agent', () => {
         commands$.next({ type: 'say', text$: ['By ', 'the way.'], options: {}, source: 'say', ticket }),
     });
     expect(agent.injected).toEqual(['user typed', 'agent By the way.']);
+  });
+
+  it('says nothing of blank text', async () => {
+    const ticket = new SpeechTicket();
+    const { agent } = run({
+      100: (_, commands$) => commands$.next({ ...spoken, text$: ['', ' '], ticket }),
+    });
+    expect(await ticket.done).toEqual({ heardText: '', interrupted: false });
+    expect(agent.injected).toEqual([]);
+  });
+
+  it('tells what the agent does not take, and what fails, and goes on', async () => {
+    const [refused, failed] = [new SpeechTicket(), new SpeechTicket()];
+    const { agent, events } = run({
+      100: (each, commands$) => {
+        each.injectUserMessage = (): never => {
+          throw new Error('no session');
+        };
+        commands$.next({ type: 'send', text: 'typed', options: {}, ticket: refused });
+        const text$ = throwError(() => new Error('no text'));
+        commands$.next({ ...spoken, text$, ticket: failed });
+      },
+      200: (_, commands$) => commands$.next({ ...spoken, text$: ['Still here.'], ticket: new SpeechTicket() }),
+      300: (each) => each.audio$.error(new Error('no audio')),
+    });
+    for (const ticket of [refused, failed]) expect(await ticket.done).toEqual({ heardText: '', interrupted: true });
+    expect(agent.injected).toEqual(['agent Still here.']);
+    expect(ofType(events, 'error').map(({ message, provider }) => [message, provider])).toEqual([
+      ['no session', 'ScriptedAgent'],
+      ['no text', 'ScriptedAgent'],
+      ['no audio', 'ScriptedAgent'],
+    ]);
   });
 
   it('tells how the reply to what the application sent came out', async () => {

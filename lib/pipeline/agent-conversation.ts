@@ -20,7 +20,7 @@ import {
 import type { AudioChunk } from '../audio/types.ts';
 import { fromInput } from '../core/bridge.ts';
 import { VoiceError } from '../core/errors.ts';
-import type { AgentProvider, OutputProvider } from '../core/roles.ts';
+import type { AgentProvider, OutputProvider, ProviderRole } from '../core/roles.ts';
 import type { SpokenPiece } from '../operators/text/spoken-piece.ts';
 import type { Command, SpeechTicket } from './commands.ts';
 import { createEventBus } from './event-bus.ts';
@@ -143,16 +143,29 @@ export function agentConversation(
           }),
           catchError((error: unknown) => {
             settle(true);
-            reportError(error);
+            reportError(error, 'output', output.name);
             return EMPTY;
           }),
           takeUntil(merge(cut$, cutByTicket$)),
         );
       });
     }
-    const reportError = (cause: unknown): void => {
+    const reportError = (cause: unknown, role: ProviderRole, provider: string): void => {
       const { code, message, recoverable } = VoiceError.from(cause);
-      emit('error', { code, message, recoverable, cause }, { role: 'output', provider: output.name });
+      emit('error', { code, message, recoverable, cause }, { role, provider });
+    };
+    const refuse = (ticket: SpeechTicket, error: unknown): void => {
+      reportError(error, 'llm', agent.name);
+      ticket.settle({ heardText: '', interrupted: true });
+    };
+    /** Hands something to the agent, and the ticket on to its reply. */
+    const inject = (ticket: SpeechTicket, send: () => void): void => {
+      try {
+        send();
+        waiting.push(ticket);
+      } catch (error) {
+        refuse(ticket, error);
+      }
     };
     const cut = (): void => {
       cut$.next();
@@ -200,8 +213,9 @@ export function agentConversation(
       commands$.pipe(
         tap((command) => {
           if (command.type === 'send') {
-            agent.injectUserMessage(command.text);
-            waiting.push(command.ticket);
+            inject(command.ticket, () => {
+              agent.injectUserMessage(command.text);
+            });
           }
           if (command.type === 'interrupt') cut();
           if (command.type === 'stop') stop();
@@ -213,8 +227,15 @@ export function agentConversation(
           fromInput(text$).pipe(
             reduce((text, piece) => text + piece, ''),
             tap((text) => {
-              agent.injectAgentMessage(text);
-              waiting.push(ticket);
+              if (!text.trim()) ticket.settle({ heardText: '', interrupted: false });
+              else
+                inject(ticket, () => {
+                  agent.injectAgentMessage(text);
+                });
+            }),
+            catchError((error: unknown) => {
+              refuse(ticket, error);
+              return EMPTY;
             }),
           ),
         ),
@@ -230,7 +251,14 @@ export function agentConversation(
     };
 
     subscriber.add(bus.events$.subscribe(subscriber));
-    subscriber.add(work$.subscribe());
+    subscriber.add(
+      work$.subscribe({
+        error: (error: unknown) => {
+          reportError(error, 'stt', agent.name);
+          stop();
+        },
+      }),
+    );
     subscriber.add(stop);
     enter('listening');
   });

@@ -248,11 +248,11 @@ class Session {
     const { transcripts$, speech$, commands$ } = this.#ports;
 
     const heard$ = merge(
-      transcripts$.pipe(
+      this.#reported(transcripts$).pipe(
         dropLateResults(),
         map((result): UserSignal => ({ type: 'transcript', result })),
       ),
-      speech$.pipe(map(({ type }): UserSignal => ({ type: 'speech', event: type }))),
+      this.#reported(speech$).pipe(map(({ type }): UserSignal => ({ type: 'speech', event: type }))),
       this.#signals$,
     ).pipe(filter((signal) => this.#reachesTheTurn(signal)));
     const decisions$ = heard$.pipe(
@@ -298,7 +298,12 @@ class Session {
       commands$.pipe(tap((command) => this.#obey(command))),
     )
       .pipe(takeUntil(this.#stopped$))
-      .subscribe();
+      .subscribe({
+        error: (error: unknown) => {
+          this.#reportError(error);
+          this.#stop();
+        },
+      });
     return () => {
       this.#stop();
       work.unsubscribe();
@@ -701,12 +706,26 @@ class Session {
     return VoiceError.is(error) && error.provider === this.#ports.output.name ? 'output' : 'tts';
   }
 
-  #reportError(error: unknown, role: ProviderRole, turnId?: string): void {
+  /** A stream of the speech-to-text service, whose failure is told and ends nothing else. */
+  #reported<T>(source$: Observable<T>): Observable<T> {
+    return source$.pipe(
+      catchError((error: unknown) => {
+        this.#reportError(error, 'stt');
+        return EMPTY;
+      }),
+    );
+  }
+
+  #reportError(error: unknown, role?: ProviderRole, turnId?: string): void {
     const { code, message, recoverable, retryAfterMs, provider } = VoiceError.from(error);
     this.#bus.emit(
       'error',
       { code, message, recoverable, cause: error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
-      { role, ...(turnId === undefined ? {} : { turnId }), ...(provider === undefined ? {} : { provider }) },
+      {
+        ...(role === undefined ? {} : { role }),
+        ...(turnId === undefined ? {} : { turnId }),
+        ...(provider === undefined ? {} : { provider }),
+      },
     );
   }
 

@@ -23,7 +23,7 @@ import { describeFormat, durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk } from '../audio/types.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { silentLogger, type Logger } from '../core/logger.ts';
-import type { AgentProvider, ConnectionEvent, ProviderRole, STTProvider } from '../core/roles.ts';
+import type { AgentProvider, ConnectionEvent, ProviderContract, ProviderRole, STTProvider } from '../core/roles.ts';
 import { agentConversation } from './agent-conversation.ts';
 import { adapt, audioPath, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { SpeechTicket, type Command, type SayOptions, type SendOptions, type SpeechHandle } from './commands.ts';
@@ -111,6 +111,7 @@ export class Pipeline implements AsyncDisposable {
   #disposing: Promise<void> | undefined;
   /** Counts starts and stops: a start that is no longer the last word comes to nothing. */
   #run = 0;
+  readonly #stops$ = new Subject<void>();
 
   /** @throws VoiceError `configuration` when a role is missing or covered twice, or an option is the agent's business. */
   constructor(options: PipelineOptions) {
@@ -299,7 +300,7 @@ export class Pipeline implements AsyncDisposable {
    * @param options - With `drain`, what the agent is saying is said to the end first.
    */
   stop(options: { readonly drain?: boolean } = {}): Promise<void> {
-    if (!options.drain) this.#run++;
+    if (!options.drain) this.#callOffStart();
     this.#stopping ??= this.#stop(options.drain ?? false).finally(() => {
       this.#stopping = undefined;
     });
@@ -325,10 +326,11 @@ export class Pipeline implements AsyncDisposable {
     return ticket;
   }
 
-  /** Sends what the user typed: it goes through the same machine as speech. */
+  /** Sends what the user typed: it goes through the same machine as speech. Blank text is nothing sent. */
   send(text: string, options: SendOptions = {}): SpeechHandle {
     const ticket = new SpeechTicket();
-    this.#command({ type: 'send', text, options, ticket }, ticket);
+    if (text.trim()) this.#command({ type: 'send', text, options, ticket }, ticket);
+    else ticket.settle({ heardText: '', interrupted: false });
     return ticket;
   }
 
@@ -395,12 +397,12 @@ export class Pipeline implements AsyncDisposable {
     }
   }
 
-  #reportError(cause: unknown): void {
+  #reportError(cause: unknown, envelope: { readonly provider?: string; readonly role?: ProviderRole } = {}): void {
     const { code, message, recoverable, retryAfterMs, provider } = VoiceError.from(cause);
     this.#bus.emit(
       'error',
       { code, message, recoverable, cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
-      provider === undefined ? {} : { provider },
+      { ...envelope, ...(provider === undefined ? {} : { provider }) },
     );
   }
 
@@ -409,8 +411,14 @@ export class Pipeline implements AsyncDisposable {
     for (const provider of this.#cast.all) {
       const role = provider.roles[0];
       const envelope = { provider: provider.name, ...(role ? { role } : {}) };
-      work.add(provider.errors$?.pipe(tap((error) => this.#reportError(error))).subscribe());
-      work.add(provider.connection$?.pipe(tap((event) => this.#onConnection(event, envelope))).subscribe());
+      const report = (cause: unknown): void => {
+        this.#reportError(cause, envelope);
+      };
+      work.add(provider.errors$?.subscribe({ next: report, error: report }));
+      const onConnection = (event: ConnectionEvent): void => {
+        this.#onConnection(event, envelope);
+      };
+      work.add(provider.connection$?.subscribe({ next: onConnection, error: report }));
     }
     return work;
   }
@@ -438,50 +446,46 @@ export class Pipeline implements AsyncDisposable {
   async #initialize(): Promise<void> {
     const results = await Promise.allSettled(this.#cast.all.map((provider) => provider.initialize()));
     const failed = results.find((result) => result.status === 'rejected');
-    if (failed) {
+    if (failed || this.#disposing) {
       await Promise.allSettled(this.#cast.all.map((provider) => provider.dispose()));
-      throw VoiceError.from(failed.reason);
+      throw VoiceError.from(failed?.reason ?? disposed());
     }
     this.#state = 'ready';
   }
 
   async #start(run: number, signal: AbortSignal | undefined): Promise<void> {
+    const session = new Subscription();
+    if (signal) {
+      const aborted$ = fromEvent(signal, 'abort').pipe(tap(() => void this.stop()));
+      session.add(aborted$.subscribe());
+    }
     const assertWanted = (): void => {
-      signal?.throwIfAborted();
-      if (this.#disposing) {
-        throw new VoiceError('The pipeline was disposed: create another one', { code: 'not_ready' });
+      if (signal?.aborted) {
+        throw new VoiceError('The signal was aborted first', { code: 'aborted', cause: signal.reason });
       }
+      if (this.#disposing) throw disposed();
       if (run !== this.#run) throw new VoiceError('stop() was called first', { code: 'aborted' });
     };
-    assertWanted();
-    await this.initialize();
-    assertWanted();
-    const session = new Subscription();
-    this.#session = session;
-    this.#state = 'running';
-    if (signal)
-      session.add(
-        fromEvent(signal, 'abort')
-          .pipe(tap(() => void this.stop()))
-          .subscribe(),
-      );
+    /** Waits for what may take long, such as a model's download or the user's permission, unless a stop comes first. */
+    const unlessStopped = async (step: Promise<unknown>): Promise<void> => {
+      await firstValueFrom(race(step, this.#stops$), { defaultValue: undefined });
+      assertWanted();
+    };
     try {
+      assertWanted();
+      await unlessStopped(this.initialize());
+      this.#session = session;
+      this.#state = 'running';
       const { input, stt, llm, tts, agent } = this.#cast;
       const ears = agent ?? stt;
-      const nothing = Promise.resolve();
       if (ears) session.add(this.#listen(ears));
       session.add(this.#converse());
       session.add(this.#hangUp());
-      await Promise.all([
-        ears?.connect() ?? nothing,
-        llm?.warm?.() ?? nothing,
-        tts?.warm?.() ?? nothing,
-        input.start(),
-      ]);
-      assertWanted();
+      await unlessStopped(Promise.all([ears?.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
       this.#bus.emit('session.ready', {});
     } catch (cause) {
-      await this.#end();
+      if (this.#session === session) await this.#end();
+      session.unsubscribe();
       throw VoiceError.from(cause);
     }
   }
@@ -509,6 +513,10 @@ export class Pipeline implements AsyncDisposable {
     ears.configureAudio(path.to);
     this.#gate = gate;
     this.#capturedMs = 0;
+    const report = (error: unknown, { name, roles }: ProviderContract): void => {
+      this.#reportError(error, { provider: name, role: roles[0] ?? 'stt' });
+    };
+    let fails = false;
     return input.audio$
       .pipe(
         map((chunk) => {
@@ -522,10 +530,17 @@ export class Pipeline implements AsyncDisposable {
       )
       .subscribe({
         next: (chunk) => {
-          ears.sendAudio(chunk);
+          try {
+            ears.sendAudio(chunk);
+            fails = false;
+          } catch (error) {
+            // One error for all the chunks that it cannot take in a row.
+            if (!fails) report(error, ears);
+            fails = true;
+          }
         },
         error: (error: unknown) => {
-          this.#reportError(error);
+          report(error, input);
         },
       });
   }
@@ -551,9 +566,15 @@ export class Pipeline implements AsyncDisposable {
           )
         : EMPTY;
     const passed$ = events$.pipe(
-      tap((event) => {
-        if (event.type === 'agent.state') this.#agentState = event.state;
-        this.#bus.publish(event);
+      tap({
+        next: (event) => {
+          if (event.type === 'agent.state') this.#agentState = event.state;
+          this.#bus.publish(event);
+        },
+        // It ends by itself only when nothing of it can go on.
+        complete: () => {
+          if (this.#session) void this.stop();
+        },
       }),
     );
     return passed$.subscribe();
@@ -604,9 +625,14 @@ export class Pipeline implements AsyncDisposable {
     // Only a start that is under way now: a later one waits for this.
     const starting = this.#starting;
     if (drain) await this.#silence();
-    if (drain) this.#run++;
+    if (drain) this.#callOffStart();
     await this.#end();
     await starting?.promise.catch(() => undefined);
+  }
+
+  #callOffStart(): void {
+    this.#run++;
+    this.#stops$.next();
   }
 
   async #end(): Promise<void> {
@@ -634,6 +660,10 @@ export class Pipeline implements AsyncDisposable {
       defaultValue: undefined,
     });
   }
+}
+
+function disposed(): VoiceError {
+  return new VoiceError('The pipeline was disposed: create another one', { code: 'not_ready' });
 }
 
 /** What an agent's service decides, by the agent's own configuration. */

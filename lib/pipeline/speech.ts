@@ -25,7 +25,7 @@ import {
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
-import type { OutputProvider, PlaybackEvent, TTSProvider } from '../core/roles.ts';
+import type { OutputProvider, PlaybackEvent, SpokenWord, TTSProvider } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
 import type { SpeechTextOptions } from '../operators/text/speech-text.ts';
@@ -157,7 +157,11 @@ export function speech(
     const { stream$: chunks$, source: voice } = eager(synthesis$);
     work.add(voice);
     if (context.tts.words$) {
-      work.add(context.tts.words$.pipe(tap((word) => script.addWord(word))).subscribe());
+      const addWord = (word: SpokenWord): void => {
+        script.addWord(word);
+      };
+      // Without them the words are reckoned by the audio's length.
+      work.add(context.tts.words$.subscribe({ next: addWord, error: () => undefined }));
     }
 
     let sounding = false;

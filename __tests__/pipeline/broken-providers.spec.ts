@@ -1,0 +1,230 @@
+import { Subject } from 'rxjs';
+import type { PipelineOptions, SpokenWord, TranscriptionResult, VoiceEvent } from 'rxvoice';
+import { VoiceError } from '../../lib/core/errors.ts';
+import { Pipeline } from '../../lib/pipeline/pipeline.ts';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
+import { ofType } from './support/timeline.ts';
+
+interface Rig {
+  readonly pipeline: Pipeline;
+  readonly input: FakeInput;
+  readonly stt: FakeSTT;
+  readonly llm: FakeLLM;
+  readonly events: VoiceEvent[];
+}
+
+/** A pipeline on the real clock, whose providers some test has broken. */
+function rig(
+  {
+    input = new FakeInput(),
+    stt = new FakeSTT(),
+    llm = new FakeLLM({ firstTokenMs: 0, tokenMs: 0 }),
+    tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 1 }),
+  } = {},
+  options: Partial<PipelineOptions> = {},
+): Rig {
+  const pipeline = new Pipeline({ providers: [input, stt, llm, tts, new FakeOutput()], ...options });
+  const events: VoiceEvent[] = [];
+  pipeline.on('*', (event) => events.push(event));
+  return { pipeline, input, stt, llm, events };
+}
+
+const never = new Promise<void>(() => undefined);
+
+class NeverReady extends FakeLLM {
+  protected override onInitialize(): Promise<void> {
+    return never;
+  }
+}
+
+/** Something that never comes while a pipeline starts, such as a model's download or the user's permission. */
+const waits: Record<string, () => Rig> = {
+  'a provider that never gets ready': () => rig({ llm: new NeverReady() }),
+  'an input that waits for permission': () => {
+    const input = new FakeInput();
+    input.start = () => never;
+    return rig({ input });
+  },
+  'a connection that is never warm': () => {
+    const llm: FakeLLM & { warm?: () => Promise<void> } = new FakeLLM();
+    llm.warm = () => never;
+    return rig({ llm });
+  },
+};
+
+const ends: Record<string, (pipeline: Pipeline, abort: AbortController) => Promise<unknown>> = {
+  'stop()': (pipeline) => pipeline.stop(),
+  'stop({ drain: true })': (pipeline) => pipeline.stop({ drain: true }),
+  'dispose()': (pipeline) => pipeline.dispose(),
+  'its signal': (_, abort) => {
+    abort.abort(new Error('enough'));
+    return Promise.resolve();
+  },
+};
+
+describe('a start that waits for ever (F6, F43)', () => {
+  for (const [what, wait] of Object.entries(waits)) {
+    for (const [how, end] of Object.entries(ends)) {
+      it(`for ${what} is called off by ${how}`, async () => {
+        const { pipeline, events } = wait();
+        const abort = new AbortController();
+        const started = pipeline.start({ signal: abort.signal }).catch((error: unknown) => error);
+        await new Promise((resolve) => setImmediate(resolve));
+        await end(pipeline, abort);
+        const error = await started;
+        expect(VoiceError.is(error) && ['aborted', 'not_ready'].includes(error.code)).toBe(true);
+        await pipeline.dispose();
+        expect(pipeline.state).toBe('disposed');
+        expect(ofType(events, 'session.ready')).toEqual([]);
+      });
+    }
+  }
+
+  it('is not begun with a signal that has aborted', async () => {
+    const { pipeline } = rig();
+    const cause = new Error('enough');
+    const started = pipeline.start({ signal: AbortSignal.abort(cause) });
+    await expect(started).rejects.toMatchObject({ name: 'VoiceError', code: 'aborted', cause });
+    expect(pipeline.state).toBe('idle');
+    await pipeline.dispose();
+  });
+
+  it('leaves no provider initialized that gets ready after dispose()', async () => {
+    let getReady = (): void => undefined;
+    const ready: string[] = [];
+    const llm = new FakeLLM();
+    llm.initialize = () => new Promise((resolve) => (getReady = resolve));
+    llm.dispose = () => Promise.resolve(void ready.push('disposed'));
+    const { pipeline } = rig({ llm });
+    const initialized = pipeline.initialize().catch((error: unknown) => error);
+    await pipeline.dispose();
+    ready.length = 0;
+    getReady();
+    expect(await initialized).toMatchObject({ code: 'not_ready' });
+    expect(ready).toEqual(['disposed']);
+    expect(pipeline.state).toBe('disposed');
+  });
+});
+
+/** A getter of an instance that gives this stream. */
+function replace(provider: object, name: string, stream$: Subject<never>): void {
+  Object.defineProperty(provider, name, { get: () => stream$ });
+}
+
+describe('a stream of a provider that fails (F60)', () => {
+  it('of the speech-to-text service is told, and the agent still speaks', async () => {
+    for (const name of ['transcripts$', 'speech$']) {
+      const stt = new FakeSTT();
+      const broken$ = new Subject<never>();
+      replace(stt, name, broken$);
+      const { pipeline, events } = rig({ stt });
+      await pipeline.start();
+      broken$.error(new Error('it broke'));
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'stt', code: 'internal', message: 'it broke' }]);
+      expect(await pipeline.say('Still here.').done).toEqual({ heardText: 'Still here.', interrupted: false });
+      await pipeline.dispose();
+    }
+  });
+
+  it('of errors or connections is told with the provider', async () => {
+    for (const name of ['errors$', 'connection$']) {
+      const llm = new FakeLLM();
+      const broken$ = new Subject<never>();
+      replace(llm, name, broken$);
+      const { pipeline, events } = rig({ llm });
+      await pipeline.start();
+      broken$.error(new Error('it broke'));
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'llm', provider: 'FakeLLM', message: 'it broke' }]);
+      await pipeline.dispose();
+    }
+  });
+
+  it('of word times leaves words that are reckoned', async () => {
+    const tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 1 });
+    const broken$ = new Subject<SpokenWord>();
+    Object.defineProperty(tts, 'words$', { get: () => broken$ });
+    const { pipeline, events } = rig({ tts });
+    await pipeline.start();
+    const handle = pipeline.say('One two.');
+    broken$.error(new Error('it broke'));
+    expect((await handle.done).heardText).toBe('One two.');
+    expect(ofType(events, 'error')).toEqual([]);
+    await pipeline.dispose();
+  });
+
+  it('of the input is told with its name', async () => {
+    const input = new FakeInput();
+    const broken$ = new Subject<never>();
+    replace(input, 'audio$', broken$);
+    const { pipeline, events } = rig({ input });
+    await pipeline.start();
+    broken$.error(new Error('it broke'));
+    expect(ofType(events, 'error')).toMatchObject([{ role: 'input', provider: 'FakeInput' }]);
+    await pipeline.dispose();
+  });
+});
+
+describe('a provider that throws', () => {
+  it('at audio is told once for all that it cannot take in a row', async () => {
+    const stt = new FakeSTT();
+    let broken = true;
+    const sent: unknown[] = [];
+    stt.sendAudio = (chunk) => {
+      if (broken) throw new Error('it broke');
+      sent.push(chunk);
+    };
+    const { pipeline, input, events } = rig({ stt });
+    await pipeline.start();
+    const chunk = { data: new Uint8Array(320), metadata: textAudioFormat };
+    for (let frame = 0; frame < 5; frame++) input.push(chunk);
+    broken = false;
+    input.push(chunk);
+    broken = true;
+    input.push(chunk);
+    expect(ofType(events, 'error').map(({ role, provider }) => [role, provider])).toEqual([
+      ['stt', 'FakeSTT'],
+      ['stt', 'FakeSTT'],
+    ]);
+    expect(sent).toHaveLength(1);
+    await pipeline.dispose();
+  });
+
+  it('where nothing can go on without it, ends the conversation with an error', async () => {
+    const stt = new FakeSTT();
+    stt.finalize = () => {
+      throw new Error('it broke');
+    };
+    const { pipeline, events } = rig({ stt }, { turnTaking: { strategy: 'manual' } });
+    await pipeline.start();
+    const closed = new Promise((resolve) => pipeline.once('session.closed', resolve));
+    pipeline.beginTurn();
+    pipeline.commitTurn();
+    await closed;
+    expect(ofType(events, 'error')).toMatchObject([{ message: 'it broke' }]);
+    expect(pipeline.state).toBe('ready');
+    await pipeline.dispose();
+  });
+});
+
+describe('nothing that was said', () => {
+  it('is not answered when it was sent', async () => {
+    const { pipeline, llm, events } = rig();
+    await pipeline.start();
+    for (const text of ['', ' \n']) {
+      expect(await pipeline.send(text).done).toEqual({ heardText: '', interrupted: false });
+    }
+    expect(llm.requests).toEqual([]);
+    expect(ofType(events, 'turn.started')).toEqual([]);
+    await pipeline.dispose();
+  });
+
+  it('is not answered when it was heard', async () => {
+    const { pipeline, stt, llm } = rig();
+    await pipeline.start();
+    const heard: TranscriptionResult[] = ['', '  '].map((text) => FakeSTT.result(text, 'final'));
+    for (const result of heard) stt.hearWords(result);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(llm.requests).toEqual([]);
+    await pipeline.dispose();
+  });
+});
