@@ -1,6 +1,7 @@
 import { ZetaSTT, type ZetaSTTConfig } from '../../../lib/providers/stt/zeta-stt.ts';
 import { addressOf } from '../../../lib/transport/socket.ts';
 import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
+import { replay } from './transcript.ts';
 
 const started = {
   ...{ message: 'RecognitionStarted', id: '807670e9-14af-4fa2-9e8f-5d525c22156e' },
@@ -155,25 +156,11 @@ describe('ZetaSTT: the first message and the credential', () => {
 });
 
 describe('ZetaSTT: results', () => {
-  it('replays the session of the docs', async () => {
-    const { say, log, results: all, stt } = await live();
-    say({ message: 'AudioAdded', seq_no: 1 });
-    say(final('', 0, 0.28));
-    say(partial('Welcome', 0.36));
-    say(final('Welcome back', 0.2, 1.3));
-    say(partial('', 1.3));
-    say(final('.', 1.3, 2));
-    say(partial('', 2.1));
+  it('utterances have the mean confidence of their words, and their times; what may change has no confidence', async () => {
+    const { say, results: all } = await live();
+    say(partial('Welcome', 0.2));
+    say(final('Welcome back .', 0.2, 1.3));
     say(ends);
-    const ended = stt.disconnect();
-    expect(stt.sockets.last.texts.at(-1)).toBe('{"message":"EndOfStream","last_seq_no":10}');
-    say({ message: 'EndOfTranscript' });
-    stt.sockets.last.drop(1000);
-    await ended;
-    expect(log).toEqual([
-      ...['started', '~ Welcome', '~ Welcome back', '~ Welcome back.'],
-      ...['ended', '. Welcome back.'],
-    ]);
     expect(all.at(-1)).toMatchObject({
       ...{ confidence: 0.9, isFinal: true, utteranceId: 'ZetaSTT-1' },
       metadata: {
@@ -308,8 +295,19 @@ describe('ZetaSTT: results', () => {
     say(final('', 0, 1));
     say(partial(''));
     say(ends);
-    say({ message: 'AudioEventStarted', event: { type: 'music' } });
     expect(log).toEqual([]);
+  });
+
+  it('what it has not asked for is nothing', async () => {
+    const { say, log, errors, types } = await live();
+    for (const message of ['AudioEventStarted', 'AudioEventEnded', 'AddTranslation', 'AddPartialTranslation']) {
+      say({ message, results: [{ content: 'x' }], event: { type: 'music' } });
+    }
+    for (const message of ['SpeakersResult', 'ChannelAudioAdded', 'SomethingNew']) say({ message });
+    for (const type of ['recognition_quality', 'model_redirect', 'concurrent_session_usage']) {
+      say({ message: 'Info', type, reason: 'r' });
+    }
+    expect([log, errors, types()]).toEqual([[], [], ['connected']]);
   });
 
   it('F11: nothing malformed is a result, and nothing throws', async () => {
@@ -353,16 +351,39 @@ describe('ZetaSTT: the session', () => {
     expect(types()).toEqual(['connected']);
   });
 
+  const warnings = [
+    ...['duration_limit_exceeded', 'unsupported_translation_pair', 'idle_timeout', 'session_timeout'],
+    ...['empty_translation_target_list', 'add_audio_after_eos', 'speaker_id', 'validation_warning'],
+  ];
+  it(`${warnings.join(', ')} are warnings`, async () => {
+    const { say, errors, types } = await live();
+    for (const type of warnings) say({ message: 'Warning', type, reason: 'r' });
+    expect(errors.map(({ message, recoverable }) => [message, recoverable])).toEqual(
+      warnings.map((type) => [`ZetaSTT: the service warns (${type})`, true]),
+    );
+    expect(types()).toEqual(['connected']);
+  });
+
   const failures: readonly (readonly [string | number, string, boolean])[] = [
     ['not_authorised', 'unauthorized', false],
     ['not_allowed', 'forbidden', false],
+    ['invalid_message', 'protocol', false],
+    ['invalid_model', 'configuration', false],
+    ['invalid_language', 'configuration', false],
     ['invalid_config', 'configuration', false],
+    ['invalid_audio_type', 'configuration', false],
+    ['invalid_output_format', 'configuration', false],
     ['protocol_error', 'protocol', false],
     ['timelimit_exceeded', 'quota', false],
+    ['insufficient_funds', 'quota', false],
     ['quota_exceeded', 'rate_limited', true],
     ['job_error', 'server', true],
+    ['unknown_error', 'server', true],
+    ['data_error', 'server', true],
     ['buffer_error', 'overloaded', true],
+    ['session_transfer', 'server', true],
     ['idle_timeout', 'timeout', true],
+    ['session_timeout', 'timeout', true],
     ['something_new', 'server', true],
     [1003, 'protocol', false],
     [1008, 'connection', true],
@@ -387,6 +408,104 @@ describe('ZetaSTT: the session', () => {
     });
   }
 
+  for (const [status, code] of [
+    [400, 'configuration'],
+    [404, 'not_found'],
+    [405, 'configuration'],
+  ] as const) {
+    it(`an upgrade that is refused with ${status} is the end`, async () => {
+      const { config } = clocked();
+      const stt = faked(new ZetaSTT(config));
+      await stt.initialize();
+      const opened = stt.connect();
+      await settle();
+      stt.sockets.last.refuse(status);
+      expect(await failure(opened)).toMatchObject({ code, status, recoverable: false });
+    });
+  }
+});
+
+describe('ZetaSTT: the sessions of the reference', () => {
+  const played = async (script: string): Promise<void> => {
+    const { clock, config } = clocked();
+    const stt = faked(new ZetaSTT({ ...config, catchUpSpeed: false }));
+    await replay({ stt, clock, ...record(stt) }, script);
+  };
+  const begin = String.raw`
+    A: connect
+    C: GET wss://eu.rt.speechmatics.com/v2
+  `;
+  const start = String.raw`
+    C: {"message":"StartRecognition","audio_format":{"type":"raw","encoding":"pcm_s16le","sample_rate":16000},"transcription_config":{"language":"en","enable_partials":true,"max_delay":1,"conversation_config":{"end_of_utterance_silence_trigger":0.75}}}
+  `;
+
+  it('an utterance', async () => {
+    await played(String.raw`
+      ${begin}
+      S: 101
+      ${start}
+      S: {"message":"Info","type":"concurrent_session_usage","reason":"1 concurrent sessions active out of quota 50","usage":1,"quota":50,"last_updated":"2026-08-01T12:00:00Z"}
+      S: {"message":"RecognitionStarted","id":"807670e9-14af-4fa2-9e8f-5d525c22156e","language_pack_info":{"adapted":false,"itn":true,"language_description":"English","word_delimiter":" ","writing_direction":"left-to-right"}}
+      A: audio 100
+      C: <3200 bytes>
+      S: {"message":"AudioAdded","seq_no":1}
+      A: audio 1900
+      C: <3200 bytes> x19
+      S: {"message":"AddTranscript","format":"2.9","results":[],"metadata":{"start_time":0,"end_time":0.28,"transcript":""}}
+      S: {"message":"AddPartialTranscript","format":"2.9","results":[{"type":"word","start_time":0.36,"end_time":0.92,"alternatives":[{"content":"Welcome","confidence":1,"language":"en"}]}],"metadata":{"start_time":0.2,"end_time":0.92,"transcript":"Welcome"}}
+      = started
+      = ~ Welcome
+      S: {"message":"AddTranscript","format":"2.9","results":[{"type":"word","start_time":0.36,"end_time":0.92,"alternatives":[{"content":"Welcome","confidence":0.98,"language":"en"}]},{"type":"word","start_time":0.92,"end_time":1.3,"alternatives":[{"content":"back","confidence":0.94,"language":"en"}]}],"metadata":{"start_time":0.2,"end_time":1.3,"transcript":"Welcome back "}}
+      = ~ Welcome back
+      S: {"message":"AddPartialTranscript","format":"2.9","results":[],"metadata":{"start_time":1.3,"end_time":1.7,"transcript":""}}
+      S: {"message":"AddTranscript","format":"2.9","results":[{"type":"punctuation","start_time":1.3,"end_time":1.3,"is_eos":true,"attaches_to":"previous","alternatives":[{"content":".","confidence":1,"language":"en"}]}],"metadata":{"start_time":1.3,"end_time":2,"transcript":". "}}
+      = ~ Welcome back.
+      S: {"message":"AddPartialTranscript","format":"2.9","results":[],"metadata":{"start_time":2.1,"end_time":2.1,"transcript":""}}
+      S: {"message":"EndOfUtterance","format":"2.9","metadata":{"start_time":2.1,"end_time":2.1}}
+      = ended
+      = . Welcome back.
+      A: disconnect
+      C: {"message":"EndOfStream","last_seq_no":20}
+      S: {"message":"EndOfTranscript"}
+      C: close 1000
+      S: close 1000
+    `);
+  });
+
+  it('a temporary key that has expired, told after the upgrade', async () => {
+    await played(String.raw`
+      ${begin}
+      S: 101
+      ${start}
+      S: {"message":"Error","type":"not_authorised","reason":"…","code":4001}
+      = lost unauthorized
+      S: close 4001 not_authorised
+    `);
+  });
+
+  it('the same, told by the upgrade', async () => {
+    await played(String.raw`
+      ${begin}
+      S: 401
+      = lost unauthorized
+    `);
+  });
+
+  it('too many sessions: tried again after 5 s', async () => {
+    await played(String.raw`
+      ${begin}
+      S: 101
+      ${start}
+      S: {"message":"Error","type":"quota_exceeded","reason":"…"}
+      = reconnecting rate_limited
+      S: close 4005 quota_exceeded
+      A: wait 5000
+      C: GET wss://eu.rt.speechmatics.com/v2
+      S: 101
+      ${start}
+    `);
+  });
+
   it('a busy service is left alone for 5 s', async () => {
     const { stt, say, clock } = await live();
     say({ message: 'Error', type: 'quota_exceeded', reason: '' });
@@ -394,16 +513,5 @@ describe('ZetaSTT: the session', () => {
     expect(stt.sockets.all).toHaveLength(1);
     await clock.advance(1);
     expect(stt.sockets.all).toHaveLength(2);
-  });
-
-  it('replays the failing session of the docs: connect() fails with what the service says', async () => {
-    const { config } = clocked();
-    const stt = faked(new ZetaSTT(config));
-    await stt.initialize();
-    const opened = stt.connect();
-    await settle();
-    stt.sockets.last.accept();
-    stt.sockets.last.say({ message: 'Error', type: 'not_authorised', reason: 'Invalid API key', code: 4_001 });
-    expect(await failure(opened)).toMatchObject({ code: 'unauthorized', status: 401, recoverable: false });
   });
 });

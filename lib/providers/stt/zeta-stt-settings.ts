@@ -1,6 +1,8 @@
-import type { AudioEncoding } from '../../audio/types.ts';
+import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
+import type { WireObject } from '../../core/guard.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
+import type { ZetaSTTConfig } from './zeta-stt.ts';
 
 /** The service's names of the encodings that it takes. */
 export const zetaEncodings: Readonly<Record<string, AudioEncoding>> = {
@@ -63,6 +65,75 @@ export const zetaRules: Readonly<Record<string, ConfigRule>> = {
   'punctuation.sensitivity': { min: 0, max: 1 },
   volumeThreshold: { min: 0, max: 100 },
 };
+
+const maxVocabulary = 1_000;
+const defaultTrigger = 0.75;
+/** How much later than the silence that ends an utterance its words may become final, in seconds. */
+const delayMargin = 0.25;
+const locales: ReadonlySet<string> = new Set(['en-GB', 'en-US', 'en-AU', 'cmn-Hans', 'cmn-Hant']);
+
+/** What does not go together, as a sentence for people. */
+export function zetaConflict(config: ZetaSTTConfig): string | undefined {
+  const { additionalVocab = [], maxDelay = Infinity, enableSpeakerDiarization, maxSpeakers } = config;
+  const { endOfUtteranceSilenceTrigger: trigger = defaultTrigger } = config;
+  if (additionalVocab.length > maxVocabulary) return `additionalVocab must have at most ${maxVocabulary} entries`;
+  if (maxDelay <= trigger)
+    return `maxDelay must be more than endOfUtteranceSilenceTrigger (${trigger}), not ${maxDelay}`;
+  if (maxSpeakers !== undefined && !enableSpeakerDiarization) return 'maxSpeakers needs enableSpeakerDiarization';
+  return undefined;
+}
+
+/** The first message: what is sent, and what is wanted of it. */
+export function zetaStart(config: ZetaSTTConfig, { encoding, sampleRate }: AudioMetadata): WireObject {
+  const { operatingPoint, domain, enableSpeakerDiarization, maxSpeakers, speakerSensitivity, punctuation } = config;
+  const name = Object.entries(zetaEncodings).find(([, each]) => each === encoding)?.[0];
+  const { language = 'en', outputLocale = locales.has(language) ? language : undefined } = config;
+  return {
+    message: 'StartRecognition',
+    audio_format: { type: 'raw', encoding: name, sample_rate: sampleRate },
+    transcription_config: {
+      ...{ ...zetaLiveConfig(config), output_locale: outputLocale, model: operatingPoint, domain },
+      ...{ enable_entities: config.enableEntities, additional_vocab: config.additionalVocab },
+      diarization: enableSpeakerDiarization ? 'speaker' : undefined,
+      speaker_diarization_config: filled({ max_speakers: maxSpeakers, speaker_sensitivity: speakerSensitivity }),
+      punctuation_overrides: filled({
+        ...{ permitted_marks: punctuation?.permittedMarks, sensitivity: punctuation?.sensitivity },
+      }),
+      transcript_filtering_config: filled({
+        remove_disfluencies: config.removeDisfluencies === true ? true : undefined,
+      }),
+      ...config.parameters,
+    },
+  };
+}
+
+/** What a running session can change; the language is always named. */
+export function zetaLiveConfig(config: ZetaSTTConfig): WireObject {
+  const { language = 'en', interimResults = true, volumeThreshold } = config;
+  const { endOfUtteranceSilenceTrigger: trigger = defaultTrigger } = config;
+  const { maxDelay = Math.max(1, trigger + delayMargin), maxDelayMode } = config;
+  const base = language.split('-', 1)[0];
+  return {
+    ...{ language: base === 'zh' ? 'cmn' : base, enable_partials: interimResults },
+    ...{ max_delay: maxDelay, max_delay_mode: maxDelayMode },
+    conversation_config: { end_of_utterance_silence_trigger: trigger },
+    audio_filtering_config: filled({ volume_threshold: volumeThreshold }),
+  };
+}
+
+const liveKeys: ReadonlySet<string> = new Set<keyof ZetaSTTConfig>([
+  ...(['interimResults', 'endOfUtteranceSilenceTrigger', 'maxDelay', 'maxDelayMode', 'volumeThreshold'] as const),
+]);
+
+/** Whether a running session can take a change. */
+export function isLiveChange(changed: Partial<ZetaSTTConfig>): boolean {
+  return Object.keys(changed).every((key) => liveKeys.has(key));
+}
+
+/** Settings of which at least one is set. */
+function filled(settings: WireObject): WireObject | undefined {
+  return Object.values(settings).some((value) => value !== undefined) ? settings : undefined;
+}
 
 const again = { recoverable: true, retryAfterMs: 5_000 } as const;
 

@@ -1,6 +1,6 @@
 import type { AudioFormat } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
-import { num, obj, objs, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import { num, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
 import type {
   SocketCloseOptions,
@@ -10,14 +10,18 @@ import type {
 } from '../../transport/socket-session.ts';
 import { StreamingSTT } from './streaming-stt.ts';
 import { meanConfidence, type ResultKind } from './utterances.ts';
+import { itemsOf, textOf, type Item } from './zeta-stt-items.ts';
 import {
+  isLiveChange,
+  zetaConflict,
   zetaEncodings,
   zetaFailures,
+  zetaLiveConfig,
   zetaRules,
+  zetaStart,
   type ZetaSTTOptions,
   type ZetaVocabulary,
 } from './zeta-stt-settings.ts';
-import { textOf, type Item } from './zeta-stt-items.ts';
 
 /** Configuration of {@link ZetaSTT}. `language` is ISO 639-1 or a pack such as `cmn_en`; default: `en`. */
 export interface ZetaSTTConfig extends ZetaSTTOptions {
@@ -37,15 +41,6 @@ export interface ZetaSTTConfig extends ZetaSTTOptions {
 
 /** Words and marks after which an utterance counts as complete, whatever the service says: some minutes of speech. */
 const maxItems = 2_048;
-const maxVocabulary = 1_000;
-
-/** How much later than the silence that ends an utterance its words may become final, in seconds. */
-const delayMargin = 0.25;
-
-const locales: ReadonlySet<string> = new Set(['en-GB', 'en-US', 'en-AU', 'cmn-Hans', 'cmn-Hant']);
-const liveKeys: ReadonlySet<string> = new Set<keyof ZetaSTTConfig>([
-  ...(['interimResults', 'endOfUtteranceSilenceTrigger', 'maxDelay', 'maxDelayMode', 'volumeThreshold'] as const),
-]);
 
 /**
  * Speechmatics real-time transcription, API v2, at `wss://eu.rt.speechmatics.com/v2`: over 50 languages, word times,
@@ -62,7 +57,7 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
     AddTranscript: (message) => this.#onFinal(message),
     EndOfUtterance: ({ forced }) => this.#complete(forced === true),
     EndOfTranscript: () => this.#complete(),
-    Warning: (message) => this.#warn(wordOf(message)),
+    Warning: (message) => this.reportOnce(`the service warns (${wordOf(message)})`),
     Error: (message) => this.renew(this.failure(wordOf(message), zetaFailures, str(message['reason']))),
   };
 
@@ -71,9 +66,6 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
   #partial: readonly Item[] = [];
   /** Frames that this connection has been sent. */
   #frames: number = 0;
-  readonly #warn = oncePerKind((type) => {
-    this.report(this.error(`${this.name}: the service warns (${type})`, { code: 'server', recoverable: true }));
-  });
 
   /** Linear16, linear32 and mulaw, or the configured one, at the configured or at any sample rate. */
   get accepts(): readonly AudioFormat[] {
@@ -117,22 +109,14 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
 
   protected override socketOptions(): Partial<SocketSessionOptions> {
     return {
-      opening: () => [JSON.stringify(this.#start())],
+      opening: () => [JSON.stringify(zetaStart(this.config, this.format))],
       isReady: (data) => parseJsonObject(data)?.['message'] === 'RecognitionStarted',
       classifyClose: ({ code }) => (code in zetaFailures ? this.failure(code, zetaFailures) : 'retry'),
     };
   }
 
   protected override configProblem(): string | undefined {
-    const { additionalVocab = [], maxDelay, enableSpeakerDiarization, maxSpeakers } = this.config;
-    const problem = configProblem(this.config, zetaRules);
-    if (problem) return problem;
-    if (additionalVocab.length > maxVocabulary) return `additionalVocab must have at most ${maxVocabulary} entries`;
-    if (maxDelay !== undefined && maxDelay <= this.#trigger) {
-      return `maxDelay must be more than endOfUtteranceSilenceTrigger (${this.#trigger}), not ${maxDelay}`;
-    }
-    if (maxSpeakers !== undefined && !enableSpeakerDiarization) return 'maxSpeakers needs enableSpeakerDiarization';
-    return undefined;
+    return configProblem(this.config, zetaRules) ?? zetaConflict(this.config);
   }
 
   protected override typeOf(message: WireObject): string | undefined {
@@ -145,9 +129,8 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
   }
 
   protected override applyLive(changed: Partial<ZetaSTTConfig>): boolean {
-    if (!Object.keys(changed).every((key) => liveKeys.has(key))) return false;
-    const { language } = this.#language();
-    this.say({ message: 'SetRecognitionConfig', transcription_config: { language, ...this.#liveSettings() } });
+    if (!isLiveChange(changed)) return false;
+    this.say({ message: 'SetRecognitionConfig', transcription_config: zetaLiveConfig(this.config) });
     return true;
   }
 
@@ -159,52 +142,6 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
   protected override onEnd(): void {
     this.#finals.push(...this.#partial);
     this.#complete();
-  }
-
-  /** The first message. */
-  #start(): WireObject {
-    const { encoding, sampleRate } = this.format;
-    const { operatingPoint, domain, enableSpeakerDiarization, maxSpeakers, speakerSensitivity, ...config } =
-      this.config;
-    const { permittedMarks, sensitivity } = config.punctuation ?? {};
-    const speakers = { max_speakers: maxSpeakers, speaker_sensitivity: speakerSensitivity };
-    const name = Object.entries(zetaEncodings).find(([, each]) => each === encoding)?.[0];
-    return {
-      message: 'StartRecognition',
-      audio_format: { type: 'raw', encoding: name, sample_rate: sampleRate },
-      transcription_config: {
-        ...{ ...this.#language(), model: operatingPoint, domain, ...this.#liveSettings() },
-        ...{ enable_entities: config.enableEntities, additional_vocab: config.additionalVocab },
-        ...(enableSpeakerDiarization && { diarization: 'speaker' }),
-        ...(isSet(speakers) && { speaker_diarization_config: speakers }),
-        ...(config.punctuation && { punctuation_overrides: { permitted_marks: permittedMarks, sensitivity } }),
-        ...(config.removeDisfluencies && { transcript_filtering_config: { remove_disfluencies: true } }),
-        ...config.parameters,
-      },
-    };
-  }
-
-  /** What a running session can change. */
-  #liveSettings(): WireObject {
-    const { interimResults = true, maxDelay, maxDelayMode, volumeThreshold } = this.config;
-    return {
-      enable_partials: interimResults,
-      max_delay: maxDelay ?? Math.max(1, this.#trigger + delayMargin),
-      max_delay_mode: maxDelayMode,
-      conversation_config: { end_of_utterance_silence_trigger: this.#trigger },
-      ...(volumeThreshold !== undefined && { audio_filtering_config: { volume_threshold: volumeThreshold } }),
-    };
-  }
-
-  /** The language as the service names it, and how it is spelled. */
-  #language(): WireObject {
-    const { language = 'en', outputLocale = locales.has(language) ? language : undefined } = this.config;
-    const base = language.split('-', 1)[0];
-    return { language: base === 'zh' ? 'cmn' : base, output_locale: outputLocale };
-  }
-
-  get #trigger(): number {
-    return this.config.endOfUtteranceSilenceTrigger ?? 0.75;
   }
 
   #onStarted(message: WireObject): void {
@@ -230,15 +167,7 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
   }
 
   #itemsOf(message: WireObject): Item[] {
-    return objs(message['results']).flatMap((result) => {
-      const { type, start_time: start, end_time: end, attaches_to: attaches } = result;
-      const [alternative = {}] = objs(result['alternatives']);
-      const text = str(alternative['content']);
-      if (!text) return [];
-      const named = { ...alternative, start, end, ...(alternative['speaker'] === 'UU' && { speaker: undefined }) };
-      const [word] = type === 'punctuation' ? [] : this.words([named], () => text);
-      return { text, word, attaches: str(attaches) ?? 'none', language: str(alternative['language']) };
-    });
+    return itemsOf(message, (word) => this.words([word], ({ content }) => str(content))[0]);
   }
 
   #complete(evenEmpty: boolean = false): void {
@@ -266,8 +195,4 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
 /** The service's word for what it reports; its sentence could quote the user. */
 function wordOf({ type }: WireObject): string {
   return str(type) ?? 'unknown_error';
-}
-
-function isSet(settings: WireObject): boolean {
-  return Object.values(settings).some((value) => value !== undefined);
 }
