@@ -3,6 +3,7 @@ import {
   bytesPerMs,
   bytesPerSample,
   describeFormat,
+  describeFormats,
   durationMs,
   frameBytes,
   isPcmLike,
@@ -63,6 +64,13 @@ describe('audio formats', () => {
       'opus 48000 Hz stereo in ogg',
     );
     expect(describeFormat({ ...linear16, channels: 6, container: 'raw' })).toBe('linear16 16000 Hz 6 channels');
+  });
+
+  it('describes what is accepted, row by row', () => {
+    expect(describeFormats([{ encoding: 'linear16', sampleRates: [8_000, 16_000] }, { encoding: 'mulaw' }])).toBe(
+      'linear16 at 8000 or 16000 Hz (mono); mulaw at any sample rate (mono)',
+    );
+    expect(describeFormats([{ encoding: 'opus', channels: [1, 2] }])).toBe('opus at any sample rate (1 or 2 channels)');
   });
 
   it('compares what the bytes mean, not how fully a format is written', () => {

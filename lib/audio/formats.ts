@@ -1,4 +1,4 @@
-import type { AudioEncoding, AudioMetadata } from './types.ts';
+import type { AudioEncoding, AudioFormat, AudioMetadata } from './types.ts';
 
 const sampleBytes: Readonly<Partial<Record<AudioEncoding, number>>> = { linear16: 2, linear32: 4, mulaw: 1, alaw: 1 };
 
@@ -107,4 +107,15 @@ export function describeFormat(metadata: AudioMetadata): string {
   const layout = channels === 1 ? 'mono' : channels === 2 ? 'stereo' : `${channels} channels`;
   const container = containerOf(metadata);
   return `${encoding} ${sampleRate} Hz ${layout}${container === 'raw' ? '' : ` in ${container}`}`;
+}
+
+/** Formats that are accepted, for people, such as `linear16 at 8000 or 16000 Hz (mono)`. */
+export function describeFormats(formats: readonly AudioFormat[]): string {
+  const anyOf = (values: readonly number[]): string => values.join(', ').replace(/, (\d+)$/, ' or $1');
+  const rows = formats.map(({ encoding, sampleRates, channels = [1] }) => {
+    const rates = sampleRates ? `${anyOf(sampleRates)} Hz` : 'any sample rate';
+    const layout = channels.every((count) => count === 1) ? 'mono' : `${anyOf(channels)} channels`;
+    return `${encoding} at ${rates} (${layout})`;
+  });
+  return rows.join('; ');
 }

@@ -18,6 +18,7 @@ export type { LambdaMediaEncoding, LambdaSTTOptions } from './lambda-stt-setting
 export * from './native-stt.ts';
 export type { NativePhrase } from './native-recognition.ts';
 export * from './streaming-stt.ts';
+export * from './streaming-wire.ts';
 export type { ZetaSTTOptions, ZetaVocabulary } from './zeta-stt-settings.ts';
 export * from './zeta-stt.ts';
 export * from './theta-realtime-stt.ts';

@@ -1,40 +1,21 @@
 import {
-  asyncScheduler,
-  connect,
-  defaultIfEmpty,
   defer,
-  EMPTY,
-  filter,
   finalize,
-  firstValueFrom,
-  forkJoin,
-  interval,
-  last,
-  map,
   merge,
   mergeMap,
-  race,
   ReplaySubject,
   Subject,
   switchMap,
-  take,
   takeUntil,
-  tap,
   throwError,
-  timer,
   type Observable,
   type ObservableInput,
-  type SchedulerLike,
-  type Subscription,
 } from 'rxjs';
-import { bytesForMs, describeFormat, durationMs, isPcmLike, sameFormat, silence } from '../../audio/formats.ts';
+import { bytesForMs, describeFormat, describeFormats, sameFormat } from '../../audio/formats.ts';
 import { takes } from '../../audio/negotiate.ts';
-import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import type { BackoffOptions } from '../../core/backoff.ts';
-import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import type { VoiceError, VoiceErrorCode } from '../../core/errors.ts';
-import { entry, num, objs, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
-import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
+import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import type { VoiceError } from '../../core/errors.ts';
+import { entry, oncePerKind, type WireObject } from '../../core/guard.ts';
 import type {
   ConnectionEvent,
   SpeechEvent,
@@ -42,78 +23,17 @@ import type {
   TranscribedWord,
   TranscriptionResult,
 } from '../../core/roles.ts';
-import { fromInput } from '../../core/bridge.ts';
-import {
-  SocketSession,
-  type SocketCloseOptions,
-  type SocketData,
-  type SocketRequest,
-  type SocketRequestContext,
-  type SocketSessionOptions,
-} from '../../transport/socket-session.ts';
-import { AudioBacklog, ConnectionClock } from './audio-backlog.ts';
-import { AudioFeed, type FeedItem } from './audio-feed.ts';
-import { EncodedBacklog } from './encoded-backlog.ts';
-import { Utterances } from './utterances.ts';
+import type { SocketCloseOptions, SocketData, SocketSession } from '../../transport/socket-session.ts';
+import { AudioLine, waitingMs } from './audio-line.ts';
+import { disposeMs, ListeningSession } from './listening-session.ts';
+import { laterKeys, type StreamingSTTConfig } from './streaming-stt-config.ts';
+import { sendAll } from './send-all.ts';
+import { StreamingWire } from './streaming-wire.ts';
+import { transcribedWords } from './transcribed-words.ts';
 import { VoiceWatch } from './voice-watch.ts';
 
-/** Configuration keys of every streaming speech-to-text provider. */
-export interface StreamingSTTConfig extends RemoteConfig {
-  /** BCP 47. */
-  readonly language?: string;
-  /** Whether results come while the speaker speaks. Default: true. */
-  readonly interimResults?: boolean;
-  /**
-   * Milliseconds of speech without any word of the service after which the connection counts as dead; `false` for
-   * never. Default: 10,000, or what the service's ways ask for.
-   */
-  readonly silenceTimeoutMs?: number | false;
-  /** Longest wait of `disconnect()` for the last results, in milliseconds. Default: 1,000. */
-  readonly closeTimeoutMs?: number;
-  /** How a lost connection is replaced; `false` for not at all. */
-  readonly reconnect?: boolean | BackoffOptions;
-  /**
-   * How many times as fast as it sounds audio is sent that has waited for a connection, 1 or more; `false` for as fast as
-   * it goes. Default: what the service takes.
-   */
-  readonly catchUpSpeed?: number | false;
-}
-
-/** What a failure means, and what to do about it. */
-export interface Failure {
-  readonly code: VoiceErrorCode;
-  /** The HTTP status that it stands for. */
-  readonly status?: number;
-  /** Whether another connection may do better. Default: false. */
-  readonly recoverable?: boolean;
-  /** How long the service wants to be left alone, in milliseconds. */
-  readonly retryAfterMs?: number;
-  readonly hint: string;
-}
-
-/** A service's failures, by its word or code for them. */
-export type Failures = Readonly<Record<string, Failure>>;
-
-const unknownFailure: Failure = { code: 'server', recoverable: true, hint: 'it is connected to anew' };
-
-/** Audio not yet final that the next connection hears again, and audio that waits for one, in milliseconds. */
-const replayMs = 30_000;
-const waitingMs = 60_000;
-
-/** Longest audio frame that is sent, in milliseconds. */
-const frameMs = 100;
-
-/** How often a goodbye looks whether all audio was sent, in milliseconds. */
-const feedMs = 20;
-
-/** What stands for the end of the audio, where the service wants it as a frame. */
-const endOfAudio: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-
-/** Longest goodbye of a provider that is disposed of, in milliseconds. */
-const disposeMs = 200;
-
-/** Milliseconds beyond any session: eleven days. */
-const maxMoment = 1e9;
+export type { Failure, Failures } from './service-failure.ts';
+export type { StreamingSTTConfig } from './streaming-stt-config.ts';
 
 /** Connections in a row that hear a voice and say nothing, after which the session is given up. */
 const maxAlarms = 3;
@@ -123,58 +43,31 @@ const maxAlarms = 3;
  * service has made it final, and heard again by the next connection when one is lost; times count from the start of all
  * audio, over any number of connections. A provider adds its address, its messages and what they mean.
  */
-export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteProvider<C> implements STTProvider {
+export abstract class StreamingSTT<C extends StreamingSTTConfig> extends StreamingWire<C> implements STTProvider {
   readonly roles = ['stt'] as const;
   readonly type = 'websocket' as const;
-  abstract readonly accepts: readonly AudioFormat[];
-  readonly reportsSpeechEnd: boolean = false;
-
-  /** What the service's messages do, by their type. */
-  protected abstract readonly handlers: Readonly<Record<string, (message: WireObject) => void>>;
-  /** Milliseconds of speech without a word of the service after which the connection counts as dead. */
-  protected readonly silenceTimeoutMs: number = 10_000;
-  /** How often to look for missing audio, and how much silence then stands in for it, in milliseconds. */
-  protected readonly gapMs: number | undefined = undefined;
-  /** Shortest frame of audio that the service takes, in milliseconds. */
-  protected readonly minFrameMs: number = 0;
-  /** Whether an empty frame ends the audio, which the service answers; see {@link heardAll}. Not with `minFrameMs`. */
-  protected readonly endsAudio: boolean = false;
-  /** How many times as fast as it sounds the service takes audio; `false` for as fast as it goes. */
-  protected readonly catchUpSpeed: number | false = false;
-  /** The results and speech events. */
-  protected readonly utterances: Utterances = new Utterances(() => {
-    const { language, interimResults = true } = this.config;
-    return { name: this.name, language, interimResults };
-  });
-
-  /** Reports what ends nothing, such as a warning of the service's; each text once. */
-  protected readonly reportOnce: (text: string) => void = oncePerKind((text) => {
-    this.report(this.error(`${this.name}: ${text}`, { code: 'server', recoverable: true }));
-  });
 
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   readonly #lost$ = new Subject<VoiceError>();
-  #session: SocketSession | undefined;
-  #listening: Subscription | undefined;
+  #session: ListeningSession | undefined;
   #stopping: Promise<boolean> | undefined;
-
   #format: AudioMetadata | undefined;
-  #backlog: AudioBacklog | EncodedBacklog | undefined;
-  #clock: ConnectionClock | undefined;
-  #feed: AudioFeed | undefined;
-  /** Messages for the next connection, after the audio that it hears first. */
-  #afterAudio: string[] = [];
-  #isLeaving: boolean = false;
-  #finalMs: number = 0;
-  #overflowing: boolean = false;
-  #isEnding: boolean = false;
-  readonly #heardAll$ = new Subject<void>();
-  /** Milliseconds without audio, as far as they are counted. */
-  #quietMs: number = 0;
+  readonly #line = new AudioLine({
+    format: () => this.format,
+    scheduler: () => this.scheduler,
+    minFrameMs: () => this.minFrameMs,
+    speed: () => this.#speed,
+    encode: (frame) => this.encodeAudio(frame),
+    isReady: () => this.#socket?.isReady ?? false,
+    send: (data) => void this.#socket?.send(data),
+    onSent: (frames) => this.#expectAnswer(frames),
+  });
   readonly #watch = new VoiceWatch();
   readonly #warn = oncePerKind((kind) => {
     this.report(this.error(`${this.name} ${kind}`, { code: 'protocol', recoverable: true }));
   });
+  /** What the connection had been sent when it was last asked for quiet. */
+  #heardMs: number = 0;
 
   /** Results, each with the whole text of its utterance so far. Hot. */
   get transcripts$(): Observable<TranscriptionResult> {
@@ -198,10 +91,9 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
    */
   configureAudio(metadata: AudioMetadata): void {
     if (!this.accepts.some((format) => takes(format, metadata))) {
-      throw this.error(
-        `${this.name} does not take ${describeFormat(metadata)}, but ${this.accepts.map(describeRow).join('; ')}`,
-        { code: 'unsupported_format' },
-      );
+      throw this.error(`${this.name} does not take ${describeFormat(metadata)}, but ${describeFormats(this.accepts)}`, {
+        code: 'unsupported_format',
+      });
     }
     const isOther = !sameFormat(this.format, metadata);
     if (isOther && this.#session) {
@@ -209,7 +101,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
       throw this.error(message, { code: 'configuration' });
     }
     this.#format = metadata;
-    if (isOther) this.#backlog = undefined;
+    if (isOther) this.#line.reset();
   }
 
   /**
@@ -220,7 +112,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   connect(): Promise<void> {
     this.assertReady('connect');
     if (this.#stopping) return this.#stopping.then(() => this.connect());
-    return (this.#session ??= this.#start()).open();
+    return (this.#session ??= this.#start()).socket.open();
   }
 
   /** Has the service finish what it heard, waits for the last results (`closeTimeoutMs`), closes. */
@@ -231,18 +123,9 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
   /** Sends audio; while there is no connection it is kept, up to 60 s. */
   sendAudio({ data, metadata }: AudioChunk): void {
     if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
-    const backlog = (this.#backlog ??= this.#newBacklog());
-    const frames = backlog.push(data);
-    const feed = this.#feed;
-    if (this.#session?.isReady && feed) {
-      this.#transmit(feed.push(frames));
-      backlog.trim(feed.isWaiting ? waitingMs : replayMs);
-      this.#overflowing = false;
-    } else if (backlog.trim(waitingMs) && !this.#overflowing) {
-      this.#overflowing = true;
-      const message = `${this.name}: more than ${waitingMs / 1000} s of audio wait for a connection: the oldest is lost`;
-      this.report(this.error(message, { code: 'overflow', recoverable: true }));
-    }
+    if (this.#line.push(data)) return;
+    const message = `${this.name}: more than ${waitingMs / 1000} s of audio wait for a connection: the oldest is lost`;
+    this.report(this.error(message, { code: 'overflow', recoverable: true }));
   }
 
   /**
@@ -255,87 +138,13 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
       if (this.#session) {
         throw this.error(`${this.name} is connected: it hears one stream at a time`, { code: 'configuration' });
       }
-      const sent$ = fromInput(audio$).pipe(
-        tap((chunk) => this.sendAudio(chunk)),
-        connect((chunk$) => {
-          const connected$ = chunk$.pipe(
-            take(1),
-            switchMap(() => this.connect()),
-            defaultIfEmpty(undefined),
-          );
-          return forkJoin([connected$, chunk$.pipe(last(null, undefined))]);
-        }),
-      );
-      const done$ = sent$.pipe(switchMap(() => this.#finish()));
+      const done$ = sendAll(audio$, this).pipe(switchMap(() => this.#finish()));
       const lost$ = this.#lost$.pipe(mergeMap((error) => throwError(() => error)));
       return this.transcripts$.pipe(
         takeUntil(merge(done$, lost$)),
-        finalize(() => this.#session?.terminate()),
+        finalize(() => this.#socket?.terminate()),
       );
     });
-  }
-
-  /** Address and credential of one connection. */
-  protected abstract request(context: SocketRequestContext): Promise<SocketRequest>;
-
-  /** What is said at the end of a session, and the last message to wait for. */
-  protected abstract farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'>;
-
-  /** What this service's sockets need beside the defaults. */
-  protected socketOptions(): Partial<SocketSessionOptions> {
-    return {};
-  }
-
-  /** What is wrong with the configuration, as a sentence; `undefined` when all is well. */
-  protected configProblem(): string | undefined {
-    return undefined;
-  }
-
-  /** A message as an object; `undefined` for what is none. Must not throw. Default: JSON. */
-  protected readMessage(data: SocketData): WireObject | undefined {
-    return parseJsonObject(data);
-  }
-
-  /** What a message is, for `handlers`. */
-  protected typeOf(message: WireObject): string | undefined {
-    return str(message['type']);
-  }
-
-  /** Looks at a message before its handler does. */
-  protected onMessage(_message: WireObject): void {}
-
-  /** A connection begins to hear audio: what belonged to the one before is over. */
-  protected onConnection(): void {}
-
-  /** What a connection is told before it hears audio; asked after {@link onConnection}. */
-  protected preamble(): readonly SocketData[] {
-    return [];
-  }
-
-  /** The session has ended: what there is of an utterance is all that will come. */
-  protected onEnd(): void {}
-
-  /** Applies changed keys to the running session; false asks for a new connection. */
-  protected applyLive(_changed: Partial<C>): boolean {
-    return false;
-  }
-
-  /** Where the next connection of the same session goes on, in milliseconds of all audio; `undefined` for a new one. */
-  protected resumeFromMs(): number | undefined {
-    return undefined;
-  }
-
-  /** What the service knows of the session is worth nothing: the next connection begins another. */
-  protected forget(): void {}
-
-  /** Whether silence should stand in for audio that has not come for `quietMs` milliseconds; asked every {@link gapMs}. */
-  protected wantsSilence(_quietMs: number): boolean {
-    return false;
-  }
-
-  /** Audio as the service wants it. */
-  protected encodeAudio(frame: Uint8Array<ArrayBuffer>): SocketData {
-    return frame;
   }
 
   /** The format of the audio that is sent. */
@@ -345,14 +154,9 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
   }
 
-  /** The clock. */
-  protected get scheduler(): SchedulerLike {
-    return this.config.scheduler ?? asyncScheduler;
-  }
-
   /** Sends a control message; false when there is no session. */
   protected say(message: WireObject): boolean {
-    return this.#session?.send(JSON.stringify(message)) ?? false;
+    return this.#socket?.send(JSON.stringify(message)) ?? false;
   }
 
   /**
@@ -360,83 +164,67 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
    * there is none. False when there is no session.
    */
   protected sayAfterAudio(message: WireObject): boolean {
-    if (!this.#session) return false;
-    const text = JSON.stringify(message);
-    if (this.#session.isReady && this.#feed) this.#transmit(this.#feed.push([text]));
-    else this.#afterAudio.push(text);
-    return true;
+    if (this.#session) this.#line.say(JSON.stringify(message));
+    return this.#session !== undefined;
   }
 
-  /** What a failure that the service reports means, by the service's word or code for it. */
-  protected failure(kind: string | number, failures: Failures, sentence?: string): VoiceError {
-    const { hint, ...options } = entry(failures, String(kind)) ?? unknownFailure;
-    const name = /^[\w.-]{1,64}$/.exec(String(kind))?.[0] ?? 'an error';
-    return this.error(`${this.name}: the service reports ${name}: ${hint}`, {
-      ...options,
-      ...(typeof kind === 'number' && { status: kind }),
-      // The service's sentence could quote the user.
-      ...(sentence !== undefined && { cause: new Error(this.redact(sentence)) }),
-    });
+  /** A message for a connection that was sent nothing since the last question, `undefined` for any other. */
+  protected whenQuiet(message: WireObject): string | undefined {
+    const isQuiet = this.sentMs === this.#heardMs;
+    this.#heardMs = this.sentMs;
+    return isQuiet ? JSON.stringify(message) : undefined;
   }
 
   /** Gives the connection up: another follows at once, or after an error by the rules of a loss. */
   protected renew(error?: VoiceError): void {
-    this.#session?.reconnect(error);
+    this.#socket?.reconnect(error);
   }
 
   /** The service begins anew on the same connection: it hears again what it has not made final. */
   protected beginAgain(): void {
-    const session = this.#session;
-    if (!session?.isReady) return;
-    for (const data of this.#begin()) session.send(data);
+    const socket = this.#socket;
+    if (!socket?.isReady) return;
+    for (const data of this.#begin()) socket.send(data);
   }
 
   /** Whether the audio has ended, and the service is to say that it has heard all of it. */
   protected get isEnding(): boolean {
-    return this.#isEnding;
+    return this.#session?.isEnding ?? false;
   }
 
   /** The service has heard the audio to its end; see {@link endsAudio}. */
   protected heardAll(): void {
-    this.#heardAll$.next();
+    this.#session?.heardAll();
   }
 
   /** Milliseconds of audio that the service has not made final. */
   protected get pendingMs(): number {
-    return this.#backlog ? this.#backlog.endMs - this.#backlog.startMs : 0;
+    return this.#line.pendingMs;
   }
 
   /** Milliseconds of audio and silence that were sent, and sent again, since the service's clock began. */
   protected get sentMs(): number {
-    return this.#clock?.sentMs ?? 0;
+    return this.#line.sentMs;
   }
 
   /** Where the audio so far ends, in milliseconds of the connection, with what waits for it; `undefined` without one. */
   protected get audioEndMs(): number | undefined {
-    return this.#session?.isReady && this.#feed ? this.sentMs + this.#feed.waitingMs : undefined;
+    return this.#line.endMs;
   }
 
   /** The position in all audio of a moment of the connection, both in milliseconds. */
   protected audioMs(connectionMs: number): number {
-    return this.#clock?.toAudioMs(connectionMs) ?? connectionMs;
+    return this.#line.audioMs(connectionMs);
   }
 
   /** The service needs no audio before a moment of the connection, in milliseconds; false when it said so before. */
   protected finalized(connectionMs: number): boolean {
-    // A moment that no session reaches is nonsense, and would make all that follows look final.
-    if (!(connectionMs < maxMoment)) return true;
-    const ms = this.audioMs(connectionMs);
-    if (ms <= this.#finalMs) return false;
-    this.#finalMs = ms;
-    this.#backlog?.release(ms);
-    return true;
+    return this.#line.finalized(connectionMs);
   }
 
   /** Sends silence that is no part of the audio. */
   protected sendSilence(ms: number): void {
-    if (!this.#session?.isReady || !this.#isPcm) return;
-    this.#session.send(this.encodeAudio(silence(this.format, ms)));
-    this.#clock?.filled(ms);
+    this.#line.fill(ms);
   }
 
   /** Words of the wire; `unitMs` are the milliseconds of a unit of their `start` and `end`, which count from the connection's start. */
@@ -445,116 +233,90 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     textOf: (word: WireObject) => string | undefined,
     unitMs: number = 1_000,
   ): TranscribedWord[] {
-    return objs(value).flatMap((word) => {
-      const text = textOf(word)?.trim();
-      if (!text) return [];
-      const [startMs, endMs] = [this.#momentOf(word['start'], unitMs), this.#momentOf(word['end'], unitMs)];
-      const confidence = num(word['confidence']);
-      const speaker = num(word['speaker'])?.toString() ?? str(word['speaker']);
-      return {
-        text,
-        ...(startMs !== undefined && { startMs }),
-        ...(endMs !== undefined && { endMs }),
-        ...(confidence !== undefined && { confidence }),
-        ...(speaker !== undefined && { speaker }),
-      };
-    });
+    return transcribedWords(value, textOf, (time) => this.#line.momentOf(time * unitMs));
   }
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
     this.assertAuth();
-    this.#checkConfig();
+    this.assertConfig();
     this.resolveUrl('');
   }
 
   protected override async onDispose(): Promise<void> {
-    if (this.#stopping) this.#session?.terminate();
+    if (this.#stopping) this.#socket?.terminate();
     await this.#stop({ timeoutMs: disposeMs });
   }
 
   protected override onConfigUpdate(changed: Partial<C>): void {
-    this.#checkConfig();
-    const matters = Object.keys(changed).some((key) => !laterKeys.has(key));
+    this.assertConfig();
+    const matters = Object.keys(changed).some((key) => !laterKeys.has(key) && !this.ownKeys.includes(key));
     if (this.#session && matters && !this.applyLive(changed)) this.renew();
   }
 
-  #checkConfig(): void {
-    const problem = configProblem(this.config, sharedRules) ?? this.configProblem();
-    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+  get #socket(): SocketSession | undefined {
+    return this.#session?.socket;
   }
 
-  #start(): SocketSession {
-    this.#isLeaving = false;
-    const session = new SocketSession({
-      ...this.transportOptions,
-      reconnect: this.config.reconnect,
-      maxOutboxBytes: this.#isPcm ? 2 * bytesForMs(waitingMs, this.format) : undefined,
-      // Nobody has told the service to end: another connection goes on.
-      classifyClose: () => 'retry',
-      ...this.socketOptions(),
-      request: (context) => this.request(context),
-      replay: () => this.#begin(),
+  /** How many times as fast as it sounds a connection hears what has waited; one that only says goodbye hears it at once. */
+  get #speed(): number | undefined {
+    const { catchUpSpeed = this.catchUpSpeed } = this.config;
+    return catchUpSpeed === false || this.#session?.isLeaving ? undefined : catchUpSpeed;
+  }
+
+  get #closeTimeoutMs(): number {
+    return this.config.closeTimeoutMs ?? 1_000;
+  }
+
+  #start(): ListeningSession {
+    return new ListeningSession({
+      socket: {
+        ...this.transportOptions,
+        reconnect: this.config.reconnect,
+        maxOutboxBytes: this.#line.isPcm ? 2 * bytesForMs(waitingMs, this.format) : undefined,
+        // Nobody has told the service to end: another connection goes on.
+        classifyClose: () => 'retry',
+        ...this.socketOptions(),
+        request: (context) => this.request(context),
+      },
+      ...{ line: this.#line, scheduler: this.scheduler, endsAudio: this.endsAudio },
+      gaps$: this.gapMs === undefined ? undefined : this.#line.fillGaps(this.gapMs, (ms) => this.wantsSilence(ms)),
+      begin: () => this.#begin(),
+      farewell: () => this.farewell(),
+      onMessage: (data) => this.#receive(data),
+      onError: (error) => this.report(error),
+      onConnection: (event) => {
+        if (event.type === 'closed' || event.type === 'lost') this.#onEnd(event);
+        this.#connection$.next(event);
+      },
     });
-    const { gapMs } = this;
-    let isFirst = true;
-    this.#listening = merge(
-      session.messages$.pipe(tap((data) => this.#receive(data))),
-      session.errors$.pipe(tap((error) => this.report(error))),
-      session.connection$.pipe(
-        tap((event) => {
-          if (event.type === 'connected' && isFirst) {
-            isFirst = false;
-            for (const data of this.#begin()) session.send(data);
-          }
-          if (event.type === 'reconnecting') this.#unfeed();
-          if (event.type === 'closed' || event.type === 'lost') this.#end(event);
-          this.#connection$.next(event);
-        }),
-      ),
-      gapMs === undefined ? EMPTY : interval(gapMs, this.scheduler).pipe(tap(() => this.#fillGap(gapMs))),
-    ).subscribe();
-    return session;
+  }
+
+  /** What a connection that is ready hears first. */
+  #begin(): SocketData[] {
+    const resumeMs = this.resumeFromMs();
+    this.#watch.restart();
+    this.#line.open(resumeMs === undefined);
+    this.onConnection();
+    return [...this.preamble(), ...this.#line.first(resumeMs, this.isEnding)];
+  }
+
+  #onEnd(event: Extract<ConnectionEvent, { type: 'closed' | 'lost' }>): void {
+    this.utterances.ended();
+    this.onEnd();
+    this.utterances.reset();
+    this.#session = undefined;
+    // The next session hears other audio; after a loss it hears what this one did not.
+    if (event.type === 'lost') this.#lost$.next(event.error);
+    else this.#line.reset();
   }
 
   /** Ends the session; true when the service has said all that it had to say. */
   async #stop(options: SocketCloseOptions): Promise<boolean> {
     if (!this.#session) return true;
-    this.#stopping ??= this.#sayGoodbye(this.#session, options).finally(() => {
+    this.#stopping ??= this.#session.end(options).finally(() => {
       this.#stopping = undefined;
     });
     return this.#stopping;
-  }
-
-  async #sayGoodbye(session: SocketSession, options: SocketCloseOptions): Promise<boolean> {
-    const { timeoutMs = 0, reconnect = false } = options;
-    if (this.#feed?.isWaiting && timeoutMs > disposeMs) await this.#fed(timeoutMs);
-    if (session.isReady && this.#feed) this.#transmit(this.#feed.flush());
-    if (this.endsAudio && (session.isReady || reconnect) && !(await this.#heardOut(timeoutMs))) {
-      session.terminate();
-      return false;
-    }
-    this.#isLeaving = true;
-    return session.close({ ...this.farewell(), ...options });
-  }
-
-  /** Ends the audio; resolves with whether the service has heard it to its end in time. */
-  async #heardOut(timeoutMs: number): Promise<boolean> {
-    this.#isEnding = true;
-    const heard$ = this.#heardAll$.pipe(map(() => true));
-    const failed$ = merge(this.#ended$, timer(timeoutMs, this.scheduler)).pipe(map(() => false));
-    const outcome = firstValueFrom(race(heard$, failed$), { defaultValue: false });
-    if (this.#session?.isReady && this.#feed) this.#transmit(this.#feed.push([endOfAudio]));
-    return outcome;
-  }
-
-  get #ended$(): Observable<unknown> {
-    return this.#connection$.pipe(filter(({ type }) => type === 'closed' || type === 'lost'));
-  }
-
-  /** Resolves when the service has been sent all audio, when the session has ended, or when it takes too long. */
-  async #fed(timeoutMs: number): Promise<void> {
-    const fed$ = interval(feedMs, this.scheduler).pipe(filter(() => !this.#feed?.isWaiting));
-    await firstValueFrom(race(fed$, this.#ended$, timer(timeoutMs, this.scheduler)), { defaultValue: undefined });
   }
 
   /** Ends the session of a recording, every word of which matters. */
@@ -564,79 +326,6 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     if (await this.#stop({ timeoutMs, reconnect: true })) return;
     const message = `${this.name}: the last results did not come within ${Math.round(timeoutMs)} ms`;
     throw this.error(message, { code: 'timeout', recoverable: true });
-  }
-
-  #end(event: Extract<ConnectionEvent, { type: 'closed' | 'lost' }>): void {
-    this.utterances.ended();
-    this.onEnd();
-    this.utterances.reset();
-    this.#listening?.unsubscribe();
-    this.#session = undefined;
-    this.#isEnding = false;
-    this.#unfeed();
-    if (event.type === 'lost') {
-      this.#lost$.next(event.error);
-      return;
-    }
-    // The next session hears other audio; after a loss it hears what this one did not.
-    this.#backlog = undefined;
-    this.#clock = undefined;
-    this.#finalMs = 0;
-    this.#afterAudio = [];
-  }
-
-  /** What a connection that is ready hears first. */
-  #begin(): SocketData[] {
-    const resumeMs = this.resumeFromMs();
-    if (resumeMs === undefined) this.#clock = new ConnectionClock(this.#backlog?.startMs ?? 0);
-    this.#watch.restart();
-    this.#unfeed();
-    const feed = (this.#feed = this.#newFeed());
-    this.onConnection();
-    const preamble = this.preamble();
-    const audio = this.#backlog?.from(resumeMs) ?? [];
-    const end = this.#isEnding ? [endOfAudio] : [];
-    return [...preamble, ...this.#sending(feed.push([...audio, ...this.#afterAudio.splice(0), ...end]))];
-  }
-
-  #newFeed(): AudioFeed {
-    const { scheduler } = this;
-    const { catchUpSpeed = this.catchUpSpeed } = this.config;
-    const send = (items: readonly FeedItem[]): void => this.#transmit(items);
-    // What has no size a millisecond is sent as it comes.
-    // Nor does a connection wait that only says goodbye.
-    const speed = catchUpSpeed === false || !this.#isPcm || this.#isLeaving ? undefined : catchUpSpeed;
-    return new AudioFeed(this.format, { minFrameMs: this.#isPcm ? this.minFrameMs : 0, speed, scheduler, send });
-  }
-
-  #newBacklog(): AudioBacklog | EncodedBacklog {
-    return this.#isPcm ? new AudioBacklog(this.format, frameMs) : new EncodedBacklog();
-  }
-
-  get #isPcm(): boolean {
-    return isPcmLike(this.format.encoding);
-  }
-
-  /** The connection hears nothing more: what waits is the next one's. */
-  #unfeed(): void {
-    this.#feed?.stop();
-    this.#feed = undefined;
-  }
-
-  #transmit(items: readonly FeedItem[]): void {
-    for (const encoded of this.#sending(items)) this.#session?.send(encoded);
-    const frames = items.filter((item) => typeof item !== 'string');
-    if (frames.length === 0) return;
-    this.#quietMs = 0;
-    this.#expectAnswer(frames);
-  }
-
-  #sending(items: readonly FeedItem[]): SocketData[] {
-    return items.map((item) => {
-      if (typeof item === 'string') return item;
-      if (this.#isPcm) this.#clock?.sent(durationMs(item.length, this.format));
-      return this.encodeAudio(item);
-    });
   }
 
   #receive(data: SocketData): void {
@@ -670,22 +359,6 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
     this.renew(error);
   }
 
-  /** The position in all audio of a time of the wire; `undefined` when it is none. */
-  #momentOf(value: unknown, unitMs: number): number | undefined {
-    const ms = (num(value) ?? -1) * unitMs;
-    return ms >= 0 && ms < maxMoment ? this.audioMs(ms) : undefined;
-  }
-
-  #fillGap(gapMs: number): void {
-    // The first look may come right after a frame.
-    if (this.#quietMs > 0 && this.wantsSilence(this.#quietMs)) this.sendSilence(gapMs);
-    this.#quietMs += gapMs;
-  }
-
-  get #closeTimeoutMs(): number {
-    return this.config.closeTimeoutMs ?? 1_000;
-  }
-
   #fits(metadata: AudioMetadata): boolean {
     if (sameFormat(metadata, this.format)) return true;
     try {
@@ -696,31 +369,4 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends RemoteP
       return false;
     }
   }
-}
-
-const sharedRules: Readonly<Record<string, ConfigRule>> = {
-  interimResults: { type: 'boolean' },
-  silenceTimeoutMs: { min: 1, orFalse: true },
-  closeTimeoutMs: { min: 0 },
-  catchUpSpeed: { min: 1, orFalse: true },
-};
-
-/** Keys that count from the next connection on. */
-const laterKeys: ReadonlySet<string> = new Set<keyof StreamingSTTConfig>([
-  'apiKey',
-  'authType',
-  'allowInsecure',
-  'catchUpSpeed',
-  'connectTimeoutMs',
-  'closeTimeoutMs',
-  'reconnect',
-  'scheduler',
-  'silenceTimeoutMs',
-]);
-
-/** A row of formats for people, such as `linear16 at 8000 or 16000 Hz (mono)`. */
-function describeRow({ encoding, sampleRates, channels = [1] }: AudioFormat): string {
-  const anyOf = (values: readonly number[]): string => values.join(', ').replace(/, (\d+)$/, ' or $1');
-  const rates = sampleRates ? `${anyOf(sampleRates)} Hz` : 'any sample rate';
-  return `${encoding} at ${rates} (${channels.every((count) => count === 1) ? 'mono' : `${anyOf(channels)} channels`})`;
 }

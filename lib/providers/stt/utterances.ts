@@ -36,6 +36,8 @@ export class Utterances {
   readonly #options: () => UtteranceOptions;
   #count: number = 0;
   #id: string | undefined;
+  /** The newest words of an utterance that is not complete. */
+  #open: readonly [string, ResultDetails] | undefined;
   #speaking: boolean = false;
 
   constructor(options: () => UtteranceOptions) {
@@ -59,9 +61,28 @@ export class Utterances {
     this.#speaks(true, 'resumed');
   }
 
+  /** Words of a voice that may change: an interim result. */
+  heard(text: string, details?: ResultDetails): void {
+    this.started();
+    this.result('interim', text, details);
+  }
+
+  /** The voice has fallen silent, and all that it said is known: a complete result. */
+  complete(text: string, details?: ResultDetails): void {
+    this.ended();
+    this.result('complete', text, details);
+  }
+
+  /** Nothing more comes of the utterance: its newest words are all of it. */
+  finish(): void {
+    if (this.#open) this.complete(...this.#open);
+  }
+
   /** Publishes a result: the text of the whole utterance so far. Until one is complete, all are of one utterance. */
-  result(kind: ResultKind, text: string, { confidence, words, language, fields }: ResultDetails = {}): void {
+  result(kind: ResultKind, text: string, details: ResultDetails = {}): void {
+    const { confidence, words, language, fields } = details;
     const options = this.#options();
+    this.#open = kind === 'complete' ? undefined : [text, details];
     if (kind === 'interim' && !options.interimResults) return;
     const spoken = language ?? options.language;
     const speaker = soleSpeaker(words ?? []);
@@ -86,6 +107,7 @@ export class Utterances {
   /** What comes next belongs to another utterance. */
   reset(): void {
     this.ended();
+    this.#open = undefined;
     this.#id = undefined;
   }
 
