@@ -112,11 +112,9 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return [this.authType, await this.resolveApiKey()];
   }
 
-  /** Headers and subprotocols of one upgrade, from one credential; empty in proxy mode. */
+  /** What one upgrade carries, from one credential; empty in proxy mode. */
   async resolveSocketCredentials(): Promise<SocketCredentials> {
-    if (this.isProxyMode) return {};
-    const key = await this.resolveApiKey();
-    return { headers: { Authorization: this.authHeader(key) }, protocols: [this.authType, key] };
+    return this.isProxyMode ? {} : this.socketCredentials(await this.resolveApiKey());
   }
 
   /** `proxyUrl`, else `endpoint`, else the default; without a trailing slash. */
@@ -209,6 +207,11 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   /** A text without this provider's credentials. */
   protected redact(text: string): string {
     return redact(text, this.#secrets);
+  }
+
+  /** How an upgrade presents a credential. Default: the Authorization header, and the subprotocols of SPEC.md. */
+  protected socketCredentials(key: string): SocketCredentials {
+    return { headers: { Authorization: this.authHeader(key) }, protocols: [this.authType, key] };
   }
 
   /** The Authorization header's value for a credential. */
