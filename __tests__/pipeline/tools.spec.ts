@@ -155,6 +155,8 @@ describe('tools', () => {
       '1000 turn.ended merged',
     ]);
     expect(aborted).toBe(1);
+    // No request was under way: the model had finished, and waited for its tools.
+    expect(ofType(events, 'llm.aborted')).toEqual([]);
     expect(history.messages().slice(1, 5)).toEqual([
       expect.objectContaining({ role: 'assistant', content: '' }),
       { role: 'tool', toolCallId: 'call-look', content: 'Cancelled: the user interrupted.', isError: true },

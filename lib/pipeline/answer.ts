@@ -71,7 +71,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const steps$ = new ReplaySubject<GenerationStep>(Infinity);
     const parts: Part[] = [];
     let running: RunningTools | undefined;
-    let generating = true;
+    /** The round whose request is under way: not while tools run, nor what is said meanwhile. */
+    let asking: Part | undefined;
     let failed = false;
 
     const fail = (error: unknown, role: ProviderRole): void => {
@@ -114,7 +115,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       const text = parts.map((part) => part.text).join('');
       const unheard = text ? 1 - result.heard.text.length / text.length : 1;
       if (!turn.isCommitted) return;
-      if (generating) emit('llm.aborted', { text: parts.at(-1)?.text ?? '' }, envelope);
+      if (asking) emit('llm.aborted', { text: asking.text }, envelope);
       if (result.interrupted) turn.addWaste(Math.round(candidate.tokens * Math.max(0, unheard)));
       if (reason === 'interrupted') turn.note({ bargeInCut: silentAt - cut.at });
       turn.end(reason);
@@ -124,11 +125,14 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
 
     const onStep = (step: GenerationStep): void => {
       if (step.type === 'started') {
-        parts[step.part] = { text: '', stored: step.stored, item: undefined };
+        const part: Part = { text: '', stored: step.stored, item: undefined };
+        parts[step.part] = part;
+        if (part.stored) asking = part;
         turn.mark('request');
         return;
       }
       const part = parts[step.part];
+      if (step.type === 'ended' && part === asking) asking = undefined;
       if (step.type !== 'token' || !part) return;
       part.text += step.text;
       if (part.stored) candidate.tokens++;
@@ -219,7 +223,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
           }),
           tap({
             complete: () => {
-              generating = false;
+              asking = undefined;
             },
           }),
         )

@@ -40,6 +40,7 @@ import {
 import { History, type HistoryOptions } from './history.ts';
 import { MicrophoneGate } from './microphone-gate.ts';
 import { castRoles, type AnyProvider, type Cast } from './roles.ts';
+import { claim, hold, release, unclaim } from './shared-providers.ts';
 
 /** How long `stop()` and `dispose()` wait for a provider's last words, in milliseconds. */
 const farewellMs = 1_000;
@@ -307,7 +308,7 @@ export class Pipeline implements AsyncDisposable {
     return this.#stopping;
   }
 
-  /** Stops, disposes every provider, and completes the streams. */
+  /** Stops, disposes every provider that no other pipeline needs, and completes the streams. */
   dispose(): Promise<void> {
     this.#disposing ??= this.#dispose();
     return this.#disposing;
@@ -406,6 +407,12 @@ export class Pipeline implements AsyncDisposable {
     );
   }
 
+  /** Those that take part in one conversation at a time. */
+  get #talkers(): readonly ProviderContract[] {
+    const { input, output, stt, agent } = this.#cast;
+    return [input, output, ...[agent ?? stt].flatMap((ears) => ears ?? [])];
+  }
+
   #listenToProviders(): Subscription {
     const work = new Subscription();
     for (const provider of this.#cast.all) {
@@ -444,10 +451,12 @@ export class Pipeline implements AsyncDisposable {
   }
 
   async #initialize(): Promise<void> {
-    const results = await Promise.allSettled(this.#cast.all.map((provider) => provider.initialize()));
+    const { all } = this.#cast;
+    for (const provider of all) hold(provider, this);
+    const results = await Promise.allSettled(all.map((provider) => provider.initialize()));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed || this.#disposing) {
-      await Promise.allSettled(this.#cast.all.map((provider) => provider.dispose()));
+      await Promise.allSettled(all.map((provider) => release(provider, this)));
       throw VoiceError.from(failed?.reason ?? disposed());
     }
     this.#state = 'ready';
@@ -474,6 +483,7 @@ export class Pipeline implements AsyncDisposable {
     try {
       assertWanted();
       await unlessStopped(this.initialize());
+      claim(this.#talkers, this);
       this.#session = session;
       this.#state = 'running';
       const { input, stt, llm, tts, agent } = this.#cast;
@@ -493,7 +503,7 @@ export class Pipeline implements AsyncDisposable {
   async #dispose(): Promise<void> {
     await this.stop();
     this.#state = 'disposed';
-    const results = await Promise.allSettled(this.#cast.all.map((provider) => provider.dispose()));
+    const results = await Promise.allSettled(this.#cast.all.map((provider) => release(provider, this)));
     this.#providerEvents.unsubscribe();
     this.#callbacks.unsubscribe();
     this.#emitter.removeAllListeners();
@@ -646,6 +656,7 @@ export class Pipeline implements AsyncDisposable {
     await withinFarewell([input.stop(), (agent ?? stt)?.disconnect() ?? Promise.resolve()], (error) => {
       this.#logger.warn(`A provider did not stop cleanly: ${messageOf(error)}`);
     });
+    unclaim(this.#talkers, this);
     this.#gate = undefined;
     this.#agentState = 'idle';
     this.#state = 'ready';
