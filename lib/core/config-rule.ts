@@ -15,6 +15,9 @@ export interface ConfigRule {
   readonly maxLength?: number;
 }
 
+/** Rules by key; `options.speed` is the key `speed` in the object `options`. */
+export type ConfigRules = Readonly<Record<string, ConfigRule>>;
+
 const types: Readonly<Record<NonNullable<ConfigRule['type']>, readonly [string, (value: unknown) => boolean]>> = {
   boolean: ['true or false', (value) => typeof value === 'boolean'],
   text: ['a text', isText],
@@ -25,12 +28,8 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== '';
 }
 
-/**
- * The first thing in a configuration that breaks a rule, as a sentence for people; `undefined` when all is well.
- *
- * @param rules - By key; `options.speed` is the key `speed` in the object `options`.
- */
-export function configProblem(config: object, rules: Readonly<Record<string, ConfigRule>>): string | undefined {
+/** The first thing in a configuration that breaks a rule, as a sentence for people; `undefined` when all is well. */
+export function configProblem(config: object, rules: ConfigRules): string | undefined {
   for (const [key, rule] of Object.entries(rules)) {
     const value = key.split('.').reduce<unknown>(member, config);
     const wanted = value === undefined || value === '' ? missing(rule) : broken(value, rule);

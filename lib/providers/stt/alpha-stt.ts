@@ -1,15 +1,15 @@
 import { describeFormat } from '../../audio/formats.ts';
 import type { AudioFormat } from '../../audio/types.ts';
-import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { arr, num, obj, objs, str, type WireObject } from '../../core/guard.ts';
 import type { Query } from '../../core/remote-provider.ts';
-import type { TranscribedWord } from '../../core/roles.ts';
-import type { SocketClose, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
+import type { SocketSessionOptions } from '../../transport/socket-session.ts';
+import { alphaSTTRules, type AlphaSTTExtras } from './alpha-stt-settings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { meanConfidence, type ResultKind } from './utterances.ts';
+import { meanConfidence, type ResultKind, type Said } from './utterances.ts';
 
 /** What the service does with the audio; see its docs for the details of each. */
-export interface AlphaSTTOptions {
+export interface AlphaSTTOptions extends AlphaSTTExtras {
   /** Default: `nova-3`. Others: `nova-2`, `nova-3-medical` and more. */
   readonly model?: string;
   /** Numbers, dates and the like as one writes them. Default: true. */
@@ -24,12 +24,6 @@ export interface AlphaSTTOptions {
   readonly endpointing?: number | false;
   /** Milliseconds without a word that end an utterance, for noise that hides silence; 1,000 or more. Default: 1,000. */
   readonly utteranceEndMs?: number | false;
-  /** Whether the service tells the start of a voice before its words. Default: true. */
-  readonly vadEvents?: boolean;
-  /** Words to listen for. Nova-3 only. */
-  readonly keyterms?: readonly string[];
-  /** Further parameters of the service, as they stand in its docs. */
-  readonly parameters?: Query;
 }
 
 /** Configuration of {@link AlphaSTT}. `language` is BCP 47, or `multi`; default: `en-US`. */
@@ -38,30 +32,8 @@ export interface AlphaSTTConfig extends StreamingSTTConfig {
   readonly options?: AlphaSTTOptions;
 }
 
-const rules: Readonly<Record<string, ConfigRule>> = {
-  language: { type: 'text' },
-  interimResults: { type: 'boolean' },
-  'options.model': { type: 'text' },
-  'options.smartFormat': { type: 'boolean' },
-  'options.punctuation': { type: 'boolean' },
-  'options.profanityFilter': { type: 'boolean' },
-  'options.diarize': { type: 'boolean' },
-  'options.endpointing': { min: 0, integer: true, orFalse: true },
-  'options.utteranceEndMs': { min: 1_000, integer: true, orFalse: true },
-  'options.vadEvents': { type: 'boolean' },
-  'options.keyterms': { type: 'texts' },
-};
-
 /** Parts after which an utterance counts as complete, whatever the service says: some minutes of speech. */
 const maxSegments = 256;
-
-/** A part of an utterance that will not change any more. */
-interface Segment {
-  readonly text: string;
-  readonly words: readonly TranscribedWord[];
-  readonly confidence: number | undefined;
-  readonly language: string | undefined;
-}
 
 /**
  * Deepgram live transcription, API V1 (Nova), at `wss://api.deepgram.com/v1/listen`: word times and confidence, voice
@@ -76,6 +48,8 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
     { encoding: 'alaw' },
   ];
   protected readonly defaultBaseUrl = 'https://api.deepgram.com';
+  protected override readonly path: string = '/v1/listen';
+  protected override readonly rules: ConfigRules = alphaSTTRules;
   protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
     SpeechStarted: () => this.utterances.started(),
     Results: (message) => this.#onResults(message),
@@ -83,32 +57,30 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
     Metadata: ({ request_id: id }) => this.logger.debug(`${this.name}: request ${str(id) ?? 'without an id'} ended`),
   };
 
-  #segments: Segment[] = [];
-  #interim: Segment | undefined;
+  /** The utterance so far, as far as it will not change. */
+  #segments: Said[] = [];
+  /** Whether there are words that may change. */
+  #hasInterim: boolean = false;
 
   /** Has the service make final what it heard: a complete result follows, without text when there is nothing new. */
   finalize(): void {
     this.say({ type: 'Finalize' });
   }
 
-  protected override async request(): Promise<SocketRequest> {
+  protected override query(): Query {
     const { encoding, sampleRate, channels } = this.format;
     const { language = 'en-US', interimResults = true, options = {} } = this.config;
     const { model = 'nova-3', smartFormat = true, punctuation = true, vadEvents = true, endpointing = 300 } = options;
     const { profanityFilter, diarize, keyterms, parameters, utteranceEndMs = interimResults && 1_000 } = options;
-    const url = this.resolveSocketUrl('/v1/listen', {
-      ...{ model, language, encoding, sample_rate: sampleRate, channels, punctuate: punctuation },
+    return {
+      ...{ model, language, encoding, sample_rate: sampleRate, channels },
       // The service finds the end of an utterance by its interim results.
       interim_results: interimResults || utteranceEndMs !== false,
-      ...{
-        smart_format: smartFormat,
-        profanity_filter: profanityFilter,
-        diarize_model: diarize ? 'latest' : undefined,
-      },
+      ...{ punctuate: punctuation, smart_format: smartFormat, profanity_filter: profanityFilter },
+      ...{ diarize_model: diarize ? 'latest' : undefined, vad_events: vadEvents, keyterm: keyterms },
       ...{ endpointing, utterance_end_ms: utteranceEndMs === false ? undefined : utteranceEndMs },
-      ...{ vad_events: vadEvents, keyterm: keyterms, ...parameters },
-    });
-    return { url, ...(await this.resolveSocketCredentials()) };
+      ...parameters,
+    };
   }
 
   protected override farewell(): { farewell: string[] } {
@@ -118,7 +90,7 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
   protected override socketOptions(): Partial<SocketSessionOptions> {
     return {
       keepAlive: { intervalMs: 4_000, message: () => this.#keepAlive() },
-      classifyClose: ({ code, reason }: SocketClose) => {
+      classifyClose: ({ code, reason }) => {
         if (code !== 1008 || !/data-?0000/i.test(reason)) return 'retry';
         const message = `${this.name}: the service cannot decode the audio as ${describeFormat(this.format)}`;
         return this.error(message, { code: 'unsupported_format', status: code });
@@ -128,18 +100,16 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
 
   protected override configProblem(): string | undefined {
     const { model = 'nova-3', keyterms } = this.config.options ?? {};
-    const misplaced =
-      keyterms && !model.startsWith('nova-3') ? `options.keyterms is for Nova-3, not ${model}` : undefined;
-    return configProblem(this.config, rules) ?? misplaced;
+    return keyterms && !model.startsWith('nova-3') ? `options.keyterms is for Nova-3, not ${model}` : undefined;
   }
 
   protected override onConnection(): void {
-    this.#interim = undefined;
+    this.#hasInterim = false;
   }
 
   protected override onEnd(): void {
-    if (this.#interim) this.#segments.push(this.#interim);
-    this.#complete();
+    super.onEnd();
+    this.#segments = [];
   }
 
   /** The service ends a connection that has never heard audio, whatever else it is told. */
@@ -151,24 +121,24 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
 
   #onResults(message: WireObject): void {
     const [alternative = {}] = objs(obj(message['channel'])?.['alternatives']);
-    const segment: Segment = {
+    const segment: Said = {
       text: str(alternative['transcript'])?.trim() ?? '',
       words: this.words(alternative['words'], (word) => str(word['punctuated_word']) ?? str(word['word'])),
       confidence: num(alternative['confidence']),
       language: str(arr(alternative['languages'])[0]),
     };
-    const [start, duration] = [num(message['start']), num(message['duration'])];
     const hasText = segment.text !== '';
     if (message['is_final'] !== true) {
       if (!hasText) return;
-      this.#interim = segment;
+      this.#hasInterim = true;
       this.utterances.started();
       this.#publish('interim', [...this.#segments, segment]);
       return;
     }
+    const [start, duration] = [num(message['start']), num(message['duration'])];
     const isKnown = start !== undefined && duration !== undefined && !this.finalized((start + duration) * 1000);
     if (isKnown && hasText) return;
-    this.#interim = undefined;
+    this.#hasInterim = false;
     if (hasText) this.#segments.push(segment);
     if (message['from_finalize'] === true) this.#complete(true);
     else if (message['speech_final'] === true || this.#isEndless) this.#complete();
@@ -177,20 +147,20 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
 
   #onUtteranceEnd(): void {
     // Its words are no more final than the interim result that has them.
-    if (this.#segments.length === 0 && this.#interim) this.finalize();
+    if (this.#segments.length === 0 && this.#hasInterim) this.finalize();
     else this.#complete();
   }
 
   #complete(evenEmpty: boolean = false): void {
     const segments = this.#segments;
     this.#segments = [];
-    this.#interim = undefined;
+    this.#hasInterim = false;
     this.utterances.ended();
     if (segments.length > 0 || evenEmpty) this.#publish('complete', segments);
   }
 
-  #publish(kind: ResultKind, segments: readonly Segment[]): void {
-    const words = segments.flatMap((segment) => segment.words);
+  #publish(kind: ResultKind, segments: readonly Said[]): void {
+    const words = segments.flatMap((segment) => segment.words ?? []);
     const text = segments.map((segment) => segment.text).join(' ');
     const { language, confidence } = segments.at(-1) ?? {};
     const mean = segments.length > 1 ? meanConfidence(words) : undefined;

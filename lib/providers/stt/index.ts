@@ -1,4 +1,6 @@
+export type { AlphaFluxExtras } from './alpha-flux-settings.ts';
 export * from './alpha-flux.ts';
+export type { AlphaSTTExtras } from './alpha-stt-settings.ts';
 export * from './alpha-stt.ts';
 export * from './batch-stt.ts';
 export type { BetaSTTConfig } from './beta-stt-settings.ts';
@@ -22,7 +24,11 @@ export * from './streaming-wire.ts';
 export type { ZetaSTTOptions, ZetaVocabulary } from './zeta-stt-settings.ts';
 export * from './zeta-stt.ts';
 export * from './theta-realtime-stt.ts';
-export type { ThetaRealtimeSTTOptions, ThetaTurnDetection } from './theta-realtime-stt-settings.ts';
+export type {
+  ThetaRealtimeSTTModel,
+  ThetaRealtimeSTTOptions,
+  ThetaTurnDetection,
+} from './theta-realtime-stt-settings.ts';
 export type { ResultDetails, ResultKind } from './utterances.ts';
 export type { AwsCredentials } from '../../transport/aws-signature.ts';
 export type { AwsConfig } from '../../transport/aws-signer.ts';

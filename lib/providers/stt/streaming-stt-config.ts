@@ -1,5 +1,5 @@
 import type { BackoffOptions } from '../../core/backoff.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
 
 /** Configuration keys of every streaming speech-to-text provider. */
@@ -25,7 +25,7 @@ export interface StreamingSTTConfig extends RemoteConfig {
 }
 
 /** What these keys may hold. */
-export const streamingRules: Readonly<Record<string, ConfigRule>> = {
+export const streamingRules: ConfigRules = {
   interimResults: { type: 'boolean' },
   silenceTimeoutMs: { min: 1, orFalse: true },
   closeTimeoutMs: { min: 0 },

@@ -1,6 +1,6 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import type { AudioFormat } from '../../audio/types.ts';
-import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import { configProblem, type ConfigRules } from '../../core/config-rule.ts';
 import type { VoiceError } from '../../core/errors.ts';
 import { entry, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import { RemoteProvider, type Query } from '../../core/remote-provider.ts';
@@ -23,7 +23,7 @@ export abstract class StreamingWire<C extends StreamingSTTConfig> extends Remote
   /** Where the service listens, from the base address on. */
   protected readonly path: string = '';
   /** What the keys may hold. */
-  protected readonly rules: Readonly<Record<string, ConfigRule>> = {};
+  protected readonly rules: ConfigRules = {};
   /** Keys that the service is not told: they change without another connection. */
   protected readonly ownKeys: readonly string[] = [];
   /** What the service's messages do, by their type. */

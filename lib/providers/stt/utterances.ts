@@ -18,6 +18,11 @@ export interface ResultDetails {
   readonly fields?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** Words, and what is known of them. */
+export interface Said extends ResultDetails {
+  readonly text: string;
+}
+
 /** What the utterances of a provider have in common. */
 export interface UtteranceOptions {
   /** Stands before the number of each utterance in its id. */
