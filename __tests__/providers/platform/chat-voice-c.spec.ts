@@ -2,8 +2,9 @@ import { EventEmitter } from 'node:events';
 import { of } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import type { VoiceError } from '../../../lib/core/errors.ts';
-import { ChatVoiceC, type ChatVoiceCConfig } from '../../../lib/providers/platform/chat-voice-c.ts';
-import type { ChatVoicePackages } from '../../../lib/providers/platform/chat-voice-packages.ts';
+import { ChatVoiceC } from '../../../lib/providers/platform/chat-voice-c.ts';
+import type { ChatVoiceCConfig } from '../../../lib/providers/platform/chat-voice-config.ts';
+import type { ChatVoicePackages, VoiceConnectionLike } from '../../../lib/providers/platform/chat-voice-packages.ts';
 import { TestClock } from '../../transport/test-clock.ts';
 
 const stereo: AudioMetadata = { encoding: 'linear16', sampleRate: 48_000, channels: 2, bitDepth: 16 };
@@ -16,6 +17,7 @@ const speech = (ms: number, value = 7): AudioChunk => ({
 class FakeCodec extends EventEmitter {
   static broken = false;
   readonly written: Uint8Array[] = [];
+  readableLength = 0;
   destroyed = false;
 
   constructor() {
@@ -25,6 +27,8 @@ class FakeCodec extends EventEmitter {
   write(data: Uint8Array): boolean {
     this.written.push(data);
     if (data[0] === 255) this.emit('error', new Error('corrupt'));
+    else if (data[0] === 254) throw new Error('memory access out of bounds');
+    else if (data.length === 3) this.emit('data', new Uint8Array(3840));
     else if (data.length === 1) this.emit('data', new Uint8Array(3840).fill(data[0] ?? 0));
     return true;
   }
@@ -55,7 +59,7 @@ class FakeStream extends EventEmitter {
 
 class FakeConnection extends EventEmitter {
   joinConfig = { selfDeaf: false };
-  state = { status: 'ready' };
+  state: VoiceConnectionLike['state'] = { status: 'ready' };
   subscribed = 0;
   readonly streams = new Map<string, FakeStream[]>();
   readonly options: unknown[] = [];
@@ -72,8 +76,8 @@ class FakeConnection extends EventEmitter {
     this.subscribed++;
     return { unsubscribe: () => this.subscribed-- };
   }
-  become(status: string): void {
-    this.state = { status };
+  become(status: string, closeCode?: number): void {
+    this.state = { status, ...(closeCode !== undefined && { closeCode }) };
     this.emit('stateChange', {}, this.state);
   }
   /** A member's packets; each is one byte. */
@@ -159,14 +163,44 @@ describe('ChatVoiceC', () => {
     expect(player.played).toHaveLength(1);
     const [{ stream, options } = { stream: new FakeCodec(), options: {} }] = player.played;
     expect(options).toEqual({ inputType: 'opus', silencePaddingFrames: 5 });
-    expect(stream.written.map(({ length }) => length)).toEqual([3840, 3840, 3840, 3840]);
-    expect(stream.written[2]?.subarray(1920).every((byte) => byte === 0)).toBe(true);
+    expect(stream.written.every(({ length }) => length === 3840)).toBe(true);
+    // Silence that brings the codec to rest: before the first voice, and after each.
+    expect(stream.written.map((frame) => frame[0])).toEqual([0, 7, 7, 7, 0, 0, 7, 0, 0]);
+    expect(stream.written[3]?.subarray(1920).every((byte) => byte === 0)).toBe(true);
     expect(phone.playerOptions).toEqual([{ behaviors: { noSubscriber: 'play', maxMissedFrames: 250 } }]);
     // The player has given up after five seconds: another stream begins.
     player.emit('idle');
     phone.play(of(speech(20))).subscribe();
     await clock.advance(100);
     expect(player.played).toHaveLength(2);
+  });
+
+  it('lets the codec rest only when the player has read everything', async () => {
+    const { clock, phone, player } = await joined();
+    phone.play(of(speech(20))).subscribe();
+    await clock.advance(0);
+    const stream = player.played[0]?.stream ?? new FakeCodec();
+    stream.readableLength = 2;
+    await clock.advance(500);
+    expect(stream.written).toHaveLength(2);
+    stream.readableLength = 0;
+    await clock.advance(10);
+    expect(stream.written).toHaveLength(4);
+    await clock.advance(5000);
+    expect([stream.written.length, clock.pending]).toEqual([4, 0]);
+  });
+
+  it('reports a codec that fails, and plays on with another', async () => {
+    const { clock, phone, player, errors } = await joined();
+    phone.play(of(speech(20, 254))).subscribe();
+    await clock.advance(100);
+    expect(errors.map(({ code, message }) => [code, message])).toEqual([
+      ['internal', 'ChatVoiceC: the Opus codec failed: memory access out of bounds'],
+    ]);
+    expect(player.played[0]?.stream.destroyed).toBe(true);
+    phone.play(of(speech(20))).subscribe();
+    await clock.advance(100);
+    expect(player.played[1]?.stream.written.map((frame) => frame[0])).toEqual([0, 7, 0, 0]);
   });
 
   it('falls silent in the tick of stop()', async () => {
@@ -192,7 +226,7 @@ describe('ChatVoiceC', () => {
     expect(phone.player.played).toEqual([]);
     connection.become('ready');
     await clock.advance(100);
-    expect(phone.player.played[0]?.stream.written).toHaveLength(2);
+    expect(phone.player.played[0]?.stream.written.map((frame) => frame[0])).toEqual([0, 7, 7, 0, 0]);
   });
 
   it('reports a player that fails, and plays on', async () => {
@@ -238,11 +272,11 @@ describe('ChatVoiceC', () => {
 
   it('survives a corrupt packet and a stream that fails', async () => {
     const { connection, spoken, errors } = await joined();
-    const stream = connection.speak('a', 1, 255, 2);
+    const stream = connection.speak('a', 1, 255, 2, 254, 5);
     stream.emit('error', new Error('decryption'));
     stream.emit('error', new Error('again'));
     connection.speak('a', 3);
-    expect(spoken).toEqual(['a1', 'a2', 'a3']);
+    expect(spoken).toEqual(['a1', 'a2', 'a5', 'a3']);
     expect(errors.map(({ message }) => message)).toEqual([
       'ChatVoiceC: a packet cannot be decoded',
       "ChatVoiceC: a member's packets cannot be read",
@@ -260,6 +294,21 @@ describe('ChatVoiceC', () => {
       expect([spoken, connection.streams.has('bot')]).toEqual([['a1'], false]);
     });
   }
+
+  it('hears nobody for whom a function fails, and says so', async () => {
+    const { connection, spoken, errors } = await joined({
+      listensTo: (userId) => {
+        if (userId === 'b') throw new Error('no such user');
+        return true;
+      },
+    });
+    connection.speak('b', 1);
+    connection.speak('a', 2);
+    expect([spoken, errors.map(({ message }) => message)]).toEqual([
+      ['a2'],
+      ['ChatVoiceC: listensTo failed: no such user'],
+    ]);
+  });
 
   it('tells who speaks, by stream and callback', async () => {
     const { phone, connection } = await joined();
@@ -299,6 +348,28 @@ describe('ChatVoiceC', () => {
     connection.become('signalling');
     await clock.advance(20_000);
     expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('GuildVoiceStates')]);
+  });
+
+  it('says so too when the package joins anew without end', async () => {
+    const { clock, connection, errors, ends } = await joined();
+    for (let turn = 0; turn < 12; turn++) {
+      connection.become(turn % 2 === 0 ? 'signalling' : 'connecting');
+      await clock.advance(2000);
+    }
+    expect([errors.map(({ code }) => code), ends]).toEqual([['connection'], []]);
+    connection.become('ready');
+    connection.become('connecting');
+    await clock.advance(20_000);
+    expect(errors).toHaveLength(2);
+  });
+
+  it('tells the code with which the platform closed', async () => {
+    const { clock, phone, connection } = await joined();
+    const ends: unknown[] = [];
+    phone.callEnded$.subscribe((end) => ends.push(end));
+    connection.become('disconnected', 4014);
+    await clock.advance(5000);
+    expect(ends).toEqual([{ reason: 'disconnected', closeCode: 4014 }]);
   });
 
   it('can be attached to the next connection as soon as one has ended', async () => {

@@ -1,76 +1,42 @@
-// eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an optional package that is not installed is declared there
-/// <reference path="./optional-packages.d.ts" />
-import { asyncScheduler, BehaviorSubject, EMPTY, filter, Subject, Subscription, tap, timer } from 'rxjs';
-import type { Observable, SchedulerLike } from 'rxjs';
-import { mixChannels } from '../../audio/channels.ts';
-import { int16Bytes, int16View } from '../../audio/samples.ts';
+import {
+  asyncScheduler,
+  BehaviorSubject,
+  EMPTY,
+  filter,
+  finalize,
+  merge,
+  mergeMap,
+  Subject,
+  Subscription,
+  tap,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import { configProblem } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import { Playout } from '../../operators/playout.ts';
 import { SpeakerMixer } from '../../operators/speaker-mixer.ts';
-import type {
-  AudioPlayerLike,
-  ChatVoicePackages,
-  ListenableLike,
-  OpusTransformLike,
-  PacketStreamLike,
-  VoiceConnectionLike,
-} from './chat-voice-packages.ts';
+import { chatVoiceRules, type ChatVoiceCConfig, type ChatVoiceEnd, type SpeakingMember } from './chat-voice-config.ts';
+import { watchConnection, type ChatVoiceTurn } from './chat-voice-connection.ts';
+import { loadChatVoicePackages } from './chat-voice-load.ts';
+import { decodeMember } from './chat-voice-member.ts';
+import { opusOptions, type ChatVoicePackages, type VoiceConnectionLike } from './chat-voice-packages.ts';
+import { ChatVoicePlayer } from './chat-voice-player.ts';
+import { listenTo } from './listenable.ts';
 import type { SpeakerAudio } from './meeting-input.ts';
 import { PlatformProvider } from './platform-provider.ts';
 import { wholeFrame } from './whole-frame.ts';
 
-/** Configuration of {@link ChatVoiceC}. The bot, its intents and the channel are the application's. */
-export interface ChatVoiceCConfig {
-  /** Whose voices are heard, by their ids; a function decides for each. Default: everybody's. */
-  readonly listensTo?: readonly string[] | ((userId: string) => boolean);
-  /** Silence after which a member's stream ends, until that one speaks again, in milliseconds. Default: 1000. */
-  readonly silenceMs?: number;
-  /** How much audio the player may hold that was not heard, 0 to 1000 ms. Default: 60. */
-  readonly leadMs?: number;
-  /** How long a connection may be disconnected before the call counts as over, in milliseconds. Default: 5000. */
-  readonly reconnectMs?: number;
-  /** Longest wait for a connection to be ready before an error says why it may not be, in milliseconds. Default: 20,000. */
-  readonly connectTimeoutMs?: number;
-  /** The clock. Default: RxJS's asyncScheduler. */
-  readonly scheduler?: SchedulerLike;
-}
-
-/** How a call ended: the connection was destroyed, stayed disconnected, or was given up by us. */
-export interface ChatVoiceEnd {
-  /** Which of them it was. */
-  readonly reason: 'destroyed' | 'disconnected' | 'detached';
-}
-
-/** Whether a member speaks. */
-export interface SpeakingMember {
-  /** The platform's id of the member. */
-  readonly userId: string;
-  /** False when the member has ceased to. */
-  readonly isSpeaking: boolean;
-}
-
-const rules: Readonly<Record<string, ConfigRule>> = {
-  silenceMs: { min: 100, max: 60_000 },
-  leadMs: { min: 0, max: 1000 },
-  reconnectMs: { min: 0, max: 600_000 },
-  connectTimeoutMs: { min: 1, max: 600_000 },
-};
-
 const frameMs = 20;
-const opusFormat = { rate: 48_000, channels: 2, frameSize: 960 };
 const stereo: AudioMetadata = { encoding: 'linear16', sampleRate: 48_000, channels: 2, bitDepth: 16 };
 const mono: AudioMetadata = { ...stereo, channels: 1 };
 
-/** Members whose packets are decoded at the same time. */
+/** Members whose packets are decoded at the same time; opusscript has memory for 18 codecs in a process. */
 const maxVoices = 64;
-
-/** Empty reads after which the player gives a reply up: five seconds, so that a gap in it does not end it. */
-const maxMissedFrames = 250;
+const maxScriptVoices = 16;
 
 /** `AfterSilence` of the package's `EndBehaviorType`. */
 const afterSilence = 1;
@@ -91,18 +57,13 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
   readonly #callEnded$ = new BehaviorSubject<ChatVoiceEnd | undefined>(undefined);
   readonly #scheduler: SchedulerLike;
   readonly #mixer: SpeakerMixer;
-  readonly #voices = new Map<string, Subscription>();
-  readonly #warn = oncePerKind((problem) =>
-    this.report(this.error(`${this.name}: ${problem}`, { code: 'protocol', recoverable: true })),
-  );
+  /** Who is decoded now. */
+  readonly #voices = new Set<string>();
+  readonly #warn = oncePerKind((problem) => this.#complain('protocol', problem));
   #packages: ChatVoicePackages | undefined;
   #connection: VoiceConnectionLike | undefined;
-  #player: AudioPlayerLike | undefined;
-  /** Where the present reply goes; the player reads it to its end. */
-  #encoder: OpusTransformLike | undefined;
+  #player: ChatVoicePlayer | undefined;
   #call: Subscription = Subscription.EMPTY;
-  /** The wait for a connection that is not ready. */
-  #wait: Subscription = Subscription.EMPTY;
 
   constructor(config: ChatVoiceCConfig = {}, logger?: Logger) {
     super(config, logger);
@@ -110,7 +71,10 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
     this.#scheduler = scheduler;
     this.#mixer = new SpeakerMixer({ metadata: mono, scheduler });
     this.playout = new Playout(
-      { write: ({ data }) => this.#say(wholeFrame(data, stereo, frameMs)), clear: () => this.#hush() },
+      {
+        write: ({ data }) => this.#player?.write(wholeFrame(data, stereo, frameMs)),
+        clear: () => this.#player?.clear(),
+      },
       { format: stereo, frameMs, leadMs, held: true, scheduler },
     );
   }
@@ -172,15 +136,15 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
 
   /** Lets go of the connection, and leaves it in its channel. */
   detach(): void {
-    if (this.#connection) this.#end('detached');
+    this.#end({ reason: 'detached' });
   }
 
   protected override async onInitialize(): Promise<void> {
-    const problem = configProblem(this.config, rules);
+    const problem = configProblem(this.config, chatVoiceRules);
     if (problem) throw this.error(problem, { code: 'configuration' });
     this.#packages = await this.importPackages();
     try {
-      new this.#packages.opus.Decoder(opusFormat).destroy();
+      new this.#packages.opus.Decoder(opusOptions).destroy();
     } catch (cause) {
       const message = `${this.name} needs an Opus codec: npm install @discordjs/opus (native) or opusscript@0.0.8`;
       throw this.error(message, { code: 'missing_package', cause });
@@ -195,173 +159,100 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
   }
 
   /** @internal */
-  protected async importPackages(): Promise<ChatVoicePackages> {
-    const voice = await loadOptionalPeer(this.name, '@discordjs/voice', '>= 0.19.1', () =>
-      import('@discordjs/voice').catch(rethrow),
-    );
-    const prism = await loadOptionalPeer(this.name, 'prism-media', '^1.3.5', () =>
-      import('prism-media').catch(rethrow),
-    );
-    return { voice, opus: prism.default.opus };
+  protected importPackages(): Promise<ChatVoicePackages> {
+    return loadChatVoicePackages(this.name);
   }
 
   /** Connects what is there: the packages come with `initialize()`, the connection with `attach()`. */
   #wire(): void {
     const connection = this.#connection;
-    const { voice } = this.#packages ?? {};
-    if (!connection || !voice || this.#player) return;
-    const player = voice.createAudioPlayer({ behaviors: { noSubscriber: 'play', maxMissedFrames } });
-    const call = new Subscription();
+    const packages = this.#packages;
+    if (!connection || !packages || this.#player) return;
+    const { reconnectMs = 5000, connectTimeoutMs = 20_000 } = this.config;
+    const scheduler = this.#scheduler;
+    const failed = (problem: string): void => this.#complain('internal', problem);
+    const player = new ChatVoicePlayer({ packages, connection, failed, scheduler });
+    const call = new Subscription(() => {
+      player.close();
+      this.#mixer.stop();
+    });
     this.#player = player;
     this.#call = call;
-    this.#listenTo(player, 'error', (error: Error) => {
-      this.#encoder = undefined;
-      this.report(
-        this.error(`${this.name}: the player failed: ${messageOf(error)}`, { code: 'internal', recoverable: true }),
-      );
-    });
-    // A reply that had a gap of five seconds: the next audio begins another.
-    this.#listenTo(player, 'idle', () => {
-      this.#encoder = undefined;
-    });
-    const subscription = connection.subscribe(player);
-    call.add(() => subscription?.unsubscribe());
-    call.add(() => player.stop(true));
     const { speaking } = connection.receiver;
-    this.#listenTo(speaking, 'start', (userId: string) => this.#onVoice(connection, userId, true));
-    this.#listenTo(speaking, 'end', (userId: string) => this.#onVoice(connection, userId, false));
-    this.#listenTo(connection, 'stateChange', () => this.#onState(connection));
-    this.#listenTo(connection, 'error', (error: Error) =>
-      this.report(
-        this.error(`${this.name}: the connection failed: ${messageOf(error)}`, {
-          code: 'connection',
-          recoverable: true,
-        }),
+    const members$ = merge(
+      listenTo<string>(speaking, 'start').pipe(
+        filter((userId) => this.#isHeard(userId)),
+        mergeMap((userId) => this.#hear(connection, packages, userId)),
+      ),
+      listenTo<string>(speaking, 'end').pipe(
+        filter((userId) => this.#isHeard(userId)),
+        tap((userId) => this.#speaking$.next({ userId, isSpeaking: false })),
+      ),
+      this.#mixer.mixed$.pipe(tap((chunk) => this.capture.push(chunk))),
+    );
+    const connection$ = merge(
+      listenTo(connection, 'error').pipe(
+        tap((error) => this.#complain('connection', `the connection failed: ${messageOf(error)}`)),
+      ),
+      watchConnection(connection, { reconnectMs, connectTimeoutMs, scheduler }).pipe(
+        tap((turn) => this.#onTurn(turn, connection)),
       ),
     );
-    call.add(this.#mixer.mixed$.pipe(tap((chunk) => this.capture.push(chunk))).subscribe());
-    call.add(() => this.#mixer.stop());
-    this.#onState(connection);
+    call.add(merge(members$, connection$).subscribe());
   }
 
-  #listenTo(source: ListenableLike, event: string, listener: (value: never) => void): void {
-    this.#call.add(listenTo(source, event, listener));
-  }
-
-  #onState({ state: { status } }: VoiceConnectionLike): void {
-    const { reconnectMs = 5000, connectTimeoutMs = 20_000 } = this.config;
-    this.#wait.unsubscribe();
-    const late = (): void =>
-      this.#warn(
-        'the connection is not ready: does the bot have the intent GuildVoiceStates, and @discordjs/voice 0.19.1 or later?',
-      );
-    if (status === 'destroyed') {
-      this.#end('destroyed');
-      return;
+  #onTurn(turn: ChatVoiceTurn, { state: { closeCode } }: VoiceConnectionLike): void {
+    if (turn === 'ready') this.playout.release();
+    else if (turn !== 'late') this.#end({ reason: turn, ...(closeCode !== undefined && { closeCode }) });
+    else {
+      const causes = 'does the bot have the intent GuildVoiceStates, and @discordjs/voice 0.19.1 or later?';
+      this.#complain('connection', `the connection is not ready: ${causes}`);
     }
-    if (status === 'ready') this.playout.release();
-    const waiting$ =
-      status === 'ready'
-        ? EMPTY
-        : status === 'disconnected'
-          ? timer(reconnectMs, this.#scheduler).pipe(tap(() => this.#end('disconnected')))
-          : timer(connectTimeoutMs, this.#scheduler).pipe(tap(late));
-    this.#wait = waiting$.subscribe();
   }
 
-  #onVoice(connection: VoiceConnectionLike, userId: string, isSpeaking: boolean): void {
-    const { listensTo, silenceMs = 1000 } = this.config;
-    const isHeard = typeof listensTo === 'function' ? listensTo(userId) : (listensTo?.includes(userId) ?? true);
-    if (!isHeard) return;
-    if (isSpeaking && !this.#voices.has(userId)) {
-      if (this.#voices.size >= maxVoices) this.#warn(`more than ${maxVoices} members speak: some are not heard`);
-      else
-        this.#hear(
-          userId,
-          connection.receiver.subscribe(userId, { end: { behavior: afterSilence, duration: silenceMs } }),
-        );
+  #isHeard(userId: string): boolean {
+    const { listensTo } = this.config;
+    if (typeof listensTo !== 'function') return listensTo?.includes(userId) ?? true;
+    try {
+      return listensTo(userId);
+    } catch (cause) {
+      this.#complain('internal', `listensTo failed: ${messageOf(cause)}`);
+      return false;
     }
-    this.#speaking$.next({ userId, isSpeaking });
   }
 
-  /** Decodes a member's packets until the stream ends. */
-  #hear(userId: string, packets: PacketStreamLike): void {
-    const voice = new Subscription();
-    let decoder = this.#decoder(userId, () => (decoder = undefined));
-    const onPacket = (packet: Uint8Array | { readonly payload: Uint8Array }): void => {
-      decoder ??= this.#decoder(userId, () => (decoder = undefined));
-      // Versions after 0.19.2 wrap the packet.
-      decoder?.write(packet instanceof Uint8Array ? packet : packet.payload);
-    };
-    const onEnd = (): void => voice.unsubscribe();
-    const onError = (): void => {
-      this.#warn("a member's packets cannot be read");
-      onEnd();
-    };
-    for (const undo of [
-      listenTo(packets, 'data', onPacket),
-      listenTo(packets, 'end', onEnd),
-      listenTo(packets, 'close', onEnd),
-    ]) {
-      voice.add(undo);
-    }
-    // Stays: a stream that was given up can still fail, and an unheard error is a crash.
-    packets.on('error', onError);
-    voice.add(() => {
-      this.#voices.delete(userId);
-      packets.destroy();
-      decoder?.destroy();
-    });
-    this.#voices.set(userId, voice);
-    this.#call.add(voice);
+  /** Begins to decode a member who was quiet. */
+  #hear(
+    connection: VoiceConnectionLike,
+    { opus: { Decoder } }: ChatVoicePackages,
+    userId: string,
+  ): Observable<unknown> {
+    const { silenceMs = 1000 } = this.config;
+    const most = Decoder.type === 'opusscript' ? maxScriptVoices : maxVoices;
+    const isNew = !this.#voices.has(userId);
+    if (isNew && this.#voices.size >= most) this.#warn(`more than ${most} members speak: some are not heard`);
+    this.#speaking$.next({ userId, isSpeaking: true });
+    if (!isNew || this.#voices.size >= most) return EMPTY;
+    this.#voices.add(userId);
+    const end = { behavior: afterSilence, duration: silenceMs };
+    return decodeMember(connection.receiver.subscribe(userId, { end }), Decoder, this.#warn).pipe(
+      tap((data) => {
+        this.#speakerAudio$.next({ userId, chunk: { data, metadata: mono } });
+        if (!this.#mixer.push(userId, data)) this.#warn('a member sends audio faster than it sounds');
+      }),
+      finalize(() => this.#voices.delete(userId)),
+    );
   }
 
-  #decoder(userId: string, failed: () => void): OpusTransformLike | undefined {
-    const decoder = this.#packages && new this.#packages.opus.Decoder(opusFormat);
-    const hear = (samples: Uint8Array): void => {
-      const data = int16Bytes(mixChannels(int16View(new Uint8Array(samples)), 2, 1));
-      this.#speakerAudio$.next({ userId, chunk: { data, metadata: mono } });
-      if (!this.#mixer.push(userId, data)) this.#warn('a member sends audio faster than it sounds');
-    };
-    if (decoder) listenTo(decoder, 'data', hear);
-    decoder?.on('error', () => {
-      this.#warn('a packet cannot be decoded');
-      failed();
-    });
-    return decoder;
-  }
-
-  #say(frame: Uint8Array<ArrayBuffer>): void {
-    if (!this.#packages || !this.#player) return;
-    if (!this.#encoder) {
-      const { voice, opus } = this.#packages;
-      this.#encoder = new opus.Encoder(opusFormat);
-      this.#encoder.on('error', () => undefined);
-      this.#player.play(voice.createAudioResource(this.#encoder, { inputType: 'opus', silencePaddingFrames: 5 }));
-    }
-    this.#encoder.write(frame);
-  }
-
-  #hush(): void {
-    const encoder = this.#encoder;
-    this.#player?.stop(true);
-    encoder?.destroy();
-    this.#encoder = undefined;
-  }
-
-  #end(reason: ChatVoiceEnd['reason']): void {
+  #end(end: ChatVoiceEnd): void {
     if (!this.#connection) return;
     this.#connection = undefined;
     this.isOver = true;
     this.playout.hold();
-    this.#wait.unsubscribe();
-    const encoder = this.#encoder;
     this.#call.unsubscribe();
-    encoder?.destroy();
     this.#player = undefined;
-    this.#encoder = undefined;
     // Before plays complete: who hears of it should see them cut off. It may attach the next connection.
-    this.#callEnded$.next({ reason });
+    this.#callEnded$.next(end);
     if (this.#hasCall()) return;
     this.playout.stop();
     this.capture.end();
@@ -371,12 +262,8 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
   #hasCall(): boolean {
     return this.#connection !== undefined;
   }
-}
 
-/** Listens to what carries one value; returns what undoes it. */
-function listenTo(source: ListenableLike, event: string, listener: (value: never) => void): () => void {
-  // What the package's types promise of the event.
-  const onEvent = (...[value]: unknown[]): void => listener(value as never);
-  source.on(event, onEvent);
-  return () => source.off(event, onEvent);
+  #complain(code: 'connection' | 'internal' | 'protocol', problem: string): void {
+    this.report(this.error(`${this.name}: ${problem}`, { code, recoverable: true }));
+  }
 }

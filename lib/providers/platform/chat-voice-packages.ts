@@ -1,10 +1,4 @@
-/** What has listeners. */
-export interface ListenableLike {
-  /** Listens. */
-  on(event: string, listener: (...values: unknown[]) => void): unknown;
-  /** Takes a listener away. */
-  off(event: string, listener: (...values: unknown[]) => void): unknown;
-}
+import type { ListenableLike } from './listenable.ts';
 
 /** Where Opus packets or samples come from. */
 export interface PacketStreamLike extends ListenableLike {
@@ -16,8 +10,8 @@ export interface PacketStreamLike extends ListenableLike {
 export interface VoiceConnectionLike extends ListenableLike {
   /** How the channel was joined. */
   readonly joinConfig: { readonly selfDeaf: boolean };
-  /** `signalling`, `connecting`, `ready`, `disconnected` or `destroyed`. */
-  readonly state: { readonly status: string };
+  /** `signalling`, `connecting`, `ready`, `disconnected` or `destroyed`; some disconnections have a `closeCode`. */
+  readonly state: { readonly status: string; readonly closeCode?: number };
   /** Where the other members' voices come from. */
   readonly receiver: {
     /** Emits `start` and `end` with the id of a member. */
@@ -37,8 +31,26 @@ export interface PlayerSubscriptionLike {
 
 /** An Opus encoder or decoder of `prism-media`. */
 export interface OpusTransformLike extends PacketStreamLike {
+  /** Packets, or decoded pieces, that nobody has read. */
+  readonly readableLength: number;
   /** Takes samples or a packet. */
   write(data: Uint8Array): boolean;
+}
+
+/** `Encoder` or `Decoder` of `prism-media`. */
+export interface OpusTransformType {
+  /** The codec package in use: `@discordjs/opus`, `node-opus` or `opusscript`. */
+  readonly type?: string;
+  new (options: OpusOptions): OpusTransformLike;
+}
+
+/** What an Opus encoder takes and a decoder gives. */
+export interface OpusOptions {
+  /** Hz. */
+  rate: number;
+  channels: number;
+  /** Samples of each channel in a packet. */
+  frameSize: number;
 }
 
 /** An `AudioPlayer` of `@discordjs/voice`. */
@@ -53,8 +65,11 @@ export interface ChatVoicePackages {
     createAudioPlayer(options: object): AudioPlayerLike;
     createAudioResource(stream: object, options: object): object;
   };
-  readonly opus: {
-    readonly Encoder: new (options: object) => OpusTransformLike;
-    readonly Decoder: new (options: object) => OpusTransformLike;
-  };
+  readonly opus: { readonly Encoder: OpusTransformType; readonly Decoder: OpusTransformType };
 }
+
+/** What goes over the platform's wire: 48 kHz, stereo, 20 ms. */
+export const opusOptions: OpusOptions = { rate: 48_000, channels: 2, frameSize: 960 };
+
+/** The packet that stands for silence: what the package's player sends in gaps, and clients after a voice. */
+export const silencePacket: Uint8Array<ArrayBuffer> = Uint8Array.of(0xf8, 0xff, 0xfe);

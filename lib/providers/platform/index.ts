@@ -1,11 +1,8 @@
 export type { DomSocketEvent, DomSocketLike, NodeSocketLike, PlatformSocket } from './attached-socket.ts';
 export * from './chat-voice-c.ts';
-export type {
-  ListenableLike,
-  PacketStreamLike,
-  PlayerSubscriptionLike,
-  VoiceConnectionLike,
-} from './chat-voice-packages.ts';
+export type { ChatVoiceCConfig, ChatVoiceEnd, SpeakingMember } from './chat-voice-config.ts';
+export type { PacketStreamLike, PlayerSubscriptionLike, VoiceConnectionLike } from './chat-voice-packages.ts';
+export type { ListenableLike } from './listenable.ts';
 export * from './meeting-call-f.ts';
 export * from './meeting-input.ts';
 export * from './meeting-input-d.ts';

@@ -1,4 +1,4 @@
-import type { ListenableLike } from './chat-voice-packages.ts';
+import type { ListenableLike } from './listenable.ts';
 
 /** A `LocalAudioStream` of `@azure/communication-calling`: what the meeting hears. */
 export interface LocalAudioStreamLike {
