@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { arr, bool, entry, num, obj, objs, oncePerKind, parseJsonObject, str } from '../../lib/core/guard.ts';
+import { arr, bool, entry, num, obj, objs, oncePerKind, parseJsonObject, str, wireWord } from '../../lib/core/guard.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -74,6 +74,15 @@ describe('readers of wire values', () => {
       undefined,
       undefined,
     ]);
+  });
+});
+
+describe('wireWord', () => {
+  it('shows a word or a number, and nothing that could be a sentence', () => {
+    expect(['invalid_api_key', 409, 'a.b-c'].map(wireWord)).toEqual(['invalid_api_key', '409', 'a.b-c']);
+    for (const value of ['two words', '', 'x'.repeat(65), '<b>', null, {}, undefined]) {
+      expect(wireWord(value)).toBe('an error');
+    }
   });
 });
 

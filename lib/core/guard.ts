@@ -67,6 +67,11 @@ export function entry<T>(table: Readonly<Record<string, T>>, key: string | undef
   return key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
+/** A word of a wire's, such as an error's code, as it may be shown: anything longer could quote somebody. */
+export function wireWord(value: unknown): string {
+  return /^[\w.-]{1,64}$/.exec(typeof value === 'number' ? String(value) : (str(value) ?? ''))?.[0] ?? 'an error';
+}
+
 const maxKinds = 64;
 
 /** Lets the first of each kind pass. Kinds can come from a wire, so no more than 64 of them are told apart. */

@@ -10,6 +10,7 @@ import { concatBytes } from '../../../samples/sandbox/pcm.ts';
 import { describeStreamingSTT, frames, linear, mulaw } from '../../conformance/streaming-stt.ts';
 
 const pcm = linear(24_000);
+const alaw = { ...mulaw, encoding: 'alaw' } as const;
 
 /** The audio of the append messages. */
 const audioOf = (record: ServiceRecord): Uint8Array =>
@@ -22,7 +23,7 @@ const audioOf = (record: ServiceRecord): Uint8Array =>
 
 describeStreamingSTT({
   ...{ name: 'ThetaRealtimeSTT', vendor: 'theta', service: 'theta-realtime-stt', first: 'theta-realtime-stt' },
-  ...{ greetings: 2, formats: [pcm, mulaw], format: pcm, hasWordTimes: false, audioOf },
+  ...{ greetings: 2, formats: [pcm, mulaw, alaw], format: pcm, hasWordTimes: false, audioOf },
   create: (config) => new ThetaRealtimeSTT(config),
   async token(sandbox) {
     const answer = await fetch(`${sandbox.endpoints.theta}/realtime/client_secrets`, {

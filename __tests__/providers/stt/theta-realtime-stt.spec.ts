@@ -2,6 +2,7 @@ import type { AudioMetadata } from '../../../lib/audio/types.ts';
 import { Endpointer } from '../../../lib/providers/stt/endpointer.ts';
 import { ThetaRealtimeSTT, type ThetaRealtimeSTTConfig } from '../../../lib/providers/stt/theta-realtime-stt.ts';
 import { clocked, failure, faked, record, settle } from './stt-fixture.ts';
+import { json, replay, type Written } from './transcript.ts';
 
 type Faked = ReturnType<typeof faked<ThetaRealtimeSTT>>;
 type Message = Record<string, unknown>;
@@ -165,22 +166,6 @@ describe('ThetaRealtimeSTT: address, credential and settings', () => {
 });
 
 describe('ThetaRealtimeSTT: results', () => {
-  it('replays the session of the docs', async () => {
-    const { say, item, commit, log, results } = await live({ language: 'en' });
-    say('input_audio_buffer.speech_started', { audio_start_ms: 100, item_id: 'item_1' });
-    say('input_audio_buffer.speech_stopped', { audio_end_ms: 900, item_id: 'item_1' });
-    commit('item_1');
-    say('conversation.item.added', { item: { id: 'item_1' } });
-    item('delta', 'item_1', { delta: 'Hey,' });
-    item('delta', 'item_1', { delta: ' can you hear me?' });
-    item('completed', 'item_1', { transcript: 'Hey, can you hear me?', usage: {} });
-    expect(log).toEqual(['started', 'ended', '~ Hey,', '~ Hey, can you hear me?', '. Hey, can you hear me?']);
-    expect(results.at(-1)).toEqual({
-      ...{ text: 'Hey, can you hear me?', isFinal: true, utteranceComplete: true, isPreflight: false },
-      ...{ utteranceId: 'ThetaRealtimeSTT-1', metadata: { language: 'en' } },
-    });
-  });
-
   it('utterances come in the order in which they were said, whichever is ready first', async () => {
     const { item, commit, log } = await live();
     for (const id of ['a', 'b', 'c']) commit(id);
@@ -198,6 +183,16 @@ describe('ThetaRealtimeSTT: results', () => {
     item('delta', 'a', { delta: 'lost' });
     for (const id of ['b', 'c', 'd']) item('completed', id, { transcript: id });
     expect(log).toEqual(['~ lost', '. lost', '. b', '. c', '. d']);
+  });
+
+  it('and what is said after them goes on', async () => {
+    const { item, commit, log } = await live();
+    for (const id of ['a', 'b', 'c', 'd', 'e']) commit(id);
+    item('delta', 'e', { delta: 'half' });
+    for (const id of ['b', 'c', 'd']) item('completed', id, { transcript: id });
+    item('delta', 'e', { delta: ' of it' });
+    item('completed', 'e', { transcript: 'All of it.' });
+    expect(log).toEqual(['. b', '. c', '. d', '~ half of it', '. All of it.']);
   });
 
   it('F15, F16: what comes late or twice of an utterance that is over is nothing', async () => {
@@ -219,6 +214,17 @@ describe('ThetaRealtimeSTT: results', () => {
     item('completed', 'a', { transcript: 'Salut', logprobs, languages: [{ code: 'fr' }] });
     expect(results[0]?.confidence).toBeCloseTo(Math.sqrt(0.4));
     expect(results[0]?.metadata).toEqual({ language: 'fr' });
+  });
+
+  it('what it has not asked for is nothing', async () => {
+    const { say, item, commit, log, errors, types } = await live();
+    for (const type of ['session.created', 'input_audio_buffer.cleared', 'conversation.item.created']) say(type);
+    say('conversation.item.done', { item: { id: 'a', content: [{ type: 'input_audio', transcript: null }] } });
+    say('rate_limits.updated', { rate_limits: [] });
+    item('segment', 'a', { text: 'Hi', speaker: 'A', start: 0, end: 1 });
+    commit('a');
+    item('completed', 'a', { transcript: 'Hi.', usage: { type: 'duration', seconds: 3 }, logprobs: null });
+    expect([log, errors, types()]).toEqual([['. Hi.'], [], ['connected']]);
   });
 
   it('F7: hears again what was not transcribed', async () => {
@@ -298,7 +304,7 @@ describe('ThetaRealtimeSTT: the ends of utterances', () => {
   });
 
   it('disconnect() ends the last one, and waits for all that are open', async () => {
-    const { stt, say, item, commit, log } = await live();
+    const { stt, item, commit, log } = await live();
     commit('a');
     const ended = stt.disconnect();
     await settle();
@@ -311,7 +317,6 @@ describe('ThetaRealtimeSTT: the ends of utterances', () => {
     stt.sockets.last.drop(1_000);
     await ended;
     expect(log).toEqual(['. One.', '. Two.']);
-    expect(say).toBeDefined();
   });
 
   it('disconnect() knows that there may be nothing left', async () => {
@@ -331,6 +336,87 @@ describe('ThetaRealtimeSTT: the ends of utterances', () => {
     expect(stt.sockets.all.length).toBe(1);
     expect(sent(stt).at(-1)).toMatchObject({ type: 'session.update' });
     expect(JSON.stringify(sent(stt).at(-1))).toContain('"language":"fr"');
+  });
+
+  it('updateConfig() of who is asked, or who pays, is another connection', async () => {
+    const { stt, clock } = await live();
+    for (const config of [{ endpoint: 'wss://other.example/v1' }, { organizationId: 'o' }]) {
+      stt.updateConfig(config);
+      await clock.advance(0);
+      stt.sockets.last.accept();
+      stt.sockets.last.say({ type: 'session.updated' });
+    }
+    expect(stt.sockets.all.map(({ request }) => new URL(request.url).host)).toEqual([
+      ...['api.openai.com', 'other.example', 'other.example'],
+    ]);
+    expect(stt.sockets.last.request.headers).toMatchObject({ 'OpenAI-Organization': 'o' });
+  });
+});
+
+describe('ThetaRealtimeSTT: the sessions of the reference', () => {
+  const written: Written = {
+    ...json,
+    sent(data) {
+      const message = JSON.parse(String(data)) as Message;
+      const { audio } = message;
+      if (typeof audio !== 'string') return message;
+      return { ...message, audio: `<base64 of ${Buffer.from(audio, 'base64').length} bytes pcm>` };
+    },
+  };
+  const played = async (script: string): Promise<void> => {
+    const { clock, config } = clocked();
+    const stt = faked(new ThetaRealtimeSTT({ ...config, language: 'en' }));
+    await replay({ stt, clock, written, audio: sound, ...record(stt) }, script);
+  };
+  const begin = String.raw`
+    A: connect
+    C: GET wss://api.openai.com/v1/realtime?intent=transcription
+    S: 101
+    C: {"type":"session.update","event_id":"settings","session":{"type":"transcription","audio":{"input":{"format":{"type":"audio/pcm","rate":24000},"transcription":{"model":"gpt-4o-mini-transcribe","language":"en"},"turn_detection":{"type":"server_vad"}}}}}
+    S: {"type":"session.created","event_id":"event_1","session":{"type":"transcription","object":"realtime.transcription_session","id":"sess_1","expires_at":1756324625,"audio":{"input":{"format":{"type":"audio/pcm","rate":24000},"transcription":null,"noise_reduction":null,"turn_detection":null}}}}
+  `;
+
+  it('an utterance', async () => {
+    await played(String.raw`
+      ${begin}
+      S: {"type":"session.updated","event_id":"event_2","session":{"type":"transcription","object":"realtime.transcription_session","id":"sess_1","audio":{"input":{"format":{"type":"audio/pcm","rate":24000},"transcription":{"model":"gpt-4o-mini-transcribe","language":"en","prompt":""},"noise_reduction":null,"turn_detection":{"type":"server_vad","threshold":0.5,"prefix_padding_ms":300,"silence_duration_ms":500}}}}}
+      A: audio 2300
+      C: {"type":"input_audio_buffer.append","audio":"<base64 of 4800 bytes pcm>"} x23
+      S: {"type":"input_audio_buffer.speech_started","event_id":"event_3","audio_start_ms":640,"item_id":"item_1"}
+      = started
+      S: {"type":"input_audio_buffer.speech_stopped","event_id":"event_4","audio_end_ms":2240,"item_id":"item_1"}
+      = ended
+      S: {"type":"input_audio_buffer.committed","event_id":"event_5","previous_item_id":null,"item_id":"item_1"}
+      S: {"type":"conversation.item.added","event_id":"event_6","previous_item_id":null,"item":{"id":"item_1","type":"message","status":"completed","role":"user","content":[{"type":"input_audio","transcript":null}]}}
+      S: {"type":"conversation.item.input_audio_transcription.delta","event_id":"event_7","item_id":"item_1","content_index":0,"delta":"Hey,"}
+      = ~ Hey,
+      S: {"type":"conversation.item.input_audio_transcription.delta","event_id":"event_8","item_id":"item_1","content_index":0,"delta":" can you hear me?"}
+      = ~ Hey, can you hear me?
+      S: {"type":"conversation.item.input_audio_transcription.completed","event_id":"event_9","item_id":"item_1","content_index":0,"transcript":"Hey, can you hear me?","usage":{"type":"tokens","total_tokens":22,"input_tokens":13,"output_tokens":9}}
+      = . Hey, can you hear me?
+      A: disconnect
+      C: {"type":"input_audio_buffer.commit"}
+      S: {"type":"error","event_id":"event_10","error":{"type":"invalid_request_error","code":"input_audio_buffer_commit_empty","message":"Error committing input audio buffer: buffer too small.","param":null,"event_id":null}}
+      C: close 1000
+      S: close 1000
+    `);
+  });
+
+  it('a model in the address, which a gateway adds: fatal', async () => {
+    await played(String.raw`
+      ${begin}
+      S: {"type":"error","event_id":"event_2","error":{"type":"invalid_request_error","code":"invalid_model","message":"Model \"gpt-4o-mini-transcribe\" is not supported in transcription mode.","param":null,"event_id":null}}
+      = lost configuration
+      S: close 4000 invalid_request_error.invalid_model
+    `);
+  });
+
+  it('the same, told by the close alone', async () => {
+    await played(String.raw`
+      ${begin}
+      S: close 4000 invalid_request_error.invalid_model
+      = lost configuration
+    `);
   });
 });
 
@@ -372,6 +458,18 @@ describe('ThetaRealtimeSTT: what the service says of failures', () => {
       stt.sockets.last.drop(code, reason);
       expect(types().at(-1)).toBe(meaning === undefined ? 'reconnecting' : 'lost');
       expect(errors.map((error) => error.code)).toEqual(meaning === undefined ? [] : [meaning]);
+    });
+  }
+
+  for (const [status, code] of [[401, 'unauthorized'] as const, [403, 'forbidden'] as const]) {
+    it(`an upgrade that is refused with ${status} is fatal`, async () => {
+      const { config } = clocked();
+      const stt = faked(new ThetaRealtimeSTT(config));
+      await stt.initialize();
+      const opened = stt.connect();
+      await settle();
+      stt.sockets.last.refuse(status);
+      expect(await failure(opened)).toMatchObject({ code, status, recoverable: false });
     });
   }
 

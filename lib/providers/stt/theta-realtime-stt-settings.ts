@@ -1,8 +1,14 @@
-import type { ConfigRule } from '../../core/config-rule.ts';
-import type { WireObject } from '../../core/guard.ts';
 import type { AudioEncoding } from '../../audio/types.ts';
+import type { ConfigRule } from '../../core/config-rule.ts';
+import { str, type WireObject } from '../../core/guard.ts';
+import type { SocketCredentials } from '../../core/remote-provider.ts';
+import type { SocketClose } from '../../transport/socket-session.ts';
 import type { Failures } from './streaming-stt.ts';
 import type { ThetaRealtimeSTTConfig } from './theta-realtime-stt.ts';
+
+/** A model of {@link ThetaRealtimeSTT}; others pass through. */
+export type ThetaRealtimeSTTModel =
+  'gpt-4o-mini-transcribe' | 'gpt-4o-transcribe' | 'whisper-1' | 'gpt-realtime-whisper' | (string & {});
 
 /** How {@link ThetaRealtimeSTT} finds the end of an utterance. */
 export interface ThetaTurnDetection {
@@ -61,6 +67,39 @@ export const thetaFailures: Failures = {
   beta_api_shape_disabled: { code: 'configuration', hint: 'a proxy must not add the header OpenAI-Beta' },
 };
 
+/** The name of the settings, for errors about them. */
+const settingsId = 'settings';
+
+/** Which failure an error is; `undefined` for one that leaves the session as it is. */
+export function thetaErrorKind({ code, type, event_id: about }: WireObject): string | undefined {
+  const kind = [str(code), str(type)].find((each) => each && Object.hasOwn(thetaFailures, each));
+  return kind === 'invalid_request_error' && about !== settingsId ? undefined : kind;
+}
+
+/** Which failure a close is: 3000 for a credential, 4000 for a request; `undefined` for any other. */
+export function thetaCloseKind({ code, reason }: SocketClose): string | undefined {
+  if (code === 3_000) return 'invalid_api_key';
+  if (code !== 4_000) return undefined;
+  return reason.split('.').findLast((each) => Object.hasOwn(thetaFailures, each)) ?? 'invalid_request_error';
+}
+
+/** A bearer; in browsers the subprotocols that the service knows. */
+export function thetaCredentials(key: string, config: ThetaRealtimeSTTConfig): SocketCredentials {
+  const { organizationId, projectId } = config;
+  return {
+    headers: {
+      Authorization: `Bearer ${key}`,
+      ...(organizationId && { 'OpenAI-Organization': organizationId }),
+      ...(projectId && { 'OpenAI-Project': projectId }),
+    },
+    protocols: [
+      ...['realtime', `openai-insecure-api-key.${key}`],
+      ...(organizationId ? [`openai-organization.${organizationId}`] : []),
+      ...(projectId ? [`openai-project.${projectId}`] : []),
+    ],
+  };
+}
+
 /** Models that hear while one speaks, and whose client says where an utterance ends. */
 const live: ReadonlySet<string> = new Set(['gpt-realtime-whisper', 'gpt-live-transcribe']);
 /** Models that take several languages, and words to listen for. */
@@ -95,8 +134,12 @@ const formats: Readonly<Partial<Record<AudioEncoding, WireObject>>> = {
   alaw: { type: 'audio/pcma' },
 };
 
-/** What the service is told of the session. */
-export function thetaSession(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): WireObject {
+/** What the service is told of the session, at its beginning and when something changes. */
+export function thetaUpdate(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): WireObject {
+  return { type: 'session.update', event_id: settingsId, session: sessionOf(config, encoding) };
+}
+
+function sessionOf(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): WireObject {
   const { prompt, keywords, delay, noiseReduction, includeLogprobs = false } = config;
   const model = thetaModel(config);
   const language = /^[a-z]+/i.exec(config.language ?? '')?.[0].toLowerCase();

@@ -1,13 +1,8 @@
 import type { AudioFormat } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
-import { num, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { ConfigRule } from '../../core/config-rule.ts';
+import { num, obj, str, wireWord, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type {
-  SocketCloseOptions,
-  SocketData,
-  SocketRequest,
-  SocketSessionOptions,
-} from '../../transport/socket-session.ts';
+import type { SocketCloseOptions, SocketData, SocketSessionOptions } from '../../transport/socket-session.ts';
 import { StreamingSTT } from './streaming-stt.ts';
 import { meanConfidence, type ResultKind } from './utterances.ts';
 import { itemsOf, textOf, type Item } from './zeta-stt-items.ts';
@@ -49,6 +44,8 @@ const maxItems = 2_048;
 export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
   readonly name = 'ZetaSTT';
   protected readonly defaultBaseUrl = 'https://eu.rt.speechmatics.com';
+  protected override readonly path: string = '/v2';
+  protected override readonly rules: Readonly<Record<string, ConfigRule>> = zetaRules;
   protected override readonly catchUpSpeed: number = 2;
   protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
     RecognitionStarted: (message) => this.#onStarted(message),
@@ -57,8 +54,8 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
     AddTranscript: (message) => this.#onFinal(message),
     EndOfUtterance: ({ forced }) => this.#complete(forced === true),
     EndOfTranscript: () => this.#complete(),
-    Warning: (message) => this.reportOnce(`the service warns (${wordOf(message)})`),
-    Error: (message) => this.renew(this.failure(wordOf(message), zetaFailures, str(message['reason']))),
+    Warning: ({ type }) => this.reportOnce(`the service warns (${wireWord(type)})`),
+    Error: ({ type, reason }) => this.renew(this.failure(wireWord(type), zetaFailures, str(reason))),
   };
 
   #delimiter: string = ' ';
@@ -89,34 +86,28 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
     this.forceEndOfUtterance();
   }
 
-  protected override async request(): Promise<SocketRequest> {
-    return { url: this.resolveSocketUrl('/v2'), ...(await this.resolveSocketCredentials()) };
-  }
-
   /** The key as header; in browsers, a temporary key in the query. */
-  override async resolveSocketCredentials(): Promise<SocketCredentials> {
-    if (this.isProxyMode) return {};
-    const key = await this.resolveApiKey();
+  protected override socketCredentials(key: string): SocketCredentials {
     return { headers: { Authorization: `Bearer ${key}` }, query: { jwt: key } };
   }
 
   protected override farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'> {
     return {
       farewell: () => [JSON.stringify({ message: 'EndOfStream', last_seq_no: this.#frames })],
-      until: (data) => parseJsonObject(data)?.['message'] === 'EndOfTranscript',
+      until: this.isOf('EndOfTranscript'),
     };
   }
 
   protected override socketOptions(): Partial<SocketSessionOptions> {
     return {
       opening: () => [JSON.stringify(zetaStart(this.config, this.format))],
-      isReady: (data) => parseJsonObject(data)?.['message'] === 'RecognitionStarted',
+      isReady: this.isOf('RecognitionStarted'),
       classifyClose: ({ code }) => (code in zetaFailures ? this.failure(code, zetaFailures) : 'retry'),
     };
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, zetaRules) ?? zetaConflict(this.config);
+    return zetaConflict(this.config);
   }
 
   protected override typeOf(message: WireObject): string | undefined {
@@ -190,9 +181,4 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
       language: items.find(({ language }) => language !== undefined)?.language,
     });
   }
-}
-
-/** The service's word for what it reports; its sentence could quote the user. */
-function wordOf({ type }: WireObject): string {
-  return str(type) ?? 'unknown_error';
 }

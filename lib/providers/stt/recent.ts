@@ -1,0 +1,22 @@
+/** The names of what is over, as far back as something late may still come of it. */
+export class Recent {
+  readonly #count: number;
+  #names: string[] = [];
+
+  /** @param count - How many names are kept: the newest. */
+  constructor(count: number) {
+    this.#count = count;
+  }
+
+  has(name: string): boolean {
+    return this.#names.includes(name);
+  }
+
+  add(name: string): void {
+    this.#names = [name, ...this.#names].slice(0, this.#count);
+  }
+
+  clear(): void {
+    this.#names = [];
+  }
+}
