@@ -1,5 +1,4 @@
-import { BetaSTT } from '../../../lib/providers/stt/beta-stt.ts';
-import type { BetaSTTConfig } from '../../../lib/providers/stt/beta-stt-settings.ts';
+import { BetaSTT, type BetaSTTConfig } from '../../../lib/providers/stt/beta-stt.ts';
 import { addressOf } from '../../../lib/transport/socket.ts';
 import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
 

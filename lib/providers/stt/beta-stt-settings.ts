@@ -1,18 +1,17 @@
-import type { ConfigRule } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
+import type { WireObject } from '../../core/guard.ts';
 import type { Query } from '../../core/remote-provider.ts';
+import { primaryLanguage, snakeCase } from '../../core/wire-names.ts';
+import type { BetaSTTConfig } from './beta-stt.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
 
-/** Configuration of {@link BetaSTT}. What is for the Universal-3 family alone is refused by the other models. */
-export interface BetaSTTConfig extends StreamingSTTConfig {
+/** What {@link BetaSTT} takes beside SPEC.md's keys. What is for the Universal-3 family is refused by the other models. */
+export interface BetaSTTOptions extends StreamingSTTConfig {
   /**
    * Default: `universal-3-5-pro`. Others: `u3-rt-pro`, `universal-3-6`, `universal-3-6-pro`,
    * `universal-streaming-english`, `universal-streaming-multilingual`, `whisper-rt`.
    */
   readonly model?: string;
-  /** Hz. Default: that of the audio. */
-  readonly sampleRate?: number;
-  /** Words to listen for, at most 100; those of more than 50 characters are left out. */
-  readonly wordBoost?: readonly string[];
   /** Languages to expect, ISO 639-1, at most 10, or `multi` alone; Universal-3 family. Default: `language`, where set. */
   readonly languages?: readonly string[];
   /** Whether results tell the language. Default: false. */
@@ -49,38 +48,8 @@ export interface BetaSTTConfig extends StreamingSTTConfig {
   readonly parameters?: Query;
 }
 
-/** A key on the wire. */
-interface BetaParameter {
-  readonly name: string;
-  /** Whether a running session takes another value. */
-  readonly live?: boolean;
-  /** For the Universal-3 family alone. */
-  readonly u3?: boolean;
-}
-
-/** The keys whose value goes over the wire as it is. */
-export const betaParameters: Readonly<Partial<Record<keyof BetaSTTConfig, BetaParameter>>> = {
-  wordBoost: { name: 'keyterms_prompt', live: true },
-  languages: { name: 'language_codes', live: true, u3: true },
-  languageDetection: { name: 'language_detection' },
-  formatTurns: { name: 'format_turns', live: true },
-  endOfTurnConfidenceThreshold: { name: 'end_of_turn_confidence_threshold', live: true },
-  minTurnSilence: { name: 'min_turn_silence', live: true },
-  maxTurnSilence: { name: 'max_turn_silence', live: true },
-  vadThreshold: { name: 'vad_threshold', live: true },
-  inactivityTimeout: { name: 'inactivity_timeout' },
-  speakerLabels: { name: 'speaker_labels' },
-  maxSpeakers: { name: 'max_speakers' },
-  filterProfanity: { name: 'filter_profanity', live: true },
-  prompt: { name: 'prompt', live: true, u3: true },
-  agentContext: { name: 'agent_context', live: true, u3: true },
-  mode: { name: 'mode', u3: true },
-  continuousPartials: { name: 'continuous_partials', u3: true },
-  interruptionDelay: { name: 'interruption_delay', live: true, u3: true },
-};
-
 /** What the keys may hold (the vendor's limits). */
-export const betaRules: Readonly<Record<string, ConfigRule>> = {
+export const betaRules: ConfigRules = {
   model: { type: 'text' },
   language: { type: 'text' },
   sampleRate: { min: 1, integer: true },
@@ -103,11 +72,113 @@ export const betaRules: Readonly<Record<string, ConfigRule>> = {
   interruptionDelay: { min: 0, max: 1_000, integer: true },
 };
 
+/** A key on the wire. */
+interface Parameter {
+  /** Default: the key in snake case. */
+  readonly name?: string;
+  /** Whether a running session takes another value. */
+  readonly live?: boolean;
+  /** For the Universal-3 family alone. */
+  readonly u3?: boolean;
+}
+
+const parameters: Readonly<Partial<Record<keyof BetaSTTConfig, Parameter>>> = {
+  wordBoost: { name: 'keyterms_prompt', live: true },
+  languages: { name: 'language_codes', live: true, u3: true },
+  languageDetection: {},
+  formatTurns: { live: true },
+  endOfTurnConfidenceThreshold: { live: true },
+  minTurnSilence: { live: true },
+  maxTurnSilence: { live: true },
+  vadThreshold: { live: true },
+  inactivityTimeout: {},
+  speakerLabels: {},
+  maxSpeakers: {},
+  filterProfanity: { live: true },
+  prompt: { live: true, u3: true },
+  agentContext: { live: true, u3: true },
+  mode: { u3: true },
+  continuousPartials: { u3: true },
+  interruptionDelay: { live: true, u3: true },
+};
+
+const lists: ReadonlySet<string> = new Set(['keyterms_prompt', 'language_codes']);
+
+/** Longest word to listen for, in characters. */
+const maxTermLength = 50;
+
 /** Languages of the Universal-Streaming models. */
-export const betaLanguages: Readonly<Record<string, readonly string[]>> = {
+const languagesOf: Readonly<Record<string, readonly string[]>> = {
   'universal-streaming-english': ['en'],
   'universal-streaming-multilingual': ['en', 'es', 'de', 'fr', 'pt', 'it'],
 };
+
+/** The model that is asked for. */
+export function betaModel({ model = 'universal-3-5-pro' }: BetaSTTConfig): string {
+  return model;
+}
+
+/** Whether that is one of the Universal-3 family. */
+export function isUniversal3(config: BetaSTTConfig): boolean {
+  return /^(u3|universal-3)/.test(betaModel(config));
+}
+
+/** What does not go together, as a sentence for people. */
+export function betaConflict(config: BetaSTTConfig): string | undefined {
+  const { language, languages = [], maxSpeakers, speakerLabels } = config;
+  const model = betaModel(config);
+  const known = languagesOf[model];
+  if (language !== undefined && known && !known.includes(primaryLanguage(language))) {
+    return `${model} knows ${known.join(', ')}, not ${language}: take another model`;
+  }
+  if (languages.length > 1 && languages.includes('multi')) return 'languages has multi, which must stand alone';
+  if (maxSpeakers !== undefined && !speakerLabels) return 'maxSpeakers needs speakerLabels';
+  const misplaced = Object.entries(parameters).find(
+    ([key, { u3 }]) => u3 && !isUniversal3(config) && Reflect.get(config, key) !== undefined,
+  );
+  return misplaced && `${misplaced[0]} is for the Universal-3 family, not ${model}`;
+}
+
+/** The keys that are set, as the service names them. */
+function settings(config: BetaSTTConfig): Map<string, unknown> {
+  const { language, wordBoost } = config;
+  const { languages = language === undefined ? undefined : [primaryLanguage(language)] } = config;
+  const values = {
+    ...config,
+    wordBoost: wordBoost?.filter(({ length }) => length <= maxTermLength),
+    languages: isUniversal3(config) ? languages : undefined,
+  };
+  const named = Object.entries(parameters).map(
+    ([key, { name = snakeCase(key) }]) => [name, Reflect.get(values, key) as unknown] as const,
+  );
+  return new Map(named.filter(([, value]) => value !== undefined));
+}
+
+/** What the address says of them: a list is one value. */
+export function betaQuery(config: BetaSTTConfig): Query {
+  const said = [...settings(config)].map(([name, value]) => [
+    name,
+    Array.isArray(value) ? JSON.stringify(value) : String(value),
+  ]);
+  return { speech_model: betaModel(config), ...(Object.fromEntries(said) as Query), ...config.parameters };
+}
+
+/** What tells a running session of changed keys; `undefined` when no message can. */
+export function betaUpdate(config: BetaSTTConfig, changed: readonly string[]): WireObject | undefined {
+  const update: WireObject = {};
+  const now = settings(config);
+  for (const key of changed) {
+    // The other models are told no language.
+    if (key === 'language' && !isUniversal3(config)) continue;
+    const known = key === 'language' ? 'languages' : key;
+    const { name = snakeCase(known), live = false } = parameters[known as keyof BetaSTTConfig] ?? {};
+    // A list can be emptied; no message takes any other value back.
+    const value = now.get(name) ?? (lists.has(name) ? [] : undefined);
+    if (!live || value === undefined) return undefined;
+    update[name] = value;
+  }
+  return update;
+}
 
 /** What error and close codes mean. */
 export const betaFailures: Failures = {

@@ -1,30 +1,31 @@
 import type { AudioFormat } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
-import { num, objs, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
-import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type { TranscribedWord } from '../../core/roles.ts';
-import type {
-  SocketClose,
-  SocketCloseOptions,
-  SocketRequest,
-  SocketSessionOptions,
-} from '../../transport/socket-session.ts';
-import { betaFailures, betaLanguages, betaParameters, betaRules, type BetaSTTConfig } from './beta-stt-settings.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
+import { num, objs, str, type WireObject } from '../../core/guard.ts';
+import type { Query, SocketCredentials } from '../../core/remote-provider.ts';
+import type { VoiceError } from '../../core/errors.ts';
+import type { SocketCloseOptions, SocketSessionOptions } from '../../transport/socket-session.ts';
+import {
+  betaConflict,
+  betaFailures,
+  betaModel,
+  betaQuery,
+  betaRules,
+  betaUpdate,
+  isUniversal3,
+  type BetaSTTOptions,
+} from './beta-stt-settings.ts';
 import { StreamingSTT } from './streaming-stt.ts';
-import { meanConfidence, type ResultKind } from './utterances.ts';
+import { meanConfidence, type Said } from './utterances.ts';
 
-const english = 'universal-streaming-english';
-const keepAliveMs = 8_000;
-
-/** Longest word to listen for, in characters. */
-const maxTermLength = 50;
-
-/** A turn so far. */
-interface Turn {
-  readonly text: string;
-  readonly words: readonly TranscribedWord[];
-  readonly language: string | undefined;
+/** Configuration of {@link BetaSTT}. `language` is BCP 47. */
+export interface BetaSTTConfig extends BetaSTTOptions {
+  /** Hz. Default: that of the audio. */
+  readonly sampleRate?: number;
+  /** Words to listen for, at most 100; those of more than 50 characters are left out. */
+  readonly wordBoost?: readonly string[];
 }
+
+const keepAliveMs = 8_000;
 
 /**
  * AssemblyAI streaming transcription, API v3, at `wss://streaming.assemblyai.com/v3/ws`: turns, with word times and
@@ -33,6 +34,9 @@ interface Turn {
 export class BetaSTT extends StreamingSTT<BetaSTTConfig> {
   readonly name = 'BetaSTT';
   protected readonly defaultBaseUrl = 'https://streaming.assemblyai.com';
+  protected override readonly path: string = '/v3/ws';
+  protected override readonly rules: ConfigRules = betaRules;
+  protected override readonly ownKeys: readonly string[] = ['interimResults'];
   protected override readonly minFrameMs: number = 50;
   protected override readonly catchUpSpeed: number = 1.25;
   protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
@@ -40,18 +44,14 @@ export class BetaSTT extends StreamingSTT<BetaSTTConfig> {
     SpeechStarted: () => this.utterances.started(),
     Turn: (message) => this.#onTurn(message),
     Termination: () => this.#release(),
-    Warning: (message) => this.#warn(String(num(message['warning_code']) ?? 'without a code')),
-    Error: (message) => this.#onError(message),
+    Warning: ({ warning_code: code }) => this.reportOnce(`the service warns (${num(code) ?? 'without a code'})`),
+    Error: ({ error_code: code, error }) => this.renew(this.#failureOf(num(code) ?? 'an error', str(error))),
   };
 
   /** The last turn of this connection that is over. */
   #lastTurn: number = -1;
-  /** A turn that is over, but not formatted yet. */
-  #held: Turn | undefined;
-  #newest: Turn | undefined;
-  readonly #warn = oncePerKind((code) => {
-    this.report(this.error(`${this.name}: the service warns (${code})`, { code: 'server', recoverable: true }));
-  });
+  /** Whether that one is to come again, formatted. */
+  #isUnformatted: boolean = false;
 
   /** Linear16 and mulaw, at the configured or at any sample rate. */
   get accepts(): readonly AudioFormat[] {
@@ -68,36 +68,19 @@ export class BetaSTT extends StreamingSTT<BetaSTTConfig> {
     this.sayAfterAudio({ type: 'ForceEndpoint' });
   }
 
-  protected override async request(): Promise<SocketRequest> {
+  protected override query(): Query {
     const { encoding, sampleRate } = this.format;
-    const { parameters } = this.config;
-    const { speech_model, ...settings } = this.#settings();
-    const url = this.resolveSocketUrl('/v3/ws', {
-      sample_rate: sampleRate,
-      encoding: encoding === 'mulaw' ? 'pcm_mulaw' : 'pcm_s16le',
-      speech_model: str(speech_model),
-      // The service takes a list as one value.
-      ...Object.fromEntries(
-        Object.entries(settings).map(([name, value]) => [
-          name,
-          typeof value === 'string' ? value : JSON.stringify(value),
-        ]),
-      ),
-      ...parameters,
-    });
-    return { url, ...(await this.resolveSocketCredentials()) };
+    const named = encoding === 'mulaw' ? 'pcm_mulaw' : 'pcm_s16le';
+    return { sample_rate: sampleRate, encoding: named, ...betaQuery(this.config) };
   }
 
   /** The bare key as header; in browsers, a temporary token in the query. */
-  override async resolveSocketCredentials(): Promise<SocketCredentials> {
-    if (this.isProxyMode) return {};
-    const key = await this.resolveApiKey();
+  protected override socketCredentials(key: string): SocketCredentials {
     return { headers: { Authorization: key }, query: { token: key } };
   }
 
   protected override farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'> {
-    const isLast = (type: unknown): boolean => type === 'Termination';
-    return { farewell: ['{"type":"Terminate"}'], until: (data) => isLast(parseJsonObject(data)?.['type']) };
+    return { farewell: ['{"type":"Terminate"}'], until: this.isOf('Termination') };
   }
 
   protected override socketOptions(): Partial<SocketSessionOptions> {
@@ -105,26 +88,14 @@ export class BetaSTT extends StreamingSTT<BetaSTTConfig> {
     const intervalMs = Math.min(keepAliveMs, (inactivityTimeout ?? Infinity) * 500);
     const message = (): string | undefined => (inactivityTimeout === undefined ? undefined : '{"type":"KeepAlive"}');
     return {
-      isReady: (data) => parseJsonObject(data)?.['type'] === 'Begin',
+      isReady: this.isOf('Begin'),
       keepAlive: { intervalMs, message },
-      classifyClose: (close) => this.#onClose(close),
+      classifyClose: ({ code, reason }) => (code in betaFailures ? this.#failureOf(code, reason) : 'retry'),
     };
   }
 
   protected override configProblem(): string | undefined {
-    const { language, languages = [], maxSpeakers, speakerLabels } = this.config;
-    const problem = configProblem(this.config, betaRules);
-    if (problem) return problem;
-    const known = betaLanguages[this.#model];
-    if (language !== undefined && known && !known.includes(baseOf(language))) {
-      return `${this.#model} knows ${known.join(', ')}, not ${language}: take another model`;
-    }
-    if (languages.length > 1 && languages.includes('multi')) return 'languages has multi, which must stand alone';
-    if (maxSpeakers !== undefined && !speakerLabels) return 'maxSpeakers needs speakerLabels';
-    const misplaced = Object.entries(betaParameters).find(
-      ([key, { u3 }]) => u3 && !this.#isU3 && Reflect.get(this.config, key) !== undefined,
-    );
-    return misplaced && `${misplaced[0]} is for the Universal-3 family, not ${this.#model}`;
+    return betaConflict(this.config);
   }
 
   protected override typeOf(message: WireObject): string | undefined {
@@ -133,132 +104,71 @@ export class BetaSTT extends StreamingSTT<BetaSTTConfig> {
   }
 
   protected override applyLive(changed: Partial<BetaSTTConfig>): boolean {
-    const changes: WireObject = {};
-    const settings = this.#settings();
-    for (const key of Object.keys(changed)) {
-      const parameter = betaParameters[(key === 'language' ? 'languages' : key) as keyof BetaSTTConfig];
-      if (key === 'interimResults' || (key === 'language' && !this.#isU3)) continue;
-      if (!parameter?.live) return false;
-      const value = settings[parameter.name] ?? (listParameters.has(parameter.name) ? [] : undefined);
-      // No message takes a value back.
-      if (value === undefined) return false;
-      changes[parameter.name] = value;
-    }
-    if (Object.keys(changes).length > 0) this.say({ type: 'UpdateConfiguration', ...changes });
-    return true;
+    const update = betaUpdate(this.config, Object.keys(changed));
+    if (update && Object.keys(update).length > 0) this.say({ type: 'UpdateConfiguration', ...update });
+    return update !== undefined;
   }
 
   protected override onConnection(): void {
     this.#release();
-    this.#newest = undefined;
     this.#lastTurn = -1;
-  }
-
-  protected override onEnd(): void {
-    this.#release();
-    if (this.#newest) this.#publish('complete', this.#newest);
-    this.#newest = undefined;
-  }
-
-  /** The configuration as the service names it. */
-  #settings(): WireObject {
-    const { language, wordBoost, languages = language === undefined ? undefined : [baseOf(language)] } = this.config;
-    const terms = wordBoost?.filter(({ length }) => length <= maxTermLength);
-    const values = { ...this.config, wordBoost: terms, languages: this.#isU3 ? languages : undefined };
-    const named = Object.entries(betaParameters).map(([key, { name }]) => [name, Reflect.get(values, key)] as const);
-    return { speech_model: this.#model, ...Object.fromEntries(named.filter(([, value]) => value !== undefined)) };
-  }
-
-  get #model(): string {
-    return this.config.model ?? 'universal-3-5-pro';
-  }
-
-  get #isU3(): boolean {
-    return /^(u3|universal-3)/.test(this.#model);
   }
 
   #onTurn(message: WireObject): void {
     const order = num(message['turn_order']) ?? this.#lastTurn + 1;
     const turn = this.#turnOf(message);
+    const isFormatted = message['turn_is_formatted'] === true;
     if (order <= this.#lastTurn) {
-      // A second end of the same turn, formatted.
-      if (order === this.#lastTurn && this.#held && message['turn_is_formatted'] === true) this.#release(turn);
+      if (order === this.#lastTurn && this.#isUnformatted && isFormatted) this.#complete(turn);
       return;
     }
     this.#release();
     if (message['end_of_turn'] !== true) {
-      if (!turn.text) return;
-      this.#newest = turn;
-      this.utterances.started();
-      this.#publish('interim', turn);
+      if (turn.text) this.utterances.heard(turn.text, turn);
       return;
     }
     this.#lastTurn = order;
-    this.#newest = undefined;
-    const endMs = Math.max(...objs(message['words']).map(({ end }) => num(end) ?? 0), 0);
-    this.finalized(endMs);
-    if (this.#isFormatted(message)) {
-      this.utterances.ended();
-      if (turn.text) this.#publish('complete', turn);
+    this.finalized(Math.max(...objs(message['words']).map(({ end }) => num(end) ?? 0), 0));
+    // The other models write so from the first, and may never say so.
+    const isAwaited = this.config.formatTurns === true && betaModel(this.config) === 'universal-streaming-english';
+    if (!isAwaited || isFormatted) {
+      this.#complete(turn);
       return;
     }
-    this.#held = turn;
-    if (turn.text) this.#publish('segment', turn);
+    this.#isUnformatted = true;
+    if (turn.text) this.utterances.result('segment', turn.text, turn);
   }
 
-  /** Whether no other form of the turn is to come. */
-  #isFormatted(message: WireObject): boolean {
-    const waits = this.config.formatTurns === true && this.#model === english;
-    return !waits || message['turn_is_formatted'] === true;
-  }
-
-  #release(turn: Turn | undefined = this.#held): void {
-    if (!this.#held) return;
-    this.#held = undefined;
+  #complete(turn: Said): void {
+    this.#isUnformatted = false;
     this.utterances.ended();
-    if (turn?.text) this.#publish('complete', turn);
+    if (turn.text) this.utterances.result('complete', turn.text, turn);
   }
 
-  #turnOf(message: WireObject): Turn {
+  /** A turn that was to come again, formatted, will not. */
+  #release(): void {
+    if (this.#isUnformatted) this.utterances.finish();
+    this.#isUnformatted = false;
+  }
+
+  #turnOf(message: WireObject): Said {
     const ofSpeaker = ({ speaker, speaker_label: label = speaker, ...word }: WireObject): WireObject => ({
       ...word,
       ...(str(label) !== 'UNKNOWN' && { speaker: label }),
     });
     const words = this.words(objs(message['words']).map(ofSpeaker), ({ text }) => str(text), 1);
     const transcript = str(message['transcript'])?.trim() ?? '';
-    const isWhole = this.#isU3 || message['end_of_turn'] === true;
+    // The other models keep what may change out of the transcript of a turn that goes on.
+    const isWhole = isUniversal3(this.config) || message['end_of_turn'] === true;
     return {
-      // The other models keep what may change out of the transcript of a turn that goes on.
       text: isWhole && transcript ? transcript : words.map(({ text }) => text).join(' '),
-      words,
-      language: str(message['language_code']),
+      ...{ words, confidence: meanConfidence(words), language: str(message['language_code']) },
     };
   }
 
-  #publish(kind: ResultKind, { text, words, language }: Turn): void {
-    this.utterances.result(kind, text, { words, confidence: meanConfidence(words), language });
+  #failureOf(code: number | string, sentence: string = ''): VoiceError {
+    // Older servers tell too many sessions by the code of a wrong credential.
+    const isBusy = /concurrent|too many/i.test(sentence);
+    return this.failure(isBusy ? 3009 : code, betaFailures, sentence);
   }
-
-  #onError(message: WireObject): void {
-    const code = num(message['error_code']) ?? 'an error';
-    const sentence = str(message['error']) ?? '';
-    this.renew(this.failure(isBusy(sentence) ? 3009 : code, betaFailures, sentence));
-  }
-
-  #onClose({ code, reason }: SocketClose): ReturnType<NonNullable<SocketSessionOptions['classifyClose']>> {
-    if (!(code in betaFailures)) return 'retry';
-    return this.failure(isBusy(reason) ? 3009 : code, betaFailures, reason);
-  }
-}
-
-const listParameters: ReadonlySet<string> = new Set(['keyterms_prompt', 'language_codes']);
-
-/** Older servers tell too many sessions by the code of a wrong credential. */
-function isBusy(sentence: string): boolean {
-  return /concurrent|too many/i.test(sentence);
-}
-
-/** The language of a BCP 47 tag, without its region. */
-function baseOf(tag: string): string {
-  return tag.split('-', 1)[0]?.toLowerCase() ?? tag;
 }

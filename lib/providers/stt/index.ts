@@ -3,7 +3,7 @@ export * from './alpha-flux.ts';
 export type { AlphaSTTExtras } from './alpha-stt-settings.ts';
 export * from './alpha-stt.ts';
 export * from './batch-stt.ts';
-export type { BetaSTTConfig } from './beta-stt-settings.ts';
+export type { BetaSTTOptions } from './beta-stt-settings.ts';
 export * from './beta-stt.ts';
 export type { DeltaContext, DeltaSTTOptions } from './delta-stt-settings.ts';
 export * from './delta-stt.ts';

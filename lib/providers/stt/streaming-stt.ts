@@ -249,8 +249,9 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
 
   protected override onConfigUpdate(changed: Partial<C>): void {
     this.assertConfig();
-    const matters = Object.keys(changed).some((key) => !laterKeys.has(key) && !this.ownKeys.includes(key));
-    if (this.#session && matters && !this.applyLive(changed)) this.renew();
+    const matters = ([key]: [string, unknown]): boolean => !laterKeys.has(key) && !this.ownKeys.includes(key);
+    const told = Object.entries(changed).filter(matters);
+    if (this.#session && told.length > 0 && !this.applyLive(Object.fromEntries(told) as Partial<C>)) this.renew();
   }
 
   get #socket(): SocketSession | undefined {

@@ -80,7 +80,8 @@ export class Utterances {
 
   /** Nothing more comes of the utterance: its newest words are all of it. */
   finish(): void {
-    if (this.#open) this.complete(...this.#open);
+    this.ended();
+    if (this.#open) this.result('complete', ...this.#open);
   }
 
   /** Publishes a result: the text of the whole utterance so far. Until one is complete, all are of one utterance. */
