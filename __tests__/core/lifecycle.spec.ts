@@ -66,6 +66,17 @@ describe('the lifecycle table', () => {
     await expect(provider.initialize()).rejects.toMatchObject({ code: 'unauthorized', status: 401 });
   });
 
+  it('says once that it could not be initialized', async () => {
+    const provider = new Hooked({});
+    const cause = new ProviderInitializationError('Hooked', undefined, 'it needs a credential');
+    provider.initializeHook = () => Promise.reject(cause);
+    await expect(provider.initialize()).rejects.toBe(cause);
+    provider.initializeHook = () => Promise.reject(new ProviderInitializationError('Another', undefined, 'it is away'));
+    await expect(provider.initialize()).rejects.toMatchObject({
+      message: 'Hooked could not be initialized: Another could not be initialized: it is away',
+    });
+  });
+
   it('initialized + initialize(): no-op', async () => {
     const provider = new Hooked({});
     await provider.initialize();

@@ -269,6 +269,20 @@ describe('Pipeline', () => {
     await pipeline.dispose();
   });
 
+  it('refuses a voice that the output cannot play, before anybody has spoken', async () => {
+    const tts = new FakeTTS();
+    tts.getMetadata = () => ({ encoding: 'mp3', sampleRate: 24_000, channels: 1 });
+    const stt = new FakeSTT();
+    const pipeline = new Pipeline({ providers: [new FakeInput(), stt, new FakeLLM(), tts, new FakeOutput()] });
+    await expect(pipeline.initialize()).rejects.toMatchObject({
+      code: 'unsupported_format',
+      message:
+        'FakeOutput cannot take mp3 24000 Hz mono from FakeTTS; it takes linear16: configure FakeTTS for one of them',
+    });
+    expect([pipeline.state, stt.isReady()]).toEqual(['idle', false]);
+    await pipeline.dispose();
+  });
+
   it('gives each event on exactly one named stream', async () => {
     const { pipeline, stt } = rig();
     const transcripts = firstValueFrom(pipeline.transcripts$.pipe(take(2), toArray()));

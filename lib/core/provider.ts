@@ -133,7 +133,10 @@ export abstract class Provider<C extends object> implements ProviderContract, As
       this.#state$.next('ready');
     } catch (cause) {
       if (!abort.signal.aborted) this.#state$.next('uninitialized');
-      throw new ProviderInitializationError(this.name, cause);
+      // assertAuth() has said all there is to say.
+      const isSaid =
+        VoiceError.is(cause) && cause.name === 'ProviderInitializationError' && cause.provider === this.name;
+      throw isSaid ? cause : new ProviderInitializationError(this.name, cause);
     } finally {
       this.#abort = undefined;
     }

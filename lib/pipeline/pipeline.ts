@@ -453,13 +453,24 @@ export class Pipeline implements AsyncDisposable {
   async #initialize(): Promise<void> {
     const { all } = this.#cast;
     for (const provider of all) hold(provider, this);
-    const results = await Promise.allSettled(all.map((provider) => provider.initialize()));
-    const failed = results.find((result) => result.status === 'rejected');
-    if (failed || this.#disposing) {
+    try {
+      const results = await Promise.allSettled(all.map((provider) => provider.initialize()));
+      const failed = results.find((result) => result.status === 'rejected');
+      if (failed) throw failed.reason;
+      if (this.#disposing) throw disposed();
+      this.#assertPlayable();
+    } catch (cause) {
       await Promise.allSettled(all.map((provider) => release(provider, this)));
-      throw VoiceError.from(failed?.reason ?? disposed());
+      throw VoiceError.from(cause);
     }
     this.#state = 'ready';
+  }
+
+  /** A voice that the output cannot play is an error now, not silence later. */
+  #assertPlayable(): void {
+    const { tts, output } = this.#cast;
+    const metadata = tts?.getMetadata?.();
+    if (tts && metadata) audioPath(metadata, output.accepts, { source: tts.name, target: output.name });
   }
 
   async #start(run: number, signal: AbortSignal | undefined): Promise<void> {
