@@ -1,5 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
 import packageJson from './package.json' with { type: 'json' };
@@ -7,17 +7,24 @@ import packageJson from './package.json' with { type: 'json' };
 const { dependencies, peerDependencies, exports, imports } = packageJson;
 const packages = Object.keys({ ...dependencies, ...peerDependencies });
 
-const entries = Object.values(exports).flatMap((entry) => entry['rxvoice-source'] ?? []);
-/** The files behind the import conditions, which no import names. */
-const rims = Object.values(imports).flatMap((entry) => Object.values(entry['rxvoice-source']));
+/** What users import, and the files behind the import conditions, which no import names. */
+const entries = [...Object.values(exports), ...Object.values(imports)]
+  .flatMap((entry) => entry['rxvoice-source'] ?? [])
+  .flatMap((source) => (typeof source === 'string' ? source : Object.values(source)));
+const input = Object.fromEntries(entries.map((file) => [file.replace(/^\.\/lib\/|\.ts$/g, ''), resolve(file)]));
+const isEntry = (file) => Object.values(input).includes(file);
 
-/** TypeScript leaves `.ts` in the imports of declarations and writes one set of them; each format wants its own. */
+/**
+ * TypeScript leaves `.ts` in the imports of declarations and writes one set of them for every output; each format wants
+ * its own, once.
+ */
 const declarations = (extension, types) => ({
   name: 'declarations',
   generateBundle(_options, bundle) {
     for (const [fileName, { source }] of Object.entries(bundle)) {
       if (!/\.d\.ts(\.map)?$/.test(fileName)) continue;
       delete bundle[fileName];
+      if (types === undefined) continue;
       const text = String(source)
         .replace(/((?:from|import\(?)\s*['"]\.{1,2}\/[^'"]+)\.ts(?=['"])/g, `$1.${extension}`)
         .replace(/(sourceMappingURL=|"file":")([^"\s]+)\.d\.ts/g, `$1$2${types}`);
@@ -29,31 +36,51 @@ const declarations = (extension, types) => ({
 /** The AudioWorklets as a file of their own, for pages that may not load them from a blob. */
 const worklets = {
   name: 'worklets',
-  async writeBundle({ dir, format }) {
-    if (format !== 'es') return;
+  async writeBundle({ dir }) {
     const { workletSource } = await import(pathToFileURL(resolve(dir, 'browser/worklets.js')));
     writeFileSync(resolve(dir, 'worklets.js'), workletSource);
   },
 };
 
-const output = (format, extension, types) => ({
+/** One file for each of `lib`: bundlers take what an application uses. */
+const modules = {
   dir: 'dist',
-  format,
-  entryFileNames: `[name].${extension}`,
+  format: 'esm',
+  entryFileNames: '[name].js',
   sourcemap: true,
   preserveModules: true,
   preserveModulesRoot: 'lib',
-  plugins: [declarations(extension, types), worklets],
+  plugins: [declarations('js', '.d.ts'), worklets],
+};
+
+/** Node loads few large files four times as fast as many small ones: what entries share is one file for each of these. */
+const chunks = {
+  audio: ['audio'],
+  core: ['core', 'operators', 'transport'],
+  voice: ['pipeline', 'providers', 'browser'],
+};
+const chunkOf = Object.fromEntries(
+  Object.entries(chunks).flatMap(([chunk, rooms]) => rooms.map((room) => [room, chunk])),
+);
+const chunked = (format, folder, extension, types) => ({
+  dir: 'dist',
+  format,
+  entryFileNames: `${folder}[name].${extension}`,
+  chunkFileNames: `${folder}chunks/[name].${extension}`,
+  hoistTransitiveImports: false,
+  manualChunks: (file) => (isEntry(file) ? undefined : chunkOf[relative(resolve('lib'), file).split(sep)[0]]),
+  sourcemap: true,
+  plugins: [declarations(extension, types)],
 });
 
 export default {
-  input: [...new Set([...entries, ...rims])],
+  input,
   external: (id) => /^(node:|#)/.test(id) || packages.some((name) => id === name || id.startsWith(`${name}/`)),
   plugins: [
     { name: 'clean', buildStart: () => rmSync('dist', { recursive: true, force: true }) },
     typescript({ tsconfig: './tsconfig.build.json' }),
   ],
-  output: [output('esm', 'js', '.d.ts'), output('cjs', 'cjs', '.d.cts')],
+  output: [modules, chunked('esm', 'node/', 'js'), chunked('cjs', '', 'cjs', '.d.cts')],
   onwarn(warning) {
     if (warning.code === 'EMPTY_BUNDLE') return; // a file of types alone
     throw new Error(warning.message); // a cycle or an unused import fails the build
