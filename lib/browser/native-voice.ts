@@ -7,3 +7,11 @@ export const nativeVoiceSpeaks$: BehaviorSubject<boolean> = /* @__PURE__ */ new 
 export function isAndroid(): boolean {
   return 'navigator' in globalThis && /Android/i.test(navigator.userAgent);
 }
+
+/**
+ * Whether a pause of the browser's voice is its end: on Android that of the utterance, on Linux (Speech Dispatcher) that of
+ * the voice, which then says nothing more until the system restarts it.
+ */
+export function breaksWhenPaused(): boolean {
+  return 'navigator' in globalThis && /Android|Linux/i.test(navigator.userAgent);
+}

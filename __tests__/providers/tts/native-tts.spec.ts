@@ -155,14 +155,37 @@ describe('NativeTTS', () => {
     await tts.dispose();
   });
 
-  it('starts without voices after 2 s', async () => {
+  it('starts without voices after 2 s, and finds its voice when it speaks', async () => {
+    const { voices } = synthesis;
     synthesis.voices = [];
-    const tts = new NativeTTS({ scheduler: clock });
+    const tts = new NativeTTS({ scheduler: clock, voiceName: 'Anna' });
+    const codes: string[] = [];
+    tts.errors$.subscribe(({ code }) => codes.push(code));
     const initialized = tts.initialize();
     await clock.advance(2000);
     await initialized;
-    expect(tts.isReady()).toBe(true);
+    // A list that is not there yet does not say that the voice is missing.
+    expect([tts.isReady(), codes]).toEqual([true, []]);
+    synthesis.voices = voices;
+    playing(tts, ['Hello.']);
+    await clock.advance(10);
+    expect(synthesis.last.voice?.name).toBe('Anna');
     await tts.dispose();
+  });
+
+  it('isolates a callback that throws, and reports it (F60)', async () => {
+    const tts = await ready();
+    const messages: string[] = [];
+    tts.errors$.subscribe(({ message }) => messages.push(message));
+    tts.onMetadata(() => {
+      throw new Error('mine');
+    });
+    tts.onAudio(() => {
+      throw new Error('mine');
+    });
+    playing(tts, ['Hello.']);
+    expect(synthesis.last.text).toBe('Hello.');
+    expect(messages).toEqual(['NativeTTS: the onMetadata callback threw', 'NativeTTS: the onAudio callback threw']);
   });
 
   it('knows what was heard, by the words the browser tells of and the clock in between', async () => {
@@ -230,6 +253,66 @@ describe('NativeTTS', () => {
     subscription.unsubscribe();
     expect(synthesis.calls).toEqual(['speak', 'pause', 'resume', 'pause', 'cancel', 'resume']);
     expect(log).toEqual(['started 0', 'paused 200', 'resumed 200', 'paused 300']);
+  });
+
+  describe('where a pause would break the voice', () => {
+    const own = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
+    const runOn = (userAgent: string): void => {
+      Object.defineProperty(globalThis, 'navigator', { value: { userAgent }, configurable: true });
+    };
+    afterEach(() => {
+      if (own) Object.defineProperty(globalThis, 'navigator', own);
+      else Reflect.deleteProperty(globalThis, 'navigator');
+    });
+
+    for (const userAgent of [
+      'Mozilla/5.0 (X11; Linux x86_64) Chrome/156',
+      'Mozilla/5.0 (Linux; Android 16) Chrome/156',
+    ]) {
+      it(`ends the utterance, and says the rest of it anew: ${userAgent}`, async () => {
+        runOn(userAgent);
+        const tts = await ready();
+        const { log } = playing(tts, ['A long answer.', 'Next.']);
+        synthesis.last.onstart?.();
+        // In the middle of the second word.
+        await clock.advance(4 * fast);
+        tts.pause();
+        await clock.advance(60_000);
+        expect([tts.positionMs, synthesis.calls]).toEqual([4 * fast, ['speak', 'cancel']]);
+        tts.resume();
+        await clock.advance(10);
+        expect(synthesis.last.text).toBe('long answer.');
+        synthesis.last.onstart?.();
+        synthesis.last.word(5, 7);
+        expect(tts.positionMs).toBeCloseTo(7 * fast, 6);
+        synthesis.last.onend?.();
+        expect(synthesis.last.text).toBe('Next.');
+        synthesis.last.onstart?.();
+        synthesis.last.onend?.();
+        expect([log.slice(-2), synthesis.calls.includes('pause')]).toEqual([
+          [`finished ${19 * fast}`, 'complete'],
+          false,
+        ]);
+      });
+    }
+
+    for (const [where, atMs, rest] of [
+      ['before the first word', 0, 'One two.'],
+      ['between two words', 3 * fast, ' two.'],
+      ['at the estimated end', 8 * fast, 'two.'],
+    ] as const) {
+      it(`goes on ${where}`, async () => {
+        runOn('Linux');
+        const tts = await ready();
+        playing(tts, ['One two.']);
+        synthesis.last.onstart?.();
+        await clock.advance(atMs);
+        tts.pause();
+        tts.resume();
+        await clock.advance(10);
+        expect(synthesis.last.text).toBe(rest);
+      });
+    }
   });
 
   it('goes on when the browser says nothing any more', async () => {

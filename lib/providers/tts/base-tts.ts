@@ -4,6 +4,7 @@ import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { ProviderRole, ProviderType, SpokenWord, TTSProvider } from '../../core/roles.ts';
 import { fromInput } from '../../core/bridge.ts';
+import { callBack } from './call-back.ts';
 import { assembleUtterance, type SynthesisEvent, type UtteranceEvent } from './utterance.ts';
 
 /** Configuration keys of every text-to-speech provider. */
@@ -173,12 +174,7 @@ export abstract class BaseTTS<C extends TTSConfig> extends RemoteProvider<C> imp
     this.#call('onAudio', this.audioCallback, chunk);
   }
 
-  /** A callback that throws is the application's fault, and not the utterance's end. */
   #call<T>(name: string, callback: ((value: T) => void) | undefined, value: T): void {
-    try {
-      callback?.(value);
-    } catch (cause) {
-      this.report(this.error(`${this.name}: the ${name} callback threw`, { code: 'internal', cause }));
-    }
+    callBack(callback, value, { provider: this.name, name, report: (error) => this.report(error) });
   }
 }

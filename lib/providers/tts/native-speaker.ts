@@ -10,7 +10,7 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import { isAndroid } from '../../browser/native-voice.ts';
+import { breaksWhenPaused } from '../../browser/native-voice.ts';
 import type { PlaybackEvent } from '../../core/roles.ts';
 import { nativeUtterance, type NativeUtteranceEvent } from './native-utterance.ts';
 
@@ -63,8 +63,8 @@ export class NativeSpeaker {
       const { rate, pitch, scheduler, choose } = this.#options;
       this.#piece = piece;
       this.#index = 0;
-      // On Android a pause ends the utterance: what is left is spoken anew.
-      const runs$ = isAndroid() ? this.#paused$ : of(false);
+      // Where a pause would break it, the utterance is ended instead, and what is left of it is spoken anew.
+      const runs$ = breaksWhenPaused() ? this.#paused$ : of(false);
       return runs$.pipe(
         switchMap((paused) => {
           const offset = this.#index;
@@ -82,7 +82,8 @@ export class NativeSpeaker {
   pause(): void {
     if (this.#paused$.value) return;
     this.#known = { ...this.#known, ms: this.positionMs - this.#doneMs, at: this.#now() };
-    if (!isAndroid()) globalThis.speechSynthesis.pause();
+    this.#index = this.#wordAt(this.#known.ms);
+    if (!breaksWhenPaused()) globalThis.speechSynthesis.pause();
     this.#paused$.next(true);
     this.#emit('paused');
   }
@@ -90,7 +91,7 @@ export class NativeSpeaker {
   resume(): void {
     if (!this.#paused$.value) return;
     this.#known = { ...this.#known, at: this.#now() };
-    if (!isAndroid()) globalThis.speechSynthesis.resume();
+    if (!breaksWhenPaused()) globalThis.speechSynthesis.resume();
     this.#paused$.next(false);
     this.#emit('resumed');
   }
@@ -128,6 +129,13 @@ export class NativeSpeaker {
   #msOf(index: number): number {
     const { text, durationMs } = this.#piece;
     return (index / text.length) * durationMs;
+  }
+
+  /** Where the word begins that sounds at a time; between two words, there. */
+  #wordAt(ms: number): number {
+    const { text, durationMs } = this.#piece;
+    const index = Math.min(Math.round((ms / durationMs) * text.length), text.trimEnd().length - 1);
+    return /\s/.test(text.charAt(index)) ? index : text.slice(0, index).search(/\S*$/);
   }
 
   #emit(type: PlaybackEvent['type']): void {

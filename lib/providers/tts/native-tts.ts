@@ -1,28 +1,16 @@
 import {
-  asyncScheduler,
   concatMap,
   defer,
-  EMPTY,
-  filter,
-  from,
-  fromEvent,
-  finalize,
   firstValueFrom,
-  interval,
   lastValueFrom,
   map,
-  merge,
   Observable,
-  race,
   Subject,
-  Subscription,
   takeUntil,
   tap,
-  timer,
   type ObservableInput,
   type SchedulerLike,
 } from 'rxjs';
-import { silence } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { nativeVoiceSpeaks$ } from '../../browser/native-voice.ts';
 import { fromInput } from '../../core/bridge.ts';
@@ -38,9 +26,14 @@ import type {
   SpokenWord,
   TTSProvider,
 } from '../../core/roles.ts';
+import { callBack } from './call-back.ts';
 import { NativeSpeaker, type NativePiece } from './native-speaker.ts';
+import { nativeFormat, NativeTexts } from './native-texts.ts';
 import { cancelNativeSpeech } from './native-utterance.ts';
+import { chooseNativeVoice, nativeVoiceNamed, nativeVoices, nativeVoicesKnown$ } from './native-voices.ts';
+import { PlayQueue } from './play-queue.ts';
 import { splitText } from './split-text.ts';
+import { spreadWords } from './spread-words.ts';
 
 /** Configuration of {@link NativeTTS}. */
 export interface NativeTTSConfig {
@@ -65,17 +58,6 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   pitch: { min: -20, max: 20 },
   voicesTimeoutMs: { min: 0 },
 };
-
-/** How often the list of voices is asked for, in milliseconds: some browsers do not tell when it is there. */
-const pollMs = 250;
-
-/** Stands for text on its way from the voice to itself as output; as long as the text may take, and silent. */
-const format: AudioMetadata = { encoding: 'linear16', sampleRate: 8_000, channels: 1, bitDepth: 16 };
-
-/** Milliseconds of a character, no faster than voices speak: of an alphabet's, and of one that is a syllable or more. */
-const msPerCharacter = 85;
-const msPerSyllable = 260;
-const syllables = /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/g;
 
 /**
  * NativeTTS: the browser's own voices (W3C Web Speech API, https://webaudio.github.io/web-speech-api/). No address and no
@@ -102,15 +84,14 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
   readonly #metadata$ = new Subject<AudioMetadata>();
   readonly #words$ = new Subject<SpokenWord>();
   readonly #playback$ = new Subject<PlaybackEvent>();
-  /** The text of each chunk that is on its way. */
-  readonly #pieces = new WeakMap<Uint8Array, NativePiece>();
+  readonly #texts: NativeTexts = new NativeTexts();
   #utterances = 0;
   #speaker: NativeSpeaker | undefined;
   #lastPositionMs = 0;
-  #queue$: Subject<AudioChunk> | undefined;
-  #queueWork = Subscription.EMPTY;
-  #waiting = 0;
-  readonly #idle$ = new Subject<void>();
+  readonly #queue: PlayQueue = new PlayQueue(
+    (chunk) => this.play([chunk]),
+    (cause) => this.report(VoiceError.from(cause)),
+  );
   readonly #stopped$ = new Subject<void>();
   #buffer = '';
 
@@ -144,7 +125,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
   }
 
   getMetadata(): AudioMetadata {
-    return format;
+    return nativeFormat;
   }
 
   /** A shallow copy of the configuration, new each time. */
@@ -169,7 +150,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
 
   /** The browser's voices, as far as it has loaded them. */
   getAvailableVoices(): readonly SpeechSynthesisVoice[] {
-    return globalThis.speechSynthesis.getVoices();
+    return nativeVoices();
   }
 
   /** Lets the browser speak later: call it in the handler of a click, a tap or a key. */
@@ -187,11 +168,13 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
       let atMs = 0;
       return fromInput(typeof text$ === 'string' ? [text$] : text$).pipe(
         concatMap((text) => splitText(text, this.maxTextLength)),
-        map((text) => {
-          const durationMs = this.#durationOf(text);
-          const chunk = { data: silence(format, durationMs), metadata: format, utteranceId };
-          this.#pieces.set(chunk.data, { text, durationMs });
-          this.#publish(chunk, text, atMs, durationMs);
+        map((piece) => {
+          const { text, durationMs, ...audio } = this.#texts.chunkFor(piece, this.config.rate ?? 1);
+          const chunk = { ...audio, utteranceId };
+          this.#publish(chunk, atMs === 0);
+          for (const word of spreadWords(text, atMs, atMs + durationMs)) {
+            this.#words$.next({ ...word, estimated: true, utteranceId });
+          }
           atMs += durationMs;
           return chunk;
         }),
@@ -209,9 +192,10 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
           recoverable: true,
         });
       }
-      const { rate = 1, pitch = 0, scheduler } = this.config;
+      const { voiceName, voiceLang, rate = 1, pitch = 0, scheduler } = this.config;
       const speaker = new NativeSpeaker({
-        choose: () => this.#choose(),
+        // Chosen anew for each utterance: some voices come late.
+        choose: () => chooseNativeVoice(voiceName, voiceLang),
         emit: (event) => {
           this.#playback$.next(event);
           subscriber.next(event);
@@ -248,21 +232,17 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
   enqueue(chunk: AudioChunk): void {
     this.assertReady('enqueue');
     this.#pieceOf(chunk);
-    if (!this.#queue$) this.#openQueue();
-    this.#waiting++;
-    this.#queue$?.next(chunk);
+    this.#queue.add(chunk);
   }
 
   async flush(): Promise<void> {
-    if (this.#waiting > 0) await firstValueFrom(this.#idle$, { defaultValue: undefined });
+    await this.#queue.idle();
   }
 
   /** Silence, at once; drops what was not spoken. */
   stop(): void {
-    this.#queueWork.unsubscribe();
-    this.#queue$ = undefined;
+    this.#queue.clear();
     this.#stopped$.next();
-    this.#settle();
   }
 
   /** Silence until `resume()`; the browser may finish the word. */
@@ -270,7 +250,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     this.#speaker?.pause();
   }
 
-  /** Speaks on: where it was, on Android from the beginning of the word. */
+  /** Speaks on: where it was, on Android and Linux from the beginning of the word. */
   resume(): void {
     this.#speaker?.resume();
   }
@@ -308,9 +288,10 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
     // What an earlier page left behind goes on speaking.
     cancelNativeSpeech(this.config.scheduler);
-    await firstValueFrom(this.#voices$(), { defaultValue: undefined });
-    const { voiceName } = this.config;
-    if (voiceName === undefined || this.#named(voiceName)) return;
+    const { voiceName, voicesTimeoutMs = 2_000 } = this.config;
+    await firstValueFrom(nativeVoicesKnown$(voicesTimeoutMs, this.config.scheduler), { defaultValue: undefined });
+    // Voices that come later are found when they speak.
+    if (voiceName === undefined || nativeVoices().length === 0 || nativeVoiceNamed(voiceName)) return;
     const message = `${this.name}: the browser has no voice "${voiceName}"; getAvailableVoices() lists those it has`;
     this.report(this.error(message, { code: 'not_found', recoverable: true }));
   }
@@ -320,86 +301,24 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     if ('speechSynthesis' in globalThis) cancelNativeSpeech(this.config.scheduler);
   }
 
-  #openQueue(): void {
-    const queue$ = new Subject<AudioChunk>();
-    this.#queue$ = queue$;
-    // One play a stretch, so that each has its own positions.
-    this.#queueWork = queue$
-      .pipe(concatMap((chunk) => this.play([chunk]).pipe(finalize(() => this.#settle(1)))))
-      .subscribe({
-        error: (cause: unknown) => {
-          this.report(VoiceError.from(cause));
-          this.stop();
-        },
-      });
-  }
-
-  #settle(count: number = this.#waiting): void {
-    this.#waiting = Math.max(0, this.#waiting - count);
-    if (this.#waiting === 0) this.#idle$.next();
-  }
-
   #pieceOf(chunk: AudioChunk): NativePiece {
-    const piece = this.#pieces.get(chunk.data);
+    const piece = this.#texts.of(chunk);
     if (piece) return piece;
     throw this.error(`${this.name} plays no audio but its own text: add an output such as BrowserAudioOutput`, {
       code: 'unsupported_format',
     });
   }
 
-  #durationOf(text: string): number {
-    const { rate = 1 } = this.config;
-    const long = text.match(syllables)?.length ?? 0;
-    return Math.ceil((long * msPerSyllable + (text.length - long) * msPerCharacter) / rate);
-  }
-
-  #publish(chunk: AudioChunk & { readonly utteranceId: string }, text: string, atMs: number, durationMs: number): void {
-    if (atMs === 0) {
-      this.#metadata$.next(format);
-      this.metadataCallback?.(format);
+  #publish(chunk: AudioChunk, isFirst: boolean): void {
+    if (isFirst) {
+      this.#metadata$.next(nativeFormat);
+      this.#call('onMetadata', this.metadataCallback, nativeFormat);
     }
     this.#audio$.next(chunk);
-    this.audioCallback?.(chunk);
-    for (const { 0: word, index } of text.matchAll(/\S+/g)) {
-      const timeOf = (at: number): number => atMs + (at / text.length) * durationMs;
-      const [startMs, endMs] = [timeOf(index), timeOf(index + word.length)];
-      this.#words$.next({ text: word, startMs, endMs, estimated: true, utteranceId: chunk.utteranceId });
-    }
+    this.#call('onAudio', this.audioCallback, chunk);
   }
 
-  /** Chosen anew for each utterance: some voices come late. */
-  #choose(): { readonly voice: SpeechSynthesisVoice | undefined; readonly lang: string | undefined } {
-    const { voiceName, voiceLang } = this.config;
-    const named = voiceName === undefined ? undefined : this.#named(voiceName);
-    const voice = named ?? (voiceLang === undefined ? undefined : this.#speaking(voiceLang));
-    return { voice, lang: voice ? bcp47(voice.lang) : voiceLang };
+  #call<T>(name: string, callback: ((value: T) => void) | undefined, value: T): void {
+    callBack(callback, value, { provider: this.name, name, report: (error) => this.report(error) });
   }
-
-  #named(name: string): SpeechSynthesisVoice | undefined {
-    const voices = this.getAvailableVoices();
-    const wanted = name.toLowerCase();
-    return (
-      voices.find((voice) => voice.name === name) ?? voices.find((voice) => voice.name.toLowerCase().includes(wanted))
-    );
-  }
-
-  #speaking(language: string): SpeechSynthesisVoice | undefined {
-    const wanted = language.toLowerCase();
-    const voices = this.getAvailableVoices().filter(({ lang }) => bcp47(lang).toLowerCase().startsWith(wanted));
-    return voices.find((voice) => voice.default) ?? voices[0];
-  }
-
-  /** Emits when the browser has voices, or the wait is over. */
-  #voices$(): Observable<unknown> {
-    const { voicesTimeoutMs = 2_000, scheduler = asyncScheduler } = this.config;
-    const { speechSynthesis } = globalThis;
-    const changes$ = 'addEventListener' in speechSynthesis ? fromEvent(speechSynthesis, 'voiceschanged') : EMPTY;
-    const looks$ = merge(from([0]), changes$, interval(pollMs, scheduler));
-    return race(looks$.pipe(filter(() => this.getAvailableVoices().length > 0)), timer(voicesTimeoutMs, scheduler));
-  }
-}
-
-/** Some Android voices say `en_US`. */
-function bcp47(lang: string): string {
-  return lang.replaceAll('_', '-');
 }

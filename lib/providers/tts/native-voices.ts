@@ -1,0 +1,67 @@
+import {
+  asyncScheduler,
+  defer,
+  EMPTY,
+  filter,
+  fromEvent,
+  interval,
+  merge,
+  of,
+  race,
+  timer,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+
+/** How often the list of voices is asked for, in milliseconds: some browsers do not tell when it is there. */
+const pollMs = 250;
+
+/** Which voice speaks, and what language it is told. */
+export interface NativeVoiceChoice {
+  readonly voice: SpeechSynthesisVoice | undefined;
+  /** BCP 47. */
+  readonly lang: string | undefined;
+}
+
+/** The browser's voices, as far as it has loaded them. */
+export function nativeVoices(): readonly SpeechSynthesisVoice[] {
+  return globalThis.speechSynthesis.getVoices();
+}
+
+/** Emits when the browser has voices, or the wait is over. */
+export function nativeVoicesKnown$(timeoutMs: number, scheduler: SchedulerLike = asyncScheduler): Observable<unknown> {
+  return defer(() => {
+    const { speechSynthesis } = globalThis;
+    const changes$ = 'addEventListener' in speechSynthesis ? fromEvent(speechSynthesis, 'voiceschanged') : EMPTY;
+    const looks$ = merge(of(0), changes$, interval(pollMs, scheduler));
+    return race(looks$.pipe(filter(() => nativeVoices().length > 0)), timer(timeoutMs, scheduler));
+  });
+}
+
+/** The voice of a name, else of a language, else none: then the browser chooses. */
+export function chooseNativeVoice(name: string | undefined, language: string | undefined): NativeVoiceChoice {
+  const voice =
+    (name === undefined ? undefined : nativeVoiceNamed(name)) ??
+    (language === undefined ? undefined : voiceSpeaking(language));
+  return { voice, lang: voice ? bcp47(voice.lang) : language };
+}
+
+/** The voice of this name, else the first whose name has it as a part, in any case. */
+export function nativeVoiceNamed(name: string): SpeechSynthesisVoice | undefined {
+  const voices = nativeVoices();
+  const wanted = name.toLowerCase();
+  return (
+    voices.find((voice) => voice.name === name) ?? voices.find((voice) => voice.name.toLowerCase().includes(wanted))
+  );
+}
+
+function voiceSpeaking(language: string): SpeechSynthesisVoice | undefined {
+  const wanted = language.toLowerCase();
+  const voices = nativeVoices().filter(({ lang }) => bcp47(lang).toLowerCase().startsWith(wanted));
+  return voices.find((voice) => voice.default) ?? voices[0];
+}
+
+/** Some Android voices say `en_US`. */
+function bcp47(lang: string): string {
+  return lang.replaceAll('_', '-');
+}
