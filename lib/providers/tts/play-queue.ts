@@ -37,13 +37,14 @@ export class PlayQueue {
   #open(): void {
     const chunks$ = new Subject<AudioChunk>();
     this.#chunks$ = chunks$;
-    this.#work = chunks$.pipe(concatMap((chunk) => this.#play$(chunk).pipe(finalize(() => this.#settle(1))))).subscribe({
-      error: (cause: unknown) => {
-        this.#failed(cause);
-        this.clear();
-      },
-    });
-    return chunks$;
+    this.#work = chunks$
+      .pipe(concatMap((chunk) => this.#play$(chunk).pipe(finalize(() => this.#settle(1)))))
+      .subscribe({
+        error: (cause: unknown) => {
+          this.#failed(cause);
+          this.clear();
+        },
+      });
   }
 
   #settle(count: number): void {
