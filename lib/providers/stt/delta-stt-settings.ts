@@ -1,5 +1,8 @@
-import type { AudioEncoding } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
+import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
+import type { WireObject } from '../../core/guard.ts';
+import { primaryLanguage, snakeKeys } from '../../core/wire-names.ts';
+import type { DeltaSTTConfig } from './delta-stt.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
 
 /** The service's names of the raw encodings that it takes. */
@@ -43,7 +46,7 @@ export interface DeltaSTTOptions extends StreamingSTTConfig {
 }
 
 /** What the keys may hold (the vendor's limits). */
-export const deltaRules: Readonly<Record<string, ConfigRule>> = {
+export const deltaRules: ConfigRules = {
   model: { type: 'text' },
   language: { type: 'text' },
   audioFormat: { oneOf: Object.keys(deltaEncodings) },
@@ -60,6 +63,24 @@ export const deltaRules: Readonly<Record<string, ConfigRule>> = {
   'context.terms': { type: 'texts' },
   clientReferenceId: { type: 'text', maxLength: 256 },
 };
+
+/** The first message. */
+export function deltaStart(config: DeltaSTTConfig, { encoding, sampleRate, channels }: AudioMetadata): WireObject {
+  const { model = 'stt-rt-v5', language, enableEndpointDetection = true, enableSpeakerDiarization = false } = config;
+  const hints = config.languageHints ?? (language === undefined ? undefined : [language]);
+  return {
+    ...{ model, audio_format: Object.entries(deltaEncodings).find(([, each]) => each === encoding)?.[0] },
+    ...{ sample_rate: sampleRate, num_channels: channels },
+    language_hints: hints && [...new Set(hints.map(primaryLanguage))],
+    enable_endpoint_detection: enableEndpointDetection,
+    enable_speaker_diarization: enableSpeakerDiarization,
+    ...snakeKeys(config, [
+      ...(['languageHintsStrict', 'maxEndpointDelayMs', 'endpointSensitivity', 'context'] as const),
+      ...(['endpointLatencyAdjustmentLevel', 'enableLanguageIdentification', 'clientReferenceId'] as const),
+    ]),
+    ...config.parameters,
+  };
+}
 
 /** Models that are no more, and what to take in their place. */
 export const deltaRetired: Readonly<Record<string, string>> = {

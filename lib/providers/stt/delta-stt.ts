@@ -1,9 +1,16 @@
 import type { AudioFormat } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { num, objs, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type { SocketCloseOptions, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
-import { deltaEncodings, deltaFailures, deltaRetired, deltaRules, type DeltaSTTOptions } from './delta-stt-settings.ts';
+import type { SocketCloseOptions, SocketSessionOptions } from '../../transport/socket-session.ts';
+import {
+  deltaEncodings,
+  deltaFailures,
+  deltaRetired,
+  deltaRules,
+  deltaStart,
+  type DeltaSTTOptions,
+} from './delta-stt-settings.ts';
 import { hasText, mostFrequent, textOf, wordsOf, type Token } from './delta-stt-tokens.ts';
 import { StreamingSTT } from './streaming-stt.ts';
 import { meanConfidence, type ResultKind } from './utterances.ts';
@@ -45,6 +52,9 @@ const protocolName = /^[\w!#$%&'*+.^`|~-]+$/;
 export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
   readonly name = 'DeltaSTT';
   protected readonly defaultBaseUrl = 'https://stt-rt.soniox.com';
+  protected override readonly path: string = '/transcribe-websocket';
+  protected override readonly rules: ConfigRules = deltaRules;
+  protected override readonly ownKeys: readonly string[] = ['interimResults'];
   protected override readonly catchUpSpeed: number = 1.25;
   protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
     tokens: (message) => this.#onTokens(message),
@@ -60,7 +70,6 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
   #settled: number = 0;
   /** The words before were heard by another connection. */
   #joins: boolean = false;
-  #heardMs: number = 0;
 
   /** The four raw encodings, or the configured one, at the configured or at any sample rate. */
   get accepts(): readonly AudioFormat[] {
@@ -75,15 +84,13 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
     this.sayAfterAudio({ type: 'finalize' });
   }
 
-  protected override async request(): Promise<SocketRequest> {
-    return { url: this.resolveSocketUrl('/transcribe-websocket'), ...(await this.resolveSocketCredentials()) };
-  }
-
   /** The key as header; in browsers, a temporary key as subprotocol, or in the first message where it cannot be one. */
   override async resolveSocketCredentials(): Promise<SocketCredentials> {
     this.#spokenKey = undefined;
-    if (this.isProxyMode) return {};
-    const key = await this.resolveApiKey();
+    return super.resolveSocketCredentials();
+  }
+
+  protected override socketCredentials(key: string): SocketCredentials {
     const headers = { Authorization: `Bearer ${key}` };
     if (protocolName.test(key)) return { headers, protocols: ['soniox-api-key', key] };
     this.#spokenKey = key;
@@ -96,13 +103,10 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
 
   protected override socketOptions(): Partial<SocketSessionOptions> {
     return {
-      opening: () => [JSON.stringify(this.#start())],
-      keepAlive: { intervalMs: keepAliveMs, message: () => this.#keepAlive() },
+      opening: () => [JSON.stringify({ api_key: this.#spokenKey, ...deltaStart(this.config, this.format) })],
+      // The service ends a stream that has heard nothing for 20 s.
+      keepAlive: { intervalMs: keepAliveMs, message: () => this.whenQuiet({ type: 'keepalive' }) },
     };
-  }
-
-  protected override configProblem(): string | undefined {
-    return configProblem(this.config, deltaRules);
   }
 
   protected override onInitialize(signal: AbortSignal): Promise<void> | void {
@@ -115,11 +119,6 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
     return message['error_code'] === undefined ? 'tokens' : 'error';
   }
 
-  /** Only what the service is not told. */
-  protected override applyLive(changed: Partial<DeltaSTTConfig>): boolean {
-    return Object.keys(changed).every((key) => key === 'interimResults');
-  }
-
   protected override onConnection(): void {
     this.#newest = [];
     const settled = this.#finals.slice(0, this.#settled);
@@ -130,34 +129,6 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
   protected override onEnd(): void {
     this.#finals.push(...this.#newest);
     this.#complete();
-  }
-
-  /** The first message. */
-  #start(): WireObject {
-    const { encoding, sampleRate, channels } = this.format;
-    const { model = 'stt-rt-v5', language, enableEndpointDetection = true, parameters, ...config } = this.config;
-    const hints = config.languageHints ?? (language === undefined ? undefined : [language]);
-    return {
-      ...{ api_key: this.#spokenKey, model },
-      audio_format: Object.entries(deltaEncodings).find(([, each]) => each === encoding)?.[0],
-      ...{ sample_rate: sampleRate, num_channels: channels },
-      language_hints: hints && [...new Set(hints.map((tag) => tag.toLowerCase().split('-', 1)[0]))],
-      language_hints_strict: config.languageHintsStrict,
-      enable_endpoint_detection: enableEndpointDetection,
-      max_endpoint_delay_ms: config.maxEndpointDelayMs,
-      endpoint_sensitivity: config.endpointSensitivity,
-      endpoint_latency_adjustment_level: config.endpointLatencyAdjustmentLevel,
-      enable_speaker_diarization: config.enableSpeakerDiarization ?? false,
-      enable_language_identification: config.enableLanguageIdentification,
-      ...{ context: config.context, client_reference_id: config.clientReferenceId, ...parameters },
-    };
-  }
-
-  /** The service ends a stream that has heard nothing for 20 s. */
-  #keepAlive(): string | undefined {
-    const isQuiet = this.sentMs === this.#heardMs;
-    this.#heardMs = this.sentMs;
-    return isQuiet ? '{"type":"keepalive"}' : undefined;
   }
 
   #onTokens(message: WireObject): void {

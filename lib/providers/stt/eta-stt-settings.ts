@@ -1,5 +1,6 @@
-import type { ConfigRule } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import type { Query } from '../../core/remote-provider.ts';
+import { primaryLanguage, snakeKeys } from '../../core/wire-names.ts';
 import type { EtaSTTConfig } from './eta-stt.ts';
 import type { Failures } from './streaming-stt.ts';
 
@@ -30,7 +31,7 @@ export interface EtaSTTOptions {
 const languages = ['en', 'fr', 'de', 'it', 'ja', 'ko', 'cmn', 'pt', 'es'];
 
 /** What the keys may hold. */
-export const etaRules: Readonly<Record<string, ConfigRule>> = {
+export const etaRules: ConfigRules = {
   sampleRate: { min: 8_000, max: 48_000, integer: true },
   filterProfanity: { type: 'boolean' },
   removeDisfluencies: { type: 'boolean' },
@@ -60,7 +61,7 @@ export const etaFailures: Failures = {
 
 /** The service's name of the language: without a region. */
 export function etaLanguage({ language = 'en' }: EtaSTTConfig): string {
-  const primary = language.split('-', 1)[0]?.toLowerCase() ?? '';
+  const primary = primaryLanguage(language);
   return primary === 'zh' ? 'cmn' : primary;
 }
 
@@ -89,21 +90,14 @@ export function etaConflict(config: EtaSTTConfig): string | undefined {
 
 /** The parameters of the address; what is off, and English, is left out. */
 export function etaQuery(config: EtaSTTConfig): Query {
-  const on = (value: boolean | undefined): true | undefined => (value === true ? true : undefined);
   const language = etaLanguage(config);
+  const said = snakeKeys(config, [
+    ...(['filterProfanity', 'removeDisfluencies', 'maxSegmentDurationSeconds', 'customVocabularyId'] as const),
+    ...(['transcriber', 'enableSpeakerSwitch', 'skipPostprocessing', 'detailedPartials', 'priority'] as const),
+    ...(['metadata', 'deleteAfterSeconds', 'maxConnectionWaitSeconds'] as const),
+  ]);
   return {
     language: language === 'en' ? undefined : language,
-    filter_profanity: on(config.filterProfanity),
-    remove_disfluencies: on(config.removeDisfluencies),
-    max_segment_duration_seconds: config.maxSegmentDurationSeconds,
-    custom_vocabulary_id: config.customVocabularyId,
-    transcriber: config.transcriber,
-    enable_speaker_switch: on(config.enableSpeakerSwitch),
-    skip_postprocessing: on(config.skipPostprocessing),
-    detailed_partials: on(config.detailedPartials),
-    priority: config.priority,
-    metadata: config.metadata,
-    delete_after_seconds: config.deleteAfterSeconds,
-    max_connection_wait_seconds: config.maxConnectionWaitSeconds,
+    ...Object.fromEntries(Object.entries(said).filter(([, value]) => value !== false)),
   };
 }

@@ -1,6 +1,6 @@
 import type { AudioFormat } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
-import { num, objs, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
+import { num, objs, str, type WireObject } from '../../core/guard.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { SocketClose, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
 import { etaConflict, etaFailures, etaLanguage, etaQuery, etaRules, type EtaSTTOptions } from './eta-stt-settings.ts';
@@ -39,6 +39,8 @@ const firstOwnCode = 4_000;
 export class EtaSTT extends StreamingSTT<EtaSTTConfig> {
   readonly name = 'EtaSTT';
   protected readonly defaultBaseUrl = 'https://api.rev.ai';
+  protected override readonly rules: ConfigRules = etaRules;
+  protected override readonly ownKeys: readonly string[] = ['interimResults'];
   protected override readonly gapMs: number = 500;
   protected override readonly minFrameMs: number = 250;
   protected override readonly catchUpSpeed: number = 1.5;
@@ -47,9 +49,6 @@ export class EtaSTT extends StreamingSTT<EtaSTTConfig> {
     partial: (message) => this.#onPartial(message),
     final: (message) => this.#onFinal(message),
   };
-
-  /** The newest words that are not final. */
-  #partial: string = '';
 
   /** Samples, at the configured or at any sample rate; else what `contentType` says. */
   get accepts(): readonly AudioFormat[] {
@@ -85,25 +84,17 @@ export class EtaSTT extends StreamingSTT<EtaSTTConfig> {
 
   protected override socketOptions(): Partial<SocketSessionOptions> {
     return {
-      isReady: (data) => parseJsonObject(data)?.['type'] === 'connected',
+      isReady: this.isOf('connected'),
       classifyClose: (close) => this.#onClose(close),
     };
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, etaRules) ?? etaConflict(this.config);
+    return etaConflict(this.config);
   }
 
   protected override wantsSilence(quietMs: number): boolean {
     return quietMs <= endingMs || quietMs % idleMs === 0;
-  }
-
-  protected override onConnection(): void {
-    this.#partial = '';
-  }
-
-  protected override onEnd(): void {
-    if (this.#partial) this.#complete(this.#partial, {});
   }
 
   get #contentType(): string {
@@ -114,32 +105,22 @@ export class EtaSTT extends StreamingSTT<EtaSTTConfig> {
 
   #onPartial(message: WireObject): void {
     const text = this.#joined(objs(message['elements']), false);
-    if (!text) return;
-    this.#partial = text;
-    this.utterances.started();
-    this.utterances.result('interim', text);
+    if (text) this.utterances.heard(text);
   }
 
   #onFinal(message: WireObject): void {
     const elements = objs(message['elements']);
-    const isPunctuated = elements.some(({ type }) => type === 'punct');
-    const text = this.#joined(elements, isPunctuated);
+    const spoken = elements.filter(({ type }) => type === 'text');
     const endMs = (num(message['end_ts']) ?? 0) * 1000;
     const isRepeated = endMs > 0 && !this.finalized(endMs);
-    if (isRepeated || !elements.some(({ type }) => type === 'text')) return;
-    this.#complete(text, message);
-  }
-
-  #complete(text: string, message: WireObject): void {
-    this.#partial = '';
-    const spoken = objs(message['elements']).flatMap(({ type, value, ts, end_ts, confidence, speaker_id }) =>
-      type === 'text'
-        ? [{ value, start: ts, end: end_ts, confidence, speaker: speaker_id ?? message['speaker_id'] }]
-        : [],
-    );
-    const words = this.words(spoken, ({ value }) => str(value));
-    this.utterances.ended();
-    this.utterances.result('complete', text, { words, confidence: meanConfidence(words) });
+    if (isRepeated || spoken.length === 0) return;
+    const times = spoken.map(({ ts: start, end_ts: end, speaker_id: speaker = message['speaker_id'], ...word }) => ({
+      ...{ ...word, start, end, speaker },
+    }));
+    const words = this.words(times, ({ value }) => str(value));
+    const hasBlanks = elements.some(({ type }) => type === 'punct');
+    const details = { words, confidence: meanConfidence(words) };
+    this.utterances.complete(this.#joined(elements, hasBlanks), details);
   }
 
   /** Finals have their blanks among their elements; partials, and finals as they were heard, have none. */

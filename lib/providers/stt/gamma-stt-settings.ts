@@ -1,6 +1,8 @@
 import type { AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import type { Query } from '../../core/remote-provider.ts';
+import { primaryLanguage, snakeKeys } from '../../core/wire-names.ts';
+import type { GammaSTTConfig } from './gamma-stt.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
 
 /** The service's names of the formats that it takes. */
@@ -43,7 +45,7 @@ export interface GammaSTTOptions extends StreamingSTTConfig {
 }
 
 /** What the keys may hold (the vendor's limits). */
-export const gammaRules: Readonly<Record<string, ConfigRule>> = {
+export const gammaRules: ConfigRules = {
   model: { type: 'text' },
   language: { type: 'text' },
   audioFormat: { oneOf: Object.keys(gammaFormats) },
@@ -61,6 +63,39 @@ export const gammaRules: Readonly<Record<string, ConfigRule>> = {
   enableLogging: { type: 'boolean' },
   previousText: { type: 'text', maxLength: 50 },
 };
+
+const vadKeys = ['vadSilenceThresholdSecs', 'vadThreshold', 'minSpeechDurationMs', 'minSilenceDurationMs'] as const;
+const longestTerm = 20;
+
+/** What does not go together, as a sentence for people. */
+export function gammaConflict(config: GammaSTTConfig): string | undefined {
+  const { includeTimestamps, filterBackgroundAudio, keyterms = [], commitStrategy } = config;
+  if (includeTimestamps && filterBackgroundAudio) return 'filterBackgroundAudio does not go with includeTimestamps';
+  if (keyterms.some(({ length }) => length > longestTerm)) {
+    return `keyterms must have at most ${longestTerm} characters each`;
+  }
+  const misplaced = vadKeys.find((key) => commitStrategy === 'manual' && config[key] !== undefined);
+  return misplaced && `${misplaced} is for commitStrategy vad`;
+}
+
+/** Whether a final result has words with times. */
+export function gammaHasTimestamps({ includeTimestamps, filterBackgroundAudio }: GammaSTTConfig): boolean {
+  return includeTimestamps ?? !filterBackgroundAudio;
+}
+
+/** What the address says beside the format. */
+export function gammaQuery(config: GammaSTTConfig): Query {
+  const { model = 'scribe_v2_realtime', commitStrategy = 'vad', language, parameters } = config;
+  return {
+    ...{ model_id: model, commit_strategy: commitStrategy, include_timestamps: gammaHasTimestamps(config) },
+    language_code: language === undefined ? undefined : primaryLanguage(language),
+    ...snakeKeys(config, [
+      ...(['includeLanguageDetection', 'secondaryLanguages', 'keyterms', 'noVerbatim'] as const),
+      ...(['filterBackgroundAudio', 'enableLogging', ...vadKeys] as const),
+    ]),
+    ...parameters,
+  };
+}
 
 /** What the service's error messages mean, by their type. */
 export const gammaFailures: Failures = {

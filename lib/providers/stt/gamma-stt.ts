@@ -1,15 +1,18 @@
 import type { AudioFormat } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
-import { configProblem } from '../../core/config-rule.ts';
-import { num, objs, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
-import type { Credential, SocketCredentials } from '../../core/remote-provider.ts';
-import type {
-  SocketCloseOptions,
-  SocketData,
-  SocketRequest,
-  SocketSessionOptions,
-} from '../../transport/socket-session.ts';
-import { gammaFailures, gammaFormats, gammaRules, type GammaSTTOptions } from './gamma-stt-settings.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
+import { num, objs, str, type WireObject } from '../../core/guard.ts';
+import type { Credential, Query, SocketCredentials } from '../../core/remote-provider.ts';
+import type { SocketCloseOptions, SocketData, SocketSessionOptions } from '../../transport/socket-session.ts';
+import {
+  gammaConflict,
+  gammaFailures,
+  gammaFormats,
+  gammaHasTimestamps,
+  gammaQuery,
+  gammaRules,
+  type GammaSTTOptions,
+} from './gamma-stt-settings.ts';
 import { StreamingSTT } from './streaming-stt.ts';
 import type { ResultDetails } from './utterances.ts';
 
@@ -31,7 +34,6 @@ export interface GammaSTTConfig extends GammaSTTOptions {
 }
 
 const keepAliveMs = 8_000;
-const longestTerm = 20;
 
 /**
  * ElevenLabs Scribe v2 Realtime at `wss://api.elevenlabs.io/v1/speech-to-text/realtime`: over 90 languages, found out by
@@ -40,6 +42,9 @@ const longestTerm = 20;
 export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
   readonly name = 'GammaSTT';
   protected readonly defaultBaseUrl = 'https://api.elevenlabs.io';
+  protected override readonly path: string = '/v1/speech-to-text/realtime';
+  protected override readonly rules: ConfigRules = gammaRules;
+  protected override readonly ownKeys: readonly string[] = ['interimResults'];
   protected override readonly credentialKey: string = 'apiKey or token';
   protected override readonly catchUpSpeed: number = 2;
   protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
@@ -56,19 +61,16 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
     committed_transcript_with_timestamps: (message) => {
       if (this.#hasDetails) this.#onCommitted(message);
     },
-    commit_throttled: () => this.#onCommitted({}),
-    warning: () => this.#warn('the service warns'),
+    commit_throttled: () => {
+      if (this.#isAsked) this.#onCommitted({});
+    },
+    warning: () => this.reportOnce('the service warns'),
   };
 
-  #newest: string = '';
   /** Whether the answer to a `finalize()` is due. */
   #isAsked: boolean = false;
   /** What the next audio is told of the time before. */
   #context: string | undefined;
-  #heardMs: number = 0;
-  readonly #warn = oncePerKind((what) => {
-    this.report(this.error(`${this.name}: ${what}`, { code: 'server', recoverable: true }));
-  });
 
   /** Linear16 at six rates and mulaw at 8000 Hz, or the configured format. */
   get accepts(): readonly AudioFormat[] {
@@ -82,20 +84,9 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
     this.#isAsked = this.sayAfterAudio(this.#chunk('', true));
   }
 
-  protected override async request(): Promise<SocketRequest> {
+  protected override query(): Query {
     const { encoding, sampleRate } = this.format;
-    const { model = 'scribe_v2_realtime', language, commitStrategy = 'vad', parameters, ...config } = this.config;
-    const url = this.resolveSocketUrl('/v1/speech-to-text/realtime', {
-      ...{ model_id: model, audio_format: `${encoding === 'mulaw' ? 'ulaw' : 'pcm'}_${sampleRate}` },
-      ...{ commit_strategy: commitStrategy, language_code: language?.split('-', 1)[0] },
-      ...{ include_timestamps: this.#hasTimestamps, include_language_detection: config.includeLanguageDetection },
-      ...{ vad_silence_threshold_secs: config.vadSilenceThresholdSecs, vad_threshold: config.vadThreshold },
-      ...{ min_speech_duration_ms: config.minSpeechDurationMs, min_silence_duration_ms: config.minSilenceDurationMs },
-      ...{ secondary_languages: config.secondaryLanguages, keyterms: config.keyterms, no_verbatim: config.noVerbatim },
-      ...{ filter_background_audio: config.filterBackgroundAudio, enable_logging: config.enableLogging },
-      ...parameters,
-    });
-    return { url, ...(await this.resolveSocketCredentials()) };
+    return { audio_format: `${encoding === 'mulaw' ? 'ulaw' : 'pcm'}_${sampleRate}`, ...gammaQuery(this.config) };
   }
 
   /** The key as header; a single-use token in the query, which is also what a page can present. */
@@ -109,30 +100,19 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
 
   protected override farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'> {
     const last = this.#hasDetails ? 'committed_transcript_with_timestamps' : 'committed_transcript';
-    const until = (data: SocketData): boolean => {
-      const type = parseJsonObject(data)?.['message_type'];
-      return type === last || type === 'commit_throttled';
-    };
-    return { farewell: [JSON.stringify(this.#chunk('', true))], until };
+    return { farewell: [JSON.stringify(this.#chunk('', true))], until: this.isOf(last, 'commit_throttled') };
   }
 
   protected override socketOptions(): Partial<SocketSessionOptions> {
     return {
-      isReady: (data) => parseJsonObject(data)?.['message_type'] === 'session_started',
-      keepAlive: { intervalMs: keepAliveMs, message: () => this.#keepAlive() },
+      isReady: this.isOf('session_started'),
+      // The service ends a connection that hears nothing, and pings don't count.
+      keepAlive: { intervalMs: keepAliveMs, message: () => this.whenQuiet(this.#chunk('', false)) },
     };
   }
 
   protected override configProblem(): string | undefined {
-    const { includeTimestamps, filterBackgroundAudio, keyterms = [], commitStrategy } = this.config;
-    const problem = configProblem(this.config, gammaRules);
-    if (problem) return problem;
-    if (includeTimestamps && filterBackgroundAudio) return 'filterBackgroundAudio does not go with includeTimestamps';
-    if (keyterms.some(({ length }) => length > longestTerm)) {
-      return `keyterms must have at most ${longestTerm} characters each`;
-    }
-    const misplaced = vadKeys.find((key) => commitStrategy === 'manual' && this.config[key] !== undefined);
-    return misplaced && `${misplaced} is for commitStrategy vad`;
+    return gammaConflict(this.config);
   }
 
   protected override get directCredential(): unknown {
@@ -150,19 +130,12 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
     return JSON.stringify(context === undefined ? chunk : { ...chunk, previous_text: context });
   }
 
-  /** Only what the service is not told. */
-  protected override applyLive(changed: Partial<GammaSTTConfig>): boolean {
-    return Object.keys(changed).every((key) => key === 'interimResults');
-  }
-
   protected override onConnection(): void {
-    this.#newest = '';
     this.#context = this.config.previousText;
   }
 
   protected override onEnd(): void {
-    if (this.#newest) this.utterances.result('complete', this.#newest);
-    this.#newest = '';
+    super.onEnd();
     this.#isAsked = false;
   }
 
@@ -171,31 +144,20 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
     return { message_type: 'input_audio_chunk', audio_base_64: audio, commit, sample_rate: sampleRate };
   }
 
-  /** The service ends a connection that hears nothing, and pings don't count. */
-  #keepAlive(): string | undefined {
-    const isQuiet = this.sentMs === this.#heardMs;
-    this.#heardMs = this.sentMs;
-    return isQuiet ? JSON.stringify(this.#chunk('', false)) : undefined;
-  }
-
   #onText({ text }: WireObject): void {
     const said = str(text)?.trim() ?? '';
-    if (!said) return;
-    this.#newest = said;
-    this.utterances.started();
-    this.utterances.result('interim', said);
+    if (said) this.utterances.heard(said);
   }
 
   #onCommitted(message: WireObject): void {
     const text = str(message['text'])?.trim() ?? '';
     const isAsked = this.#isAsked;
     this.#isAsked = false;
-    this.#newest = '';
-    this.utterances.ended();
-    if (text || isAsked) this.utterances.result('complete', text, this.#detailsOf(message));
+    if (text || isAsked) this.utterances.complete(text, this.#detailsOf(message));
+    else this.utterances.reset();
     const ends = objs(message['words']).map(({ end }) => num(end) ?? 0);
     if (ends.length > 0) this.finalized(Math.max(...ends) * 1_000);
-    else if (text && !this.#hasTimestamps) this.finalized(this.sentMs - this.#silenceMs);
+    else if (text && !gammaHasTimestamps(this.config)) this.finalized(this.sentMs - this.#silenceMs);
   }
 
   #detailsOf(message: WireObject): ResultDetails {
@@ -216,13 +178,9 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
     this.renew(this.failure(kind, gammaFailures, str(message['error'])));
   }
 
-  get #hasTimestamps(): boolean {
-    return this.config.includeTimestamps ?? !this.config.filterBackgroundAudio;
-  }
-
   /** Whether a commit is told a second time, with what is known of its words and language. */
   get #hasDetails(): boolean {
-    return this.#hasTimestamps || this.config.includeLanguageDetection === true;
+    return gammaHasTimestamps(this.config) || this.config.includeLanguageDetection === true;
   }
 
   /** Silence that stands before the end of an utterance, in milliseconds. */
@@ -231,8 +189,6 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
     return commitStrategy === 'manual' ? 0 : vadSilenceThresholdSecs * 1_000;
   }
 }
-
-const vadKeys = ['vadSilenceThresholdSecs', 'vadThreshold', 'minSpeechDurationMs', 'minSilenceDurationMs'] as const;
 
 /** The probability of all of some logarithms, on average. */
 function likelihood(logprobs: readonly number[]): number {
