@@ -29,7 +29,10 @@ async function tokenOf(endpoint: string, key: string): Promise<string> {
 
 describeStreamingSTT({
   ...{ name: 'KappaSTT', vendor: 'kappa', service: 'kappa-stt', first: 'kappa-stt', greetings: 0 },
-  formats: [...[8_000, 16_000, 24_000, 44_100, 48_000].map(linear), mulaw],
+  formats: [
+    ...[8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000].map(linear),
+    ...[mulaw, { ...mulaw, encoding: 'alaw' } as const],
+  ],
   ...{ audioOf, dropAfter: 20 },
   create({ apiKey, ...config }) {
     // A factory gives tokens here.

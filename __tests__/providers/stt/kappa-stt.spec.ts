@@ -2,6 +2,7 @@ import type { AudioMetadata } from '../../../lib/audio/types.ts';
 import { KappaSTT, type KappaSTTConfig } from '../../../lib/providers/stt/kappa-stt.ts';
 import { readUsp, riffHeader, uspAudio, uspId, uspText } from '../../../lib/providers/stt/kappa-stt-messages.ts';
 import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
+import { replay, type Written } from './transcript.ts';
 
 const direct: KappaSTTConfig = { apiKey: 'canary-7f3a', region: 'westeurope' };
 const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8_000, channels: 1 };
@@ -306,27 +307,6 @@ describe('KappaSTT: turns', () => {
 });
 
 describe('KappaSTT: results', () => {
-  it('replays the session of the docs', async () => {
-    const { say, log, results } = await live();
-    say('turn.start', { context: { serviceTag: '7B33613B91714B32817815DC89633AFA' } });
-    say('speech.startDetected', { Offset: 1_000_000 });
-    say('speech.hypothesis', { Text: "what's the", Offset: 1_000_000, Duration: 4_200_000 });
-    say('speech.phrase', {
-      ...{
-        RecognitionStatus: 'Success',
-        DisplayText: "What's the weather like?",
-        Offset: 1_000_000,
-        Duration: 13_200_000,
-      },
-    });
-    say('speech.endDetected', { Offset: 20_000_000 });
-    expect(log).toEqual(['started', "~ what's the", 'ended', ". What's the weather like?"]);
-    expect(results.at(-1)).toEqual({
-      ...{ text: "What's the weather like?", isFinal: true, utteranceComplete: true, isPreflight: false },
-      ...{ utteranceId: 'KappaSTT-1', metadata: {} },
-    });
-  });
-
   it('detailed results have confidence, words, language and alternatives', async () => {
     const { say, results } = await live({ outputFormat: 'detailed' });
     const NBest = [
@@ -401,6 +381,7 @@ describe('KappaSTT: results', () => {
 
   const closes: readonly (readonly [number, string | undefined])[] = [
     ...[[1002, 'protocol'] as const, [1003, 'unsupported_format'] as const, [1007, 'unsupported_format'] as const],
+    [4000, 'unsupported_format'],
     ...[1000, 1001, 1006, 1011, 1012, 1013].map((code) => [code, undefined] as const),
   ];
   for (const [code, meaning] of closes) {
@@ -411,6 +392,43 @@ describe('KappaSTT: results', () => {
       expect(errors.map((error) => error.code)).toEqual(meaning === undefined ? [] : [meaning]);
     });
   }
+
+  const upgrades: readonly (readonly [number, string, boolean])[] = [
+    [400, 'configuration', false],
+    [401, 'unauthorized', false],
+    [403, 'forbidden', false],
+    [404, 'not_found', false],
+    [429, 'rate_limited', true],
+    [500, 'server', true],
+    [503, 'overloaded', true],
+  ];
+  for (const [status, code, recoverable] of upgrades) {
+    it(`an upgrade that is refused with ${status} is ${recoverable ? 'tried again' : 'fatal'}`, async () => {
+      const { config } = clocked();
+      const stt = faked(new KappaSTT({ ...config, ...direct }));
+      const { events } = record(stt);
+      await stt.initialize();
+      stt.connect().catch(() => undefined);
+      await settle();
+      stt.sockets.last.refuse(status);
+      expect(events.at(-1)).toMatchObject({
+        type: recoverable ? 'reconnecting' : 'lost',
+        error: { code, status, recoverable },
+      });
+      await stt.dispose();
+    });
+  }
+
+  it('updateConfig() is told to another connection, which hears what was not recognised', async () => {
+    const { stt, clock } = await live();
+    stt.updateConfig({ language: 'de-DE' });
+    await clock.advance(0);
+    stt.sockets.last.accept();
+    expect(new URL(stt.sockets.last.request.url).searchParams.get('language')).toBe('de-DE');
+    expect(sent(stt)[1]?.body).toMatchObject({ phraseDetection: { language: 'de-DE' } });
+    expect(bytesOf(sent(stt))).toEqual([...tape(1_000)]);
+    expect(() => stt.updateConfig({ segmentationSilenceTimeoutMs: 1 })).toThrow('segmentationSilenceTimeoutMs');
+  });
 
   it('F11: nothing malformed is a result, and nothing throws', async () => {
     const { stt, say, log, errors } = await live();
@@ -430,5 +448,88 @@ describe('KappaSTT: results', () => {
     await clock.advance(4_000);
     expect(sent(stt).length - before).toBe(6);
     expect(sent(stt).at(-1)?.payload).toEqual(new Uint8Array(16_000));
+  });
+});
+
+describe('KappaSTT: the sessions of the reference', () => {
+  const played = async (script: string): Promise<void> => {
+    const { clock, config } = clocked();
+    const stt = faked(new KappaSTT({ ...config, ...direct, catchUpSpeed: false }));
+    // Messages without the headers that they all have: the path, the body or the length of the audio.
+    const written: Written = {
+      sent(data) {
+        const { path, body, contentType, payload } = parsed(data);
+        return typeof data === 'string' ? [path, body] : [path, contentType, `<${payload.length} bytes>`];
+      },
+      expected(line) {
+        const [, path, type, rest = ''] = /^(\S+) (?:(audio\/\S+) )?(.*)$/.exec(line) ?? [];
+        return rest.startsWith('{') ? [path, JSON.parse(rest) as unknown] : [path, type, rest];
+      },
+      said(line) {
+        const [, path = '', body = ''] = /^(\S+) ?(.*)$/.exec(line) ?? [];
+        const id = sent(stt).at(-1)?.requestId ?? '';
+        return `X-RequestId:${id}\r\nContent-Type:application/json; charset=utf-8\r\nPath:${path}\r\n\r\n${body}`;
+      },
+    };
+    await replay({ stt, clock, written, ...record(stt) }, script);
+  };
+  const begin = String.raw`
+    A: connect
+    C: GET wss://westeurope.stt.speech.microsoft.com/speech/recognition/conversation/cognitiveservices/v1?language=en-US&format=simple&X-ConnectionId=…
+  `;
+  const start = String.raw`
+    S: 101
+    C: speech.config {"context":{"system":{"name":"rxvoice","version":"1","build":"JavaScript","lang":"JavaScript"}},"recognition":"conversation"}
+    C: speech.context {"phraseDetection":{"mode":"Conversation","language":"en-US","enrichment":{}},"phraseOutput":{"format":"Simple"}}
+    C: audio audio/x-wav <44 bytes>
+  `;
+
+  it('an utterance', async () => {
+    await played(String.raw`
+      ${begin}
+      ${start}
+      A: audio 2000
+      C: audio <3200 bytes> x20
+      S: turn.start {"context":{"serviceTag":"7B33613B91714B32817815DC89633AFA"}}
+      S: speech.startDetected {"Offset":1000000}
+      = started
+      S: speech.hypothesis {"Text":"what's the","Offset":1000000,"Duration":4200000}
+      = ~ what's the
+      S: speech.phrase {"RecognitionStatus":"Success","DisplayText":"What's the weather like?","Offset":1000000,"Duration":13200000}
+      = ended
+      = . What's the weather like?
+      A: disconnect
+      C: audio <0 bytes>
+      S: speech.endDetected {"Offset":20000000}
+      S: speech.phrase {"RecognitionStatus":"EndOfDictation","Offset":20000000,"Duration":0}
+      S: turn.end {}
+      C: close 1000
+      S: close 1000
+    `);
+  });
+
+  it('a wrong key, told by the upgrade', async () => {
+    await played(String.raw`
+      ${begin}
+      S: 401
+      = lost unauthorized
+    `);
+  });
+
+  it('the same in a page, which is not told the status: tried again', async () => {
+    await played(String.raw`
+      ${begin}
+      S: close 1006
+      = reconnecting connection
+    `);
+  });
+
+  it('audio that it cannot read', async () => {
+    await played(String.raw`
+      ${begin}
+      ${start}
+      S: close 1007
+      = lost unsupported_format
+    `);
   });
 });

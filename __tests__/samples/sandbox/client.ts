@@ -11,9 +11,9 @@ export type Message = Readonly<Record<string, unknown>>;
 
 /** A socket's client that keeps what it gets. */
 export interface Client {
-  /** Text frames, parsed; what is no object is left out. */
+  /** Frames that were read; of text frames, what is no object is left out. */
   readonly messages: Message[];
-  /** Binary frames. */
+  /** Binary frames that were not. */
   readonly frames: Uint8Array[];
   readonly audio: () => Uint8Array<ArrayBuffer>;
   readonly protocol: string;
@@ -26,24 +26,35 @@ export interface Client {
   close(): void;
 }
 
+/** What a frame says. Default: the JSON of a text frame. */
+export type Read = (data: string | Uint8Array<ArrayBuffer>) => unknown;
+
+function readJson(data: string | Uint8Array<ArrayBuffer>): unknown {
+  try {
+    return typeof data === 'string' ? JSON.parse(data) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Connects, with offered subprotocols and headers. */
-export function connect(url: string, protocols: string[] = [], headers: Record<string, string> = {}): Promise<Client> {
+export function connect(
+  url: string,
+  protocols: string[] = [],
+  headers: Record<string, string> = {},
+  read: Read = readJson,
+): Promise<Client> {
   const socket = new WebSocket(url.replace(/^http/, 'ws'), protocols, { headers, perMessageDeflate: false });
   const messages: Message[] = [];
   const frames: Uint8Array[] = [];
   const waiting = new Set<(message: Message | undefined) => void>();
   socket.on('message', (data, isBinary) => {
-    if (isBinary) {
-      frames.push(new Uint8Array(data as Buffer));
+    const bytes = new Uint8Array(data as Buffer);
+    const message = read(isBinary ? bytes : (data as Buffer).toString());
+    if (!isObject(message)) {
+      if (isBinary) frames.push(bytes);
       return;
     }
-    let message: unknown;
-    try {
-      message = JSON.parse((data as Buffer).toString());
-    } catch {
-      return;
-    }
-    if (!isObject(message)) return;
     messages.push(message);
     for (const check of [...waiting]) check(message);
   });

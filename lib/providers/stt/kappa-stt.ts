@@ -1,11 +1,11 @@
 import type { AudioFormat } from '../../audio/types.ts';
 import { azureSpeechUrl, isAzureRegion } from '../../core/azure-region.ts';
-import { configProblem } from '../../core/config-rule.ts';
-import { num, obj, objs, str, type WireObject } from '../../core/guard.ts';
-import type { AuthType, SocketCredentials } from '../../core/remote-provider.ts';
-import type { TranscribedWord } from '../../core/roles.ts';
-import type { SocketClose, SocketData, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
+import { obj, str, type WireObject } from '../../core/guard.ts';
+import type { AuthType, Query, SocketCredentials } from '../../core/remote-provider.ts';
+import type { SocketData, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
 import { readUsp, riffHeader, uspAudio, uspId, uspText } from './kappa-stt-messages.ts';
+import { readPhrase, type KappaPhrase } from './kappa-stt-phrases.ts';
 import { kappaContext, kappaFailures, kappaQuery, kappaRules, type KappaSTTOptions } from './kappa-stt-settings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 
@@ -26,9 +26,6 @@ const idleMs = 60_000;
 /** Audio that holds no word any more, in milliseconds. */
 const tailMs = 50;
 
-/** Ticks of the wire in a millisecond: they are of 100 ns. */
-const ticksPerMs = 10_000;
-
 /**
  * Azure AI Speech, real-time speech-to-text over the WebSocket of its SDKs, at
  * `wss://<region>.stt.speech.microsoft.com/speech/recognition/<mode>/cognitiveservices/v1`: interim hypotheses and phrases,
@@ -41,6 +38,7 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig> {
     { encoding: 'mulaw', sampleRates: [8_000] },
     { encoding: 'alaw', sampleRates: [8_000] },
   ];
+  protected override readonly rules: ConfigRules = kappaRules;
   protected override readonly gapMs: number = 500;
   protected override readonly endsAudio: boolean = true;
   protected override readonly catchUpSpeed: number = 2;
@@ -49,15 +47,16 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig> {
     'turn.end': ({ requestId }) => this.#onTurnEnd(requestId),
     'speech.startdetected': () => this.utterances.started(),
     'speech.enddetected': () => this.utterances.ended(),
-    'speech.hypothesis': ({ body }) => this.#onHypothesis(obj(body) ?? {}),
-    'speech.fragment': ({ body }) => this.#onHypothesis(obj(body) ?? {}),
-    'speech.phrase': ({ body }) => this.#onPhrase(obj(body) ?? {}),
+    'speech.hypothesis': ({ body }) => this.#onHypothesis(readPhrase(obj(body) ?? {})),
+    'speech.fragment': ({ body }) => this.#onHypothesis(readPhrase(obj(body) ?? {})),
+    'speech.phrase': ({ body }) => this.#onPhrase(readPhrase(obj(body) ?? {})),
   };
 
   #requestId: string = '';
   /** Whether this connection has been told who speaks to it. */
   #isIntroduced: boolean = false;
-  #hypothesis: WireObject | undefined;
+  /** Words that no phrase has confirmed. */
+  #hypothesis: KappaPhrase | undefined;
   /** Milliseconds of audio that were not final when the turn began. */
   #pendingMs: number = 0;
 
@@ -71,24 +70,23 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig> {
   }
 
   /** The key's own header, or a bearer; in browsers the same in the query. */
-  override async resolveSocketCredentials(): Promise<SocketCredentials> {
-    if (this.isProxyMode) return {};
-    const key = await this.resolveApiKey();
+  protected override socketCredentials(key: string): SocketCredentials {
     const credential: Readonly<Record<string, string>> =
       this.authType === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'Ocp-Apim-Subscription-Key': key };
     return { headers: credential, query: credential };
+  }
+
+  protected override query(): Query {
+    return { ...kappaQuery(this.config), 'X-ConnectionId': uspId() };
   }
 
   protected override async request(): Promise<SocketRequest> {
     const { recognitionMode = 'conversation' } = this.config;
     // The newer address has no mode: the messages name it.
     const isWhole = this.resolveBaseUrl()?.endsWith('/universal/v2');
-    const url = this.resolveSocketUrl(isWhole ? '' : `/speech/recognition/${recognitionMode}/cognitiveservices/v1`, {
-      ...kappaQuery(this.config),
-      'X-ConnectionId': uspId(),
-    });
+    const path = isWhole ? '' : `/speech/recognition/${recognitionMode}/cognitiveservices/v1`;
     this.#isIntroduced = false;
-    return { url, ...(await this.resolveSocketCredentials()) };
+    return { url: this.resolveSocketUrl(path, this.query()), ...(await this.resolveSocketCredentials()) };
   }
 
   /** The end of the audio has said it all. */
@@ -98,14 +96,12 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig> {
 
   protected override socketOptions(): Partial<SocketSessionOptions> {
     return {
-      classifyClose: ({ code }: SocketClose) => (code in kappaFailures ? this.failure(code, kappaFailures) : 'retry'),
+      classifyClose: ({ code }) => (code in kappaFailures ? this.failure(code, kappaFailures) : 'retry'),
     };
   }
 
   protected override configProblem(): string | undefined {
     const { region, endpoint } = this.config;
-    const problem = configProblem(this.config, kappaRules);
-    if (problem) return problem;
     if (region !== undefined && !isAzureRegion(region)) return 'region must be a name such as westeurope';
     return region || endpoint || this.isProxyMode ? undefined : 'region is missing: set it, endpoint or proxyUrl';
   }
@@ -124,7 +120,7 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig> {
   }
 
   protected override onEnd(): void {
-    if (this.#hypothesis) this.#complete(str(this.#hypothesis['Text']) ?? '', this.#hypothesis);
+    if (this.#hypothesis) this.#complete(this.#hypothesis);
   }
 
   protected override encodeAudio(frame: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
@@ -167,52 +163,29 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig> {
     else this.beginAgain();
   }
 
-  #onHypothesis(body: WireObject): void {
-    const text = str(body['Text'])?.trim();
+  #onHypothesis(phrase: KappaPhrase): void {
+    const { text, language } = phrase;
     if (!text) return;
-    this.#hypothesis = body;
-    this.utterances.started();
-    this.utterances.result('interim', text, { language: languageOf(body) });
+    this.#hypothesis = phrase;
+    this.utterances.heard(text, { language });
   }
 
-  #onPhrase(body: WireObject): void {
-    const status = str(body['RecognitionStatus']) ?? '';
+  #onPhrase(phrase: KappaPhrase): void {
+    const { status, text, endMs } = phrase;
     if (Object.hasOwn(kappaFailures, status)) {
       this.renew(this.failure(status, kappaFailures));
       return;
     }
     this.#hypothesis = undefined;
-    const endMs = (ticks(body['Offset']) + ticks(body['Duration'])) / ticksPerMs;
     const isRepeated = Number.isFinite(endMs) && !this.finalized(endMs);
-    const [best = {}] = objs(body['NBest']);
-    const text = (str(best['Display']) ?? str(best['DisplayText']) ?? str(body['DisplayText']) ?? '').trim();
-    if (status === 'Success' && text && !isRepeated) this.#complete(text, body);
+    if (status === 'Success' && text && !isRepeated) this.#complete(phrase);
   }
 
-  #complete(text: string, body: WireObject): void {
-    const [best = {}] = objs(body['NBest']);
-    const spoken = objs(best['Words']).map(
-      ({ Word: word, Offset: offset, Duration: duration, Confidence: confidence }) => {
-        const start = ticks(offset);
-        return { word, start, end: start + ticks(duration), confidence, speaker: body['SpeakerId'] };
-      },
-    );
-    const words: TranscribedWord[] = this.words(spoken, ({ word }) => str(word), 1 / ticksPerMs);
-    this.utterances.ended();
-    const nBest = objs(body['NBest']);
-    this.utterances.result('complete', text, {
-      ...{ confidence: num(best['Confidence']), language: languageOf(body) },
-      ...(words.length > 0 && { words }),
+  #complete({ text, confidence, language, words, nBest }: KappaPhrase): void {
+    this.utterances.complete(text, {
+      ...{ confidence, language },
+      ...(words.length > 0 && { words: this.words(words, ({ word }) => str(word), 1) }),
       ...(nBest.length > 0 && { fields: { nBest } }),
     });
   }
-}
-
-/** A time of the wire, where it may be a text; NaN for anything else. */
-function ticks(value: unknown): number {
-  return typeof value === 'number' || (typeof value === 'string' && value !== '') ? Number(value) : NaN;
-}
-
-function languageOf(body: WireObject): string | undefined {
-  return str(obj(body['PrimaryLanguage'])?.['Language']);
 }
