@@ -19,6 +19,7 @@ const sets: readonly { readonly rows: readonly string[]; readonly run: () => Pro
   { rows: ['P12', 'P15'], run: async () => (await import('./calls/calls.ts')).turns(values) },
   { rows: ['P17'], run: async () => (await import('./calls/calls.ts')).bargeIns(values) },
   { rows: ['P27'], run: async () => (await import('./voices/first-audio.ts')).run(values) },
+  { rows: ['calls'], run: async () => (await import('./load/load.ts')).run(values) },
   { rows: ['P22'], run: async () => [await importTime()] },
 ];
 
@@ -52,5 +53,5 @@ function line(result: BenchResult): string {
   const { id, name, unit, value, gate, goal, detail } = result;
   const verdict = reaches(result, goal) ? 'goal' : reaches(result, gate) ? 'gate' : 'MISSED';
   const figure = `${value.toFixed(2)} ${unit}`;
-  return `${id.padEnd(4)} ${name.padEnd(44)} ${figure.padEnd(28)} ${verdict.padEnd(7)} gate ${gate}, goal ${goal}  (${detail})`;
+  return `${id.padEnd(5)} ${name.padEnd(44)} ${figure.padEnd(28)} ${verdict.padEnd(7)} gate ${gate}, goal ${goal}  (${detail})`;
 }

@@ -1,43 +1,44 @@
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+
+const folder = new URL('./softphone/', import.meta.url);
 
 let script: Promise<string> | undefined;
 
 /** The softphone's code for a browser, bundled once. */
-export function softphoneScript(): Promise<string> {
+function bundle(): Promise<string> {
   script ??= build({
-    entryPoints: [fileURLToPath(new URL('./softphone.ts', import.meta.url))],
-    ...{ bundle: true, write: false, format: 'esm', target: 'es2022', conditions: ['rxvoice-source'] },
+    entryPoints: [fileURLToPath(new URL('main.ts', folder))],
+    ...{ bundle: true, write: false, format: 'esm', target: 'es2022', platform: 'browser' },
+    conditions: ['rxvoice-source'],
+    external: ['@anthropic-ai/sdk', '@msgpack/msgpack', '@mlc-ai/web-llm'],
   }).then(({ outputFiles }) => outputFiles[0]?.text ?? '');
   return script;
 }
 
-/** The softphone. */
-export const pageHtml: string = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Softphone</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 36rem; margin: 3rem auto; padding: 0 1rem; }
-button, input, select { font: inherit; padding: .35rem .7rem; }
-#keys { display: grid; grid-template-columns: repeat(3, 3.5rem); gap: .4rem; margin: 1rem 0; }
-#heard { white-space: pre-wrap; min-height: 4rem; border-left: 3px solid #888; padding-left: .8rem; }
-</style>
-</head>
-<body>
-<h1>Softphone</h1>
-<p>
-  <select id="wire"><option value="b">PhoneSocketB: linear16, 16 kHz</option><option value="a">PhoneStreamA: mulaw, 8 kHz</option></select>
-  <button id="call">Call</button>
-  <button id="hangup" disabled>Hang up</button>
-</p>
-<p><label><input type="checkbox" id="microphone"> speak through the microphone (for the real services)</label></p>
-<form id="say"><input id="text" size="32" placeholder="Say this, in the sandbox's voice" value="count to 5"><button disabled>Say</button></form>
-<div id="keys"></div>
-<p id="state">idle</p>
-<p id="heard"></p>
-<script type="module" src="/softphone.js"></script>
-</body>
-</html>
-`;
+/** A file of the softphone. */
+export interface PageFile {
+  readonly type: string;
+  readonly text: string;
+}
+
+/** The softphone's files by their path; `real` hides what only the sandbox understands. */
+export function softphone(real: boolean): Readonly<Record<string, () => Promise<PageFile>>> {
+  const file = (name: string): Promise<string> => readFile(new URL(name, folder), 'utf8');
+  return {
+    '/': async () => {
+      const html = await file('index.html');
+      return { type: 'text/html; charset=utf-8', text: real ? forRealServices(html) : html };
+    },
+    '/style.css': async () => ({ type: 'text/css', text: await file('style.css') }),
+    '/softphone.js': async () => ({ type: 'text/javascript', text: await bundle() }),
+  };
+}
+
+function forRealServices(html: string): string {
+  return html
+    .replace('<html lang="en">', '<html lang="en" data-services="real">')
+    .replace('value="typed" checked', 'value="typed"')
+    .replace('value="microphone"', 'value="microphone" checked');
+}

@@ -12,7 +12,7 @@ import {
 } from 'rxvoice';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { exposition, Metrics, type Snapshot } from './metrics.ts';
-import { pageHtml, softphoneScript } from './page.ts';
+import { softphone } from './page.ts';
 import type { Services } from './services.ts';
 
 /** Settings of a {@link Switchboard}. */
@@ -36,6 +36,8 @@ export interface SwitchboardOptions {
   readonly greeting?: string;
   /** The figures of all processes, where there are several. */
   readonly figures?: () => Snapshot;
+  /** Gets each call as it is answered, such as to record it. */
+  readonly answered?: (pipeline: Pipeline, phone: PhoneStreamA | PhoneSocketB) => void;
   readonly log?: (line: string) => void;
 }
 
@@ -78,12 +80,14 @@ export class Switchboard implements AsyncDisposable {
   readonly #options: SwitchboardOptions;
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
+  readonly #softphone: ReturnType<typeof softphone>;
   readonly #calls = new Set<Pipeline>();
   readonly #idle = new Set<() => void>();
   #isDraining = false;
 
   private constructor(options: SwitchboardOptions) {
     this.#options = options;
+    this.#softphone = softphone(options.services.real);
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch(() => response.writeHead(500).end());
     });
@@ -149,7 +153,7 @@ export class Switchboard implements AsyncDisposable {
   }
 
   #answer({ name, phone: create, voice }: Platform, socket: WebSocket): void {
-    const { services, systemPrompt, greeting, log } = this.#options;
+    const { services, systemPrompt, greeting, answered, log } = this.#options;
     const phone = create();
     phone.attach(socket);
     const pipeline = new Pipeline({
@@ -171,6 +175,7 @@ export class Switchboard implements AsyncDisposable {
       log?.(`${name}: ${message}`);
     });
     pipeline.on('session.closed', () => void this.#hangUp(pipeline, false));
+    answered?.(pipeline, phone);
     pipeline.start().catch(() => this.#hangUp(pipeline, false));
   }
 
@@ -199,8 +204,6 @@ export class Switchboard implements AsyncDisposable {
     const json = (status: number, body: object): void => send(status, 'application/json', JSON.stringify(body));
     const reason = this.#reasonToRefuse();
     const pages: Readonly<Record<string, () => void | Promise<void>>> = {
-      '/': () => send(200, 'text/html; charset=utf-8', pageHtml),
-      '/softphone.js': async () => send(200, 'text/javascript', await softphoneScript()),
       '/healthz': () => json(200, { status: 'ok', ...health }),
       '/readyz': () => json(reason ? 503 : 200, { status: reason ?? 'ready', ...health }),
       '/metrics': () =>
@@ -211,9 +214,9 @@ export class Switchboard implements AsyncDisposable {
       },
       '/ncco': () => json(200, this.#ncco),
     };
-    const page = pages[pathname];
-    if (page) await page();
-    else send(404, 'text/plain', 'not found');
+    const file = await this.#softphone[pathname]?.();
+    if (file) send(200, file.type, file.text);
+    else await (pages[pathname] ?? (() => send(404, 'text/plain', 'not found')))();
   }
 
   get #twiml(): string {
