@@ -1,4 +1,4 @@
-import { defer, switchMap, timer, type Observable, type SchedulerLike } from 'rxjs';
+import { Observable, type SchedulerLike } from 'rxjs';
 
 /** Most that a time-out is prolonged, in milliseconds: a clock that was set forward looks like a blocked event loop. */
 const maxPatienceMs = 1_000;
@@ -8,10 +8,18 @@ const maxPatienceMs = 1_000;
  * emits (RELIABILITY.md, F46).
  */
 export function patientTimer(ms: number, scheduler: SchedulerLike): Observable<0> {
-  return defer(() => {
-    const dueAt = scheduler.now() + ms;
-    return timer(ms, scheduler).pipe(
-      switchMap(() => timer(Math.min(Math.max(0, scheduler.now() - dueAt), maxPatienceMs), scheduler)),
+  return new Observable((subscriber) => {
+    const delayMs = Math.max(0, ms);
+    const dueAt = scheduler.now() + delayMs;
+    return scheduler.schedule<boolean>(
+      function (isServed) {
+        if (isServed) {
+          subscriber.next(0);
+          subscriber.complete();
+        } else this.schedule(true, Math.min(Math.max(0, scheduler.now() - dueAt), maxPatienceMs));
+      },
+      delayMs,
+      false,
     );
   });
 }

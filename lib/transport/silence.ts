@@ -1,4 +1,4 @@
-import { defer, filter, Observable, repeat, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
+import { Observable, Subscription, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
 import type { VoiceError } from '../core/errors.ts';
 import { patientTimer } from './patient-timer.ts';
 
@@ -19,16 +19,19 @@ export function failOnSilence<T>(
   return (source$) =>
     new Observable((subscriber) => {
       let heardAt = scheduler.now();
-      const silence$ = defer(() => patientTimer(heardAt + ms - scheduler.now(), scheduler)).pipe(
-        repeat(),
-        filter(() => scheduler.now() - heardAt >= ms),
-      );
-      subscriber.add(
-        silence$.subscribe({
-          next: () => subscriber.error(error()),
+      const watch = (): void => {
+        const silence$ = patientTimer(heardAt + ms - scheduler.now(), scheduler);
+        waiting = silence$.subscribe({
+          next: () => {
+            if (scheduler.now() - heardAt >= ms) subscriber.error(error());
+            else watch();
+          },
           error: (cause: unknown) => subscriber.error(cause),
-        }),
-      );
+        });
+      };
+      let waiting = Subscription.EMPTY;
+      watch();
+      subscriber.add(() => waiting.unsubscribe());
       subscriber.add(
         source$.subscribe({
           next: (value) => {

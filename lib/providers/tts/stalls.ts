@@ -1,4 +1,4 @@
-import { defer, EMPTY, filter, map, repeat, startWith, switchMap, type Observable, type SchedulerLike } from 'rxjs';
+import { Observable, Subscription, type SchedulerLike } from 'rxjs';
 import { patientTimer } from '../../transport/patient-timer.ts';
 
 /** Options of {@link stalls}. */
@@ -17,18 +17,38 @@ export interface StallOptions {
  * messages. Never completes by itself.
  */
 export function stalls({ wait$, limitMs, heard, scheduler }: StallOptions): Observable<number> {
-  return wait$.pipe(
-    startWith(undefined),
-    switchMap(() => {
+  return new Observable((subscriber) => {
+    let timer = Subscription.EMPTY;
+    let dueAt = Infinity;
+    const look = (): void => {
       const ms = limitMs();
-      if (ms === undefined) return EMPTY;
+      const now = scheduler.now();
+      if (ms !== undefined && now - heard.at >= ms) {
+        heard.at = now;
+        subscriber.next(ms);
+      }
+      if (!subscriber.closed) watch();
+    };
+    /** A timer that runs already, and ends no later, looks again then. */
+    const watch = (): void => {
+      const ms = limitMs();
+      if (ms === undefined || (!timer.closed && dueAt <= heard.at + ms)) return;
+      timer.unsubscribe();
+      dueAt = heard.at + ms;
+      timer = patientTimer(dueAt - scheduler.now(), scheduler).subscribe({
+        next: () => {
+          timer.unsubscribe();
+          look();
+        },
+        error: (cause: unknown) => subscriber.error(cause),
+      });
+    };
+    const begin = (): void => {
       heard.at = scheduler.now();
-      const elapsedMs = (): number => scheduler.now() - heard.at;
-      return defer(() => patientTimer(ms - elapsedMs(), scheduler)).pipe(
-        repeat(),
-        filter(() => elapsedMs() >= ms),
-        map(() => ms),
-      );
-    }),
-  );
+      watch();
+    };
+    subscriber.add(() => timer.unsubscribe());
+    subscriber.add(wait$.subscribe({ next: begin, error: (cause: unknown) => subscriber.error(cause) }));
+    begin();
+  });
 }
