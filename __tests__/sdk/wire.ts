@@ -1,3 +1,4 @@
+import { decode } from '@msgpack/msgpack';
 import type { Sandbox, ServiceName, ServiceRecord } from '../../samples/sandbox/index.ts';
 
 /** What may differ, and why: `header user-agent`, `query language`, `body stream`, `message 3`. */
@@ -10,13 +11,19 @@ export function bothRecords(sandbox: Sandbox, service: ServiceName): [theirs: Se
   return [theirs, ours];
 }
 
+/** The members of a body, JSON or MessagePack. */
+function bodyOf({ headers, body }: ServiceRecord): Readonly<Record<string, unknown>> {
+  if (body.length === 0) return {};
+  const isPacked = headers['content-type'] === 'application/msgpack';
+  return (isPacked ? decode(body) : JSON.parse(new TextDecoder().decode(body))) as Readonly<Record<string, unknown>>;
+}
+
 /** What a client sent, by the name of each part. */
 function parts(record: ServiceRecord): Map<string, unknown> {
   const names = [...new Set(record.query.map(([name]) => name))];
   const valuesOf = (wanted: string): string[] =>
     record.query.flatMap(([name, value]) => (name === wanted ? [value] : []));
-  const text = new TextDecoder().decode(record.body);
-  const body = text ? (JSON.parse(text) as Readonly<Record<string, unknown>>) : {};
+  const body = bodyOf(record);
   const sent = record.messages.filter(({ from }) => from === 'client');
   return new Map<string, unknown>([
     ['method', record.method],

@@ -18,19 +18,28 @@ const encodings: Readonly<Record<string, (samples: Int16Array, rate: number) => 
   OGG_OPUS: (samples, rate) => compressed('opus', samples, rate),
 };
 
+/** Enumerations of the wire, in the order of their numbers: a number stands for its name, too (proto3's JSON). */
+const genders = ['SSML_VOICE_GENDER_UNSPECIFIED', 'MALE', 'FEMALE', 'NEUTRAL'];
+const numbered = ['AUDIO_ENCODING_UNSPECIFIED', 'LINEAR16', 'MP3', 'OGG_OPUS', 'MP3_64_KBPS', 'MULAW', 'ALAW'];
+
+function encodingOf(audioConfig: unknown): string {
+  const value = member(audioConfig, 'audioEncoding');
+  return typeof value === 'number' ? (numbered[value] ?? '') : String(value);
+}
+
 const synthesis = shape({
   input: required(shape({ text: string, ssml: string, prompt: string })),
   voice: required(
     shape({
       languageCode: required(filled),
       name: filled,
-      ssmlGender: oneOf('MALE', 'FEMALE', 'NEUTRAL'),
+      ssmlGender: oneOf(...genders.slice(1), 1, 2, 3),
       modelName: filled,
     }),
   ),
   audioConfig: required(
     shape({
-      audioEncoding: required(oneOf(...Object.keys(encodings))),
+      audioEncoding: required(oneOf(...Object.keys(encodings), 1, 2, 3, 5, 6)),
       speakingRate: number(0.25, 2),
       pitch: number(-20, 20),
       volumeGainDb: number(-96, 16),
@@ -70,7 +79,7 @@ async function handle(request: HttpRequest, { timers, realtimeFactor }: Environm
   const rate = Number(member(audioConfig, 'sampleRateHertz') ?? 24_000);
   const samples = encodeText(text, rate);
   await timers.sleep(realtimeFactor > 0 ? ((samples.length / rate) * 1000) / realtimeFactor : 0);
-  const audio = text ? encodings[textMember(audioConfig, 'audioEncoding')]?.(samples, rate) : undefined;
+  const audio = text ? encodings[encodingOf(audioConfig)]?.(samples, rate) : undefined;
   // What is empty is left out.
   const answer = audio ? { audioContent: Buffer.from(audio).toString('base64') } : {};
   request.send(200, answer, { 'content-type': 'application/json; charset=UTF-8' });
