@@ -1,6 +1,7 @@
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import type { SpokenWord } from '../core/roles.ts';
+import { segmenterFor } from '../core/segmenter.ts';
 import { visualRange, type SpokenPiece } from '../operators/text/spoken-piece.ts';
 
 /** Slower than most voices: what is remembered must not be more than what was heard. */
@@ -160,13 +161,11 @@ function charactersAt(
   return { characters: wholeWords(spoken, Math.min(spoken.length, timed + Math.max(0, more))), exact: false };
 }
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
-
 /** The end of the last word that lies wholly within the first `length` characters. */
 function wholeWords(text: string, length: number): number {
   if (length >= text.length) return text.length;
   let end = 0;
-  for (const { segment, index, isWordLike } of segmenter.segment(text)) {
+  for (const { segment, index, isWordLike } of segmenterFor('word').segment(text)) {
     if (index + segment.length > length) break;
     // What follows a word without a space, such as its full stop, belongs to it.
     if (isWordLike || (end === index && segment.trim())) end = index + segment.length;
