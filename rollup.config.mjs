@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
+import { transformSync } from 'esbuild';
 import packageJson from './package.json' with { type: 'json' };
 
 const { dependencies, peerDependencies, exports, imports } = packageJson;
@@ -33,7 +34,19 @@ const declarations = (extension, types) => ({
   },
 });
 
-/** The AudioWorklets as a file of their own, for pages that may not load them from a blob. */
+/** The AudioWorklets, of which users' bundlers see only a text: minified, without a change of the lines around it. */
+const smallWorklets = {
+  name: 'small-worklets',
+  transform(code, file) {
+    if (!file.endsWith('browser/worklets.ts')) return null;
+    const small = code.replace(/(workletSource = `)([^`]*)`;/, (_all, name, source) => {
+      const { code: program } = transformSync(source, { minify: true });
+      return `${name}${program.trim()}\`;${'\n'.repeat(source.split('\n').length - 1)}`;
+    });
+    return { code: small, map: null };
+  },
+};
+/** The same as a file of their own, for pages that may not load them from a blob. */
 const worklets = {
   name: 'worklets',
   async writeBundle({ dir }) {
@@ -79,6 +92,7 @@ export default {
   plugins: [
     { name: 'clean', buildStart: () => rmSync('dist', { recursive: true, force: true }) },
     typescript({ tsconfig: './tsconfig.build.json' }),
+    smallWorklets,
   ],
   output: [modules, chunked('esm', 'node/', 'js'), chunked('cjs', '', 'cjs', '.d.cts')],
   onwarn(warning) {

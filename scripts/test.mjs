@@ -33,6 +33,7 @@ const steps = [
     count: countJest,
   },
   { name: 'build', command: bin('rollup', '-c', 'rollup.config.mjs') },
+  { name: 'size', command: node('scripts/size.mjs'), needs: 'build', count: countRows },
   { name: 'package', command: node('scripts/package.mjs'), needs: 'build', live: true, count: countNodeTest },
 ];
 
@@ -75,6 +76,11 @@ function countJest({ text }) {
     passed: report.numPassedTests,
     failed: report.numFailedTests + report.numRuntimeErrorTestSuites + leaks + shown,
   };
+}
+
+function countRows({ text }) {
+  const [, passed = 0, failed = 0] = /^(\d+) passed, (\d+) failed$/m.exec(text) ?? [];
+  return { passed: Number(passed), failed: Number(failed) };
 }
 
 function countNodeTest({ text }) {
