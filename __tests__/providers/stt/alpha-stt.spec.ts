@@ -1,6 +1,7 @@
 import type { AlphaSTTConfig } from '../../../lib/providers/stt/alpha-stt.ts';
 import { AlphaSTT } from '../../../lib/providers/stt/alpha-stt.ts';
-import { clocked, connected, failure, FakedAlphaSTT, mono16k, record, settle, tape } from './stt-fixture.ts';
+import { failure, settle, tape } from './stt-fixture.ts';
+import { stageFor } from './stt-stage.ts';
 
 const noMetadata = {
   request_id: 'r',
@@ -33,26 +34,13 @@ function results(transcript: string, start: number, duration: number, flags: Rec
 const final = { is_final: true };
 const ending = { is_final: true, speech_final: true };
 
-async function live(config: AlphaSTTConfig = {}) {
-  const { clock, config: base } = clocked();
-  const stt = await connected(new FakedAlphaSTT({ ...base, ...config }));
-  stt.sendAudio({ data: tape(1_000) });
-  return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
-}
-
-async function address(config: AlphaSTTConfig = {}, metadata = mono16k): Promise<URL> {
-  const stt = new FakedAlphaSTT({ apiKey: 'k', ...config });
-  stt.configureAudio(metadata);
-  await connected(stt);
-  await stt.dispose();
-  return new URL(stt.sockets.last.request.url);
-}
+const { live, asked, played } = stageFor((config: AlphaSTTConfig) => new AlphaSTT(config));
 
 describe('AlphaSTT: address and credential', () => {
   it('asks for what conversations need', async () => {
-    const url = await address();
+    const { url, query } = await asked();
     expect(url.origin + url.pathname).toBe('wss://api.deepgram.com/v1/listen');
-    expect(Object.fromEntries(url.searchParams)).toEqual({
+    expect(query).toEqual({
       ...{ model: 'nova-3', language: 'en-US', encoding: 'linear16', sample_rate: '16000', channels: '1' },
       ...{ interim_results: 'true', punctuate: 'true', smart_format: 'true', vad_events: 'true' },
       ...{ endpointing: '300', utterance_end_ms: '1000' },
@@ -60,7 +48,7 @@ describe('AlphaSTT: address and credential', () => {
   });
 
   it('maps every key', async () => {
-    const url = await address(
+    const { url, query } = await asked(
       {
         language: 'multi',
         interimResults: false,
@@ -74,7 +62,7 @@ describe('AlphaSTT: address and credential', () => {
     );
     expect(url.searchParams.getAll('keyterm')).toEqual(['a b', 'c']);
     expect(url.searchParams.getAll('tag')).toEqual(['x', 'y']);
-    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+    expect(query).toMatchObject({
       ...{ model: 'nova-3-medical', language: 'multi', encoding: 'mulaw', sample_rate: '8000', numerals: 'true' },
       ...{ interim_results: 'false', punctuate: 'false', smart_format: 'false', profanity_filter: 'true' },
       ...{ diarize_model: 'latest', endpointing: 'false', vad_events: 'false' },
@@ -83,8 +71,8 @@ describe('AlphaSTT: address and credential', () => {
   });
 
   it('forces interim results where the end of an utterance depends on them, and keeps them to itself', async () => {
-    const url = await address({ interimResults: false, options: { utteranceEndMs: 1_500 } });
-    expect(url.searchParams.get('interim_results')).toBe('true');
+    const { query } = await asked({ interimResults: false, options: { utteranceEndMs: 1_500 } });
+    expect(query['interim_results']).toBe('true');
     const { say, log } = await live({ interimResults: false, options: { utteranceEndMs: 1_500 } });
     say(results('hello', 0, 1));
     say(results('hello there', 0, 1, ending));
@@ -92,25 +80,20 @@ describe('AlphaSTT: address and credential', () => {
   });
 
   it('presents the credential as header and as subprotocols', async () => {
-    const stt = await connected(new FakedAlphaSTT({ apiKey: 'k' }));
-    expect(stt.sockets.last.request).toMatchObject({
+    expect((await asked()).request).toMatchObject({
       headers: { Authorization: 'Token k' },
       protocols: ['token', 'k'],
     });
-    const bearer = await connected(new FakedAlphaSTT({ apiKey: () => Promise.resolve('jwt'), authType: 'bearer' }));
-    expect(bearer.sockets.last.request).toMatchObject({
+    expect((await asked({ apiKey: () => Promise.resolve('jwt'), authType: 'bearer' })).request).toMatchObject({
       headers: { Authorization: 'Bearer jwt' },
       protocols: ['bearer', 'jwt'],
     });
-    await Promise.all([stt.dispose(), bearer.dispose()]);
   });
 
   it('sends no credential to a proxy', async () => {
-    const stt = await connected(new FakedAlphaSTT({ proxyUrl: 'https://app.example/voice/' }));
-    const { url, headers, protocols } = stt.sockets.last.request;
+    const { url, request } = await asked({ proxyUrl: 'https://app.example/voice/' });
     expect(String(url)).toContain('wss://app.example/voice/v1/listen?');
-    expect([headers, protocols]).toEqual([undefined, undefined]);
-    await stt.dispose();
+    expect([request.headers, request.protocols]).toEqual([undefined, undefined]);
   });
 
   it('needs a credential or a proxy', async () => {
@@ -136,27 +119,6 @@ describe('AlphaSTT: address and credential', () => {
 });
 
 describe('AlphaSTT: results', () => {
-  it('replays the session of the docs', async () => {
-    const { say, log, results: all } = await live();
-    say({ type: 'SpeechStarted', channel: [0, 1], timestamp: 0.42 });
-    say(results('what is the', 0, 1));
-    say(results('What is the weather?', 0, 1.9, ending));
-    say({ type: 'UtteranceEnd', channel: [0, 1], last_word_end: 1.52 });
-    expect(log).toEqual(['started', '~ what is the', 'ended', '. What is the weather?']);
-    expect(all.at(-1)).toEqual({
-      ...{ text: 'What is the weather?', isFinal: true, utteranceComplete: true, isPreflight: false, confidence: 0.8 },
-      utteranceId: 'AlphaSTT-1',
-      metadata: {
-        words: [
-          { text: 'What', startMs: 0, endMs: 500, confidence: 0.9 },
-          { text: 'is', startMs: 500, endMs: 1_000, confidence: 0.9 },
-          { text: 'the', startMs: 1_000, endMs: 1_500, confidence: 0.9 },
-          { text: 'weather?', startMs: 1_500, endMs: 2_000, confidence: 0.9 },
-        ],
-      },
-    });
-  });
-
   it('puts before each text the final parts of its utterance', async () => {
     const { say, log, results: all } = await live();
     say(results('one', 0, 1));
@@ -301,8 +263,7 @@ describe('AlphaSTT: the session', () => {
   });
 
   it('lets a connection that has heard nothing hear a little silence, which alone keeps it', async () => {
-    const { clock, config } = clocked();
-    const stt = await connected(new FakedAlphaSTT(config));
+    const { clock, stt } = await live({}, { audioMs: 0 });
     await clock.advance(8_000);
     expect(stt.sockets.last.bytes).toEqual(Array.from({ length: 3_200 }, () => 0));
     expect(stt.sockets.last.texts).toEqual(['{"type":"KeepAlive"}']);
@@ -355,4 +316,113 @@ describe('AlphaSTT: the session', () => {
     say(results('two', 0, 0.5, ending));
     expect(log).toEqual(['- one', '. one two']);
   });
+});
+
+describe('AlphaSTT: the sessions of the reference', () => {
+  const begin = String.raw`
+    A: connect
+    C: GET wss://api.deepgram.com/v1/listen?model=nova-3&language=en-US&encoding=linear16&sample_rate=16000&channels=1&interim_results=true&punctuate=true&smart_format=true&endpointing=300&utterance_end_ms=1000&vad_events=true
+    C: Sec-WebSocket-Protocol: token, canary-7f3a
+    C: Authorization: Token canary-7f3a
+  `;
+
+  it('an utterance, a pause, the end', async () => {
+    const { results: all } = await played(String.raw`
+      ${begin}
+      S: 101
+      A: audio 100
+      C: <3200 bytes>
+      A: audio 1800
+      C: <3200 bytes> x18
+      S: {"type":"SpeechStarted","channel":[0,1],"timestamp":0.42}
+      = started
+      S: {"type":"Results","channel_index":[0,1],"duration":1.0,"start":0.0,"is_final":false,"speech_final":false,"channel":{"alternatives":[{"transcript":"what is the","confidence":0.98,"words":[{"word":"what","start":0.44,"end":0.6,"confidence":0.98,"punctuated_word":"what"},{"word":"is","start":0.6,"end":0.72,"confidence":0.99,"punctuated_word":"is"},{"word":"the","start":0.72,"end":0.9,"confidence":0.97,"punctuated_word":"the"}]}]},"metadata":{"request_id":"8c8ebea9-dbec-45fa-a035-e4632cb05b5f","model_info":{"name":"general-nova-3","version":"2025-04-17.21547","arch":"nova-3"},"model_uuid":"40bd3654-e622-47c4-a111-63a61b23bfe8"},"from_finalize":false}
+      = ~ what is the
+      S: {"type":"Results","channel_index":[0,1],"duration":1.9,"start":0.0,"is_final":true,"speech_final":true,"channel":{"alternatives":[{"transcript":"What is the weather?","confidence":0.995,"words":[{"word":"what","start":0.44,"end":0.6,"confidence":0.98,"punctuated_word":"What"},{"word":"is","start":0.6,"end":0.72,"confidence":0.99,"punctuated_word":"is"},{"word":"the","start":0.72,"end":0.9,"confidence":0.97,"punctuated_word":"the"},{"word":"weather","start":0.9,"end":1.52,"confidence":0.99,"punctuated_word":"weather?"}]}]},"metadata":{"request_id":"8c8ebea9-dbec-45fa-a035-e4632cb05b5f"},"from_finalize":false}
+      = ended
+      = . What is the weather?
+      S: {"type":"UtteranceEnd","channel":[0,1],"last_word_end":1.52}
+      A: wait 4000
+      C: {"type":"KeepAlive"}
+      A: disconnect
+      C: {"type":"CloseStream"}
+      S: {"type":"Results","channel_index":[0,1],"duration":0.4,"start":1.9,"is_final":true,"speech_final":false,"channel":{"alternatives":[{"transcript":"","confidence":0.0,"words":[]}]},"metadata":{"request_id":"8c8ebea9-dbec-45fa-a035-e4632cb05b5f"},"from_finalize":false}
+      S: {"type":"Metadata","transaction_key":"deprecated","request_id":"8c8ebea9-dbec-45fa-a035-e4632cb05b5f","sha256":"e3b0c442","created":"2026-09-01T10:00:05.202Z","duration":2.3,"channels":1}
+      S: close 1000
+    `);
+    expect(all.at(-1)).toEqual({
+      ...{ text: 'What is the weather?', isFinal: true, utteranceComplete: true, isPreflight: false },
+      ...{ confidence: 0.995, utteranceId: 'AlphaSTT-1' },
+      metadata: {
+        words: [
+          { text: 'What', startMs: 440, endMs: 600, confidence: 0.98 },
+          { text: 'is', startMs: 600, endMs: 720, confidence: 0.99 },
+          { text: 'the', startMs: 720, endMs: 900, confidence: 0.97 },
+          { text: 'weather?', startMs: 900, endMs: 1_520, confidence: 0.99 },
+        ],
+      },
+    });
+  });
+
+  it('a wrong key', async () => {
+    await played(String.raw`
+      ${begin}
+      S: 401 {"err_code":"INVALID_AUTH","err_msg":"Invalid credentials.","request_id":"8c8ebea9"}
+      = lost unauthorized
+    `);
+  });
+
+  it('nothing heard for too long', async () => {
+    await played(String.raw`
+      ${begin}
+      S: 101
+      S: close 1011 Deepgram did not receive audio data or a text message within the timeout window. See https://dpgr.am/net0001
+      = reconnecting connection
+      A: wait 250
+      C: GET …
+      S: 101
+    `);
+  });
+});
+
+describe('AlphaSTT: what the service says of failures', () => {
+  const refusals: readonly (readonly [status: number, word: string, code: string, recoverable: boolean])[] = [
+    [400, 'INVALID_QUERY_PARAMETER', 'configuration', false],
+    [401, 'INVALID_AUTH', 'unauthorized', false],
+    [402, 'ASR_PAYMENT_REQUIRED', 'quota', false],
+    [403, 'INSUFFICIENT_PERMISSIONS', 'forbidden', false],
+    [429, 'TOO_MANY_REQUESTS', 'rate_limited', true],
+    [503, 'UNAVAILABLE', 'overloaded', true],
+  ];
+  for (const [status, word, code, recoverable] of refusals) {
+    it(`an upgrade refused with ${status}: ${recoverable ? 'another try' : 'the end'}`, async () => {
+      await played(String.raw`
+        A: connect
+        C: GET …
+        S: ${status} {"err_code":"${word}","err_msg":"…","request_id":"8c8ebea9"}
+        = ${recoverable ? 'reconnecting' : 'lost'} ${code}
+      `);
+    });
+  }
+
+  const closes: readonly (readonly [close: string, event: string])[] = [
+    ['1000', 'reconnecting connection'],
+    ['1006', 'reconnecting connection'],
+    ['1008 DATA-0000: the payload cannot be decoded', 'lost unsupported_format'],
+    ['1008 See https://dpgr.am/data0000', 'lost unsupported_format'],
+    ['1008 Policy violation', 'reconnecting connection'],
+    ['1011 NET-0000', 'reconnecting connection'],
+    ['1011 NET-0001', 'reconnecting connection'],
+  ];
+  for (const [close, event] of closes) {
+    it(`close ${close}`, async () => {
+      await played(String.raw`
+        A: connect
+        C: GET …
+        S: 101
+        S: close ${close}
+        = ${event}
+      `);
+    });
+  }
 });

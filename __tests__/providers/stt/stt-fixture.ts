@@ -13,8 +13,10 @@ export { settle, TestClock } from '../../transport/test-clock.ts';
 export { FakeSockets } from '../../transport/fake-sockets.ts';
 
 /** A provider with a service that is the test's. */
-export function faked<T extends object>(stt: T): T & { sockets: FakeSockets } {
-  const sockets = new FakeSockets();
+export function faked<T extends object>(
+  stt: T,
+  sockets: FakeSockets = new FakeSockets(),
+): T & { sockets: FakeSockets } {
   const options = Reflect.get(stt, 'socketOptions') as () => Partial<SocketSessionOptions>;
   Reflect.set(stt, 'socketOptions', () => ({ ...options.call(stt), openSocket: sockets.open }));
   return Object.assign(stt, { sockets });

@@ -14,12 +14,16 @@ export interface Written {
   readonly said: (line: string) => SocketData;
 }
 
-/** JSON in text frames, and audio as it is: `<3200 bytes>`. */
+/** JSON in text frames, where it is no bare word or `""`, and audio as it is: `<3200 bytes>`. */
 export const json: Written = {
-  sent: (data) => (typeof data === 'string' ? (JSON.parse(data) as unknown) : `<${data.length} bytes>`),
-  expected: (line) => (line.startsWith('{') ? (JSON.parse(line) as unknown) : line),
+  sent: (data) => (typeof data === 'string' ? parsed(data || '""') : `<${data.length} bytes>`),
+  expected: parsed,
   said: (line) => line,
 };
+
+function parsed(line: string): unknown {
+  return line.startsWith('{') ? (JSON.parse(line) as unknown) : line;
+}
 
 /** Who plays, and what is heard of it. */
 export interface Stage {
@@ -44,8 +48,8 @@ export interface Stage {
  * Replays a session as the vendor's reference writes it, a message a line:
  *
  * - `A:` what the application does: `connect`, `audio 2000` (milliseconds), `disconnect`, `wait 5000`
- * - `C:` what the client has sent, in order and nothing else: `GET <address>` (`…` for anything), a message, `<3200 bytes>`,
- *   `x20` behind it for twenty of them, `close 1000`
+ * - `C:` what the client has sent, in order and nothing else: `GET <address>` (`…` for anything), a header of it such as
+ *   `Authorization: Token k`, a message, `<3200 bytes>`, `x20` behind it for twenty of them, `close 1000`
  * - `S:` what the service says: a status such as `101` or `401 {…}`, a message, `close 1011 reason`
  * - `=` what comes out of it: a result or a speech event, or the connection's event, as in `= lost unauthorized`
  */
@@ -66,11 +70,15 @@ export async function replay(stage: Stage, script: string): Promise<void> {
   };
   async function client(line: string): Promise<void> {
     const [, what = '', count = '1'] = /^(.*?)(?: x(\d+))?$/.exec(line) ?? [];
+    const [, header, value] = /^([\w-]+): (.*)$/.exec(what) ?? [];
     if (what.startsWith('GET ')) {
       connections += 1;
       cursor = 0;
       await until(() => sockets.all.length === connections);
       expect(String(sockets.last.request.url)).toMatch(pattern(what.slice(4)));
+    } else if (header !== undefined) {
+      const { headers = {}, protocols = [] } = sockets.last.request;
+      expect({ 'Sec-WebSocket-Protocol': protocols.join(', '), ...headers }).toMatchObject({ [header]: value });
     } else if (what.startsWith('close ')) {
       await settle();
       expect(sockets.last.closeCode).toBe(Number(what.slice(6)));

@@ -77,9 +77,9 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
       // The service finds the end of an utterance by its interim results.
       interim_results: interimResults || utteranceEndMs !== false,
       ...{ punctuate: punctuation, smart_format: smartFormat, profanity_filter: profanityFilter },
-      ...{ diarize_model: diarize ? 'latest' : undefined, vad_events: vadEvents, keyterm: keyterms },
-      ...{ endpointing, utterance_end_ms: utteranceEndMs === false ? undefined : utteranceEndMs },
-      ...parameters,
+      ...{ diarize_model: diarize ? 'latest' : undefined, endpointing },
+      utterance_end_ms: utteranceEndMs === false ? undefined : utteranceEndMs,
+      ...{ vad_events: vadEvents, keyterm: keyterms, ...parameters },
     };
   }
 

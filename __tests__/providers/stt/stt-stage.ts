@@ -1,0 +1,55 @@
+import type { AudioMetadata } from '../../../lib/audio/types.ts';
+import type { StreamingSTT, StreamingSTTConfig } from '../../../lib/providers/stt/streaming-stt.ts';
+import { clocked, connected, faked, FakeSockets, mono16k, record, tape } from './stt-fixture.ts';
+import { json, replay, type Written } from './transcript.ts';
+
+type Message = Record<string, unknown>;
+
+/** How the tests of one provider set it up: what makes it, and what its service greets a connection with. */
+export function stageFor<C extends StreamingSTTConfig, T extends StreamingSTT<StreamingSTTConfig>>(
+  create: (config: C) => T,
+  greeting?: Message,
+) {
+  const made = (config: C, sockets?: FakeSockets) => {
+    const { clock, config: base } = clocked();
+    return { clock, stt: faked(create({ ...base, ...config }), sockets) };
+  };
+  return {
+    /** A provider whose service has greeted it, and has been sent a second of audio. */
+    async live(config: C = {} as C, options: { greeting?: Message; sockets?: FakeSockets; audioMs?: number } = {}) {
+      const { clock, stt } = made(config, options.sockets);
+      await connected(stt, options.greeting ?? greeting);
+      stt.sendAudio({ data: tape(options.audioMs ?? 1_000) });
+      const say = (...messages: readonly Message[]): void => {
+        for (const message of messages) stt.sockets.last.say(message);
+      };
+      return { clock, stt, say, ...record(stt) };
+    },
+
+    /** What a connection is asked for with the key `k`, and the first message that it is sent. */
+    async asked(config: C = {} as C, metadata: AudioMetadata = mono16k) {
+      const { clock, stt } = made({ apiKey: 'k', ...config });
+      stt.configureAudio(metadata);
+      await connected(stt, greeting);
+      const disposed = stt.dispose();
+      await clock.advance(200);
+      await disposed;
+      const { request, texts } = stt.sockets.last;
+      const url = new URL(request.url);
+      return {
+        request,
+        url,
+        query: Object.fromEntries(url.searchParams),
+        first: JSON.parse(texts[0] ?? '{}') as Message,
+      };
+    },
+
+    /** Replays a session as the vendor's reference writes it; see {@link replay}. */
+    async played(script: string, config: C = {} as C, written: Written = json) {
+      const { clock, stt } = made({ catchUpSpeed: false, ...config });
+      const kept = record(stt);
+      await replay({ clock, stt, ...kept, written }, script);
+      return kept;
+    },
+  };
+}
