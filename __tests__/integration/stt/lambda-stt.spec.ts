@@ -21,7 +21,7 @@ const audioOf = ({ messages }: ServiceRecord): Uint8Array =>
 
 describeStreamingSTT({
   ...{ name: 'LambdaSTT', vendor: 'lambda', service: 'lambda-stt', first: 'lambda-stt', greetings: 0 },
-  formats: [8_000, 16_000, 24_000, 44_100, 48_000].map(linear),
+  formats: [8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000].map(linear),
   ...{ refused: ['unauthorized', 403] as const, dropAfter: 15 },
   audioOf,
   create({ apiKey, ...config }) {
@@ -59,13 +59,15 @@ describe('LambdaSTT: what is peculiar to it', () => {
     for (const chunk of frames([text], metadata)) stt.sendAudio(chunk);
   };
 
-  it('hears a phone’s own mu-law, where it is asked to', async () => {
-    const { errors } = await live({ mediaEncoding: 'g711-ulaw' });
-    const heard = complete();
-    await stt.connect();
-    say('hello there', mulaw);
-    expect([(await heard).text, errors]).toEqual(['hello there', []]);
-  });
+  for (const encoding of ['mulaw', 'alaw'] as const) {
+    it(`hears a phone’s own ${encoding}, where it is asked to`, async () => {
+      const { errors } = await live({ mediaEncoding: encoding === 'mulaw' ? 'g711-ulaw' : 'g711-alaw' });
+      const heard = complete();
+      await stt.connect();
+      say('hello there', { ...mulaw, encoding });
+      expect([(await heard).text, errors]).toEqual(['hello there', []]);
+    });
+  }
 
   it('finds out the language, and tells speakers', async () => {
     await live({ identifyLanguage: true, languageOptions: ['fr-FR', 'en-US'], showSpeakerLabel: true });

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { LambdaSTT, type LambdaSTTConfig } from '../../../lib/providers/stt/lambda-stt.ts';
 import { decodeEventStream, encodeEventStream } from '../../../lib/transport/event-stream.ts';
 import { until } from '../../transport/http-fixture.ts';
 import { clocked, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
+import { replay, type Written } from './transcript.ts';
 
 const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'canary-7f3a' };
 const direct: LambdaSTTConfig = { credentials, region: 'us-east-1' };
@@ -278,12 +280,10 @@ describe('LambdaSTT: audio', () => {
 });
 
 describe('LambdaSTT: results', () => {
-  it('replays the session of the docs', async () => {
-    const { say, log, results } = await live({ languageCode: 'en-US' });
-    say(event());
+  it('finals have the mean confidence of their words, and their times', async () => {
+    const { say, results } = await live({ languageCode: 'en-US' });
     say(event(result('The', { partial: true })));
     say(event(result('The Amazon.')));
-    expect(log).toEqual(['started', '~ The', 'ended', '. The Amazon.']);
     expect(results.at(-1)).toEqual({
       ...{ text: 'The Amazon.', isFinal: true, utteranceComplete: true, isPreflight: false, confidence: 0.9 },
       utteranceId: 'LambdaSTT-1',
@@ -295,6 +295,14 @@ describe('LambdaSTT: results', () => {
         language: 'en-US',
       },
     });
+  });
+
+  it('results without a name are each their own', async () => {
+    const { say, log } = await live();
+    for (const [start, text] of ['one', 'two'].entries()) {
+      say(event({ ...(result(text, { start }) as object), ResultId: undefined }));
+    }
+    expect(log).toEqual(['. one', '. two']);
   });
 
   it('tells the language that was found, the speakers, and else the channels', async () => {
@@ -393,6 +401,8 @@ describe('LambdaSTT: what the service says of failures', () => {
       'The request signature we calculated does not match.',
       { code: 'unauthorized', status: 403 },
     ],
+    ['InvalidSignatureException', 'The signature does not match.', { code: 'unauthorized', status: 403 }],
+    ['ExpiredTokenException', 'The token is expired.', { code: 'unauthorized', status: 403 }],
     ['AccessDeniedException', 'User is not authorized.', { code: 'forbidden', status: 403 }],
     ['ResourceNotFoundException', 'No such vocabulary.', { code: 'not_found', status: 404 }],
     ['ConflictException', 'A new stream started.', { code: 'configuration', status: 409 }],
@@ -507,5 +517,91 @@ describe('LambdaSTT: updateConfig()', () => {
     const { searchParams } = new URL(stt.sockets.last.request.url);
     expect(searchParams.get('language-code')).toBe('fr-FR');
     expect(searchParams.get('X-Amz-Credential')).toMatch(/^AKIDOTHER/);
+  });
+});
+
+describe('LambdaSTT: the sessions of the reference', () => {
+  const vectors = new URL('../../transport/vectors/eventstream.json', import.meta.url);
+  const { frames } = JSON.parse(readFileSync(vectors, 'utf8')) as {
+    readonly frames: readonly { readonly name: string; readonly expected: { readonly frameHex: string } }[];
+  };
+  /** Events by their type and body or payload, exceptions as the bytes of the vectors. */
+  const written: Written = {
+    sent(data) {
+      const { headers, payload } = decodeEventStream(data as Uint8Array<ArrayBuffer>);
+      return `${String(headers.get(':event-type')?.value)} <${payload.length} bytes>`;
+    },
+    expected: (line) => line,
+    said(line) {
+      const vector = frames.find(({ name }) => `vector ${name}` === line)?.expected.frameHex;
+      if (vector !== undefined) return new Uint8Array(Buffer.from(vector, 'hex'));
+      const [type = '', body = ''] = line.split(/ (.*)/);
+      return frame({ ':message-type': 'event', ':event-type': type }, JSON.parse(body));
+    },
+  };
+  const played = async (script: string): Promise<void> => {
+    const { clock, config } = clocked();
+    const stt = faked(new LambdaSTT({ ...config, ...direct, catchUpSpeed: false }));
+    await replay({ stt, clock, written, ...record(stt) }, script);
+  };
+  const begin = String.raw`
+    A: connect
+    C: GET wss://transcribestreaming.us-east-1.amazonaws.com:8443/stream-transcription-websocket?X-Amz-…&language-code=en-US&media-encoding=pcm&sample-rate=16000&X-Amz-Signature=…
+    S: 101
+  `;
+
+  it('an utterance', async () => {
+    await played(String.raw`
+      ${begin}
+      A: audio 1400
+      C: AudioEvent <3200 bytes> x14
+      S: TranscriptEvent {"Transcript":{"Results":[]}}
+      S: TranscriptEvent {"Transcript":{"Results":[{"ResultId":"r1","StartTime":0.1,"EndTime":0.6,"IsPartial":true,"Alternatives":[{"Transcript":"The","Items":[{"Content":"The","StartTime":0.1,"EndTime":0.5,"Type":"pronunciation","VocabularyFilterMatch":false}]}]}]}}
+      = started
+      = ~ The
+      A: disconnect
+      C: AudioEvent <0 bytes>
+      S: TranscriptEvent {"Transcript":{"Results":[{"ResultId":"r1","StartTime":0.1,"EndTime":1.4,"IsPartial":false,"Alternatives":[{"Transcript":"The Amazon.","Items":[{"Content":"The","Confidence":0.99,"StartTime":0.1,"EndTime":0.5,"Type":"pronunciation","VocabularyFilterMatch":false},{"Content":"Amazon","Confidence":0.97,"StartTime":0.5,"EndTime":1.3,"Type":"pronunciation","VocabularyFilterMatch":false},{"Content":".","StartTime":1.3,"EndTime":1.3,"Type":"punctuation","VocabularyFilterMatch":false}]}]}]}}
+      = ended
+      = . The Amazon.
+      S: close 1000
+    `);
+  });
+
+  it('no audio for 15 s: another session', async () => {
+    await played(String.raw`
+      ${begin}
+      S: vector exception-bad-request
+      = reconnecting timeout
+      S: close 1000
+    `);
+  });
+
+  it('too many at once, and a failure that the wire has no model for: another session', async () => {
+    await played(String.raw`
+      ${begin}
+      S: vector exception-limit-exceeded
+      = reconnecting rate_limited
+    `);
+    await played(String.raw`
+      ${begin}
+      S: vector error-unmodelled
+      = reconnecting server
+    `);
+  });
+
+  it('the events of the vectors', async () => {
+    await played(String.raw`
+      ${begin}
+      A: audio 4000
+      C: AudioEvent <3200 bytes> x40
+      S: vector transcript-event-no-results
+      S: vector transcript-event-partial
+      = started
+      = ~ Welcome to
+      S: vector transcript-event-final-utf8
+      = ended
+      = . Café größe.
+    `);
   });
 });

@@ -1,5 +1,6 @@
 import type { AudioFormat } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
+import type { Query } from '../../core/remote-provider.ts';
 import type { AwsConfig } from '../../transport/aws-signer.ts';
 import type { LambdaSTTConfig } from './lambda-stt.ts';
 import type { Failure, Failures, StreamingSTTConfig } from './streaming-stt.ts';
@@ -56,13 +57,13 @@ export interface LambdaSTTOptions {
 }
 
 /** A key that goes into the address under its own name. */
-export type LambdaParameter = Exclude<
+type LambdaParameter = Exclude<
   keyof LambdaSTTConfig,
   keyof StreamingSTTConfig | keyof AwsConfig | 'languageCode' | 'mediaEncoding' | 'sampleRate'
 >;
 
 /** The keys that go into the address under their own names, in the service's spelling. */
-export const lambdaParameters: readonly LambdaParameter[] = [
+const parameters: readonly LambdaParameter[] = [
   'enablePartialResultsStabilization',
   'partialResultsStability',
   'identifyLanguage',
@@ -85,8 +86,34 @@ export const lambdaParameters: readonly LambdaParameter[] = [
   'transcriptFormat',
 ];
 
+/** Whether the service finds out the language. */
+export function identifies({ identifyLanguage = false, identifyMultipleLanguages = false }: LambdaSTTConfig): boolean {
+  return identifyLanguage || identifyMultipleLanguages;
+}
+
+/** The parameters of the address. */
+export function lambdaQuery(settings: LambdaSTTConfig, sampleRate: number): Query {
+  const { mediaEncoding = 'pcm', language = 'en-US', languageCode = language, ...config } = settings;
+  return {
+    'media-encoding': mediaEncoding,
+    'sample-rate': sampleRate,
+    'language-code': identifies(settings) ? undefined : languageCode,
+    ...Object.fromEntries(parameters.map((key) => [kebab(key), parameter(config[key])])),
+    ...(config.partialResultsStability && { 'enable-partial-results-stabilization': true }),
+    'number-of-channels': config.enableChannelIdentification ? 2 : undefined,
+  };
+}
+
+/** Lists are one value; what is off is left out. */
+function parameter(value: string | number | boolean | readonly string[] | undefined): string | undefined {
+  if (typeof value === 'object') return value.length > 0 ? value.join(',') : undefined;
+  return value === undefined || value === false || value === '' ? undefined : String(value);
+}
+
+const kebab = (key: string): string => key.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
+
 /** What the keys may hold. */
-export const lambdaRules: Readonly<Record<string, ConfigRule>> = {
+export const lambdaRules: ConfigRules = {
   languageCode: { type: 'text' },
   mediaEncoding: { oneOf: Object.keys(lambdaEncodings) },
   sampleRate: { min: 8_000, max: 48_000, integer: true },
@@ -111,7 +138,7 @@ export const lambdaRules: Readonly<Record<string, ConfigRule>> = {
 /** What goes together and what does not, as a sentence for people. */
 export function lambdaConflict(config: LambdaSTTConfig, needsRegion: boolean): string | undefined {
   const { region, identifyLanguage = false, identifyMultipleLanguages = false, languageOptions = [] } = config;
-  const identifies = identifyLanguage || identifyMultipleLanguages;
+  const isIdentified = identifies(config);
   const conflicts: readonly (readonly [boolean, string])[] = [
     [needsRegion && !region, 'region is missing'],
     // It becomes a part of the host that the credentials go to.
@@ -120,10 +147,10 @@ export function lambdaConflict(config: LambdaSTTConfig, needsRegion: boolean): s
       identifyLanguage && identifyMultipleLanguages,
       'identifyLanguage and identifyMultipleLanguages exclude each other',
     ],
-    [identifies && languageOptions.length < 2, 'languageOptions must have two or more languages to identify'],
-    [identifies && config.languageCode !== undefined, 'languageCode does not go with language identification'],
+    [isIdentified && languageOptions.length < 2, 'languageOptions must have two or more languages to identify'],
+    [isIdentified && config.languageCode !== undefined, 'languageCode does not go with language identification'],
     [
-      identifies && config.languageModelName !== undefined,
+      isIdentified && config.languageModelName !== undefined,
       'languageModelName does not go with language identification',
     ],
     [

@@ -1,23 +1,24 @@
 import type { AudioFormat } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
-import { entry, num, obj, objs, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
+import { entry, num, obj, objs, str, type WireObject } from '../../core/guard.ts';
 import type { Query } from '../../core/remote-provider.ts';
-import type { TranscribedWord } from '../../core/roles.ts';
 import type { AwsCredentials } from '../../transport/aws-signature.ts';
 import { AwsSigner } from '../../transport/aws-signer.ts';
-import { decodeEventStream, encodeEventStream, type EventStreamValue } from '../../transport/event-stream.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
 import type { SocketData, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
+import { audioEvent, readLambda, spokenItems, textOf } from './lambda-stt-messages.ts';
 import {
+  identifies,
   lambdaConflict,
   lambdaEncodings,
   lambdaFailures,
   lambdaKind,
-  lambdaParameters,
+  lambdaQuery,
   lambdaRules,
   type LambdaMediaEncoding,
   type LambdaSTTOptions,
 } from './lambda-stt-settings.ts';
+import { Recent } from './recent.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import { meanConfidence } from './utterances.ts';
 
@@ -51,13 +52,6 @@ const endingMs = 3_000;
 /** How often the service must hear something when nobody speaks: it gives up after 15 s. */
 const idleMs = 5_000;
 
-const text = (value: string): EventStreamValue => ({ type: 'string', value });
-const audioEvent: ReadonlyMap<string, EventStreamValue> = new Map([
-  [':event-type', text('AudioEvent')],
-  [':message-type', text('event')],
-  [':content-type', text('application/octet-stream')],
-]);
-
 /**
  * Amazon Transcribe streaming, API 2017-10-26, at
  * `wss://transcribestreaming.<region>.amazonaws.com:8443/stream-transcription-websocket`: partial and final results with
@@ -66,7 +60,11 @@ const audioEvent: ReadonlyMap<string, EventStreamValue> = new Map([
  */
 export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
   readonly name = 'LambdaSTT';
+  protected override readonly path: string = '/stream-transcription-websocket';
+  protected override readonly rules: ConfigRules = lambdaRules;
   protected override readonly credentialKey: string = 'credentials';
+  // The next connection is signed with them.
+  protected override readonly ownKeys: readonly string[] = ['credentials'];
   protected override readonly gapMs: number = 500;
   protected override readonly minFrameMs: number = 50;
   protected override readonly catchUpSpeed: number = 2;
@@ -84,9 +82,7 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
     remember: (secret) => this.freshCredential(secret),
     error: (message, options) => this.error(`${this.name}: ${message}`, options),
   });
-  #finished: string[] = [];
-  /** The newest words that are not final. */
-  #partial: WireObject | undefined;
+  readonly #finished = new Recent(remembered);
 
   /** One row: the configured encoding. */
   get accepts(): readonly AudioFormat[] {
@@ -106,13 +102,17 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
     return this.config.credentials;
   }
 
+  protected override query(): Query {
+    return lambdaQuery(this.config, this.format.sampleRate);
+  }
+
   protected override async request(): Promise<SocketRequest> {
-    const url = this.resolveSocketUrl('/stream-transcription-websocket', this.#query);
+    const url = this.resolveSocketUrl(this.path, this.query());
     return { url: this.isProxyMode ? url : await this.#signer.presign(url) };
   }
 
   protected override farewell(): { farewell: SocketData[] } {
-    return { farewell: [this.encodeAudio(new Uint8Array(0))] };
+    return { farewell: [audioEvent(new Uint8Array(0))] };
   }
 
   protected override socketOptions(): Partial<SocketSessionOptions> {
@@ -120,30 +120,15 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, lambdaRules) ?? lambdaConflict(this.config, !this.isProxyMode);
-  }
-
-  protected override applyLive(changed: Partial<LambdaSTTConfig>): boolean {
-    return Object.keys(changed).every((key) => key === 'credentials');
+    return lambdaConflict(this.config, !this.isProxyMode);
   }
 
   protected override encodeAudio(frame: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-    return encodeEventStream({ headers: audioEvent, payload: frame });
+    return audioEvent(frame);
   }
 
   protected override readMessage(data: SocketData): WireObject | undefined {
-    if (typeof data === 'string') return undefined;
-    try {
-      const { headers, payload } = decodeEventStream(data);
-      const header = (name: string): string | undefined => str(headers.get(`:${name}`)?.value);
-      const kind = header('message-type');
-      const body = parseJsonObject(payload) ?? {};
-      if (kind === 'event') return { type: header('event-type'), body };
-      const name = header('exception-type') ?? header('error-code') ?? 'an error';
-      return { type: kind, name, message: str(body['Message']) ?? header('error-message') ?? '' };
-    } catch {
-      return undefined;
-    }
+    return readLambda(data);
   }
 
   protected override wantsSilence(quietMs: number): boolean {
@@ -151,69 +136,26 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
   }
 
   protected override onConnection(): void {
-    this.#partial = undefined;
-    this.#finished = [];
-  }
-
-  protected override onEnd(): void {
-    if (this.#partial) this.#complete(this.#partial);
-  }
-
-  get #query(): Query {
-    const { mediaEncoding = 'pcm', language = 'en-US', languageCode = language, ...config } = this.config;
-    return {
-      'media-encoding': mediaEncoding,
-      'sample-rate': this.format.sampleRate,
-      'language-code': this.#identifies ? undefined : languageCode,
-      ...Object.fromEntries(lambdaParameters.map((key) => [kebab(key), parameter(config[key])])),
-      ...(config.partialResultsStability && { 'enable-partial-results-stabilization': true }),
-      'number-of-channels': config.enableChannelIdentification ? 2 : undefined,
-    };
-  }
-
-  get #identifies(): boolean {
-    const { identifyLanguage = false, identifyMultipleLanguages = false } = this.config;
-    return identifyLanguage || identifyMultipleLanguages;
+    this.#finished.clear();
   }
 
   #onResult(result: WireObject): void {
-    const id = str(result['ResultId']) ?? '';
-    const isKnown = this.#finished.includes(id);
-    if (isKnown || !textOf(result)) return;
+    const id = str(result['ResultId']);
+    const text = textOf(result);
+    if (!text || this.#finished.has(id)) return;
+    const isIdentified = identifies(this.config);
+    const words = this.words(spokenItems(result), ({ content }) => str(content));
+    const language = str(result['LanguageCode']) ?? (isIdentified ? undefined : this.config.languageCode);
+    const details = { words, confidence: meanConfidence(words), language };
     if (result['IsPartial'] !== false) {
-      this.#partial = result;
-      this.utterances.started();
-      this.#publish('interim', result);
+      this.utterances.heard(text, details);
       return;
     }
-    this.#finished = [id, ...this.#finished].slice(0, remembered);
+    this.#finished.add(id);
     const endMs = (num(result['EndTime']) ?? 0) * 1000;
     const isNew = this.finalized(endMs);
     // The channels of one recording are heard apart: what is final in one says nothing of the other.
-    if (isNew || endMs === 0 || result['ChannelId'] !== undefined) this.#complete(result);
-  }
-
-  #complete(result: WireObject): void {
-    this.#partial = undefined;
-    this.utterances.ended();
-    this.#publish('complete', result);
-  }
-
-  #publish(kind: 'interim' | 'complete', result: WireObject): void {
-    const words = this.#wordsOf(result);
-    const language = str(result['LanguageCode']) ?? (this.#identifies ? undefined : this.config.languageCode);
-    this.utterances.result(kind, textOf(result), { words, confidence: meanConfidence(words), language });
-  }
-
-  #wordsOf(result: WireObject): TranscribedWord[] {
-    const [{ Items: items } = {}] = objs(result['Alternatives']);
-    const spoken = objs(items).flatMap(
-      ({ Type: type, StartTime: start, EndTime: end, Confidence: confidence, ...item }) =>
-        type === 'pronunciation'
-          ? { ...{ start, end, confidence, text: item['Content'] }, speaker: item['Speaker'] ?? result['ChannelId'] }
-          : [],
-    );
-    return this.words(spoken, (word) => str(word['text']));
+    if (isNew || endMs === 0 || result['ChannelId'] !== undefined) this.utterances.complete(text, details);
   }
 
   #onFailure({ name, message }: WireObject): void {
@@ -231,17 +173,4 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
     const known = entry(lambdaFailures, reason);
     return this.#signer.errorOf(failure) ?? (known && { code: known.code, recoverable: known.recoverable, reason });
   }
-}
-
-/** Lists are one value; what is off is left out. */
-function parameter(value: string | number | boolean | readonly string[] | undefined): string | undefined {
-  if (typeof value === 'object') return value.length > 0 ? value.join(',') : undefined;
-  return value === undefined || value === false || value === '' ? undefined : String(value);
-}
-
-const kebab = (key: string): string => key.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
-
-function textOf(result: WireObject): string {
-  const [alternative = {}] = objs(result['Alternatives']);
-  return str(alternative['Transcript'])?.trim() ?? '';
 }

@@ -1,4 +1,4 @@
-/** The names of what is over, as far back as something late may still come of it. */
+/** The names of what is over, as far back as something late may still come of it. What has no name is never known. */
 export class Recent {
   readonly #count: number;
   #names: string[] = [];
@@ -8,12 +8,12 @@ export class Recent {
     this.#count = count;
   }
 
-  has(name: string): boolean {
-    return this.#names.includes(name);
+  has(name: string | undefined): boolean {
+    return name !== undefined && this.#names.includes(name);
   }
 
-  add(name: string): void {
-    this.#names = [name, ...this.#names].slice(0, this.#count);
+  add(name: string | undefined): void {
+    if (name !== undefined) this.#names = [name, ...this.#names].slice(0, this.#count);
   }
 
   clear(): void {
