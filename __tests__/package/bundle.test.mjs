@@ -57,8 +57,8 @@ test('an application that imports one name pays for it alone', async () => {
   assert(code.length < 2000, `VoiceError alone takes ${code.length} bytes`);
 });
 
-// esbuild drops the initialization of a module that the pipeline loads later, when only indexes without side effects
-// lead to it: `sideEffects` names those that do.
+// esbuild drops the initialization of a module that the pipeline loads later, when only `export *` of indexes without
+// side effects leads to it: the index of `dist` names what it exports, and `sideEffects` names those of `lib`.
 test('a bundle of one file has what the pipeline would load later', async () => {
   const names = ['MicrophoneInput', 'BrowserAudioOutput', 'Pipeline'];
   const contents = `import { ${names} } from 'rxvoice';\nglobalThis.types = [${names}].map((each) => typeof each);`;
