@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, type OperatorFunction } from 'rxjs';
+import { Observable, type OperatorFunction } from 'rxjs';
 
 /** Turns a stream's values into others, with state. */
 export interface IncrementalStage<I, O> {
@@ -14,11 +14,35 @@ export interface IncrementalStage<I, O> {
  */
 export function incremental<I, O>(createStage: () => IncrementalStage<I, O>): OperatorFunction<I, O> {
   return (source$) =>
-    defer(() => {
+    new Observable((subscriber) => {
       const stage = createStage();
-      return concat(
-        source$.pipe(concatMap((value) => stage.push(value))),
-        defer(() => stage.flush()),
-      );
+      const waiting: (() => Iterable<O>)[] = [];
+      let delivering = false;
+      const deliver = (results: () => Iterable<O>): void => {
+        waiting.push(results);
+        if (delivering) return;
+        delivering = true;
+        try {
+          for (let next = waiting.shift(); next && !subscriber.closed; next = waiting.shift()) {
+            for (const result of next()) {
+              subscriber.next(result);
+              if (subscriber.closed) return;
+            }
+          }
+        } catch (error) {
+          subscriber.error(error);
+        } finally {
+          delivering = false;
+        }
+      };
+      return source$.subscribe({
+        next: (value) => deliver(() => stage.push(value)),
+        error: (error: unknown) => subscriber.error(error),
+        complete: () =>
+          deliver(function* () {
+            yield* stage.flush();
+            subscriber.complete();
+          }),
+      });
     });
 }

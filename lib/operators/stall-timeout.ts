@@ -1,4 +1,4 @@
-import { asyncScheduler, throwError, timeout, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
+import { asyncScheduler, Observable, type MonoTypeOperatorFunction, type SchedulerLike, type Subscription } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 
 /** Options of {@link stallTimeout}. */
@@ -35,13 +35,37 @@ export interface StallTimeoutOptions {
 export function stallTimeout<T>(options: StallTimeoutOptions): MonoTypeOperatorFunction<T> {
   const { firstMs, idleMs, scheduler = asyncScheduler, error = stallError } = options;
   if (firstMs === undefined && idleMs === undefined) return (source$) => source$;
-  return timeout({
-    scheduler,
-    ...(firstMs === undefined ? {} : { first: firstMs }),
-    ...(idleMs === undefined ? {} : { each: idleMs }),
-    with: ({ seen }) =>
-      throwError(() => (seen === 0 ? error('first', firstMs ?? idleMs ?? 0) : error('idle', idleMs ?? 0))),
-  });
+  return (source$) =>
+    new Observable((subscriber) => {
+      let seen = false;
+      let heardAt = scheduler.now();
+      let timer: Subscription | undefined;
+      /** One timer serves any number of values: it looks how long ago the last one came. */
+      const look = (): void => {
+        const ms = seen ? idleMs : (firstMs ?? idleMs);
+        timer?.unsubscribe();
+        if (ms === undefined) return;
+        const restMs = heardAt + ms - scheduler.now();
+        if (restMs > 0) timer = scheduler.schedule(look, restMs);
+        else subscriber.error(error(seen ? 'idle' : 'first', ms));
+      };
+      timer = scheduler.schedule(look, firstMs ?? idleMs);
+      subscriber.add(() => timer?.unsubscribe());
+      subscriber.add(
+        source$.subscribe({
+          next: (value) => {
+            const isFirst = !seen;
+            seen = true;
+            heardAt = scheduler.now();
+            // The limit is another one now.
+            if (isFirst) look();
+            subscriber.next(value);
+          },
+          error: (cause: unknown) => subscriber.error(cause),
+          complete: () => subscriber.complete(),
+        }),
+      );
+    });
 }
 
 function stallError(stalled: 'first' | 'idle', ms: number): VoiceError {

@@ -1,16 +1,4 @@
-import {
-  catchError,
-  delayWhen,
-  EMPTY,
-  filter,
-  map,
-  Observable,
-  ReplaySubject,
-  Subscription,
-  take,
-  takeWhile,
-  tap,
-} from 'rxjs';
+import { Observable, ReplaySubject, Subscription } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import type { SpeechTicket } from './commands.ts';
@@ -68,8 +56,10 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const { emit, scheduler } = generation;
     const envelope = { turnId: turn.id, role: 'llm', provider: generation.llm.name } as const;
     const work = new Subscription();
-    const steps$ = new ReplaySubject<GenerationStep>(Infinity);
+    const rounds$ = new ReplaySubject<Observable<string>>(Infinity);
     const parts: Part[] = [];
+    /** Steps that nobody may know of yet; undefined once the turn is committed. */
+    let untold: GenerationStep[] | undefined = [];
     let running: RunningTools | undefined;
     /** The round whose request is under way: not while tools run, nor what is said meanwhile. */
     let asking: Part | undefined;
@@ -123,21 +113,6 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       candidate.ticket?.settle({ heardText: result.heard.text, interrupted: result.interrupted });
     };
 
-    const onStep = (step: GenerationStep): void => {
-      if (step.type === 'started') {
-        const part: Part = { text: '', stored: step.stored, item: undefined };
-        parts[step.part] = part;
-        if (part.stored) asking = part;
-        turn.mark('request');
-        return;
-      }
-      const part = parts[step.part];
-      if (step.type === 'ended' && part === asking) asking = undefined;
-      if (step.type !== 'token' || !part) return;
-      part.text += step.text;
-      if (part.stored) candidate.tokens++;
-      turn.mark('firstToken');
-    };
     const publish = (step: GenerationStep): void => {
       if (!parts[step.part]?.stored) return;
       if (step.type === 'started') emit('llm.started', { round: step.round }, envelope);
@@ -148,24 +123,35 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         if (usage) emit('usage', { tokens: usage }, envelope);
       }
     };
-    function textOf(part: number): Observable<string> {
-      return steps$.pipe(
-        filter((step) => step.part === part),
-        takeWhile((step) => step.type !== 'ended'),
-        filter((step) => step.type === 'token'),
-        map(({ text }) => text),
-      );
-    }
+    /** A step's event comes before what is said of it. */
+    const onStep = (step: GenerationStep): void => {
+      if (step.type === 'started') {
+        const part: Part = { text: '', text$: new ReplaySubject(Infinity), stored: step.stored, item: undefined };
+        parts[step.part] = part;
+        if (part.stored) asking = part;
+        turn.mark('request');
+      }
+      const part = parts[step.part];
+      if (!part) return;
+      if (step.type === 'ended' && part === asking) asking = undefined;
+      if (step.type === 'token') {
+        part.text += step.text;
+        if (part.stored) candidate.tokens++;
+        turn.mark('firstToken');
+      }
+      if (untold) untold.push(step);
+      else publish(step);
+      if (step.type === 'started') rounds$.next(part.text$);
+      else if (step.type === 'token') part.text$.next(step.text);
+      else part.text$.complete();
+    };
 
     const request = {
       id: context.newId('speech'),
       turnId: turn.id,
       source: 'answer',
       interruptible: true,
-      rounds$: steps$.pipe(
-        filter((step) => step.type === 'started'),
-        map(({ part }) => textOf(part)),
-      ),
+      rounds$,
       gate$: committed$,
       speakAhead: context.speakAhead,
     } as const;
@@ -176,14 +162,12 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     };
     let last: SpeechResult | undefined;
 
-    // The events are published first: a token's event comes before what is said of it.
     work.add(
-      steps$
-        .pipe(
-          delayWhen(() => committed$.pipe(take(1))),
-          tap(publish),
-        )
-        .subscribe(),
+      committed$.subscribe(() => {
+        const steps = untold ?? [];
+        untold = undefined;
+        for (const step of steps) publish(step);
+      }),
     );
     const speaking = speech(request, context.speech, onSpeechEnd).subscribe({
       next: (mark) => {
@@ -199,6 +183,11 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         subscriber.complete();
       },
     });
+    const finish = (): void => {
+      asking = undefined;
+      for (const { text$ } of parts) text$.complete();
+      rounds$.complete();
+    };
     work.add(
       generateAnswer({
         ...generation,
@@ -214,20 +203,14 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
           const item = history.addToolRound(text, calls, outcomes);
           Object.assign(parts[part] ?? {}, { item });
         },
-      })
-        .pipe(
-          tap(onStep),
-          catchError((error: unknown) => {
-            fail(error, 'llm');
-            return EMPTY;
-          }),
-          tap({
-            complete: () => {
-              asking = undefined;
-            },
-          }),
-        )
-        .subscribe(steps$),
+      }).subscribe({
+        next: onStep,
+        error: (error: unknown) => {
+          fail(error, 'llm');
+          finish();
+        },
+        complete: finish,
+      }),
     );
     return () => {
       speaking.unsubscribe();
@@ -238,6 +221,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
 
 interface Part {
   text: string;
+  /** The same for the voice, as it comes. */
+  readonly text$: ReplaySubject<string>;
   readonly stored: boolean;
   /** The history item that a round with tool calls already has. */
   item: string | undefined;

@@ -1,4 +1,4 @@
-import { connect, startWith, switchMap, take, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import { Observable, Subject, tap, type MonoTypeOperatorFunction, type Observer } from 'rxjs';
 import { describeFormat } from '../audio/formats.ts';
 import { negotiateFormat } from '../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
@@ -52,18 +52,24 @@ export function adapt(
   ends: AudioEnds,
   onPath: (path: AudioPath) => void,
 ): MonoTypeOperatorFunction<AudioChunk> {
-  return connect((audio$) =>
-    audio$.pipe(
-      take(1),
-      switchMap((first) => {
-        if (!first.metadata) {
+  return (audio$) =>
+    new Observable((subscriber) => {
+      let target: Observer<AudioChunk> | undefined;
+      const settle = ({ metadata }: AudioChunk): Observer<AudioChunk> => {
+        if (!metadata) {
           const message = `${ends.source} sends audio without saying its format`;
           throw new VoiceError(message, { code: 'unsupported_format', provider: ends.source });
         }
-        const path = audioPath(first.metadata, accepts, ends);
+        const path = audioPath(metadata, accepts, ends);
         onPath(path);
-        return path.convert(audio$.pipe(startWith(first)));
-      }),
-    ),
-  );
+        if (!path.transcoded) return subscriber;
+        const chunks$ = new Subject<AudioChunk>();
+        path.convert(chunks$).subscribe(subscriber);
+        return chunks$;
+      };
+      return audio$.pipe(tap((chunk) => (target ??= settle(chunk)).next(chunk))).subscribe({
+        error: (error: unknown) => (target ?? subscriber).error(error),
+        complete: () => (target ?? subscriber).complete(),
+      });
+    });
 }

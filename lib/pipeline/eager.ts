@@ -8,25 +8,18 @@ import { Observable, type Subscriber, type Subscription } from 'rxjs';
 export function eager<T>(source$: Observable<T>): { readonly stream$: Observable<T>; readonly source: Subscription } {
   const kept: ((subscriber: Subscriber<T>) => void)[] = [];
   let target: Subscriber<T> | undefined;
-  const pass = (deliver: (subscriber: Subscriber<T>) => void): void => {
-    if (target) deliver(target);
-    else kept.push(deliver);
-  };
   const source = source$.subscribe({
     next: (value) => {
-      pass((subscriber) => {
-        subscriber.next(value);
-      });
+      if (target) target.next(value);
+      else kept.push((subscriber) => subscriber.next(value));
     },
     error: (error: unknown) => {
-      pass((subscriber) => {
-        subscriber.error(error);
-      });
+      if (target) target.error(error);
+      else kept.push((subscriber) => subscriber.error(error));
     },
     complete: () => {
-      pass((subscriber) => {
-        subscriber.complete();
-      });
+      if (target) target.complete();
+      else kept.push((subscriber) => subscriber.complete());
     },
   });
   const stream$ = new Observable<T>((subscriber) => {

@@ -2,7 +2,9 @@ import {
   concat,
   defer,
   EMPTY,
+  filter,
   ignoreElements,
+  map,
   merge,
   mergeMap,
   of,
@@ -10,8 +12,6 @@ import {
   take,
   takeUntil,
   tap,
-  throwError,
-  timeout,
   timer,
   type MonoTypeOperatorFunction,
   type Observable,
@@ -21,6 +21,7 @@ import { VoiceError } from '../core/errors.ts';
 import type { FinishReason, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
 import type { LLMProvider } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
+import { stallTimeout } from '../operators/stall-timeout.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 import { runTools, toolDefinitions, type ToolRound } from './tool-runner.ts';
@@ -82,12 +83,12 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       const calls: ToolCall[] = [];
       let text = '';
       let end: Extract<LLMEvent, { type: 'done' }> | undefined;
-      const toSteps = (event: LLMEvent): GenerationStep[] => {
+      const toStep = (event: LLMEvent): GenerationStep | undefined => {
         if (event.type === 'tool-call') calls.push(event);
         if (event.type === 'done') end = event;
-        if (event.type !== 'token' || !event.text) return [];
+        if (event.type !== 'token' || !event.text) return undefined;
         text += event.text;
-        return [{ type: 'token', part, text: event.text }];
+        return { type: 'token', part, text: event.text };
       };
       const request$ = llm.generate(context.messages(), {
         ...(definitions.length ? { tools: definitions } : {}),
@@ -100,7 +101,11 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       const started: GenerationStep = { type: 'started', part, stored: true, round };
       return concat(
         of(started),
-        request$.pipe(stalls(context), mergeMap(toSteps)),
+        request$.pipe(
+          stalls(context),
+          map(toStep),
+          filter((step) => step !== undefined),
+        ),
         ended$,
         defer(() => (calls.length && round < maxRounds ? callTools(part, text, calls, round) : EMPTY)),
       );
@@ -162,21 +167,14 @@ function stalls({
   llmFirstTokenMs,
   llmStallMs,
 }: GenerationContext): MonoTypeOperatorFunction<LLMEvent> {
-  return timeout<LLMEvent, Observable<never>>({
-    first: llmFirstTokenMs,
-    each: llmStallMs,
+  return stallTimeout({
+    firstMs: llmFirstTokenMs,
+    idleMs: llmStallMs,
     scheduler,
-    with: ({ seen }) => {
-      const what = seen ? 'stopped in the middle: nothing came' : 'did not begin to answer';
-      const ms = seen ? llmStallMs : llmFirstTokenMs;
-      return throwError(
-        () =>
-          new VoiceError(`${llm.name} ${what} within ${ms / 1000} seconds`, {
-            code: 'timeout',
-            recoverable: true,
-            provider: llm.name,
-          }),
-      );
+    error: (stalled, ms) => {
+      const what = stalled === 'first' ? 'did not begin to answer' : 'stopped in the middle: nothing came';
+      const message = `${llm.name} ${what} within ${ms / 1000} seconds`;
+      return new VoiceError(message, { code: 'timeout', recoverable: true, provider: llm.name });
     },
   });
 }

@@ -124,12 +124,12 @@ export function speech(
       if (state === 'ended') return;
       const wasCreated = state !== 'silent';
       const position = playedMs();
-      const heard = script.heardAt(position);
-      const { text } = script;
       state = 'ended';
-      // Silence first, then whatever was still being prepared.
+      // Silence first, then whatever was still being prepared, then the words.
       performance.unsubscribe();
       work.unsubscribe();
+      const heard = script.heardAt(position);
+      const { text } = script;
       if (wasCreated) {
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
         emit('usage', { characters: script.characters }, { ...envelope, role: 'tts', provider: context.tts.name });
@@ -228,11 +228,17 @@ function synthesize(
   playedMs: () => number,
 ): Observable<AudioChunk | 'piece'> {
   const { tts, scheduler, locale } = context;
-  const open$ = request.gate$.pipe(take(1));
+  let isOpen = false;
+  const open$ = request.gate$.pipe(
+    take(1),
+    tap(() => {
+      isOpen = true;
+    }),
+  );
+  const excessMs = (): number => script.receivedMs - playedMs() - maxUnplayedMs;
   const credit$: Observable<unknown> = defer(() => {
-    const excessMs = script.receivedMs - playedMs() - maxUnplayedMs;
-    if (excessMs <= 0) return of(true);
-    return timer(Math.max(excessMs, recheckMs), scheduler).pipe(switchMap(() => credit$));
+    if (excessMs() <= 0) return of(true);
+    return timer(Math.max(excessMs(), recheckMs), scheduler).pipe(switchMap(() => credit$));
   });
   const pieces$ = new Subject<'piece'>();
   const firstChunk$ = new Subject<void>();
@@ -246,11 +252,9 @@ function synthesize(
       }),
       speakable(context.text),
       concatMap((piece) => {
-        const free = request.speakAhead && count === 0;
-        return (free ? of(true) : open$).pipe(
-          switchMap(() => credit$),
-          map(() => piece),
-        );
+        const isFree = isOpen || (request.speakAhead && count === 0);
+        if (isFree && excessMs() <= 0) return [piece];
+        return (isFree ? credit$ : open$.pipe(switchMap(() => credit$))).pipe(map(() => piece));
       }),
       map((piece) => {
         script.addPiece(piece);
