@@ -1,5 +1,5 @@
 import { of } from 'rxjs';
-import { fromAsync, fromInput, fromStream } from '../../lib/core/bridge.ts';
+import { fromAbort, fromAsync, fromInput, fromStream } from '../../lib/core/bridge.ts';
 import { until } from '../transport/http-fixture.ts';
 
 interface Seen<T> {
@@ -188,5 +188,27 @@ describe('fromInput', () => {
     await until(() => true);
     for (const subscription of subscriptions) subscription.unsubscribe();
     await until(() => ended === 2);
+  });
+});
+
+describe('fromAbort', () => {
+  it('fails with the reason when the signal aborts, and at once when it has', () => {
+    const abort = new AbortController();
+    const waiting: Seen<never> = { values: [] };
+    const late: Seen<never> = { values: [] };
+    fromAbort(abort.signal).subscribe(observe(waiting));
+    expect(waiting).toEqual({ values: [] });
+    abort.abort(new Error('enough'));
+    fromAbort(abort.signal).subscribe(observe(late));
+    for (const { error } of [waiting, late]) expect(error).toMatchObject({ code: 'aborted', message: 'enough' });
+  });
+
+  it('says nothing once it is unsubscribed, nor without a signal', () => {
+    const abort = new AbortController();
+    const seen: Seen<never> = { values: [] };
+    fromAbort(abort.signal).subscribe(observe(seen)).unsubscribe();
+    fromAbort(undefined).subscribe(observe(seen)).unsubscribe();
+    abort.abort();
+    expect(seen).toEqual({ values: [] });
   });
 });

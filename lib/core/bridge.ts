@@ -1,4 +1,5 @@
 import { from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
+import { VoiceError } from './errors.ts';
 
 /**
  * The values of a ReadableStream. Unsubscribing cancels the stream at once, even while it is silent, which RxJS's
@@ -72,3 +73,13 @@ async function pump<T>(read: () => Promise<IteratorResult<T, unknown>>, subscrib
 }
 
 const ignore = (): void => undefined;
+
+/** Fails when a signal aborts, with what it was aborted for; says nothing else, and nothing without a signal. */
+export function fromAbort(signal: AbortSignal | undefined): Observable<never> {
+  return new Observable((subscriber) => {
+    const onAbort = (): void => subscriber.error(VoiceError.from(signal?.reason, { code: 'aborted' }));
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    return () => signal?.removeEventListener('abort', onAbort);
+  });
+}

@@ -68,9 +68,6 @@ const answers: Readonly<Record<string, LaneMessage | 'note' | 'warning'>> = {
   Error: 'warning',
 };
 
-/** An unknown voice is refused like a malformed query. */
-const errorOf: HttpErrorOf = ({ message }) => (/No such model/i.test(message) ? { code: 'not_found' } : undefined);
-
 /** Payloads in the reason of a close that no other connection would mend. */
 const closes: readonly { readonly payload: RegExp; readonly why: string; readonly options: VoiceErrorOptions }[] = [
   {
@@ -93,6 +90,9 @@ const closes: readonly { readonly payload: RegExp; readonly why: string; readonl
 export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
   override readonly name: string = 'AlphaTTS';
   protected override readonly defaultBaseUrl: string = 'https://api.deepgram.com';
+  // An unknown voice is refused like a malformed query.
+  protected override readonly errorOf: HttpErrorOf = ({ message }) =>
+    /No such model/i.test(message) ? { code: 'not_found' } : undefined;
   #lanes: SpeechLanes | undefined;
   readonly #warn = oncePerKind((kind) => this.report(this.error(kind, { code: 'protocol', recoverable: true })));
 
@@ -161,7 +161,7 @@ export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
   #openLane(): SpeechLane {
     const { charactersPerMinute = 2400, flushesPerMinute = 20 } = this.config.limits ?? {};
     return new SpeechLane({
-      ...this.linkOptions(errorOf),
+      ...this.linkOptions(),
       wire: { ...this.#wire, charactersPerMinute, flushesPerMinute },
     });
   }

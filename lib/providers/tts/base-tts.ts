@@ -1,9 +1,12 @@
 import { defer, filter, map, Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { fromInput } from '../../core/bridge.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import type { VoiceError } from '../../core/errors.ts';
+import type { WireObject } from '../../core/guard.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { ProviderRole, ProviderType, SpokenWord, TTSProvider } from '../../core/roles.ts';
-import { fromInput } from '../../core/bridge.ts';
+import { refusal, type HttpErrorOf, type HttpFailure } from '../../transport/http-error.ts';
 import { callBack } from './call-back.ts';
 import { assembleUtterance, type SynthesisEvent, type UtteranceEvent } from './utterance.ts';
 
@@ -35,6 +38,9 @@ export abstract class BaseTTS<C extends TTSConfig> extends RemoteProvider<C> imp
   protected audioCallback: ((chunk: AudioChunk) => void) | undefined = undefined;
   /** Receives the format of every utterance; set by {@link BaseTTS.onMetadata}. */
   protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
+
+  /** What the service's refusals mean beyond their status. */
+  protected readonly errorOf: HttpErrorOf | undefined = undefined;
 
   readonly #audio$ = new Subject<AudioChunk>();
   readonly #metadata$ = new Subject<AudioMetadata>();
@@ -147,6 +153,12 @@ export abstract class BaseTTS<C extends TTSConfig> extends RemoteProvider<C> imp
     this.assertAuth();
     const problem = configProblem(this.config, this.configRules());
     if (problem) throw this.error(problem, { code: 'configuration' });
+  }
+
+  /** The error that a message of the service is, as its refusals are read; `facts` come with it. */
+  protected refusalIn(message: WireObject, facts: Partial<Pick<HttpFailure, 'status' | 'headers'>> = {}): VoiceError {
+    const { errorOf } = this;
+    return refusal({ ...facts, text: JSON.stringify(message) }, { ...this.transportOptions, errorOf });
   }
 
   /** Fails when the provider is disposed, for what must end then. */

@@ -4,7 +4,7 @@ import type { ConfigRule } from '../../core/config-rule.ts';
 import { entry, num, obj, objs, oncePerKind, str, type WireObject } from '../../core/guard.ts';
 import { decodeHex } from '../../core/hex.ts';
 import type { AuthType } from '../../core/remote-provider.ts';
-import { refusal, type HttpErrorFacts, type HttpErrorOf } from '../../transport/http-error.ts';
+import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
 import { httpRequest, readJson, type HttpResponse } from '../../transport/http.ts';
 import { jsonObjects } from '../../transport/json-objects.ts';
 import { mediaType } from '../../transport/sse.ts';
@@ -139,7 +139,7 @@ export class ChiTTS extends RestTTS<ChiTTSConfig> {
       jsonObjects({ maxLength, onGarbage }),
       concatMap((message) => {
         const code = codeOf(message);
-        if ((code ?? 0) !== 0 || obj(message['error'])) throw this.#refusal(message, response);
+        if ((code ?? 0) !== 0 || obj(message['error'])) throw this.refusalIn(message, response);
         const data = obj(message['data']);
         if (!data) this.#ignore('a message without data');
         const hex = str(data?.['audio']) ?? '';
@@ -164,12 +164,6 @@ export class ChiTTS extends RestTTS<ChiTTSConfig> {
     const audio = decodeHex(hex);
     if (!audio) throw this.error(`${this.name}: the audio is not hexadecimal`, { code: 'protocol' });
     return audio.length > 0 ? audio : undefined;
-  }
-
-  #refusal(message: WireObject, { status, headers }: HttpResponse): Error {
-    const { provider, redact, logger, scheduler } = this.transportOptions;
-    const text = JSON.stringify(message);
-    return refusal({ status, headers, text }, { provider, redact, logger, scheduler, errorOf: this.errorOf });
   }
 
   /** When each word sounds, from a file of the service's; without it the words are estimated. */

@@ -1,5 +1,4 @@
 import type { Observable } from 'rxjs';
-import type { HttpErrorOf } from '../../transport/http-error.ts';
 import type { TTSConfig } from './base-tts.ts';
 import { SocketTTS } from './socket-tts.ts';
 import type { ContextWire } from './context-wire.ts';
@@ -11,8 +10,6 @@ import type { SynthesisEvent } from './utterance.ts';
  * for a connection: where a change of the configuration changes it, the next utterance opens another.
  */
 export abstract class ContextTTS<C extends TTSConfig> extends SocketTTS<C> {
-  /** What the service's refusals of an upgrade mean beyond their status. */
-  protected readonly errorOf: HttpErrorOf | undefined = undefined;
   #contexts: SpeechContexts | undefined;
   /** The address of the present connection. */
   #address: string | undefined;
@@ -44,7 +41,7 @@ export abstract class ContextTTS<C extends TTSConfig> extends SocketTTS<C> {
     const present = this.#contexts;
     if (present && address === this.#address) return present;
     const contexts = new SpeechContexts({
-      ...this.linkOptions(this.errorOf),
+      ...this.linkOptions(),
       wire: this.contextWire(),
       closed: (each) => {
         this.#retired.delete(each);

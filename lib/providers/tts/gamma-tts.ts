@@ -1,15 +1,13 @@
-import { durationMs, isPcmLike } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
-import { decodeBase64 } from '../../core/base64.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
-import { arr, entry, num, obj, str, type WireObject } from '../../core/guard.ts';
+import { entry, num, str, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
-import { CharacterWords, type CharacterTimes } from './character-words.ts';
 import { ContextTTS } from './context-tts.ts';
+import type { ContextVoice, ContextWire } from './context-wire.ts';
 import type { GammaTTSConfig } from './gamma-tts-config.ts';
-import type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './context-wire.ts';
+import { gammaTalk, isFinal } from './gamma-tts-talk.ts';
 
 const formats: Readonly<Record<string, Pick<AudioMetadata, 'encoding' | 'bitDepth' | 'container' | 'mimeType'>>> = {
   pcm: { encoding: 'linear16', bitDepth: 16 },
@@ -159,7 +157,7 @@ export class GammaTTS extends ContextTTS<GammaTTSConfig> {
       })),
     };
     const format = this.getMetadata();
-    return (id) => talk(id, opening, format);
+    return (id) => gammaTalk(id, opening, format);
   }
 
   #errorOf(message: WireObject): VoiceError | undefined {
@@ -172,44 +170,4 @@ export class GammaTTS extends ContextTTS<GammaTTSConfig> {
       status: num(message['code']),
     });
   }
-}
-
-function talk(id: string, opening: object, format: AudioMetadata): ContextTalk {
-  const words = new CharacterWords();
-  let bytes = 0;
-  const message = (body: object): string => JSON.stringify({ ...body, context_id: id });
-  return {
-    opening: [message(opening)],
-    say: (text) => message({ text }),
-    ending: [message({ flush: true }), message({ close_context: true })],
-    cancel: message({ close_context: true }),
-    read: (answer) => {
-      const data = decodeBase64(str(answer['audio']) ?? '');
-      const times = timesOf(obj(answer['alignment']));
-      const audioMs = isPcmLike(format.encoding) ? durationMs(bytes, format) : undefined;
-      bytes += data?.length ?? 0;
-      const told = [...(times ? words.push(times, audioMs) : []), ...(isFinal(answer) ? words.flush() : [])];
-      const events = told.map((word): ContextEvent => ({ type: 'word', ...word }));
-      return data ? [{ type: 'audio', data }, ...events] : events;
-    },
-  };
-}
-
-function isFinal(message: WireObject): boolean {
-  return message['isFinal'] === true || message['is_final'] === true;
-}
-
-/** A day, in milliseconds: no time is later. */
-const latestMs = 86_400_000;
-
-/** The vendor's documents and its clients do not agree on the names. */
-function timesOf(alignment: WireObject | undefined): CharacterTimes | undefined {
-  if (!alignment) return undefined;
-  const numbers = (...keys: readonly string[]): number[] =>
-    arr(keys.map((key) => alignment[key]).find(Array.isArray)).map((value) => Math.min(num(value) ?? 0, latestMs));
-  return {
-    characters: arr(alignment['chars']).map((character) => str(character) ?? ''),
-    startMs: numbers('charStartTimesMs', 'charsStartTimesMs'),
-    durationMs: numbers('charDurationsMs', 'charsDurationsMs'),
-  };
 }

@@ -17,6 +17,7 @@ export * from './psi-tts.ts';
 export * from './rest-tts.ts';
 export * from './rho-tts.ts';
 export * from './rho-tts-config.ts';
+export type { RhoTTSFormat } from './rho-tts-formats.ts';
 export type { RhoTTSVoiceFilter } from './rho-tts-voices.ts';
 export * from './tts-voice.ts';
 export * from './sigma-tts.ts';

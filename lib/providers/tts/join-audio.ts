@@ -1,9 +1,9 @@
+import { joinBytes } from '../../audio/concat.ts';
 import { frameBytes, isPcmLike } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { encodeWav, fixWavSizes, isWav } from '../../audio/wav-header.ts';
 import { WavReader } from '../../audio/wav-reader.ts';
 import { VoiceError } from '../../core/errors.ts';
-import { concatBytes } from './utterance.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -16,7 +16,7 @@ const joinable: readonly AudioMetadata['encoding'][] = ['mp3', 'aac'];
  * @throws VoiceError `configuration` when the files of this format cannot be joined.
  */
 export function joinAudio(files: readonly (readonly Bytes[])[], format: AudioMetadata, provider: string): Blob {
-  const bodies = files.map((pieces) => concatBytes(pieces)).filter((body) => body.length > 0);
+  const bodies = files.map((pieces) => joinBytes(pieces)).filter((body) => body.length > 0);
   const [first = new Uint8Array(0)] = bodies;
   if (isWav(first))
     return new Blob([bodies.length === 1 ? fixWavSizes(first) : joinWav(bodies)], { type: 'audio/wav' });
@@ -31,7 +31,7 @@ export function joinAudio(files: readonly (readonly Bytes[])[], format: AudioMet
   const whole = isPcmLike(format.encoding) ? bodies.map((body) => wholeFrames(body, frameBytes(format))) : bodies;
   const isOggOpus = isOgg(first) && format.encoding === 'opus';
   const type = isOggOpus ? 'audio/ogg; codecs=opus' : (format.mimeType ?? '');
-  return new Blob([concatBytes(whole)], { type });
+  return new Blob([joinBytes(whole)], { type });
 }
 
 function joinWav(files: readonly Bytes[]): Bytes {
@@ -40,7 +40,7 @@ function joinWav(files: readonly Bytes[]): Bytes {
     return { samples: reader.push(file), metadata: reader.metadata };
   });
   const metadata = readers[0]?.metadata;
-  const samples = concatBytes(readers.map((reader) => reader.samples));
+  const samples = joinBytes(readers.map((reader) => reader.samples));
   return metadata ? encodeWav(samples, metadata) : samples;
 }
 

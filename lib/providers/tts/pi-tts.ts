@@ -2,10 +2,9 @@ import { bytesPerSample } from '../../audio/formats.ts';
 import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
-import type { VoiceError } from '../../core/errors.ts';
 import { arr, entry, num, obj, str, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
-import { refusal, type HttpErrorFacts, type HttpErrorOf } from '../../transport/http-error.ts';
+import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
 import { ContextTTS } from './context-tts.ts';
 import type { PiTTSConfig, PiTTSEncoding } from './pi-tts-config.ts';
 import type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './context-wire.ts';
@@ -113,7 +112,10 @@ export class PiTTS extends ContextTTS<PiTTSConfig> {
     return {
       voice: () => this.#voice(),
       contextOf: (message) => str(message['context_id']),
-      errorOf: (message) => (message['type'] === 'error' ? this.#refusal(message) : undefined),
+      errorOf: (message) =>
+        message['type'] === 'error'
+          ? this.refusalIn(message, { status: num(message['status_code']) ?? 500 })
+          : undefined,
       isEnd: (message) => message['type'] === 'done',
       format: () => this.getMetadata(),
       ...{ maxTextLength: this.maxTextLength, maxContexts: concurrency, endsCancelled: false },
@@ -159,12 +161,6 @@ export class PiTTS extends ContextTTS<PiTTSConfig> {
     };
     const isSet = Object.values(manner).some((value) => value !== undefined);
     return isSet ? { generation_config: manner } : {};
-  }
-
-  #refusal(message: WireObject): VoiceError {
-    const { redact, logger, scheduler } = this.transportOptions;
-    const context = { provider: this.name, redact, logger, scheduler, errorOf: this.errorOf };
-    return refusal({ status: num(message['status_code']) ?? 500, text: JSON.stringify(message) }, context);
   }
 }
 

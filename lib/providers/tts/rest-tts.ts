@@ -3,28 +3,25 @@ import {
   catchError,
   concat,
   concatMap,
-  connect,
   defer,
-  endWith,
   filter,
   from,
   lastValueFrom,
   map,
   merge,
   mergeMap,
-  Observable,
   of,
   Subscription,
   switchMap,
   takeUntil,
   toArray,
-  type MonoTypeOperatorFunction,
+  type Observable,
 } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
+import { fromAbort } from '../../core/bridge.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import type { ProviderType } from '../../core/roles.ts';
-import type { HttpErrorOf } from '../../transport/http-error.ts';
 import {
   httpRequest,
   keepConnections,
@@ -36,6 +33,7 @@ import {
 import { patientTimer } from '../../transport/patient-timer.ts';
 import { retryBeforeFirst } from '../../transport/retry-before-first.ts';
 import { BaseTTS, type TTSCallOptions, type TTSConfig } from './base-tts.ts';
+import { firstWithin } from './first-within.ts';
 import { joinAudio } from './join-audio.ts';
 import { mapInOrder } from './map-in-order.ts';
 import { splitText } from './split-text.ts';
@@ -72,8 +70,6 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
   protected readonly lookahead: number = 2;
   /** Requests that the service takes at once from one account. */
   protected readonly maxConcurrency: number = Infinity;
-  /** What the service's refusals mean beyond their status. */
-  protected readonly errorOf: HttpErrorOf | undefined = undefined;
 
   readonly #turnstile: Turnstile = new Turnstile(() => this.config.concurrency ?? this.maxConcurrency);
   #connections: Subscription = Subscription.EMPTY;
@@ -141,7 +137,7 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
         ),
       ),
       toArray(),
-      takeUntil(merge(this.disposing$(), signal ? aborted(signal) : of())),
+      takeUntil(merge(this.disposing$(), fromAbort(signal))),
     );
     return joinAudio(await lastValueFrom(audio$, { defaultValue: [] }), this.wireFormat(), this.name);
   }
@@ -197,7 +193,7 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
       this.#ask(request, requestTimeoutMs).pipe(
         readJson(),
         retryBeforeFirst({ scheduler, onRetry: (error) => this.logger.warn(`trying again: ${error.message}`) }),
-        takeUntil(merge(this.disposing$(), signal ? aborted(signal) : of())),
+        takeUntil(merge(this.disposing$(), fromAbort(signal))),
       ),
       { defaultValue: undefined },
     );
@@ -284,27 +280,4 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
       if (!isCancelled()) throw error;
     }
   }
-}
-
-/** Fails when a time has passed before the first value. */
-function firstWithin<T>(time$: () => Observable<unknown>, late: () => VoiceError): MonoTypeOperatorFunction<T> {
-  return connect((source$) => {
-    const late$ = defer(time$).pipe(
-      map((): never => {
-        throw late();
-      }),
-      takeUntil(source$.pipe(endWith(undefined))),
-    );
-    return merge(late$, source$);
-  });
-}
-
-/** Fails when a signal aborts. */
-function aborted(signal: AbortSignal): Observable<never> {
-  return new Observable((subscriber) => {
-    const onAbort = (): void => subscriber.error(VoiceError.from(signal.reason, { code: 'aborted' }));
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    return () => signal.removeEventListener('abort', onAbort);
-  });
 }

@@ -1,10 +1,8 @@
 import type { RestTTSConfig } from './rest-tts.ts';
+import type { RhoTTSFormat } from './rho-tts-formats.ts';
 
 /** A model of {@link RhoTTS}; later ones pass through. */
 export type RhoTTSModel = 'simba-3.2' | 'simba-3.0' | 'simba-english' | 'simba-multilingual' | (string & {});
-
-/** A format of {@link RhoTTS}, mono. */
-export type RhoTTSFormat = 'mp3' | 'wav' | 'ogg' | 'aac' | 'pcm' | 'ulaw';
 
 /** A way to speak of {@link RhoTTS}; later ones pass through. */
 export type RhoTTSEmotion =

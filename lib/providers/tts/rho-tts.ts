@@ -4,39 +4,20 @@ import { decodeBase64 } from '../../core/base64.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import { entry, num, obj, objs, oncePerKind, str, type WireObject } from '../../core/guard.ts';
 import type { AuthType } from '../../core/remote-provider.ts';
-import { refusal, type HttpErrorFacts, type HttpErrorOf } from '../../transport/http-error.ts';
+import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { jsonObjects } from '../../transport/json-objects.ts';
 import { mediaType } from '../../transport/sse.ts';
 import type { TTSCallOptions } from './base-tts.ts';
 import { RestTTS, type SpeechRequest } from './rest-tts.ts';
-import type { RhoTTSConfig, RhoTTSFormat } from './rho-tts-config.ts';
+import type { RhoTTSConfig } from './rho-tts-config.ts';
+import { rhoFormats, type RhoFormat } from './rho-tts-formats.ts';
+import { rhoDocument, rhoInput } from './rho-tts-input.ts';
 import { rhoVoices, type RhoTTSVoiceFilter } from './rho-tts-voices.ts';
 import { SpeechMarks, type SpeechMark } from './speech-marks.ts';
 import { escapeXml, isSsml } from './ssml.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { SynthesisEvent } from './utterance.ts';
-
-interface Format {
-  readonly metadata: Omit<AudioMetadata, 'sampleRate' | 'channels'>;
-  /** In Hz; the first one is the default. */
-  readonly sampleRates: readonly number[];
-}
-
-const formats: Readonly<Record<RhoTTSFormat, Format>> = {
-  mp3: { metadata: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' }, sampleRates: [24_000, 22_050] },
-  wav: {
-    metadata: { encoding: 'linear16', bitDepth: 16, container: 'wav', mimeType: 'audio/wav' },
-    sampleRates: [24_000, 48_000],
-  },
-  ogg: { metadata: { encoding: 'opus', container: 'ogg', mimeType: 'audio/ogg' }, sampleRates: [24_000] },
-  aac: { metadata: { encoding: 'aac', container: 'adts', mimeType: 'audio/aac' }, sampleRates: [24_000] },
-  pcm: {
-    metadata: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
-    sampleRates: [24_000, 8_000, 16_000, 22_050, 44_100, 48_000],
-  },
-  ulaw: { metadata: { encoding: 'mulaw', bitDepth: 8, mimeType: 'audio/basic' }, sampleRates: [8_000] },
-};
 
 /** The newest version in which the service takes all models. */
 const version = { 'Speechify-Version': '2026-09-13' };
@@ -82,7 +63,7 @@ export class RhoTTS extends RestTTS<RhoTTSConfig> {
   };
 
   override get maxTextLength(): number {
-    return (this.#isStreamed ? 20_000 : 2_000) - this.#marked('').length;
+    return (this.#isStreamed ? 20_000 : 2_000) - rhoDocument('', this.config).length;
   }
 
   /**
@@ -106,7 +87,7 @@ export class RhoTTS extends RestTTS<RhoTTSConfig> {
   protected override configRules(): Readonly<Record<string, ConfigRule>> {
     return {
       voiceId: { required: true, type: 'text' },
-      audioFormat: { oneOf: Object.keys(formats) },
+      audioFormat: { oneOf: Object.keys(rhoFormats) },
       sampleRate: { oneOf: this.#format.sampleRates },
       bitrate: { oneOf: [32, 64, 96, 128, 160] },
       emotion: { type: 'text' },
@@ -147,7 +128,7 @@ export class RhoTTS extends RestTTS<RhoTTSConfig> {
         Accept: this.#isStreamed ? (isMarked ? 'text/event-stream' : this.#format.metadata.mimeType) : undefined,
       },
       json: {
-        ...{ input: this.#input(text), voice_id: voiceId, model: this.#model },
+        ...{ input: rhoInput(text, this.config), voice_id: voiceId, model: this.#model },
         ...(!this.#isStreamed && { audio_format: audioFormat }),
         output_format: this.#isStreamed || sampleRate !== undefined ? format : undefined,
         language,
@@ -165,7 +146,8 @@ export class RhoTTS extends RestTTS<RhoTTSConfig> {
     const events$ = of(response).pipe(
       jsonObjects({ maxLength, onGarbage: () => this.#ignore('a message that is no JSON object') }),
       concatMap((message) => {
-        if (obj(message['error']) ?? str(message['error'])) throw this.#refusal(message, response);
+        if (obj(message['error']) ?? str(message['error']))
+          throw this.refusalIn(message, { headers: response.headers });
         const whole = str(message['audio_data']);
         isDone ||= whole !== undefined || message['type'] === 'speech.done';
         const data = decodeBase64(whole ?? str(message['audio']) ?? '');
@@ -185,40 +167,13 @@ export class RhoTTS extends RestTTS<RhoTTSConfig> {
     return concat(events$, end$);
   }
 
-  #refusal(message: WireObject, { headers }: HttpResponse): Error {
-    const { provider, redact, logger, scheduler } = this.transportOptions;
-    const text = JSON.stringify(message);
-    return refusal({ headers, text }, { provider, redact, logger, scheduler, errorOf: this.errorOf });
-  }
-
-  /** Plain text is escaped only where it is wrapped, or could be taken for SSML. */
-  #input(text: string): string {
-    if (isSsml(text) || /^\s*<\?xml/.test(text)) return text;
-    const wrapped = this.#marked(escapeXml(text));
-    return wrapped === `<speak>${escapeXml(text)}</speak>` && !/^\s*</.test(text) ? text : wrapped;
-  }
-
-  /** A document of escaped text, as it is to be spoken. */
-  #marked(escaped: string): string {
-    const { emotion, pitch, speed, volume } = this.config;
-    const signed = (value: number, unit: string): string => `${value < 0 ? '' : '+'}${value}${unit}`;
-    const prosody = [
-      ...(pitch === undefined ? [] : [` pitch="${signed(pitch, '%')}"`]),
-      ...(speed === undefined ? [] : [` rate="${signed(Math.round((speed - 1) * 100), '%')}"`]),
-      ...(volume === undefined ? [] : [` volume="${signed(volume, 'dB')}"`]),
-    ].join('');
-    const said = prosody ? `<prosody${prosody}>${escaped}</prosody>` : escaped;
-    if (!emotion) return `<speak>${said}</speak>`;
-    return `<speak><speechify:style emotion="${escapeXml(emotion)}">${said}</speechify:style></speak>`;
-  }
-
   get #model(): string {
     const { model, voiceId } = this.config;
     return model ?? (voiceId.endsWith('_32') ? 'simba-3.2' : 'simba-3.0');
   }
 
-  get #format(): Format {
-    return entry(formats, this.config.audioFormat) ?? formats.mp3;
+  get #format(): RhoFormat {
+    return entry(rhoFormats, this.config.audioFormat) ?? rhoFormats.mp3;
   }
 
   get #sampleRate(): number {

@@ -12,7 +12,6 @@ import {
 } from 'rxjs';
 import { VoiceError } from '../../core/errors.ts';
 import type { ConnectionEvent, ProviderType } from '../../core/roles.ts';
-import type { HttpErrorOf } from '../../transport/http-error.ts';
 import { SocketSession, type SocketSessionOptions } from '../../transport/socket-session.ts';
 import { BaseTTS, type TTSCallOptions, type TTSConfig } from './base-tts.ts';
 import type { SpeechLinkOptions } from './speech-link.ts';
@@ -26,7 +25,7 @@ const reconnect = { maxTries: 3, maxRetryAfterMs: 5_000 };
 /** What a provider adds to the options of its session. */
 export type SocketTTSSessionOptions = Pick<
   SocketSessionOptions,
-  'classifyClose' | 'errorOf' | 'isReady' | 'keepAlive' | 'opening' | 'replay'
+  'classifyClose' | 'isReady' | 'keepAlive' | 'opening' | 'replay'
 >;
 
 /** Most pieces of text that an utterance holds while others are spoken. */
@@ -143,7 +142,7 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
     const url = this.socketUrl();
     const session = new SocketSession({
       ...this.transportOptions,
-      ...{ reconnect, maxMessageBytes },
+      ...{ reconnect, maxMessageBytes, errorOf: this.errorOf },
       ...options,
       request: async () => ({ url, ...(await this.resolveSocketCredentials()) }),
     });
@@ -158,12 +157,12 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
     return session;
   }
 
-  /** What a connection that speaks needs to know; `errorOf` reads the service's refusals of an upgrade. */
-  protected linkOptions(errorOf: HttpErrorOf | undefined): SpeechLinkOptions {
+  /** What a connection that speaks needs to know of this provider. */
+  protected linkOptions(): SpeechLinkOptions {
     const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
     return {
       provider: this.name,
-      session: (options) => this.createSession({ ...options, errorOf }),
+      session: (options) => this.createSession(options),
       ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler },
       report: (error) => this.report(error),
     };

@@ -17,9 +17,10 @@ export function xmlElement(
   name: string,
   attributes: Readonly<Record<string, string | number | undefined>>,
   content: string,
+  quote: '"' | "'" = "'",
 ): string {
   const given = Object.entries(attributes).flatMap(([key, value]) =>
-    value === undefined ? [] : [` ${key}='${escapeXml(String(value))}'`],
+    value === undefined ? [] : [` ${key}=${quote}${escapeXml(String(value))}${quote}`],
   );
   return `<${name}${given.join('')}>${content}</${name}>`;
 }

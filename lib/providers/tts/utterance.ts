@@ -1,10 +1,12 @@
-import { concatMap, defer, endWith, type OperatorFunction } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
+import { joinBytes } from '../../audio/concat.ts';
 import { durationMs, frameBytes, isPcmLike, sameFormat } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { WavReader } from '../../audio/wav-reader.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { SpokenWord } from '../../core/roles.ts';
+import { incremental, type IncrementalStage } from '../../operators/incremental.ts';
 import { spreadWords, type WordTiming } from './spread-words.ts';
 
 /** What a wire says while an utterance is synthesized. */
@@ -42,17 +44,10 @@ const maxFileBytes = 32 * 1024 * 1024;
  * service gives no word timings they are estimated for each finished segment, and at the end for what is left.
  */
 export function assembleUtterance(options: UtteranceOptions): OperatorFunction<SynthesisEvent, UtteranceEvent> {
-  return (events$) =>
-    defer(() => {
-      const utterance = new Utterance(options);
-      return events$.pipe(
-        endWith({ type: 'end' } as const),
-        concatMap((event) => utterance.take(event)),
-      );
-    });
+  return incremental(() => new Utterance(options));
 }
 
-class Utterance {
+class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
   readonly #options: UtteranceOptions;
   #segment: SegmentReader;
   /** Milliseconds of audio so far, and where the current segment began. */
@@ -71,7 +66,7 @@ class Utterance {
     this.#segment = new SegmentReader(options);
   }
 
-  take(event: SynthesisEvent | { readonly type: 'end' }): UtteranceEvent[] {
+  push(event: SynthesisEvent): UtteranceEvent[] {
     switch (event.type) {
       case 'audio':
         return this.#audio(this.#segment.push(event.data, event.metadata));
@@ -84,9 +79,11 @@ class Utterance {
       }
       case 'segment':
         return this.#endSegment(event.text ?? '');
-      case 'end':
-        return this.#endSegment(withoutFirst(this.#options.text(), this.#assigned));
     }
+  }
+
+  flush(): UtteranceEvent[] {
+    return this.#endSegment(withoutFirst(this.#options.text(), this.#assigned));
   }
 
   #endSegment(text: string): UtteranceEvent[] {
@@ -164,7 +161,7 @@ class SegmentReader {
   flush(): AudioPiece | undefined {
     const metadata = this.#declared;
     if (!metadata || isPcmLike(metadata.encoding)) return this.#frames(this.#wav.flush());
-    return this.#fileBytes > 0 ? { data: concatBytes(this.#file, this.#fileBytes), metadata } : undefined;
+    return this.#fileBytes > 0 ? { data: joinBytes(this.#file), metadata } : undefined;
   }
 
   #frames(samples: Uint8Array<ArrayBuffer>): AudioPiece | undefined {
@@ -192,21 +189,6 @@ export function rawFormat(format: AudioMetadata): AudioMetadata {
   if (format.container !== 'wav') return format;
   const { encoding, sampleRate, channels, bitDepth } = format;
   return { encoding, sampleRate, channels, ...(bitDepth !== undefined && { bitDepth }) };
-}
-
-/** The pieces as one. */
-export function concatBytes(
-  pieces: readonly Uint8Array<ArrayBuffer>[],
-  length: number = pieces.reduce((sum, piece) => sum + piece.length, 0),
-): Uint8Array<ArrayBuffer> {
-  if (pieces.length === 1 && pieces[0]) return pieces[0];
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }
 
 /** The text after its first `count` characters that are no white space. */
