@@ -1,6 +1,7 @@
 import { EpsilonSTT, type EpsilonSTTConfig } from '../../../lib/providers/stt/epsilon-stt.ts';
 import { serve, until, type Received, type Site } from '../../transport/http-fixture.ts';
 import { clocked, failure, FakedEpsilonSTT, heard, mono16k, record, settle, tape } from './stt-fixture.ts';
+import { replay } from './transcript.ts';
 
 const token = '4a39145c-2844-4557-8f34-34883f7be7d9';
 
@@ -159,6 +160,7 @@ describe('EpsilonSTT: the session is asked for by HTTP', () => {
     [401, 'unauthorized'],
     [402, 'quota'],
     [403, 'forbidden'],
+    [422, 'configuration'],
   ] as const) {
     it(`F3: ${status} is fatal at once`, async () => {
       refuse = () => ({ status, body: '{"message":"no","request_id":"G-1","validation_errors":["x"]}' });
@@ -184,17 +186,19 @@ describe('EpsilonSTT: the session is asked for by HTTP', () => {
     await end(test);
   });
 
-  it('F4: 429 is tried again', async () => {
-    refuse = (count) => (count === 1 ? { status: 429, body: 'busy' } : undefined);
-    const test = make();
-    await test.stt.initialize();
-    void test.stt.connect();
-    await until(() => test.events.length === 2);
-    await test.clock.advance(250);
-    await accept(test, 1);
-    expect(test.types()).toEqual(['connecting', 'reconnecting', 'connected']);
-    await end(test);
-  });
+  for (const status of [408, 429, 500, 503]) {
+    it(`F4: ${status} is tried again`, async () => {
+      refuse = (count) => (count === 1 ? { status, body: 'busy' } : undefined);
+      const test = make();
+      await test.stt.initialize();
+      void test.stt.connect();
+      await until(() => test.events.length === 2);
+      await test.clock.advance(250);
+      await accept(test, 1);
+      expect(test.types()).toEqual(['connecting', 'reconnecting', 'connected']);
+      await end(test);
+    });
+  }
 
   it('an answer without a session is an error', async () => {
     refuse = () => ({ status: 201, body: '{"id":"x"}' });
@@ -228,16 +232,11 @@ describe('EpsilonSTT: the session is asked for by HTTP', () => {
 });
 
 describe('EpsilonSTT: results', () => {
-  it('replays the session of the docs', async () => {
+  it('finals have words, confidence and speaker; what may change has none of it', async () => {
     const test = await live();
-    const { say, log, results } = test;
-    say({ type: 'start_recording' });
-    say(ack(0, 3_200));
-    say({ type: 'speech_start', data: { time: 0.42, channel: 0 } });
+    const { say, results } = test;
     say(transcript('00_00000000', false, ' Hello'));
-    say({ type: 'speech_end', data: { time: 1.35, channel: 0 } });
     say(transcript('00_00000000', true, ' Hello world.', { speaker: 1 }));
-    expect(log).toEqual(['started', '~ Hello', 'ended', '. Hello world.']);
     expect(results).toEqual([
       {
         ...{ text: 'Hello', isFinal: false, utteranceComplete: false, isPreflight: false },
@@ -253,6 +252,25 @@ describe('EpsilonSTT: results', () => {
         },
       },
     ]);
+    await end(test);
+  });
+
+  it('what it has not asked for is nothing', async () => {
+    const test = await live();
+    for (const type of [
+      ...['start_session', 'start_recording', 'translation', 'named_entity_recognition', 'sentiment_analysis'],
+      ...['post_transcript', 'post_final_transcript', 'post_summarization', 'post_chapterization', 'something_new'],
+    ]) {
+      test.say({
+        type,
+        session_id: 's',
+        created_at: 'c',
+        error: null,
+        data: { full_transcript: 'Hi', utterances: [] },
+      });
+    }
+    test.say({ ...transcript('1', true, 'one'), data: { is_final: true, utterance: { text: 'one', words: [] } } });
+    expect([test.log, test.errors, test.types().at(-1)]).toEqual([['. one'], [], 'connected']);
     await end(test);
   });
 
@@ -398,10 +416,19 @@ describe('EpsilonSTT: the end, and silence', () => {
     await end(test);
   });
 
-  it('after 20 s without audio sends what holds the session, without sound', async () => {
+  it('completes words that never became final', async () => {
+    const { stt, say, log, clock } = await live();
+    say(transcript('1', false, 'the end'));
+    const ended = stt.disconnect();
+    await clock.advance(1_000);
+    await ended;
+    expect(log).toEqual(['~ the end', '. the end']);
+  });
+
+  it('without audio sends what holds the session, without sound', async () => {
     const test = await live();
     test.stt.sendAudio({ data: tape(100) });
-    for (let tick = 0; tick < 6; tick++) {
+    for (let tick = 0; tick < 3; tick++) {
       await test.clock.advance(5_000);
       test.stt.sockets.last.pong();
     }
@@ -426,6 +453,98 @@ describe('EpsilonSTT: the end, and silence', () => {
     ]);
     expect(told).not.toContain(token);
     expect(told).not.toContain('canary');
+    await end(test);
+  });
+});
+
+describe('EpsilonSTT: the sessions of the reference', () => {
+  const played = async (script: string, config: EpsilonSTTConfig = {}): Promise<void> => {
+    given = 'wss://api.gladia.io/v2/live';
+    await replay(make({ languages: ['en'], ...config }), script);
+  };
+  const begin = String.raw`
+    A: connect
+    C: GET wss://api.gladia.io/v2/live?token=4a39145c-2844-4557-8f34-34883f7be7d9-1
+    S: 101
+  `;
+
+  it('an utterance', async () => {
+    await played(String.raw`
+      ${begin}
+      S: {"type":"start_recording","session_id":"45463597-20b7-4af7-b3b3-f5fb778203ab","created_at":"2026-08-01T12:00:00.120Z"}
+      A: audio 100
+      C: <3200 bytes>
+      S: {"type":"audio_chunk","acknowledged":true,"error":null,"data":{"byte_range":[0,3200],"time_range":[0,0.1]},"session_id":"45463597-20b7-4af7-b3b3-f5fb778203ab","created_at":"2026-08-01T12:00:00.220Z"}
+      A: audio 1900
+      C: <3200 bytes> x19
+      S: {"type":"speech_start","data":{"time":0.42,"channel":0},"session_id":"45463597-20b7-4af7-b3b3-f5fb778203ab","created_at":"2026-08-01T12:00:00.600Z"}
+      = started
+      S: {"type":"transcript","data":{"id":"00_00000000","is_final":false,"utterance":{"text":" Hello","start":0.45,"end":0.8,"language":"en","confidence":0.6,"channel":0,"words":[]}},"session_id":"45463597-20b7-4af7-b3b3-f5fb778203ab","created_at":"2026-08-01T12:00:01.000Z"}
+      = ~ Hello
+      S: {"type":"speech_end","data":{"time":1.35,"channel":0},"session_id":"45463597-20b7-4af7-b3b3-f5fb778203ab","created_at":"2026-08-01T12:00:01.500Z"}
+      = ended
+      S: {"type":"transcript","data":{"id":"00_00000000","is_final":true,"utterance":{"text":" Hello world.","start":0.45,"end":1.3,"language":"en","confidence":0.93,"channel":0,"words":[{"word":" Hello","start":0.45,"end":0.8,"confidence":0.95},{"word":" world.","start":0.86,"end":1.3,"confidence":0.91}]}},"session_id":"45463597-20b7-4af7-b3b3-f5fb778203ab","created_at":"2026-08-01T12:00:01.600Z"}
+      = . Hello world.
+      A: disconnect
+      C: {"type":"stop_recording"}
+      S: {"type":"stop_recording","acknowledged":true,"error":null,"data":{"recording_duration":2.0,"recording_left_to_process":0},"session_id":"45463597-20b7-4af7-b3b3-f5fb778203ab","created_at":"2026-08-01T12:00:02.000Z"}
+      S: {"type":"end_recording","data":{"recording_duration":2.0},"session_id":"45463597-20b7-4af7-b3b3-f5fb778203ab","created_at":"2026-08-01T12:00:02.100Z"}
+      S: {"type":"end_session","session_id":"45463597-20b7-4af7-b3b3-f5fb778203ab","created_at":"2026-08-01T12:00:02.200Z"}
+      C: close 1000
+      S: close 1000
+    `);
+    expect(site.requests).toMatchObject([
+      { method: 'POST', url: '/v2/live', headers: { 'x-gladia-key': 'canary-7f3a' } },
+    ]);
+    expect(JSON.parse(site.requests[0]?.body ?? '')).toMatchObject({
+      ...{ model: 'solaria-1', encoding: 'wav/pcm', bit_depth: 16, sample_rate: 16_000, channels: 1 },
+      language_config: { languages: ['en'] },
+      messages_config: {
+        ...{ receive_partial_transcripts: true, receive_final_transcripts: true, receive_speech_events: true },
+        ...{ receive_acknowledgments: true, receive_errors: true, receive_lifecycle_events: true },
+        receive_post_processing_events: false,
+      },
+    });
+  });
+
+  it('a setting that is refused: fatal, and no socket', async () => {
+    const body =
+      '{"message":"Invalid parameter(s). See validation_errors for more details.","request_id":"G-7d29b8f8","validation_errors":["sample_rate must be one of the following values: 8000, 16000, 32000, 44100, 48000"]}';
+    refuse = () => ({ status: 400, body });
+    const test = make();
+    await test.stt.initialize();
+    expect(await failure(test.stt.connect())).toMatchObject({ code: 'configuration', status: 400, recoverable: false });
+    expect([site.requests.length, test.stt.sockets.all.length]).toEqual([1, 0]);
+  });
+
+  it('a link that drops: the same session hears what it has not acknowledged', async () => {
+    await played(String.raw`
+      ${begin}
+      A: audio 2500
+      C: <3200 bytes> x25
+      S: {"type":"audio_chunk","acknowledged":true,"error":null,"data":{"byte_range":[0,64000],"time_range":[0,2]}}
+      S: close 1011
+      = reconnecting connection
+      A: wait 250
+      C: GET wss://api.gladia.io/v2/live?token=4a39145c-2844-4557-8f34-34883f7be7d9-1
+      S: 101
+      C: <3200 bytes> x5
+      A: audio 100
+      C: <3200 bytes>
+      S: {"type":"audio_chunk","acknowledged":true,"error":null,"data":{"byte_range":[64000,80000],"time_range":[2,2.5]}}
+    `);
+    expect(site.requests.length).toBe(1);
+  });
+
+  it('a second stop, which is refused', async () => {
+    const test = await live();
+    const error = { status_code: 409, exception: 'ConflictError', message: 'Recording already stopped' };
+    test.say({ type: 'stop_recording', acknowledged: false, error, data: null });
+    test.say({ type: 'translation', error: { status_code: 500, message: 'add-on' }, data: null });
+    expect(test.errors.map(({ message, recoverable }) => [message, recoverable])).toEqual([
+      ['EpsilonSTT: the service reports ConflictError', true],
+      ['EpsilonSTT: the service reports 500', true],
+    ]);
     await end(test);
   });
 });

@@ -7,6 +7,7 @@ export type { BetaSTTOptions } from './beta-stt-settings.ts';
 export * from './beta-stt.ts';
 export type { DeltaContext, DeltaSTTOptions } from './delta-stt-settings.ts';
 export * from './delta-stt.ts';
+export type { EpsilonEncoding, EpsilonSTTOptions, EpsilonVocabulary } from './epsilon-stt-settings.ts';
 export * from './epsilon-stt.ts';
 export * from './eta-stt.ts';
 export type { EtaSTTOptions } from './eta-stt-settings.ts';
