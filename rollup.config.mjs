@@ -69,7 +69,8 @@ const modules = {
 /** Node loads few large files four times as fast as many small ones: what entries share is one file for each of these. */
 const chunks = {
   audio: ['audio'],
-  core: ['core', 'operators', 'transport'],
+  core: ['core', 'operators'],
+  transport: ['transport'],
   voice: ['pipeline', 'providers', 'browser'],
 };
 const chunkOf = Object.fromEntries(
