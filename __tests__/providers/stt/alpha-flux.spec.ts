@@ -1,16 +1,6 @@
 import { AlphaFlux, type AlphaFluxConfig } from '../../../lib/providers/stt/alpha-flux.ts';
-import {
-  clocked,
-  connected,
-  failure,
-  FakedAlphaFlux,
-  FakeSockets,
-  heard,
-  mono16k,
-  record,
-  settle,
-  tape,
-} from './stt-fixture.ts';
+import { failure, FakeSockets, heard, mono16k, record, settle, tape } from './stt-fixture.ts';
+import { stageFor } from './stt-stage.ts';
 
 const hello = { type: 'Connected', request_id: 'r', sequence_id: 0 };
 
@@ -26,45 +16,19 @@ function turn(event: string, transcript: string, more: Record<string, unknown> =
   };
 }
 
-async function live(config: AlphaFluxConfig = {}, sockets = new FakeSockets()) {
-  const { clock, config: base } = clocked();
-  const stt = new FakedAlphaFlux({ ...base, ...config });
-  stt.sockets = sockets;
-  await connected(stt, hello);
-  stt.sendAudio({ data: tape(2_000) });
-  const say = (...messages: Record<string, unknown>[]): void => {
-    for (const message of messages) stt.sockets.last.say(message);
-  };
-  return {
-    clock,
-    stt,
-    ...record(stt),
-    say,
-    texts: () => stt.sockets.last.texts.map((text): unknown => JSON.parse(text)),
-  };
-}
-
-async function address(config: AlphaFluxConfig, metadata = mono16k): Promise<URL> {
-  const stt = new FakedAlphaFlux({ apiKey: 'k', ...config });
-  stt.configureAudio(metadata);
-  await connected(stt, hello);
-  const disposed = stt.dispose();
-  stt.sockets.last.drop(1005);
-  await disposed;
-  return new URL(stt.sockets.last.request.url);
-}
+const { made, live, asked, played } = stageFor((config: AlphaFluxConfig) => new AlphaFlux(config), hello);
 
 describe('AlphaFlux: address', () => {
   it('asks for no more than it needs', async () => {
-    const url = await address({ language: 'en-US', interimResults: true });
+    const { url, query } = await asked({ language: 'en-US', interimResults: true });
     expect(url.origin + url.pathname).toBe('wss://api.deepgram.com/v2/listen');
-    expect(Object.fromEntries(url.searchParams)).toEqual({
+    expect(query).toEqual({
       ...{ model: 'flux-general-en', encoding: 'linear16', sample_rate: '16000' },
     });
   });
 
   it('maps every key', async () => {
-    const url = await address(
+    const { url, query } = await asked(
       {
         options: {
           ...{ model: 'flux-general-multi', eagerEotThreshold: 0.4, eotThreshold: 0.8, eotTimeoutMs: 6_000 },
@@ -75,7 +39,7 @@ describe('AlphaFlux: address', () => {
     );
     expect(url.searchParams.getAll('keyterm')).toEqual(['a b', 'c']);
     expect(url.searchParams.getAll('language_hint')).toEqual(['en', 'es']);
-    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+    expect(query).toMatchObject({
       ...{ model: 'flux-general-multi', encoding: 'mulaw', sample_rate: '8000', mip_opt_out: 'true' },
       ...{ eager_eot_threshold: '0.4', eot_threshold: '0.8', eot_timeout_ms: '6000' },
     });
@@ -104,37 +68,6 @@ describe('AlphaFlux: address', () => {
 });
 
 describe('AlphaFlux: turns', () => {
-  it('replays the session of the docs', async () => {
-    const { say, log, results } = await live({ options: { eagerEotThreshold: 0.5 } });
-    say(
-      turn('Update', ''),
-      turn('StartOfTurn', 'Hi I'),
-      turn('Update', 'Hi I need help.'),
-      turn('EagerEndOfTurn', 'Hi I need help.'),
-      turn('TurnResumed', 'Hi I need help with'),
-      turn('Update', 'Hi I need help with billing.'),
-      turn('EagerEndOfTurn', 'Hi I need help with billing.'),
-      turn('EndOfTurn', 'Hi I need help with billing.', { trigger: 'model' }),
-    );
-    expect(log).toEqual([
-      ...['started', '~ Hi I', '~ Hi I need help.', 'ended', '? Hi I need help.'],
-      ...['resumed', '~ Hi I need help with', '~ Hi I need help with billing.'],
-      ...['ended', '? Hi I need help with billing.', '. Hi I need help with billing.'],
-    ]);
-    expect(new Set(results.map(({ utteranceId }) => utteranceId))).toEqual(new Set(['AlphaFlux-1']));
-    expect(results[0]).toEqual({
-      ...{ text: 'Hi I', isFinal: false, utteranceComplete: false, isPreflight: false, confidence: 0.9 },
-      utteranceId: 'AlphaFlux-1',
-      metadata: {
-        words: [
-          { text: 'Hi', startMs: 0, endMs: 500, confidence: 0.9 },
-          { text: 'I', startMs: 500, endMs: 1_000, confidence: 0.9 },
-        ],
-        language: 'en',
-      },
-    });
-  });
-
   it('numbers turns apart, over connections', async () => {
     const { say, results, stt, clock } = await live();
     say(turn('StartOfTurn', 'one'), turn('EndOfTurn', 'one'), turn('StartOfTurn', 'two', { turn_index: 1 }));
@@ -190,8 +123,7 @@ describe('AlphaFlux: turns', () => {
 
 describe('AlphaFlux: the session', () => {
   it('is ready when the service has greeted it, not before', async () => {
-    const { config } = clocked();
-    const stt = new FakedAlphaFlux(config);
+    const { stt } = made();
     const { types } = record(stt);
     await stt.initialize();
     stt.sendAudio({ data: tape(80) });
@@ -215,13 +147,13 @@ describe('AlphaFlux: the session', () => {
   });
 
   it('a runtime that cannot ping sends silence instead, every five seconds', async () => {
-    const { stt, clock } = await live({}, new FakeSockets({ pings: false }));
+    const { stt, clock } = await live({}, { audioMs: 2_000, sockets: new FakeSockets({ pings: false }) });
     await clock.advance(16_000);
     expect(heard(stt.sockets.last.sent).length).toBe((2_000 + 3 * 500) * 16);
   });
 
   it('keeps an open turn hearing silence, for it ends only where audio goes on', async () => {
-    const { stt, clock, say } = await live();
+    const { stt, clock, say } = await live({}, { audioMs: 2_000 });
     say(turn('StartOfTurn', 'one'));
     await clock.advance(2_000);
     const open = heard(stt.sockets.last.sent).length;
@@ -231,7 +163,7 @@ describe('AlphaFlux: the session', () => {
   });
 
   it('F7: hears a whole open turn again, but no silence before it', async () => {
-    const { stt, clock, say } = await live();
+    const { stt, clock, say } = await live({}, { audioMs: 2_000 });
     say(turn('Update', '', { audio_window_end: 1.5 }), turn('StartOfTurn', 'one', { audio_window_end: 1.8 }));
     stt.sockets.last.drop();
     await clock.advance(250);
@@ -346,8 +278,7 @@ describe('AlphaFlux: updateConfig()', () => {
   });
 
   it('tells a change that came while it connected', async () => {
-    const { config } = clocked();
-    const stt = new FakedAlphaFlux(config);
+    const { stt } = made();
     await stt.initialize();
     const opened = stt.connect();
     await settle();
@@ -357,4 +288,109 @@ describe('AlphaFlux: updateConfig()', () => {
     await opened;
     expect(stt.sockets.last.texts).toEqual(['{"type":"Configure","thresholds":{"eot_threshold":0.9}}']);
   });
+});
+
+describe('AlphaFlux: the sessions of the reference', () => {
+  const options = { eagerEotThreshold: 0.5, eotThreshold: 0.8, keyterms: ['Deepgram'] };
+  const begin = String.raw`
+    A: connect
+    C: GET wss://api.deepgram.com/v2/listen?encoding=linear16&sample_rate=16000&model=flux-general-en&eager_eot_threshold=0.5&eot_threshold=0.8&keyterm=Deepgram
+    C: Sec-WebSocket-Protocol: token, canary-7f3a
+    S: 101
+    S: {"type":"Connected","request_id":"ad12514a-0d38-4f7e-8fba-cce10d8f174c","sequence_id":0}
+  `;
+
+  it('a turn that went on after all, and another threshold', async () => {
+    const { results, errors } = await played(
+      String.raw`
+        ${begin}
+        A: audio 80
+        C: <2560 bytes>
+        S: {"type":"TurnInfo","request_id":"ad12514a-0d38-4f7e-8fba-cce10d8f174c","sequence_id":1,"event":"Update","turn_index":0,"audio_window_start":0.0,"audio_window_end":0.25,"transcript":"","words":[],"end_of_turn_confidence":0.1}
+        S: {"type":"TurnInfo","request_id":"ad12514a-0d38-4f7e-8fba-cce10d8f174c","sequence_id":2,"event":"StartOfTurn","turn_index":0,"audio_window_start":0.0,"audio_window_end":0.6,"transcript":"Hi I","words":[{"word":"Hi","confidence":0.95,"start":0.42,"end":0.56},{"word":"I","confidence":0.92,"start":0.56,"end":0.6}],"end_of_turn_confidence":0.1}
+        = started
+        = ~ Hi I
+        S: {"type":"TurnInfo","sequence_id":3,"event":"Update","turn_index":0,"audio_window_end":1.1,"transcript":"Hi I need help.","words":[],"end_of_turn_confidence":0.2}
+        = ~ Hi I need help.
+        S: {"type":"TurnInfo","sequence_id":4,"event":"EagerEndOfTurn","turn_index":0,"audio_window_end":1.4,"transcript":"Hi I need help.","words":[],"end_of_turn_confidence":0.55}
+        = ended
+        = ? Hi I need help.
+        S: {"type":"TurnInfo","sequence_id":5,"event":"TurnResumed","turn_index":0,"audio_window_end":1.6,"transcript":"Hi I need help with","words":[],"end_of_turn_confidence":0.1}
+        = resumed
+        = ~ Hi I need help with
+        S: {"type":"TurnInfo","sequence_id":6,"event":"Update","turn_index":0,"audio_window_end":2.0,"transcript":"Hi I need help with billing.","words":[],"end_of_turn_confidence":0.3}
+        = ~ Hi I need help with billing.
+        S: {"type":"TurnInfo","sequence_id":7,"event":"EagerEndOfTurn","turn_index":0,"audio_window_end":2.3,"transcript":"Hi I need help with billing.","words":[],"end_of_turn_confidence":0.6}
+        = ended
+        = ? Hi I need help with billing.
+        S: {"type":"TurnInfo","sequence_id":8,"event":"EndOfTurn","turn_index":0,"audio_window_end":2.5,"transcript":"Hi I need help with billing.","words":[],"end_of_turn_confidence":0.84,"trigger":"model"}
+        = . Hi I need help with billing.
+        A: update {"options":{"eagerEotThreshold":0.5,"eotThreshold":0.9,"keyterms":["invoice"]}}
+        C: {"type":"Configure","thresholds":{"eot_threshold":0.9},"keyterms":["invoice"]}
+        S: {"type":"ConfigureSuccess","request_id":"ad12514a-0d38-4f7e-8fba-cce10d8f174c","sequence_id":9,"thresholds":{"eager_eot_threshold":0.5,"eot_threshold":0.9,"eot_timeout_ms":5000},"keyterms":["invoice"]}
+        A: disconnect
+        C: {"type":"CloseStream"}
+        S: close 1005
+      `,
+      { options },
+    );
+    expect([new Set(results.map(({ utteranceId }) => utteranceId)), errors]).toEqual([new Set(['AlphaFlux-1']), []]);
+    expect(results[0]).toEqual({
+      ...{ text: 'Hi I', isFinal: false, utteranceComplete: false, isPreflight: false, confidence: 0.935 },
+      utteranceId: 'AlphaFlux-1',
+      metadata: {
+        words: [
+          { text: 'Hi', startMs: 420, endMs: 560, confidence: 0.95 },
+          { text: 'I', startMs: 560, endMs: 600, confidence: 0.92 },
+        ],
+        language: 'en',
+      },
+    });
+  });
+
+  it('a message that the service does not know', async () => {
+    await played(
+      String.raw`
+        ${begin}
+        S: {"type":"Error","sequence_id":10,"code":"UNPARSABLE_CLIENT_MESSAGE","description":"…"}
+        = lost protocol
+        S: close 1005
+      `,
+      { options },
+    );
+  });
+
+  it('a hint of the language for a model that takes none', async () => {
+    await played(
+      String.raw`
+        A: connect
+        C: GET wss://api.deepgram.com/v2/listen?encoding=linear16&sample_rate=16000&model=flux-general-en&language_hint=en
+        S: 400 {"err_code":"INVALID_QUERY_PARAMETER","err_msg":"…","request_id":"ad12514a"}
+        = lost configuration
+      `,
+      { options: { parameters: { language_hint: 'en' } } },
+    );
+  });
+});
+
+describe('AlphaFlux: what the service says of failures', () => {
+  const failures: readonly (readonly [said: string, event: string])[] = [
+    ['{"type":"Error","sequence_id":1,"code":"UNPARSABLE_CLIENT_MESSAGE","description":"…"}', 'lost protocol'],
+    ['{"type":"Error","sequence_id":1,"code":"INTERNAL_SERVER_ERROR","description":"…"}', 'reconnecting server'],
+    ['{"type":"Error","sequence_id":1,"code":"SOMETHING_NEW"}', 'reconnecting server'],
+    ['{"type":"Error","sequence_id":1}', 'reconnecting server'],
+    ...['1005', '1006', '1011'].map((code) => [`close ${code}`, 'reconnecting connection'] as const),
+  ];
+  for (const [said, event] of failures) {
+    it(`${said}: ${event}`, async () => {
+      await played(String.raw`
+        A: connect
+        C: GET …
+        S: 101
+        S: {"type":"Connected","request_id":"r","sequence_id":0}
+        S: ${said}
+        = ${event}
+      `);
+    });
+  }
 });

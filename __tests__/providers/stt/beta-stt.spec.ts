@@ -1,6 +1,7 @@
 import { BetaSTT, type BetaSTTConfig } from '../../../lib/providers/stt/beta-stt.ts';
 import { addressOf } from '../../../lib/transport/socket.ts';
-import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
+import { connected, failure, settle, tape } from './stt-fixture.ts';
+import { stageFor } from './stt-stage.ts';
 
 const begin = { type: 'Begin', id: '3207b601-2054-48df-ba77-8784dfcf9fb8', expires_at: 1_772_570_132 };
 const termination = { type: 'Termination', audio_duration_seconds: 5, session_duration_seconds: 6 };
@@ -19,34 +20,19 @@ function turn(text: string, order: number, flags: Record<string, unknown> = {}, 
 }
 const ends = { end_of_turn: true, turn_is_formatted: true };
 
-async function live(config: BetaSTTConfig = {}) {
-  const { clock, config: base } = clocked();
-  const stt = await connected(faked(new BetaSTT({ ...base, ...config })), begin);
-  stt.sendAudio({ data: tape(1_000) });
-  return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
-}
-
-async function requested(config: BetaSTTConfig = {}, metadata = mono16k) {
-  const stt = faked(new BetaSTT({ apiKey: 'k', ...config }));
-  stt.configureAudio(metadata);
-  await connected(stt, begin);
-  await stt.dispose();
-  return stt.sockets.last.request;
-}
-const address = async (config: BetaSTTConfig = {}, metadata = mono16k): Promise<URL> =>
-  new URL((await requested(config, metadata)).url);
+const { made, live, asked, played } = stageFor((config: BetaSTTConfig) => new BetaSTT(config), begin);
 
 describe('BetaSTT: address and credential', () => {
   it('asks for what conversations need', async () => {
-    const url = await address();
+    const { url, query } = await asked();
     expect(url.origin + url.pathname).toBe('wss://streaming.assemblyai.com/v3/ws');
-    expect(Object.fromEntries(url.searchParams)).toEqual({
+    expect(query).toEqual({
       ...{ sample_rate: '16000', encoding: 'pcm_s16le', speech_model: 'universal-3-5-pro' },
     });
   });
 
   it('maps every key', async () => {
-    const url = await address(
+    const { query } = await asked(
       {
         ...{ language: 'en-US', wordBoost: ['Acme', 'x'.repeat(51)], languageDetection: true, formatTurns: false },
         ...{ minTurnSilence: 200, maxTurnSilence: 800, vadThreshold: 0.3, inactivityTimeout: 60 },
@@ -56,7 +42,7 @@ describe('BetaSTT: address and credential', () => {
       },
       { encoding: 'mulaw', sampleRate: 8_000, channels: 1 },
     );
-    expect(Object.fromEntries(url.searchParams)).toEqual({
+    expect(query).toEqual({
       ...{ sample_rate: '8000', encoding: 'pcm_mulaw', speech_model: 'universal-3-5-pro' },
       ...{ keyterms_prompt: '["Acme"]', language_codes: '["en"]', language_detection: 'true', format_turns: 'false' },
       ...{ min_turn_silence: '200', max_turn_silence: '800', vad_threshold: '0.3', inactivity_timeout: '60' },
@@ -67,27 +53,27 @@ describe('BetaSTT: address and credential', () => {
   });
 
   it('tells no language to models that have one way to choose it', async () => {
-    const url = await address({ model: 'universal-streaming-multilingual', language: 'es-MX' });
-    expect(url.searchParams.get('speech_model')).toBe('universal-streaming-multilingual');
-    expect(url.searchParams.has('language_codes')).toBe(false);
+    const { query } = await asked({ model: 'universal-streaming-multilingual', language: 'es-MX' });
+    expect(query).toMatchObject({ speech_model: 'universal-streaming-multilingual' });
+    expect(query).not.toHaveProperty('language_codes');
   });
 
   it('expects several languages', async () => {
-    const url = await address({ language: 'en', languages: ['en', 'es'] });
-    expect(url.searchParams.get('language_codes')).toBe('["en","es"]');
+    const { query } = await asked({ language: 'en', languages: ['en', 'es'] });
+    expect(query['language_codes']).toBe('["en","es"]');
   });
 
   it('presents the bare key as header, or in the query where there are no headers', async () => {
-    const request = await requested({ apiKey: () => Promise.resolve('k-1') });
+    const { request } = await asked({ apiKey: () => Promise.resolve('k-1') });
     expect(request.headers).toEqual({ Authorization: 'k-1' });
     expect([String(request.url).includes('k-1'), request.protocols]).toEqual([false, undefined]);
     expect(addressOf(request, false).searchParams.get('token')).toBe('k-1');
   });
 
   it('sends no credential to a proxy', async () => {
-    const { url, headers, query } = await requested({ proxyUrl: 'https://app.example/voice/' });
+    const { url, request } = await asked({ proxyUrl: 'https://app.example/voice/' });
     expect(String(url)).toContain('wss://app.example/voice/v3/ws?');
-    expect([headers, query]).toEqual([undefined, undefined]);
+    expect([request.headers, request.query]).toEqual([undefined, undefined]);
   });
 
   const wrong: readonly (readonly [BetaSTTConfig, string])[] = [
@@ -114,24 +100,6 @@ describe('BetaSTT: address and credential', () => {
 });
 
 describe('BetaSTT: results', () => {
-  it('replays the session of the docs', async () => {
-    const { say, log, results: all, stt } = await live({ language: 'en', wordBoost: ['Sonny'] });
-    say({ type: 'SpeechStarted', timestamp: 1_216, confidence: 0.987654 });
-    say(turn('My name is—', 0, {}, 1_216));
-    say(turn('My name is Sonny.', 0, { ...ends, utterance: 'My name is Sonny.' }, 1_216));
-    const ended = stt.disconnect();
-    expect(stt.sockets.last.texts).toEqual(['{"type":"Terminate"}']);
-    say(termination);
-    stt.sockets.last.drop(1000);
-    await ended;
-    expect(stt.sockets.last.closeCode).toBe(1000);
-    expect(log).toEqual(['started', '~ My name is—', 'ended', '. My name is Sonny.']);
-    expect(all.at(-1)).toMatchObject({
-      ...{ confidence: 0.9, utteranceId: 'BetaSTT-1', isFinal: true, isPreflight: false },
-      metadata: { language: 'en', words: { length: 4, 0: { text: 'My', startMs: 1_216, endMs: 1_716 } } },
-    });
-  });
-
   it('shows words that a transcript does not have yet, where the model keeps them out', async () => {
     const { say, log } = await live({ model: 'universal-streaming-multilingual' });
     say(turn('hi my na', 0, { transcript: 'hi my' }));
@@ -261,8 +229,7 @@ describe('BetaSTT: results', () => {
 
 describe('BetaSTT: the session', () => {
   it('is ready when the service says so', async () => {
-    const { config } = clocked();
-    const stt = faked(new BetaSTT(config));
+    const { stt } = made();
     await stt.initialize();
     const opened = stt.connect();
     stt.sendAudio({ data: tape(100) });
@@ -283,8 +250,7 @@ describe('BetaSTT: the session', () => {
   });
 
   it('sends what has waited little faster than it sounds', async () => {
-    const { config, clock } = clocked();
-    const stt = faked(new BetaSTT(config));
+    const { clock, stt } = made();
     stt.sendAudio({ data: tape(5_000) });
     await connected(stt, begin);
     expect(stt.sockets.last.bytes.length / 32).toBe(1_000);
@@ -320,8 +286,10 @@ describe('BetaSTT: the session', () => {
   });
 
   const failures: readonly (readonly [number, string, boolean])[] = [
-    ...([3005, 3008, 3009, 4008, 4029, 4031, 4102, 1013] as const).map((code) => [code, '', true] as const),
-    ...([3006, 3007, 4000, 4001, 4002, 4003, 4100, 4103] as const).map((code) => [code, '', false] as const),
+    ...([1013, 3005, 3008, 3009, 4008, 4010, 4029, 4031, 4102] as const).map((code) => [code, '', true] as const),
+    ...([3006, 3007, 4000, 4001, 4002, 4003, 4032, 4033, 4100, 4101, 4103] as const).map(
+      (code) => [code, '', false] as const,
+    ),
     [1008, 'Unauthorized Connection: Missing Authorization header', false],
     [1008, 'Unauthorized Connection: Too many concurrent sessions', true],
   ];
@@ -337,7 +305,7 @@ describe('BetaSTT: the session', () => {
     }
   }
 
-  it('replays the failing session of the docs, also from a server that says no type', async () => {
+  it('hears an error from a server that says no type, and keeps its sentence to itself', async () => {
     const { say, errors } = await live();
     say({ error: 'Input duration violation: 8.0 ms. Expected between 50 and 1000 ms', error_code: 3007 });
     expect(errors).toMatchObject([{ code: 'protocol', status: 3007 }]);
@@ -351,5 +319,86 @@ describe('BetaSTT: the session', () => {
     await clock.advance(0);
     expect(stt.sockets.last.request.headers).toEqual({ Authorization: 'new' });
     expect(types().at(-1)).toBe('reconnecting');
+  });
+});
+
+describe('BetaSTT: the sessions of the reference', () => {
+  const begin = String.raw`
+    A: connect
+    C: GET wss://streaming.assemblyai.com/v3/ws?sample_rate=16000&encoding=pcm_s16le&speech_model=universal-3-5-pro&keyterms_prompt=%5B%22Sonny%22%5D&language_codes=%5B%22en%22%5D
+    C: Authorization: canary-7f3a
+    S: 101
+  `;
+  const config: BetaSTTConfig = { language: 'en', wordBoost: ['Sonny'] };
+
+  it('a turn', async () => {
+    const { results } = await played(
+      String.raw`
+        ${begin}
+        S: {"type":"Begin","id":"3207b601-2054-48df-ba77-8784dfcf9fb8","expires_at":1772570132}
+        A: audio 50
+        C: <1600 bytes>
+        A: audio 50
+        C: <1600 bytes>
+        S: {"type":"SpeechStarted","timestamp":1216,"confidence":0.987654}
+        = started
+        S: {"type":"Turn","turn_order":0,"turn_is_formatted":false,"end_of_turn":false,"transcript":"My name is—","end_of_turn_confidence":0,"words":[{"start":1216,"end":1627,"text":"My","confidence":0.956,"word_is_final":false},{"start":1668,"end":2490,"text":"name","confidence":0.999,"word_is_final":false},{"start":2531,"end":3067,"text":"is—","confidence":0.753,"word_is_final":false}],"utterance":""}
+        = ~ My name is—
+        S: {"type":"Turn","turn_order":0,"turn_is_formatted":true,"end_of_turn":true,"transcript":"My name is Sonny.","end_of_turn_confidence":1,"words":[{"start":1216,"end":1635,"text":"My","confidence":0.957,"word_is_final":true},{"start":1676,"end":2515,"text":"name","confidence":0.999,"word_is_final":true},{"start":2556,"end":2975,"text":"is","confidence":0.999,"word_is_final":true},{"start":3016,"end":4155,"text":"Sonny.","confidence":0.316,"word_is_final":true}],"utterance":"My name is Sonny."}
+        = ended
+        = . My name is Sonny.
+        A: disconnect
+        C: {"type":"Terminate"}
+        S: {"type":"Termination","audio_duration_seconds":5,"session_duration_seconds":6}
+        C: close 1000
+        S: close 1000
+      `,
+      config,
+    );
+    const { confidence = 0, utteranceId, metadata } = results.at(-1) ?? {};
+    expect([utteranceId, metadata?.language, confidence.toFixed(5)]).toEqual(['BetaSTT-1', 'en', '0.81775']);
+    expect(metadata?.words).toMatchObject([
+      { text: 'My', startMs: 1_216, endMs: 1_635, confidence: 0.957 },
+      { text: 'name', startMs: 1_676, endMs: 2_515 },
+      { text: 'is', startMs: 2_556, endMs: 2_975 },
+      { text: 'Sonny.', startMs: 3_016, endMs: 4_155 },
+    ]);
+  });
+
+  it('audio in pieces that are too short', async () => {
+    await played(
+      String.raw`
+        ${begin}
+        S: {"type":"Begin","id":"3207b601-2054-48df-ba77-8784dfcf9fb8","expires_at":1772570132}
+        A: audio 8
+        S: {"type":"Error","error_code":3007,"error":"Input duration violation: 8.0 ms. Expected between 50 and 1000 ms"}
+        = lost protocol
+        S: close 3007
+      `,
+      config,
+    );
+  });
+
+  it('a wrong key, told by a message and by the close', async () => {
+    await played(
+      String.raw`
+        ${begin}
+        S: {"type":"Error","error_code":1008,"error":"Unauthorized Connection: Missing Authorization header"}
+        = lost unauthorized
+        S: close 1008 Unauthorized Connection: Missing Authorization header
+      `,
+      config,
+    );
+  });
+
+  it('a wrong key, told by the close alone', async () => {
+    await played(
+      String.raw`
+        ${begin}
+        S: close 1008 Unauthorized Connection: Missing Authorization header
+        = lost unauthorized
+      `,
+      config,
+    );
   });
 });

@@ -1,8 +1,6 @@
 import type { AudioMetadata } from '../../../lib/audio/types.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import type { ConnectionEvent, SpeechEvent, TranscriptionResult } from '../../../lib/core/roles.ts';
-import { AlphaFlux } from '../../../lib/providers/stt/alpha-flux.ts';
-import { AlphaSTT } from '../../../lib/providers/stt/alpha-stt.ts';
 import { EpsilonSTT } from '../../../lib/providers/stt/epsilon-stt.ts';
 import type { StreamingSTT, StreamingSTTConfig } from '../../../lib/providers/stt/streaming-stt.ts';
 import type { SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
@@ -22,23 +20,7 @@ export function faked<T extends object>(
   return Object.assign(stt, { sockets });
 }
 
-/** The providers, with a service that is the test's. */
-export class FakedAlphaSTT extends AlphaSTT {
-  sockets: FakeSockets = new FakeSockets();
-
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return { ...super.socketOptions(), openSocket: this.sockets.open };
-  }
-}
-
-export class FakedAlphaFlux extends AlphaFlux {
-  sockets: FakeSockets = new FakeSockets();
-
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return { ...super.socketOptions(), openSocket: this.sockets.open };
-  }
-}
-
+/** The provider, with a service that is the test's. */
 export class FakedEpsilonSTT extends EpsilonSTT {
   sockets: FakeSockets = new FakeSockets();
 

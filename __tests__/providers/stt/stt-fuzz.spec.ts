@@ -1,4 +1,6 @@
 import type { TranscriptionResult } from '../../../lib/core/roles.ts';
+import { AlphaFlux } from '../../../lib/providers/stt/alpha-flux.ts';
+import { AlphaSTT } from '../../../lib/providers/stt/alpha-stt.ts';
 import { BetaSTT } from '../../../lib/providers/stt/beta-stt.ts';
 import { DeltaSTT } from '../../../lib/providers/stt/delta-stt.ts';
 import { EtaSTT } from '../../../lib/providers/stt/eta-stt.ts';
@@ -11,7 +13,7 @@ import { encodeEventStream } from '../../../lib/transport/event-stream.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';
 import { ZetaSTT } from '../../../lib/providers/stt/zeta-stt.ts';
 import { serve, until, type Site } from '../../transport/http-fixture.ts';
-import { clocked, faked, FakedAlphaFlux, FakedAlphaSTT, FakedEpsilonSTT, record, settle, tape } from './stt-fixture.ts';
+import { clocked, faked, FakedEpsilonSTT, record, settle, tape } from './stt-fixture.ts';
 
 /**
  * Messages of real sessions with anything in them replaced: whatever a service sends, nothing is thrown, and what
@@ -233,8 +235,8 @@ describe('F11: mutated messages', () => {
   afterAll(() => site.close());
 
   const makers = {
-    AlphaSTT: (config: object) => new FakedAlphaSTT(config),
-    AlphaFlux: (config: object) => new FakedAlphaFlux(config),
+    AlphaSTT: (config: object) => faked(new AlphaSTT(config)),
+    AlphaFlux: (config: object) => faked(new AlphaFlux(config)),
     BetaSTT: (config: object) => faked(new BetaSTT(config)),
     GammaSTT: (config: object) => faked(new GammaSTT(config)),
     EtaSTT: (config: object) => faked(new EtaSTT(config)),

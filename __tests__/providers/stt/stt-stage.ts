@@ -10,11 +10,14 @@ export function stageFor<C extends StreamingSTTConfig, T extends StreamingSTT<St
   create: (config: C) => T,
   greeting?: Message,
 ) {
-  const made = (config: C, sockets?: FakeSockets) => {
+  /** A provider whose service is the test's, before anything else. */
+  const made = (config: C = {} as C, sockets?: FakeSockets) => {
     const { clock, config: base } = clocked();
     return { clock, stt: faked(create({ ...base, ...config }), sockets) };
   };
   return {
+    made,
+
     /** A provider whose service has greeted it, and has been sent a second of audio. */
     async live(config: C = {} as C, options: { greeting?: Message; sockets?: FakeSockets; audioMs?: number } = {}) {
       const { clock, stt } = made(config, options.sockets);
@@ -23,7 +26,8 @@ export function stageFor<C extends StreamingSTTConfig, T extends StreamingSTT<St
       const say = (...messages: readonly Message[]): void => {
         for (const message of messages) stt.sockets.last.say(message);
       };
-      return { clock, stt, say, ...record(stt) };
+      const texts = (): unknown[] => stt.sockets.last.texts.map((text): unknown => JSON.parse(text));
+      return { clock, stt, say, texts, ...record(stt) };
     },
 
     /** What a connection is asked for with the key `k`, and the first message that it is sent. */

@@ -34,6 +34,8 @@ export interface Stage {
     disconnect(): Promise<void>;
     dispose(): Promise<void>;
     sendAudio(chunk: { data: Uint8Array<ArrayBuffer> }): void;
+    finalize?(): void;
+    updateConfig(config: object): void;
   };
   readonly clock: TestClock;
   /** Results and speech events in short, as `record()` writes them. */
@@ -47,7 +49,7 @@ export interface Stage {
 /**
  * Replays a session as the vendor's reference writes it, a message a line:
  *
- * - `A:` what the application does: `connect`, `audio 2000` (milliseconds), `disconnect`, `wait 5000`
+ * - `A:` what the application does: `connect`, `audio 2000` (milliseconds), `finalize`, `update {…}`, `disconnect`, `wait 5000`
  * - `C:` what the client has sent, in order and nothing else: `GET <address>` (`…` for anything), a header of it such as
  *   `Authorization: Token k`, a message, `<3200 bytes>`, `x20` behind it for twenty of them, `close 1000`
  * - `S:` what the service says: a status such as `101` or `401 {…}`, a message, `close 1011 reason`
@@ -62,11 +64,13 @@ export async function replay(stage: Stage, script: string): Promise<void> {
   let cursor = 0;
   let seen = events.length;
 
-  const act: Readonly<Record<string, (ms: number) => unknown>> = {
+  const act: Readonly<Record<string, (ms: number, rest: string) => unknown>> = {
     connect: () => pending.push(stt.connect().catch(() => undefined)),
     disconnect: () => pending.push(stt.disconnect()),
     audio: (ms) => stt.sendAudio({ data: audio(ms) }),
     wait: (ms) => clock.advance(ms),
+    finalize: () => stt.finalize?.(),
+    update: (_ms, config) => stt.updateConfig(JSON.parse(config) as object),
   };
   async function client(line: string): Promise<void> {
     const [, what = '', count = '1'] = /^(.*?)(?: x(\d+))?$/.exec(line) ?? [];
@@ -104,8 +108,8 @@ export async function replay(stage: Stage, script: string): Promise<void> {
     if (who === 'C:') await client(what);
     else if (who === 'S:') await service(what);
     else if (who === 'A:') {
-      const [verb = '', ms] = what.split(' ');
-      await act[verb]?.(Number(ms));
+      const [, verb = '', rest = ''] = /^(\w+) ?(.*)$/.exec(what) ?? [];
+      await act[verb]?.(Number(rest), rest);
       await settle();
     } else throw new Error(`nobody says ${line}`);
     const after = lines.slice(at + 1);
