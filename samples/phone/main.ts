@@ -35,11 +35,23 @@ const { values } = parseArgs({
 const log = (line: string): void => void process.stdout.write(`${line}\n`);
 const { env } = process;
 
-/** Ends on the first SIGTERM or SIGINT; the second one is not waited for. */
+/** The whole numbers of the command line. */
+const [port, workers, maxCalls, drainMs] = (['port', 'workers', 'max-calls', 'drain-ms'] as const).map((name) => {
+  const value = Number(values[name]);
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  process.stderr.write(`--${name} ${values[name]}: a whole number is wanted\n`);
+  process.exit(2);
+}) as [number, number, number, number];
+
+/**
+ * Ends on the first SIGTERM or SIGINT. The second one is not waited for; but one of several processes gets the same
+ * signal from the terminal (or from systemd) and from the first process, which alone decides.
+ */
 function onEnd(end: () => Promise<void>): void {
   let isEnding = false;
   const listener = (): void => {
-    if (isEnding) process.exit(1);
+    if (isEnding && !cluster.isWorker) process.exit(1);
+    if (isEnding) return;
     isEnding = true;
     end().then(
       () => process.exit(0),
@@ -55,7 +67,7 @@ async function lead(): Promise<void> {
   const sandbox = env['DEEPGRAM_API_KEY'] && env['GROQ_API_KEY'] ? undefined : await startSandbox({ keepRecords: 0 });
   const { alpha, nu } = sandbox?.endpoints ?? {};
   const addresses = sandbox ? { PHONE_SANDBOX: JSON.stringify({ alpha, nu }) } : {};
-  const processes = new Processes(Number(values.workers), addresses, log);
+  const processes = new Processes(workers, addresses, log, () => process.exit(1));
   onEnd(async () => {
     await processes.end();
     await sandbox?.close();
@@ -68,7 +80,7 @@ async function answerCalls(): Promise<void> {
   const shared: { all?: () => Snapshot; stop?: () => void } = {};
   const { PUBLIC_URL: publicUrl, TWILIO_AUTH_TOKEN: authToken, VONAGE_SIGNATURE_SECRET: signatureSecret } = env;
   const switchboard = await Switchboard.open({
-    ...{ services, log, host: values.host, port: Number(values.port), maxCalls: Number(values['max-calls']) },
+    ...{ services, log, host: values.host, port, maxCalls },
     greeting: values.greeting,
     ...(publicUrl && { publicUrl }),
     ...(authToken && { authToken }),
@@ -76,16 +88,15 @@ async function answerCalls(): Promise<void> {
     figures: () => shared.all?.() ?? switchboard.metrics.snapshot(),
   });
   if (cluster.isWorker) Object.assign(shared, shareFigures(switchboard.metrics));
-  log(
-    `Calls are answered at http://${values.host}:${switchboard.port} ${services.real ? 'by the real services' : 'by the sandbox'}`,
-  );
+  const by = services.real ? 'the real services' : 'the sandbox';
+  log(`Calls are answered at http://${values.host}:${switchboard.port} by ${by}, in process ${process.pid}`);
   onEnd(async () => {
-    await switchboard.drain(Number(values['drain-ms']));
+    await switchboard.drain(drainMs);
     shared.stop?.();
     await services.close();
   });
 }
 
 if (values.help) log(help);
-else if (Number(values.workers) > 1 && cluster.isPrimary) await lead();
+else if (workers > 1 && cluster.isPrimary) await lead();
 else await answerCalls();

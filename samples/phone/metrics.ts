@@ -1,18 +1,28 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
+interface FigureKind {
+  readonly type: 'gauge' | 'counter';
+  readonly help: string;
+  /** Whether there is a value for each of several labels; else there is one, from the start. */
+  readonly labelled?: boolean;
+}
+
 /** What each figure is, for `/metrics`. */
 const figures = {
-  phone_calls_active: ['gauge', 'Calls that are under way'],
-  phone_calls_total: ['counter', 'Calls that were answered'],
-  phone_calls_refused_total: ['counter', 'Calls that were not answered, by the reason'],
-  phone_turns_total: ['counter', 'Turns that were answered'],
-  phone_turn_ms_total: ['counter', 'Milliseconds from the end of speech to the first sound of the answer'],
-  phone_barge_ins_total: ['counter', 'Answers that were cut off'],
-  phone_errors_total: ['counter', 'Errors, by their code'],
-  phone_event_loop_lag_ms: ['gauge', 'How late the event loop is, at the 99th percentile'],
-  phone_memory_bytes: ['gauge', 'Resident memory'],
-  phone_processes: ['gauge', 'Processes that answer calls'],
-} as const;
+  phone_calls_active: { type: 'gauge', help: 'Calls that are under way' },
+  phone_calls_total: { type: 'counter', help: 'Calls that were answered', labelled: true },
+  phone_calls_refused_total: { type: 'counter', help: 'Calls that were not answered, by the reason', labelled: true },
+  phone_turns_total: { type: 'counter', help: 'Turns that were answered' },
+  phone_turn_ms_total: {
+    type: 'counter',
+    help: 'Milliseconds from the end of speech to the first sound of the answer',
+  },
+  phone_barge_ins_total: { type: 'counter', help: 'Answers that were cut off' },
+  phone_errors_total: { type: 'counter', help: 'Errors, by their code', labelled: true },
+  phone_event_loop_lag_ms: { type: 'gauge', help: 'How late the event loop is, at the 99th percentile' },
+  phone_memory_bytes: { type: 'gauge', help: 'Resident memory' },
+  phone_processes: { type: 'gauge', help: 'Processes that answer calls' },
+} as const satisfies Readonly<Record<string, FigureKind>>;
 
 type Figure = keyof typeof figures;
 
@@ -60,20 +70,36 @@ export function merged(snapshots: readonly Snapshot[]): Snapshot {
   return sum;
 }
 
-/** A snapshot as Prometheus reads it. */
+/** What of a process's figures is still true when it has gone: what it counted. */
+export function counted(snapshot: Snapshot): Snapshot {
+  const isCounter = (key: string): boolean => kindOf(key)?.type === 'counter';
+  return Object.fromEntries(Object.entries(snapshot).filter(([key]) => isCounter(key)));
+}
+
+/** A snapshot as Prometheus reads it, text format 0.0.4. */
 export function exposition(snapshot: Snapshot): string {
-  return Object.entries(figures)
-    .map(([figure, [type, help]]) => {
-      const lines = Object.entries(snapshot)
-        .filter(([key]) => key === figure || key.startsWith(`${figure}{`))
-        .map(([key, value]) => `${key} ${value}\n`);
-      const values = lines.length > 0 ? lines.join('') : `${figure} 0\n`;
-      return `# HELP ${figure} ${help}\n# TYPE ${figure} ${type}\n${values}`;
+  return Object.entries<FigureKind>(figures)
+    .map(([figure, { type, help, labelled = false }]) => {
+      const values = Object.entries(snapshot).filter(([key]) => figureOf(key) === figure);
+      if (values.length === 0 && !labelled) values.push([figure, 0]);
+      const lines = values.map(([key, value]) => `${key} ${value}\n`);
+      return `# HELP ${figure} ${help}\n# TYPE ${figure} ${type}\n${lines.join('')}`;
     })
     .join('');
 }
 
+const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' };
+
 function keyOf(figure: Figure, labels: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value.replace(/["\\\n]/g, '_')}"`);
+  const escaped = (value: string): string => value.replace(/["\\\n]/g, (character) => escapes[character] ?? '');
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
   return pairs.length > 0 ? `${figure}{${pairs.join(',')}}` : figure;
+}
+
+function figureOf(key: string): string {
+  return key.split('{', 1)[0] ?? key;
+}
+
+function kindOf(key: string): FigureKind | undefined {
+  return Object.entries<FigureKind>(figures).find(([figure]) => figure === figureOf(key))?.[1];
 }

@@ -1,9 +1,12 @@
 import cluster, { type Worker } from 'node:cluster';
-import { merged, type Metrics, type Snapshot } from './metrics.ts';
+import { counted, merged, type Metrics, type Snapshot } from './metrics.ts';
 
 /** Milliseconds between two exchanges of figures, and before a process that died is replaced. */
 const exchangeMs = 1000;
 const replaceMs = 1000;
+
+/** So many processes that died before any of them listened are no accident. */
+const mostStillborn = 3;
 
 interface Message {
   readonly type: 'figures';
@@ -19,17 +22,30 @@ export class Processes {
   readonly #snapshots = new Map<number, Snapshot>();
   readonly #env: Readonly<Record<string, string>>;
   readonly #exchange: ReturnType<typeof setInterval>;
+  /** What those have counted that have gone: counters never fall. */
+  #gone: Snapshot = {};
+  #stillborn = 0;
+  #hasListened = false;
   #isEnding = false;
 
-  constructor(count: number, env: Readonly<Record<string, string>>, log: (line: string) => void) {
+  /** @param failed - Called when the processes can't even begin, such as on a port that is taken. */
+  constructor(count: number, env: Readonly<Record<string, string>>, log: (line: string) => void, failed: () => void) {
     this.#env = env;
     cluster.on('message', (worker: Worker, message: unknown) => {
       if (isMessage(message)) this.#snapshots.set(worker.id, message.snapshot);
     });
+    cluster.on('listening', () => (this.#hasListened = true));
     cluster.on('exit', (worker, code, signal) => {
+      this.#gone = merged([this.#gone, counted(this.#snapshots.get(worker.id) ?? {})]);
       this.#snapshots.delete(worker.id);
       if (this.#isEnding) return;
-      log(`process ${worker.process.pid ?? 0} has died (${signal || code}): another takes its place`);
+      const what = `process ${worker.process.pid ?? 0} has died (${signal || code})`;
+      if (!this.#hasListened && ++this.#stillborn >= mostStillborn) {
+        log(`${what}, as those before it: none of them came to listen`);
+        failed();
+        return;
+      }
+      log(`${what}: another takes its place`);
       setTimeout(() => this.#start(), replaceMs);
     });
     this.#exchange = setInterval(() => this.#tell(), exchangeMs);
@@ -51,7 +67,7 @@ export class Processes {
   }
 
   #tell(): void {
-    const message: Message = { type: 'figures', snapshot: merged([...this.#snapshots.values()]) };
+    const message: Message = { type: 'figures', snapshot: merged([this.#gone, ...this.#snapshots.values()]) };
     for (const worker of Object.values(cluster.workers ?? {})) {
       if (worker?.isConnected()) worker.send(message);
     }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   PhoneSocketB,
   PhoneStreamA,
@@ -40,6 +41,13 @@ export interface SwitchboardOptions {
   readonly answered?: (pipeline: Pipeline, phone: PhoneStreamA | PhoneSocketB) => void;
   readonly log?: (line: string) => void;
 }
+
+/** Why a call is not answered. */
+const refusals = ['path', 'forged', 'draining', 'full'] as const;
+type Refusal = (typeof refusals)[number];
+
+/** How long the agents may go on with what they are saying when their calls are ended, in milliseconds. */
+const lastWordsMs = 10_000;
 
 /** Longest form of a webhook. */
 const maxBodyBytes = 64 * 1024;
@@ -88,6 +96,8 @@ export class Switchboard implements AsyncDisposable {
   private constructor(options: SwitchboardOptions) {
     this.#options = options;
     this.#softphone = softphone(options.services.real);
+    for (const { name } of Object.values(platforms)) this.metrics.add('phone_calls_total', { platform: name }, 0);
+    for (const reason of refusals) this.metrics.add('phone_calls_refused_total', { reason }, 0);
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch(() => response.writeHead(500).end());
     });
@@ -120,8 +130,7 @@ export class Switchboard implements AsyncDisposable {
     const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)));
     await Promise.race([patience, new Promise<void>((resolve) => this.#whenIdle(resolve))]);
     clearTimeout(timer);
-    // What the agent is saying is said to the end.
-    await Promise.allSettled([...this.#calls].map((pipeline) => this.#hangUp(pipeline, true)));
+    await Promise.allSettled([...this.#calls].map((pipeline) => this.#hangUp(pipeline, lastWordsMs)));
     this.#server.closeAllConnections();
     if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve));
     this.metrics.close();
@@ -132,14 +141,14 @@ export class Switchboard implements AsyncDisposable {
   }
 
   /** Whether a process can take one more call; else why not. */
-  #reasonToRefuse(): string | undefined {
+  #reasonToRefuse(): Refusal | undefined {
     if (this.#isDraining) return 'draining';
     return this.#calls.size >= (this.#options.maxCalls ?? 200) ? 'full' : undefined;
   }
 
   async #admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const platform = platforms[request.url ?? ''];
-    const refuse = (status: string, reason: string): void => {
+    const refuse = (status: string, reason: Refusal): void => {
       this.metrics.add('phone_calls_refused_total', { reason });
       socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
     };
@@ -174,16 +183,19 @@ export class Switchboard implements AsyncDisposable {
       this.metrics.add('phone_errors_total', { code });
       log?.(`${name}: ${message}`);
     });
-    pipeline.on('session.closed', () => void this.#hangUp(pipeline, false));
+    pipeline.on('session.closed', () => void this.#hangUp(pipeline));
     answered?.(pipeline, phone);
-    pipeline.start().catch(() => this.#hangUp(pipeline, false));
+    pipeline.start().catch(() => this.#hangUp(pipeline));
   }
 
-  /** Ends a call, once. */
-  async #hangUp(pipeline: Pipeline, drain: boolean): Promise<void> {
+  /** Ends a call, once; what the agent is saying may take `patienceMs` more. */
+  async #hangUp(pipeline: Pipeline, patienceMs = 0): Promise<void> {
     if (!this.#calls.delete(pipeline)) return;
     this.metrics.add('phone_calls_active', {}, -1);
-    if (drain) await pipeline.stop({ drain: true }).catch(() => undefined);
+    if (patienceMs > 0) {
+      const said = pipeline.stop({ drain: true }).catch(() => undefined);
+      await Promise.race([said, sleep(patienceMs, undefined, { ref: false })]);
+    }
     await pipeline.dispose().catch(() => undefined);
     if (this.#calls.size > 0) return;
     for (const resolve of this.#idle) resolve();
@@ -207,7 +219,11 @@ export class Switchboard implements AsyncDisposable {
       '/healthz': () => json(200, { status: 'ok', ...health }),
       '/readyz': () => json(reason ? 503 : 200, { status: reason ?? 'ready', ...health }),
       '/metrics': () =>
-        send(200, 'text/plain; version=0.0.4', exposition(this.#options.figures?.() ?? this.metrics.snapshot())),
+        send(
+          200,
+          'text/plain; version=0.0.4; charset=utf-8',
+          exposition(this.#options.figures?.() ?? this.metrics.snapshot()),
+        ),
       '/twiml': async () => {
         if (await this.#isWebhook(request)) send(200, 'text/xml', this.#twiml);
         else send(403, 'text/plain', 'not signed');

@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { openServices, type Services } from '../../../samples/phone/services.ts';
 import { Switchboard, type SwitchboardOptions } from '../../../samples/phone/switchboard.ts';
-import { exposition, merged } from '../../../samples/phone/metrics.ts';
+import { counted, exposition, merged, Metrics } from '../../../samples/phone/metrics.ts';
 import { dial, type CallOptions } from '../../../samples/sandbox/phone-caller.ts';
 import type { PhoneLine } from '../../../samples/sandbox/phone-line.ts';
 import { dialSocket, type SocketCallOptions } from '../../../samples/sandbox/phone-socket-caller.ts';
+import { readExposition } from './exposition.ts';
 
 const greeting = 'Welcome.';
 const plain = (text: string): string => text.replace(/\s+/g, ' ').trim();
@@ -133,14 +134,34 @@ describe('the switchboard', () => {
     expect(caller.heard().text.trim()).toBe('One two three four.');
   });
 
-  it('adds up the figures of several processes', () => {
-    const all = merged([
+  it('gives figures as Prometheus reads them, those with labels from zero on', async () => {
+    const base = await open();
+    const response = await fetch(`${base}/metrics`);
+    expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const values = readExposition(await response.text());
+    expect([values.get('phone_calls_total{platform="a"}'), values.get('phone_turns_total')]).toEqual([0, 0]);
+    expect([...values.keys()].filter((key) => key.startsWith('phone_calls_refused_total'))).toHaveLength(4);
+  });
+
+  it('adds up the figures of several processes, and keeps the counts of those that have gone', () => {
+    const snapshots = [
       { phone_calls_active: 2, 'phone_calls_total{platform="a"}': 3, phone_event_loop_lag_ms: 5, phone_processes: 1 },
       { phone_calls_active: 1, 'phone_calls_total{platform="b"}': 1, phone_event_loop_lag_ms: 9, phone_processes: 1 },
-    ]);
+    ] as const;
+    const all = merged(snapshots);
     expect(exposition(all)).toContain(
       '# TYPE phone_calls_total counter\nphone_calls_total{platform="a"} 3\nphone_calls_total{platform="b"} 1\n',
     );
     expect([all['phone_calls_active'], all['phone_event_loop_lag_ms'], all['phone_processes']]).toEqual([3, 9, 2]);
+    expect(counted(snapshots[0])).toEqual({ 'phone_calls_total{platform="a"}': 3 });
+  });
+
+  it('escapes the values of labels', () => {
+    const metrics = new Metrics();
+    metrics.add('phone_errors_total', { code: 'a "b"\nc\\d' });
+    const text = exposition(metrics.snapshot());
+    metrics.close();
+    expect(text).toContain('phone_errors_total{code="a \\"b\\"\\nc\\\\d"} 1\n');
+    expect(readExposition(text).size).toBeGreaterThan(5);
   });
 });
