@@ -12,6 +12,7 @@ import {
   toFloat32,
   toInt16,
 } from 'rxvoice/audio';
+import { joinBytes } from '../../lib/audio/concat.ts';
 
 describe('views on samples', () => {
   it('are views where bytes are aligned: no copy', () => {
@@ -96,5 +97,12 @@ describe('concatBytes', () => {
     expect(concatBytes(new Uint8Array(0), one, new Uint8Array(0))).toBe(one);
     expect([...concatBytes(one, new Uint8Array([3]), one)]).toEqual([1, 2, 3, 1, 2]);
     expect(concatBytes().length).toBe(0);
+  });
+
+  it('joins more pieces than a function can have arguments', () => {
+    const piece = new Uint8Array([1, 2]);
+    const joined = joinBytes(new Array<Uint8Array<ArrayBuffer>>(500_000).fill(piece));
+    expect(joined.length).toBe(1_000_000);
+    expect([...joined.subarray(-3)]).toEqual([2, 1, 2]);
   });
 });

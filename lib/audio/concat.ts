@@ -1,5 +1,10 @@
 /** Bytes one after the other: one array itself where the others are empty, else a copy of all. */
 export function concatBytes(...parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
+  return joinBytes(parts);
+}
+
+/** {@link concatBytes} of any number of arrays: there is a limit to the arguments that a function can have. */
+export function joinBytes(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
   const filled = parts.filter((part) => part.length > 0);
   const [first = new Uint8Array(0)] = filled;
   if (filled.length <= 1) return first;

@@ -1,7 +1,7 @@
 export * from './types.ts';
 export * from './formats.ts';
 export * from './samples.ts';
-export * from './concat.ts';
+export { concatBytes } from './concat.ts';
 export * from './channels.ts';
 export * from './levels.ts';
 export * from './g711.ts';

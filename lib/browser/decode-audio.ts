@@ -1,5 +1,5 @@
 import { concatMap, defer, EMPTY, endWith, from, map, merge, of, type Observable, type OperatorFunction } from 'rxjs';
-import { concatBytes } from '../audio/concat.ts';
+import { joinBytes } from '../audio/concat.ts';
 import { describeFormat, sameFormat } from '../audio/formats.ts';
 import { isConvertible } from '../audio/negotiate.ts';
 import { float32Bytes } from '../audio/samples.ts';
@@ -78,7 +78,7 @@ class CompressedAudio {
   decode(context: BaseAudioContext): Observable<AudioChunk> {
     const metadata = this.#metadata;
     const utteranceId = this.#utteranceId;
-    const bytes = concatBytes(...this.#pieces);
+    const bytes = joinBytes(this.#pieces);
     this.#metadata = undefined;
     this.#pieces = [];
     this.#length = 0;

@@ -13,6 +13,7 @@ import {
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
+import { joinBytes } from '../audio/concat.ts';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
@@ -194,21 +195,11 @@ function collect({ provider, headers, body$ }: HttpResponse, maxBytes: number): 
       },
       error: (error: unknown) => subscriber.error(error),
       complete: () => {
-        subscriber.next(concatBytes(chunks, length));
+        subscriber.next(joinBytes(chunks));
         subscriber.complete();
       },
     });
   });
-}
-
-function concatBytes(chunks: readonly Uint8Array<ArrayBuffer>[], length: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
 }
 
 function exchangeOf(request: HttpRequest, url: URL, headers: HttpRequestHeaders = {}): HttpExchange {

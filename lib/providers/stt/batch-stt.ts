@@ -18,7 +18,7 @@ import {
   type ObservableInput,
   type Subscription,
 } from 'rxjs';
-import { concatBytes } from '../../audio/concat.ts';
+import { joinBytes } from '../../audio/concat.ts';
 import { bytesForMs, describeFormat, durationMs, isPcmLike } from '../../audio/formats.ts';
 import { takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
@@ -125,7 +125,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   /** Sends the audio since the last call as one recording. */
   finalize(): void {
     if (!this.#session) return;
-    const data = concatBytes(...this.#chunks);
+    const data = joinBytes(this.#chunks);
     this.#chunks = [];
     this.#length = 0;
     this.#session.recordings$.next({ data, metadata: this.#liveFormat });
@@ -209,7 +209,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
       }),
       ignoreElements(),
       endWith(undefined),
-      map(() => ({ data: concatBytes(...parts), metadata: metadata ?? this.#liveFormat })),
+      map(() => ({ data: joinBytes(parts), metadata: metadata ?? this.#liveFormat })),
     );
   }
 

@@ -1,14 +1,4 @@
-import {
-  connect,
-  defaultIfEmpty,
-  forkJoin,
-  last,
-  switchMap,
-  take,
-  tap,
-  type Observable,
-  type ObservableInput,
-} from 'rxjs';
+import { connect, endWith, ignoreElements, merge, switchMap, take, tap, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk } from '../../audio/types.ts';
 import { fromInput } from '../../core/bridge.ts';
 import type { STTProvider } from '../../core/roles.ts';
@@ -24,9 +14,8 @@ export function sendAll(
       const connected$ = chunk$.pipe(
         take(1),
         switchMap(() => stt.connect()),
-        defaultIfEmpty(undefined),
       );
-      return forkJoin([connected$, chunk$.pipe(last(null, undefined))]);
+      return merge(connected$, chunk$).pipe(ignoreElements(), endWith(undefined));
     }),
   );
 }
