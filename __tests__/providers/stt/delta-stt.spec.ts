@@ -1,6 +1,7 @@
 import { DeltaSTT, type DeltaSTTConfig } from '../../../lib/providers/stt/delta-stt.ts';
 import { createLogger } from '../../../lib/core/logger.ts';
-import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
+import { connected, failure, tape } from './stt-fixture.ts';
+import { stageFor } from './stt-stage.ts';
 
 /** A token of 100 ms, as `text@start`; a `*` makes it final. */
 function token(spec: string, more: Record<string, unknown> = {}): Record<string, unknown> {
@@ -13,25 +14,11 @@ const heard = (tokens: readonly (string | Record<string, unknown>)[], more: Reco
   ...{ final_audio_proc_ms: 0, total_audio_proc_ms: 0, ...more },
 });
 
-async function live(config: DeltaSTTConfig = {}) {
-  const { clock, config: base } = clocked();
-  const stt = await connected(faked(new DeltaSTT({ ...base, ...config })));
-  stt.sendAudio({ data: tape(1_000) });
-  return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
-}
-
-async function begun(config: DeltaSTTConfig = {}, metadata = mono16k) {
-  const stt = faked(new DeltaSTT({ apiKey: 'k', ...config }));
-  stt.configureAudio(metadata);
-  await connected(stt);
-  await stt.dispose();
-  const [first = ''] = stt.sockets.last.texts;
-  return { ...stt.sockets.last.request, first: JSON.parse(first) as unknown };
-}
+const { made, live, asked, played } = stageFor((config: DeltaSTTConfig) => new DeltaSTT(config));
 
 describe('DeltaSTT: the first message and the credential', () => {
   it('asks for what conversations need', async () => {
-    const { url, first } = await begun();
+    const { url, first } = await asked();
     expect(String(url)).toBe('wss://stt-rt.soniox.com/transcribe-websocket');
     expect(first).toEqual({
       ...{ model: 'stt-rt-v5', audio_format: 'pcm_s16le', sample_rate: 16_000, num_channels: 1 },
@@ -41,7 +28,7 @@ describe('DeltaSTT: the first message and the credential', () => {
 
   it('maps every key', async () => {
     const context = { general: [{ key: 'domain', value: 'Healthcare' }], terms: ['Celebrex'] };
-    const { first } = await begun(
+    const { first } = await asked(
       {
         ...{ model: 'stt-rt-v6', audioFormat: 'mulaw', sampleRate: 8_000, languageHints: ['en-US', 'EN', 'de'] },
         ...{ languageHintsStrict: true, enableEndpointDetection: false, maxEndpointDelayMs: 800 },
@@ -58,36 +45,34 @@ describe('DeltaSTT: the first message and the credential', () => {
       ...{ enable_speaker_diarization: true, enable_language_identification: true, context },
       ...{ client_reference_id: 'call-42', translation: { type: 'one_way', target_language: 'es' } },
     });
-    expect((await begun({ language: 'pt-BR' })).first).toMatchObject({ language_hints: ['pt'] });
+    expect((await asked({ language: 'pt-BR' })).first).toMatchObject({ language_hints: ['pt'] });
   });
 
   it('says it before any audio', async () => {
-    const { config } = clocked();
-    const stt = faked(new DeltaSTT(config));
+    const { stt } = made();
     stt.sendAudio({ data: tape(100) });
     await connected(stt);
     expect(stt.sockets.last.sent.map((data) => typeof data)).toEqual(['string', 'object']);
   });
 
   it('presents the key as header and as subprotocol', async () => {
-    const { headers, protocols, first } = await begun({ apiKey: () => Promise.resolve('k-1') });
+    const { request, first } = await asked({ apiKey: () => Promise.resolve('k-1') });
+    const { headers, protocols } = request;
     expect([headers, protocols]).toEqual([{ Authorization: 'Bearer k-1' }, ['soniox-api-key', 'k-1']]);
     expect(first).not.toHaveProperty('api_key');
   });
 
   it('says a key in the first message that no page may offer as a subprotocol', async () => {
-    const { headers, protocols, first } = await begun({ apiKey: 'temp:WYJ67R' });
+    const { request, first } = await asked({ apiKey: 'temp:WYJ67R' });
+    const { headers, protocols } = request;
     expect([headers, protocols]).toEqual([{ Authorization: 'Bearer temp:WYJ67R' }, undefined]);
     expect(first).toMatchObject({ api_key: 'temp:WYJ67R' });
   });
 
   it('sends no credential to a proxy', async () => {
-    const { url, headers, protocols, first } = await begun({
-      proxyUrl: 'https://app.example/voice/',
-      apiKey: 'temp:k',
-    });
+    const { url, request, first } = await asked({ proxyUrl: 'https://app.example/voice/', apiKey: 'temp:k' });
     expect(String(url)).toBe('wss://app.example/voice/transcribe-websocket');
-    expect([headers, protocols]).toEqual([undefined, undefined]);
+    expect([request.headers, request.protocols]).toEqual([undefined, undefined]);
     expect(first).not.toHaveProperty('api_key');
   });
 
@@ -118,30 +103,6 @@ describe('DeltaSTT: the first message and the credential', () => {
 });
 
 describe('DeltaSTT: results', () => {
-  it('replays the session of the docs', async () => {
-    const { say, log, results: all, stt } = await live({ language: 'en', enableSpeakerDiarization: true });
-    const by = (specs: readonly string[]) => specs.map((spec) => token(spec, { speaker: '1' }));
-    say(heard([]));
-    say(heard(by(['What@600', "'s@720"])));
-    say(heard(by(['*What@600', "*'s@720", ' the@800', ' time@880'])));
-    say(heard([...by(['* the@800', '* time@880', '*?@1100']), { text: '<end>', is_final: true }]));
-    const ended = stt.disconnect();
-    expect(stt.sockets.last.texts.at(-1)).toBe('');
-    say(heard([], { finished: true }));
-    stt.sockets.last.drop(1000);
-    await ended;
-    expect(log).toEqual(['started', "~ What's", "~ What's the time", 'ended', ". What's the time?"]);
-    expect(all.at(-1)?.metadata).toEqual({
-      words: [
-        { text: "What's", startMs: 600, endMs: 820, confidence: 0.9, speaker: '1' },
-        { text: 'the', startMs: 800, endMs: 900, confidence: 0.9, speaker: '1' },
-        { text: 'time?', startMs: 880, endMs: 1_200, confidence: 0.9, speaker: '1' },
-      ],
-      ...{ language: 'en', speaker: '1' },
-    });
-    expect(all.at(-1)?.utteranceId).toBe('DeltaSTT-1');
-  });
-
   it('what follows a marker in the same message is another utterance', async () => {
     const { say, log, results: all } = await live();
     say(heard(['*one', '*<end>', ' two']));
@@ -293,11 +254,76 @@ describe('DeltaSTT: the session', () => {
       expect(JSON.stringify(events)).not.toContain('canary');
     });
   }
+});
 
-  it('replays the failing session of the docs', async () => {
-    const { say, errors } = await live({ model: 'stt-rt-v0' });
-    say({ tokens: [], error_code: 400, error_type: 'model_not_available', error_message: 'Invalid model specified.' });
-    await settle();
+describe('DeltaSTT: the sessions of the reference', () => {
+  const start = (model: string, more: string): string => String.raw`
+    A: connect
+    C: GET wss://stt-rt.soniox.com/transcribe-websocket
+    C: Authorization: Bearer canary-7f3a
+    C: Sec-WebSocket-Protocol: soniox-api-key, canary-7f3a
+    S: 101
+    C: {"model":"${model}","audio_format":"pcm_s16le","sample_rate":16000,"num_channels":1,${more}}
+  `;
+
+  it('an utterance, a pause, the end', async () => {
+    const { results } = await played(
+      String.raw`
+        ${start('stt-rt-v5', '"language_hints":["en"],"enable_endpoint_detection":true,"enable_speaker_diarization":true')}
+        A: audio 60
+        C: <1920 bytes>
+        A: audio 60
+        C: <1920 bytes>
+        S: {"tokens":[],"final_audio_proc_ms":0,"total_audio_proc_ms":480}
+        S: {"tokens":[{"text":"What","start_ms":600,"end_ms":720,"confidence":0.91,"is_final":false,"speaker":"1"},{"text":"'s","start_ms":720,"end_ms":780,"confidence":0.93,"is_final":false,"speaker":"1"}],"final_audio_proc_ms":0,"total_audio_proc_ms":960}
+        = started
+        = ~ What's
+        S: {"tokens":[{"text":"What","start_ms":600,"end_ms":720,"confidence":0.97,"is_final":true,"speaker":"1"},{"text":"'s","start_ms":720,"end_ms":780,"confidence":0.98,"is_final":true,"speaker":"1"},{"text":" the","start_ms":800,"end_ms":860,"confidence":0.9,"is_final":false,"speaker":"1"},{"text":" time","start_ms":880,"end_ms":1100,"confidence":0.88,"is_final":false,"speaker":"1"}],"final_audio_proc_ms":780,"total_audio_proc_ms":1440}
+        = ~ What's the time
+        S: {"tokens":[{"text":" the","start_ms":800,"end_ms":860,"confidence":0.98,"is_final":true,"speaker":"1"},{"text":" time","start_ms":880,"end_ms":1100,"confidence":0.97,"is_final":true,"speaker":"1"},{"text":"?","start_ms":1100,"end_ms":1160,"confidence":0.96,"is_final":true,"speaker":"1"},{"text":"<end>","start_ms":1160,"end_ms":1160,"confidence":1.0,"is_final":true}],"final_audio_proc_ms":1960,"total_audio_proc_ms":1960}
+        = ended
+        = . What's the time?
+        A: wait 10000
+        C: {"type":"keepalive"}
+        A: disconnect
+        C: ""
+        S: {"tokens":[],"final_audio_proc_ms":2400,"total_audio_proc_ms":2400,"finished":true}
+        C: close 1000
+        S: close 1000
+      `,
+      { language: 'en', enableSpeakerDiarization: true },
+    );
+    const { utteranceId, confidence = 0, metadata = {} } = results.at(-1) ?? {};
+    expect([utteranceId, metadata.speaker, metadata.language, confidence.toFixed(3)]).toEqual([
+      ...['DeltaSTT-1', '1', 'en', '0.972'],
+    ]);
+    expect(metadata.words).toMatchObject([
+      { text: "What's", startMs: 600, endMs: 780, speaker: '1' },
+      { text: 'the', startMs: 800, endMs: 860, confidence: 0.98 },
+      { text: 'time?', startMs: 880, endMs: 1_160 },
+    ]);
+  });
+
+  it('a model that the service has not', async () => {
+    const { errors } = await played(
+      String.raw`
+        ${start('stt-rt-v0', '"enable_endpoint_detection":true,"enable_speaker_diarization":false')}
+        S: {"tokens":[],"error_code":400,"error_type":"model_not_available","error_message":"Invalid model specified.","request_id":"3d37a3bd-5078-47ee-a369-b204e3bbedda"}
+        = lost configuration
+        S: close 1000
+      `,
+      { model: 'stt-rt-v0' },
+    );
     expect(errors).toMatchObject([{ code: 'configuration', status: 400, provider: 'DeltaSTT' }]);
   });
+
+  for (const close of ['1000', '1006', '1011']) {
+    it(`a close with ${close} that nothing explains`, async () => {
+      await played(String.raw`
+        ${start('stt-rt-v5', '"enable_endpoint_detection":true,"enable_speaker_diarization":false')}
+        S: close ${close}
+        = reconnecting connection
+      `);
+    });
+  }
 });

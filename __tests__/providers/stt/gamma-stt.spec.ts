@@ -1,6 +1,8 @@
 import { GammaSTT, type GammaSTTConfig } from '../../../lib/providers/stt/gamma-stt.ts';
 import { addressOf } from '../../../lib/transport/socket.ts';
-import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
+import { failure, settle, tape } from './stt-fixture.ts';
+import { stageFor } from './stt-stage.ts';
+import { json, type Written } from './transcript.ts';
 
 const started = { message_type: 'session_started', session_id: '0b0a72b57fd743ebbed6555d44836cf2', config: {} };
 const partial = (text: string) => ({ message_type: 'partial_transcript', text });
@@ -19,35 +21,20 @@ function timed(text: string, from: number = 0, more: Record<string, unknown> = {
   };
 }
 
-async function live(config: GammaSTTConfig = {}) {
-  const { clock, config: base } = clocked();
-  const stt = await connected(faked(new GammaSTT({ ...base, ...config })), started);
-  stt.sendAudio({ data: tape(1_000) });
-  return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
-}
-
-async function requested(config: GammaSTTConfig = {}, metadata = mono16k) {
-  const stt = faked(new GammaSTT({ apiKey: 'k', ...config }));
-  stt.configureAudio(metadata);
-  await connected(stt, started);
-  await stt.dispose();
-  return stt.sockets.last.request;
-}
-const address = async (config: GammaSTTConfig = {}, metadata = mono16k): Promise<URL> =>
-  new URL((await requested(config, metadata)).url);
+const { made, live, asked, played } = stageFor((config: GammaSTTConfig) => new GammaSTT(config), started);
 
 describe('GammaSTT: address and credential', () => {
   it('asks for what conversations need', async () => {
-    const url = await address();
+    const { url, query } = await asked();
     expect(url.origin + url.pathname).toBe('wss://api.elevenlabs.io/v1/speech-to-text/realtime');
-    expect(Object.fromEntries(url.searchParams)).toEqual({
+    expect(query).toEqual({
       ...{ model_id: 'scribe_v2_realtime', audio_format: 'pcm_16000', commit_strategy: 'vad' },
       include_timestamps: 'true',
     });
   });
 
   it('maps every key', async () => {
-    const url = await address(
+    const { url, query } = await asked(
       {
         ...{ model: 'scribe_v3', language: 'en-US', includeTimestamps: false, includeLanguageDetection: true },
         ...{ vadSilenceThresholdSecs: 0.8, vadThreshold: 0.5, minSpeechDurationMs: 60, minSilenceDurationMs: 70 },
@@ -59,13 +46,13 @@ describe('GammaSTT: address and credential', () => {
     expect(url.searchParams.getAll('keyterms')).toEqual(['a b', 'c']);
     expect(url.searchParams.getAll('secondary_languages')).toEqual(['de', 'fra']);
     expect(url.searchParams.getAll('entity_detection')).toEqual(['pii', 'phi']);
-    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+    expect(query).toMatchObject({
       ...{ model_id: 'scribe_v3', audio_format: 'ulaw_8000', commit_strategy: 'vad', language_code: 'en' },
       ...{ include_timestamps: 'false', include_language_detection: 'true', vad_silence_threshold_secs: '0.8' },
       ...{ vad_threshold: '0.5', min_speech_duration_ms: '60', min_silence_duration_ms: '70', no_verbatim: 'true' },
       ...{ filter_background_audio: 'true', enable_logging: 'false' },
     });
-    expect((await address({ commitStrategy: 'manual' })).searchParams.get('commit_strategy')).toBe('manual');
+    expect((await asked({ commitStrategy: 'manual' })).query['commit_strategy']).toBe('manual');
   });
 
   it('takes one format when it is told which', () => {
@@ -75,26 +62,26 @@ describe('GammaSTT: address and credential', () => {
   });
 
   it('presents the key as header, and what a factory brings also in the query where there are no headers', async () => {
-    const request = await requested();
+    const { request } = await asked();
     expect(request.headers).toEqual({ 'xi-api-key': 'k' });
     expect([addressOf(request, false).searchParams.has('token'), String(request.url).includes('token')]).toEqual([
       ...[false, false],
     ]);
-    const fetched = await requested({ apiKey: () => Promise.resolve('sutkn_1') });
+    const { request: fetched } = await asked({ apiKey: () => Promise.resolve('sutkn_1') });
     expect(addressOf(fetched, false).searchParams.get('token')).toBe('sutkn_1');
     expect(addressOf(fetched, true).searchParams.has('token')).toBe(false);
   });
 
   it('presents a single-use token in the query, before any key', async () => {
-    const request = await requested({ token: () => Promise.resolve('sutkn_2') });
+    const { request } = await asked({ token: () => Promise.resolve('sutkn_2') });
     expect(request.headers).toBe(undefined);
     expect(addressOf(request, true).searchParams.get('token')).toBe('sutkn_2');
   });
 
   it('sends no credential to a proxy', async () => {
-    const { url, headers, query } = await requested({ proxyUrl: 'https://app.example/voice/', token: 't' });
+    const { url, request } = await asked({ proxyUrl: 'https://app.example/voice/', token: 't' });
     expect(String(url)).toContain('wss://app.example/voice/v1/speech-to-text/realtime?');
-    expect([headers, query]).toEqual([undefined, undefined]);
+    expect([request.headers, request.query]).toEqual([undefined, undefined]);
   });
 
   const wrong: readonly (readonly [GammaSTTConfig, string])[] = [
@@ -119,39 +106,6 @@ describe('GammaSTT: address and credential', () => {
 });
 
 describe('GammaSTT: results', () => {
-  it('replays the session of the docs', async () => {
-    const { say, log, results: all, stt } = await live({ language: 'en' });
-    say(partial('Turn on'));
-    say(partial('Turn on the lights'));
-    say({ message_type: 'final_transcript', text: 'Turn on the lights.' });
-    say(committed('Turn on the lights.'));
-    say(timed('Turn on the lights.', 0.2, { language_code: 'en' }));
-    const ended = stt.disconnect();
-    expect(JSON.parse(stt.sockets.last.texts.at(-1) ?? '')).toEqual({
-      ...{ message_type: 'input_audio_chunk', audio_base_64: '', commit: true, sample_rate: 16_000 },
-    });
-    say(committed(''));
-    expect(stt.sockets.last.closeCode).toBe(undefined);
-    say(timed(''));
-    stt.sockets.last.drop(1000);
-    await ended;
-    expect(log).toEqual([
-      ...['started', '~ Turn on', '~ Turn on the lights', '~ Turn on the lights.'],
-      ...['ended', '. Turn on the lights.'],
-    ]);
-    const { confidence = 0, metadata } = all.at(-1) ?? {};
-    expect(Math.abs(confidence - 0.5)).toBeLessThan(1e-9);
-    expect(metadata?.words?.map(({ text, startMs }) => [text, startMs])).toEqual([
-      ...[
-        ['Turn', 200],
-        ['on', 700],
-        ['the', 1_200],
-        ['lights.', 1_700],
-      ],
-    ]);
-    expect(metadata?.language).toBe('en');
-  });
-
   it('takes the plain commit where no other comes', async () => {
     const { say, log } = await live({ includeTimestamps: false });
     say(partial('hello'));
@@ -206,6 +160,26 @@ describe('GammaSTT: results', () => {
     }
   });
 
+  it('a commit without words ends the segment, and its words go nowhere', async () => {
+    const { say, log, stt, clock } = await live();
+    say(partial('um'));
+    say(timed(''));
+    const ended = stt.disconnect();
+    await clock.advance(1_000);
+    await ended;
+    expect(log).toEqual(['started', '~ um', 'ended']);
+  });
+
+  it('a commit at the end that comes too soon for the service loses no words', async () => {
+    const { say, log, stt } = await live();
+    say(partial('one'));
+    const ended = stt.disconnect();
+    say({ message_type: 'commit_throttled', error: 'Commit request ignored.' });
+    stt.sockets.last.drop(1000);
+    await ended;
+    expect(log).toEqual(['started', '~ one', 'ended', '. one']);
+  });
+
   it('disconnect() completes words that were never committed', async () => {
     const { stt, say, log, clock } = await live();
     say(partial('one'));
@@ -238,9 +212,8 @@ describe('GammaSTT: results', () => {
 
 describe('GammaSTT: the session', () => {
   it('sends audio in base64, the context with the first piece of each connection', async () => {
-    const { stt, clock } = await live({ previousText: 'Your name?' });
-    const chunks = (): Record<string, unknown>[] =>
-      stt.sockets.last.texts.map((text) => JSON.parse(text) as Record<string, unknown>);
+    const { stt, clock, texts } = await live({ previousText: 'Your name?' });
+    const chunks = (): Record<string, unknown>[] => texts() as Record<string, unknown>[];
     expect(chunks().map(({ previous_text: context }) => context)).toEqual(['Your name?', ...Array.from({ length: 9 })]);
     expect(chunks()[0]).toEqual({
       ...{ message_type: 'input_audio_chunk', commit: false, sample_rate: 16_000, previous_text: 'Your name?' },
@@ -254,8 +227,7 @@ describe('GammaSTT: the session', () => {
   });
 
   it('is ready when the service says so', async () => {
-    const { config } = clocked();
-    const stt = faked(new GammaSTT(config));
+    const { stt } = made();
     await stt.initialize();
     const opened = stt.connect();
     stt.sendAudio({ data: tape(100) });
@@ -314,14 +286,116 @@ describe('GammaSTT: the session', () => {
       expect(JSON.stringify(events)).not.toContain('canary');
     });
   }
+});
 
-  it('replays the failing session of the docs: connect() fails with what the service says', async () => {
-    const stt = faked(new GammaSTT({ token: 'sutkn_used' }));
-    await stt.initialize();
-    const opened = stt.connect();
-    await settle();
-    stt.sockets.last.accept();
-    stt.sockets.last.say({ message_type: 'auth_error', error: 'You must be authenticated to use this endpoint.' });
-    expect(await failure(opened)).toMatchObject({ code: 'unauthorized', status: 401, recoverable: false });
+describe('GammaSTT: the sessions of the reference', () => {
+  /** Audio in base64 as its length. */
+  const written: Written = {
+    ...json,
+    sent: (data) =>
+      typeof data === 'string'
+        ? JSON.parse(data, (key, value: unknown) => {
+            const isAudio = key === 'audio_base_64' && typeof value === 'string' && value !== '';
+            return isAudio ? `<${Buffer.from(value, 'base64').length} bytes>` : value;
+          })
+        : data,
+  };
+  const began = String.raw`
+    S: 101
+    S: {"message_type":"session_started","session_id":"0b0a72b57fd743ebbed6555d44836cf2","config":{"sample_rate":16000,"audio_format":"pcm_16000","model_id":"scribe_v2_realtime"}}
+  `;
+
+  it('a segment', async () => {
+    const { results: all } = await played(
+      String.raw`
+        A: connect
+        C: GET wss://api.elevenlabs.io/v1/speech-to-text/realtime?audio_format=pcm_16000&model_id=scribe_v2_realtime&commit_strategy=vad&include_timestamps=true&language_code=en&vad_silence_threshold_secs=0.8
+        C: xi-api-key: canary-7f3a
+        ${began}
+        A: audio 200
+        C: {"message_type":"input_audio_chunk","audio_base_64":"<3200 bytes>","commit":false,"sample_rate":16000} x2
+        S: {"message_type":"partial_transcript","text":"Turn on"}
+        = started
+        = ~ Turn on
+        S: {"message_type":"partial_transcript","text":"Turn on the lights"}
+        = ~ Turn on the lights
+        S: {"message_type":"final_transcript","text":"Turn on the lights."}
+        = ~ Turn on the lights.
+        S: {"message_type":"committed_transcript","text":"Turn on the lights."}
+        S: {"message_type":"committed_transcript_with_timestamps","text":"Turn on the lights.","language_code":"en","words":[{"text":"Turn","start":0.2,"end":0.44,"type":"word","logprob":-0.01},{"text":" ","start":0.44,"end":0.46,"type":"spacing","logprob":0},{"text":"on","start":0.46,"end":0.6,"type":"word","logprob":-0.02},{"text":" ","start":0.6,"end":0.62,"type":"spacing","logprob":0},{"text":"the","start":0.62,"end":0.74,"type":"word","logprob":-0.01},{"text":" ","start":0.74,"end":0.76,"type":"spacing","logprob":0},{"text":"lights.","start":0.76,"end":1.2,"type":"word","logprob":-0.03}]}
+        = ended
+        = . Turn on the lights.
+        A: disconnect
+        C: {"message_type":"input_audio_chunk","audio_base_64":"","commit":true,"sample_rate":16000}
+        S: {"message_type":"committed_transcript","text":""}
+        S: {"message_type":"committed_transcript_with_timestamps","text":"","words":[]}
+        C: close 1000
+        S: close 1000
+      `,
+      { language: 'en-US', vadSilenceThresholdSecs: 0.8 },
+      written,
+    );
+    const { confidence = 0, metadata } = all.at(-1) ?? {};
+    expect([confidence.toFixed(4), metadata?.language]).toEqual([Math.exp(-0.07 / 4).toFixed(4), 'en']);
+    expect(metadata?.words?.map(({ text, startMs, endMs }) => [text, startMs, endMs])).toEqual([
+      ['Turn', 200, 440],
+      ['on', 460, 600],
+      ['the', 620, 740],
+      ['lights.', 760, 1_200],
+    ]);
+  });
+
+  it('a token that was used before', async () => {
+    const script = String.raw`
+      A: connect
+      C: GET wss://api.elevenlabs.io/v1/speech-to-text/realtime?audio_format=pcm_16000&model_id=scribe_v2_realtime&commit_strategy=vad&include_timestamps=true
+      S: 101
+      S: {"message_type":"auth_error","error":"You must be authenticated to use this endpoint."}
+      = lost unauthorized
+      S: close 1008
+    `;
+    const { errors } = await played(script, { token: 'sutkn_used' });
+    expect(errors).toMatchObject([{ code: 'unauthorized', status: 401, recoverable: false }]);
+  });
+
+  for (const [close, event] of [
+    ['1000', 'reconnecting connection'],
+    ['1008', 'reconnecting connection'],
+    ['1011', 'reconnecting connection'],
+  ]) {
+    it(`a close with ${close} that nothing explains`, async () => {
+      await played(
+        String.raw`
+          A: connect
+          C: GET …
+          ${began}
+          S: close ${close}
+          = ${event}
+        `,
+        {},
+        written,
+      );
+    });
+  }
+
+  it('every kind of text', async () => {
+    await played(
+      String.raw`
+        A: connect
+        C: GET …
+        ${began}
+        S: {"message_type":"final_transcript_with_timestamps","text":"Hello, how are you?","language_code":"en","words":[]}
+        = started
+        = ~ Hello, how are you?
+        S: {"message_type":"committed_transcript_entities","text":"…","entities":[{"text":"Alice","entity_type":"name_given","start_char":11,"end_char":16}]}
+        S: {"message_type":"edited_transcript","text":"…","edited_text":"…"}
+        S: {"message_type":"warning","warning":"…"}
+        S: {"message_type":"committed_transcript","text":"Hello, how are you?"}
+        = ended
+        = . Hello, how are you?
+      `,
+      { includeTimestamps: false },
+      written,
+    );
   });
 });
