@@ -154,6 +154,10 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       rounds$,
       gate$: committed$,
       speakAhead: context.speakAhead,
+      // What tools have come to is asked for first.
+      onSilence: (): void => {
+        if (!running) work.unsubscribe();
+      },
     } as const;
     const onSpeechEnd = (result: SpeechResult): void => {
       // A speech that fails reports its error right after this, and ends the turn with it.

@@ -25,15 +25,14 @@ export function createEventBus(scheduler: SchedulerLike): EventBus {
   const events$ = new Subject<VoiceEvent>();
   const waiting: VoiceEvent[] = [];
   let delivering = false;
-  const deliver = (): void => {
-    if (delivering) return;
-    delivering = true;
-    for (let event = waiting.shift(); event; event = waiting.shift()) events$.next(event);
-    delivering = false;
-  };
   const publish = (event: VoiceEvent): void => {
-    waiting.push(event);
-    deliver();
+    if (delivering) {
+      waiting.push(event);
+      return;
+    }
+    delivering = true;
+    for (let next: VoiceEvent | undefined = event; next; next = waiting.shift()) events$.next(next);
+    delivering = false;
   };
   return {
     emit: (type, payload, envelope) => {

@@ -387,6 +387,7 @@ export class Pipeline implements AsyncDisposable {
 
   #callBack(event: VoiceEvent): void {
     for (const type of [event.type, '*'] as const) {
+      if (this.#emitter.listenerCount(type) === 0) continue;
       for (const callback of this.#emitter.listeners(type)) {
         try {
           callback(event);

@@ -54,6 +54,8 @@ export interface SpeechRequest {
   readonly gate$: Observable<unknown>;
   /** Whether the first clause is synthesized before the gate opens. */
   readonly speakAhead?: boolean;
+  /** Called when nothing sounds any more, before anything is told of it. */
+  readonly onSilence?: () => void;
 }
 
 /** What a speech passes on its way. */
@@ -128,6 +130,7 @@ export function speech(
       // Silence first, then whatever was still being prepared, then the words.
       performance.unsubscribe();
       work.unsubscribe();
+      request.onSilence?.();
       const heard = script.heardAt(position);
       const { text } = script;
       if (wasCreated) {
