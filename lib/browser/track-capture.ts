@@ -1,5 +1,6 @@
 import { fromEvent, map, merge, type Observable } from 'rxjs';
 import { durationMs } from '../audio/formats.ts';
+import { FrameSplitter } from '../audio/frame-splitter.ts';
 import { Resampler } from '../audio/resampler.ts';
 import { int16Bytes, toInt16 } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
@@ -24,47 +25,116 @@ export function capturedFormat(sampleRate: number): AudioMetadata {
   return { encoding: 'linear16', sampleRate, channels: 1, bitDepth: 16 };
 }
 
-/** The sound of a media track as linear16 frames, at the rate of the context and then by the library's resampler. */
+/** Pieces of 10 ms that the browser keeps while the page is busy: 10 s. */
+const maxBufferSize = 1000;
+
+/** What Chromium gives of a track: its sound as it comes. The DOM's types lack it. */
+type TrackProcessor = new (init: { readonly track: MediaStreamTrack; readonly maxBufferSize: number }) => {
+  readonly readable: ReadableStream<AudioData>;
+};
+
+/**
+ * The sound of a media track as linear16 frames, by the library's resampler.
+ *
+ * Where the browser has it (Chromium), from MediaStreamTrackProcessor: a context's source node puts 10 ms of silence
+ * into the sound whenever a busy machine wakes the context before the track. Else, and for a track that has ended, from
+ * the library's worklet, at the rate of the context.
+ */
 export class TrackCapture {
   readonly #context: AudioContext;
   readonly #node: AudioWorkletNode;
+  readonly #sampleRate: number;
+  readonly #onChunk: (chunk: AudioChunk) => void;
+  readonly #metadata: AudioMetadata;
+  readonly #frames: FrameSplitter;
+  #resampler: Resampler;
+  #positionMs = 0;
   #source: MediaStreamAudioSourceNode | undefined;
+  #reader: ReadableStreamDefaultReader<AudioData> | undefined;
 
   constructor({ context, sampleRate, onChunk }: TrackCaptureOptions) {
     this.#context = context;
-    const metadata = capturedFormat(sampleRate);
-    const resampler = new Resampler(context.sampleRate, sampleRate);
-    let positionMs = 0;
+    this.#sampleRate = sampleRate;
+    this.#onChunk = onChunk;
+    this.#metadata = capturedFormat(sampleRate);
+    this.#frames = new FrameSplitter(this.#metadata, frameMs);
+    this.#resampler = new Resampler(context.sampleRate, sampleRate);
     this.#node = new AudioWorkletNode(context, captureProcessor, {
       ...{ channelCount: 1, channelCountMode: 'explicit', channelInterpretation: 'speakers' },
       processorOptions: { frameLength: Math.round((context.sampleRate * frameMs) / 1000) },
     });
-    this.#node.port.onmessage = ({ data: samples }: MessageEvent<Float32Array<ArrayBuffer>>) => {
-      const data = int16Bytes(toInt16(resampler.push(samples)));
-      const timestamp = positionMs;
-      positionMs += durationMs(data.length, metadata);
-      if (data.length > 0) onChunk({ data, metadata, timestamp });
-    };
+    this.#node.port.onmessage = ({ data: samples }: MessageEvent<Float32Array<ArrayBuffer>>) =>
+      this.#take(samples, context.sampleRate);
     // Silent; a browser may leave out what leads nowhere.
     this.#node.connect(context.destination);
   }
 
   /** Captures this track from now on, in place of the one before; none without one. The tracks stay as they are. */
   connect(track: MediaStreamTrack | undefined): void {
-    // In one task: the audio thread sees both at once.
-    const source = track && this.#context.createMediaStreamSource(new MediaStream([track]));
-    this.#source?.disconnect();
-    source?.connect(this.#node);
-    this.#source = source;
+    const { MediaStreamTrackProcessor: Processor } = globalThis as { MediaStreamTrackProcessor?: TrackProcessor };
+    const isLive = Processor && track?.readyState === 'live';
+    const pieces = isLive ? new Processor({ track, maxBufferSize }).readable.getReader() : undefined;
+    this.#release();
+    this.#reader = pieces;
+    if (pieces && track) void this.#read(pieces, track);
+    else if (track) this.#listen(track);
   }
 
   /** Ends the capture for good. */
   close(): void {
-    this.#source?.disconnect();
+    this.#release();
     this.#node.port.postMessage('close');
     this.#node.port.close();
     this.#node.disconnect();
   }
+
+  #listen(track: MediaStreamTrack): void {
+    this.#source = this.#context.createMediaStreamSource(new MediaStream([track]));
+    this.#source.connect(this.#node);
+  }
+
+  #release(): void {
+    this.#source?.disconnect();
+    this.#source = undefined;
+    this.#reader?.cancel().catch(() => undefined);
+    this.#reader = undefined;
+  }
+
+  async #read(reader: ReadableStreamDefaultReader<AudioData>, track: MediaStreamTrack): Promise<void> {
+    const next = (): Promise<AudioData | undefined> =>
+      reader.read().then(
+        ({ value }) => value,
+        () => undefined,
+      );
+    for (let piece = await next(); piece; piece = await next()) {
+      const { sampleRate } = piece;
+      const samples = monoOf(piece);
+      piece.close();
+      if (this.#reader === reader) this.#take(samples, sampleRate);
+    }
+    // It has ended: what is left of it is silence.
+    if (this.#reader === reader) this.#listen(track);
+  }
+
+  #take(samples: Float32Array<ArrayBuffer>, sampleRate: number): void {
+    if (this.#resampler.from !== sampleRate) this.#resampler = new Resampler(sampleRate, this.#sampleRate);
+    for (const data of this.#frames.push(int16Bytes(toInt16(this.#resampler.push(samples))))) {
+      const timestamp = this.#positionMs;
+      this.#positionMs += durationMs(data.length, this.#metadata);
+      this.#onChunk({ data, metadata: this.#metadata, timestamp });
+    }
+  }
+}
+
+function monoOf(piece: AudioData): Float32Array<ArrayBuffer> {
+  const { numberOfChannels, numberOfFrames } = piece;
+  const mono = new Float32Array(numberOfFrames);
+  const channel = new Float32Array(numberOfFrames);
+  for (let planeIndex = 0; planeIndex < numberOfChannels; planeIndex++) {
+    piece.copyTo(channel, { planeIndex, format: 'f32-planar' });
+    for (let at = 0; at < numberOfFrames; at++) mono[at] = (mono[at] ?? 0) + (channel[at] ?? 0) / numberOfChannels;
+  }
+  return mono;
 }
 
 const trackEvents = { ended: 'lost', mute: 'muted', unmute: 'unmuted' } as const;
