@@ -26,6 +26,20 @@ describeRestTTS({
   inFlight: 2,
   wrap: { contentType: 'text/event-stream', part, whole: (bytes) => part(bytes) + last },
   refusals: [
+    ...[1013, 1024, 1033].map((code) => ({ status: 200, body: refusal(code), code: 'server', recoverable: true })),
+    ...[1039, 1041].map((code) => ({ status: 200, body: refusal(code), code: 'rate_limited', recoverable: true })),
+    ...[1028, 1030].map((code) => ({ status: 200, body: refusal(code), code: 'quota' })),
+    ...[1027, 1042, 20132].map((code) => ({ status: 200, body: refusal(code), code: 'configuration' })),
+    ...[2038, 2061].map((code) => ({ status: 200, body: refusal(code), code: 'forbidden' })),
+    ...(
+      [
+        [408, 'timeout'],
+        [429, 'rate_limited'],
+        [504, 'server'],
+      ] as const
+    ).map(([status, code]) => ({
+      ...{ status, headers: { 'Retry-After': '0' }, body: '', code, recoverable: true },
+    })),
     { status: 200, body: refusal(1000), code: 'server', recoverable: true },
     { status: 200, body: refusal(1001), code: 'server', recoverable: true },
     { status: 200, body: refusal(1002, 'rate limit'), code: 'rate_limited', recoverable: true },

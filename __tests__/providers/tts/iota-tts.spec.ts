@@ -31,6 +31,16 @@ describeRestTTS({
   credentialOf,
   wrap: { contentType: 'application/json; charset=UTF-8', whole: (samples) => answerOf(wav(samples)) },
   refusals: [
+    ...[
+      'BILLING_DISABLED',
+      'API_KEY_SERVICE_BLOCKED',
+      'API_KEY_HTTP_REFERRER_BLOCKED',
+      'API_KEY_IP_ADDRESS_BLOCKED',
+    ].map((reason) => ({ status: 403, body: refusal(403, 'PERMISSION_DENIED', reason), code: 'forbidden' })),
+    {
+      ...{ status: 504, headers: { 'Retry-After': '0' }, code: 'server', recoverable: true },
+      body: refusal(504, 'DEADLINE_EXCEEDED'),
+    },
     { status: 400, body: refusal(400, 'INVALID_ARGUMENT'), code: 'configuration' },
     { status: 400, body: refusal(400, 'INVALID_ARGUMENT', 'API_KEY_INVALID'), code: 'unauthorized' },
     { status: 401, body: refusal(401, 'UNAUTHENTICATED'), code: 'unauthorized' },

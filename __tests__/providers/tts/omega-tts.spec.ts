@@ -39,6 +39,23 @@ describeRestTTS({
   credentialOf,
   missing: 'set credentials',
   refusals: [
+    ...[
+      ...['InvalidSampleRateException', 'EngineNotSupportedException', 'LanguageNotSupportedException'],
+      ...['MarksNotSupportedForFormatException', 'SsmlMarksNotSupportedForTextTypeException', 'ValidationException'],
+    ].map((name) => ({ status: 400, headers: type(name), body: '{"Message":"no"}', code: 'configuration' })),
+    ...['MissingAuthenticationTokenException', 'IncompleteSignatureException'].map((name) => ({
+      ...{ status: 403, headers: type(name), body: refusal('no'), code: 'unauthorized' },
+    })),
+    ...(
+      [
+        [429, 'rate_limited'],
+        [502, 'server'],
+        [503, 'overloaded'],
+        [504, 'server'],
+      ] as const
+    ).map(([status, code]) => ({
+      ...{ status, headers: { 'Retry-After': '0' }, body: '', code, recoverable: true },
+    })),
     { status: 400, headers: type('TextLengthExceededException'), body: refusal('too long'), code: 'configuration' },
     { status: 400, headers: type('InvalidSsmlException:http://x/'), body: refusal('no'), code: 'configuration' },
     {

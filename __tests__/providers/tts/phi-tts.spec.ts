@@ -15,6 +15,16 @@ describeRestTTS({
   textOf: (request) => String(bodyOf(request)['text']),
   inFlight: 2,
   refusals: [
+    ...[
+      ...['text is required', 'text must not be empty', 'speaker is required', 'lang must be a string'],
+      ...['Language fin is not supported for model coda', 'request body is required'],
+    ].map((body) => ({ status: 400, headers: plain, body, code: 'configuration' })),
+    ...['Missing Authorization header', 'missing headers', 'empty apikey'].map((body) => ({
+      ...{ status: 401, headers: plain, body, code: 'unauthorized' },
+    })),
+    ...['internal error', 'text normalization engine error'].map((body) => ({
+      ...{ status: 500, headers: { ...plain, 'Retry-After': '0' }, body, code: 'server', recoverable: true },
+    })),
     { status: 400, headers: plain, body: 'text is too long', code: 'configuration' },
     { status: 401, headers: plain, body: 'invalid api key', code: 'unauthorized' },
     { status: 401, headers: plain, body: 'invalid subscription', code: 'quota' },

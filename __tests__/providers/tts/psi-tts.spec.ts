@@ -14,6 +14,15 @@ describeRestTTS({
   textOf: (request) => String(bodyOf(request)['text']),
   inFlight: 2,
   refusals: [
+    { status: 400, body: 'Failed to parse the request body', code: 'configuration' },
+    { status: 401, body: '{"message":"Invalid Token","status":401,"reason":null}', code: 'unauthorized' },
+    { status: 403, body: '{"message":"Forbidden","status":403}', code: 'forbidden' },
+    {
+      status: 422,
+      body: '{"detail":[{"loc":["text"],"type":"missing","msg":"Field required"}]}',
+      code: 'configuration',
+    },
+    { status: 500, headers: { 'Retry-After': '0' }, body: '', code: 'server', recoverable: true },
     { status: 400, body: '{"message":"reference not found","status":400}', code: 'configuration' },
     { status: 401, body: '{"message":"Invalid Token","status":401}', code: 'unauthorized' },
     { status: 402, body: '{"message":"No credit","status":402}', code: 'quota' },

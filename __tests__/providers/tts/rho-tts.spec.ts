@@ -35,6 +35,27 @@ describeRestTTS({
     whole: (audio) => `: hello\n\n${chunk(audio)}${done}`,
   },
   refusals: [
+    ...['bad_request', 'invalid_api_version'].map((word) => ({
+      ...{ status: 400, body: refusal(word), code: 'configuration' },
+    })),
+    { status: 402, body: refusal('spend_cap_exceeded'), code: 'quota' },
+    ...['forbidden', 'content_policy_violation'].map((word) => ({
+      status: 403,
+      body: refusal(word),
+      code: 'forbidden',
+    })),
+    { status: 413, body: refusal('payload_too_large'), code: 'configuration' },
+    { status: 422, body: '{"message":"of an older version"}', code: 'configuration' },
+    { status: 401, body: '{"error":"of an older version"}', code: 'unauthorized' },
+    ...(
+      [
+        [429, 'rate_limited', 'rate_limited'],
+        [500, 'internal_error', 'server'],
+        [502, 'upstream_failure', 'server'],
+      ] as const
+    ).map(([status, word, code]) => ({
+      ...{ status, headers: { 'Retry-After': '0' }, body: refusal(word), code, recoverable: true },
+    })),
     { status: 400, body: refusal('validation_failed'), code: 'configuration' },
     { status: 400, body: refusal('model_retired'), code: 'not_found' },
     { status: 401, body: refusal('unauthorized'), code: 'unauthorized' },

@@ -14,6 +14,15 @@ const answerOf = (audio: Uint8Array, more: Body = {}): string =>
 const refusal = (errorMessage: string, errorCode: number): string => JSON.stringify({ errorMessage, errorCode });
 
 const refusals = [
+  { status: 401, body: '{"message":"Unauthorized"}', code: 'unauthorized' },
+  ...(
+    [
+      [408, 'timeout'],
+      [503, 'overloaded'],
+    ] as const
+  ).map(([status, code]) => ({
+    ...{ status, headers: { 'Retry-After': '0' }, body: '{"error":"busy"}', code, recoverable: true },
+  })),
   { status: 400, body: refusal('Invalid voice_id', 400), code: 'configuration' },
   { status: 402, body: refusal('Character limit', 402), code: 'quota' },
   { status: 403, body: refusal('Invalid api-key provided', 403), code: 'unauthorized' },

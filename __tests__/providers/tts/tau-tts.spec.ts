@@ -16,6 +16,15 @@ const answerOf = (audio: Uint8Array, timestamps?: readonly unknown[]): string =>
   JSON.stringify({ audio: Buffer.from(audio).toString('base64'), timestamps });
 
 const refusals = [
+  { status: 400, body: '{"error":"an error of an older version"}', code: 'configuration' },
+  ...(
+    [
+      [408, 'timeout'],
+      [409, 'server'],
+    ] as const
+  ).map(([status, code]) => ({
+    ...{ status, headers: { 'Retry-After': '0' }, body: refusal('rate_limit_error'), code, recoverable: true },
+  })),
   { status: 400, body: refusal('invalid_request_error'), code: 'configuration' },
   { status: 422, body: '{"detail":[{"loc":["body","voice"],"msg":"field required"}]}', code: 'configuration' },
   { status: 401, body: refusal('authentication_error'), code: 'unauthorized' },

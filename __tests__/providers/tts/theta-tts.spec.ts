@@ -17,6 +17,24 @@ describeRestTTS({
   inFlight: 2,
   refusals: [
     {
+      status: 400,
+      body: refusal('Too long.', 'invalid_request_error', 'string_above_max_length'),
+      code: 'configuration',
+    },
+    { status: 422, body: refusal('Bad value.', 'invalid_request_error', 'invalid_type'), code: 'configuration' },
+    ...(
+      [
+        [408, 'timeout', 'timeout'],
+        [409, 'lock_timeout', 'server'],
+        [502, 'bad_gateway', 'server'],
+        [503, 'slow_down', 'overloaded'],
+        [504, 'gateway_timeout', 'server'],
+      ] as const
+    ).map(([status, word, code]) => ({
+      ...{ status, headers: { 'retry-after-ms': '1' }, code, recoverable: true },
+      body: refusal('Try again.', 'server_error', word),
+    })),
+    {
       status: 401,
       body: refusal('Incorrect API key provided.', 'invalid_request_error', 'invalid_api_key'),
       code: 'unauthorized',

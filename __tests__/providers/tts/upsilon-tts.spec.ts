@@ -15,6 +15,9 @@ describeRestTTS({
   textOf: (request) => String(bodyOf(request)['text']),
   inFlight: 1,
   refusals: [
+    { status: 400, body: refusal('invalid_enum_value', 'output_format'), code: 'configuration' },
+    { status: 403, body: refusal('Forbidden', 'Workspace limit exceeded.'), code: 'forbidden' },
+    { status: 429, headers: { 'Retry-After': '0' }, body: '', code: 'rate_limited', recoverable: true },
     { status: 400, body: refusal('InvalidRequest', "The 'text' field is required."), code: 'configuration' },
     { status: 401, body: refusal('Unauthorized', 'Bearer token is missing or invalid.'), code: 'unauthorized' },
     { status: 403, body: refusal('Forbidden', 'Wrong workspace.'), code: 'forbidden' },

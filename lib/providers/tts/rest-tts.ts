@@ -238,7 +238,7 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
         firstWithin(() => patientTimer(firstAudioMs, scheduler), late),
         catchError((cause: unknown) => {
           const error = VoiceError.from(cause, { provider: this.name });
-          if (error.code === 'timeout') timeouts++;
+          if (error.code === 'timeout' && error.status === undefined) timeouts++;
           if (error.code === 'unauthorized' && !error.recoverable && renewsCredential) {
             renewsCredential = false;
             const { code, status } = error;
