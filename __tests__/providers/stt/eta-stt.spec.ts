@@ -1,33 +1,12 @@
-import type { AudioMetadata } from '../../../lib/audio/types.ts';
 import { EtaSTT, type EtaSTTConfig } from '../../../lib/providers/stt/eta-stt.ts';
-import { clocked, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
+import { failure, mono16k, settle, tape } from './stt-fixture.ts';
+import { stageFor } from './stt-stage.ts';
 
-type Faked = ReturnType<typeof faked<EtaSTT>>;
 const greeting = { type: 'connected', id: 's1d24ax2fd21' };
-
-async function connected(stt: Faked): Promise<Faked> {
-  await stt.initialize();
-  const opened = stt.connect();
-  await settle();
-  stt.sockets.last.accept();
-  stt.sockets.last.say(greeting);
-  await opened;
-  return stt;
-}
-async function live(config: EtaSTTConfig = {}) {
-  const { clock, config: base } = clocked();
-  const stt = await connected(faked(new EtaSTT({ ...base, catchUpSpeed: false, ...config })));
-  stt.sendAudio({ data: tape(1_000) });
-  return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
-}
-async function address(config: EtaSTTConfig = {}, metadata: AudioMetadata = mono16k): Promise<URL> {
-  const stt = faked(new EtaSTT({ apiKey: 'canary-7f3a', ...config }));
-  stt.configureAudio(metadata);
-  await connected(stt);
-  await stt.dispose();
-  expect([stt.sockets.last.request.headers, stt.sockets.last.request.protocols]).toEqual([undefined, undefined]);
-  return new URL(stt.sockets.last.request.url);
-}
+const { made, live, asked, played } = stageFor(
+  (config: EtaSTTConfig) => new EtaSTT({ catchUpSpeed: false, ...config }),
+  greeting,
+);
 const text = (value: string, ts: number, end_ts: number, confidence = 0.9): object => ({
   ...{ type: 'text', value, ts, end_ts, confidence },
 });
@@ -41,16 +20,17 @@ const final = (end_ts: number, ...elements: readonly object[]): Record<string, u
 
 describe('EtaSTT: address and credential', () => {
   it('says all in the address, the credential too', async () => {
-    const url = await address();
+    const { url, query, request } = await asked();
+    expect([request.headers, request.protocols]).toEqual([undefined, undefined]);
     expect(url.origin + url.pathname).toBe('wss://api.rev.ai/speechtotext/v1/stream');
-    expect(Object.fromEntries(url.searchParams)).toEqual({
-      access_token: 'canary-7f3a',
+    expect(query).toEqual({
+      access_token: 'k',
       content_type: 'audio/x-raw;layout=interleaved;rate=16000;format=S16LE;channels=1',
     });
   });
 
   it('maps every key', async () => {
-    const url = await address(
+    const { query } = await asked(
       {
         ...{ filterProfanity: true, removeDisfluencies: true, maxSegmentDurationSeconds: 10, customVocabularyId: 'cv' },
         ...{ transcriber: 'machine_v2', enableSpeakerSwitch: true, skipPostprocessing: true, detailedPartials: true },
@@ -59,16 +39,16 @@ describe('EtaSTT: address and credential', () => {
       },
       { ...mono16k, sampleRate: 8_000 },
     );
-    expect(Object.fromEntries(url.searchParams)).toEqual({
-      access_token: 'canary-7f3a',
+    expect(query).toEqual({
+      access_token: 'k',
       content_type: 'audio/x-raw;layout=interleaved;rate=8000;format=S16LE;channels=1',
       ...{ filter_profanity: 'true', remove_disfluencies: 'true', max_segment_duration_seconds: '10' },
       ...{ custom_vocabulary_id: 'cv', transcriber: 'machine_v2', enable_speaker_switch: 'true', metadata: 'a b' },
       ...{ skip_postprocessing: 'true', detailed_partials: 'true', priority: 'accuracy', delete_after_seconds: '0' },
       max_connection_wait_seconds: '90',
     });
-    const off = await address({ filterProfanity: false, enableSpeakerSwitch: false, language: 'en-GB' });
-    expect([...off.searchParams.keys()]).toEqual(['access_token', 'content_type']);
+    const off = await asked({ filterProfanity: false, enableSpeakerSwitch: false, language: 'en-GB' });
+    expect(Object.keys(off.query)).toEqual(['access_token', 'content_type']);
   });
 
   const languages: readonly (readonly [string, string])[] = [
@@ -79,19 +59,19 @@ describe('EtaSTT: address and credential', () => {
   ];
   for (const [language, sent] of languages) {
     it(`${language} is ${sent}`, async () => {
-      expect((await address({ language })).searchParams.get('language')).toBe(sent);
+      expect((await asked({ language })).query['language']).toBe(sent);
     });
   }
 
   it('names other audio as it is', async () => {
-    const float = await address({}, { encoding: 'linear32', sampleRate: 48_000, channels: 1 });
-    expect(float.searchParams.get('content_type')).toContain('rate=48000;format=F32LE');
-    const flac = await address({ contentType: 'audio/x-flac' }, { encoding: 'flac', sampleRate: 16_000, channels: 1 });
-    expect(flac.searchParams.get('content_type')).toBe('audio/x-flac');
+    const float = await asked({}, { encoding: 'linear32', sampleRate: 48_000, channels: 1 });
+    expect(float.query['content_type']).toContain('rate=48000;format=F32LE');
+    const flac = await asked({ contentType: 'audio/x-flac' }, { encoding: 'flac', sampleRate: 16_000, channels: 1 });
+    expect(flac.query['content_type']).toBe('audio/x-flac');
   });
 
   it('sends no credential to a proxy', async () => {
-    const url = await address({ proxyUrl: 'https://app.example/eta' });
+    const { url } = await asked({ proxyUrl: 'https://app.example/eta' });
     expect([url.origin + url.pathname, url.searchParams.has('access_token')]).toEqual([
       ...['wss://app.example/eta/speechtotext/v1/stream', false],
     ]);
@@ -125,8 +105,7 @@ describe('EtaSTT: address and credential', () => {
 
 describe('EtaSTT: the session', () => {
   it('waits for a worker longer than for others, and keeps the audio', async () => {
-    const { clock, config } = clocked();
-    const stt = faked(new EtaSTT({ ...config, catchUpSpeed: false }));
+    const { clock, stt } = made();
     await stt.initialize();
     const opened = stt.connect();
     await settle();
@@ -137,10 +116,10 @@ describe('EtaSTT: the session', () => {
     stt.sockets.last.say(greeting);
     await opened;
     expect(stt.sockets.last.bytes).toEqual([...tape(1_000)]);
-    const late = faked(new EtaSTT({ ...config, maxConnectionWaitSeconds: 90, reconnect: false }));
-    await late.initialize();
-    const failed = failure(late.connect());
-    await clock.advance(100_000);
+    const late = made({ maxConnectionWaitSeconds: 90, reconnect: false });
+    await late.stt.initialize();
+    const failed = failure(late.stt.connect());
+    await late.clock.advance(100_000);
     expect((await failed).code).toBe('timeout');
   });
 
@@ -211,25 +190,6 @@ describe('EtaSTT: the session', () => {
 });
 
 describe('EtaSTT: results', () => {
-  it('replays the session of the docs', async () => {
-    const { say, log, results } = await live();
-    say(partial('one'));
-    say(partial('one', 'tooth'));
-    const words = [text('One', 0.04, 0.2, 1), punct(' '), text('two', 0.3, 0.5, 0.94), punct('.')];
-    say(final(0.9, ...words));
-    expect(log).toEqual(['started', '~ one', '~ one tooth', 'ended', '. One two.']);
-    expect(results.at(-1)).toEqual({
-      ...{ text: 'One two.', isFinal: true, utteranceComplete: true, isPreflight: false, confidence: 0.97 },
-      utteranceId: 'EtaSTT-1',
-      metadata: {
-        words: [
-          { text: 'One', startMs: 40, endMs: 200, confidence: 1 },
-          { text: 'two', startMs: 300, endMs: 500, confidence: 0.94 },
-        ],
-      },
-    });
-  });
-
   it('puts blanks where there are none, but in languages without', async () => {
     const bare = await live({ skipPostprocessing: true });
     bare.say(final(0.5, text('one', 0, 0.2), text('two', 0.2, 0.4)));
@@ -265,5 +225,78 @@ describe('EtaSTT: results', () => {
     for (const each of ['', 'null', '[]', '{', tape(1)]) stt.sockets.last.say(each);
     say({ type: 'constructor' });
     expect([log, errors.map(({ code }) => code)]).toEqual([[], ['protocol']]);
+  });
+});
+
+describe('EtaSTT: the sessions of the reference', () => {
+  const begin = String.raw`
+    A: connect
+    C: GET wss://api.rev.ai/speechtotext/v1/stream?access_token=canary-7f3a&content_type=audio%2Fx-raw%3Blayout%3Dinterleaved%3Brate%3D16000%3Bformat%3DS16LE%3Bchannels%3D1
+    S: 101
+  `;
+
+  it('two utterances, the second after the end of the audio', async () => {
+    const { results } = await played(String.raw`
+      ${begin}
+      S: {"type":"connected","id":"s1d24ax2fd21"}
+      A: audio 250
+      C: <8000 bytes>
+      A: audio 4000
+      C: <8000 bytes> x16
+      S: {"type":"partial","ts":1.01,"end_ts":1.55,"elements":[{"type":"text","value":"one"}]}
+      = started
+      = ~ one
+      S: {"type":"partial","ts":1.01,"end_ts":2.2,"elements":[{"type":"text","value":"one"},{"type":"text","value":"tooth"}]}
+      = ~ one tooth
+      S: {"type":"partial","ts":1.01,"end_ts":3.2,"elements":[{"type":"text","value":"one"},{"type":"text","value":"two"},{"type":"text","value":"three"}]}
+      = ~ one two three
+      S: {"type":"final","ts":1.01,"end_ts":3.2,"elements":[{"type":"text","value":"One","ts":1.04,"end_ts":1.55,"confidence":1.0},{"type":"punct","value":" "},{"type":"text","value":"two","ts":1.84,"end_ts":2.15,"confidence":1.0},{"type":"punct","value":" "},{"type":"text","value":"three","ts":2.5,"end_ts":3.1,"confidence":0.97},{"type":"punct","value":"."}]}
+      = ended
+      = . One two three.
+      A: audio 75
+      A: disconnect
+      C: <8000 bytes>
+      C: EOS
+      S: {"type":"final","ts":4.0,"end_ts":4.6,"elements":[{"type":"text","value":"Four","ts":4.05,"end_ts":4.5,"confidence":0.9},{"type":"punct","value":"."}]}
+      = . Four.
+      S: close 1000 End of input. Closing
+    `);
+    const [said] = results.filter(({ isFinal }) => isFinal);
+    expect([said?.utteranceId, said?.confidence?.toFixed(2)]).toEqual(['EtaSTT-1', '0.99']);
+    expect(said?.metadata?.words).toEqual([
+      { text: 'One', startMs: 1_040, endMs: 1_550, confidence: 1 },
+      { text: 'two', startMs: 1_840, endMs: 2_150, confidence: 1 },
+      { text: 'three', startMs: 2_500, endMs: 3_100, confidence: 0.97 },
+    ]);
+  });
+
+  it('a wrong token', async () => {
+    await played(String.raw`
+      ${begin}
+      S: close 4001
+      = lost unauthorized
+    `);
+  });
+
+  it('no free worker, and one the next time', async () => {
+    await played(String.raw`
+      ${begin}
+      A: wait 59000
+      S: close 4013 Try again later
+      = reconnecting overloaded
+      A: wait 250
+      C: GET …
+      S: 101
+      S: {"type":"connected","id":"s1d24ax2fd21"}
+    `);
+  });
+
+  it('no audio for too long', async () => {
+    await played(String.raw`
+      ${begin}
+      S: {"type":"connected","id":"s1d24ax2fd21"}
+      S: close 1000 No data has been transferred, closing connection
+      = reconnecting connection
+    `);
   });
 });

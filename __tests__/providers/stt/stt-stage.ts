@@ -44,7 +44,7 @@ export function stageFor<C extends StreamingSTTConfig, T extends StreamingSTT<St
         request,
         url,
         query: Object.fromEntries(url.searchParams),
-        first: JSON.parse(texts[0] ?? '{}') as Message,
+        first: json.expected(texts[0] ?? '{}') as Message,
       };
     },
 

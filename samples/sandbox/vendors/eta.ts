@@ -8,24 +8,27 @@ import { checkQuery, query as rule } from '../validate.ts';
 import { Refusal } from '../vendor.ts';
 import type { Vendor } from '../vendor.ts';
 
-const refuse = (status: number, why: string): Refusal => new Refusal(status, { title: why, status }, why);
+/** What is no upgrade is a bad request to this service, not a wrong method. */
+function refuse(given: number, why: string): Refusal {
+  const status = given === 405 ? 400 : given;
+  return new Refusal(status, { title: why, status }, why);
+}
 
-const yes = rule.oneOf('true');
 const parameters = {
   access_token: rule.any,
   content_type: rule.filled,
   language: rule.oneOf('en', 'fr', 'de', 'it', 'ja', 'ko', 'cmn', 'pt', 'es'),
   metadata: (value: string): boolean => value.length <= 512,
   custom_vocabulary_id: rule.filled,
-  filter_profanity: yes,
-  remove_disfluencies: yes,
+  filter_profanity: rule.boolean,
+  remove_disfluencies: rule.boolean,
   delete_after_seconds: rule.integer(0, 2_592_000),
-  detailed_partials: yes,
+  detailed_partials: rule.boolean,
   start_ts: rule.number(0, 1e9),
   max_segment_duration_seconds: rule.integer(5, 30),
   transcriber: rule.oneOf('machine', 'machine_v2'),
-  enable_speaker_switch: yes,
-  skip_postprocessing: yes,
+  enable_speaker_switch: rule.boolean,
+  skip_postprocessing: rule.boolean,
   priority: rule.oneOf('speed', 'accuracy'),
   max_connection_wait_seconds: rule.integer(60, 600),
   user_agent: rule.filled,
@@ -55,12 +58,16 @@ function audioOf(contentType: string): Audio | string {
     : 'channels of content_type must be 1 to 10';
 }
 
+const isOn = (query: URLSearchParams, name: string): boolean => query.get(name) === 'true';
+
 function conflict(query: URLSearchParams): string | undefined {
   const language = query.get('language') ?? 'en';
-  const english = ['filter_profanity', 'remove_disfluencies', 'custom_vocabulary_id'].find((name) => query.has(name));
+  const english = ['filter_profanity', 'remove_disfluencies', 'custom_vocabulary_id'].find(
+    (name) => query.has(name) && query.get(name) !== 'false',
+  );
   if (english !== undefined && language !== 'en') return `${english} is for English only`;
   const isV2 = query.get('transcriber') === 'machine_v2';
-  if (query.has('enable_speaker_switch') && !isV2) return 'enable_speaker_switch needs machine_v2';
+  if (isOn(query, 'enable_speaker_switch') && !isV2) return 'enable_speaker_switch needs machine_v2';
   return query.has('priority') && !isV2 ? 'priority needs machine_v2' : undefined;
 }
 
@@ -102,7 +109,7 @@ class Listener {
   #partial(): void {
     const { words } = this.#transcriber;
     if (this.#ended || words.length === 0) return;
-    const isDetailed = this.#query.has('detailed_partials');
+    const isDetailed = isOn(this.#query, 'detailed_partials');
     const elements = words.map((word) => ({
       ...{ type: 'text', value: plain(word.text) },
       ...(isDetailed && { ts: round(word.start), end_ts: round(word.end), confidence: word.confidence }),
@@ -118,7 +125,7 @@ class Listener {
   #final(): void {
     const { words } = this.#transcriber;
     if (words.length === 0) return;
-    const isBare = this.#query.has('skip_postprocessing');
+    const isBare = isOn(this.#query, 'skip_postprocessing');
     const elements = words.flatMap((word, at) => [
       ...(at > 0 && !isBare ? [{ type: 'punct', value: ' ' }] : []),
       ...this.#elements(word, isBare),
@@ -142,7 +149,7 @@ class Listener {
 
   #send(type: string, elements: readonly unknown[], isFinal = false): void {
     const [first] = this.#transcriber.words;
-    const speaker = isFinal && this.#query.has('enable_speaker_switch') ? { speaker_id: 0 } : {};
+    const speaker = isFinal && isOn(this.#query, 'enable_speaker_switch') ? { speaker_id: 0 } : {};
     const times = { ts: round(first?.start ?? 0), end_ts: round(this.#transcriber.now) };
     this.#session.send({ type, ...times, elements, ...speaker });
   }
