@@ -487,10 +487,13 @@ describe('StreamingSTT: life', () => {
     await end({ stt, clock });
   });
 
-  it('disconnect() without a session does nothing, twice at once shares one end', async () => {
+  it('disconnect() without a session forgets the audio that waits, twice at once shares one end', async () => {
     const { stt } = given();
+    await stt.initialize();
+    stt.sendAudio({ data: tape(100) });
     await stt.disconnect();
     await connected(stt);
+    expect(heard(stt.sockets.last.sent)).toEqual([]);
     const both = Promise.all([stt.disconnect(), stt.disconnect()]);
     stt.sockets.last.drop(1000);
     await both;

@@ -115,7 +115,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
     return (this.#session ??= this.#start()).socket.open();
   }
 
-  /** Has the service finish what it heard, waits for the last results (`closeTimeoutMs`), closes. */
+  /** Has the service finish what it heard, waits for the last results (`closeTimeoutMs`), closes; forgets audio that waits. */
   async disconnect(): Promise<void> {
     await this.#stop({ timeoutMs: this.#closeTimeoutMs });
   }
@@ -313,7 +313,11 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
 
   /** Ends the session; true when the service has said all that it had to say. */
   async #stop(options: SocketCloseOptions): Promise<boolean> {
-    if (!this.#session) return true;
+    if (!this.#session) {
+      // What was kept after a loss is not for whoever begins anew.
+      this.#line.reset();
+      return true;
+    }
     this.#stopping ??= this.#session.end(options).finally(() => {
       this.#stopping = undefined;
     });
