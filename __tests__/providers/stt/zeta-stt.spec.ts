@@ -1,7 +1,7 @@
 import { ZetaSTT, type ZetaSTTConfig } from '../../../lib/providers/stt/zeta-stt.ts';
 import { addressOf } from '../../../lib/transport/socket.ts';
-import { clocked, connected, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
-import { replay } from './transcript.ts';
+import { connected, failure, settle, tape } from './stt-fixture.ts';
+import { stageFor } from './stt-stage.ts';
 
 const started = {
   ...{ message: 'RecognitionStarted', id: '807670e9-14af-4fa2-9e8f-5d525c22156e' },
@@ -28,25 +28,11 @@ const partial = (text: string, from: number = 0) => transcript('AddPartialTransc
 const final = (text: string, from: number = 0, end: number = from) => transcript('AddTranscript', text, from, end);
 const ends = { message: 'EndOfUtterance', format: '2.9', metadata: { start_time: 2.1, end_time: 2.1 } };
 
-async function live(config: ZetaSTTConfig = {}, greeting: Record<string, unknown> = started) {
-  const { clock, config: base } = clocked();
-  const stt = await connected(faked(new ZetaSTT({ ...base, ...config })), greeting);
-  stt.sendAudio({ data: tape(1_000) });
-  return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
-}
-
-async function begun(config: ZetaSTTConfig = {}, metadata = mono16k) {
-  const stt = faked(new ZetaSTT({ apiKey: 'k', ...config }));
-  stt.configureAudio(metadata);
-  await connected(stt, started);
-  await stt.dispose();
-  const [first = ''] = stt.sockets.last.texts;
-  return { ...stt.sockets.last.request, first: JSON.parse(first) as Record<string, unknown> };
-}
+const { made, live, asked, played } = stageFor((config: ZetaSTTConfig) => new ZetaSTT(config), started);
 
 describe('ZetaSTT: the first message and the credential', () => {
   it('asks for what conversations need', async () => {
-    const { url, first } = await begun();
+    const { url, first } = await asked();
     expect(String(url)).toBe('wss://eu.rt.speechmatics.com/v2');
     expect(first).toEqual({
       message: 'StartRecognition',
@@ -60,7 +46,7 @@ describe('ZetaSTT: the first message and the credential', () => {
 
   it('maps every key', async () => {
     const additionalVocab = ['bucatini', { content: 'gnocchi', sounds_like: ['nyohki'] }];
-    const { first } = await begun(
+    const { first } = await asked(
       {
         ...{
           language: 'en-GB',
@@ -102,14 +88,13 @@ describe('ZetaSTT: the first message and the credential', () => {
   ];
   for (const [config, language, locale] of languages) {
     it(`hears ${JSON.stringify(config)} as ${language}`, async () => {
-      const settings = (await begun(config)).first['transcription_config'] as Record<string, unknown>;
+      const settings = (await asked(config)).first['transcription_config'] as Record<string, unknown>;
       expect([settings['language'], settings['output_locale']]).toEqual([language, locale]);
     });
   }
 
   it('says nothing else before the service is ready', async () => {
-    const { config } = clocked();
-    const stt = faked(new ZetaSTT(config));
+    const { stt } = made();
     await stt.initialize();
     stt.sendAudio({ data: tape(100) });
     const opened = stt.connect();
@@ -123,16 +108,16 @@ describe('ZetaSTT: the first message and the credential', () => {
   });
 
   it('presents the key as header, or in the query where there are no headers', async () => {
-    const request = await begun({ apiKey: () => Promise.resolve('k-1') });
+    const { request } = await asked({ apiKey: () => Promise.resolve('k-1') });
     expect([request.headers, request.protocols]).toEqual([{ Authorization: 'Bearer k-1' }, undefined]);
     expect(String(addressOf(request, false))).toBe('wss://eu.rt.speechmatics.com/v2?jwt=k-1');
     expect(String(addressOf(request, true))).not.toContain('k-1');
   });
 
   it('sends no credential to a proxy', async () => {
-    const { url, headers, query } = await begun({ proxyUrl: 'https://app.example/voice/' });
+    const { url, request } = await asked({ proxyUrl: 'https://app.example/voice/' });
     expect(String(url)).toBe('wss://app.example/voice/v2');
-    expect([headers, query]).toEqual([undefined, undefined]);
+    expect([request.headers, request.query]).toEqual([undefined, undefined]);
   });
 
   const wrong: readonly (readonly [ZetaSTTConfig, string])[] = [
@@ -201,17 +186,8 @@ describe('ZetaSTT: results', () => {
   });
 
   it('writes languages without spaces without them, and entities as they are shown', async () => {
-    const {
-      say,
-      log,
-      results: all,
-    } = await live(
-      { language: 'ja' },
-      {
-        ...started,
-        language_pack_info: { word_delimiter: '' },
-      },
-    );
+    const greeting = { ...started, language_pack_info: { word_delimiter: '' } };
+    const { say, log, results: all } = await live({ language: 'ja' }, { greeting });
     const entity = {
       type: 'entity',
       entity_class: 'date',
@@ -414,8 +390,7 @@ describe('ZetaSTT: the session', () => {
     [405, 'configuration'],
   ] as const) {
     it(`an upgrade that is refused with ${status} is the end`, async () => {
-      const { config } = clocked();
-      const stt = faked(new ZetaSTT(config));
+      const { stt } = made();
       await stt.initialize();
       const opened = stt.connect();
       await settle();
@@ -426,11 +401,6 @@ describe('ZetaSTT: the session', () => {
 });
 
 describe('ZetaSTT: the sessions of the reference', () => {
-  const played = async (script: string): Promise<void> => {
-    const { clock, config } = clocked();
-    const stt = faked(new ZetaSTT({ ...config, catchUpSpeed: false }));
-    await replay({ stt, clock, ...record(stt) }, script);
-  };
   const begin = String.raw`
     A: connect
     C: GET wss://eu.rt.speechmatics.com/v2
