@@ -2,7 +2,8 @@ import { firstValueFrom, of, VirtualTimeScheduler } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import type { VoiceError } from '../../../lib/core/errors.ts';
 import { PhoneSocketB, type PhoneSocketBConfig } from '../../../lib/providers/platform/phone-socket-b.ts';
-import { dialSocket } from '../../../samples/sandbox/phone-socket-caller.ts';
+import { verifyPhoneSocketBSignature } from '../../../lib/providers/platform/phone-socket-b-signature.ts';
+import { dialSocket, signToken } from '../../../samples/sandbox/phone-socket-caller.ts';
 import { describePhone, FakePhoneSocket, type Frame } from '../../conformance/phone.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
 
@@ -262,12 +263,85 @@ describe('PhoneSocketB', () => {
     });
   });
 
-  it('tells of the end of the call by stream and callback', async () => {
+  it('tells of keys and of the end of the call by stream and callback', async () => {
     const { phone, socket } = await phoned();
-    const ends: string[] = [];
-    phone.onCallEnded(({ reason }) => ends.push(reason));
-    socket.say(connected());
+    const told: string[] = [];
+    phone.onDtmf((digit) => told.push(digit));
+    phone.dtmf$.subscribe((digit) => told.push(`$${digit}`));
+    phone.onCallEnded(({ reason }) => told.push(reason));
+    phone.callEnded$.subscribe(({ reason }) => told.push(`$${reason}`));
+    socket.say(connected(), JSON.stringify(dtmf('1')));
     socket.drop();
-    expect([ends, await firstValueFrom(phone.callEnded$)]).toEqual([['closed'], { reason: 'closed' }]);
+    expect([told, await firstValueFrom(phone.callEnded$)]).toEqual([
+      ['1', '$1', 'closed', '$closed'],
+      { reason: 'closed' },
+    ]);
+  });
+
+  describe("the reference's sessions, line by line", () => {
+    const signatureSecret = 'a-signature-secret';
+
+    it('a call that goes well', async () => {
+      const authorization = `Bearer ${signToken(signatureSecret)}`;
+      expect(await verifyPhoneSocketBSignature({ signatureSecret, authorization })).toBe(true);
+
+      const clock = new TestClock();
+      const phone = new PhoneSocketB({ scheduler: clock, notify: true });
+      const socket = new FakePhoneSocket();
+      const sent = (): (string | number)[] =>
+        socket.sent.splice(0).map((each) => (typeof each === 'string' ? each : each.length));
+      const frames = (count: number): number[] => Array.from({ length: count }, () => 640);
+      const [heard, keys, ends]: [number[], string[], string[]] = [[], [], []];
+      phone.audio$.subscribe(({ timestamp = NaN }) => heard.push(timestamp));
+      phone.onDtmf((digit) => keys.push(digit));
+      phone.onCallEnded(({ reason }) => ends.push(reason));
+      phone.attach(socket);
+      const ready = phone.initialize();
+      socket.say(connected(16000, { 'caller-id': '447700900123' }));
+      await ready;
+      await phone.start();
+      expect([phone.getContentType(), phone.getHeaders()]).toEqual([
+        'audio/l16;rate=16000',
+        { 'caller-id': '447700900123' },
+      ]);
+
+      const marks: string[] = [];
+      phone.enqueue(speech(1000));
+      const flushed = phone.flush();
+      let audio = 0;
+      for (let at = 0; at < 1000; at += 20) {
+        socket.say(new Uint8Array(640));
+        await clock.advance(20);
+        for (const each of sent()) {
+          if (typeof each === 'number') audio += each;
+          else marks.push(each);
+        }
+      }
+      expect([audio, heard.length, heard.at(-1)]).toEqual([50 * 640, 50, 980]);
+      socket.say(JSON.stringify(dtmf('5')));
+      expect(marks.at(-1)).toBe(`{"action":"notify","payload":{"id":"m-${marks.length}"}}`);
+      for (const { payload } of marks.map((each) => JSON.parse(each) as { payload: object })) {
+        socket.say(JSON.stringify({ event: 'websocket:notify', payload }));
+      }
+      await flushed;
+      expect(phone.positionMs).toBe(1000);
+
+      const cut = phone.play(of(speech(2000))).subscribe();
+      await clock.advance(100);
+      cut.unsubscribe();
+      expect(sent()).toEqual([...frames(9), '{"action":"clear"}']);
+      expect(phone.positionMs).toBe(100);
+      socket.say('{"event":"websocket:cleared"}');
+      await clock.advance(3000);
+      socket.drop();
+      expect([sent(), keys, ends]).toEqual([[], ['5'], ['closed']]);
+      await phone.dispose();
+      expect(clock.pending).toBe(0);
+    });
+
+    it('a server that refuses the token', async () => {
+      const authorization = `Bearer ${signToken('another-secret')}`;
+      expect(await verifyPhoneSocketBSignature({ signatureSecret, authorization })).toBe(false);
+    });
   });
 });

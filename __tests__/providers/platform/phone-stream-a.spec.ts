@@ -5,9 +5,10 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { decodeMulaw } from '../../../lib/audio/g711.ts';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import type { VoiceError } from '../../../lib/core/errors.ts';
-import type { DomSocketEvent, DomSocketLike } from '../../../lib/providers/platform/attached-socket.ts';
 import { dial } from '../../../samples/sandbox/phone-caller.ts';
-import { describePhone } from '../../conformance/phone.ts';
+import { describePhone, FakePhoneSocket, type Frame } from '../../conformance/phone.ts';
+import { TestClock } from '../../transport/test-clock.ts';
+import { verifyPhoneStreamASignature } from '../../../lib/providers/platform/phone-stream-a-signature.ts';
 import { PhoneStreamA, type PhoneStreamAConfig } from '../../../lib/providers/platform/phone-stream-a.ts';
 
 const streamSid = 'MZ0123456789abcdef0123456789abcdef';
@@ -46,43 +47,18 @@ interface Sent {
   readonly mark?: { readonly name: string };
 }
 
-/** A socket in memory: what happens on it happens at once. */
-class FakeSocket implements DomSocketLike {
-  readyState = 1;
-  bufferedAmount = 0;
-  readonly sent: Sent[] = [];
-  readonly closes: (number | undefined)[] = [];
-  readonly #listeners = new Map<string, Set<(event: DomSocketEvent) => void>>();
+const sentBy = (sent: Frame): Sent => JSON.parse(String(sent)) as Sent;
 
-  addEventListener(type: string, listener: (event: DomSocketEvent) => void): void {
-    this.#listeners.set(type, (this.#listeners.get(type) ?? new Set()).add(listener));
+/** A socket in memory that speaks the platform's JSON. */
+class FakeSocket extends FakePhoneSocket {
+  tell(...messages: readonly object[]): void {
+    this.say(...messages.map((message) => JSON.stringify(message)));
   }
-  removeEventListener(type: string, listener: (event: DomSocketEvent) => void): void {
-    this.#listeners.get(type)?.delete(listener);
-  }
-  send(data: string): void {
-    this.sent.push(JSON.parse(data) as Sent);
-  }
-  close(code?: number): void {
-    this.closes.push(code);
-    this.readyState = 3;
-  }
-
-  get listeners(): number {
-    return [...this.#listeners.values()].reduce((sum, { size }) => sum + size, 0);
-  }
-  say(message: unknown): void {
-    this.raw(JSON.stringify(message));
-  }
-  raw(data: unknown): void {
-    for (const listener of [...(this.#listeners.get('message') ?? [])]) listener({ data });
-  }
-  drop(): void {
-    this.readyState = 3;
-    for (const listener of [...(this.#listeners.get('close') ?? [])]) listener({});
+  get messages(): Sent[] {
+    return this.sent.map(sentBy);
   }
   of(event: string): Sent[] {
-    return this.sent.filter((each) => each.event === event);
+    return this.messages.filter((each) => each.event === event);
   }
   audio(): Buffer {
     return Buffer.concat(this.of('media').map((each) => Buffer.from(each.media?.payload ?? '', 'base64')));
@@ -106,7 +82,6 @@ async function phoned(config: PhoneStreamAConfig = {}) {
   return { clock, phone, socket, errors, heard, ends, at };
 }
 
-const sentBy = (sent: string | Uint8Array): Sent => JSON.parse(String(sent)) as Sent;
 const key = (digit: unknown): object => ({ event: 'dtmf', streamSid, dtmf: { track: 'inbound_track', digit } });
 const oddBodies = [null, 5, 'x', [], {}, { payload: 5 }, { payload: '%%%' }, { payload: null, timestamp: {} }];
 
@@ -151,29 +126,6 @@ describe('PhoneStreamA', () => {
     ]);
   });
 
-  it('loses nothing of a call that comes before initialize() and start()', async () => {
-    const phone = new PhoneStreamA({ scheduler: new VirtualTimeScheduler() });
-    const socket = new FakeSocket();
-    const heard: AudioChunk[] = [];
-    phone.attach(socket);
-    for (const message of [connected, start, media(frame(1), 0), media(frame(2), 20)]) socket.say(message);
-    phone.audio$.subscribe((chunk) => heard.push(chunk));
-    await phone.initialize();
-    socket.say(media(frame(3), 40));
-    expect(heard).toEqual([]);
-    await phone.start();
-    socket.say(media(frame(4), 60));
-    expect(heard.map(({ data, timestamp }) => [data[0], data.length, timestamp])).toEqual([
-      [1, 160, 0],
-      [2, 160, 20],
-      [3, 160, 40],
-      [4, 160, 60],
-    ]);
-    expect(heard[0]?.metadata).toEqual(mulaw);
-    expect(phone.getCallSid()).toBe(start.start.callSid);
-    expect(phone.getCustomParameters()).toEqual({ user: '42' });
-  });
-
   for (const [what, given] of [
     ['as it came', JSON.stringify(start)],
     ['parsed', start],
@@ -195,29 +147,29 @@ describe('PhoneStreamA', () => {
     phone.play(of(speech(50))).subscribe(({ type }) => events.push(`${type}@${clock.now()}`));
     at(500, () => {
       expect(socket.sent).toEqual([]);
-      socket.say(connected);
-      socket.say(start);
+      socket.tell(connected);
+      socket.tell(start);
     });
-    at(560, () => socket.say({ event: 'mark', sequenceNumber: '9', streamSid, mark: { name: 'm-1' } }));
+    at(560, () => socket.tell({ event: 'mark', sequenceNumber: '9', streamSid, mark: { name: 'm-1' } }));
     clock.flush();
-    expect(socket.sent.map((message) => Object.keys(message))).toEqual([
+    expect(socket.messages.map((message) => Object.keys(message))).toEqual([
       ['event', 'streamSid', 'media'],
       ['event', 'streamSid', 'media'],
       ['event', 'streamSid', 'media'],
       ['event', 'streamSid', 'mark'],
     ]);
-    expect(socket.sent.every((message) => message.streamSid === streamSid)).toBe(true);
+    expect(socket.messages.every((message) => message.streamSid === streamSid)).toBe(true);
     expect([...socket.audio()]).toEqual([...speech(50).data]);
     expect(events).toEqual(['started@500', 'finished@560']);
   });
 
   it('flushes at the echo of the mark', async () => {
     const { clock, phone, socket, at } = await phoned();
-    socket.say(start);
+    socket.tell(start);
     phone.enqueue(speech(100));
     let flushedAt = NaN;
     const flushed = phone.flush().then(() => (flushedAt = clock.now()));
-    at(180, () => socket.say({ event: 'mark', streamSid, mark: { name: 'm-1' } }));
+    at(180, () => socket.tell({ event: 'mark', streamSid, mark: { name: 'm-1' } }));
     clock.flush();
     await flushed;
     expect(flushedAt).toBe(180);
@@ -225,13 +177,13 @@ describe('PhoneStreamA', () => {
 
   it('does not take the marks that a clear brings back for playback', async () => {
     const { clock, phone, socket, at } = await phoned();
-    socket.say(start);
+    socket.tell(start);
     const first = phone.play(of(speech(1000))).subscribe();
     at(100, () => {
       first.unsubscribe();
       const [mark] = socket.of('mark');
       phone.play(of(speech(1000))).subscribe();
-      socket.say({ event: 'mark', streamSid, mark: mark?.mark });
+      socket.tell({ event: 'mark', streamSid, mark: mark?.mark });
       expect(phone.positionMs).toBe(0);
     });
     at(150, () => expect(phone.positionMs).toBe(50));
@@ -243,7 +195,7 @@ describe('PhoneStreamA', () => {
   for (const sampleRate of [8000, 16000, 24000, 44100, 48000]) {
     it(`converts linear16 at ${sampleRate} Hz, whatever the chunks`, async () => {
       const { clock, phone, socket } = await phoned();
-      socket.say(start);
+      socket.tell(start);
       const samples = Int16Array.from(
         { length: sampleRate },
         (_, at) => 12000 * Math.sin((2 * Math.PI * 400 * at) / sampleRate),
@@ -270,38 +222,23 @@ describe('PhoneStreamA', () => {
     });
   }
 
-  it('ends once, at stop or at the loss of the socket, whichever comes first', async () => {
-    const { phone, socket, ends } = await phoned();
-    let completed = 0;
-    phone.audio$.subscribe({ complete: () => completed++ });
-    await phone.start();
-    socket.say(start);
-    socket.say({ event: 'stop', streamSid, stop: {} });
-    socket.drop();
-    socket.say(media(frame(1), 0));
-    phone.hangUp();
-    expect([ends, completed, socket.closes]).toEqual([['stopped'], 1, [1000]]);
-    const late = await firstValueFrom(phone.callEnded$);
-    expect(late).toEqual({ reason: 'stopped' });
-  });
-
   it('lets go of the first socket when a second one is attached, and serves the second as new', async () => {
     const { clock, phone, socket, heard, ends } = await phoned();
     await phone.start();
-    socket.say(start);
+    socket.tell(start);
     phone.enqueue(speech(1000));
     const second = new FakeSocket();
     phone.attach(second);
     expect([socket.closes, socket.listeners, ends]).toEqual([[1000], 0, ['closed']]);
     const sent = socket.sent.length;
     phone.audio$.subscribe((chunk) => heard.push(chunk));
-    second.say({ ...start, streamSid: 'MZ2', start: { ...start.start, streamSid: 'MZ2', callSid: 'CA2' } });
-    second.say({ ...media(frame(7), 0), streamSid: 'MZ2' });
+    second.tell({ ...start, streamSid: 'MZ2', start: { ...start.start, streamSid: 'MZ2', callSid: 'CA2' } });
+    second.tell({ ...media(frame(7), 0), streamSid: 'MZ2' });
     await phone.start();
     phone.enqueue(speech(20));
     clock.flush();
     expect([phone.getCallSid(), heard.map(({ data }) => data[0])]).toEqual(['CA2', [7]]);
-    expect(second.sent[0]?.streamSid).toBe('MZ2');
+    expect(second.messages[0]?.streamSid).toBe('MZ2');
     expect(second.of('media')).toHaveLength(1);
     expect(socket.sent).toHaveLength(sent);
   });
@@ -310,34 +247,24 @@ describe('PhoneStreamA', () => {
     const { phone, socket } = await phoned();
     const order: string[] = [];
     phone.callEnded$.subscribe(() => order.push('ended'));
-    socket.say(start);
+    socket.tell(start);
     phone.play(of(speech(1000))).subscribe({ complete: () => order.push('completed') });
     socket.drop();
     expect(order).toEqual(['ended', 'completed']);
-  });
-
-  it('closes its socket and leaves nothing behind when it is disposed', async () => {
-    const { clock, phone, socket, ends } = await phoned();
-    socket.say(start);
-    phone.play(of(speech(5000))).subscribe();
-    await phone.dispose();
-    clock.flush();
-    expect([socket.closes, socket.listeners, ends, clock.actions.length]).toEqual([[1000], 0, ['closed'], 0]);
-    expect(clock.now()).toBeLessThanOrEqual(200);
   });
 
   describe('with gaps in the caller’s audio', () => {
     const gappy = async (config: PhoneStreamAConfig) => {
       const rig = await phoned(config);
       await rig.phone.start();
-      rig.socket.say(start);
+      rig.socket.tell(start);
       for (const [kind, timestamp] of [
         [1, 0],
         [2, 25],
         [3, 500],
         [4, 520],
       ] as const) {
-        rig.socket.say(media(frame(kind), timestamp));
+        rig.socket.tell(media(frame(kind), timestamp));
       }
       return rig.heard.map(({ data, timestamp }) => [data[0], data.length / 8, timestamp]);
     };
@@ -362,50 +289,18 @@ describe('PhoneStreamA', () => {
     });
   });
 
-  describe('a hostile peer', () => {
-    const nonsense: unknown[] = [
-      '',
-      'x',
-      'null',
-      '5',
-      '"x"',
-      '[]',
-      '{',
-      '{}',
-      'true',
-      '{"event":7}',
-      '{"event":"__proto__"}',
-    ];
-
-    it('that talks nonsense is ignored, with one error a kind', async () => {
+  describe('a hostile or broken peer', () => {
+    it('is told about once of each kind of message that is ignored', async () => {
       const { phone, socket, errors, heard } = await phoned();
       await phone.start();
       for (let turn = 0; turn < 3; turn++) {
-        for (const data of nonsense) socket.raw(data);
-        for (const data of [null, undefined, 5, {}, new Uint8Array([0xff, 0xfe]), new ArrayBuffer(3)]) socket.raw(data);
-        socket.say({ event: 'constructor', streamSid });
-        if (turn === 0) socket.say(media(frame(1), 0));
-        socket.say(start);
-        socket.say({ ...media(frame(1), 0), streamSid: 'MZforeign' });
-        socket.say({ ...media(frame(1), 0), streamSid: 7 });
-        for (const body of [
-          null,
-          5,
-          'x',
-          [],
-          {},
-          { payload: 5 },
-          { payload: '%%%' },
-          { payload: null, timestamp: {} },
-        ]) {
-          socket.say({ event: 'media', streamSid, media: body });
-          socket.say({ event: 'mark', streamSid, mark: body });
-          socket.say({ event: 'dtmf', streamSid, dtmf: body });
-        }
-        socket.say({ event: 'media', streamSid, media: { track: 'outbound', payload: '/////w==' } });
+        socket.say('{"event":7}');
+        socket.tell({ event: 'constructor', streamSid });
+        if (turn === 0) socket.tell(media(frame(1), 0));
+        socket.tell(start, { ...media(frame(1), 0), streamSid: 'MZforeign' }, key('55'));
+        socket.tell({ event: 'media', streamSid, media: { payload: '%%%' } });
       }
-      expect(heard).toEqual([]);
-      expect(socket.closes).toEqual([]);
+      expect([heard, socket.closes]).toEqual([[], []]);
       expect(errors.map(({ message }) => message).sort()).toEqual([
         'PhoneStreamA ignores a key that no phone has',
         'PhoneStreamA ignores a second start',
@@ -417,22 +312,144 @@ describe('PhoneStreamA', () => {
       ]);
     });
 
+    it('that numbers its messages wrongly is heard in the order in which it speaks', async () => {
+      const { phone, socket, errors, heard } = await phoned();
+      await phone.start();
+      socket.tell(start);
+      for (const [kind, sequenceNumber, chunk] of [
+        [1, '9', '5'],
+        [2, '9', '5'],
+        [3, '2', '-1'],
+        [4, 'x', ''],
+        [5, 7, null],
+      ] as const) {
+        const message = media(frame(kind), kind * 20);
+        socket.tell({ ...message, sequenceNumber, media: { ...message.media, chunk } });
+      }
+      expect([heard.map(({ data }) => data[0]), errors]).toEqual([[1, 2, 3, 4, 5], []]);
+    });
+
+    it('that stops before it starts ends nothing, and one that stops twice ends it once', async () => {
+      const { phone, socket, ends } = await phoned();
+      const stop = { event: 'stop', streamSid, stop: {} };
+      socket.tell(stop, start);
+      expect([ends, phone.getCallSid()]).toEqual([[], start.start.callSid]);
+      socket.tell(stop, stop);
+      expect([ends, socket.closes]).toEqual([['stopped'], [1000]]);
+    });
+
     it('cannot change the call by a second start', async () => {
       const { phone, socket } = await phoned();
-      socket.say(start);
-      socket.say({ ...start, streamSid: 'MZ2', start: { ...start.start, streamSid: 'MZ2', callSid: 'CA2' } });
+      socket.tell(start);
+      socket.tell({ ...start, streamSid: 'MZ2', start: { ...start.start, streamSid: 'MZ2', callSid: 'CA2' } });
       expect(phone.getCallSid()).toBe(start.start.callSid);
     });
 
     it('with a format of its own is refused', async () => {
       const { socket, errors, ends } = await phoned();
       const mediaFormat = { encoding: 'audio/x-l16', sampleRate: 16000, channels: 1 };
-      socket.say({ ...start, start: { ...start.start, mediaFormat } });
+      socket.tell({ ...start, start: { ...start.start, mediaFormat } });
       expect([socket.closes, ends, errors.map(({ code }) => code)]).toEqual([
         [1008],
         ['closed'],
         ['unsupported_format'],
       ]);
+    });
+  });
+
+  describe("the reference's sessions, line by line", () => {
+    /** What was sent since the last question, as events with their numbers. */
+    const reader = (socket: FakeSocket): (() => string[]) => {
+      let from = 0;
+      return () => {
+        const lines: string[] = [];
+        for (const { event, mark } of socket.messages.slice(from)) {
+          const line = mark ? `mark ${mark.name}` : event;
+          const [last = '', count = '1'] = (lines.at(-1) ?? '').split(' x');
+          if (line === 'media' && last === line) lines[lines.length - 1] = `media x${Number(count) + 1}`;
+          else lines.push(line);
+        }
+        from = socket.sent.length;
+        return lines;
+      };
+    };
+    const mark = (name: string): object => ({ event: 'mark', sequenceNumber: '13', streamSid, mark: { name } });
+
+    it('a call that goes well', async () => {
+      const signature = 'rJsCV32Z3/hPCDXvZa3cviQqTJA=';
+      const [authToken, url] = ['0123456789abcdef0123456789abcdef', 'wss://voice.example.com/phone'];
+      expect(await verifyPhoneStreamASignature({ authToken, url, signature })).toBe(true);
+
+      const clock = new TestClock();
+      const phone = new PhoneStreamA({ scheduler: clock });
+      const socket = new FakeSocket();
+      const sent = reader(socket);
+      const [heard, keys, ends]: [number[], string[], string[]] = [[], [], []];
+      phone.audio$.subscribe(({ timestamp = NaN }) => heard.push(timestamp));
+      phone.onDtmf((digit) => keys.push(digit));
+      phone.dtmf$.subscribe((digit) => keys.push(`$${digit}`));
+      phone.onCallEnded(({ reason }) => ends.push(reason));
+      phone.callEnded$.subscribe(({ reason }) => ends.push(`$${reason}`));
+      phone.attach(socket);
+      await phone.initialize();
+      await phone.start();
+      socket.tell(connected, start, media(frame(1), 22));
+      expect([phone.getCallSid(), phone.getCustomParameters()]).toEqual([start.start.callSid, { user: '42' }]);
+
+      phone.enqueue(speech(200));
+      const flushed = phone.flush();
+      await clock.advance(0);
+      expect(sent()).toEqual(['media x10', 'mark m-1']);
+      for (let at = 0; at < 10; at++) {
+        await clock.advance(20);
+        socket.tell(media(frame(1), 42 + at * 20));
+      }
+      socket.tell(mark('m-1'));
+      await flushed;
+      expect(phone.positionMs).toBe(200);
+
+      const cut = phone.play(of(speech(1000))).subscribe();
+      await clock.advance(200);
+      socket.tell(mark('m-2'));
+      await clock.advance(120);
+      cut.unsubscribe();
+      expect(sent()).toEqual(['media x10', 'mark m-2', 'media x10', 'mark m-3', 'media x7', 'clear']);
+      const heardMs = phone.positionMs;
+      socket.tell(mark('m-3'), mark('m-4'));
+      await clock.advance(2500);
+      expect([sent(), phone.positionMs, heardMs]).toEqual([[], 320, 320]);
+
+      socket.tell(key('5'), { event: 'stop', sequenceNumber: '41', stop: {}, streamSid });
+      socket.drop();
+      expect([keys, ends, socket.closes]).toEqual([['5', '$5'], ['stopped', '$stopped'], [1000]]);
+      expect(heard).toEqual([22, ...Array.from({ length: 10 }, (_, at) => 42 + at * 20)]);
+      await phone.dispose();
+      expect(clock.pending).toBe(0);
+    });
+
+    it('a caller who hangs up while a flush is pending: a reset, no stop, no mark', async () => {
+      const clock = new TestClock();
+      const phone = new PhoneStreamA({ scheduler: clock });
+      const socket = new FakeSocket();
+      const sent = reader(socket);
+      const order: string[] = [];
+      phone.attach(socket);
+      await phone.initialize();
+      socket.tell(connected, start);
+      phone.onCallEnded(({ reason }) => order.push(reason));
+      phone.play(of(speech(200))).subscribe({
+        next: ({ type }) => type !== 'progress' && order.push(type),
+        complete: () => order.push('over'),
+      });
+      void phone.flush().then(() => order.push('flushed'));
+      await clock.advance(250);
+      expect([sent(), order]).toEqual([['media x10', 'mark m-1'], ['started']]);
+      socket.drop();
+      await clock.advance(0);
+      expect(order).toEqual(['started', 'closed', 'over', 'flushed']);
+      phone.enqueue(speech(20));
+      await phone.flush();
+      expect([sent(), clock.pending]).toEqual([[], 0]);
     });
   });
 

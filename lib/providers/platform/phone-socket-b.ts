@@ -11,7 +11,7 @@ import { wholeFrame } from './whole-frame.ts';
 
 /** Configuration of {@link PhoneSocketB}. The format of the call stands in the application's NCCO. */
 export interface PhoneSocketBConfig extends PhoneConfig {
-  /** How much audio the platform may hold that was not heard, 0 to 20,000 ms (it keeps 1024 frames). Default: 60. */
+  /** How much audio the platform may hold that was not heard, 0 to 20,000 ms (it keeps 3072 frames, a minute). Default: 60. */
   readonly leadMs?: number;
   /**
    * Asks the platform, by `notify`, to say when it has played what was sent: positions and `flush()` then go by its word
