@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { BehaviorSubject, Subject, type Observable } from 'rxjs';
+import { BehaviorSubject, filter, map, Subject, type Observable } from 'rxjs';
 import { ProviderInitializationError, VoiceError } from './errors.ts';
 import { silentLogger, type Logger } from './logger.ts';
 import type { ProviderContract, ProviderRole, ProviderState, ProviderType } from './roles.ts';
@@ -105,6 +105,20 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     throw this.error(`${this.name}.${method}() needs an initialized provider: await ${this.name}.initialize() first`, {
       code: 'not_ready',
     });
+  }
+
+  /** Emits when `dispose()` begins. */
+  protected get disposing$(): Observable<unknown> {
+    return this.state$.pipe(filter((state) => state === 'disposing'));
+  }
+
+  /** Fails with `aborted` when `dispose()` begins: ends what is then under way. */
+  protected aborted$(message: string): Observable<never> {
+    return this.disposing$.pipe(
+      map((): never => {
+        throw this.error(`${this.name} ${message}`, { code: 'aborted' });
+      }),
+    );
   }
 
   /** An error of this provider. */

@@ -105,7 +105,7 @@ export abstract class BaseLLM<C extends LLMConfig> extends RemoteProvider<C> imp
         tap((event) => {
           if (event.type === 'token') this.#tokens$.next(event.text);
         }),
-        takeUntil(this.#disposal$()),
+        takeUntil(this.aborted$('was disposed in the middle of an answer')),
       );
     });
   }
@@ -201,15 +201,6 @@ export abstract class BaseLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     return concat(
       read$,
       defer(() => (reader.isComplete ? EMPTY : of(reader.finish()))),
-    );
-  }
-
-  #disposal$(): Observable<never> {
-    return this.state$.pipe(
-      filter((state) => state === 'disposing'),
-      map((): never => {
-        throw this.error(`${this.name} was disposed in the middle of an answer`, { code: 'aborted' });
-      }),
     );
   }
 }

@@ -31,6 +31,28 @@ export interface LoadProgress {
   readonly text: string;
 }
 
+/** WebLLM's module, as far as it is used. */
+export interface WebLLM {
+  /** The engine in the page. */
+  readonly MLCEngine: new (config: WebLLMEngineConfig) => BrowserEngine;
+  /** The engine in a worker of the application's. */
+  readonly WebWorkerMLCEngine: new (worker: Worker, config: WebLLMEngineConfig) => BrowserEngine;
+}
+
+/** What an engine is made with. */
+export interface WebLLMEngineConfig {
+  /** Gets how far the model is loaded. */
+  readonly initProgressCallback: (progress: LoadProgress) => void;
+  /** Models and cache, as WebLLM's `AppConfig`. */
+  readonly appConfig?: Readonly<Record<string, unknown>>;
+}
+
+/** A chunk without its text: with tools, that is the calls themselves, which come complete at its end. */
+export function withoutText(chunk: unknown): unknown {
+  const { choices, ...rest } = chunk as { readonly choices?: readonly { readonly delta?: object }[] };
+  return { ...rest, choices: choices?.map((choice) => ({ ...choice, delta: { ...choice.delta, content: '' } })) };
+}
+
 interface Failure {
   readonly code: VoiceErrorCode;
   readonly recoverable?: boolean;

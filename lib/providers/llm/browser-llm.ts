@@ -1,4 +1,4 @@
-import { defer, Observable, Subject, tap } from 'rxjs';
+import { defer, Observable, Subject, takeUntil, tap } from 'rxjs';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { messageOf, type VoiceError } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
@@ -6,25 +6,17 @@ import type { GenerateOptions, LLMEvent, Message, ToolDefinition } from '../../c
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import { Provider } from '../../core/provider.ts';
 import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
-import { engineError, type BrowserEngine, type LoadProgress } from './browser-engine.ts';
+import {
+  engineError,
+  withoutText,
+  type BrowserEngine,
+  type LoadProgress,
+  type WebLLM,
+  type WebLLMEngineConfig,
+} from './browser-engine.ts';
+import { gpuProblem } from './browser-gpu.ts';
+import { browserRequest } from './browser-request.ts';
 import { ChatReader } from './chat-reader.ts';
-import { repairHistory } from './repair-history.ts';
-
-/** WebLLM's module, as far as it is used. */
-export interface WebLLM {
-  /** The engine in the page. */
-  readonly MLCEngine: new (config: WebLLMEngineConfig) => BrowserEngine;
-  /** The engine in a worker of the application's. */
-  readonly WebWorkerMLCEngine: new (worker: Worker, config: WebLLMEngineConfig) => BrowserEngine;
-}
-
-/** What an engine is made with. */
-export interface WebLLMEngineConfig {
-  /** Gets how far the model is loaded. */
-  readonly initProgressCallback: (progress: LoadProgress) => void;
-  /** Models and cache, as WebLLM's `AppConfig`. */
-  readonly appConfig?: Readonly<Record<string, unknown>>;
-}
 
 /** Configuration of {@link BrowserLLM}. */
 export interface BrowserLLMConfig {
@@ -58,11 +50,6 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   temperature: { min: 0, max: 2 },
   topP: { min: 0, max: 1 },
 };
-
-/** The browser's access to a GPU (W3C WebGPU), as far as it is looked at. */
-interface Gpu {
-  requestAdapter(): Promise<{ readonly features: ReadonlySet<string> } | null>;
-}
 
 /**
  * BrowserLLM: WebLLM, a language model in the browser on the GPU, https://webllm.mlc.ai. No address and no credential; works
@@ -100,11 +87,12 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return defer(() => {
       this.assertReady('generate');
-      return this.#answer(this.#request(messages, options), options);
+      return this.#answer(browserRequest(this.config, messages, options), options);
     }).pipe(
       tap((event) => {
         if (event.type === 'token') this.#tokens$.next(event.text);
       }),
+      takeUntil(this.aborted$('was disposed in the middle of an answer')),
     );
   }
 
@@ -112,7 +100,8 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     const problem = configProblem(this.config, rules);
     if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
     const { model, chatOpts, createEngine, appConfig, worker } = this.config;
-    if (!createEngine) await this.#assertGpu();
+    const missing = createEngine ? undefined : await gpuProblem(model);
+    if (missing) throw this.error(`${this.name}: ${missing}`, { code: 'device' });
     const webLLM = await loadOptionalPeer<unknown>(this.name, '@mlc-ai/web-llm', '>= 0.2.86', () =>
       import('@mlc-ai/web-llm').catch(rethrow),
     );
@@ -188,26 +177,6 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     this.#isLost = false;
   }
 
-  #request(history: readonly Message[], options: GenerateOptions): WireObject {
-    const { config } = this;
-    const { maxTokens = config.maxTokens ?? 512, temperature = config.temperature, tools = [], toolChoice } = options;
-    const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser: true });
-    const wire = messages.map(wireMessage);
-    const [first] = wire;
-    // With tools, WebLLM has a system prompt of its own and refuses another.
-    if (system && tools.length > 0 && first) first['content'] = `${system}\n\n${String(first['content'])}`;
-    return {
-      messages: [...(system && tools.length === 0 ? [{ role: 'system', content: system }] : []), ...wire],
-      stream_options: { include_usage: true },
-      max_tokens: maxTokens,
-      ...(temperature !== undefined && { temperature }),
-      ...(config.topP !== undefined && { top_p: config.topP }),
-      ...(config.stopSequences?.length && { stop: [...config.stopSequences] }),
-      ...(/^qwen3/i.test(config.model) && { extra_body: { enable_thinking: false } }),
-      ...(tools.length > 0 && { tools: tools.map(wireTool), tool_choice: wireChoice(toolChoice) }),
-    };
-  }
-
   #reader(tools: readonly ToolDefinition[]): ChatReader {
     const refused = (text: string): VoiceError => engineError(this.name, text);
     return new ChatReader({
@@ -226,58 +195,4 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
       this.logger.error(`${this.name}: onLoadProgress threw: ${messageOf(cause)}`);
     }
   }
-
-  async #assertGpu(): Promise<void> {
-    const { model } = this.config;
-    const gpu = 'navigator' in globalThis ? (navigator as { readonly gpu?: Gpu }).gpu : undefined;
-    if (!gpu) {
-      const reason = 'isSecureContext' in globalThis && !globalThis.isSecureContext;
-      const remedy = reason ? 'a page on https or localhost' : 'a browser with WebGPU: Chrome or Edge 113, Safari 26';
-      throw this.error(`${this.name} needs ${remedy}, or another model such as CompatibleLLM`, { code: 'device' });
-    }
-    const adapter = await gpu.requestAdapter();
-    if (!adapter) {
-      const message = `${this.name}: the browser finds no GPU that it may use: update its driver, or take another model`;
-      throw this.error(message, { code: 'device' });
-    }
-    if (!/q\df16/.test(model) || adapter.features.has('shader-f16')) return;
-    const twin = model.replace(/(q\d)f16/, '$1f32');
-    const message = `${this.name}: this GPU cannot compute with 16 bits, which ${model} needs: take ${twin}`;
-    throw this.error(message, { code: 'device' });
-  }
-}
-
-/** With tools, the text of an answer is the calls themselves, which come complete at its end. */
-function withoutText(chunk: unknown): unknown {
-  const { choices, ...rest } = chunk as { readonly choices?: readonly { readonly delta?: object }[] };
-  return { ...rest, choices: choices?.map((choice) => ({ ...choice, delta: { ...choice.delta, content: '' } })) };
-}
-
-function wireMessage(message: Message): WireObject {
-  switch (message.role) {
-    // Instructions in the middle of a conversation: the engine takes them at its beginning alone.
-    case 'system':
-      return { role: 'user', content: message.content };
-    case 'tool':
-      return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
-    case 'user':
-      return { role: 'user', content: message.content };
-    case 'assistant':
-      return {
-        ...{ role: 'assistant', content: message.content },
-        ...(message.toolCalls && {
-          tool_calls: message.toolCalls.map(({ id, name, argsText }) => ({
-            ...{ id, type: 'function', function: { name, arguments: argsText } },
-          })),
-        }),
-      };
-  }
-}
-
-function wireTool({ name, description, parameters = { type: 'object', properties: {} } }: ToolDefinition): WireObject {
-  return { type: 'function', function: { name, description: description ?? '', parameters } };
-}
-
-function wireChoice(choice: GenerateOptions['toolChoice']): unknown {
-  return typeof choice === 'object' ? { type: 'function', function: { name: choice.name } } : (choice ?? 'auto');
 }

@@ -1,11 +1,11 @@
 import type { ConfigRule } from '../../core/config-rule.ts';
 import type { WireObject } from '../../core/guard.ts';
-import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../core/messages.ts';
+import type { GenerateOptions, Message } from '../../core/messages.ts';
 import type { AnswerReader, AnswerReaderContext } from './answer-reader.ts';
 import { BaseLLM, type AnswerRequest, type LLMConfig } from './base-llm.ts';
+import { chatHistory, chatTools, type ChatForm } from './chat-history.ts';
 import { ChatReader } from './chat-reader.ts';
 import { repairHistory } from './repair-history.ts';
-import { parseArgs } from './tool-call-assembler.ts';
 
 /** Configuration of every chat completions service. */
 export interface ChatConfig extends LLMConfig {
@@ -30,23 +30,15 @@ export interface CompatibleLLMConfig extends ChatConfig {
 }
 
 /** How a service differs from the others of its kind. */
-export interface ChatProfile {
+export interface ChatProfile extends ChatForm {
   readonly tokenLimitField: 'max_tokens' | 'max_completion_tokens';
   readonly seedField: 'seed' | 'random_seed';
   /** Sent as `stream_options`. Default: not sent. */
   readonly streamOptions?: Readonly<Record<string, unknown>>;
-  /** The role of instructions in the middle of a conversation. */
-  readonly lateSystemRole: 'system' | 'user';
   /** Whether the user must have the first word. */
   readonly startsWithUser: boolean;
-  /** What the assistant must have said between a tool's result and the user's next turn. Default: nothing. */
-  readonly toolToUser?: string;
   /** Whether the model may write tool calls as text. */
   readonly hasCallsInText: boolean;
-  /** The id that the service takes for a call; the same for the same id. Default: the id itself. */
-  readonly callId?: (id: string) => string;
-  /** What goes back with a call beside its name and arguments. Default: nothing. */
-  readonly callExtras?: (call: ToolCall) => Readonly<Record<string, unknown>>;
   /** The reasoning effort that answers a model's voice soonest. Default: none is sent. */
   readonly reasoningEffort?: (model: string) => string | undefined;
   /** Fields that a model refuses. */
@@ -103,7 +95,7 @@ export abstract class ChatLLM<C extends ChatConfig> extends BaseLLM<C> {
   }
 
   protected override reader({ tools = [] }: GenerateOptions, context: AnswerReaderContext): AnswerReader {
-    const { hasCallsInText, callId = unchanged } = this.profile;
+    const { hasCallsInText, callId = (id) => id } = this.profile;
     const newCallId = (): string => callId(`call_${Math.random().toString(36).slice(2)}`);
     return new ChatReader({ ...context, hasCallsInText, newCallId, toolNames: tools.map(({ name }) => name) });
   }
@@ -118,7 +110,7 @@ export abstract class ChatLLM<C extends ChatConfig> extends BaseLLM<C> {
 
     const body: WireObject = {
       model,
-      messages: [...(system ? [{ role: 'system', content: system }] : []), ...this.#wireMessages(messages)],
+      messages: [...(system ? [{ role: 'system', content: system }] : []), ...chatHistory(messages, profile)],
       stream: true,
       stream_options: profile.streamOptions,
       [profile.tokenLimitField]: maxTokens,
@@ -127,43 +119,10 @@ export abstract class ChatLLM<C extends ChatConfig> extends BaseLLM<C> {
       stop: config.stopSequences?.length ? config.stopSequences : undefined,
       [profile.seedField]: config.seed,
       reasoning_effort: effort,
-      ...(tools.length > 0 && { tools: tools.map(wireTool), tool_choice: wireChoice(toolChoice) }),
+      ...chatTools(tools, toolChoice),
     };
     for (const field of profile.refusedFields?.(model, effort) ?? []) body[field] = undefined;
     return { ...body, ...config.extraBody };
-  }
-
-  #wireMessages(messages: readonly Message[]): WireObject[] {
-    const { lateSystemRole, toolToUser, callId = unchanged, callExtras } = this.profile;
-    return messages.flatMap((message, index): WireObject[] => {
-      switch (message.role) {
-        case 'system':
-          return [{ role: lateSystemRole, content: message.content }];
-        case 'user':
-          return [
-            ...(toolToUser !== undefined && messages[index - 1]?.role === 'tool'
-              ? [{ role: 'assistant', content: toolToUser }]
-              : []),
-            { role: 'user', content: message.content },
-          ];
-        case 'assistant':
-          if (!message.toolCalls) return [{ role: 'assistant', content: message.content }];
-          return [
-            {
-              role: 'assistant',
-              content: message.content || null,
-              tool_calls: message.toolCalls.map((call) => ({
-                id: callId(call.id),
-                type: 'function',
-                function: { name: call.name, arguments: wireArgs(call) },
-                ...callExtras?.(call),
-              })),
-            },
-          ];
-        case 'tool':
-          return [{ role: 'tool', tool_call_id: callId(message.toolCallId), content: wireResult(message) }];
-      }
-    });
   }
 
   #warnOfRetired(model: string): void {
@@ -171,27 +130,6 @@ export abstract class ChatLLM<C extends ChatConfig> extends BaseLLM<C> {
     if (!Object.hasOwn(retiredModels, model)) return;
     this.warnOnce(`${this.name}: the service has retired ${model}; set model, for example to ${retiredModels[model]}`);
   }
-}
-
-const unchanged = (id: string): string => id;
-
-/** Services parse the arguments that they are sent. */
-function wireArgs({ argsText }: ToolCall): string {
-  const parsed = parseArgs(argsText);
-  return parsed.args === undefined ? '{}' : parsed.argsText;
-}
-
-/** The format has no mark for a result that is an error. */
-function wireResult({ content, isError }: Extract<Message, { role: 'tool' }>): string {
-  return isError === true && !/^error/i.test(content) ? `Error: ${content}` : content;
-}
-
-function wireTool({ name, description, parameters = { type: 'object', properties: {} } }: ToolDefinition): WireObject {
-  return { type: 'function', function: { name, description, parameters } };
-}
-
-function wireChoice(choice: GenerateOptions['toolChoice']): unknown {
-  return typeof choice === 'object' ? { type: 'function', function: { name: choice.name } } : choice;
 }
 
 /**

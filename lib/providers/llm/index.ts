@@ -1,7 +1,14 @@
-export type { BrowserEngine, BrowserEngineRequest, LoadProgress } from './browser-engine.ts';
+export type {
+  BrowserEngine,
+  BrowserEngineRequest,
+  LoadProgress,
+  WebLLM,
+  WebLLMEngineConfig,
+} from './browser-engine.ts';
 export * from './browser-llm.ts';
 export type * from './answer-reader.ts';
 export * from './base-llm.ts';
+export type { ChatForm } from './chat-history.ts';
 export * from './compatible-llm.ts';
 export * from './mu-llm.ts';
 export * from './nu-llm.ts';

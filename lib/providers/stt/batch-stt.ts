@@ -3,10 +3,6 @@ import {
   concatMap,
   defer,
   EMPTY,
-  endWith,
-  filter,
-  from,
-  ignoreElements,
   lastValueFrom,
   map,
   NEVER,
@@ -18,7 +14,6 @@ import {
   type ObservableInput,
   type Subscription,
 } from 'rxjs';
-import { joinBytes } from '../../audio/concat.ts';
 import { bytesForMs, describeFormat, durationMs, isPcmLike } from '../../audio/formats.ts';
 import { takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
@@ -26,23 +21,8 @@ import { VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
-import { fromInput } from '../../core/bridge.ts';
 import { keepConnections, warmConnection } from '../../transport/http.ts';
-
-/** A complete recording. */
-export interface Recording {
-  readonly data: Uint8Array<ArrayBuffer>;
-  /** The format; `undefined` for a file that says it itself. */
-  readonly metadata: AudioMetadata | undefined;
-}
-
-/** The largest recording that a service takes. */
-export interface RecordingLimits {
-  readonly bytes: number;
-  readonly ms: number;
-  /** How much live audio makes a recording at most, in milliseconds. */
-  readonly liveMs: number;
-}
+import { LiveAudio, recordingOf, type Recording, type RecordingLimits } from './recordings.ts';
 
 /** Recordings that are sent one after the other, and the end of the last one's result. */
 interface Session {
@@ -69,8 +49,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   });
   #count: number = 0;
   #format: AudioMetadata | undefined;
-  #chunks: Uint8Array<ArrayBuffer>[] = [];
-  #length: number = 0;
+  readonly #live = new LiveAudio();
   #session: Session | undefined;
   #connections: Subscription | undefined;
 
@@ -103,7 +82,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   async disconnect(): Promise<void> {
     const session = this.#session;
     if (!session) return;
-    if (this.#length > 0) this.finalize();
+    if (this.#live.length > 0) this.finalize();
     this.#session = undefined;
     session.recordings$.complete();
     await session.ended;
@@ -112,23 +91,19 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   /** Adds audio to the recording; one that is as long as a recording may be is sent as it is. */
   sendAudio({ data, metadata }: AudioChunk): void {
     if (metadata && !this.#format && !this.#configure(metadata)) return;
-    if (this.#length === 0 && this.isReady()) warmConnection(this.resolveUrl(''));
-    this.#chunks.push(data);
-    this.#length += data.length;
+    if (this.#live.length === 0 && this.isReady()) warmConnection(this.resolveUrl(''));
+    this.#live.push(data);
     const { bytes, liveMs } = this.limits;
-    if (this.#length < Math.min(bytes, bytesForMs(liveMs, this.#liveFormat))) return;
+    if (this.#live.length < Math.min(bytes, bytesForMs(liveMs, this.#liveFormat))) return;
     if (this.#session) this.finalize();
     // Without a session the newest audio is what counts.
-    else this.#length -= this.#chunks.shift()?.length ?? 0;
+    else this.#live.dropOldest();
   }
 
   /** Sends the audio since the last call as one recording. */
   finalize(): void {
     if (!this.#session) return;
-    const data = joinBytes(this.#chunks);
-    this.#chunks = [];
-    this.#length = 0;
-    this.#session.recordings$.next({ data, metadata: this.#liveFormat });
+    this.#session.recordings$.next({ data: this.#live.take(), metadata: this.#liveFormat });
   }
 
   /**
@@ -138,12 +113,10 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   transcribe(audio$: Blob | ObservableInput<AudioChunk>): Observable<TranscriptionResult> {
     return defer(() => {
       this.assertReady('transcribe');
-      const whole$ = isBlob(audio$)
-        ? from(audio$.arrayBuffer()).pipe(map((buffer) => ({ data: new Uint8Array(buffer), metadata: undefined })))
-        : this.#collect(audio$);
+      const whole$ = recordingOf(audio$, this.#liveFormat, (bytes) => bytes <= this.limits.bytes || this.#tooLong());
       return whole$.pipe(
         switchMap((whole) => this.#result(whole)),
-        takeUntil(this.#disposing$().pipe(map(() => this.#abandon()))),
+        takeUntil(this.aborted$('was disposed before the result came')),
       );
     });
   }
@@ -161,8 +134,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   protected override onDispose(): Promise<void> | void {
     this.#connections?.unsubscribe();
     this.#session = undefined;
-    this.#chunks = [];
-    this.#length = 0;
+    this.#live.clear();
   }
 
   #configure(metadata: AudioMetadata): boolean {
@@ -191,26 +163,9 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
           }),
         ),
       ),
-      takeUntil(this.#disposing$()),
+      takeUntil(this.disposing$),
     );
     return { recordings$, ended: lastValueFrom(results$, { defaultValue: undefined }) };
-  }
-
-  #collect(audio$: ObservableInput<AudioChunk>): Observable<Recording> {
-    const parts: Uint8Array<ArrayBuffer>[] = [];
-    let length = 0;
-    let metadata: AudioMetadata | undefined;
-    return fromInput(audio$).pipe(
-      tap((chunk) => {
-        metadata ??= chunk.metadata;
-        parts.push(chunk.data);
-        length += chunk.data.length;
-        if (length > this.limits.bytes) this.#tooLong();
-      }),
-      ignoreElements(),
-      endWith(undefined),
-      map(() => ({ data: joinBytes(parts), metadata: metadata ?? this.#liveFormat })),
-    );
   }
 
   #result(recording: Recording): Observable<TranscriptionResult> {
@@ -231,16 +186,4 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
     const message = `${this.name} takes recordings of up to ${ms / 1000} s and ${bytes / 1e6} MB: this one is longer`;
     throw this.error(message, { code: 'overflow' });
   }
-
-  #abandon(): never {
-    throw this.error(`${this.name} was disposed before the result came`, { code: 'aborted' });
-  }
-
-  #disposing$(): Observable<unknown> {
-    return this.state$.pipe(filter((state) => state === 'disposing'));
-  }
-}
-
-function isBlob(audio$: Blob | ObservableInput<AudioChunk>): audio$ is Blob {
-  return 'arrayBuffer' in audio$;
 }

@@ -3,6 +3,7 @@ export * from './alpha-flux.ts';
 export type { AlphaSTTExtras } from './alpha-stt-settings.ts';
 export * from './alpha-stt.ts';
 export * from './batch-stt.ts';
+export type { Recording, RecordingLimits } from './recordings.ts';
 export type { BetaSTTOptions } from './beta-stt-settings.ts';
 export * from './beta-stt.ts';
 export type { DeltaContext, DeltaSTTOptions } from './delta-stt-settings.ts';

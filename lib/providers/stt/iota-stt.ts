@@ -9,7 +9,8 @@ import type { TranscribedWord, TranscriptionResult } from '../../core/roles.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import { retryBeforeFirst } from '../../transport/retry-before-first.ts';
-import { BatchSTT, type Recording, type RecordingLimits } from './batch-stt.ts';
+import { BatchSTT } from './batch-stt.ts';
+import type { Recording, RecordingLimits } from './recordings.ts';
 
 /** An encoding of {@link IotaSTT}. */
 export type IotaSTTEncoding =

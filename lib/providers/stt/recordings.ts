@@ -1,0 +1,85 @@
+import { endWith, from, ignoreElements, map, tap, type Observable, type ObservableInput } from 'rxjs';
+import { joinBytes } from '../../audio/concat.ts';
+import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { fromInput } from '../../core/bridge.ts';
+
+/** A complete recording. */
+export interface Recording {
+  /** The bytes of the file, or of the samples. */
+  readonly data: Uint8Array<ArrayBuffer>;
+  /** The format; `undefined` for a file that says it itself. */
+  readonly metadata: AudioMetadata | undefined;
+}
+
+/** The largest recording that a service takes. */
+export interface RecordingLimits {
+  /** Most bytes. */
+  readonly bytes: number;
+  /** Longest raw audio, in milliseconds. */
+  readonly ms: number;
+  /** How much live audio makes a recording at most, in milliseconds. */
+  readonly liveMs: number;
+}
+
+/** Audio on its way to be a recording. */
+export class LiveAudio {
+  #chunks: Uint8Array<ArrayBuffer>[] = [];
+  #length: number = 0;
+
+  /** Bytes so far. */
+  get length(): number {
+    return this.#length;
+  }
+
+  push(data: Uint8Array<ArrayBuffer>): void {
+    this.#chunks.push(data);
+    this.#length += data.length;
+  }
+
+  /** Forgets the oldest chunk. */
+  dropOldest(): void {
+    this.#length -= this.#chunks.shift()?.length ?? 0;
+  }
+
+  /** All of it; what comes next is another recording. */
+  take(): Uint8Array<ArrayBuffer> {
+    const data = joinBytes(this.#chunks);
+    this.clear();
+    return data;
+  }
+
+  clear(): void {
+    this.#chunks = [];
+    this.#length = 0;
+  }
+}
+
+/**
+ * A file, or all audio of a stream, as one recording. A stream has the format of its first chunk that says one, else
+ * `usual`; `check` looks at its growing number of bytes.
+ */
+export function recordingOf(
+  audio$: Blob | ObservableInput<AudioChunk>,
+  usual: AudioMetadata,
+  check: (bytes: number) => void,
+): Observable<Recording> {
+  if (isBlob(audio$)) {
+    return from(audio$.arrayBuffer()).pipe(map((buffer) => ({ data: new Uint8Array(buffer), metadata: undefined })));
+  }
+  const audio = new LiveAudio();
+  let metadata: AudioMetadata | undefined;
+  return fromInput(audio$).pipe(
+    tap((chunk) => {
+      metadata ??= chunk.metadata;
+      audio.push(chunk.data);
+      check(audio.length);
+    }),
+    ignoreElements(),
+    endWith(undefined),
+    map(() => ({ data: audio.take(), metadata: metadata ?? usual })),
+  );
+}
+
+function isBlob(audio$: Blob | ObservableInput<AudioChunk>): audio$ is Blob {
+  return 'arrayBuffer' in audio$;
+}
