@@ -1,6 +1,6 @@
 import type { AudioFormat } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { arr, entry, num, str, type WireObject } from '../../core/guard.ts';
+import { arr, entry, num, str, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import type { SocketRequest, SocketRequestContext, SocketSessionOptions } from '../../transport/socket-session.ts';
 import {
@@ -71,7 +71,8 @@ export class AlphaFlux extends StreamingSTT<AlphaFluxConfig> {
     ConfigureSuccess: () => void this.#changes.answered(),
     ConfigureFailure: (message) => this.#onRefused(message),
     Warning: (message) => this.#onWarning(message),
-    Error: (message) => this.renew(this.failure(codeOf(message), alphaFluxFailures, str(message['description']))),
+    Error: (message) =>
+      this.renew(this.failure(wireWord(message['code']), alphaFluxFailures, str(message['description']))),
   };
 
   readonly #changes = new AlphaFluxChanges((message) => this.say(message));
@@ -140,12 +141,12 @@ export class AlphaFlux extends StreamingSTT<AlphaFluxConfig> {
 
   #onRefused(message: WireObject): void {
     if (!this.#changes.answered()) return;
-    const text = `${this.name}: the service keeps its former options (${codeOf(message)})`;
+    const text = `${this.name}: the service keeps its former options (${wireWord(message['code'])})`;
     this.report(this.error(text, { code: 'configuration', recoverable: true }));
   }
 
   #onWarning(message: WireObject): void {
-    this.logger.debug(`${this.name}: ${codeOf(message)}`);
+    this.logger.debug(`${this.name}: ${wireWord(message['code'])}`);
     if (message['code'] === 'FORCE_END_TURN_NO_ACTIVE_TURN') this.utterances.result('complete', '');
   }
 
@@ -182,9 +183,4 @@ export class AlphaFlux extends StreamingSTT<AlphaFluxConfig> {
       language: str(arr(message['languages'])[0]) ?? (isEnglish ? 'en' : undefined),
     };
   }
-}
-
-/** The service's word for what it reports; its sentence could quote the user. */
-function codeOf({ code }: WireObject): string {
-  return str(code) ?? 'without a code';
 }

@@ -3,7 +3,11 @@ import type { WireObject } from '../../core/guard.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import { primaryLanguage, snakeCase } from '../../core/wire-names.ts';
 import type { BetaSTTConfig } from './beta-stt.ts';
+import type { NamedEncodings } from './named-encodings.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
+
+/** The service's names of the encodings that it takes. */
+export const betaEncodings: NamedEncodings = { pcm_s16le: 'linear16', pcm_mulaw: 'mulaw' };
 
 /** What {@link BetaSTT} takes beside SPEC.md's keys. What is for the Universal-3 family is refused by the other models. */
 export interface BetaSTTOptions extends StreamingSTTConfig {

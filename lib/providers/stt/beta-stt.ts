@@ -6,6 +6,7 @@ import type { VoiceError } from '../../core/errors.ts';
 import type { SocketCloseOptions, SocketSessionOptions } from '../../transport/socket-session.ts';
 import {
   betaConflict,
+  betaEncodings,
   betaFailures,
   betaModel,
   betaQuery,
@@ -14,6 +15,7 @@ import {
   isUniversal3,
   type BetaSTTOptions,
 } from './beta-stt-settings.ts';
+import { formatsOf, nameOf } from './named-encodings.ts';
 import { StreamingSTT } from './streaming-stt.ts';
 import { meanConfidence, type Said } from './utterances.ts';
 
@@ -55,12 +57,7 @@ export class BetaSTT extends StreamingSTT<BetaSTTConfig> {
 
   /** Linear16 and mulaw, at the configured or at any sample rate. */
   get accepts(): readonly AudioFormat[] {
-    const { sampleRate } = this.config;
-    const rates = sampleRate === undefined ? {} : { sampleRates: [sampleRate] };
-    return [
-      { encoding: 'linear16', ...rates },
-      { encoding: 'mulaw', ...rates },
-    ];
+    return formatsOf(betaEncodings, this.config);
   }
 
   /** Ends the speaker's turn: its complete result follows. */
@@ -70,8 +67,7 @@ export class BetaSTT extends StreamingSTT<BetaSTTConfig> {
 
   protected override query(): Query {
     const { encoding, sampleRate } = this.format;
-    const named = encoding === 'mulaw' ? 'pcm_mulaw' : 'pcm_s16le';
-    return { sample_rate: sampleRate, encoding: named, ...betaQuery(this.config) };
+    return { sample_rate: sampleRate, encoding: nameOf(betaEncodings, encoding), ...betaQuery(this.config) };
   }
 
   /** The bare key as header; in browsers, a temporary token in the query. */

@@ -1,12 +1,13 @@
-import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
+import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
 import type { WireObject } from '../../core/guard.ts';
 import { primaryLanguage, snakeKeys } from '../../core/wire-names.ts';
 import type { DeltaSTTConfig } from './delta-stt.ts';
+import { nameOf, type NamedEncodings } from './named-encodings.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
 
 /** The service's names of the raw encodings that it takes. */
-export const deltaEncodings: Readonly<Record<string, AudioEncoding>> = {
+export const deltaEncodings: NamedEncodings = {
   pcm_s16le: 'linear16',
   pcm_f32le: 'linear32',
   mulaw: 'mulaw',
@@ -69,7 +70,7 @@ export function deltaStart(config: DeltaSTTConfig, { encoding, sampleRate, chann
   const { model = 'stt-rt-v5', language, enableEndpointDetection = true, enableSpeakerDiarization = false } = config;
   const hints = config.languageHints ?? (language === undefined ? undefined : [language]);
   return {
-    ...{ model, audio_format: Object.entries(deltaEncodings).find(([, each]) => each === encoding)?.[0] },
+    ...{ model, audio_format: nameOf(deltaEncodings, encoding) },
     ...{ sample_rate: sampleRate, num_channels: channels },
     language_hints: hints && [...new Set(hints.map(primaryLanguage))],
     enable_endpoint_detection: enableEndpointDetection,

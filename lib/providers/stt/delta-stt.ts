@@ -12,6 +12,7 @@ import {
   type DeltaSTTOptions,
 } from './delta-stt-settings.ts';
 import { hasText, mostFrequent, textOf, wordsOf, type Token } from './delta-stt-tokens.ts';
+import { formatsOf } from './named-encodings.ts';
 import { StreamingSTT } from './streaming-stt.ts';
 import { meanConfidence, type ResultKind } from './utterances.ts';
 
@@ -73,10 +74,7 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
 
   /** The four raw encodings, or the configured one, at the configured or at any sample rate. */
   get accepts(): readonly AudioFormat[] {
-    const { audioFormat, sampleRate } = this.config;
-    return Object.entries(deltaEncodings)
-      .filter(([name]) => audioFormat === undefined || name === audioFormat)
-      .map(([, encoding]) => ({ encoding, ...(sampleRate !== undefined && { sampleRates: [sampleRate] }) }));
+    return formatsOf(deltaEncodings, this.config);
   }
 
   /** Ends the utterance: a complete result follows, without text when there is nothing new. */

@@ -2,6 +2,7 @@ import type { ConfigRules } from '../../core/config-rule.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import { primaryLanguage, snakeKeys } from '../../core/wire-names.ts';
 import type { EtaSTTConfig } from './eta-stt.ts';
+import type { NamedEncodings } from './named-encodings.ts';
 import type { Failures } from './streaming-stt.ts';
 
 /** Keys of {@link EtaSTTConfig} that go beyond the usual. */
@@ -29,6 +30,9 @@ export interface EtaSTTOptions {
 }
 
 const languages = ['en', 'fr', 'de', 'it', 'ja', 'ko', 'cmn', 'pt', 'es'];
+
+/** The service's names of the encodings that it takes as samples. */
+export const etaEncodings: NamedEncodings = { S16LE: 'linear16', F32LE: 'linear32' };
 
 /** What the keys may hold. */
 export const etaRules: ConfigRules = {

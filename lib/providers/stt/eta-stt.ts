@@ -3,7 +3,16 @@ import type { ConfigRules } from '../../core/config-rule.ts';
 import { num, objs, str, type WireObject } from '../../core/guard.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { SocketClose, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
-import { etaConflict, etaFailures, etaLanguage, etaQuery, etaRules, type EtaSTTOptions } from './eta-stt-settings.ts';
+import {
+  etaConflict,
+  etaEncodings,
+  etaFailures,
+  etaLanguage,
+  etaQuery,
+  etaRules,
+  type EtaSTTOptions,
+} from './eta-stt-settings.ts';
+import { formatsOf, nameOf } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import { meanConfidence } from './utterances.ts';
 
@@ -56,10 +65,7 @@ export class EtaSTT extends StreamingSTT<EtaSTTConfig> {
     const rates = sampleRate === undefined ? {} : { sampleRates: [sampleRate] };
     if (contentType?.startsWith('audio/x-flac')) return [{ encoding: 'flac', ...rates }];
     if (contentType !== undefined) return [{ encoding: 'linear16', ...rates, containers: ['wav'] }];
-    return [
-      { encoding: 'linear16', ...rates },
-      { encoding: 'linear32', ...rates },
-    ];
+    return formatsOf(etaEncodings, this.config);
   }
 
   protected override get transportOptions(): TransportOptions {
@@ -99,7 +105,7 @@ export class EtaSTT extends StreamingSTT<EtaSTTConfig> {
 
   get #contentType(): string {
     const { encoding, sampleRate, channels } = this.format;
-    const format = encoding === 'linear32' ? 'F32LE' : 'S16LE';
+    const format = nameOf(etaEncodings, encoding) ?? '';
     return `audio/x-raw;layout=interleaved;rate=${sampleRate};format=${format};channels=${channels}`;
   }
 

@@ -1,11 +1,12 @@
-import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
+import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import type { WireObject } from '../../core/guard.ts';
+import { nameOf, type NamedEncodings } from './named-encodings.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
 import type { ZetaSTTConfig } from './zeta-stt.ts';
 
 /** The service's names of the encodings that it takes. */
-export const zetaEncodings: Readonly<Record<string, AudioEncoding>> = {
+export const zetaEncodings: NamedEncodings = {
   pcm_s16le: 'linear16',
   pcm_f32le: 'linear32',
   mulaw: 'mulaw',
@@ -86,11 +87,10 @@ export function zetaConflict(config: ZetaSTTConfig): string | undefined {
 /** The first message: what is sent, and what is wanted of it. */
 export function zetaStart(config: ZetaSTTConfig, { encoding, sampleRate }: AudioMetadata): WireObject {
   const { operatingPoint, domain, enableSpeakerDiarization, maxSpeakers, speakerSensitivity, punctuation } = config;
-  const name = Object.entries(zetaEncodings).find(([, each]) => each === encoding)?.[0];
   const { language = 'en', outputLocale = locales.has(language) ? language : undefined } = config;
   return {
     message: 'StartRecognition',
-    audio_format: { type: 'raw', encoding: name, sample_rate: sampleRate },
+    audio_format: { type: 'raw', encoding: nameOf(zetaEncodings, encoding), sample_rate: sampleRate },
     transcription_config: {
       ...{ ...zetaLiveConfig(config), output_locale: outputLocale, model: operatingPoint, domain },
       ...{ enable_entities: config.enableEntities, additional_vocab: config.additionalVocab },

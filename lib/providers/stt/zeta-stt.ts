@@ -3,6 +3,7 @@ import type { ConfigRule } from '../../core/config-rule.ts';
 import { num, obj, str, wireWord, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
 import type { SocketCloseOptions, SocketData, SocketSessionOptions } from '../../transport/socket-session.ts';
+import { formatsOf } from './named-encodings.ts';
 import { StreamingSTT } from './streaming-stt.ts';
 import { meanConfidence, type ResultKind } from './utterances.ts';
 import { itemsOf, textOf, type Item } from './zeta-stt-items.ts';
@@ -66,10 +67,7 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
 
   /** Linear16, linear32 and mulaw, or the configured one, at the configured or at any sample rate. */
   get accepts(): readonly AudioFormat[] {
-    const { audioFormat, sampleRate } = this.config;
-    return Object.entries(zetaEncodings)
-      .filter(([name]) => audioFormat === undefined || name === audioFormat)
-      .map(([, encoding]) => ({ encoding, ...(sampleRate !== undefined && { sampleRates: [sampleRate] }) }));
+    return formatsOf(zetaEncodings, this.config);
   }
 
   /** Ends the speaker's utterance at the end of the audio so far: its complete result follows. */
