@@ -148,10 +148,10 @@ for (const [name, { create, answer, asks, upgrades, losses, ends, idle }] of Obj
       it(`goes on after ${close} ${reason}`, async () => {
         let isLost = false;
         const heard = await start((connection, message) => {
-          if (isLost || !asks(message)) return answer(connection, message);
-          isLost = true;
-          if (close === 1006) connection.drop();
+          if (isLost || !asks(message)) answer(connection, message);
+          else if (close === 1006) connection.drop();
           else connection.close(close, reason);
+          isLost ||= asks(message);
         });
         expect([await spokenMs(), service.connections.length, heard.errors]).toEqual([100, 2, []]);
       });

@@ -144,7 +144,7 @@ export abstract class BaseTTS<C extends TTSConfig> extends RemoteProvider<C> imp
         tap((event) => this.#publish(event)),
         filter((event) => event.type === 'chunk' && this.isAudioReady(event.chunk)),
         map((event) => (event as UtteranceEvent & { type: 'chunk' }).chunk),
-        takeUntil(this.disposing$()),
+        takeUntil(this.aborted$('was disposed while it spoke')),
       );
     });
   }
@@ -159,16 +159,6 @@ export abstract class BaseTTS<C extends TTSConfig> extends RemoteProvider<C> imp
   protected refusalIn(message: WireObject, facts: Partial<Pick<HttpFailure, 'status' | 'headers'>> = {}): VoiceError {
     const { errorOf } = this;
     return refusal({ ...facts, text: JSON.stringify(message) }, { ...this.transportOptions, errorOf });
-  }
-
-  /** Fails when the provider is disposed, for what must end then. */
-  protected disposing$(): Observable<never> {
-    return this.state$.pipe(
-      filter((state) => state === 'disposing'),
-      map((): never => {
-        throw this.error(`${this.name} was disposed while it spoke`, { code: 'aborted' });
-      }),
-    );
   }
 
   #publish(event: UtteranceEvent): void {

@@ -137,7 +137,7 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
         ),
       ),
       toArray(),
-      takeUntil(merge(this.disposing$(), fromAbort(signal))),
+      takeUntil(merge(this.aborted$('was disposed while it spoke'), fromAbort(signal))),
     );
     return joinAudio(await lastValueFrom(audio$, { defaultValue: [] }), this.wireFormat(), this.name);
   }
@@ -193,7 +193,7 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
       this.#ask(request, requestTimeoutMs).pipe(
         readJson(),
         retryBeforeFirst({ scheduler, onRetry: (error) => this.logger.warn(`trying again: ${error.message}`) }),
-        takeUntil(merge(this.disposing$(), fromAbort(signal))),
+        takeUntil(merge(this.aborted$('was disposed while it spoke'), fromAbort(signal))),
       ),
       { defaultValue: undefined },
     );
