@@ -8,3 +8,10 @@ describeTTS({
     'PsiTTS wav': (address) => new PsiTTS({ format: 'wav', sampleRate: 16000, ...address }),
   },
 });
+describeTTS({
+  ...{ vendor: 'psi', service: 'psi-tts', tellsWords: true, answersWhole: true, rounds: 1 },
+  voices: {
+    'PsiTTS with its own words': (address) =>
+      new PsiTTS({ format: 'pcm', sampleRate: 16000, wordTimings: true, ...address }),
+  },
+});

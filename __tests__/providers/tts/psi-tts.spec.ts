@@ -1,7 +1,7 @@
 import { decode } from '@msgpack/msgpack';
 import { lastValueFrom, of, toArray } from 'rxjs';
 import { PsiTTS, type PsiTTSConfig, type PsiTTSFormat } from '../../../lib/providers/tts/psi-tts.ts';
-import { failureOf } from './fixture.ts';
+import { failureOf, listenTo } from './fixture.ts';
 import { describeRestTTS, key } from './rest-conformance.ts';
 import { serveHttp, type HttpService, type Received } from './servers.ts';
 
@@ -165,6 +165,44 @@ describe('PsiTTS', () => {
     expect((await tts.synthesize('Hi.')).type).toBe('audio/ogg; codecs=opus');
     const [chunk] = await lastValueFrom(tts.speak(of('Hi.')).pipe(toArray()));
     expect(new TextDecoder().decode(chunk?.data)).toBe('OggS and so on');
+    await tts.dispose();
+  });
+
+  it('tells when each word sounds, as the service knew it last', async () => {
+    await service.close();
+    const segment = (text: string, start: number, end: number): object => ({ text, start, end });
+    const event = (audio: number, seq: number, offset: number, ...segments: object[]): string => {
+      const alignment = segments.length > 0 ? { audio_duration: 1, segments } : null;
+      const times = { content: 'Hello world', chunk_seq: seq, chunk_audio_offset_sec: offset, alignment };
+      return `data: ${JSON.stringify({ audio_base64: Buffer.alloc(audio, 5).toString('base64'), ...times })}\n\n`;
+    };
+    service = await serveHttp((response) => {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      response.write(event(400, 0, 0, segment('Hello', 0, 0.4)));
+      response.write(event(400, 0, 0));
+      response.write(event(0, 0, 0, segment('Hello', 0, 0.42), segment('world', 0.42, 0.86)));
+      response.end(event(200, 1, 0.86, segment('again', 0.1, 0.5), { text: 'x' }, segment(' ', 0.5, 0.6)));
+    });
+    const tts = await ready({ format: 'pcm', wordTimings: true, referenceId: 'v1' });
+    const { words, bytes } = listenTo(tts);
+    await lastValueFrom(tts.speak(of('Hello world again')));
+    expect([service.first.url, bodyOf(service.first)['text']]).toEqual([
+      ...['/v1/tts/stream/with-timestamp', 'Hello world again'],
+    ]);
+    expect(words.map(({ text, startMs, endMs, estimated }) => [text, startMs, endMs, estimated])).toEqual([
+      ['Hello', 0, 420, undefined],
+      ['world', 420, 860, undefined],
+      ['again', 960, 1360, undefined],
+    ]);
+    expect(bytes().length).toBe(1000);
+    await tts.dispose();
+  });
+
+  it('does not take garbage for audio', async () => {
+    await service.close();
+    service = await serveHttp((response) => void response.end('{"audio_base64":"%%%"}'));
+    const tts = await ready({ format: 'pcm', wordTimings: true });
+    expect((await failureOf(tts.synthesize('Hi.'))).code).toBe('protocol');
     await tts.dispose();
   });
 

@@ -257,6 +257,15 @@ describe('assembleUtterance: words', () => {
     expect(assemble([audio(ms(40)), { type: 'segment', text: 'one' }], { format: mp3 }).words).toEqual([]);
   });
 
+  it('tells no words of the service after a compressed segment: nobody knows when they begin', () => {
+    const word = (text: string): SynthesisEvent => ({ type: 'word', text, startMs: 5, endMs: 20 });
+    const { words } = assemble(
+      [audio(ms(40)), word('one'), { type: 'segment', text: 'one' }, audio(ms(40)), word('two'), { type: 'segment' }],
+      { format: mp3 },
+    );
+    expect(words.map(({ text }) => text)).toEqual(['one']);
+  });
+
   it('starts anew with each subscription', () => {
     const events$ = of(audio(ms(10))).pipe(
       assembleUtterance({ provider: 'T', utteranceId: 'u', format: pcm, text: () => '' }),

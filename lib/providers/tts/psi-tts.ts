@@ -1,9 +1,13 @@
+import type { Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import { entry } from '../../core/guard.ts';
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import type { AuthType } from '../../core/remote-provider.ts';
+import type { HttpResponse } from '../../transport/http.ts';
+import { readPsiTimings } from './psi-tts-timings.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
+import type { SynthesisEvent } from './utterance.ts';
 
 /** A model of {@link PsiTTS}; the service takes an id that it does not know for `s2.1-pro`, and bills that. */
 export type PsiTTSModel = 's1' | 's2-pro' | 's2.1-pro' | 's2.1-pro-free' | (string & {});
@@ -62,6 +66,8 @@ export interface PsiTTSConfig extends RestTTSConfig {
   readonly earlyStopThreshold?: number;
   /** Such as `quality-guard`. */
   readonly features?: readonly string[];
+  /** Whether the service is asked when each word sounds; else words are estimated. Default: false. */
+  readonly wordTimings?: boolean;
 }
 
 interface Format {
@@ -157,11 +163,15 @@ export class PsiTTS extends RestTTS<PsiTTSConfig> {
       features: config.features,
     };
     return {
-      path: '/v1/tts',
+      path: config.wordTimings ? '/v1/tts/stream/with-timestamp' : '/v1/tts',
       headers: { 'Content-Type': 'application/msgpack', model: config.model ?? 's2.1-pro' },
       // A view on the encoder's larger buffer.
       ...(this.#encode && { body: this.#encode(body, { ignoreUndefined: true }) }),
     };
+  }
+
+  protected override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
+    return this.config.wordTimings ? readPsiTimings(response, this.name) : super.readResponse(response);
   }
 
   get #format(): Format {

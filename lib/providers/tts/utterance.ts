@@ -56,6 +56,8 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
   #format: AudioMetadata | undefined;
   /** Whether the service itself timed words of the current segment. */
   #timed: boolean = false;
+  /** Whether nobody knows when the current segment begins: a compressed one, of unknown length, was before it. */
+  #adrift: boolean = false;
   /** Words that came before the first audio. */
   #early: UtteranceEvent[] = [];
   /** Characters (without white space) of the segments that have ended. */
@@ -73,7 +75,7 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
       case 'word': {
         const { text, startMs, endMs } = event;
         // A number from a wire can be too large for one.
-        if (!Number.isFinite(startMs) || !Number.isFinite(endMs)) return [];
+        if (this.#adrift || !Number.isFinite(startMs) || !Number.isFinite(endMs)) return [];
         this.#timed = true;
         return this.#words([{ text, startMs: startMs + this.#segmentMs, endMs: endMs + this.#segmentMs }], false);
       }
@@ -91,6 +93,7 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
     const words = this.#timed ? [] : this.#words(spreadWords(text, this.#segmentMs, this.#positionMs), true);
     this.#assigned += text.replace(/\s/g, '').length;
     this.#segmentMs = this.#positionMs;
+    this.#adrift ||= this.#format !== undefined && !isPcmLike(this.#format.encoding);
     this.#timed = false;
     this.#segment = new SegmentReader(this.#options);
     return [...rest, ...words];
