@@ -1,5 +1,5 @@
 import { firstValueFrom, filter, Subject, take, toArray } from 'rxjs';
-import { AlphaAgent, Pipeline, VoiceError, type PipelineOptions, type VoiceEvent } from 'rxvoice';
+import { AlphaAgent, bytesForMs, Pipeline, VoiceError, type PipelineOptions, type VoiceEvent } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat, type FakeLLMConfig } from 'rxvoice/testing';
 
 interface Rig {
@@ -222,6 +222,44 @@ describe('Pipeline', () => {
     stt.hearWords(FakeSTT.result('all of it', 'final'));
     await ended;
     expect(pipeline.history.messages()[0]).toEqual({ role: 'user', content: 'all of it' });
+    await pipeline.dispose();
+  });
+
+  it('dates the end of the user’s speech by the audio, whenever the words come', async () => {
+    const { pipeline, input, stt } = rig();
+    await pipeline.start();
+    input.push({ ...silence, data: new Uint8Array(bytesForMs(1_000, textAudioFormat)) });
+    const metrics = firstValueFrom(pipeline.metrics$.pipe(filter((event) => event.type === 'turn.metrics')));
+    const words = [{ text: 'hello', startMs: 100, endMs: 400 }];
+    stt.hearWords({ ...FakeSTT.result('hello', 'final'), metadata: { words } });
+    const { endpointing = 0, total = 0, ...parts } = await metrics;
+    // 600 ms of the audio came after the word.
+    expect(endpointing).toBeGreaterThanOrEqual(600);
+    expect(endpointing).toBeLessThan(1_600);
+    const { hook = NaN, llmFirstToken = NaN, aggregation = NaN, ttsFirstAudio = NaN, outputLead = NaN } = parts;
+    expect(endpointing + hook + llmFirstToken + aggregation + ttsFirstAudio + outputLead).toBe(total);
+    await pipeline.dispose();
+  });
+
+  it('ends with the call, while the agent thinks too, and nothing more is asked for (F38)', async () => {
+    const [dtmf$, callEnded$] = [new Subject<string>(), new Subject<void>()];
+    const input = Object.assign(new FakeInput(), { dtmf$, callEnded$ });
+    const [stt, llm, tts] = [new FakeSTT(), new FakeLLM({ firstTokenMs: 60_000 }), new FakeTTS()];
+    const pipeline = new Pipeline({ providers: [input, stt, llm, tts, new FakeOutput()] });
+    const call = firstValueFrom(pipeline.call$.pipe(take(2), toArray()));
+    await pipeline.start();
+    dtmf$.next('5');
+    stt.hearWords(FakeSTT.result('hello', 'final'));
+    const [closed, ended] = [next(pipeline, 'session.closed'), next(pipeline, 'turn.ended')];
+    callEnded$.next();
+    expect(await ended).toMatchObject({ reason: 'stopped' });
+    await closed;
+    expect(await call).toMatchObject([
+      { type: 'dtmf.digit', digit: '5', role: 'input', provider: 'FakeInput' },
+      { type: 'call.ended', role: 'input', provider: 'FakeInput' },
+    ]);
+    expect(llm.requests.map(({ outcome }) => outcome)).toEqual(['aborted']);
+    expect(tts.pieces).toEqual([]);
     await pipeline.dispose();
   });
 

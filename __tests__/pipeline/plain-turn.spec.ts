@@ -1,4 +1,4 @@
-import { application, user, voiceTest } from 'rxvoice/testing';
+import { application, user, voiceTest, type VoiceTestOptions, type VoiceTestResult } from 'rxvoice/testing';
 import { ofType, timeline } from './support/timeline.ts';
 
 describe('a plain turn', () => {
@@ -76,6 +76,19 @@ describe('a plain turn', () => {
     });
     expect(heardText).toBe('One.Two.Three.');
     expect(history.messages()).toEqual([{ role: 'assistant', content: 'One. Two.' }]);
+  });
+
+  it('synthesizes no more than five seconds ahead, so that little is wasted, and says all of it', () => {
+    const sentences = Array.from({ length: 20 }, (_, index) => `This is sentence number ${index + 10}.`);
+    const answer = sentences.join(' ');
+    const story = (steps: VoiceTestOptions['steps'], untilMs: number): VoiceTestResult =>
+      voiceTest({ steps: { 0: user.final('tell me'), ...steps }, llm: { answer: () => answer, tokenMs: 30 }, untilMs });
+    const msPerSentence = 50 * 'This is sentence number 10. '.length;
+    const cut = story({ 2_000: application.does('interrupt') }, 10_000);
+    const preparedMs = cut.tts.pieces.join(' ').length * 50;
+    expect(preparedMs).toBeGreaterThan(5_000);
+    expect(preparedMs).toBeLessThanOrEqual(2_000 + 5_000 + 2 * msPerSentence);
+    expect(story({}, 60_000).heardText.replaceAll('.T', '. T')).toBe(answer);
   });
 
   it('tells when nobody has spoken for a while, and only then', () => {

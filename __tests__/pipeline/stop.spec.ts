@@ -1,5 +1,5 @@
-import { NEVER } from 'rxjs';
-import type { LLMEvent, PipelineOptions, VoiceEvent } from 'rxvoice';
+import { NEVER, Subject, throwError } from 'rxjs';
+import type { LLMEvent, VoiceEvent } from 'rxvoice';
 import { Pipeline } from '../../lib/pipeline/pipeline.ts';
 import {
   application,
@@ -92,20 +92,77 @@ async function timersWithin250Ms(wanted: number): Promise<number> {
   return timers();
 }
 
-describe('dispose and stop of a pipeline on the real clock', () => {
-  const rig = (options: Partial<PipelineOptions> = {}): { pipeline: Pipeline; stt: FakeSTT } => {
+interface Rig {
+  readonly pipeline: Pipeline;
+  readonly stt: FakeSTT;
+  readonly llm: FakeLLM;
+  readonly tts: FakeTTS;
+  hangUp(): void;
+}
+
+describe('dispose and stop of a pipeline on the real clock (F43)', () => {
+  const rig = (): Rig => {
+    const callEnded$ = new Subject<void>();
+    const input = Object.assign(new FakeInput(), { callEnded$ });
     const stt = new FakeSTT();
     const llm = new FakeLLM({ firstTokenMs: 20, tokenMs: 1, answer: () => story });
-    const providers = [new FakeInput(), stt, llm, new FakeTTS({ latencyMs: 10 }), new FakeOutput()];
-    return { pipeline: new Pipeline({ providers, ...options }), stt };
+    const tts = new FakeTTS({ latencyMs: 10 });
+    const pipeline = new Pipeline({ providers: [input, stt, llm, tts, new FakeOutput()] });
+    return { pipeline, stt, llm, tts, hangUp: () => callEnded$.next() };
   };
-  const reach: Record<string, (pipeline: Pipeline, stt: FakeSTT) => Promise<unknown>> = {
+  const next = (pipeline: Pipeline, type: VoiceEvent['type']): Promise<unknown> =>
+    new Promise((resolve) => pipeline.once(type, resolve));
+  const never = (): Promise<void> => new Promise(() => undefined);
+  const reach: Record<string, (pipeline: Pipeline, stt: FakeSTT, rig: Rig) => Promise<unknown>> = {
     idle: () => Promise.resolve(),
     initialized: (pipeline) => pipeline.initialize(),
     listening: (pipeline) => pipeline.start(),
     starting: (pipeline) => {
       void pipeline.start().catch(() => undefined);
       return Promise.resolve();
+    },
+    initializing: async (pipeline, _, { llm }) => {
+      llm.initialize = never;
+      void pipeline.start().catch(() => undefined);
+      await Promise.resolve();
+    },
+    connecting: async (pipeline, stt) => {
+      stt.connect = never;
+      void pipeline.start().catch(() => undefined);
+      await next(pipeline, 'agent.state');
+    },
+    'saying what was asked for': async (pipeline) => {
+      await pipeline.start();
+      pipeline.say(story);
+      pipeline.say('And more.');
+      await next(pipeline, 'speech.started');
+    },
+    'writing an answer': async (pipeline, stt, { llm }) => {
+      llm.updateConfig({ tokenMs: 10_000 });
+      await pipeline.start();
+      stt.hearWords(FakeSTT.result('tell me', 'final'));
+      await next(pipeline, 'llm.token');
+    },
+    synthesizing: async (pipeline, stt, { tts }) => {
+      tts.updateConfig({ latencyMs: 10_000 });
+      await pipeline.start();
+      stt.hearWords(FakeSTT.result('tell me', 'final'));
+      await next(pipeline, 'speech.created');
+    },
+    'waiting for a final': async (pipeline, stt) => {
+      await pipeline.start();
+      stt.hearWords(FakeSTT.result('tell', 'interim'));
+    },
+    draining: async (pipeline) => {
+      await pipeline.start();
+      pipeline.say(story);
+      await next(pipeline, 'speech.started');
+      void pipeline.stop({ drain: true });
+    },
+    'after an error': async (pipeline, stt, { llm }) => {
+      llm.generate = () => throwError(() => new Error('it broke'));
+      await pipeline.start();
+      stt.hearWords(FakeSTT.result('tell me', 'final'));
     },
     thinking: async (pipeline, stt) => {
       await pipeline.start();
@@ -135,19 +192,23 @@ describe('dispose and stop of a pipeline on the real clock', () => {
       void pipeline.stop();
     },
   };
-  const ends: Record<string, (pipeline: Pipeline) => Promise<unknown>> = {
+  const ends: Record<string, (pipeline: Pipeline, hangUp: () => void) => Promise<unknown>> = {
     stop: (pipeline) => pipeline.stop(),
     dispose: (pipeline) => pipeline.dispose(),
     'two disposes at once': (pipeline) => Promise.all([pipeline.dispose(), pipeline.dispose()]),
     'stop and dispose at once': (pipeline) => Promise.all([pipeline.stop(), pipeline.dispose()]),
+    'the end of the call': (pipeline, hangUp) => {
+      hangUp();
+      return pipeline.dispose();
+    },
   };
   for (const [state, goThere] of Object.entries(reach)) {
     for (const [how, end] of Object.entries(ends)) {
       it(`${how}, ${state}: settles and leaves no timer`, async () => {
-        const { pipeline, stt } = rig();
+        const { pipeline, stt, ...rest } = rig();
         const before = timers();
-        await goThere(pipeline, stt);
-        await end(pipeline);
+        await goThere(pipeline, stt, { pipeline, stt, ...rest });
+        await end(pipeline, rest.hangUp);
         expect(await timersWithin250Ms(before)).toBeLessThanOrEqual(before);
         await pipeline.dispose();
         expect(pipeline.state).toBe('disposed');
