@@ -84,11 +84,15 @@ const chunked = (format, folder, extension, types) => ({
   hoistTransitiveImports: false,
   manualChunks: (file) => (isEntry(file) ? undefined : chunkOf[relative(resolve('lib'), file).split(sep)[0]]),
   sourcemap: true,
+  // Node reads them from `lib`, which is in the package.
+  sourcemapExcludeSources: true,
   plugins: [declarations(extension, types)],
 });
 
 export default {
   input,
+  // As package.json says: an import of which nothing is used goes.
+  treeshake: { moduleSideEffects: false },
   external: (id) => /^(node:|#)/.test(id) || packages.some((name) => id === name || id.startsWith(`${name}/`)),
   plugins: [
     { name: 'clean', buildStart: () => rmSync('dist', { recursive: true, force: true }) },
