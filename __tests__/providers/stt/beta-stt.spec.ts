@@ -401,4 +401,48 @@ describe('BetaSTT: the sessions of the reference', () => {
       config,
     );
   });
+
+  for (const [status, event] of [
+    [400, 'lost configuration'],
+    [401, 'lost unauthorized'],
+    [403, 'lost forbidden'],
+    [429, 'reconnecting rate_limited'],
+    [500, 'reconnecting server'],
+  ] as const) {
+    it(`an upgrade that is refused with ${status}: ${event}`, async () => {
+      await played(String.raw`
+        A: connect
+        C: GET …
+        S: ${status}
+        = ${event}
+      `);
+    });
+  }
+
+  for (const close of ['1000', '1006', '1011']) {
+    it(`a close with ${close} that nobody asked for`, async () => {
+      await played(String.raw`
+        A: connect
+        C: GET …
+        S: 101
+        S: {"type":"Begin","id":"3207b601-2054-48df-ba77-8784dfcf9fb8","expires_at":1772570132}
+        S: close ${close}
+        = reconnecting connection
+      `);
+    });
+  }
+
+  it('messages that are no result', async () => {
+    const { results, errors } = await played(String.raw`
+      A: connect
+      C: GET …
+      S: 101
+      S: {"type":"Begin","id":"de5d9927","expires_at":1759796682,"configuration":{"model":"universal-3-5-pro","api_version":"v3"}}
+      S: {"type":"Heartbeat","total_audio_received_ms":5000,"total_duration_ms":5100,"realtime_factor":1.0,"max_speech_probability":0.2}
+      S: {"type":"Silence","start_ms":4000,"end_ms":5000}
+      S: {"type":"SpeakerRevision","revisions":[{"turn_order":3,"speaker_label":"B","words":[]}]}
+      S: {"type":"Warning","warning_code":1234,"warning":"…"}
+    `);
+    expect([results, errors.map(({ message }) => message)]).toEqual([[], ['BetaSTT: the service warns (1234)']]);
+  });
 });

@@ -326,4 +326,21 @@ describe('DeltaSTT: the sessions of the reference', () => {
       `);
     });
   }
+
+  for (const [status, event] of [
+    [400, 'lost configuration'],
+    [401, 'lost unauthorized'],
+    [403, 'lost forbidden'],
+    [429, 'reconnecting rate_limited'],
+    [500, 'reconnecting server'],
+  ] as const) {
+    it(`an upgrade that is refused with ${status}: ${event}`, async () => {
+      await played(String.raw`
+        A: connect
+        C: GET …
+        S: ${status}
+        = ${event}
+      `);
+    });
+  }
 });

@@ -15,7 +15,7 @@ import { bytesForMs, describeFormat, describeFormats, sameFormat } from '../../a
 import { takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { VoiceError } from '../../core/errors.ts';
-import { entry, oncePerKind, type WireObject } from '../../core/guard.ts';
+import type { WireObject } from '../../core/guard.ts';
 import type {
   ConnectionEvent,
   SpeechEvent,
@@ -63,9 +63,6 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
     onSent: (frames) => this.#expectAnswer(frames),
   });
   readonly #watch = new VoiceWatch();
-  readonly #warn = oncePerKind((kind) => {
-    this.report(this.error(`${this.name} ${kind}`, { code: 'protocol', recoverable: true }));
-  });
   /** What the connection had been sent when it was last asked for quiet. */
   #heardMs: number = 0;
 
@@ -283,7 +280,10 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
       gaps$: this.gapMs === undefined ? undefined : this.#line.fillGaps(this.gapMs, (ms) => this.wantsSilence(ms)),
       begin: () => this.#begin(),
       farewell: () => this.farewell(),
-      onMessage: (data) => this.#receive(data),
+      onMessage: (data) => {
+        this.#watch.answered();
+        this.receive(data);
+      },
       onError: (error) => this.report(error),
       onConnection: (event) => {
         if (event.type === 'closed' || event.type === 'lost') this.#onEnd(event);
@@ -333,24 +333,6 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
     throw this.error(message, { code: 'timeout', recoverable: true });
   }
 
-  #receive(data: SocketData): void {
-    this.#watch.answered();
-    const message = this.readMessage(data);
-    if (!message) {
-      this.#warn('ignores a message that it cannot read');
-      return;
-    }
-    const type = this.typeOf(message) ?? 'unknown';
-    try {
-      this.onMessage(message);
-      const handle = entry(this.handlers, type);
-      if (handle) handle(message);
-      else this.logger.debug(`${this.name} ignores a message of type ${type}`);
-    } catch {
-      this.#warn(`ignores a malformed message of type ${type}`);
-    }
-  }
-
   /** Gives up a connection that hears a voice and says nothing (RELIABILITY.md, F10). */
   #expectAnswer(frames: readonly Uint8Array<ArrayBuffer>[]): void {
     const { silenceTimeoutMs = this.silenceTimeoutMs } = this.config;
@@ -370,7 +352,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
       this.configureAudio(metadata);
       return true;
     } catch {
-      this.#warn(`hears ${describeFormat(this.format)}, and drops ${describeFormat(metadata)}`);
+      this.warnOnce(`hears ${describeFormat(this.format)}, and drops ${describeFormat(metadata)}`);
       return false;
     }
   }

@@ -49,6 +49,11 @@ export abstract class StreamingWire<C extends StreamingSTTConfig> extends Remote
     this.report(this.error(`${this.name}: ${text}`, { code: 'server', recoverable: true }));
   });
 
+  /** Warns of what does not fit the wire; each kind once. */
+  protected readonly warnOnce: (kind: string) => void = oncePerKind((kind) => {
+    this.report(this.error(`${this.name} ${kind}`, { code: 'protocol', recoverable: true }));
+  });
+
   /** Address and credential of one connection. Default: `path` and `query()`. */
   protected async request(_context: SocketRequestContext): Promise<SocketRequest> {
     return { url: this.resolveSocketUrl(this.path, this.query()), ...(await this.resolveSocketCredentials()) };
@@ -141,6 +146,24 @@ export abstract class StreamingWire<C extends StreamingSTTConfig> extends Remote
       // The service's sentence could quote the user.
       ...(sentence !== undefined && { cause: new Error(this.redact(sentence)) }),
     });
+  }
+
+  /** Has a message do what it does; nothing in it can throw. */
+  protected receive(data: SocketData): void {
+    const message = this.readMessage(data);
+    if (!message) {
+      this.warnOnce('ignores a message that it cannot read');
+      return;
+    }
+    const type = this.typeOf(message) ?? 'unknown';
+    try {
+      this.onMessage(message);
+      const handle = entry(this.handlers, type);
+      if (handle) handle(message);
+      else this.logger.debug(`${this.name} ignores a message of type ${type}`);
+    } catch {
+      this.warnOnce(`ignores a malformed message of type ${type}`);
+    }
   }
 
   /** @throws VoiceError `configuration` when a key holds what it may not. */
