@@ -84,8 +84,6 @@ const chunked = (format, folder, extension, types) => ({
   hoistTransitiveImports: false,
   manualChunks: (file) => (isEntry(file) ? undefined : chunkOf[relative(resolve('lib'), file).split(sep)[0]]),
   sourcemap: true,
-  // Node reads them from `lib`, which is in the package.
-  sourcemapExcludeSources: true,
   plugins: [declarations(extension, types)],
 });
 

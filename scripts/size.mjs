@@ -11,11 +11,11 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { root } from './lib.mjs';
 
-/** What fails: bytes above what the heaviest of a kind has today and 5 % more. Lower them when figures fall. */
+/** What fails: bytes above what the heaviest of a kind has today and 8 % more. Lower them when figures fall. */
 const limits = {
-  combination: { all: 78_000, own: 68_000 },
-  alone: { agent: 13_200, input: 8_700, llm: 14_100, output: 13_300, platform: 16_500, stt: 20_400, tts: 19_100 },
-  more: { agent: 4_800, input: 500, llm: 3_800, output: 2_800, platform: 5_800, stt: 5_800, tts: 6_600 },
+  combination: { all: 80_000, own: 70_000 },
+  alone: { agent: 13_600, input: 9_700, llm: 14_500, output: 13_800, platform: 17_700, stt: 21_000, tts: 19_800 },
+  more: { agent: 5_100, input: 500, llm: 4_000, output: 2_800, platform: 6_100, stt: 6_100, tts: 6_800 },
 };
 /** What the project aims at, in bytes. */
 const aims = {
