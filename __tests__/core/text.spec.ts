@@ -15,6 +15,9 @@ describe('foldText', () => {
     ['café', 'cafe\u0301'],
     ['Great 👍🏽 job ❤️', 'great job'],
     ['soft\u00adhyphen', 'softhyphen'],
+    ['In 2024.', 'in 2024'],
+    ['1.5 liters.', '１.５ liters'],
+    ['1\u200b5', '15'],
   ];
   for (const [a, b] of same)
     it(`takes "${a}" and "${b}" for the same words`, () => expect(foldText(a)).toBe(foldText(b)));
@@ -27,6 +30,9 @@ describe('foldText', () => {
     ['は', 'ば'],
     ['कल', 'काल'],
     ['an other', 'another'],
+    ['1.5 liters', '15 liters'],
+    ['at 5:30', 'at 530'],
+    ['from 1–2', 'from 12'],
   ];
   for (const [a, b] of different) it(`keeps "${a}" and "${b}" apart`, () => expect(foldText(a)).not.toBe(foldText(b)));
 

@@ -119,7 +119,7 @@ describe('tools', () => {
     expect(timeline(events, 'speech.started', 'tool.result', 'speech.ended')).toEqual([
       '170 speech.started',
       '3120 tool.result look done',
-      expect.stringContaining('speech.ended Let me look that up.All done.'),
+      expect.stringContaining('speech.ended Let me look that up. All done.'),
     ]);
     expect(history.items.map((item) => ('heard' in item ? item.heard : item.role))).toEqual([
       ...['user', 'Let me look that up.', 'tool', 'All done.'],

@@ -11,9 +11,21 @@ export function countWords(text: string, locale?: string): number {
   return count;
 }
 
+const mark = /[\p{P}\p{S}]/gu;
+const endsInDigit = /\p{N}$/u;
+const startsWithDigit = /^\p{N}/u;
+
+/** "1.5" is not "15": a mark within a number is a part of it. */
+function withoutMark(found: string, at: number, text: string): string {
+  const isInNumber =
+    endsInDigit.test(text.slice(Math.max(0, at - 2), at)) &&
+    startsWithDigit.test(text.slice(at + found.length, at + found.length + 2));
+  return isInNumber ? found : '';
+}
+
 /**
- * What two transcripts of the same words have in common: NFKC, case folded, punctuation and symbols removed, white space
- * collapsed. "Book the flight." and "book the flight" are one; "do not book the flight" is another.
+ * What two transcripts of the same words have in common: NFKC, case folded, punctuation and symbols removed but in
+ * numbers, white space collapsed. "Book the flight." and "book the flight" are one; "do not book the flight" is another.
  */
 export function foldText(text: string): string {
   return text
@@ -21,7 +33,8 @@ export function foldText(text: string): string {
     .toLowerCase()
     .replace(/ß/g, 'ss')
     .replace(/ς/g, 'σ')
-    .replace(/[\p{P}\p{S}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .replace(mark, withoutMark)
     .replace(/\s+/g, ' ')
     .trim();
 }

@@ -3,6 +3,7 @@ import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import type { SpokenWord } from '../core/roles.ts';
 import { segmenterFor } from '../core/segmenter.ts';
 import { visualRange, type SpokenPiece } from '../operators/text/spoken-piece.ts';
+import { joinWords } from './history.ts';
 
 /** Slower than most voices: what is remembered must not be more than what was heard. */
 const cautiousMsPerCharacter = 85;
@@ -105,7 +106,7 @@ export class Script {
 
   /** Everything that was to be said. */
   get text(): string {
-    return this.#parts.map(visualOf).join('');
+    return this.#parts.map(visualOf).reduce(joinWords, '');
   }
 
   /** What was heard when `positionMs` of the audio had sounded. */
@@ -122,7 +123,7 @@ export class Script {
       estimated ||= !exact;
       return visualPrefix(part.pieces, characters);
     });
-    return { text: rounds.join(''), rounds, estimated };
+    return { text: rounds.reduce(joinWords, ''), rounds, estimated };
   }
 }
 
