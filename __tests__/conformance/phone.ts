@@ -600,33 +600,53 @@ export function describePhone(subject: PhoneSubject): void {
         return [caller, phone];
       };
 
+      /** Both talk at once, and each hears the other's words. */
+      const converse = async (
+        [caller, phone]: [PhoneLine, PhoneProvider<PhoneConfig>],
+        said: string,
+        told: string,
+      ): Promise<void> => {
+        const heard: AudioChunk[] = [];
+        const rate = 24_000;
+        const metadata: AudioMetadata = { encoding: 'linear16', sampleRate: rate, channels: 1 };
+        phone.audio$.subscribe((chunk) => heard.push(chunk));
+        await phone.start();
+        caller.say(said);
+        phone.play(of({ data: int16Bytes(encodeText(told, rate)), metadata })).subscribe();
+        const words = (): string =>
+          decodeSamples(
+            toInt16(samplesOf(concatBytes(heard.map(({ data }) => data)), format.encoding)),
+            format.sampleRate,
+          ).text;
+        await caller.until(({ isSpeaking, playedMs }) => !isSpeaking && playedMs >= told.length * 80);
+        await caller.until(() => words().length >= said.length);
+        expect([words(), caller.heard().text]).toEqual([said, told]);
+        expect([caller.warnings, caller.mostBufferedMs <= 1000]).toEqual([[], true]);
+      };
+
       it('carries ten calls at once in one process, and each keeps its own words (F62)', async () => {
         const calls: [PhoneLine, PhoneProvider<PhoneConfig>][] = [];
         for (let count = 0; count < 10; count++) calls.push(await call());
-        const said = (index: number): string => `Caller ${index} speaks.`;
-        const told = (index: number): string => `Hello, number ${index}.`;
-        const rate = 24_000;
-        const metadata: AudioMetadata = { encoding: 'linear16', sampleRate: rate, channels: 1 };
         await Promise.all(
-          calls.map(async ([caller, phone], index) => {
-            const heard: AudioChunk[] = [];
-            phone.audio$.subscribe((chunk) => heard.push(chunk));
-            await phone.start();
-            caller.say(said(index));
-            const samples = encodeText(told(index), rate);
-            phone.play(of({ data: int16Bytes(samples), metadata })).subscribe();
-            const words = (): string =>
-              decodeSamples(
-                toInt16(samplesOf(concatBytes(heard.map(({ data }) => data)), format.encoding)),
-                format.sampleRate,
-              ).text;
-            await caller.until(({ isSpeaking, playedMs }) => !isSpeaking && playedMs >= told(index).length * 80);
-            await caller.until(() => words().length >= said(index).length);
-            expect(words()).toBe(said(index));
-            expect(caller.heard().text).toBe(told(index));
-            expect([caller.warnings, caller.mostBufferedMs <= 1000]).toEqual([[], true]);
-          }),
+          calls.map((each, index) => converse(each, `Caller ${index} speaks.`, `Hello, number ${index}.`)),
         );
+      });
+
+      it('keeps the words of an honest call while others flood, talk nonsense and vanish (F33, F35)', async () => {
+        const honest = await call();
+        const [[large], [fast], [mad, patient], [gone]] = [await call(), await call(), await call(), await call()];
+        const talk = converse(honest, 'Nothing disturbs me.', 'Me neither.');
+        for (let turn = 0; turn < 20; turn++) large.raw(media(new Uint8Array(256 * 1024), 0));
+        for (let turn = 0; turn < 10_000; turn++) fast.raw(media(frame(1), 0));
+        for (let turn = 0; turn < 200; turn++) {
+          for (const each of nonsense) if (typeof each === 'string') mad.raw(each);
+        }
+        await gone.hangUp('abruptly');
+        await talk;
+        expect([1006, 1009]).toContain(await large.ended);
+        expect([1006, 1009]).toContain(await fast.ended);
+        mad.press('7');
+        expect(await firstValueFrom(patient.dtmf$)).toBe('7');
       });
 
       it('notices a caller whose network is gone, in the middle of an answer', async () => {

@@ -21,7 +21,7 @@ export function parseJsonObject(data: string | Uint8Array): WireObject | undefin
 
 /** Binary data is worth decoding only when it starts like an object: most of it is audio. */
 function decodeObject(data: Uint8Array): string | undefined {
-  return data.find((byte) => byte > 0x20) === 0x7b ? decoder.decode(data) : undefined;
+  return data.find((byte) => byte !== 0x20 && (byte < 0x09 || byte > 0x0d)) === 0x7b ? decoder.decode(data) : undefined;
 }
 
 function withoutProto(key: string, value: unknown): unknown {
