@@ -294,10 +294,10 @@ describe('GammaSTT: the sessions of the reference', () => {
     ...json,
     sent: (data) =>
       typeof data === 'string'
-        ? JSON.parse(data, (key, value: unknown) => {
+        ? (JSON.parse(data, (key, value: unknown) => {
             const isAudio = key === 'audio_base_64' && typeof value === 'string' && value !== '';
             return isAudio ? `<${Buffer.from(value, 'base64').length} bytes>` : value;
-          })
+          }) as unknown)
         : data,
   };
   const began = String.raw`

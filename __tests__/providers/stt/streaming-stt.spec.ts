@@ -3,9 +3,10 @@ import { NEVER, of, Subject, throwError, type Observable } from 'rxjs';
 import type { AudioChunk, AudioFormat } from '../../../lib/audio/types.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import { num, str, type WireObject } from '../../../lib/core/guard.ts';
+import type { Query } from '../../../lib/core/remote-provider.ts';
 import type { TranscriptionResult } from '../../../lib/core/roles.ts';
 import { StreamingSTT, type StreamingSTTConfig } from '../../../lib/providers/stt/streaming-stt.ts';
-import type { SocketRequest, SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import type { SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
 import {
   clocked,
   connected,
@@ -27,9 +28,12 @@ class TestSTT extends StreamingSTT<StreamingSTTConfig> {
     { encoding: 'mulaw', sampleRates: [8_000] },
   ];
   protected readonly defaultBaseUrl = 'wss://service.example';
+  protected override readonly path: string = '/listen';
+  protected override readonly ownKeys: readonly string[] = ['interimResults'];
   protected override readonly gapMs: number | undefined = 500;
   protected readonly handlers = {
     final: ({ ms }: WireObject) => void this.finalized(num(ms) ?? 0),
+    guess: ({ text }: WireObject) => this.utterances.heard(str(text) ?? ''),
     said: ({ text, words }: WireObject) =>
       this.utterances.result('complete', str(text) ?? '', { words: this.words(words, (word) => str(word['word'])) }),
     notice: ({ text }: WireObject) => this.reportOnce(str(text) ?? ''),
@@ -44,8 +48,8 @@ class TestSTT extends StreamingSTT<StreamingSTTConfig> {
     return this.sayAfterAudio({ type: 'finalize' });
   }
 
-  protected override request(): Promise<SocketRequest> {
-    return Promise.resolve({ url: this.resolveSocketUrl('/listen') });
+  protected override query(): Query {
+    return { language: this.config.language };
   }
   protected override farewell() {
     return { farewell: ['bye'] };
@@ -553,6 +557,37 @@ describe('StreamingSTT: life', () => {
       ['TestSTT: busy', true],
     ]);
     expect(types()).toEqual(['connecting', 'connected']);
+    await end({ stt, clock });
+  });
+
+  it('the end of the session completes the newest words, whichever connection heard them', async () => {
+    const test = await live();
+    test.stt.sendAudio({ data: tape(100) });
+    test.stt.sockets.last.say({ type: 'guess', text: 'one' });
+    test.stt.sockets.last.say({ type: 'guess', text: 'one two' });
+    await drop(test);
+    await end(test);
+    expect(test.log).toEqual(['started', '~ one', '~ one two', 'ended', '. one two']);
+  });
+
+  it('words that were complete are not completed again', async () => {
+    const test = await live();
+    test.stt.sockets.last.say({ type: 'guess', text: 'one' });
+    test.stt.sockets.last.say({ type: 'said', text: 'One.' });
+    await end(test);
+    expect(test.log).toEqual(['started', '~ one', '. One.', 'ended']);
+  });
+
+  it('updateConfig() of what the service is not told changes at once, on the same connection', async () => {
+    const { stt, clock, log } = await live();
+    stt.sockets.last.say({ type: 'guess', text: 'one' });
+    stt.updateConfig({ interimResults: false, closeTimeoutMs: 10 });
+    await clock.advance(0);
+    stt.sockets.last.say({ type: 'guess', text: 'one two' });
+    expect([stt.sockets.all.length, log]).toEqual([1, ['started', '~ one']]);
+    stt.updateConfig({ interimResults: true, language: 'fr' });
+    await clock.advance(0);
+    expect(String(stt.sockets.last.request.url)).toBe('wss://service.example/listen?language=fr');
     await end({ stt, clock });
   });
 

@@ -30,7 +30,9 @@ export class FakedEpsilonSTT extends EpsilonSTT {
 }
 
 /** What a provider says, kept. */
-export function record(stt: StreamingSTT<StreamingSTTConfig>) {
+export function record(
+  stt: Pick<StreamingSTT<StreamingSTTConfig>, 'transcripts$' | 'speech$' | 'connection$' | 'errors$'>,
+) {
   const results: TranscriptionResult[] = [];
   const speech: SpeechEvent['type'][] = [];
   const events: ConnectionEvent[] = [];

@@ -1,6 +1,6 @@
 import type { AudioMetadata } from '../../../lib/audio/types.ts';
 import type { StreamingSTT, StreamingSTTConfig } from '../../../lib/providers/stt/streaming-stt.ts';
-import { clocked, connected, faked, FakeSockets, mono16k, record, tape } from './stt-fixture.ts';
+import { clocked, connected, faked, mono16k, record, tape, type FakeSockets } from './stt-fixture.ts';
 import { json, replay, type Written } from './transcript.ts';
 
 type Message = Record<string, unknown>;
@@ -19,7 +19,10 @@ export function stageFor<C extends StreamingSTTConfig, T extends StreamingSTT<St
     made,
 
     /** A provider whose service has greeted it, and has been sent a second of audio. */
-    async live(config: C = {} as C, options: { greeting?: Message; sockets?: FakeSockets; audioMs?: number } = {}) {
+    live: async (
+      config: C = {} as C,
+      options: { greeting?: Message; sockets?: FakeSockets; audioMs?: number } = {},
+    ) => {
       const { clock, stt } = made(config, options.sockets);
       await connected(stt, options.greeting ?? greeting);
       stt.sendAudio({ data: tape(options.audioMs ?? 1_000) });
@@ -31,7 +34,7 @@ export function stageFor<C extends StreamingSTTConfig, T extends StreamingSTT<St
     },
 
     /** What a connection is asked for with the key `k`, and the first message that it is sent. */
-    async asked(config: C = {} as C, metadata: AudioMetadata = mono16k) {
+    asked: async (config: C = {} as C, metadata: AudioMetadata = mono16k) => {
       const { clock, stt } = made({ apiKey: 'k', ...config });
       stt.configureAudio(metadata);
       await connected(stt, greeting);
@@ -49,7 +52,7 @@ export function stageFor<C extends StreamingSTTConfig, T extends StreamingSTT<St
     },
 
     /** Replays a session as the vendor's reference writes it; see {@link replay}. */
-    async played(script: string, config: C = {} as C, written: Written = json) {
+    played: async (script: string, config: C = {} as C, written: Written = json) => {
       const { clock, stt } = made({ catchUpSpeed: false, ...config });
       const kept = record(stt);
       await replay({ clock, stt, ...kept, written }, script);

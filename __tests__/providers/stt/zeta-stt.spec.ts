@@ -1,6 +1,6 @@
 import { ZetaSTT, type ZetaSTTConfig } from '../../../lib/providers/stt/zeta-stt.ts';
 import { addressOf } from '../../../lib/transport/socket.ts';
-import { connected, failure, settle, tape } from './stt-fixture.ts';
+import { failure, settle, tape } from './stt-fixture.ts';
 import { stageFor } from './stt-stage.ts';
 
 const started = {

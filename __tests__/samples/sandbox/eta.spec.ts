@@ -10,8 +10,9 @@ const raw = (rate: number, format: string = 'S16LE', channels: number = 1): stri
 
 /** A query, on top of what every session needs. */
 function query(more: Readonly<Record<string, string | undefined>> = {}): string {
-  const given = Object.entries({ access_token: 'sandbox-key', content_type: raw(16_000), ...more });
-  return new URLSearchParams(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))).toString();
+  const usual = { access_token: 'sandbox-key', content_type: raw(16_000) };
+  const given = Object.entries<string | undefined>({ ...usual, ...more });
+  return String(new URLSearchParams(given.filter((each): each is [string, string] => each[1] !== undefined)));
 }
 
 const elements = ({ elements: given }: Message): Record<string, unknown>[] =>
