@@ -98,7 +98,10 @@ describe('The softphone in Chromium', () => {
       await page.getByRole('button', { name: 'Key star' }).click();
       expect(await page.getByLabel('Keys pressed').textContent()).toBe('5#*');
       expect(await page.getByLabel('Time of the call').textContent()).toMatch(/^0:\d\d$/);
-      expect(await violations(page)).toEqual([]);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        expect(await violations(page)).toEqual([]);
+      }
       await page.getByRole('button', { name: 'Hang up' }).click();
       await state('ended');
       expect(await page.getByRole('alert').isHidden()).toBe(true);
@@ -146,6 +149,7 @@ describe('The softphone in Chromium', () => {
     await page.getByRole('button', { name: 'Call' }).click();
     await page.getByRole('alert').getByText('All lines are busy').waitFor();
     await state('ended');
+    expect(await violations(page)).toEqual([]);
     expect(await page.getByRole('button', { name: 'Call' }).isEnabled()).toBe(true);
     await page.close();
     await switchboard.drain(0);

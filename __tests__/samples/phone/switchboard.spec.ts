@@ -98,7 +98,9 @@ describe('the switchboard', () => {
       return [response.status, await response.text()];
     };
     expect((await get('/'))[1]).toContain('<title>Softphone</title>');
+    expect((await get('/'))[1]).not.toContain('data-services');
     expect((await get('/softphone.js'))[1]).toContain('websocket:connected');
+    expect((await get('/style.css'))[1]).toContain('color-scheme');
     expect(JSON.parse((await get('/ncco'))[1])).toMatchObject([
       { action: 'connect', endpoint: [{ uri: 'wss://voice.example.com/b', 'content-type': 'audio/l16;rate=16000' }] },
     ]);
@@ -110,6 +112,13 @@ describe('the switchboard', () => {
       get('/twiml', { method: 'POST', body: new URLSearchParams(form), headers });
     expect((await post({ 'x-twilio-signature': signature }))[1]).toContain('<Stream url="wss://voice.example.com/a"/>');
     expect([(await post({}))[0], (await get('/elsewhere'))[0]]).toEqual([403, 404]);
+  });
+
+  it('offers the microphone where real services listen', async () => {
+    const base = await open({ services: { ...services, real: true } });
+    const page = await (await fetch(base)).text();
+    expect(page).toContain('data-services="real"');
+    expect([...page.matchAll(/name="voice" value="(\w+)" checked/g)].map(([, voice]) => voice)).toEqual(['microphone']);
   });
 
   it('drains: takes no more calls, lets the one under way end, then closes', async () => {
