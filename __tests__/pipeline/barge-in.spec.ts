@@ -1,4 +1,15 @@
-import { application, FakeLLM, user, voiceTest, type VoiceTestOptions } from 'rxvoice/testing';
+import { from, map, type Observable, type ObservableInput } from 'rxjs';
+import type { AudioChunk } from 'rxvoice';
+import {
+  application,
+  FakeLLM,
+  textAudioFormat,
+  user,
+  voiceTest,
+  type FakeOutput,
+  type VoiceTestOptions,
+  type VoiceTestResult,
+} from 'rxvoice/testing';
 import { ofType, timeline } from './support/timeline.ts';
 
 const stages = [
@@ -50,6 +61,39 @@ describe('barge-in', () => {
   it('is confirmed by two words, without waiting for more voice', () => {
     const { events } = telling({ 1_000: user.starts, 1_100: user.interim('hold on') });
     expect(timeline(events, ...stages)).toEqual(['1000 bargeIn.suspected', '1100 bargeIn.confirmed 100']);
+  });
+
+  it('remembers no more than was heard of a voice whose audio is compressed', () => {
+    const metadata = { encoding: 'mp3', sampleRate: 24_000, channels: 1 } as const;
+    const run = (steps: VoiceTestOptions['steps']): VoiceTestResult =>
+      voiceTest({
+        steps,
+        llm: { answer: () => story },
+        tts: { words: false },
+        wrapTTS: (tts) => ({
+          name: tts.name,
+          speak: (text$) => tts.speak(text$).pipe(map((chunk) => ({ ...chunk, metadata }))),
+        }),
+        wrapOutput: (output) => {
+          const decoded = (audio$: ObservableInput<AudioChunk>): Observable<AudioChunk> =>
+            from(audio$).pipe(map((chunk) => ({ ...chunk, metadata: textAudioFormat })));
+          const play: FakeOutput['play'] = output.play.bind(output);
+          return Object.assign(output, { play: (audio$: ObservableInput<AudioChunk>) => play(decoded(audio$)) });
+        },
+        untilMs: 60_000,
+      });
+    const cut = run({ 0: user.final('tell me'), 1_600: application.does('interrupt') });
+    expect(cut.heardText).toMatch(/^One two three four/);
+    expect(cut.history.items[1]).toMatchObject({ heard: 'One two three', interrupted: true, estimated: true });
+    // A speech that was heard to its end tells how fast the voice is.
+    const learnt = run({
+      0: user.final('tell me'),
+      20_000: user.final('again'),
+      21_600: application.does('interrupt'),
+    });
+    expect(learnt.history.items[1]).toMatchObject({ heard: story, interrupted: false, estimated: false });
+    expect(learnt.history.items[3]).toMatchObject({ heard: 'One two three four five. Six', estimated: true });
+    expect(learnt.heardText).toBe(`${story}One two three four five. Six`);
   });
 
   it('resumes at the sample after a false alarm, and repeats nothing', () => {

@@ -1,7 +1,16 @@
 import fc from 'fast-check';
-import { concat, delay, ignoreElements, NEVER, of, switchMap, throwError } from 'rxjs';
-import type { VoiceEvent, VoiceEventType } from 'rxvoice';
-import { application, user, voiceTest, type FakeTTS, type VoiceStep, type VoiceTestResult } from 'rxvoice/testing';
+import { concat, delay, from, ignoreElements, map, NEVER, of, switchMap, throwError, type Observable } from 'rxjs';
+import type { AudioChunk, AudioMetadata, ConversationPorts, VoiceEvent, VoiceEventType } from 'rxvoice';
+import {
+  application,
+  textAudioFormat,
+  user,
+  voiceTest,
+  type FakeOutput,
+  type FakeTTS,
+  type VoiceStep,
+  type VoiceTestResult,
+} from 'rxvoice/testing';
 import { VoiceError } from '../../lib/core/errors.ts';
 
 /** Signals as they come in the field, and in orders in which they never should. */
@@ -38,9 +47,31 @@ const scenario = fc.record({
   speak: fc.boolean(),
   reportsSpeechEnd: fc.boolean(),
   words: fc.boolean(),
+  compressed: fc.boolean(),
 });
 
 type Scenario = typeof scenario extends fc.Arbitrary<infer T> ? T : never;
+
+const compressed: AudioMetadata = { encoding: 'mp3', sampleRate: 24_000, channels: 1 };
+
+/** Audio whose bytes do not tell how long it sounds, and an output that can decode it. */
+const asCompressed = (audio$: Observable<AudioChunk>): Observable<AudioChunk> =>
+  audio$.pipe(map((chunk) => ({ ...chunk, metadata: compressed })));
+function decoding(output: FakeOutput): ConversationPorts['output'] {
+  return {
+    name: output.name,
+    play: (audio$) => output.play(from(audio$).pipe(map((chunk) => ({ ...chunk, metadata: textAudioFormat })))),
+    get positionMs() {
+      return output.positionMs;
+    },
+    pause: () => {
+      output.pause();
+    },
+    resume: () => {
+      output.resume();
+    },
+  };
+}
 
 /** A voice that does what its plan says, speech by speech. */
 function faulty(tts: FakeTTS, plan: readonly string[]): Pick<FakeTTS, 'name' | 'speak' | 'words$'> {
@@ -68,13 +99,17 @@ function faulty(tts: FakeTTS, plan: readonly string[]): Pick<FakeTTS, 'name' | '
 }
 
 function run({ steps, answers: plan, voices: voice, ...scenario }: Scenario): VoiceTestResult {
-  const { bargeIn, speak, reportsSpeechEnd, words } = scenario;
+  const { bargeIn, speak, reportsSpeechEnd, words, compressed: isCompressed } = scenario;
   const at: Record<number, VoiceStep[]> = {};
   for (const [ms, each] of steps) (at[ms] ??= []).push(each);
   return voiceTest({
     steps: at,
     ...{ bargeIn, reportsSpeechEnd, preflight: { speak }, tts: { words } },
-    wrapTTS: (tts) => faulty(tts, voice),
+    wrapTTS: (tts) => {
+      const { speak, ...rest } = faulty(tts, voice);
+      return { ...rest, speak: (text$) => (isCompressed ? asCompressed(speak(text$)) : speak(text$)) };
+    },
+    wrapOutput: decoding,
     tools: [{ name: 'look', execute: () => of('seen').pipe(delay(700)) }],
     llm: {
       answer: (messages, request) => {

@@ -97,7 +97,7 @@ interface Rig {
   readonly stt: FakeSTT;
   readonly llm: FakeLLM;
   readonly tts: FakeTTS;
-  hangUp(): void;
+  readonly hangUp: () => void;
 }
 
 describe('dispose and stop of a pipeline on the real clock (F43)', () => {

@@ -16,6 +16,8 @@ interface Part {
   utteranceId: string | undefined;
   metadata: AudioMetadata | undefined;
   receivedMs: number;
+  /** Whether its bytes do not tell how long it sounds: only the output's decoder knows. */
+  isCompressed: boolean;
   complete: boolean;
 }
 
@@ -57,6 +59,7 @@ export class Script {
       utteranceId: undefined,
       metadata: undefined,
       receivedMs: 0,
+      isCompressed: false,
       complete: false,
     });
   }
@@ -88,9 +91,9 @@ export class Script {
     if (!part) return chunk;
     part.metadata = chunk.metadata ?? part.metadata;
     part.utteranceId = chunk.utteranceId ?? part.utteranceId;
-    // What a compressed chunk lasts, only the output's decoder knows.
-    if (part.metadata && isPcmLike(part.metadata.encoding)) {
-      part.receivedMs += durationMs(chunk.data.byteLength, part.metadata);
+    if (part.metadata) {
+      part.isCompressed ||= !isPcmLike(part.metadata.encoding);
+      if (!part.isCompressed) part.receivedMs += durationMs(chunk.data.byteLength, part.metadata);
     }
     return chunk.metadata || !part.metadata ? chunk : { ...chunk, metadata: part.metadata };
   }
@@ -109,21 +112,35 @@ export class Script {
     return this.#parts.map(visualOf).reduce(joinWords, '');
   }
 
-  /** What was heard when `positionMs` of the audio had sounded. */
-  heardAt(positionMs: number): Heard {
+  /**
+   * What was heard when `positionMs` of the audio had sounded.
+   *
+   * @param isFinished - Whether the output has played all of it, which of compressed audio only it can tell.
+   */
+  heardAt(positionMs: number, isFinished: boolean = false): Heard {
     let startMs = 0;
     let estimated = false;
+    if (isFinished) this.#learnPace(positionMs);
     const rounds = this.#parts.map((part) => {
       const localMs = positionMs - startMs;
-      startMs += part.receivedMs;
+      startMs += part.isCompressed ? spokenOf(part).length * this.#pace.msPerCharacter : part.receivedMs;
+      if (isFinished && part.isCompressed) return visualOf(part);
       if (localMs <= 0) return '';
-      if (part.complete && localMs >= part.receivedMs - toleranceMs) return visualOf(part);
+      if (part.complete && !part.isCompressed && localMs >= part.receivedMs - toleranceMs) return visualOf(part);
       const words = this.#words.filter(({ utteranceId }) => utteranceId === part.utteranceId);
       const { characters, exact } = charactersAt(part, words, localMs, this.#pace);
       estimated ||= !exact;
       return visualPrefix(part.pieces, characters);
     });
     return { text: rounds.reduce(joinWords, ''), rounds, estimated };
+  }
+
+  /** How fast a voice is whose audio is compressed, only the whole of a speech tells. */
+  #learnPace(playedMs: number): void {
+    const { characters } = this;
+    if (characters && playedMs && this.#parts.every((part) => part.isCompressed)) {
+      this.#pace.msPerCharacter = playedMs / characters;
+    }
   }
 }
 
@@ -157,7 +174,7 @@ function charactersAt(
   const restMs = part.receivedMs - timedMs;
   const rest = spoken.length - timed;
   const usual = timed > 0 ? timedMs / timed : pace.msPerCharacter;
-  const msPerCharacter = part.complete && rest > 0 ? restMs / rest : usual;
+  const msPerCharacter = part.complete && !part.isCompressed && rest > 0 ? restMs / rest : usual;
   const more = msPerCharacter > 0 ? Math.floor((localMs + toleranceMs - timedMs) / msPerCharacter) : 0;
   return { characters: wholeWords(spoken, Math.min(spoken.length, timed + Math.max(0, more))), exact: false };
 }

@@ -120,6 +120,7 @@ export function speech(
     /** Whether there is anything to say, once that is known. */
     const something$ = new ReplaySubject<boolean>(1);
     let state: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
+    let finished = false;
     const playedMs = (): number => (state === 'playing' || state === 'audible' ? output.positionMs : 0);
 
     const end = (interrupted: boolean): void => {
@@ -131,7 +132,7 @@ export function speech(
       performance.unsubscribe();
       work.unsubscribe();
       request.onSilence?.();
-      const heard = script.heardAt(position);
+      const heard = script.heardAt(position, finished);
       const { text } = script;
       if (wasCreated) {
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
@@ -185,6 +186,7 @@ export function speech(
       }),
     );
     const onPlayback = ({ type }: PlaybackEvent): void => {
+      finished ||= type === 'finished';
       if (type !== 'started' || state !== 'playing') return;
       state = 'audible';
       emit('speech.started', { source }, envelope);
