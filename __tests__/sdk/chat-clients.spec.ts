@@ -6,7 +6,7 @@ import { Mistral } from '@mistralai/mistralai';
 import Groq from 'groq-sdk';
 import OpenAI from 'openai';
 import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
-import { NuLLM, ThetaLLM, XiLLM, type ChatConfig, type ChatLLM, type Message } from '../../lib/index.ts';
+import { NuLLM, OmicronLLM, ThetaLLM, XiLLM, type ChatConfig, type ChatLLM, type Message } from '../../lib/index.ts';
 import { bodyJson, startSandbox, type Sandbox, type ServiceName } from '../../samples/sandbox/index.ts';
 import { bothRecords, expectSameWire, until, type Stated } from './wire.ts';
 
@@ -55,12 +55,17 @@ interface Subject {
   readonly ask: (sandbox: Sandbox, asked: Asked) => AsyncGenerator<Piece>;
   readonly create: (sandbox: Sandbox, config: ChatConfig) => ChatLLM<ChatConfig>;
   readonly stated: Stated;
+  /** The reason that stands at the end of an answer with calls. Default: `tool_calls`. */
+  readonly callsFinish?: string;
   /** What differs besides where there is a history. */
   readonly ofItsHistory?: Stated;
 }
 
-/** The history as the wire has it. */
-const wireMessages = ({ question, step }: Asked) => [
+/** What Gemini wants with a call that it has not made. */
+const unsigned = { extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } } };
+
+/** The history as the wire has it; `extras` go with a call. */
+const wireMessages = ({ question, step }: Asked, extras: object = {}) => [
   { role: 'system' as const, content: systemPrompt },
   { role: 'user' as const, content: question },
   ...(step === 'result'
@@ -69,7 +74,10 @@ const wireMessages = ({ question, step }: Asked) => [
           role: 'assistant' as const,
           content: null,
           tool_calls: [
-            { id: call.id, type: 'function' as const, function: { name: call.name, arguments: call.argsText } },
+            {
+              ...{ id: call.id, type: 'function' as const, function: { name: call.name, arguments: call.argsText } },
+              ...extras,
+            },
           ],
         },
         { role: 'tool' as const, tool_call_id: call.id, content: result },
@@ -122,6 +130,30 @@ const subjects: readonly Subject[] = [
       }
     },
     create: ({ endpoints }, config) => new NuLLM({ ...config, endpoint: endpoints.nu, model: 'openai/gpt-oss-20b' }),
+  },
+  {
+    name: 'OpenAI’s client of Gemini and OmicronLLM',
+    service: 'omicron-llm',
+    stated: ofStainless,
+    callsFinish: 'stop',
+    async *ask({ endpoints }, asked) {
+      const client = new OpenAI({ apiKey: key, baseURL: endpoints.omicron, maxRetries: 0 });
+      const { max_completion_tokens: most, ...others } = sampling;
+      // Gemini knows the older name alone.
+      const limit: object = { max_tokens: most };
+      const stream = await client.chat.completions.create({
+        ...{ model: 'gemini-3.8-flash', messages: wireMessages(asked, unsigned), ...wireTools(asked) },
+        ...{ ...others, ...limit, reasoning_effort: 'low' },
+        ...{ stream: true, stream_options: { include_usage: true } },
+      });
+      for await (const { choices, usage } of stream) {
+        const [first] = choices;
+        const made = first?.delta.tool_calls?.[0]?.function;
+        yield { text: first?.delta.content, name: made?.name, args: made?.arguments, finish: first?.finish_reason };
+        yield { tokens: usage?.total_tokens };
+      }
+    },
+    create: ({ endpoints }, config) => new OmicronLLM({ ...config, endpoint: endpoints.omicron }),
   },
   {
     name: 'Mistral and XiLLM',
@@ -178,7 +210,7 @@ describe('the official clients of chat completions', () => {
   });
   afterAll(() => sandbox.close());
 
-  for (const { name, service, ask, create, stated, ofItsHistory } of subjects) {
+  for (const { name, service, ask, create, stated, ofItsHistory, callsFinish = 'tool_calls' } of subjects) {
     const ready = async (): Promise<ChatLLM<ChatConfig>> => {
       const ours = create(sandbox, {
         ...{ apiKey: key, systemPrompt, temperature: 0.5, topP: 0.9, stopSequences: ['STOP'], maxTokens: 200, seed: 7 },
@@ -202,7 +234,7 @@ describe('the official clients of chat completions', () => {
 
     it(`${name} have tools called with the same request`, async () => {
       const theirs = await answer({ question, step: 'call' });
-      expect(theirs).toMatchObject({ name: 'get_weather', args: '{"city":"Paris"}', finish: 'tool_calls' });
+      expect(theirs).toMatchObject({ name: 'get_weather', args: '{"city":"Paris"}', finish: callsFinish });
 
       const ours = await ready();
       const options = { tools: [weather], toolChoice: { name: weather.name } };

@@ -19,11 +19,12 @@ class FakeEngine implements BrowserEngine {
   /** What the next answers consist of; a function is awaited in its place. */
   answers: (readonly (object | (() => Promise<void>))[])[] = [];
   failure: unknown;
+  reports: readonly LoadProgress[] = [{ progress: 0.5, timeElapsed: 1, text: 'Fetching param cache[1/2]' }];
   loading: Promise<void> = Promise.resolve();
 
   async reload(modelId: string, chatOpts?: object): Promise<void> {
     this.calls.push(chatOpts ? `reload ${modelId} ${JSON.stringify(chatOpts)}` : `reload ${modelId}`);
-    this.report({ progress: 0.5, timeElapsed: 1, text: 'Fetching param cache[1/2]' });
+    for (const report of this.reports) this.report(report);
     await this.loading;
     if (this.failure !== undefined) throw this.failure as Error;
   }
@@ -277,8 +278,21 @@ describe('BrowserLLM', () => {
     expect(engine.calls).toEqual(['begin', 'end', `reload ${model}`, 'begin', 'end']);
   });
 
+  const named = (name: string): Error => Object.assign(new Error('x'), { name });
   for (const [failure, code] of [
-    [Object.assign(new Error('x'), { name: 'ModelNotFoundError' }), 'not_found'],
+    ...(['WebGPUNotAvailableError', 'WebGPUNotFoundError', 'FeatureSupportError'] as const).map(
+      (name) => [named(name), 'device'] as const,
+    ),
+    [named('ModelNotFoundError'), 'not_found'],
+    [named('MissingModelWasmError'), 'configuration'],
+    [named('DeviceLostError'), 'device'],
+    [named('NetworkError'), 'connection'],
+    [named('QuotaExceededError'), 'quota'],
+    [named('ContextWindowSizeExceededError'), 'overflow'],
+    [named('UnsupportedModelIdError'), 'configuration'],
+    [named('ModelNotLoadedError'), 'not_ready'],
+    ['WorkerEngineModelNotLoadedError: x', 'not_ready'],
+    ['EngineNotLoadedError: x', 'not_ready'],
     ['ShaderF16SupportError: no 16 bits', 'device'],
     [new TypeError('Failed to fetch'), 'connection'],
     ['something else', 'internal'],
@@ -289,6 +303,113 @@ describe('BrowserLLM', () => {
       await expect(ready({}, engine)).rejects.toMatchObject({ code, provider: 'BrowserLLM' });
     });
   }
+
+  it('plays the session of the reference: it loads, answers, and is interrupted', async () => {
+    const engine = new FakeEngine();
+    const reports: LoadProgress[] = [
+      { progress: 0, timeElapsed: 0, text: 'Start to fetch params' },
+      {
+        ...{ progress: 0.5, timeElapsed: 4 },
+        text: 'Fetching param cache[11/22]: 330MB fetched. 50% completed, 4 secs elapsed. …',
+      },
+      {
+        ...{ progress: 1, timeElapsed: 8 },
+        text: 'Fetching param cache[22/22]: 660MB fetched. 100% completed, 8 secs elapsed. …',
+      },
+      {
+        ...{ progress: 0.5, timeElapsed: 9 },
+        text: 'Loading model from cache[11/22]: 330MB loaded. 50% completed, 9 secs elapsed.',
+      },
+      {
+        ...{ progress: 1, timeElapsed: 2 },
+        text: 'Loading GPU shader modules[74/74]: 100% completed, 2 secs elapsed.',
+      },
+      { progress: 1, timeElapsed: 12, text: 'Finish loading on WebGPU - apple' },
+    ];
+    engine.reports = reports;
+    const seen: LoadProgress[] = [];
+    const { llm } = await ready({ maxTokens: 64, onLoadProgress: (progress) => seen.push(progress) }, engine);
+    expect(seen).toEqual(reports);
+
+    let go: () => void = () => undefined;
+    const wait = (): Promise<void> => new Promise((resolve) => (go = resolve));
+    const chunk = (delta: object, finish_reason: string | null = null): object => ({
+      ...{ id: 'c', object: 'chat.completion.chunk', created: 1_760_000_000, model },
+      choices: [{ index: 0, delta, finish_reason }],
+    });
+    engine.answers = [
+      [
+        chunk({ content: 'Hel', role: 'assistant' }),
+        chunk({ content: 'lo!', role: 'assistant' }),
+        chunk({}, 'stop'),
+        usage,
+      ],
+      [chunk({ content: 'Once', role: 'assistant' }), wait, chunk({}, 'abort')],
+    ];
+    expect(await answer(llm, hi)).toEqual([
+      { type: 'token', text: 'Hel' },
+      { type: 'token', text: 'lo!' },
+      {
+        ...{ type: 'done', finishReason: 'stop' },
+        usage: { inputTokens: 21, outputTokens: 6, totalTokens: 27 },
+      },
+    ]);
+    expect(engine.requests).toEqual([
+      { messages: hi, stream: true, stream_options: { include_usage: true }, max_tokens: 64 },
+    ]);
+    const told: LLMEvent[] = [];
+    const running = llm.generate(hi).subscribe((event) => told.push(event));
+    while (told.length === 0) await new Promise(setImmediate);
+    running.unsubscribe();
+    go();
+    while (engine.calls.at(-1) !== 'end') await new Promise(setImmediate);
+    expect([told, engine.calls.slice(-2)]).toEqual([[{ type: 'token', text: 'Once' }], ['interrupt', 'end']]);
+  });
+
+  it('plays the failing session: the GPU has no 16 bits, which a worker tells as a text', async () => {
+    for (const failure of [named('ShaderF16SupportError'), 'ShaderF16SupportError: shader-f16']) {
+      const engine = new FakeEngine();
+      engine.failure = failure;
+      engine.reports = [];
+      const seen: LoadProgress[] = [];
+      const loading = ready({ onLoadProgress: (progress) => seen.push(progress) }, engine);
+      await expect(loading).rejects.toMatchObject({
+        ...{ name: 'ProviderInitializationError', code: 'device', recoverable: false },
+        message: expect.stringContaining('take its q4f32 twin') as unknown,
+      });
+      expect(seen).toEqual([]);
+    }
+  });
+
+  it('has its history taken, whatever an interruption left of it: the rules of the engine', async () => {
+    const { llm, engine } = await ready({ systemPrompt: 'Be brief.' });
+    const toolCalls = [{ id: 'a', name: 'weather', args: undefined, argsText: '{"ci' }];
+    const histories: Message[][] = [
+      [...hi, { role: 'assistant', content: 'It is' }],
+      [...hi, { role: 'assistant', content: '', toolCalls }, { role: 'user', content: 'Stop' }],
+      [{ role: 'tool', toolCallId: 'gone', content: 'x' }, { role: 'assistant', content: 'Welcome!' }, ...hi],
+      [...hi, { role: 'assistant', content: 'One moment.', toolCalls }, { role: 'system', content: 'Hurry.' }],
+    ];
+    for (const history of histories) await answer(llm, history);
+    for (const { messages } of engine.requests) {
+      const wire = messages as { role: string; content: unknown; tool_calls?: { function: { arguments: string } }[] }[];
+      expect(wire.filter(({ role }) => role === 'system')).toEqual(wire.slice(0, 1));
+      expect(['user', 'tool']).toContain(wire.at(-1)?.role);
+      expect(wire.every(({ content }) => typeof content === 'string')).toBe(true);
+      const args = wire.flatMap((each) => each.tool_calls ?? []).map((call) => call.function.arguments);
+      expect(args.map((text) => JSON.parse(text) as unknown)).toEqual(args.map(() => ({})));
+    }
+  });
+
+  it('F43: dispose() ends an answer with an error, also where the engine is terminated with its worker', async () => {
+    const { llm, engine } = await ready();
+    engine.answers = [[text('Once'), () => new Promise(() => undefined)]];
+    const told: unknown[] = [];
+    llm.generate(hi).subscribe({ next: (event) => told.push(event), error: (error: unknown) => told.push(error) });
+    while (told.length === 0) await new Promise(setImmediate);
+    await llm.dispose();
+    expect(told).toMatchObject([{ text: 'Once' }, { code: 'aborted', provider: 'BrowserLLM' }]);
+  });
 
   it('unloads the model when it is disposed of, also while it loads', async () => {
     const { llm, engine } = await ready();

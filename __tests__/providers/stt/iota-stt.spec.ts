@@ -112,6 +112,47 @@ describe('IotaSTT', () => {
     expect(published).toEqual(results);
   });
 
+  it('plays the session of the reference', async () => {
+    json = JSON.parse(
+      '{"results":[{"alternatives":[{"transcript":"Remind me to buy five pencils.","confidence":0.95,"words":[{"startTime":"0s","endTime":"0.400s","word":"Remind"},{"startTime":"0.400s","endTime":"0.500s","word":"me"},{"startTime":"0.500s","endTime":"0.700s","word":"to"},{"startTime":"0.700s","endTime":"0.900s","word":"buy"},{"startTime":"0.900s","endTime":"1.200s","word":"five"},{"startTime":"1.200s","endTime":"1.800s","word":"pencils."}]}],"resultEndTime":"1.990s","languageCode":"en-us"}],"totalBilledTime":"2s","requestId":"4419877023811223344"}',
+    );
+    await ready({ enableWordTimeOffsets: true, keywords: ['pencils'] });
+    const [result] = await transcribe(raw());
+    expect(sent()).toEqual({
+      config: JSON.parse(
+        '{"languageCode":"en-US","enableAutomaticPunctuation":true,"encoding":"LINEAR16","sampleRateHertz":16000,"enableWordTimeOffsets":true,"speechContexts":[{"phrases":["pencils"]}]}',
+      ) as unknown,
+      audio: { content: Buffer.from(bytes(64_000)).toString('base64') },
+    });
+    expect(result).toMatchObject({ text: 'Remind me to buy five pencils.', confidence: 0.95, utteranceComplete: true });
+    expect(result?.metadata?.words?.map(({ text, startMs, endMs }) => [text, startMs, endMs])).toEqual([
+      ...[
+        ['Remind', 0, 400],
+        ['me', 400, 500],
+        ['to', 500, 700],
+        ['buy', 700, 900],
+        ['five', 900, 1_200],
+        ['pencils.', 1_200, 1_800],
+      ],
+    ]);
+  });
+
+  it('plays the failing session: a wrong key is a 400 here', async () => {
+    const body =
+      '{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com","metadata":{"service":"speech.googleapis.com"}}]}}';
+    await serving((response) =>
+      response.writeHead(400, { 'Content-Type': 'application/json; charset=UTF-8' }).end(body),
+    );
+    await ready({ apiKey: 'wrong' });
+    const error = await failure(new Blob([bytes(4, ...wav)]));
+    expect(error).toMatchObject({ code: 'unauthorized', status: 400, recoverable: false });
+    expect(JSON.parse(site.requests[0]?.body ?? '')).toEqual({
+      config: { languageCode: 'en-US', enableAutomaticPunctuation: true },
+      audio: { content: 'UklGRg==' },
+    });
+    expect(site.requests).toHaveLength(1);
+  });
+
   it('sends each configured key under its wire name', async () => {
     await ready({
       ...{ language: 'de-DE', model: 'latest_long', enableAutomaticPunctuation: false, profanityFilter: true },
@@ -273,7 +314,14 @@ describe('IotaSTT', () => {
         { code: 'unauthorized' },
       ],
       [401, { status: 'UNAUTHENTICATED' }, { code: 'unauthorized' }],
-      [403, { status: 'PERMISSION_DENIED', details: [{ reason: 'SERVICE_DISABLED' }] }, { code: 'forbidden' }],
+      ...['SERVICE_DISABLED', 'BILLING_DISABLED', 'API_KEY_SERVICE_BLOCKED', 'API_KEY_HTTP_REFERRER_BLOCKED'].map(
+        (reason): [number, object, object] => [
+          ...([403, { status: 'PERMISSION_DENIED', details: [{ reason }] }] as const),
+          { code: 'forbidden' },
+        ],
+      ),
+      [404, { status: 'NOT_FOUND' }, { code: 'not_found' }],
+      [413, {}, {}],
     ];
     for (const [status, error, expected] of refusals) {
       it(`at once on ${status} ${JSON.stringify(error)}`, async () => {

@@ -16,9 +16,11 @@ export interface ChatForm {
   readonly callExtras?: (call: ToolCall) => Readonly<Record<string, unknown>>;
 }
 
+const unchanged = (id: string): string => id;
+
 /** A repaired history in the form of chat completions. */
 export function chatHistory(messages: readonly Message[], form: ChatForm): WireObject[] {
-  const { lateSystemRole, toolToUser, silence = null, callId = (id) => id, callExtras } = form;
+  const { lateSystemRole, toolToUser, silence = null, callId = unchanged, callExtras } = form;
   return messages.flatMap((message, index): WireObject[] => {
     switch (message.role) {
       case 'system':

@@ -95,7 +95,7 @@ export abstract class ChatLLM<C extends ChatConfig> extends BaseLLM<C> {
   }
 
   protected override reader({ tools = [] }: GenerateOptions, context: AnswerReaderContext): AnswerReader {
-    const { hasCallsInText, callId = (id) => id } = this.profile;
+    const { hasCallsInText, callId = (id: string): string => id } = this.profile;
     const newCallId = (): string => callId(`call_${Math.random().toString(36).slice(2)}`);
     return new ChatReader({ ...context, hasCallsInText, newCallId, toolNames: tools.map(({ name }) => name) });
   }

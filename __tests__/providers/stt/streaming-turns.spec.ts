@@ -1,0 +1,172 @@
+import type { AudioFormat } from '../../../lib/audio/types.ts';
+import { num, str, type WireObject } from '../../../lib/core/guard.ts';
+import { StreamingSTT, type StreamingSTTConfig } from '../../../lib/providers/stt/streaming-stt.ts';
+import type { SocketData, SocketRequest, SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import { clocked, connected, FakeSockets, heard, record, settle, tape } from './stt-fixture.ts';
+
+/**
+ * The smallest provider of a service that hears audio in turns: each begins with a greeting, on the same connection too;
+ * an empty frame ends the audio.
+ */
+class TurnSTT extends StreamingSTT<StreamingSTTConfig> {
+  readonly name = 'TurnSTT';
+  readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16', sampleRates: [16_000] }];
+  protected readonly defaultBaseUrl = 'wss://service.example';
+  protected override readonly endsAudio: boolean = true;
+  protected readonly handlers = {
+    final: ({ ms }: WireObject) => void this.finalized(num(ms) ?? 0),
+    said: ({ text, words }: WireObject) =>
+      this.utterances.result('complete', str(text) ?? '', { words: this.words(words, (word) => str(word['word'])) }),
+    over: () => {
+      if (this.isEnding && this.pendingMs === 0) this.heardAll();
+      else this.beginAgain();
+    },
+  };
+  sockets: FakeSockets = new FakeSockets({ pings: false });
+  turns: number = 0;
+
+  protected override request(): Promise<SocketRequest> {
+    return Promise.resolve({ url: this.resolveSocketUrl('/listen') });
+  }
+  protected override farewell(): { farewell: [] } {
+    return { farewell: [] };
+  }
+  protected override socketOptions(): Partial<SocketSessionOptions> {
+    return { openSocket: this.sockets.open };
+  }
+  protected override onConnection(): void {
+    this.turns += 1;
+  }
+  protected override preamble(): readonly SocketData[] {
+    return [`turn ${this.turns}`];
+  }
+}
+
+async function live(config: StreamingSTTConfig = {}) {
+  const { clock, config: base } = clocked();
+  const stt = await connected(new TurnSTT({ ...base, ...config }));
+  const say = (message: Record<string, unknown>): void => stt.sockets.last.say(message);
+  /** What the newest turn of the newest connection was sent. */
+  const turn = (): SocketData[] => {
+    const { sent } = stt.sockets.last;
+    return sent.slice(sent.findLastIndex((data) => typeof data === 'string'));
+  };
+  return { clock, stt, say, turn, ...record(stt) };
+}
+const lengths = (sent: readonly SocketData[]): unknown[] =>
+  sent.map((data) => (typeof data === 'string' ? data : data.length / 32));
+
+describe('StreamingSTT: a service that hears in turns', () => {
+  it('begins again on the same connection, with what was not final, and goes on with live audio', async () => {
+    const { stt, say, turn } = await live();
+    stt.sendAudio({ data: tape(500) });
+    say({ type: 'final', ms: 300 });
+    say({ type: 'over' });
+    expect(lengths(turn())).toEqual(['turn 2', 100, 100]);
+    stt.sendAudio({ data: tape(100, 500) });
+    expect(heard(turn())).toEqual(heard([tape(300, 300)]));
+    expect(stt.sockets.all.length).toBe(1);
+  });
+
+  it('dates by all audio, whichever turn it was heard in', async () => {
+    const { stt, say, results } = await live();
+    stt.sendAudio({ data: tape(1_000) });
+    say({ type: 'final', ms: 400 });
+    say({ type: 'over' });
+    say({ type: 'final', ms: 100 });
+    say({ type: 'over' });
+    say({ type: 'said', text: 'w', words: [{ word: 'w', start: 0.1, end: 0.2 }] });
+    expect(results[0]?.metadata?.words).toEqual([{ text: 'w', startMs: 600, endMs: 700 }]);
+  });
+
+  it('begins nothing where there is no connection', async () => {
+    const { stt, say, clock } = await live();
+    const [first] = stt.sockets.all;
+    stt.sendAudio({ data: tape(100) });
+    first?.drop();
+    say({ type: 'over' });
+    expect(stt.turns).toBe(1);
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    expect([stt.turns, lengths(stt.sockets.last.sent)]).toEqual([2, ['turn 2', 100]]);
+  });
+
+  it('disconnect() ends the audio, and closes when the service has heard it', async () => {
+    const { stt, say, turn, log } = await live();
+    stt.sendAudio({ data: tape(200) });
+    const ended = stt.disconnect();
+    await settle();
+    expect([lengths(turn()), stt.sockets.last.closeCode]).toEqual([['turn 1', 100, 100, 0], undefined]);
+    say({ type: 'said', text: 'the end' });
+    say({ type: 'final', ms: 200 });
+    say({ type: 'over' });
+    await settle();
+    expect(stt.sockets.last.closeCode).toBe(1_000);
+    stt.sockets.last.drop(1_000);
+    await ended;
+    expect(log).toEqual(['. the end']);
+  });
+
+  it('a turn that ends before the audio does is followed by another, which ends it again', async () => {
+    const { stt, say, turn } = await live();
+    stt.sendAudio({ data: tape(300) });
+    const ended = stt.disconnect();
+    await settle();
+    say({ type: 'final', ms: 100 });
+    say({ type: 'over' });
+    expect(lengths(turn())).toEqual(['turn 2', 100, 100, 0]);
+    say({ type: 'final', ms: 200 });
+    say({ type: 'over' });
+    await settle();
+    stt.sockets.last.drop(1_000);
+    await ended;
+    expect(stt.turns).toBe(2);
+  });
+
+  it('disconnect() waits no longer than it may for a service that never says so', async () => {
+    const { stt, clock, types } = await live({ closeTimeoutMs: 500 });
+    stt.sendAudio({ data: tape(100) });
+    let hasEnded = false;
+    const ended = stt.disconnect().then(() => (hasEnded = true));
+    await clock.advance(499);
+    expect(hasEnded).toBe(false);
+    await clock.advance(1);
+    await ended;
+    expect([types().at(-1), clock.pending, stt.sockets.live]).toEqual(['closed', 0, 0]);
+  });
+
+  it('a connection that drops after the end of the audio ends the wait', async () => {
+    const { stt, clock } = await live({ reconnect: false });
+    stt.sendAudio({ data: tape(100) });
+    const ended = stt.disconnect();
+    await settle();
+    stt.sockets.last.drop();
+    await ended;
+    expect([clock.pending, stt.sockets.live <= 1]).toEqual([0, true]);
+  });
+
+  it('a recording is heard to its end on another connection, when one drops on the way', async () => {
+    const { clock, config } = clocked();
+    const stt = new TurnSTT(config);
+    const { results } = record(stt);
+    await stt.initialize();
+    let isComplete = false;
+    stt.transcribe([{ data: tape(200) }]).subscribe({ complete: () => (isComplete = true) });
+    await settle();
+    stt.sockets.last.accept();
+    await settle();
+    expect(lengths(stt.sockets.last.sent)).toEqual(['turn 1', 100, 100, 0]);
+    stt.sockets.last.drop();
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    await settle();
+    expect(lengths(stt.sockets.last.sent)).toEqual(['turn 2', 100, 100, 0]);
+    for (const message of [{ type: 'said', text: 'all' }, { type: 'final', ms: 200 }, { type: 'over' }]) {
+      stt.sockets.last.say(message);
+    }
+    await settle();
+    stt.sockets.last.drop(1_000);
+    await settle();
+    expect([results.map(({ text }) => text), isComplete]).toEqual([['all'], true]);
+  });
+});
