@@ -124,6 +124,7 @@ for (const platform of platforms)
       sandbox = await startSandbox();
     });
     afterAll(() => sandbox.close());
+    afterEach(() => sandbox.clearFaults());
 
     for (const voice of platform.voices) {
       it(`carries a whole call, with a voice in ${voice.outputFormat ?? 'linear16'}`, async () => {
@@ -207,6 +208,42 @@ for (const platform of platforms)
         expect(switchboard.of('error')).toEqual([]);
       }, 60_000);
     }
+
+    it('loses no word of a caller who speaks while the speech-to-text service still connects (F34)', async () => {
+      sandbox.setFault('alpha-flux', { kind: 'slowAccept', ms: 1500 });
+      await using switchboard = await new Switchboard(sandbox, platform).listen();
+      const caller = await switchboard.ring();
+      const ended = switchboard.next('turn.ended');
+      caller.say('say I was early');
+      await ended;
+      expect(caller.heard().text.trim()).toBe('I was early');
+      expect([caller.warnings, switchboard.of('error')]).toEqual([[], []]);
+      await caller.hangUp();
+    }, 60_000);
+
+    it('aborts everything when the caller is gone while the model thinks (F38)', async () => {
+      sandbox.setFault('nu-llm', { kind: 'stall' });
+      sandbox.clearRecords();
+      await using switchboard = await new Switchboard(sandbox, platform).listen();
+      const caller = await switchboard.ring();
+      const thinking = switchboard.next('llm.started');
+      caller.say('hello');
+      await thinking;
+      const closed = switchboard.next('session.closed');
+      await caller.hangUp('abruptly');
+      await closed;
+      await switchboard.pipeline.dispose();
+      const isOver = (): boolean => {
+        const [requests, hearing, voices] = (['nu-llm', 'alpha-flux', 'alpha-tts'] as const).map((service) =>
+          sandbox.records(service),
+        );
+        const ends = [...(hearing ?? []), ...(voices ?? [])].map(({ close }) => close);
+        return requests?.every(({ aborted }) => aborted) === true && ends.every((close) => close !== undefined);
+      };
+      while (!isOver()) await new Promise((resolve) => setImmediate(resolve));
+      expect([sandbox.records('nu-llm').length, sandbox.records('alpha-flux').length]).toEqual([1, 1]);
+      expect([caller.playedMs, switchboard.of('error')]).toEqual([0, []]);
+    }, 60_000);
 
     it('refuses an upgrade that the platform has not signed', async () => {
       await using switchboard = await new Switchboard(sandbox, platform).listen();
