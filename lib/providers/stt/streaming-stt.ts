@@ -189,7 +189,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
     return this.#session?.isEnding ?? false;
   }
 
-  /** The service has heard the audio to its end; see {@link endsAudio}. */
+  /** The service has heard the audio to its end; see `endsAudio`. */
   protected heardAll(): void {
     this.#session?.heardAll();
   }

@@ -2,7 +2,7 @@ import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import type { AudioFormat } from '../../audio/types.ts';
 import { configProblem, type ConfigRules } from '../../core/config-rule.ts';
 import type { VoiceError } from '../../core/errors.ts';
-import { entry, oncePerKind, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import { entry, oncePerKind, parseJsonObject, str, wireWord, type WireObject } from '../../core/guard.ts';
 import { RemoteProvider, type Query } from '../../core/remote-provider.ts';
 import type {
   SocketCloseOptions,
@@ -34,7 +34,7 @@ export abstract class StreamingWire<C extends StreamingSTTConfig> extends Remote
   protected readonly gapMs: number | undefined = undefined;
   /** Shortest frame of audio that the service takes, in milliseconds. */
   protected readonly minFrameMs: number = 0;
-  /** Whether an empty frame ends the audio, which the service answers; see {@link heardAll}. Not with `minFrameMs`. */
+  /** Whether an empty frame ends the audio, which the service answers; see `heardAll()`. Not with `minFrameMs`. */
   protected readonly endsAudio: boolean = false;
   /** How many times as fast as it sounds the service takes audio; `false` for as fast as it goes. */
   protected readonly catchUpSpeed: number | false = false;
@@ -139,8 +139,7 @@ export abstract class StreamingWire<C extends StreamingSTTConfig> extends Remote
   /** What a failure that the service reports means, by the service's word or code for it. */
   protected failure(kind: string | number, failures: Failures, sentence?: string): VoiceError {
     const { hint, ...options } = entry(failures, String(kind)) ?? unknownFailure;
-    const name = /^[\w.-]{1,64}$/.exec(String(kind))?.[0] ?? 'an error';
-    return this.error(`${this.name}: the service reports ${name}: ${hint}`, {
+    return this.error(`${this.name}: the service reports ${wireWord(kind)}: ${hint}`, {
       ...options,
       ...(typeof kind === 'number' && { status: kind }),
       // The service's sentence could quote the user.
