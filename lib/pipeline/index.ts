@@ -1,6 +1,7 @@
 export * from './agent-conversation.ts';
 export * from './barge-in.ts';
 export { type SayOptions, type SendOptions, type SpeechHandle, type SpeechOutcome, type Command } from './commands.ts';
+export * from './conversation-options.ts';
 export * from './conversation.ts';
 export * from './events.ts';
 export * from './history.ts';

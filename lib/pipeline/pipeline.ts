@@ -27,7 +27,8 @@ import type { AgentProvider, ConnectionEvent, ProviderContract, ProviderRole, ST
 import { agentConversation } from './agent-conversation.ts';
 import { adapt, audioPath, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { SpeechTicket, type Command, type SayOptions, type SendOptions, type SpeechHandle } from './commands.ts';
-import { conversation, type ConversationOptions } from './conversation.ts';
+import type { ConversationOptions } from './conversation-options.ts';
+import { conversation } from './conversation.ts';
 import { createEventBus } from './event-bus.ts';
 import {
   eventStreams,

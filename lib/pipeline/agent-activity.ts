@@ -1,0 +1,69 @@
+import {
+  BehaviorSubject,
+  distinctUntilChanged,
+  filter,
+  map,
+  merge,
+  pairwise,
+  startWith,
+  take,
+  type Observable,
+} from 'rxjs';
+import type { AgentState } from './events.ts';
+import type { Speaking } from './speech.ts';
+import type { Turn } from './turn.ts';
+
+/** What the agent is doing: nothing, preparing to speak, or speaking. */
+export type AgentStatus = 'free' | 'thinking' | 'speaking';
+
+/** Follows what the agent is saying and answering. */
+export class AgentActivity {
+  readonly speaking$: BehaviorSubject<Speaking | undefined> = new BehaviorSubject<Speaking | undefined>(undefined);
+  readonly answering$: BehaviorSubject<Turn | undefined> = new BehaviorSubject<Turn | undefined>(undefined);
+
+  get status(): AgentStatus {
+    const speaking = this.speaking$.value;
+    if (speaking?.audible) return 'speaking';
+    return speaking || this.answering$.value ? 'thinking' : 'free';
+  }
+
+  /** Whether the agent has the floor; the present value first. */
+  get busy$(): Observable<boolean> {
+    return this.#status$.pipe(
+      map((status) => status !== 'free'),
+      distinctUntilChanged(),
+    );
+  }
+
+  /** Each change of the agent's state: what it was, and what it is. */
+  get changes$(): Observable<[AgentState, AgentState]> {
+    return this.#status$.pipe(
+      map((status): AgentState => (status === 'free' ? 'listening' : status)),
+      startWith<AgentState>('idle'),
+      distinctUntilChanged(),
+      pairwise(),
+    );
+  }
+
+  /** Emits once, as soon as the agent is free. */
+  get whenFree$(): Observable<unknown> {
+    return this.busy$.pipe(
+      filter((busy) => !busy),
+      take(1),
+    );
+  }
+
+  /** The turn and the speech that have the floor, for events about them. */
+  get envelope(): { readonly turnId?: string; readonly speechId?: string } {
+    const request = this.speaking$.value?.request;
+    const turnId = request?.turnId ?? this.answering$.value?.id;
+    return { ...(turnId === undefined ? {} : { turnId }), ...(request ? { speechId: request.id } : {}) };
+  }
+
+  get #status$(): Observable<AgentStatus> {
+    return merge(this.speaking$, this.answering$).pipe(
+      map(() => this.status),
+      distinctUntilChanged(),
+    );
+  }
+}
