@@ -184,7 +184,16 @@ export function describeLLM({
         [{ role: 'system', content: 'Be brief.' }],
         [{ role: 'assistant', content: 'Welcome!' }],
         [{ role: 'assistant', content: 'Welcome!' }, ...hi, { role: 'assistant', content: '' }, ...hi],
+        [...hi, { role: 'assistant', content: 'It is sun' }],
+        [...hi, { role: 'assistant', content: 'It is sun' }, ...said('Stop')],
         [...hi, { role: 'assistant', content: '', toolCalls: [call] }, ...said('Stop')],
+        [
+          ...[
+            ...hi,
+            { role: 'assistant', content: 'One moment.', toolCalls: [call, { ...call, id: 'call 2' }] } as const,
+          ],
+          ...[{ role: 'tool', toolCallId: 'call 2', content: 'sunny' } as const, ...said('Stop')],
+        ],
         [{ role: 'tool', toolCallId: 'gone', content: 'x' }, { role: 'assistant', content: 'It is sunny.' }, ...hi],
         [...hi, { role: 'assistant', content: 'So' }, { role: 'system', content: 'Hurry.' }, ...hi],
       ];
