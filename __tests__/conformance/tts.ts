@@ -1,4 +1,4 @@
-import { from, lastValueFrom, toArray } from 'rxjs';
+import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import { isPcmLike } from '../../lib/audio/formats.ts';
 import { decodeSamples as decodeAudio, toInt16 } from '../../lib/audio/samples.ts';
 import type { AudioChunk } from '../../lib/audio/types.ts';
@@ -52,6 +52,16 @@ export function hear(chunks: readonly AudioChunk[]): Heard {
   return decodeModem(samples, metadata.sampleRate);
 }
 
+/** What is heard in chunks whose format changes on the way. */
+function hearAll(chunks: readonly AudioChunk[]): string {
+  const parts: AudioChunk[][] = [];
+  for (const chunk of chunks) {
+    if (chunk.metadata) parts.push([]);
+    parts.at(-1)?.push(chunk);
+  }
+  return parts.map((part) => hear(part).text).join('');
+}
+
 async function failureOf(promise: Promise<unknown>): Promise<VoiceError> {
   try {
     await promise;
@@ -66,6 +76,13 @@ async function failureOf(promise: Promise<unknown>): Promise<VoiceError> {
 export const until = async (happened: () => boolean): Promise<void> => {
   while (!happened()) await new Promise((resolve) => setImmediate(resolve));
 };
+
+/** Sentences of scripts with and without spaces, with marks of their own, and characters of many code points. */
+const scripts = [
+  ...['The quick brown fox jumps over a lazy dog.', 'Grüße aus Köln, né Ö!', 'Привет, как дела?'],
+  ...['日本語を話します。', '你好，世界！今天天气很好。', 'สวัสดีชาวโลก', 'मैं ठीक हूँ। आप कैसे हैं?'],
+  ...['مرحبا بالعالم، كيف حالك؟', 'Family: 👩‍👩‍👧‍👦 flag: 🇩🇪 thumb: 👍🏽!'],
+];
 
 const withoutSpace = (text: string): string => text.replace(/\s/g, '');
 
@@ -172,16 +189,52 @@ function describeVoice(
 
     it('says signs of markup, and any script, as they are', async () => {
       const tts = await ready();
-      for (const text of [
-        `Tom & Jerry's "<b>" > 2 &amp; 'x'.`,
-        'Grüße aus Köln.',
-        '日本語を話します。',
-        'Привет 😀!',
-      ]) {
+      for (const text of [`Tom & Jerry's "<b>" > 2 &amp; 'x' ]]>.`, ...scripts]) {
         expectText(await speak(tts, [text]), [text]);
       }
       expect(refusals()).toEqual([]);
     });
+
+    it('cuts what is longer than the service takes at once, in any script, and loses nothing of it', async () => {
+      const tts = create(direct());
+      providers.push(tts);
+      // Less than any service takes: a true limit is an hour of this voice.
+      Object.defineProperty(tts, 'maxTextLength', { value: 120 });
+      await tts.initialize();
+      const text = [...scripts, ...scripts].join(' ');
+      expectText(await speak(tts, [text]), [text]);
+      const asked = sandbox
+        .records(service)
+        .flatMap((record) => (record.method === 'WS' ? sentJson(record) : [record]));
+      expect([refusals(), asked.length > 3]).toEqual([[], true]);
+    });
+
+    const [, another] = Object.values(subject.voices);
+    if (another) {
+      it('takes another configuration while it speaks, and says of all audio what it is', async () => {
+        const live = await startSandbox({ realtimeFactor: 30 });
+        try {
+          const tts = await ready(direct(live));
+          const other = another(direct(live));
+          const all: AudioChunk[] = [];
+          tts.audio$.subscribe((chunk) => all.push(chunk));
+          const text$ = new Subject<string>();
+          const present = lastValueFrom(tts.speak(text$).pipe(toArray()));
+          text$.next('One two three.');
+          await until(() => (answersWhole ? live.records(service) : all).length > 0);
+          tts.updateConfig(other.config);
+          text$.next('Four five.');
+          text$.complete();
+          expect(withoutSpace(hearAll(await present))).toBe('Onetwothree.Fourfive.');
+          const next = await speak(tts, ['Six seven.']);
+          expectText(next, ['Six seven.']);
+          const { encoding, sampleRate } = other.getMetadata() ?? {};
+          expect(next[0]?.metadata).toMatchObject({ encoding, sampleRate });
+        } finally {
+          await live.close();
+        }
+      });
+    }
 
     it('says nothing of blank text, and asks for nothing', async () => {
       const tts = await ready();

@@ -92,11 +92,4 @@ describe('GammaTTS in the sandbox', () => {
     expect(record?.query.filter(([name]) => name === 'single_use_token')).toEqual([['single_use_token', token]]);
     expect(record?.headers['xi-api-key']).toBeUndefined();
   });
-
-  it('speaks letters, markup and scripts of any kind', async () => {
-    await tts.initialize();
-    for (const text of ['a < b & "c" > d', 'Grüße aus Köln, née Ö.', '你好，世界。', 'Привет мир']) {
-      expect(await speak(text)).toBe(text);
-    }
-  });
 });

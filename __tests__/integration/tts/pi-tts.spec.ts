@@ -93,11 +93,4 @@ describe('PiTTS in the sandbox', () => {
     await tts.initialize();
     expect(await speak('Hello.')).toBe('Hello.');
   });
-
-  it('speaks letters, markup and scripts of any kind', async () => {
-    await tts.initialize();
-    for (const text of ['a < b & "c" > d', 'Grüße aus Köln, née Ö.', '你好，世界。', 'Привет мир']) {
-      expect(await speak(text)).toBe(text);
-    }
-  });
 });

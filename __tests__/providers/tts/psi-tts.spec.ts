@@ -200,7 +200,9 @@ describe('PsiTTS', () => {
 
   it('does not take garbage for audio', async () => {
     await service.close();
-    service = await serveHttp((response) => void response.end('{"audio_base64":"%%%"}'));
+    service = await serveHttp((response) => {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end('data: {"audio_base64":"%%%"}\n\n');
+    });
     const tts = await ready({ format: 'pcm', wordTimings: true });
     expect((await failureOf(tts.synthesize('Hi.'))).code).toBe('protocol');
     await tts.dispose();

@@ -100,15 +100,19 @@ describe('F11: mutated answers of voices by requests', () => {
           const body = subject.session.map((message, index) =>
             subject.wrap(frame(index === at ? mutate(message, random) : message, random)),
           );
+          const size = 1 + Math.floor(random() * 64);
           const began = performance.now();
           try {
-            const { events, error, done } = read(subject, body, 1 + Math.floor(random() * 64));
+            const { events, error, done } = read(subject, body, size);
             if (!done || !events.every(isWellFormed)) wrong.push({ run, body, events, done });
             if (error !== undefined && !VoiceError.is(error)) wrong.push({ run, body, error });
+            // A busy machine may rest in between: what hangs, hangs again.
+            const again = performance.now();
+            if (again - began > 100) read(subject, body, size);
+            if (performance.now() - again > 100) wrong.push({ run, slow: body });
           } catch (error) {
             wrong.push({ run, body, thrown: error });
           }
-          if (performance.now() - began > 100) wrong.push({ run, slow: body });
         }
         expect(wrong).toEqual([]);
         expect('polluted' in {}).toBe(false);

@@ -96,16 +96,19 @@ export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
   #lanes: SpeechLanes | undefined;
   readonly #warn = oncePerKind((kind) => this.report(this.error(kind, { code: 'protocol', recoverable: true })));
 
-  readonly #wire: Omit<LaneWire, 'charactersPerMinute' | 'flushesPerMinute'> = {
+  readonly #wire: Omit<LaneWire, 'charactersPerMinute' | 'flushesPerMinute' | 'maxTextLength'> = {
     speak: (text) => JSON.stringify({ type: 'Speak', text }),
     flush: '{"type":"Flush"}',
     clear: '{"type":"Clear"}',
     close: '{"type":"Close"}',
     read: (data) => this.#read(data),
-    maxTextLength: 2000,
     flushReserve: 8,
     classifyClose: (close) => this.#classifyClose(close),
   };
+
+  override get maxTextLength(): number {
+    return 2000;
+  }
 
   override getMetadata(): AudioMetadata {
     const { outputFormat: encoding = 'linear16', sampleRate = entry(sampleRates, encoding)?.[0] ?? 8000 } = this.config;
@@ -162,7 +165,7 @@ export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
     const { charactersPerMinute = 2400, flushesPerMinute = 20 } = this.config.limits ?? {};
     return new SpeechLane({
       ...this.linkOptions(),
-      wire: { ...this.#wire, charactersPerMinute, flushesPerMinute },
+      wire: { ...this.#wire, charactersPerMinute, flushesPerMinute, maxTextLength: this.maxTextLength },
     });
   }
 

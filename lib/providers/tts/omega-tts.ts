@@ -87,6 +87,11 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
     return 3000;
   }
 
+  // Whether the service counts code points or units of UTF-16 it does not say: the latter are never fewer.
+  protected override lengthOf(character: string): number {
+    return character.length;
+  }
+
   protected override isMarkup(text: string): boolean {
     return this.config.textType === 'ssml' || isSsml(text);
   }

@@ -5,6 +5,7 @@ import { entry } from '../../core/guard.ts';
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import type { AuthType } from '../../core/remote-provider.ts';
 import type { HttpResponse } from '../../transport/http.ts';
+import { mediaType } from '../../transport/sse.ts';
 import { readPsiTimings } from './psi-tts-timings.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
 import type { SynthesisEvent } from './utterance.ts';
@@ -171,7 +172,8 @@ export class PsiTTS extends RestTTS<PsiTTSConfig> {
   }
 
   protected override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
-    return this.config.wordTimings ? readPsiTimings(response, this.name) : super.readResponse(response);
+    const isTimed = mediaType(response.headers) === 'text/event-stream';
+    return isTimed ? readPsiTimings(response, this.name) : super.readResponse(response);
   }
 
   get #format(): Format {

@@ -128,6 +128,7 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
     const pieces = this.#split(text);
     if (pieces.length === 0) throw this.error(`${this.name} has no text to synthesize`, { code: 'configuration' });
     const { requestTimeoutMs = 60_000 } = this.config;
+    const format = this.wireFormat();
     const audio$ = from(pieces).pipe(
       concatMap((piece) =>
         this.#send(piece, requestTimeoutMs).pipe(
@@ -139,7 +140,7 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
       toArray(),
       takeUntil(merge(this.aborted$('was disposed while it spoke'), fromAbort(signal))),
     );
-    return joinAudio(await lastValueFrom(audio$, { defaultValue: [] }), this.wireFormat(), this.name);
+    return joinAudio(await lastValueFrom(audio$, { defaultValue: [] }), format, this.name);
   }
 
   /** What one request gives. Default: its body, as audio. */
@@ -179,10 +180,15 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
 
   /** One request, from its credential to the end of its body. */
   protected exchange(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
-    return defer(async () => this.request(text)).pipe(
-      switchMap((request) => this.#ask(request, firstAudioMs)),
-      switchMap((response) => this.readResponse(response)),
-    );
+    return defer(() => {
+      // The configuration may change before the answer comes.
+      const metadata = this.wireFormat();
+      return defer(async () => this.request(text)).pipe(
+        switchMap((request) => this.#ask(request, firstAudioMs)),
+        switchMap((response) => this.readResponse(response)),
+        map((event) => (event.type === 'audio' ? { metadata, ...event } : event)),
+      );
+    });
   }
 
   /** What the service answers to a request without a body, as JSON; for its catalogs. Tried again like any other. */

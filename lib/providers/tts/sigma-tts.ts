@@ -48,6 +48,11 @@ export class SigmaTTS extends RestTTS<SigmaTTSConfig> {
     return 3000;
   }
 
+  // Whether the service counts code points or units of UTF-16 it does not say: the latter are never fewer.
+  protected override lengthOf(character: string): number {
+    return character.length;
+  }
+
   /**
    * The voices of a model; by default of the configured one.
    *

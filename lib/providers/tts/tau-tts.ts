@@ -81,6 +81,11 @@ export class TauTTS extends RestTTS<TauTTSConfig> {
     return 5000;
   }
 
+  // Whether the service counts code points or units of UTF-16 it does not say: the latter are never fewer.
+  protected override lengthOf(character: string): number {
+    return character.length;
+  }
+
   /**
    * The voices that can speak now.
    *
