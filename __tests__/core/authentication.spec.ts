@@ -163,6 +163,14 @@ describe('addresses', () => {
     expect(new Homeless({}).resolveBaseUrl()).toBeUndefined();
   });
 
+  it('that are empty, as those from an environment may be, are none', () => {
+    expect(new Remote({ proxyUrl: '', endpoint }).resolveBaseUrl()).toBe(endpoint);
+    expect(new Remote({ proxyUrl: '', endpoint: '' }).resolveBaseUrl()).toBe('https://api.example.com/base');
+    expect(() => {
+      new Remote({ proxyUrl: '', apiKey: '' }).assertAuth();
+    }).toThrow('it needs a credential');
+  });
+
   it('are base + path + query; a list repeats its key, undefined leaves it out', () => {
     expect(new Remote({ apiKey: key }).url('/v1/x')).toBe(
       'https://api.example.com/base/v1/x?a=1&list=x&list=y&flag=true',

@@ -198,6 +198,28 @@ describe('Pipeline', () => {
     await pipeline.dispose();
   });
 
+  it('hears nothing of compressed audio while it is muted, or not its turn', async () => {
+    const webm = { encoding: 'opus', sampleRate: 48_000, channels: 1, container: 'webm' } as const;
+    for (const strategy of ['stt', 'manual'] as const) {
+      const [input, stt] = [new FakeInput(), new FakeSTT()];
+      input.getMetadata = () => webm;
+      Object.assign(stt, { accepts: [{ encoding: 'opus', containers: ['webm'] }] });
+      const providers = [input, stt, new FakeLLM(), new FakeTTS(), new FakeOutput()];
+      const pipeline = new Pipeline({ providers, turnTaking: { strategy } });
+      const errors: unknown[] = [];
+      pipeline.on('error', (error) => errors.push(error));
+      await pipeline.start();
+      if (strategy === 'stt') pipeline.mute();
+      input.push({ data: new Uint8Array(300).fill(7), metadata: webm });
+      if (strategy === 'stt') pipeline.unmute();
+      else pipeline.beginTurn();
+      input.push({ data: new Uint8Array(200).fill(7), metadata: webm });
+      expect(stt.sent.map(({ data }) => data.length).filter((length) => length > 0)).toEqual([200]);
+      expect(errors).toEqual([]);
+      await pipeline.dispose();
+    }
+  });
+
   it('stays muted when it was muted before its start', async () => {
     const { pipeline, input, stt } = rig();
     pipeline.mute();

@@ -119,7 +119,8 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
 
   /** `proxyUrl`, else `endpoint`, else the default; without a trailing slash. */
   resolveBaseUrl(): string | undefined {
-    const base = this.config.proxyUrl ?? this.config.endpoint ?? this.defaultBaseUrl;
+    // A setting that is empty, as one from an environment may be, is none.
+    const base = [this.config.proxyUrl, this.config.endpoint, this.defaultBaseUrl].find(Boolean);
     if (base === undefined) return undefined;
     const page = (globalThis as { location?: { href?: string } }).location?.href;
     const absolute = /^[a-z][a-z\d+.-]*:/i.test(base) || !page ? base : new URL(base, page).href;

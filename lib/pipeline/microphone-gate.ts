@@ -1,4 +1,4 @@
-import { durationMs, silenceByte } from '../audio/formats.ts';
+import { durationMs, isPcmLike, silenceByte } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 
 /** Speech that is kept from before push-to-talk was pressed, in milliseconds. */
@@ -6,7 +6,7 @@ const preRollMs = 500;
 
 /**
  * Decides what of the captured audio the speech-to-text service hears. What it must not hear is replaced by silence of
- * the same length: the socket stays busy, and the service's clock stays right.
+ * the same length: the socket stays busy, and the service's clock stays right. Compressed audio is left out instead.
  */
 export class MicrophoneGate {
   readonly #metadata: AudioMetadata;
@@ -40,8 +40,10 @@ export class MicrophoneGate {
   /** What the service hears of a chunk. */
   pass(chunk: AudioChunk): AudioChunk {
     if (!this.#muted && !this.#closed) return chunk;
-    if (!this.#muted) this.#keep(chunk);
     const { encoding } = chunk.metadata ?? this.#metadata;
+    // Nothing stands for silence in compressed audio, nor is it known how long it lasts.
+    if (!isPcmLike(encoding)) return { ...chunk, data: new Uint8Array(0) };
+    if (!this.#muted) this.#keep(chunk);
     return { ...chunk, data: new Uint8Array(chunk.data.length).fill(silenceByte(encoding)) };
   }
 
