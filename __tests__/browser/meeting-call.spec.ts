@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import type { MeetingCallPackages } from '../../lib/providers/platform/meeting-call-packages.ts';
+import type { JoinOptionsLike, MeetingCallPackages } from '../../lib/providers/platform/meeting-call-packages.ts';
 import { TestBrowser } from './support/browser.ts';
 
 /** What a page's scripted call does, and what was seen of the provider. */
@@ -15,6 +15,9 @@ declare global {
     spoken(): string;
     heard(): string;
     say(text: string): void;
+    /** Resolves when a stream has been silent for a while. */
+    quiet(audio$: (typeof rxvoice)['MeetingCallF']['prototype']['audio$']): Promise<unknown>;
+    readonly input: InstanceType<(typeof rxvoice)['WebRTCInput']>;
     emit(event: string): void;
     readonly call: Record<string, unknown>;
   };
@@ -31,6 +34,7 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
     const context = new AudioContext();
     const remote = context.createMediaStreamDestination();
     const call = {
+      isMuted: false,
       state: 'Connecting',
       callEndReason: undefined as { code: number; subCode?: number } | undefined,
       localAudioStreams: [] as { mediaStreamType: string }[],
@@ -38,8 +42,15 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
       on: (event: string, listener: () => void) =>
         listeners.set(event, (listeners.get(event) ?? new Set()).add(listener)),
       off: (event: string, listener: () => void) => listeners.get(event)?.delete(listener),
-      mute: () => Promise.resolve(void log.push('mute')),
+      mute: () => become('mute', true),
+      unmute: () => become('unmute', false),
       hangUp: () => Promise.resolve(void log.push('hangUp')),
+    };
+    const become = (what: string, isMuted: boolean): Promise<void> => {
+      log.push(what);
+      call.isMuted = isMuted;
+      emit('isMutedChanged');
+      return Promise.resolve();
     };
     let local: MediaStream | undefined;
     class LocalAudioStream {
@@ -52,14 +63,14 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
         local = stream;
         return Promise.resolve();
       }
+      on(): void {}
+      off(): void {}
     }
     const agent = {
-      join: (
-        locator: unknown,
-        options: { audioOptions: { muted: boolean; localAudioStreams: LocalAudioStream[] } },
-      ) => {
-        log.push(`join ${JSON.stringify(locator)} ${options.audioOptions.localAudioStreams.length}`);
-        call.localAudioStreams = options.audioOptions.localAudioStreams;
+      join: (locator: unknown, options?: JoinOptionsLike) => {
+        const { muted, localAudioStreams = [] } = options?.audioOptions ?? {};
+        log.push(`join ${JSON.stringify(locator)} ${muted ? 'muted' : 'open'} ${localAudioStreams.length}`);
+        call.localAudioStreams = localAudioStreams;
         return call;
       },
       dispose: () => Promise.resolve(void log.push('agent disposed')),
@@ -84,7 +95,7 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
     class Scripted extends rxvoice.MeetingCallF {
       protected override importPackages(): Promise<MeetingCallPackages> {
         const packages = { calling: { CallClient, LocalAudioStream }, common: { AzureCommunicationTokenCredential } };
-        return Promise.resolve(packages as unknown as MeetingCallPackages);
+        return Promise.resolve(packages);
       }
     }
     const meeting = new Scripted({
@@ -103,7 +114,18 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
     const textOf = (pieces: Uint8Array<ArrayBuffer>[]): string =>
       modem.decodeSamples(rxvoice.int16View(rxvoice.concatBytes(...pieces)), 16_000).text;
     globalThis.script = {
-      ...{ log, errors, states, ends, meeting, emit, call },
+      ...{ log, errors, states, ends, meeting, emit, call, input },
+      quiet: (audio$) => {
+        const isQuiet = (data: Uint8Array<ArrayBuffer>): boolean =>
+          rxvoice.int16View(data).every((sample) => Math.abs(sample) < 300);
+        return rxjs.firstValueFrom(
+          audio$.pipe(
+            rxjs.skipWhile(({ data }) => isQuiet(data)),
+            rxjs.scan((frames, { data }) => (isQuiet(data) ? frames + 1 : 0), 0),
+            rxjs.filter((frames) => frames > 15),
+          ),
+        );
+      },
       become: (state) => {
         call.state = state;
         emit('stateChanged');
@@ -154,28 +176,37 @@ describe('MeetingCallF in Chromium', () => {
     await scripted(page);
     const result = await page.evaluate(async () => {
       const { script } = globalThis;
-      const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+      const { meeting, input } = script;
       for (const state of ['Ringing', 'InLobby', 'EarlyMedia', 'Connected']) script.become(state);
       // The stream comes after the state.
       (script.call['join'] as () => void)();
       script.emit('remoteAudioStreamsUpdated');
-      await sleep(300);
+      await rxjs.firstValueFrom(meeting.audio$);
+      const bothQuiet = Promise.all([script.quiet(meeting.audio$), script.quiet(input.audio$)]);
       script.say('hello agent');
       const words = modem.encodeText('hello meeting', 24_000);
       const samples = new Int16Array(12_000 + words.length);
       samples.set(words, 12_000);
       const data = rxvoice.int16Bytes(samples);
       const metadata = { encoding: 'linear16', sampleRate: 24_000, channels: 1 } as const;
-      await rxjs.lastValueFrom(script.meeting.play([{ data, metadata }]));
-      await sleep(700);
+      await rxjs.lastValueFrom(meeting.play([{ data, metadata }]));
+      await bothQuiet;
       script.emit('remoteAudioStreamsUpdated');
-      await sleep(200);
+      const quiet = script.quiet(meeting.audio$);
       script.say('again');
-      await sleep(1500);
+      await quiet;
       script.become('LocalHold');
       script.become('Connected');
-      await script.meeting.dispose();
-      return { ...script, meeting: undefined, call: undefined, spoken: script.spoken(), heard: script.heard() };
+      await meeting.dispose();
+      return {
+        ...script,
+        meeting: undefined,
+        call: undefined,
+        input: undefined,
+        quiet: undefined,
+        spoken: script.spoken(),
+        heard: script.heard(),
+      };
     });
     expect(result.spoken).toBe('hello meeting');
     expect(result.heard).toBe('hello agentagain');
@@ -204,12 +235,13 @@ describe('MeetingCallF in Chromium', () => {
   it('mutes itself where the meeting would hear the microphone', async () => {
     const page = await browser.open();
     await scripted(page, { microphone: true });
-    const { log, errors } = await page.evaluate(() => {
+    const { log, errors, isMuted } = await page.evaluate(() => {
+      const { log, errors, call } = globalThis.script;
       globalThis.script.become('Connected');
-      return { log: globalThis.script.log, errors: globalThis.script.errors };
+      return { log, errors, isMuted: call['isMuted'] };
     });
-    expect(log).toContain('mute');
-    expect(errors[0]).toMatch(/^device: .*microphone/);
+    expect([log.filter((line) => line === 'mute').length, isMuted]).toEqual([1, true]);
+    expect(errors).toEqual([expect.stringMatching(/^device: .*microphone/)]);
     await page.close();
   });
 

@@ -25,6 +25,9 @@ export function capturedFormat(sampleRate: number): AudioMetadata {
   return { encoding: 'linear16', sampleRate, channels: 1, bitDepth: 16 };
 }
 
+/** How long a track may give nothing at all before silence stands in for it, in milliseconds. */
+const patienceMs = 1000;
+
 /** Pieces of 10 ms that the browser keeps while the page is busy: 10 s. */
 const maxBufferSize = 1000;
 
@@ -37,8 +40,9 @@ type TrackProcessor = new (init: { readonly track: MediaStreamTrack; readonly ma
  * The sound of a media track as linear16 frames, by the library's resampler.
  *
  * Where the browser has it (Chromium), from MediaStreamTrackProcessor: a context's source node puts 10 ms of silence
- * into the sound whenever a busy machine wakes the context before the track. Else, and for a track that has ended, from
- * the library's worklet, at the rate of the context.
+ * into the sound whenever a busy machine wakes the context before the track. The library's worklet is the clock then, for
+ * some tracks give nothing where others give silence: those that have ended, and those of another context where nothing
+ * plays. Elsewhere the worklet captures, at the rate of the context.
  */
 export class TrackCapture {
   readonly #context: AudioContext;
@@ -51,6 +55,8 @@ export class TrackCapture {
   #positionMs = 0;
   #source: MediaStreamAudioSourceNode | undefined;
   #reader: ReadableStreamDefaultReader<AudioData> | undefined;
+  /** Since the reader has given something. */
+  #missingMs = 0;
 
   constructor({ context, sampleRate, onChunk }: TrackCaptureOptions) {
     this.#context = context;
@@ -63,8 +69,10 @@ export class TrackCapture {
       ...{ channelCount: 1, channelCountMode: 'explicit', channelInterpretation: 'speakers' },
       processorOptions: { frameLength: Math.round((context.sampleRate * frameMs) / 1000) },
     });
-    this.#node.port.onmessage = ({ data: samples }: MessageEvent<Float32Array<ArrayBuffer>>) =>
-      this.#take(samples, context.sampleRate);
+    this.#node.port.onmessage = ({ data: samples }: MessageEvent<Float32Array<ArrayBuffer>>) => {
+      if (!this.#reader) this.#take(samples, context.sampleRate);
+      else if ((this.#missingMs += frameMs) > patienceMs) this.#take(samples.fill(0), context.sampleRate);
+    };
     // Silent; a browser may leave out what leads nowhere.
     this.#node.connect(context.destination);
   }
@@ -72,12 +80,15 @@ export class TrackCapture {
   /** Captures this track from now on, in place of the one before; none without one. The tracks stay as they are. */
   connect(track: MediaStreamTrack | undefined): void {
     const { MediaStreamTrackProcessor: Processor } = globalThis as { MediaStreamTrackProcessor?: TrackProcessor };
-    const isLive = Processor && track?.readyState === 'live';
-    const pieces = isLive ? new Processor({ track, maxBufferSize }).readable.getReader() : undefined;
+    // In one task: the audio thread sees both at once.
+    const source = track && this.#context.createMediaStreamSource(new MediaStream([track]));
     this.#release();
-    this.#reader = pieces;
-    if (pieces && track) void this.#read(pieces, track);
-    else if (track) this.#listen(track);
+    source?.connect(this.#node);
+    this.#source = source;
+    if (!Processor || track?.readyState !== 'live') return;
+    this.#reader = new Processor({ track, maxBufferSize }).readable.getReader();
+    this.#missingMs = 0;
+    void this.#read(this.#reader);
   }
 
   /** Ends the capture for good. */
@@ -88,11 +99,6 @@ export class TrackCapture {
     this.#node.disconnect();
   }
 
-  #listen(track: MediaStreamTrack): void {
-    this.#source = this.#context.createMediaStreamSource(new MediaStream([track]));
-    this.#source.connect(this.#node);
-  }
-
   #release(): void {
     this.#source?.disconnect();
     this.#source = undefined;
@@ -100,7 +106,7 @@ export class TrackCapture {
     this.#reader = undefined;
   }
 
-  async #read(reader: ReadableStreamDefaultReader<AudioData>, track: MediaStreamTrack): Promise<void> {
+  async #read(reader: ReadableStreamDefaultReader<AudioData>): Promise<void> {
     const next = (): Promise<AudioData | undefined> =>
       reader.read().then(
         ({ value }) => value,
@@ -110,10 +116,10 @@ export class TrackCapture {
       const { sampleRate } = piece;
       const samples = monoOf(piece);
       piece.close();
-      if (this.#reader === reader) this.#take(samples, sampleRate);
+      if (this.#reader !== reader) return;
+      this.#missingMs = 0;
+      this.#take(samples, sampleRate);
     }
-    // It has ended: what is left of it is silence.
-    if (this.#reader === reader) this.#listen(track);
   }
 
   #take(samples: Float32Array<ArrayBuffer>, sampleRate: number): void {

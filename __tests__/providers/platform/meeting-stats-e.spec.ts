@@ -32,4 +32,17 @@ describe('the statistics that a meeting wants', () => {
       expect(statsSections(reports, readStatsWanted(configuration))).toEqual([]);
     });
   }
+
+  for (const [given, seconds] of [
+    [10, 10],
+    [0.001, 1],
+    [1e308, 3600],
+    [0, 0],
+    [-5, 0],
+    [NaN, 0],
+  ] as const) {
+    it(`are uploaded every ${seconds} s where ${given} is asked for`, () => {
+      expect(readStatsWanted({ uploadIntervalSeconds: given, allowlist: {} }).intervalSeconds).toBe(seconds);
+    });
+  }
 });

@@ -4,11 +4,12 @@ export type { ChatVoiceCConfig, ChatVoiceEnd, SpeakingMember } from './chat-voic
 export type { PacketStreamLike, PlayerSubscriptionLike, VoiceConnectionLike } from './chat-voice-packages.ts';
 export type { ListenableLike } from './listenable.ts';
 export * from './meeting-call-f.ts';
+export type { MeetingCallState, MeetingCallStateChange } from './meeting-call-words.ts';
 export * from './meeting-input.ts';
 export * from './meeting-input-d.ts';
 export * from './meeting-input-d-webhook.ts';
 export * from './meeting-input-e.ts';
-export type { MeetingSessionStatus } from './meeting-peer-e.ts';
+export type { MeetingSessionStatus } from './meeting-people-e.ts';
 export type { MeetingStreamState } from './meeting-stream-d.ts';
 export * from './phone-provider.ts';
 export * from './phone-socket-b.ts';

@@ -1,32 +1,20 @@
-// eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an optional package that is not installed is declared there
-/// <reference path="./optional-packages.d.ts" />
-import {
-  BehaviorSubject,
-  distinctUntilChanged,
-  filter,
-  from,
-  ignoreElements,
-  map,
-  merge,
-  ReplaySubject,
-  Subscription,
-  switchMap,
-  tap,
-} from 'rxjs';
-import { EMPTY, Subject, type Observable } from 'rxjs';
+import { asyncScheduler, BehaviorSubject, filter, ignoreElements, ReplaySubject, Subscription, tap } from 'rxjs';
+import { catchError, EMPTY, merge, startWith, type Observable } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
-import { closeContext, keepRunning, openContext } from '../../browser/audio-context.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../browser/context-output.ts';
-import { resource } from '../../browser/resource.ts';
-import { capturedFormat, TrackCapture } from '../../browser/track-capture.ts';
+import { capturedFormat } from '../../browser/track-capture.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { messageOf } from '../../core/errors.ts';
-import { num } from '../../core/guard.ts';
-import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
+import { messageOf, type VoiceErrorOptions } from '../../core/errors.ts';
 import type { ProviderRole } from '../../core/roles.ts';
 import { Capture } from '../../operators/capture.ts';
 import { listen } from './listen.ts';
+import { listenTo } from './listenable.ts';
+import { hearMeeting } from './meeting-call-audio.ts';
+import { loadMeetingCallPackages } from './meeting-call-load.ts';
 import type { LocalAudioStreamLike, MeetingCallLike, MeetingCallPackages } from './meeting-call-packages.ts';
+import { keepOwnVoice } from './meeting-call-voice.ts';
+import { callStates, endingOf, refusalOf } from './meeting-call-words.ts';
+import type { MeetingCallState, MeetingCallStateChange } from './meeting-call-words.ts';
 import type { MeetingEnd } from './meeting-input.ts';
 
 /** Configuration of {@link MeetingCallF}. */
@@ -39,23 +27,6 @@ export interface MeetingCallFConfig extends ContextOutputConfig {
   readonly displayName?: string;
 }
 
-/** Where a call is: SPEC.md's names of the states. */
-export type MeetingCallState = 'InLobby' | 'Connected' | 'Disconnected';
-
-/** A state of a call, and the platform's own name of it. */
-export interface MeetingCallStateChange {
-  /** `InLobby` until it is let in, `Connected`, on hold too, then `Disconnected`. */
-  readonly state: MeetingCallState;
-  /** The platform's own: `None`, `Connecting`, `Ringing`, `InLobby`, `EarlyMedia`, `Connected`, `LocalHold`, … */
-  readonly raw: string;
-}
-
-const states: Readonly<Record<string, MeetingCallState>> = {
-  ...{ None: 'InLobby', Connecting: 'InLobby', Ringing: 'InLobby', EarlyMedia: 'InLobby', InLobby: 'InLobby' },
-  ...{ Connected: 'Connected', LocalHold: 'Connected', RemoteHold: 'Connected' },
-  ...{ Disconnecting: 'Disconnected', Disconnected: 'Disconnected' },
-};
-
 const rules: Readonly<Record<string, ConfigRule>> = {
   meetingLink: { type: 'text', required: true },
   displayName: { type: 'text' },
@@ -64,23 +35,6 @@ const rules: Readonly<Record<string, ConfigRule>> = {
 /** Hz of what is heard. */
 const sampleRate = 16_000;
 const elsewhere = 'a phone provider';
-
-/** Why a call ended, by the service's subcodes. */
-const endings: Readonly<Record<number, string>> = {
-  5829: 'the meeting is not open now',
-  5854: 'somebody has refused it in the lobby',
-  5855: 'nobody has let it in',
-};
-
-/** What the service refuses before a call begins, by its subcodes. */
-const refusals: Readonly<Record<number, string>> = {
-  40210: 'the meetingLink is not valid',
-  40228: 'this identity is in another call agent: dispose of that one, or take another identity',
-  40234: 'the token could not be renewed',
-  40235: 'the token has expired',
-  44109: 'the token is empty',
-  44113: 'the token lacks the scope voip',
-};
 
 /**
  * Microsoft Teams meetings as a guest, through Azure Communication Services (`@azure/communication-calling`, 1.13.1 and
@@ -96,12 +50,12 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   protected override readonly elsewhere: string = elsewhere;
   readonly #callState$ = new ReplaySubject<MeetingCallStateChange>(1);
   readonly #callEnded$ = new BehaviorSubject<MeetingEnd | undefined>(undefined);
-  /** The meeting's streams may have changed. */
-  readonly #changed$ = new Subject<void>();
   readonly #capture = new Capture({
     onOverflow: (ms) => {
-      const message = `${this.name}: more than ${ms} ms came before start(): the oldest are dropped`;
-      this.report(this.error(message, { code: 'overflow', recoverable: true }));
+      this.#complain(`more than ${ms} ms came before start(): the oldest are dropped`, {
+        code: 'overflow',
+        recoverable: true,
+      });
     },
   });
   #call: MeetingCallLike | undefined;
@@ -159,7 +113,9 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     this.#destination = new MediaStreamAudioDestinationNode(context, { channelCount: 1 });
     node.connect(this.#destination);
     // A context that was replaced: the meeting hears the new one.
-    this.#local?.setMediaStream(this.#destination.stream).catch((cause: unknown) => this.#complain(cause));
+    this.#local
+      ?.setMediaStream(this.#destination.stream)
+      .catch((cause: unknown) => this.#complain(messageOf(cause), { code: 'device', recoverable: true, cause }));
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
@@ -174,23 +130,26 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     this.#callEnded$.next(undefined);
     this.#capture.reopen();
     try {
-      const options = typeof token === 'string' ? token : { tokenRefresher: () => token(), refreshProactively: true };
-      const credential = new common.AzureCommunicationTokenCredential(options as never);
+      const { AzureCommunicationTokenCredential: Credential } = common;
+      const credential =
+        typeof token === 'string'
+          ? new Credential(token)
+          : new Credential({ tokenRefresher: () => token(), refreshProactively: true });
       this.#work.add(() => credential.dispose());
-      const agent = await new calling.CallClient().createCallAgent(credential as never, {
-        ...(displayName && { displayName }),
-      });
+      const client = new calling.CallClient();
+      const agent = await client.createCallAgent(credential, { ...(displayName && { displayName }) });
       this.#work.add(() => void agent.dispose().catch(() => undefined));
       signal.throwIfAborted();
       if (!this.#destination) throw this.error(`${this.name} has no audio context`, { code: 'internal' });
       const local = new calling.LocalAudioStream(this.#destination.stream);
       const audioOptions = { muted: false, localAudioStreams: [local] };
       this.#local = local;
-      this.#follow(agent.join({ meetingLink }, { audioOptions }));
+      this.#follow(agent.join({ meetingLink }, { audioOptions }), local);
     } catch (cause) {
       super.onDispose();
       this.#work.unsubscribe();
-      throw this.#refusal(cause);
+      const refusal = refusalOf(cause);
+      throw refusal ? this.error(`${this.name}: ${refusal.why}`, { code: refusal.code }) : cause;
     }
   }
 
@@ -202,101 +161,48 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   }
 
   /** @internal */
-  protected async importPackages(): Promise<MeetingCallPackages> {
-    const calling = await loadOptionalPeer(this.name, '@azure/communication-calling', '>= 1.13.1', () =>
-      import('@azure/communication-calling').catch(rethrow),
-    );
-    const common = await loadOptionalPeer(this.name, '@azure/communication-common', '>= 2.0.0', () =>
-      import('@azure/communication-common').catch(rethrow),
-    );
-    return { calling, common };
+  protected importPackages(): Promise<MeetingCallPackages> {
+    return loadMeetingCallPackages(this.name);
   }
 
-  #follow(call: MeetingCallLike): void {
+  #follow(call: MeetingCallLike, local: LocalAudioStreamLike): void {
+    const { workletUrl, scheduler = asyncScheduler } = this.config;
     this.#call = call;
-    const on = (event: string, listener: () => void): void => {
-      call.on(event, listener);
-      this.#work.add(() => call.off(event, listener));
-    };
-    on('stateChanged', () => this.#onState(call));
-    on('remoteAudioStreamsUpdated', () => this.#changed$.next());
-    on('localAudioStreamsUpdated', () => this.#verify(call));
-    this.#work.add(this.#hear(call).subscribe());
-    this.#onState(call);
+    const state$ = listenTo(call, 'stateChanged').pipe(
+      startWith(undefined),
+      tap(() => this.#onState(call)),
+    );
+    const voice$ = keepOwnVoice(call, local).pipe(
+      tap(() =>
+        this.#complain('the meeting would hear the microphone in place of the agent: it is muted', { code: 'device' }),
+      ),
+      catchError((cause: unknown) => {
+        this.#complain('the microphone cannot be kept out of the meeting: it is left', { code: 'device', cause });
+        this.#end({ reason: 'left', detail: 'it would have heard the microphone' });
+        return EMPTY;
+      }),
+    );
+    const meeting$ = hearMeeting(call, {
+      ...{ provider: this.name, elsewhere, workletUrl, scheduler, hz: sampleRate },
+      onChunk: (chunk) => this.#capture.push(chunk),
+      onDevice: (event) => this.tell(event),
+      onForbidden: (cause) =>
+        this.#complain('the service gives no raw audio of this meeting', { code: 'forbidden', cause }),
+      onUnready: (cause) => this.logger.debug(`${this.name}: ${messageOf(cause)}`),
+    });
+    this.#work.add(merge(voice$, meeting$, state$).pipe(ignoreElements()).subscribe());
   }
 
   #onState(call: MeetingCallLike): void {
     const raw = call.state;
-    const state = states[raw] ?? 'InLobby';
-    this.#callState$.next({ state, raw });
-    if (state === 'Connected') {
-      this.#verify(call);
-      this.#changed$.next();
-    }
+    this.#callState$.next({ state: callStates[raw] ?? 'InLobby', raw });
     if (raw !== 'Disconnected' || call !== this.#call) return;
     const { code = 0, subCode = 0 } = call.callEndReason ?? {};
-    const detail = endings[subCode] ?? (code === 0 && subCode === 0 ? undefined : `code ${code}, subcode ${subCode}`);
+    const detail = endingOf({ code, subCode });
     if (detail !== undefined) {
-      this.report(
-        this.error(`${this.name}: the call has ended: ${detail} (${code}/${subCode})`, {
-          code: 'connection',
-          status: code,
-        }),
-      );
+      this.#complain(`the call has ended: ${detail} (${code}/${subCode})`, { code: 'connection', status: code });
     }
     this.#end({ reason: 'ended', ...(detail !== undefined && { detail }) });
-  }
-
-  /** The package takes the user's microphone where it cannot take our stream: nobody has asked for that. */
-  #verify(call: MeetingCallLike): void {
-    if (call.localAudioStreams.every(({ mediaStreamType }) => mediaStreamType === 'RawMedia')) return;
-    const message = `${this.name}: the meeting would hear the microphone in place of the agent: it is muted`;
-    this.report(this.error(message, { code: 'device' }));
-    call.mute().catch((cause: unknown) => this.#complain(cause));
-  }
-
-  /** The meeting's mixed audio, from one stream after the other. */
-  #hear(call: MeetingCallLike): Observable<never> {
-    const { workletUrl, scheduler } = this.config;
-    const context$ = resource(() => openContext({ provider: this.name, elsewhere, workletUrl }), closeContext);
-    const onChunk = (chunk: AudioChunk): void => this.#capture.push(chunk);
-    return context$.pipe(
-      switchMap((context) => {
-        const capture$ = resource(
-          () => Promise.resolve(new TrackCapture({ context, sampleRate, onChunk })),
-          (capture) => capture.close(),
-        );
-        const heard$ = capture$.pipe(
-          switchMap((capture) =>
-            merge(from([undefined]), this.#changed$).pipe(
-              switchMap(() => this.#remoteTrack(call)),
-              distinctUntilChanged(),
-              tap((track) => capture.connect(track)),
-            ),
-          ),
-        );
-        return merge(keepRunning(context, scheduler).pipe(tap((event) => this.tell(event))), heard$).pipe(
-          ignoreElements(),
-        );
-      }),
-    );
-  }
-
-  #remoteTrack(call: MeetingCallLike): Observable<MediaStreamTrack | undefined> {
-    try {
-      const [stream] = call.remoteAudioStreams;
-      if (!stream) return from([undefined]);
-      const opened = stream.getMediaStream().catch((cause: unknown) => {
-        // Not there yet: an update follows.
-        this.logger.debug(`${this.name}: ${messageOf(cause)}`);
-        return undefined;
-      });
-      return from(opened).pipe(map((media) => media?.getAudioTracks()[0]));
-    } catch (cause) {
-      const message = `${this.name}: the service gives no raw audio of this meeting`;
-      this.report(this.error(message, { code: 'forbidden', cause }));
-      return EMPTY;
-    }
   }
 
   #end(end: MeetingEnd): void {
@@ -314,21 +220,11 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
 
   #listen<T>(values$: Observable<T>, callback: (value: T) => void): () => void {
     return listen(values$, callback, (cause) =>
-      this.report(this.error(`${this.name}: a callback failed: ${messageOf(cause)}`, { code: 'internal', cause })),
+      this.#complain(`a callback failed: ${messageOf(cause)}`, { code: 'internal', cause }),
     );
   }
 
-  #complain(cause: unknown): void {
-    this.report(this.error(`${this.name}: ${messageOf(cause)}`, { code: 'device', recoverable: true, cause }));
-  }
-
-  /** What the package threw, without its own words: they may quote the token. */
-  #refusal(cause: unknown): Error {
-    const subCode = num(typeof cause === 'object' && cause !== null ? Reflect.get(cause, 'subCode') : undefined);
-    if (subCode === undefined) return cause instanceof Error ? cause : new Error(messageOf(cause));
-    const isCredential = (subCode >= 44_100 && subCode < 44_120) || subCode === 40_234 || subCode === 40_235;
-    const why =
-      refusals[subCode] ?? (isCredential ? 'the token is not accepted' : 'the service does not take the call');
-    return this.error(`${this.name}: ${why} (${subCode})`, { code: isCredential ? 'unauthorized' : 'configuration' });
+  #complain(problem: string, options: Omit<VoiceErrorOptions, 'provider'>): void {
+    this.report(this.error(`${this.name}: ${problem}`, options));
   }
 }

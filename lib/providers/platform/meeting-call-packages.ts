@@ -1,7 +1,7 @@
 import type { ListenableLike } from './listenable.ts';
 
 /** A `LocalAudioStream` of `@azure/communication-calling`: what the meeting hears. */
-export interface LocalAudioStreamLike {
+export interface LocalAudioStreamLike extends ListenableLike {
   /** `RawMedia` for a stream of ours, `Audio` for a microphone. */
   readonly mediaStreamType: string;
   setMediaStream(stream: MediaStream): Promise<void>;
@@ -10,27 +10,46 @@ export interface LocalAudioStreamLike {
 /** A `Call`: the parts of it that are used. */
 export interface MeetingCallLike extends ListenableLike {
   readonly state: string;
-  readonly callEndReason?: { readonly code: number; readonly subCode?: number };
+  readonly callEndReason?: { readonly code: number; readonly subCode?: number } | undefined;
+  /** What the meeting hears of this side: the stream given to `join()`, or what has taken its place. */
   readonly localAudioStreams: readonly { readonly mediaStreamType: string }[];
   /** Throws where the service has raw media switched off. */
   readonly remoteAudioStreams: readonly { getMediaStream(): Promise<MediaStream> }[];
+  readonly isMuted: boolean;
   mute(): Promise<void>;
+  unmute(): Promise<void>;
   hangUp(): Promise<void>;
 }
 
 /** A `CallAgent`. */
 export interface CallAgentLike {
-  join(locator: { readonly meetingLink: string }, options: object): MeetingCallLike;
+  join(locator: { readonly meetingLink: string }, options?: JoinOptionsLike): MeetingCallLike;
   dispose(): Promise<void>;
+}
+
+/** How a call is joined. */
+export interface JoinOptionsLike {
+  audioOptions?: { muted?: boolean; localAudioStreams?: LocalAudioStreamLike[] };
+}
+
+/** An `AzureCommunicationTokenCredential` of `@azure/communication-common`. */
+export interface CallCredentialLike {
+  dispose(): void;
 }
 
 /** The packages that MeetingCallF needs. */
 export interface MeetingCallPackages {
   readonly calling: {
-    readonly CallClient: new () => { createCallAgent(credential: never, options: object): Promise<CallAgentLike> };
+    readonly CallClient: new () => {
+      createCallAgent(credential: CallCredentialLike, options: { displayName?: string }): Promise<CallAgentLike>;
+    };
     readonly LocalAudioStream: new (stream: MediaStream) => LocalAudioStreamLike;
   };
   readonly common: {
-    readonly AzureCommunicationTokenCredential: new (token: never) => { dispose(): void };
+    readonly AzureCommunicationTokenCredential: {
+      new (token: string): CallCredentialLike;
+      // eslint-disable-next-line @typescript-eslint/unified-signatures -- the package has them apart, and is compared with this
+      new (options: { tokenRefresher: () => Promise<string>; refreshProactively: boolean }): CallCredentialLike;
+    };
   };
 }

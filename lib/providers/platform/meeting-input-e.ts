@@ -1,12 +1,15 @@
 import {
   asyncScheduler,
   BehaviorSubject,
+  catchError,
   defer,
+  EMPTY,
   firstValueFrom,
   fromEvent,
   ignoreElements,
   map,
   merge,
+  race,
   Subject,
   Subscription,
   switchMap,
@@ -28,7 +31,8 @@ import { httpRequest, readJson } from '../../transport/http.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
 import type { ActiveSpeaker } from './meeting-input-d.ts';
 import { MeetingInput } from './meeting-input.ts';
-import { connectPeer, type MeetingPeerEvent, type MeetingSessionStatus } from './meeting-peer-e.ts';
+import { connectPeer, type MeetingPeerEvent } from './meeting-peer-e.ts';
+import type { MeetingSessionStatus } from './meeting-people-e.ts';
 
 /** Configuration of {@link MeetingInputE}. */
 export interface MeetingInputEConfig extends RemoteConfig {
@@ -46,8 +50,8 @@ const sampleRate = 16_000;
 const elsewhere = 'MeetingInputD or a phone provider';
 const stun: readonly RTCIceServer[] = [{ urls: 'stun:stun.l.google.com:19302' }];
 
-/** Longest goodbye, in milliseconds. */
-const goodbyeMs = 200;
+/** Longest wait for the service's word on our leaving, in milliseconds. */
+const goodbyeMs = 1000;
 
 /** What the service's words mean, wherever in its answer they stand. */
 const refusals: Readonly<Record<string, HttpErrorFacts>> = {
@@ -69,7 +73,7 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
   readonly #status$ = new BehaviorSubject<MeetingSessionStatus>('disconnected');
   readonly #activeSpeaker$ = new Subject<ActiveSpeaker>();
   #session: Subscription = Subscription.EMPTY;
-  #leave: (() => void) | undefined;
+  #leave$: Observable<unknown> | undefined;
 
   /** Where the session is. Hot; the latest value first. */
   get sessionStatus$(): Observable<MeetingSessionStatus> {
@@ -119,8 +123,10 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
   }
 
   protected override async onDispose(): Promise<void> {
-    this.#leave?.();
-    if (this.#leave) await firstValueFrom(timer(goodbyeMs, this.#scheduler), { defaultValue: 0 });
+    if (this.#leave$) {
+      const answered$ = race(this.#leave$, timer(goodbyeMs, this.#scheduler));
+      await firstValueFrom(answered$.pipe(catchError(() => EMPTY)), { defaultValue: undefined });
+    }
     this.#session.unsubscribe();
     this.#finish('left');
     await super.onDispose();
@@ -171,8 +177,8 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
       negotiate$: (offer) => this.#negotiate(offer),
       error: (message, options) => this.error(`${this.name}: ${message}`, options),
       scheduler: this.#scheduler,
-      onLeave: (leave) => {
-        this.#leave = leave;
+      onLeave: (leave$) => {
+        this.#leave$ = leave$;
       },
     });
   }

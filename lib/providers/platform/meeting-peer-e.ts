@@ -1,27 +1,36 @@
 import {
+  catchError,
+  defer,
+  distinctUntilChanged,
   EMPTY,
   filter,
   from,
   fromEvent,
+  ignoreElements,
   interval,
   map,
   merge,
   mergeMap,
   Observable,
   of,
-  startWith,
   switchMap,
+  take,
+  takeUntil,
   takeWhile,
   tap,
   throwError,
+  timer,
   type SchedulerLike,
 } from 'rxjs';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
-import { num, obj, objs, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import { obj, objs, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import {
+  MeetingPeopleE,
+  sessionStatuses,
+  type MeetingSessionStatus,
+  type MeetingSpeakerE,
+} from './meeting-people-e.ts';
 import { readStatsWanted, statsSections } from './meeting-stats-e.ts';
-
-/** Where a session is. */
-export type MeetingSessionStatus = 'waiting' | 'joined' | 'disconnected';
 
 /** What happens on one connection. */
 export type MeetingPeerEvent =
@@ -29,7 +38,7 @@ export type MeetingPeerEvent =
   | { readonly type: 'connected' }
   | { readonly type: 'track'; readonly track: MediaStreamTrack }
   | { readonly type: 'status'; readonly status: MeetingSessionStatus; readonly reason?: string }
-  | { readonly type: 'speaker'; readonly userId: string; readonly userName?: string };
+  | ({ readonly type: 'speaker' } & MeetingSpeakerE);
 
 /** What a connection needs. */
 export interface MeetingPeerOptions {
@@ -38,15 +47,9 @@ export interface MeetingPeerOptions {
   readonly negotiate$: (offer: string) => Observable<string>;
   readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
   readonly scheduler: SchedulerLike;
-  /** Gets what says goodbye while the connection is there. */
-  readonly onLeave: (leave: (() => void) | undefined) => void;
+  /** Gets what says goodbye while the connection is there; completes when the service has heard it. */
+  readonly onLeave: (leave: Observable<unknown> | undefined) => void;
 }
-
-const statuses: Readonly<Record<string, MeetingSessionStatus>> = {
-  STATE_WAITING: 'waiting',
-  STATE_JOINED: 'joined',
-  STATE_DISCONNECTED: 'disconnected',
-};
 
 /** Ends for which another connection is of no use. */
 const finalReasons = new Set(['REASON_CLIENT_LEFT', 'REASON_USER_STOPPED', 'REASON_CONFERENCE_ENDED']);
@@ -57,8 +60,9 @@ type ChannelName = (typeof channelNames)[number];
 /** The streams that the service fills with whoever is loudest. */
 const audioStreams = 3;
 const speakerMs = 250;
-/** A contributing source that marks the loudest speaker, and is none. */
-const loudestMarker = 42;
+
+/** Longest wait for the channels after the answer, in milliseconds: a network that lets no media through says nothing. */
+const openMs = 30_000;
 
 /**
  * One connection to a meeting: three audio streams and four data channels. Completes at an end of the meeting's, fails
@@ -92,12 +96,9 @@ export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeer
     const resources$ = (name: ChannelName): Observable<WireObject> =>
       messages$(name).pipe(mergeMap(({ resources }) => objs(resources)));
 
-    const status$ = resources$('session-control').pipe(
-      map(({ sessionStatus }) => obj(sessionStatus) ?? {}),
-      mergeMap(({ connectionState, disconnectReason }): Observable<MeetingPeerEvent> => {
-        const status = statuses[str(connectionState) ?? ''];
-        const reason = str(disconnectReason) ?? 'REASON_SESSION_UNHEALTHY';
-        if (!status) return EMPTY;
+    const status$ = messages$('session-control').pipe(
+      mergeMap((message) => sessionStatuses(message)),
+      mergeMap(({ status, reason }): Observable<MeetingPeerEvent> => {
         if (status !== 'disconnected') return of({ type: 'status', status });
         return finalReasons.has(reason)
           ? of({ type: 'status', status, reason })
@@ -105,13 +106,16 @@ export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeer
       }),
     );
     const control = channels.get('session-control');
-    const opened$: Observable<MeetingPeerEvent> = control
-      ? fromEvent(control, 'open').pipe(map(() => ({ type: 'status', status: 'waiting' })))
-      : EMPTY;
+    const open$ = control ? fromEvent(control, 'open') : EMPTY;
+    const opened$: Observable<MeetingPeerEvent> = open$.pipe(map(() => ({ type: 'status', status: 'waiting' })));
     const broken$ = merge(
       fromEvent(peer, 'connectionstatechange').pipe(filter(() => peer.connectionState === 'failed')),
       control ? fromEvent(control, 'close') : EMPTY,
     ).pipe(mergeMap(() => throwError(() => lost(options, 'the connection failed'))));
+    const stuck$ = timer(openMs, options.scheduler).pipe(
+      mergeMap(() => throwError(() => lost(options, 'no media come through: does the network let UDP pass?'))),
+      takeUntil(open$),
+    );
     const tracks$: Observable<MeetingPeerEvent> = fromEvent<RTCTrackEvent>(peer, 'track').pipe(
       map(({ track }) => ({ type: 'track', track })),
     );
@@ -120,7 +124,7 @@ export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeer
       switchMap((wanted) =>
         wanted.intervalSeconds > 0
           ? interval(wanted.intervalSeconds * 1000, options.scheduler).pipe(
-              mergeMap(() => peer.getStats()),
+              mergeMap(() => from(peer.getStats()).pipe(catchError(() => EMPTY))),
               map((reports) => statsSections(reportsOf(reports), wanted)),
               filter((sections) => sections.length > 0),
               tap((sections) => say('media-stats', { uploadMediaStats: { sections } })),
@@ -132,17 +136,34 @@ export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeer
     const answered$ = from(offerOf(peer)).pipe(
       switchMap((offer) => options.negotiate$(offer)),
       switchMap((sdp) => peer.setRemoteDescription({ type: 'answer', sdp })),
-      map((): MeetingPeerEvent => ({ type: 'connected' })),
+      mergeMap((): Observable<MeetingPeerEvent> => merge(of({ type: 'connected' } as const), stuck$)),
+    );
+    const people = new MeetingPeopleE();
+    const known$ = merge(
+      messages$('participants').pipe(tap((message) => people.participants(message))),
+      messages$('media-entries').pipe(tap((message) => people.entries(message))),
+    ).pipe(ignoreElements());
+    const speaker$ = interval(speakerMs, options.scheduler).pipe(
+      map(() => people.speaker(transceivers.flatMap(({ receiver }) => receiver.getContributingSources()))),
+      filter((speaker) => speaker !== undefined),
+      distinctUntilChanged((before, after) => before.userId === after.userId && before.userName === after.userName),
+      map((speaker): MeetingPeerEvent => ({ type: 'speaker', ...speaker })),
     );
 
-    options.onLeave(() => say('session-control', { leave: {} }));
+    const left$ = messages$('session-control').pipe(filter(({ response }) => obj(response)?.['leave'] !== undefined));
+    const leave$ = defer(() => {
+      if (control?.readyState !== 'open') return EMPTY;
+      const said$ = new Observable<never>(() => say('session-control', { leave: {} }));
+      return merge(left$, said$).pipe(take(1));
+    });
+    options.onLeave(leave$);
     subscriber.add(() => {
       options.onLeave(undefined);
       for (const channel of channels.values()) channel.close();
       peer.close();
     });
     subscriber.add(
-      merge(opened$, status$, broken$, tracks$, stats$, speakers$(transceivers, messages$, options), answered$)
+      merge(opened$, status$, broken$, tracks$, stats$, known$, speaker$, answered$)
         .pipe(takeWhile((event) => !(event.type === 'status' && event.status === 'disconnected'), true))
         .subscribe(subscriber),
     );
@@ -162,53 +183,4 @@ function reportsOf(reports: RTCStatsReport): WireObject[] {
   const all: WireObject[] = [];
   reports.forEach((report: WireObject) => all.push(report));
   return all;
-}
-
-/** Who speaks: the contributing sources of the streams, by what the service tells of participants. */
-function speakers$(
-  transceivers: readonly RTCRtpTransceiver[],
-  messages$: (name: ChannelName) => Observable<WireObject>,
-  { scheduler }: MeetingPeerOptions,
-): Observable<MeetingPeerEvent> {
-  const names = new Map<string, string>();
-  const entries = new Map<number, { readonly csrc: number; readonly participant: string }>();
-  const participants$ = messages$('participants').pipe(
-    tap(({ resources }) => {
-      for (const { participant } of objs(resources)) {
-        const { participantKey, signedInUser, anonymousUser, phoneUser } = obj(participant) ?? {};
-        const user = obj(signedInUser) ?? obj(anonymousUser) ?? obj(phoneUser);
-        const key = str(participantKey);
-        if (key !== undefined && names.size < 1000) names.set(key, str(user?.['displayName']) ?? '');
-      }
-    }),
-  );
-  const entries$ = messages$('media-entries').pipe(
-    tap(({ resources, deletedResources }) => {
-      for (const { id } of objs(deletedResources)) entries.delete(num(id) ?? -1);
-      for (const { id, mediaEntry } of objs(resources)) {
-        const { audioCsrc, participantKey } = obj(mediaEntry) ?? {};
-        const [at, csrc] = [num(id), num(audioCsrc)];
-        if (at === undefined || csrc === undefined || entries.size >= 1000) continue;
-        entries.set(at, { csrc, participant: str(participantKey) ?? String(csrc) });
-      }
-    }),
-  );
-  let last: string | undefined;
-  const looked$ = interval(speakerMs, scheduler).pipe(
-    mergeMap((): Observable<MeetingPeerEvent> => {
-      const sources = transceivers.flatMap(({ receiver }) => receiver.getContributingSources());
-      const loudest = sources
-        .filter(({ source }) => source !== loudestMarker)
-        .sort((a, b) => (b.audioLevel ?? 0) - (a.audioLevel ?? 0))[0];
-      const entry = [...entries.values()].find(({ csrc }) => csrc === loudest?.source);
-      if (!entry || entry.participant === last) return EMPTY;
-      last = entry.participant;
-      const userName = names.get(entry.participant);
-      return of({ type: 'speaker', userId: entry.participant, ...(userName && { userName }) });
-    }),
-  );
-  return merge(merge(participants$, entries$).pipe(mergeMap(() => EMPTY)), looked$).pipe(
-    startWith(undefined),
-    filter((event) => event !== undefined),
-  );
 }

@@ -2,11 +2,14 @@ import { arr, num, obj, str, type WireObject } from '../../core/guard.ts';
 
 /** Which statistics the service wants, and how often. */
 export interface StatsWanted {
-  /** Seconds between two uploads; 0 for none. */
+  /** Seconds between two uploads, 1 to 3600; 0 for none. */
   readonly intervalSeconds: number;
   /** Keys by the type of the report. */
   readonly keys: ReadonlyMap<string, readonly string[]>;
 }
+
+/** Longest time between two uploads: a timer of more days than 24 fires at once, without end. */
+const longestSeconds = 3600;
 
 /** What a `configuration` of the service asks for. */
 export function readStatsWanted(configuration: WireObject): StatsWanted {
@@ -16,7 +19,8 @@ export function readStatsWanted(configuration: WireObject): StatsWanted {
     // The service's own sample types it as `key` and reads `keys`.
     return [type, [...arr(entry['keys']), ...arr(entry['key'])].flatMap((key) => str(key) ?? [])];
   });
-  return { intervalSeconds: num(configuration['uploadIntervalSeconds']) ?? 0, keys: new Map(keys) };
+  const seconds = num(configuration['uploadIntervalSeconds']) ?? 0;
+  return { intervalSeconds: seconds > 0 ? Math.min(Math.max(seconds, 1), longestSeconds) : 0, keys: new Map(keys) };
 }
 
 /** The sections of an upload: of each wanted report what is wanted of it, under the service's names. */

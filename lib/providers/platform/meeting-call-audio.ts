@@ -1,0 +1,66 @@
+import { distinctUntilChanged, EMPTY, from, ignoreElements, map, merge, of, startWith, switchMap, tap } from 'rxjs';
+import type { Observable, SchedulerLike } from 'rxjs';
+import type { AudioChunk } from '../../audio/types.ts';
+import { closeContext, keepRunning, openContext, type ContextOptions } from '../../browser/audio-context.ts';
+import { resource } from '../../browser/resource.ts';
+import { TrackCapture } from '../../browser/track-capture.ts';
+import type { DeviceEvent } from '../../core/roles.ts';
+import { listenTo } from './listenable.ts';
+import type { MeetingCallLike } from './meeting-call-packages.ts';
+
+/** Options of {@link hearMeeting}. */
+export interface HearMeetingOptions extends ContextOptions {
+  /** Hz of what is heard. */
+  readonly hz: number;
+  readonly onChunk: (chunk: AudioChunk) => void;
+  /** Gets what becomes of the audio context. */
+  readonly onDevice: (event: DeviceEvent) => void;
+  /** The service gives no audio of this meeting. */
+  readonly onForbidden: (cause: unknown) => void;
+  /** A stream that cannot be opened yet: an update follows. */
+  readonly onUnready: (cause: unknown) => void;
+  readonly scheduler: SchedulerLike | undefined;
+}
+
+/** What is said in a meeting, mixed, from one stream of the platform's after the other. Never completes. Cold. */
+export function hearMeeting(call: MeetingCallLike, options: HearMeetingOptions): Observable<never> {
+  const { hz, onChunk, onDevice, scheduler } = options;
+  // A reconnect or a hold comes as an update without streams: the one that is there may have another track.
+  const changes$ = merge(listenTo(call, 'remoteAudioStreamsUpdated'), listenTo(call, 'stateChanged'));
+  const track$ = changes$.pipe(
+    startWith(undefined),
+    switchMap(() => remoteTrack(call, options)),
+    distinctUntilChanged(),
+  );
+  return resource(() => openContext(options), closeContext).pipe(
+    switchMap((context) => {
+      const capture$ = resource(
+        () => Promise.resolve(new TrackCapture({ context, sampleRate: hz, onChunk })),
+        (capture) => capture.close(),
+      );
+      return merge(
+        keepRunning(context, scheduler).pipe(tap(onDevice)),
+        capture$.pipe(switchMap((capture) => track$.pipe(tap((track) => capture.connect(track))))),
+      );
+    }),
+    ignoreElements(),
+  );
+}
+
+function remoteTrack(
+  call: MeetingCallLike,
+  { onForbidden, onUnready }: HearMeetingOptions,
+): Observable<MediaStreamTrack | undefined> {
+  try {
+    const [stream] = call.remoteAudioStreams;
+    if (!stream) return of(undefined);
+    const opened = stream.getMediaStream().catch((cause: unknown) => {
+      onUnready(cause);
+      return undefined;
+    });
+    return from(opened).pipe(map((media) => media?.getAudioTracks()[0]));
+  } catch (cause) {
+    onForbidden(cause);
+    return EMPTY;
+  }
+}
