@@ -1,11 +1,11 @@
 // The callers, in a process of their own: telephones of both platforms, on one clock.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { characterMs, durationMs, type HeardWord } from '../../samples/sandbox/modem.ts';
+import { durationMs } from '../../samples/sandbox/modem.ts';
 import { dial } from '../../samples/sandbox/phone-caller.ts';
 import type { PhoneLine } from '../../samples/sandbox/phone-line.ts';
 import { dialSocket } from '../../samples/sandbox/phone-socket-caller.ts';
 import { serve } from './child.ts';
-import { greeting, wanted } from './words.ts';
+import { answersTo, frameMs, framesMissed, pauseMs, wanted, type Told } from './judge.ts';
 
 /** How many call where, and for how long when all have come. */
 export interface Shift {
@@ -13,17 +13,6 @@ export interface Shift {
   readonly first: number;
   readonly count: number;
   readonly seconds: number;
-}
-
-/** What a caller has to tell. */
-export interface Told {
-  readonly call: number;
-  /** What was said, and what was to be heard, in order. */
-  readonly said: readonly string[];
-  readonly hoped: string;
-  readonly heard: string;
-  /** Why the call was no good. */
-  readonly problem?: string;
 }
 
 /** What all have to tell. */
@@ -34,14 +23,11 @@ export interface Report {
   readonly lateFrames: number;
 }
 
-const frameMs = 20;
 /** Callers are spread over a frame's time, as they are in life. */
 const stepMs = 5;
 /** A turn takes about 4 s. */
 const longestTurnMs = 15_000;
 const dialsPerSecond = 40;
-/** What a caller waits before the next words. */
-const pauseMs = 300;
 
 /** Every telephone's clock. */
 class Clock {
@@ -78,11 +64,10 @@ class Clock {
 /** One call: turns until it is time. Each answer is heard out. */
 async function converse(phone: PhoneLine, call: number, isTime: () => boolean): Promise<Told> {
   const said: string[] = [];
-  const hoped = [greeting];
   let problem: string | undefined;
   const heardOut = async (): Promise<void> => {
     const limitMs = phone.nowMs + longestTurnMs;
-    const spokenMs = durationMs(hoped.join(''));
+    const spokenMs = durationMs(answersTo(said).join(''));
     const isOut = (): boolean => phone.playedMs >= spokenMs && phone.bufferedMs === 0;
     await phone.until(({ nowMs }) => isOut() || nowMs > limitMs);
     if (!isOut()) throw new Error('an answer did not come, or not all of it');
@@ -92,17 +77,16 @@ async function converse(phone: PhoneLine, call: number, isTime: () => boolean): 
   try {
     await heardOut();
     while (!isTime()) {
-      const text = wanted(call, said.length);
-      said.push(`say ${text}`);
-      hoped.push(text);
-      phone.say(`say ${text}`);
+      const text = `say ${wanted(call, said.length)}`;
+      said.push(text);
+      phone.say(text);
       await heardOut();
     }
   } catch (error) {
     problem = error instanceof Error ? error.message : String(error);
   }
   // Those who are done wait for the others with the receiver at the ear.
-  return { call, said, hoped: hoped.join(' '), heard: '', ...(problem !== undefined && { problem }) };
+  return { call, said, heard: '', ...(problem !== undefined && { problem }) };
 }
 
 async function work({ port, first, count, seconds }: Shift): Promise<Report> {
@@ -129,24 +113,14 @@ async function work({ port, first, count, seconds }: Shift): Promise<Report> {
   let lateFrames = clock.lateFrames;
   const told = ended.map((result, index): Told => {
     const call = first + index;
-    if (result.status === 'rejected') return { call, said: [], hoped: '', heard: '', problem: String(result.reason) };
+    if (result.status === 'rejected') return { call, said: [], heard: '', problem: String(result.reason) };
     const { phone, told } = result.value;
     const { text, words } = phone.heard();
-    lateFrames += gapMs(words) / frameMs;
+    lateFrames += framesMissed(words);
     const [warning] = phone.warnings;
     return { ...told, heard: text, ...(warning && { problem: warning.text }) };
   });
-  return { told, frames: 2 * clock.frames, lateFrames: Math.round(lateFrames) };
-}
-
-/** Milliseconds for which a voice stood still in the middle of an answer: frames that came too late. */
-function gapMs(words: readonly HeardWord[]): number {
-  const excess = (ms: number, expectedMs: number): number => (ms - expectedMs > frameMs / 2 ? ms - expectedMs : 0);
-  return words.reduce((sum, { text, startMs, endMs }, index) => {
-    const spaceMs = startMs - (words[index - 1]?.endMs ?? 0);
-    const isOneAnswer = index > 0 && spaceMs < pauseMs;
-    return sum + excess(endMs - startMs, durationMs(text)) + (isOneAnswer ? excess(spaceMs, characterMs) : 0);
-  }, 0);
+  return { told, frames: 2 * clock.frames, lateFrames };
 }
 
 serve({ work });

@@ -2,10 +2,9 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SandboxAddresses } from '../../samples/phone/services.ts';
 import type { BenchResult } from '../harness.ts';
-import type { Report, Shift, Told } from './callers.ts';
+import type { Report, Shift } from './callers.ts';
 import { start, type Child } from './child.ts';
-import type { History } from './subject.ts';
-import { greeting, plain } from './words.ts';
+import { answersTo, problemOf, type History } from './judge.ts';
 
 const cores = availableParallelism();
 /** Half of the machine is the callers' and the services'. */
@@ -66,20 +65,12 @@ async function attempt(all: readonly Exchange[], calls: number, seconds: number)
   return {
     calls: count * all.length,
     cpuMs: sum(({ cpuMs }) => cpuMs) / ((frames / 2) * 0.02),
-    words: sum(({ report }) => report.told.flatMap(({ said, hoped }) => [...said, hoped].join(' ').split(' ')).length),
+    words: sum(
+      ({ report }) => report.told.flatMap(({ said }) => [...said, ...answersTo(said)].join(' ').split(' ')).length,
+    ),
     lateShare,
     problem,
   };
-}
-
-/** What was wrong with a call: nothing, when both ends have every word of it. */
-function problemOf({ said, hoped, heard, problem }: Told, history: History | undefined): string | undefined {
-  if (problem !== undefined) return problem;
-  if (plain(heard) !== plain(hoped)) return `a caller heard "${plain(heard)}" in place of "${plain(hoped)}"`;
-  const expected = [greeting, ...said.flatMap((text) => [text, text.replace('say ', '')])];
-  const roles = expected.map((text, index) => `${index % 2 ? 'user' : 'assistant'}: ${plain(text)}`).join('; ');
-  const remembered = (history ?? []).map(([role, text]) => `${role}: ${plain(text)}`).join('; ');
-  return roles === remembered ? undefined : `an agent remembers "${remembered}" in place of "${roles}"`;
 }
 
 interface Search {
@@ -98,7 +89,7 @@ async function search(all: readonly Exchange[], quick: boolean): Promise<Search>
   for (let calls = first; performance.now() - startedAt < budgetMs;) {
     let trial = await attempt(all, calls, seconds);
     // A busy machine has its moments.
-    if (trial.problem !== undefined && !quick) trial = await attempt(all, calls, seconds);
+    if (trial.problem !== undefined) trial = await attempt(all, calls, seconds);
     if (trial.problem === undefined) best = trial;
     else tooMany = trial;
     const low = best?.calls ?? 0;
@@ -112,8 +103,7 @@ async function search(all: readonly Exchange[], quick: boolean): Promise<Search>
 export async function run({ quick = false } = {}): Promise<BenchResult[]> {
   const all = await Promise.all(Array.from({ length: exchanges }, openExchange));
   const { best, tooMany } = await search(all, quick).finally(() => Promise.all(all.map((each) => each.close())));
-  if (!best) throw new Error(`Not even ${tooMany?.calls ?? 0} calls were carried: ${tooMany?.problem ?? 'no time'}`);
-  const { calls, cpuMs, words, lateShare } = best;
+  const { calls, cpuMs, words, lateShare } = best ?? { calls: 0, cpuMs: Infinity, words: 0, lateShare: 0 };
   const limit = tooMany ? `; at ${tooMany.calls}: ${tooMany.problem ?? ''}` : '';
   const detail =
     `${calls} calls at once on ${cores} cores, callers and services on them too: ${words} words intact, ` +

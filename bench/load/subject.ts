@@ -2,10 +2,7 @@
 import { openServices, type SandboxAddresses } from '../../samples/phone/services.ts';
 import { Switchboard } from '../../samples/phone/switchboard.ts';
 import { serve } from './child.ts';
-import { greeting } from './words.ts';
-
-/** Who said what in a call, as its agent remembers it. */
-export type History = readonly (readonly [role: string, text: string])[];
+import { greeting, type History } from './judge.ts';
 
 const histories = new Map<string, () => History>();
 let switchboard: Switchboard | undefined;

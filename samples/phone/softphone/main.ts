@@ -143,9 +143,9 @@ for (const digit of '123456789*0#') {
   key.onclick = () => press(digit);
   element('keys', HTMLElement).append(key);
 }
-document.addEventListener('keydown', ({ key, target }) => {
+document.addEventListener('keydown', ({ key, target, ctrlKey, metaKey, altKey }) => {
   const isTyping = target instanceof HTMLInputElement && target.type === 'text';
-  if (!isTyping && /^[\d*#]$/.test(key)) press(key);
+  if (!isTyping && !ctrlKey && !metaKey && !altKey && /^[\d*#]$/.test(key)) press(key);
 });
 setInterval(() => {
   if (state.dataset['state'] !== 'talking') return;
