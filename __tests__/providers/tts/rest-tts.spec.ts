@@ -15,7 +15,9 @@ import type { AudioChunk } from '../../../lib/audio/types.ts';
 import { encodeWav, parseWavHeader, wavHeader } from '../../../lib/audio/wav-header.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import { createLogger } from '../../../lib/core/logger.ts';
+import type { Markup } from '../../../lib/providers/tts/markup.ts';
 import type { RestTTSConfig } from '../../../lib/providers/tts/rest-tts.ts';
+import { ssml } from '../../../lib/providers/tts/ssml.ts';
 import type { SynthesisEvent } from '../../../lib/providers/tts/utterance.ts';
 import { marbles } from '../../operators/marbles.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
@@ -495,8 +497,8 @@ describe('RestTTS: time-outs and retries', () => {
 
 describe('SSML', () => {
   class MarkupTTS extends FakeRestTTS {
-    protected override isMarkup(text: string): boolean {
-      return text.startsWith('<speak');
+    protected override markupOf(text: string): Markup | undefined {
+      return text.startsWith('<speak') ? ssml : undefined;
     }
   }
 

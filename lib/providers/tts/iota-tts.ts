@@ -5,9 +5,10 @@ import type { ConfigRule } from '../../core/config-rule.ts';
 import { obj, str } from '../../core/guard.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
 import { readJson, type HttpRequestHeaders, type HttpResponse } from '../../transport/http.ts';
+import type { Markup } from './markup.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
 import { utf8Length } from './split-text.ts';
-import { isSsml } from './ssml.ts';
+import { isSsml, ssml } from './ssml.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
 /** An encoding of {@link IotaTTS}. */
@@ -86,8 +87,8 @@ export class IotaTTS extends RestTTS<IotaTTSConfig> {
     return utf8Length(character);
   }
 
-  protected override isMarkup(text: string): boolean {
-    return isSsml(text);
+  protected override markupOf(text: string): Markup | undefined {
+    return isSsml(text) ? ssml : undefined;
   }
 
   protected override configRules(): Readonly<Record<string, ConfigRule>> {

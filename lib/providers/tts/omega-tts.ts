@@ -8,9 +8,10 @@ import { AwsSigner } from '../../transport/aws-signer.ts';
 import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
 import { httpRequest, readText, type HttpRequestHeaders } from '../../transport/http.ts';
 import { marksIn, wordsAt, type ByteMark } from './byte-marks.ts';
+import type { Markup } from './markup.ts';
 import { omegaFormats, omegaSampleRate, type OmegaFormat, type OmegaTTSFormat } from './omega-tts-formats.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
-import { isSsml } from './ssml.ts';
+import { isSsml, ssml } from './ssml.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
 /** An engine of {@link OmegaTTS}; the voice and the region must have it. */
@@ -92,8 +93,8 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
     return character.length;
   }
 
-  protected override isMarkup(text: string): boolean {
-    return this.config.textType === 'ssml' || isSsml(text);
+  protected override markupOf(text: string): Markup | undefined {
+    return this.config.textType === 'ssml' || isSsml(text) ? ssml : undefined;
   }
 
   protected override configRules(): Readonly<Record<string, ConfigRule>> {
@@ -148,7 +149,7 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
       );
       const marks$ = this.#marks(text, firstAudioMs).pipe(tap((all) => (marks = all)));
       const words$ = defer(() =>
-        from(wordsAt(marks, this.isMarkup(text) ? '' : text, durationMs(bytes, this.wireFormat()))),
+        from(wordsAt(marks, this.markupOf(text) ? '' : text, durationMs(bytes, this.wireFormat()))),
       );
       return concat(
         merge(audio$, marks$.pipe(ignoreElements())),
@@ -178,7 +179,7 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
 
   #speech(text: string, output: Readonly<Record<string, unknown>>): SpeechRequest {
     const { voiceId, engine = 'neural', languageCode, lexiconNames = [] } = this.config;
-    const isMarkup = this.isMarkup(text);
+    const isMarkup = this.markupOf(text) !== undefined;
     const body = {
       Engine: engine,
       LanguageCode: languageCode,

@@ -36,8 +36,8 @@ import { BaseTTS, type TTSCallOptions, type TTSConfig } from './base-tts.ts';
 import { firstWithin } from './first-within.ts';
 import { joinAudio } from './join-audio.ts';
 import { mapInOrder } from './map-in-order.ts';
+import type { Markup } from './markup.ts';
 import { splitText } from './split-text.ts';
-import { splitSsml, textOfSsml } from './ssml.ts';
 import { Turnstile } from './turnstile.ts';
 import { rawFormat, type SynthesisEvent } from './utterance.ts';
 
@@ -162,12 +162,9 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
     return 1;
   }
 
-  /**
-   * Whether a text is an SSML document: one that is too long is cut between its sentences with its elements whole, and
-   * its words are those between the tags. Default: none is.
-   */
-  protected isMarkup(_text: string): boolean {
-    return false;
+  /** How a text is cut, and its words found, that is a document in a markup language. Default: no text is one. */
+  protected markupOf(_text: string): Markup | undefined {
+    return undefined;
   }
 
   protected override synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
@@ -260,12 +257,12 @@ export abstract class RestTTS<C extends RestTTSConfig> extends BaseTTS<C> {
   }
 
   #split(text: string): string[] {
-    const split = this.isMarkup(text) ? splitSsml : splitText;
+    const { split } = this.markupOf(text) ?? { split: splitText };
     return split(text, this.maxTextLength, (character) => this.lengthOf(character));
   }
 
   #segmentOf(text: string): SynthesisEvent {
-    return { type: 'segment', text: this.isMarkup(text) ? textOfSsml(text) : text };
+    return { type: 'segment', text: this.markupOf(text)?.textOf(text) ?? text };
   }
 
   async #speakText(text: string, cancelled: AbortSignal, signal: AbortSignal | undefined): Promise<void> {

@@ -9,13 +9,14 @@ import type { HttpResponse } from '../../transport/http.ts';
 import { jsonObjects } from '../../transport/json-objects.ts';
 import { mediaType } from '../../transport/sse.ts';
 import type { TTSCallOptions } from './base-tts.ts';
+import type { Markup } from './markup.ts';
 import { RestTTS, type SpeechRequest } from './rest-tts.ts';
 import type { RhoTTSConfig } from './rho-tts-config.ts';
 import { rhoFormats, type RhoFormat } from './rho-tts-formats.ts';
 import { rhoDocument, rhoInput } from './rho-tts-input.ts';
 import { rhoVoices, type RhoTTSVoiceFilter } from './rho-tts-voices.ts';
 import { SpeechMarks, type SpeechMark } from './speech-marks.ts';
-import { escapeXml, isSsml } from './ssml.ts';
+import { escapeXml, isSsml, ssml } from './ssml.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
@@ -106,8 +107,8 @@ export class RhoTTS extends RestTTS<RhoTTSConfig> {
     return escapeXml(character).length;
   }
 
-  protected override isMarkup(text: string): boolean {
-    return isSsml(text);
+  protected override markupOf(text: string): Markup | undefined {
+    return isSsml(text) ? ssml : undefined;
   }
 
   protected override wireFormat(): AudioMetadata {

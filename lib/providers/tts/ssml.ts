@@ -1,3 +1,4 @@
+import type { Markup } from './markup.ts';
 import { uncutParts } from './split-text.ts';
 
 const entities: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
@@ -74,6 +75,9 @@ export function splitSsml(
   }
   return pieces.filter((piece) => textOfSsml(piece) !== '');
 }
+
+/** SSML (W3C Speech Synthesis Markup Language 1.1): documents are cut between sentences, with their elements whole. */
+export const ssml: Markup = { split: splitSsml, textOf: textOfSsml };
 
 /** A tag, an element that is not cut, or a word with the white space after it. */
 interface Atom {
