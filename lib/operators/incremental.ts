@@ -18,15 +18,17 @@ export function incremental<I, O>(createStage: () => IncrementalStage<I, O>): Op
       const stage = createStage();
       const waiting: (() => Iterable<O>)[] = [];
       let delivering = false;
+      const isClosed = (): boolean => subscriber.closed;
       const deliver = (results: () => Iterable<O>): void => {
         waiting.push(results);
         if (delivering) return;
         delivering = true;
         try {
-          for (let next = waiting.shift(); next && !subscriber.closed; next = waiting.shift()) {
+          for (let next = waiting.shift(); next && !isClosed(); next = waiting.shift()) {
             for (const result of next()) {
+              // Whoever takes a result may have had enough.
+              if (isClosed()) break;
               subscriber.next(result);
-              if (subscriber.closed) return;
             }
           }
         } catch (error) {

@@ -1,5 +1,4 @@
 import {
-  BehaviorSubject,
   distinctUntilChanged,
   filter,
   map,
@@ -7,6 +6,7 @@ import {
   pairwise,
   startWith,
   take,
+  type BehaviorSubject,
   type Observable,
 } from 'rxjs';
 import type { AgentState } from './events.ts';
@@ -18,13 +18,26 @@ export type AgentStatus = 'free' | 'thinking' | 'speaking';
 
 /** Follows what the agent is saying and answering. */
 export class AgentActivity {
-  readonly speaking$: BehaviorSubject<Speaking | undefined> = new BehaviorSubject<Speaking | undefined>(undefined);
-  readonly answering$: BehaviorSubject<Turn | undefined> = new BehaviorSubject<Turn | undefined>(undefined);
+  readonly #speaking$: BehaviorSubject<Speaking | undefined>;
+  readonly #answering$: BehaviorSubject<Turn | undefined>;
+
+  /** @param speaking$ - What the agent says. @param answering$ - The turn that it answers. */
+  constructor(speaking$: BehaviorSubject<Speaking | undefined>, answering$: BehaviorSubject<Turn | undefined>) {
+    this.#speaking$ = speaking$;
+    this.#answering$ = answering$;
+  }
+
+  get speaking(): Speaking | undefined {
+    return this.#speaking$.value;
+  }
+
+  get answering(): Turn | undefined {
+    return this.#answering$.value;
+  }
 
   get status(): AgentStatus {
-    const speaking = this.speaking$.value;
-    if (speaking?.audible) return 'speaking';
-    return speaking || this.answering$.value ? 'thinking' : 'free';
+    if (this.speaking?.audible) return 'speaking';
+    return this.speaking || this.answering ? 'thinking' : 'free';
   }
 
   /** Whether the agent has the floor; the present value first. */
@@ -55,13 +68,13 @@ export class AgentActivity {
 
   /** The turn and the speech that have the floor, for events about them. */
   get envelope(): { readonly turnId?: string; readonly speechId?: string } {
-    const request = this.speaking$.value?.request;
-    const turnId = request?.turnId ?? this.answering$.value?.id;
+    const request = this.speaking?.request;
+    const turnId = request?.turnId ?? this.answering?.id;
     return { ...(turnId === undefined ? {} : { turnId }), ...(request ? { speechId: request.id } : {}) };
   }
 
   get #status$(): Observable<AgentStatus> {
-    return merge(this.speaking$, this.answering$).pipe(
+    return merge(this.#speaking$, this.#answering$).pipe(
       map(() => this.status),
       distinctUntilChanged(),
     );

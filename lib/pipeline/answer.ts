@@ -1,4 +1,4 @@
-import { Observable, ReplaySubject, Subscription } from 'rxjs';
+import { Observable, ReplaySubject, Subscription, tap } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import type { SpeechTicket } from './commands.ts';
@@ -167,11 +167,15 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     let last: SpeechResult | undefined;
 
     work.add(
-      committed$.subscribe(() => {
-        const steps = untold ?? [];
-        untold = undefined;
-        for (const step of steps) publish(step);
-      }),
+      committed$
+        .pipe(
+          tap(() => {
+            const steps = untold ?? [];
+            untold = undefined;
+            for (const step of steps) publish(step);
+          }),
+        )
+        .subscribe(),
     );
     const speaking = speech(request, context.speech, onSpeechEnd).subscribe({
       next: (mark) => {

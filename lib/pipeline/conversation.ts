@@ -24,7 +24,7 @@ import {
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { AgentActivity } from './agent-activity.ts';
-import { answer, type AnswerContext } from './answer.ts';
+import { answer, type AnswerContext, type Candidate } from './answer.ts';
 import type { Command } from './commands.ts';
 import type { ConversationOptions, ConversationPorts, PreflightOptions } from './conversation-options.ts';
 import { createEventBus } from './event-bus.ts';
@@ -35,8 +35,9 @@ import { Interruptions } from './interruptions.ts';
 import { dropLateResults } from './late-results.ts';
 import { greetingOf, perform, reasonToCut, type CutBy, type RequestContext } from './requests.ts';
 import { unknownPace } from './script.ts';
-import type { SpeechContext } from './speech.ts';
+import type { Speaking, SpeechContext } from './speech.ts';
 import { turnTaking, type TurnDecision, type UserSignal } from './turn-taking.ts';
+import type { Turn } from './turn.ts';
 import { UserTurns } from './user-turns.ts';
 
 /**
@@ -57,7 +58,11 @@ class Session {
   readonly #options: ConversationOptions;
   readonly #scheduler: SchedulerLike;
   readonly #bus: ReturnType<typeof createEventBus>;
-  readonly #activity = new AgentActivity();
+  readonly #candidate$ = new BehaviorSubject<Candidate | undefined>(undefined);
+  readonly #answering$ = new BehaviorSubject<Turn | undefined>(undefined);
+  readonly #speaking$ = new BehaviorSubject<Speaking | undefined>(undefined);
+  readonly #held$ = new BehaviorSubject(false);
+  readonly #activity = new AgentActivity(this.#speaking$, this.#answering$);
   readonly #interruptions: Interruptions;
   readonly #turns: UserTurns;
   readonly #answers: AnswerContext;
@@ -83,7 +88,7 @@ class Session {
     const preflight = preflightOf(options);
     this.#interruptions = new Interruptions({
       ...{ bargeIn: options.bargeIn ?? true, reportsSpeechEnd: ports.reportsSpeechEnd ?? false },
-      ...{ output: ports.output, locale: options.locale, activity, emit, scheduler },
+      ...{ output: ports.output, locale: options.locale, held$: this.#held$, activity, emit, scheduler },
       cutOff: (reason) => this.#cutOff('user', reason),
       // The turn begins with a voice that turn-taking has not been told of yet.
       onConfirmed: () => {
@@ -91,6 +96,7 @@ class Session {
       },
     });
     this.#turns = new UserTurns({
+      ...{ candidate$: this.#candidate$, answering$: this.#answering$ },
       ...{ preflight, history, activity, emit, scheduler, newId, cutReason: () => this.#cut.reason },
       finalize: () => ports.finalize?.(),
       capturedAt: (positionMs) => ports.capturedAt?.(positionMs),
@@ -103,10 +109,10 @@ class Session {
         this.#reportError(error, role, turn.id);
       },
       onSpeculationFailed: (candidate) => {
-        if (this.#turns.candidate$.value === candidate) this.#turns.discard('failed');
+        if (this.#candidate$.value === candidate) this.#turns.discard('failed');
       },
       onEnded: (turn) => {
-        if (activity.answering$.value === turn) activity.answering$.next(undefined);
+        if (activity.answering === turn) this.#answering$.next(undefined);
       },
     };
     this.#requests = {
@@ -138,7 +144,7 @@ class Session {
       concatMap((decision) => this.#whenItsTurnComes(decision)),
     );
     // The heart: the next candidate replaces the one before, and with it its request, its voice and its playback.
-    const answers$ = this.#turns.candidate$.pipe(
+    const answers$ = this.#candidate$.pipe(
       distinctUntilChanged(),
       switchMap((candidate) => (candidate ? answer(candidate, this.#answers) : EMPTY)),
     );
@@ -207,7 +213,7 @@ class Session {
   #cutOff(by: CutBy, reason: TurnEndReason): void {
     this.#cut = { reason, at: this.#scheduler.now() };
     this.#cut$.next(by);
-    this.#turns.candidate$.next(undefined);
+    this.#candidate$.next(undefined);
     this.#interruptions.takeBack();
   }
 
@@ -294,8 +300,8 @@ class Session {
         return ports.transcode?.(audio$) ?? audio$;
       },
       floor: createFloor(),
-      held$: this.#interruptions.held$,
-      speaking$: this.#activity.speaking$,
+      held$: this.#held$,
+      speaking$: this.#speaking$,
       pace: unknownPace(),
       ...(locale === undefined ? {} : { locale }),
       ...(speechText === undefined ? {} : { text: speechText }),

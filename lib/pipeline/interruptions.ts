@@ -1,4 +1,4 @@
-import { BehaviorSubject, EMPTY, Subject, switchMap, tap, type Observable, type SchedulerLike } from 'rxjs';
+import { EMPTY, Subject, switchMap, tap, type BehaviorSubject, type Observable, type SchedulerLike } from 'rxjs';
 import type { OutputProvider } from '../core/roles.ts';
 import { countWords } from '../core/text.ts';
 import type { AgentActivity } from './agent-activity.ts';
@@ -16,6 +16,8 @@ export interface InterruptionsOptions {
   readonly reportsSpeechEnd: boolean;
   /** BCP 47, for counting words. */
   readonly locale: string | undefined;
+  /** While true nothing new starts to sound: the user may be about to say something. */
+  readonly held$: BehaviorSubject<boolean>;
   readonly activity: AgentActivity;
   readonly emit: Emit;
   readonly scheduler: SchedulerLike;
@@ -27,8 +29,6 @@ export interface InterruptionsOptions {
 
 /** What the user does while the agent has the floor, and what that does to the agent: ducked, paused, cut, resumed. */
 export class Interruptions {
-  /** While true nothing new starts to sound: the user may be about to say something. */
-  readonly held$: BehaviorSubject<boolean> = new BehaviorSubject(false);
   readonly #options: InterruptionsOptions;
   readonly #bargeIn: BargeInOptions;
   readonly #activity: AgentActivity;
@@ -46,7 +46,7 @@ export class Interruptions {
 
   /** Whether the user may cut off what the agent is saying. */
   get areAllowed(): boolean {
-    return this.#options.bargeIn !== false && (this.#activity.speaking$.value?.request.interruptible ?? true);
+    return this.#options.bargeIn !== false && (this.#activity.speaking?.request.interruptible ?? true);
   }
 
   /** Enacts barge-ins while it is subscribed to. */
@@ -78,11 +78,11 @@ export class Interruptions {
 
   /** The agent has the floor undisturbed, or has lost it: nothing is ducked, paused or held any more. */
   takeBack(): void {
-    if (!this.held$.value) return;
+    if (!this.#options.held$.value) return;
     this.#options.output.setVolume?.(1);
     if (this.#paused) this.#options.output.resume();
     this.#paused = false;
-    this.held$.next(false);
+    this.#options.held$.next(false);
   }
 
   #ignore(signal: UserSignal, reason: IgnoreReason): void {
@@ -96,8 +96,7 @@ export class Interruptions {
 
   #rules(): BargeInRules {
     const status = this.#activity.status;
-    const inGreeting =
-      this.#activity.speaking$.value?.request.source === 'greeting' ? this.#bargeIn.greeting : undefined;
+    const inGreeting = this.#activity.speaking?.request.source === 'greeting' ? this.#bargeIn.greeting : undefined;
     // In thinking, words alone confirm: a cough delays the answer, and never deletes it.
     const inThinking =
       status === 'thinking' ? { minWords: 1, confirmAfterMs: Infinity, ...this.#bargeIn.thinking } : {};
@@ -121,7 +120,7 @@ export class Interruptions {
     switch (stage) {
       case 'suspected':
         this.#suspectedAt = this.#options.scheduler.now();
-        this.held$.next(true);
+        this.#options.held$.next(true);
         output.setVolume?.(10 ** (-(this.#bargeIn.duckDb ?? 12) / 20));
         emit('bargeIn.suspected', {}, envelope);
         break;
@@ -147,7 +146,7 @@ export class Interruptions {
     const { envelope, status } = this.#activity;
     const confirmedAt = scheduler.now();
     const detectMs = confirmedAt - this.#suspectedAt;
-    this.#activity.answering$.value?.note({ bargeInDetect: detectMs });
+    this.#activity.answering?.note({ bargeInDetect: detectMs });
     cutOff(status === 'thinking' ? 'merged' : 'interrupted');
     this.#emit('bargeIn.confirmed', { detectMs, cutMs: scheduler.now() - confirmedAt }, envelope);
     onConfirmed();

@@ -1,4 +1,4 @@
-import { BehaviorSubject, ReplaySubject, type SchedulerLike } from 'rxjs';
+import { ReplaySubject, type BehaviorSubject, type SchedulerLike } from 'rxjs';
 import type { TranscriptionResult } from '../core/roles.ts';
 import { foldText } from '../core/text.ts';
 import type { AgentActivity } from './agent-activity.ts';
@@ -13,6 +13,10 @@ import type { TurnDecision } from './turn-taking.ts';
 
 /** What {@link UserTurns} needs to know. */
 export interface UserTurnsContext extends Pick<ConversationPorts, 'finalize' | 'capturedAt'> {
+  /** What the agent answers now. */
+  readonly candidate$: BehaviorSubject<Candidate | undefined>;
+  /** The turn whose answer is certain. */
+  readonly answering$: BehaviorSubject<Turn | undefined>;
   readonly preflight: Required<PreflightOptions>;
   readonly history: History;
   readonly activity: AgentActivity;
@@ -25,8 +29,6 @@ export interface UserTurnsContext extends Pick<ConversationPorts, 'finalize' | '
 
 /** The user's turn from its first word on: what may be answered on speculation, what is answered for sure. */
 export class UserTurns {
-  /** What the agent answers now. */
-  readonly candidate$: BehaviorSubject<Candidate | undefined> = new BehaviorSubject<Candidate | undefined>(undefined);
   readonly #context: UserTurnsContext;
   readonly #emit: Emit;
   #turn: Turn | undefined;
@@ -104,11 +106,11 @@ export class UserTurns {
       return;
     turn.speculations++;
     this.#emit('preflight.started', { text }, { turnId: turn.id });
-    this.candidate$.next(this.#newCandidate(turn, text));
+    this.#context.candidate$.next(this.#newCandidate(turn, text));
   }
 
   #speculation(): Candidate | undefined {
-    const candidate = this.candidate$.value;
+    const candidate = this.#context.candidate$.value;
     return candidate && !candidate.turn.isCommitted ? candidate : undefined;
   }
 
@@ -117,7 +119,7 @@ export class UserTurns {
     const speculation = this.#speculation();
     if (!speculation) return;
     const { turn, tokens } = speculation;
-    this.candidate$.next(undefined);
+    this.#context.candidate$.next(undefined);
     turn.forgetMarks();
     turn.addWaste(tokens);
     this.#emit('preflight.discarded', { reason, wastedTokens: tokens }, { turnId: turn.id });
@@ -176,8 +178,8 @@ export class UserTurns {
   }
 
   #answerForSure(candidate: Candidate): void {
-    this.#context.activity.answering$.next(candidate.turn);
+    this.#context.answering$.next(candidate.turn);
     candidate.committed$.next(true);
-    this.candidate$.next(candidate);
+    this.#context.candidate$.next(candidate);
   }
 }
