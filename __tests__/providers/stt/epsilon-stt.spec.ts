@@ -1,5 +1,7 @@
+import type { Logger } from '../../../lib/core/logger.ts';
 import { EpsilonSTT, type EpsilonSTTConfig } from '../../../lib/providers/stt/epsilon-stt.ts';
 import { serve, until, type Received, type Site } from '../../transport/http-fixture.ts';
+import { listeningLogger } from '../llm/llm-fixture.ts';
 import { clocked, failure, FakedEpsilonSTT, heard, mono16k, record, settle, tape } from './stt-fixture.ts';
 import { replay } from './transcript.ts';
 
@@ -38,9 +40,9 @@ const ack = (from: number, to: number) => ({
   data: { byte_range: [from, to], time_range: [0, 1] },
 });
 
-function make(config: EpsilonSTTConfig = {}) {
+function make(config: EpsilonSTTConfig = {}, logger?: Logger) {
   const { clock, config: base } = clocked();
-  const stt = new FakedEpsilonSTT({ ...base, endpoint: site.url, ...config });
+  const stt = new FakedEpsilonSTT({ ...base, endpoint: site.url, ...config }, logger);
   return { clock, stt, ...record(stt), say: (message: Record<string, unknown>) => stt.sockets.last.say(message) };
 }
 
@@ -117,6 +119,18 @@ describe('EpsilonSTT: the session is asked for by HTTP', () => {
       },
       messages_config: { receive_partial_transcripts: false },
     });
+  });
+
+  it('and warns of code switching among all languages', async () => {
+    for (const [config, warnings] of [[{}, 1] as const, [{ language: 'en' }, 0] as const]) {
+      const logger = listeningLogger();
+      const test = make({ codeSwitching: true, ...config }, logger);
+      await test.stt.initialize();
+      void test.stt.connect();
+      await accept(test, 1);
+      expect(logger.lines.filter((line) => line.includes('codeSwitching without languages'))).toHaveLength(warnings);
+      await end(test);
+    }
   });
 
   it('with the language where no languages are named', async () => {
@@ -429,7 +443,7 @@ describe('EpsilonSTT: the end, and silence', () => {
     const test = await live();
     test.stt.sendAudio({ data: tape(100) });
     for (let tick = 0; tick < 3; tick++) {
-      await test.clock.advance(5_000);
+      await test.clock.advance(8_000);
       test.stt.sockets.last.pong();
     }
     expect(test.stt.sockets.last.texts).toEqual([

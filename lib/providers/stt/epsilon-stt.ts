@@ -38,9 +38,6 @@ export interface EpsilonSTTConfig extends StreamingSTTConfig, EpsilonSTTOptions 
   readonly codeSwitching?: boolean;
 }
 
-/** The service ends a session that hears nothing for some 30 s. */
-const keepAliveMs = 5_000;
-
 /** Utterances whose late results are still told from those of the next ones. */
 const remembered = 8;
 
@@ -89,10 +86,8 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
 
   protected override socketOptions(): Partial<SocketSessionOptions> {
     return {
-      keepAlive: {
-        intervalMs: keepAliveMs,
-        message: () => this.whenQuiet({ type: 'audio_chunk', data: { chunk: '' } }),
-      },
+      // The service ends a session that hears nothing for some 30 s.
+      keepAlive: { message: () => this.whenQuiet({ type: 'audio_chunk', data: { chunk: '' } }) },
       classifyClose: ({ code }: SocketClose) => {
         if (code === 1000 || code === 1001 || (code >= 4400 && code < 4500)) this.forget();
         return 'retry';
@@ -138,6 +133,10 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
   }
 
   async #initiate(signal: AbortSignal): Promise<URL> {
+    const { codeSwitching = false, language, languages = [language ?? []].flat() } = this.config;
+    if (codeSwitching && languages.length === 0) {
+      this.logger.warn(`${this.name}: codeSwitching without languages chooses among a hundred, and errs: name some`);
+    }
     const url = this.resolveUrl('/v2/live', { region: this.config.region });
     url.protocol = url.protocol.replace(/^ws/, 'http');
     const key = this.isProxyMode ? undefined : await this.resolveApiKey();

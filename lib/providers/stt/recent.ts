@@ -8,14 +8,17 @@ export class Recent {
     this.#count = count;
   }
 
+  /** Whether it is over. */
   has(name: string | undefined): boolean {
     return name !== undefined && this.#names.includes(name);
   }
 
+  /** Notes that it is over. */
   add(name: string | undefined): void {
     if (name !== undefined) this.#names = [name, ...this.#names].slice(0, this.#count);
   }
 
+  /** Forgets all. */
   clear(): void {
     this.#names = [];
   }

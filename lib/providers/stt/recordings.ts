@@ -31,6 +31,7 @@ export class LiveAudio {
     return this.#length;
   }
 
+  /** Adds a chunk. */
   push(data: Uint8Array<ArrayBuffer>): void {
     this.#chunks.push(data);
     this.#length += data.length;
@@ -48,6 +49,7 @@ export class LiveAudio {
     return data;
   }
 
+  /** Forgets all of it. */
   clear(): void {
     this.#chunks = [];
     this.#length = 0;
