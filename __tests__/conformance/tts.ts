@@ -289,6 +289,60 @@ function describeVoice(
       expectText(await speak(tts, ['Hello.']), ['Hello.']);
     });
 
+    it('goes on after a break in the middle of the audio, or says that there was one (F26)', async () => {
+      sandbox.setFault(service, { kind: 'dropAfter', messages: 1, times: 1 });
+      const tts = await ready();
+      const chunks: AudioChunk[] = [];
+      tts.audio$.subscribe((chunk) => chunks.push(chunk));
+      const outcome = await speak(tts, ['One two three.']).then(
+        () => 'spoken',
+        (error: unknown) => VoiceError.from(error).code,
+      );
+      expect(['spoken', 'connection']).toContain(outcome);
+      // A sentence that was cut short is said again from its beginning, which sounds into what was heard of it.
+      if (outcome === 'spoken') expect(withoutSpace(hearAll(chunks))).toMatch(/twothree\.$/);
+      expectText(await speak(tts, ['Next turn.']), ['Next turn.']);
+    });
+
+    it('does not wait for ever for a service that accepts, and never answers (F2)', async () => {
+      sandbox.setFault(service, { kind: 'neverReady' });
+      const tts = await ready({ ...direct(), connectTimeoutMs: 100, firstAudioTimeoutMs: 100 });
+      expect((await failureOf(speak(tts, ['Hello.']))).code).toBe('timeout');
+    });
+
+    it('does not follow a redirect with its credential (F47)', async () => {
+      const headers = { location: 'https://elsewhere.example/' };
+      sandbox.setFault(service, { kind: 'status', status: 307, headers });
+      const error = await failureOf(speak(await ready(), ['Hello.']));
+      expect([error.code, error.message.includes('elsewhere.example')]).toEqual(['configuration', true]);
+    });
+
+    it('says that its credential cannot be had, without a word of what fetches it (F6)', async () => {
+      const apiKey = (): Promise<string> => Promise.reject(new Error('the vault has canary-1'));
+      const tts = await ready({ ...direct(), apiKey, connectTimeoutMs: 300 });
+      const error = await failureOf(speak(tts, ['Hello.']));
+      expect([error.provider, error.message.includes('canary'), sandbox.records(service)]).toEqual([
+        ...[tts.name, false, []],
+      ]);
+    });
+
+    it('does not wait for ever for its credential (F6)', async () => {
+      const apiKey = (): Promise<string> => new Promise(() => undefined);
+      const tts = await ready({ ...direct(), apiKey, connectTimeoutMs: 100, firstAudioTimeoutMs: 100 });
+      expect((await failureOf(speak(tts, ['Hello.']))).code).toBe('timeout');
+    });
+
+    if (create({ apiKey: key }).type === 'websocket') {
+      it('gives up a service that accepts, and closes at once, again and again (F5)', async () => {
+        sandbox.setFault(service, { kind: 'close', code: 1011 });
+        const tts = await ready();
+        expect((await failureOf(speak(tts, ['Hello.']))).provider).toBe(tts.name);
+        expect(sandbox.records(service).length).toBeLessThan(8);
+        sandbox.clearFaults();
+        expectText(await speak(tts, ['Next turn.']), ['Next turn.']);
+      });
+    }
+
     it('tries once more when no audio comes, then fails (F27)', async () => {
       sandbox.setFault(service, { kind: 'stall' });
       const tts = await ready({ ...direct(), firstAudioTimeoutMs: 100, idleTimeoutMs: 100 });

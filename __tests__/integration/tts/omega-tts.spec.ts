@@ -13,6 +13,7 @@ const voice =
     new OmegaTTS({
       ...{ voiceId: 'Joanna', region: 'eu-west-1', ...config, ...address },
       ...(typeof apiKey === 'string' && { credentials: signedWith(apiKey) }),
+      ...(typeof apiKey === 'function' && { credentials: async () => signedWith(await apiKey()) }),
     });
 
 describeTTS({
