@@ -26,7 +26,7 @@ export type HistoryItem =
 
 /** Options of {@link History}. */
 export interface HistoryOptions {
-  /** Most user turns that are kept; older ones are dropped whole. Default: 40. */
+  /** Most turns that are kept, those that the agent begins too; older ones are dropped whole. Default: 40. */
   readonly maxTurns?: number;
   /** Most tokens sent, as `countTokens` counts them; older turns are dropped whole. Default: no limit. */
   readonly maxTokens?: number;
@@ -86,7 +86,9 @@ export class History {
 
   /** Adds what the agent said; nothing when nothing of it was heard. */
   addAssistant({ generated, heard, interrupted, estimated }: Spoken): void {
-    if (heard.trim()) this.#add({ id: this.#id(), role: 'assistant', generated, heard, interrupted, estimated });
+    if (!heard.trim()) return;
+    this.#add({ id: this.#id(), role: 'assistant', generated, heard, interrupted, estimated });
+    this.#trim();
   }
 
   /**
@@ -161,7 +163,7 @@ export class History {
   /** Drops whole turns from the front, so that a tool call never loses its result. */
   #trim(): void {
     const { maxTurns, maxTokens = Infinity, countTokens } = this.#options;
-    const starts = this.#items.flatMap((item, index) => (item.role === 'user' ? [index] : []));
+    const starts = this.#items.flatMap((item, index) => (beginsTurn(item, this.#items[index - 1]) ? [index] : []));
     const tokens = (from: number): number =>
       this.#items.slice(from).reduce((sum, item) => sum + countTokens(textOf(item)), 0);
     let cut = 0;
@@ -173,6 +175,12 @@ export class History {
     this.#items = this.#items.slice(cut);
     this.#changes$.next({ type: 'truncated', removed: cut });
   }
+}
+
+/** A turn begins with what the user says, and with what the agent says of its own accord. */
+function beginsTurn(item: HistoryItem, before: HistoryItem | undefined): boolean {
+  if (item.role === 'user') return true;
+  return item.role === 'assistant' && (!before || (before.role === 'assistant' && !before.toolCalls));
 }
 
 /** Two texts as one, with a space where words would touch. */
