@@ -290,6 +290,17 @@ describe('AlphaSTT: the session', () => {
     expect(log).toEqual(['- one', 'started', '~ one two', 'ended', '. one two']);
   });
 
+  it('disconnect() completes no words that were taken back', async () => {
+    const { stt, say, log, clock } = await live();
+    say(results('one', 0, 1, final));
+    say(results('um', 1, 0.5));
+    say(results('', 1, 1, final));
+    const ended = stt.disconnect();
+    await clock.advance(1_000);
+    await ended;
+    expect(log).toEqual(['- one', 'started', '~ one um', 'ended', '. one']);
+  });
+
   it('audio that cannot be decoded is fatal and says so', async () => {
     const { stt, errors, types } = await live();
     stt.sockets.last.drop(1008, 'DATA-0000');

@@ -214,6 +214,16 @@ describe('BetaSTT: results', () => {
     expect(log).toEqual(['started', '~ one', 'ended', '. one']);
   });
 
+  it('disconnect() completes no words that were taken back', async () => {
+    const { stt, say, log, clock } = await live();
+    say(turn('um', 0));
+    say(turn('', 0, ends));
+    const ended = stt.disconnect();
+    await clock.advance(1_000);
+    await ended;
+    expect(log).toEqual(['started', '~ um', 'ended']);
+  });
+
   it('F11: nothing malformed is a result, and nothing throws', async () => {
     const { stt, say, log, errors } = await live();
     const strange: Record<string, unknown>[] = [

@@ -59,8 +59,8 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
 
   /** The utterance so far, as far as it will not change. */
   #segments: Said[] = [];
-  /** Whether there are words that may change. */
-  #hasInterim: boolean = false;
+  /** Its words that may change. */
+  #interim: Said | undefined;
 
   /** Has the service make final what it heard: a complete result follows, without text when there is nothing new. */
   finalize(): void {
@@ -103,13 +103,9 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
     return keyterms && !model.startsWith('nova-3') ? `options.keyterms is for Nova-3, not ${model}` : undefined;
   }
 
-  protected override onConnection(): void {
-    this.#hasInterim = false;
-  }
-
   protected override onEnd(): void {
-    super.onEnd();
-    this.#segments = [];
+    if (this.#interim) this.#segments.push(this.#interim);
+    this.#complete();
   }
 
   /** The service ends a connection that has never heard audio, whatever else it is told. */
@@ -130,7 +126,7 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
     const hasText = segment.text !== '';
     if (message['is_final'] !== true) {
       if (!hasText) return;
-      this.#hasInterim = true;
+      this.#interim = segment;
       this.utterances.started();
       this.#publish('interim', [...this.#segments, segment]);
       return;
@@ -138,7 +134,7 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
     const [start, duration] = [num(message['start']), num(message['duration'])];
     const isKnown = start !== undefined && duration !== undefined && !this.finalized((start + duration) * 1000);
     if (isKnown && hasText) return;
-    this.#hasInterim = false;
+    this.#interim = undefined;
     if (hasText) this.#segments.push(segment);
     if (message['from_finalize'] === true) this.#complete(true);
     else if (message['speech_final'] === true || this.#isEndless) this.#complete();
@@ -147,14 +143,14 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
 
   #onUtteranceEnd(): void {
     // Its words are no more final than the interim result that has them.
-    if (this.#segments.length === 0 && this.#hasInterim) this.finalize();
+    if (this.#segments.length === 0 && this.#interim) this.finalize();
     else this.#complete();
   }
 
   #complete(evenEmpty: boolean = false): void {
     const segments = this.#segments;
     this.#segments = [];
-    this.#hasInterim = false;
+    this.#interim = undefined;
     this.utterances.ended();
     if (segments.length > 0 || evenEmpty) this.#publish('complete', segments);
   }

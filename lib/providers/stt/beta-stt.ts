@@ -127,18 +127,18 @@ export class BetaSTT extends StreamingSTT<BetaSTTConfig> {
     this.finalized(Math.max(...objs(message['words']).map(({ end }) => num(end) ?? 0), 0));
     // The other models write so from the first, and may never say so.
     const isAwaited = this.config.formatTurns === true && betaModel(this.config) === 'universal-streaming-english';
-    if (!isAwaited || isFormatted) {
+    if (!isAwaited || isFormatted || !turn.text) {
       this.#complete(turn);
       return;
     }
     this.#isUnformatted = true;
-    if (turn.text) this.utterances.result('segment', turn.text, turn);
+    this.utterances.result('segment', turn.text, turn);
   }
 
   #complete(turn: Said): void {
     this.#isUnformatted = false;
-    this.utterances.ended();
-    if (turn.text) this.utterances.result('complete', turn.text, turn);
+    if (turn.text) this.utterances.complete(turn.text, turn);
+    else this.utterances.reset();
   }
 
   /** A turn that was to come again, formatted, will not. */
