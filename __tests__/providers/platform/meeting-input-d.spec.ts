@@ -2,7 +2,8 @@ import { inspect } from 'node:util';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
 import type { VoiceError } from '../../../lib/core/errors.ts';
 import type { ConnectionEvent } from '../../../lib/core/roles.ts';
-import { MeetingInputD, type MeetingInputDConfig } from '../../../lib/providers/platform/meeting-input-d.ts';
+import { MeetingInputD } from '../../../lib/providers/platform/meeting-input-d.ts';
+import type { MeetingInputDConfig } from '../../../lib/providers/platform/meeting-input-d-config.ts';
 import type { MeetingEnd, SpeakerAudio } from '../../../lib/providers/platform/meeting-input.ts';
 import type { SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
 import { FakeSockets, type FakeSocket } from '../../transport/fake-sockets.ts';
@@ -118,6 +119,49 @@ describe('MeetingInputD', () => {
     ]);
     expect([socket(0).request.headers, socket(0).request.protocols]).toEqual([undefined, undefined]);
     await leave();
+  });
+
+  it('goes through a whole session of the platform, message by message', async () => {
+    const { input, clock, join, heard, ends } = await listening({ sendRateMs: 100 });
+    const states: string[] = [];
+    input.onStreamState((state) => states.push(state));
+    const { connected, signaling, stream } = await join();
+    await connected;
+    signaling.say({ msg_type: 6, event: { event_type: 1, timestamp: 1738392033599 } });
+    signaling.say({ msg_type: 8, state: 1, reason: 0, timestamp: 1738392033600 });
+    stream.say(audio(packet(9, 100), 1738392033699));
+    stream.say({ msg_type: 12, timestamp: 1738392043600 });
+    signaling.say({ msg_type: 12, timestamp: 1738392043601 });
+    const gone = input.disconnect();
+    await clock.advance(0);
+    const { rtmsStreamId: rtms_stream_id } = target;
+    signaling.say({ msg_type: 22, rtms_stream_id, status_code: 0, reason: 'OK', timestamp: 1738392053600 });
+    await gone;
+    expect(json(signaling)).toEqual([
+      { msg_type: 1, protocol_version: 1, sequence: 1, ...ids, signature, buffer_data: false },
+      { msg_type: 5, events: [{ event_type: 2, subscribe: true }] },
+      { msg_type: 7, rtms_stream_id },
+      { msg_type: 13, timestamp: 1738392043601 },
+      { msg_type: 21, rtms_stream_id },
+    ]);
+    expect(json(stream).map(({ msg_type }) => msg_type)).toEqual([3, 13]);
+    expect(json(stream)[1]).toEqual({ msg_type: 13, timestamp: 1738392043600 });
+    expect(heard.map(({ data, timestamp }) => [data.length, timestamp])).toEqual([[3200, 0]]);
+    expect([states, ends]).toEqual([['active'], [{ reason: 'left' }]]);
+    await clock.advance(2000);
+    expect([input.sockets.live, clock.pending]).toEqual([0, 0]);
+  });
+
+  it('fails at once where the platform does not know the signature and hangs up', async () => {
+    const { input, clock, socket, ends } = await listening({ clientSecret: 'wrong' });
+    const failed = fails(input.connect(target));
+    await until(() => input.sockets.all.length > 0);
+    socket(0).accept();
+    socket(0).say({ msg_type: 2, protocol_version: 1, sequence: 0, status_code: 3, reason: 'invalid signature' });
+    socket(0).drop(1000);
+    expect(await failed).toMatchObject({ code: 'unauthorized', status: 3, recoverable: false });
+    await clock.advance(60_000);
+    expect([input.sockets.all.length, ends, clock.pending]).toEqual([1, [{ reason: 'lost' }], 0]);
   });
 
   for (const [sampleRate, code] of [

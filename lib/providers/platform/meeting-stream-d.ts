@@ -11,11 +11,12 @@ import {
   type Observable,
 } from 'rxjs';
 import type { BackoffOptions } from '../../core/backoff.ts';
-import type { VoiceError, VoiceErrorCode, VoiceErrorOptions } from '../../core/errors.ts';
+import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import { entry, num, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { SocketSession, type SocketData, type SocketSessionOptions } from '../../transport/socket-session.ts';
+import { refusalOf, sessionStates, stopOf, streamStates, type MeetingStreamState } from './meeting-words-d.ts';
 
 /** Which stream a {@link MeetingStreamD} follows, and how. */
 export interface MeetingStreamDOptions {
@@ -33,10 +34,6 @@ export interface MeetingStreamDOptions {
   readonly sockets: Pick<SocketSessionOptions, 'openSocket'>;
 }
 
-/** What the platform calls the state of a stream or session. */
-export type MeetingStreamState =
-  'inactive' | 'active' | 'interrupted' | 'terminating' | 'terminated' | 'paused' | 'resumed';
-
 /** What comes from a {@link MeetingStreamD}. */
 export type MeetingStreamDEvent =
   | { readonly type: 'audio'; readonly content: unknown }
@@ -48,34 +45,6 @@ export type MeetingStreamDEvent =
       readonly detail?: string;
       readonly error?: VoiceError;
     };
-
-const streamStates: readonly MeetingStreamState[] = [
-  ...(['inactive', 'active', 'interrupted', 'terminating', 'terminated', 'paused', 'resumed'] as const),
-];
-/** Session states 0 to 4; 5 is the end. */
-const sessionStates: readonly MeetingStreamState[] = ['inactive', 'inactive', 'active', 'paused', 'resumed'];
-
-/** Answers of a handshake that mean neither a wrong configuration nor a fault of ours: code, and whether to try again. */
-const statuses: Readonly<Record<string, readonly [string, VoiceErrorCode, boolean]>> = {
-  2: ['the stream is over, or of another meeting', 'not_found', false],
-  3: ['the signature is wrong: check clientId and clientSecret', 'unauthorized', false],
-  8: ['another connection has this stream', 'rate_limited', true],
-  9: ['this app or meeting gives no audio: check its scopes', 'forbidden', false],
-  15: ['its media connection is still there', 'rate_limited', true],
-  16: ['its media connection is still there', 'rate_limited', true],
-  45: ['the service failed', 'server', true],
-};
-
-/** Why a stream stopped, by the platform's number. */
-const stopReasons: Readonly<Record<string, string>> = {
-  ...{ 1: 'stopped by the host', 2: 'stopped by the user', 3: 'the user left', 4: 'the user was removed' },
-  ...{ 5: 'the host disabled the app', 6: 'the meeting ended', 7: 'cancelled', 8: 'revoked: delete what was recorded' },
-  ...{ 9: 'all apps were disabled', 10: 'internal failure', 11: 'timed out', 12: 'interrupted', 13: 'interrupted' },
-  ...{ 14: 'interrupted', 15: 'closed abnormally by the app', 16: 'closed abnormally by the app', 17: 'the app left' },
-  ...{ 18: 'authentication failed', 19: 'reconnected too late', 20: 'closed by the receiver' },
-  ...{ 23: 'stopped by an administrator', 24: 'keep-alives were missed' },
-};
-const isRetriable = (reason: number): boolean => reason >= 10 && reason <= 16;
 
 /** The platform asks every 10 s whether we are there, on both sockets: silence for 45 s is a loss. */
 const keepAlive = { intervalMs: 15_000 };
@@ -224,12 +193,8 @@ export class MeetingStreamD {
   }
 
   #refusal(status: number): VoiceError {
-    const [why, code, recoverable] = entry(statuses, String(status)) ?? [
-      'it does not take what was asked for',
-      'configuration',
-      false,
-    ];
-    return this.#options.error(`the meeting refuses the connection: ${why} (${status})`, { code, recoverable, status });
+    const { why, ...options } = refusalOf(status);
+    return this.#options.error(`the meeting refuses the connection: ${why} (${status})`, { ...options, status });
   }
 
   #acknowledge(): void {
@@ -252,15 +217,13 @@ export class MeetingStreamD {
     if (!state) return;
     this.#events$.next({ type: 'state', state });
     if (state !== 'terminated') return;
-    const detail = entry(stopReasons, String(reason)) ?? (reason ? `stopped (${reason})` : 'stopped');
-    if (reason !== undefined && isRetriable(reason)) {
-      const message = `the stream was lost: ${detail} (${reason})`;
-      this.#signaling.reconnect(
-        this.#options.error(message, { code: 'connection', recoverable: true, status: reason }),
-      );
-    } else {
+    const { detail, isRetriable } = stopOf(reason);
+    if (!isRetriable) {
       this.#finish({ type: 'ended', reason: 'ended', detail });
+      return;
     }
+    const options = { code: 'connection', recoverable: true, ...(reason !== undefined && { status: reason }) } as const;
+    this.#signaling.reconnect(this.#options.error(`the stream was lost: ${detail} (${reason})`, options));
   }
 
   /** The end of either socket is the end of both. */
