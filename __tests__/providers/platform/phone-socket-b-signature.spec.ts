@@ -13,7 +13,7 @@ const genuine = token({ api_key: 'a1b2c3d4', application_id: 'app-1' });
 const hash = (body: string): string => createHash('sha256').update(body).digest('hex');
 const body = '{"status":"started","from":"447700900000"}';
 
-describe('verifyPhoneSocketBSignature', () => {
+describe('verifyPhoneSocketBSignature (F39)', () => {
   for (const [what, options, expected] of [
     ['a token of the platform', {}, true],
     ['the scheme in lower case', { authorization: genuine.replace('Bearer', 'bearer') }, true],

@@ -7,7 +7,7 @@ const signed = 'rJsCV32Z3/hPCDXvZa3cviQqTJA=';
 const signedWithSlash = 'nFb2FQ0fxjStwYvIs2y+wnUMIKg=';
 const sign = (text: string): string => createHmac('sha1', authToken).update(text).digest('base64');
 
-describe('verifyPhoneStreamASignature', () => {
+describe('verifyPhoneStreamASignature (F39)', () => {
   for (const [what, options, expected] of [
     ['the address as it is', { url, signature: signed }, true],
     ['the address with a trailing slash', { url, signature: signedWithSlash }, true],
