@@ -5,6 +5,8 @@ export * from './conversation-options.ts';
 export * from './conversation.ts';
 export * from './events.ts';
 export * from './history.ts';
+export * from './pipeline-events.ts';
+export { type PipelineOptions } from './pipeline-options.ts';
 export * from './pipeline.ts';
 export { type AnyProvider } from './roles.ts';
 export * from './turn-taking.ts';

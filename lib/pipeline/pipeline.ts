@@ -1,5 +1,4 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { EventEmitter } from 'eventemitter3';
 import {
   asyncScheduler,
   defer,
@@ -7,8 +6,6 @@ import {
   filter,
   firstValueFrom,
   fromEvent,
-  map,
-  merge,
   of,
   race,
   Subject,
@@ -19,49 +16,29 @@ import {
   type ObservableInput,
   type SchedulerLike,
 } from 'rxjs';
-import { describeFormat, durationMs, isPcmLike } from '../audio/formats.ts';
+import { describeFormat } from '../audio/formats.ts';
 import type { AudioChunk } from '../audio/types.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import { silentLogger, type Logger } from '../core/logger.ts';
-import type { AgentProvider, ConnectionEvent, ProviderContract, ProviderRole, STTProvider } from '../core/roles.ts';
+import { silentLogger } from '../core/logger.ts';
+import type { AgentProvider, ProviderContract, STTProvider } from '../core/roles.ts';
 import { agentConversation } from './agent-conversation.ts';
 import { adapt, audioPath, type AudioEnds, type AudioPath } from './audio-path.ts';
+import { CapturedAudio } from './captured-audio.ts';
 import { SpeechTicket, type Command, type SayOptions, type SendOptions, type SpeechHandle } from './commands.ts';
-import type { ConversationOptions } from './conversation-options.ts';
 import { conversation } from './conversation.ts';
-import { createEventBus } from './event-bus.ts';
-import {
-  eventStreams,
-  type AgentState,
-  type EventStream,
-  type StreamEvent,
-  type VoiceEvent,
-  type VoiceEventType,
-} from './events.ts';
-import { History, type HistoryOptions } from './history.ts';
-import { MicrophoneGate } from './microphone-gate.ts';
-import { castRoles, type AnyProvider, type Cast } from './roles.ts';
+import type { AgentState } from './events.ts';
+import { History } from './history.ts';
+import { PipelineEvents } from './pipeline-events.ts';
+import { assertLeftToAgent, type PipelineOptions } from './pipeline-options.ts';
+import { tellOfCall, tellOfProviders } from './provider-events.ts';
+import { castRoles, type Cast } from './roles.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
 
 /** How long `stop()` and `dispose()` wait for a provider's last words, in milliseconds. */
 const farewellMs = 1_000;
 
-/** Options of {@link Pipeline}. */
-export interface PipelineOptions extends Omit<ConversationOptions, 'history'> {
-  /** Who covers the five roles; one provider may cover several. */
-  readonly providers: readonly AnyProvider[];
-  /** How much is remembered, or a {@link History} to go on with. */
-  readonly history?: HistoryOptions | History;
-  /** Whether captured audio comes as `audio.input` events too. Default: false. */
-  readonly inputEvents?: boolean;
-  /** Where the pipeline writes what callbacks threw and what did not stop cleanly. Default: nowhere. */
-  readonly logger?: Logger;
-}
-
 /** Where a pipeline is in its life. */
 export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
-
-type Listeners = { [T in VoiceEventType]: [VoiceEvent<T>] } & { '*': [VoiceEvent] };
 
 /**
  * A voice agent: providers for input, speech-to-text, language model, text-to-speech and output, and the conversation
@@ -85,28 +62,20 @@ type Listeners = { [T in VoiceEventType]: [VoiceEvent<T>] } & { '*': [VoiceEvent
  * await pipeline.start();
  * ```
  */
-export class Pipeline implements AsyncDisposable {
+export class Pipeline extends PipelineEvents implements AsyncDisposable {
   readonly #options: PipelineOptions;
   readonly #cast: Cast;
   readonly #history: History;
   readonly #scheduler: SchedulerLike;
-  readonly #logger: Logger;
-  readonly #bus: ReturnType<typeof createEventBus>;
-  readonly #emitter = new EventEmitter<Listeners>();
-  /** What `once()` waits for: it is undone by the callback that the application knows. */
-  readonly #onces = new Set<{ readonly type: string; readonly callback: unknown; undo(): void }>();
   readonly #commands$ = new Subject<Command>();
   readonly #providerEvents: Subscription;
-  readonly #callbacks: Subscription;
   #agentState: AgentState = 'idle';
   #state: PipelineState = 'idle';
   #session: Subscription | undefined;
-  #gate: MicrophoneGate | undefined;
+  #captured: CapturedAudio | undefined;
   #muted = false;
-  #capturedMs = 0;
   /** What was settled last, by source: every utterance settles its format anew, and hardly ever otherwise. */
   readonly #formats = new Map<string, string>();
-  #capturedAt = 0;
   #initializing: Promise<void> | undefined;
   #starting: { readonly run: number; readonly promise: Promise<void> } | undefined;
   #stopping: Promise<void> | undefined;
@@ -117,15 +86,16 @@ export class Pipeline implements AsyncDisposable {
 
   /** @throws VoiceError `configuration` when a role is missing or covered twice, or an option is the agent's business. */
   constructor(options: PipelineOptions) {
+    const { logger = silentLogger, scheduler = asyncScheduler } = options;
+    super(scheduler, logger);
     this.#options = options;
+    this.#scheduler = scheduler;
     this.#cast = castRoles(options.providers);
     if (this.#cast.agent) assertLeftToAgent(this.#cast.agent.name, options);
     this.#history = options.history instanceof History ? options.history : new History(options.history);
-    this.#scheduler = options.scheduler ?? asyncScheduler;
-    this.#logger = options.logger ?? silentLogger;
-    this.#bus = createEventBus(this.#scheduler);
-    this.#callbacks = this.#bus.events$.pipe(tap((event) => this.#callBack(event))).subscribe();
-    this.#providerEvents = this.#listenToProviders();
+    this.#providerEvents = tellOfProviders(this.#cast.all, this.bus.emit, (cause, origin) => {
+      this.reportError(cause, origin);
+    });
   }
 
   /** What was said and heard. */
@@ -141,127 +111,6 @@ export class Pipeline implements AsyncDisposable {
   /** What the agent is doing. */
   get agentState(): AgentState {
     return this.#agentState;
-  }
-
-  /** Everything that happens, in order. Hot; completes on `dispose()`, and never errors. */
-  get events$(): Observable<VoiceEvent> {
-    return this.#bus.events$;
-  }
-
-  /** `agent.state`, `user.state`, `session.ready`, `session.closed`. Hot. */
-  get state$(): Observable<StreamEvent<'state$'>> {
-    return this.#stream('state$');
-  }
-
-  /** `provider.connecting`, `.connected`, `.reconnecting`, `.lost`, `.format`. Hot. */
-  get connection$(): Observable<StreamEvent<'connection$'>> {
-    return this.#stream('connection$');
-  }
-
-  /** `transcript.interim`, `.final`, `.preflight`, `.timeout`. Hot. */
-  get transcripts$(): Observable<StreamEvent<'transcripts$'>> {
-    return this.#stream('transcripts$');
-  }
-
-  /** `turn.started`, `.committed`, `.ended`, `user.idle`. Hot. */
-  get turns$(): Observable<StreamEvent<'turns$'>> {
-    return this.#stream('turns$');
-  }
-
-  /** `preflight.started`, `.adopted`, `.discarded`. Hot. */
-  get preflight$(): Observable<StreamEvent<'preflight$'>> {
-    return this.#stream('preflight$');
-  }
-
-  /** `bargeIn.suspected`, `.paused`, `.confirmed`, `.resumed`, `.ignored`. Hot. */
-  get bargeIn$(): Observable<StreamEvent<'bargeIn$'>> {
-    return this.#stream('bargeIn$');
-  }
-
-  /** `llm.started`, `.token`, `.completed`, `.aborted`. Hot. */
-  get tokens$(): Observable<StreamEvent<'tokens$'>> {
-    return this.#stream('tokens$');
-  }
-
-  /** `tool.call`, `.result`, `.error`, `.cancelled`. Hot. */
-  get tools$(): Observable<StreamEvent<'tools$'>> {
-    return this.#stream('tools$');
-  }
-
-  /** `speech.created`, `.started`, `.paused`, `.resumed`, `.ended`. Hot. */
-  get speech$(): Observable<StreamEvent<'speech$'>> {
-    return this.#stream('speech$');
-  }
-
-  /** `audio.chunk` (synthesized), and `audio.input` with `inputEvents`. Hot. */
-  get audio$(): Observable<StreamEvent<'audio$'>> {
-    return this.#stream('audio$');
-  }
-
-  /** `history.added`, `.updated`, `.truncated`. Hot. */
-  get history$(): Observable<StreamEvent<'history$'>> {
-    return this.#stream('history$');
-  }
-
-  /** `dtmf.digit`, `call.ended`, of phone platforms. Hot. */
-  get call$(): Observable<StreamEvent<'call$'>> {
-    return this.#stream('call$');
-  }
-
-  /** `input.muted`. Hot. */
-  get input$(): Observable<StreamEvent<'input$'>> {
-    return this.#stream('input$');
-  }
-
-  /** `turn.metrics`, `usage`. Hot. */
-  get metrics$(): Observable<StreamEvent<'metrics$'>> {
-    return this.#stream('metrics$');
-  }
-
-  /** `error`: what went wrong and did not stop the pipeline. Hot. */
-  get errors$(): Observable<StreamEvent<'errors$'>> {
-    return this.#stream('errors$');
-  }
-
-  /**
-   * Calls back for each event of a type, `*` for all. A callback that throws is reported, and disturbs nobody else.
-   *
-   * @returns What undoes it.
-   */
-  on<T extends VoiceEventType>(type: T, callback: (event: VoiceEvent<T>) => void): () => void;
-  on(type: '*', callback: (event: VoiceEvent) => void): () => void;
-  on(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
-    this.#emitter.on(type, callback as () => void);
-    return () => {
-      this.#emitter.off(type, callback as () => void);
-    };
-  }
-
-  /** Like {@link Pipeline.on}, for the next event only. */
-  once<T extends VoiceEventType>(type: T, callback: (event: VoiceEvent<T>) => void): () => void;
-  once(type: '*', callback: (event: VoiceEvent) => void): () => void;
-  once(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
-    const stop = this.on(type as '*', (event) => {
-      once.undo();
-      (callback as (event: VoiceEvent) => void)(event);
-    });
-    const undo = (): void => {
-      stop();
-      this.#onces.delete(once);
-    };
-    const once = { type, callback, undo };
-    this.#onces.add(once);
-    return undo;
-  }
-
-  /** Undoes {@link Pipeline.on} and {@link Pipeline.once}; without a callback, every one of that type. */
-  off<T extends VoiceEventType>(type: T, callback?: (event: VoiceEvent<T>) => void): void;
-  off(type: '*', callback?: (event: VoiceEvent) => void): void;
-  off(type: VoiceEventType | '*', callback?: (event: never) => void): void {
-    this.#emitter.off(type, callback as (() => void) | undefined);
-    for (const once of [...this.#onces]) {
-      if (once.type === type && (callback === undefined || once.callback === callback)) once.undo();
-    }
   }
 
   /** Initializes every provider. Calls at the same time share one run. */
@@ -344,18 +193,18 @@ export class Pipeline implements AsyncDisposable {
   /** Push-to-talk: the user begins to speak. Cuts the agent off. */
   beginTurn(): void {
     this.#commands$.next({ type: 'begin' });
-    for (const chunk of this.#gate?.open() ?? []) this.#cast.stt?.sendAudio(chunk);
+    this.#captured?.open();
   }
 
   /** Push-to-talk: the user has finished. */
   commitTurn(): void {
-    this.#gate?.close();
+    this.#captured?.close();
     this.#commands$.next({ type: 'commit' });
   }
 
   /** Push-to-talk: what was said does not count. */
   cancelTurn(): void {
-    this.#gate?.close();
+    this.#captured?.close();
     this.#commands$.next({ type: 'cancel' });
   }
 
@@ -371,8 +220,8 @@ export class Pipeline implements AsyncDisposable {
 
   #mute(muted: boolean): void {
     this.#muted = muted;
-    this.#gate?.mute(muted);
-    this.#bus.emit('input.muted', { muted }, { role: 'input', provider: this.#cast.input.name });
+    this.#captured?.mute(muted);
+    this.bus.emit('input.muted', { muted }, { role: 'input', provider: this.#cast.input.name });
   }
 
   #command(command: Command, ticket: SpeechTicket): void {
@@ -380,76 +229,10 @@ export class Pipeline implements AsyncDisposable {
     else ticket.settle({ heardText: '', interrupted: true });
   }
 
-  #stream<S extends EventStream>(name: S): Observable<StreamEvent<S>> {
-    const types: readonly VoiceEventType[] = eventStreams[name];
-    const events$ = this.events$.pipe(filter((event) => types.includes(event.type)));
-    return events$ as Observable<StreamEvent<S>>;
-  }
-
-  #callBack(event: VoiceEvent): void {
-    for (const type of [event.type, '*'] as const) {
-      if (this.#emitter.listenerCount(type) === 0) continue;
-      for (const callback of this.#emitter.listeners(type)) {
-        try {
-          callback(event);
-        } catch (cause) {
-          this.#logger.error(`A callback for ${event.type} threw: ${messageOf(cause)}`);
-          if (event.type !== 'error') this.#reportError(cause);
-        }
-      }
-    }
-  }
-
-  #reportError(cause: unknown, envelope: { readonly provider?: string; readonly role?: ProviderRole } = {}): void {
-    const { code, message, recoverable, retryAfterMs, provider } = VoiceError.from(cause);
-    this.#bus.emit(
-      'error',
-      { code, message, recoverable, cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
-      { ...envelope, ...(provider === undefined ? {} : { provider }) },
-    );
-  }
-
   /** Those that take part in one conversation at a time. */
   get #talkers(): readonly ProviderContract[] {
     const { input, output, stt, agent } = this.#cast;
     return [input, output, ...[agent ?? stt].flatMap((ears) => ears ?? [])];
-  }
-
-  #listenToProviders(): Subscription {
-    const work = new Subscription();
-    for (const provider of this.#cast.all) {
-      const role = provider.roles[0];
-      const envelope = { provider: provider.name, ...(role ? { role } : {}) };
-      const report = (cause: unknown): void => {
-        this.#reportError(cause, envelope);
-      };
-      work.add(provider.errors$?.subscribe({ next: report, error: report }));
-      const onConnection = (event: ConnectionEvent): void => {
-        this.#onConnection(event, envelope);
-      };
-      work.add(provider.connection$?.subscribe({ next: onConnection, error: report }));
-    }
-    return work;
-  }
-
-  #onConnection(event: ConnectionEvent, envelope: { provider: string; role?: ProviderRole }): void {
-    const { emit } = this.#bus;
-    switch (event.type) {
-      case 'connecting':
-        emit('provider.connecting', {}, envelope);
-        break;
-      case 'connected':
-        emit('provider.connected', {}, envelope);
-        break;
-      case 'reconnecting':
-        emit('provider.reconnecting', { attempt: event.attempt, delayMs: event.delayMs }, envelope);
-        break;
-      case 'lost':
-        emit('provider.lost', { message: event.error.message }, envelope);
-        break;
-      case 'closed':
-        break;
-    }
   }
 
   async #initialize(): Promise<void> {
@@ -503,9 +286,9 @@ export class Pipeline implements AsyncDisposable {
       const ears = agent ?? stt;
       if (ears) session.add(this.#listen(ears));
       session.add(this.#converse());
-      session.add(this.#hangUp());
+      session.add(tellOfCall(input, this.bus.emit, () => void this.stop()));
       await unlessStopped(Promise.all([ears?.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
-      this.#bus.emit('session.ready', {});
+      this.bus.emit('session.ready', {});
     } catch (cause) {
       if (this.#session === session) await this.#end();
       session.unsubscribe();
@@ -518,9 +301,7 @@ export class Pipeline implements AsyncDisposable {
     this.#state = 'disposed';
     const results = await Promise.allSettled(this.#cast.all.map((provider) => release(provider, this)));
     this.#providerEvents.unsubscribe();
-    this.#callbacks.unsubscribe();
-    this.#emitter.removeAllListeners();
-    this.#bus.close();
+    this.closeEvents();
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) throw VoiceError.from(failed.reason);
   }
@@ -528,44 +309,19 @@ export class Pipeline implements AsyncDisposable {
   /** Captured audio on its way to the speech-to-text service. */
   #listen(ears: STTProvider | AgentProvider): Subscription {
     const { input } = this.#cast;
-    const metadata = input.getMetadata();
-    const path = audioPath(metadata, ears.accepts, { source: input.name, target: ears.name });
-    const gate = new MicrophoneGate(metadata, this.#options.turnTaking?.strategy === 'manual');
-    gate.mute(this.#muted);
-    this.#reportPath(path, { source: input.name, target: ears.name });
-    ears.configureAudio(path.to);
-    this.#gate = gate;
-    this.#capturedMs = 0;
-    const report = (error: unknown, { name, roles }: ProviderContract): void => {
-      this.#reportError(error, { provider: name, role: roles[0] ?? 'stt' });
-    };
-    let fails = false;
-    return input.audio$
-      .pipe(
-        map((chunk) => {
-          this.#capturedMs += isPcmLike(metadata.encoding) ? durationMs(chunk.data.byteLength, metadata) : 0;
-          this.#capturedAt = this.#scheduler.now();
-          const envelope = { role: 'input', provider: input.name } as const;
-          if (this.#options.inputEvents) this.#bus.emit('audio.input', { chunk }, envelope);
-          return gate.pass(chunk);
-        }),
-        (audio$) => path.convert(audio$),
-      )
-      .subscribe({
-        next: (chunk) => {
-          try {
-            ears.sendAudio(chunk);
-            fails = false;
-          } catch (error) {
-            // One error for all the chunks that it cannot take in a row.
-            if (!fails) report(error, ears);
-            fails = true;
-          }
-        },
-        error: (error: unknown) => {
-          report(error, input);
-        },
-      });
+    const captured = new CapturedAudio({
+      ...{ input, ears, scheduler: this.#scheduler },
+      isPushToTalk: this.#options.turnTaking?.strategy === 'manual',
+      onPath: (path, ends) => this.#reportPath(path, ends),
+      onChunk: (chunk) => {
+        const envelope = { role: 'input', provider: input.name } as const;
+        if (this.#options.inputEvents) this.bus.emit('audio.input', { chunk }, envelope);
+      },
+      onError: (error, { name, roles }) => this.reportError(error, { provider: name, role: roles[0] ?? 'stt' }),
+    });
+    captured.mute(this.#muted);
+    this.#captured = captured;
+    return captured.start();
   }
 
   #converse(): Subscription {
@@ -583,7 +339,7 @@ export class Pipeline implements AsyncDisposable {
               ...{ llm, tts, transcripts$: stt.transcripts$, speech$: stt.speech$ },
               reportsSpeechEnd: stt.reportsSpeechEnd ?? false,
               finalize: () => stt.finalize?.(),
-              capturedAt: (positionMs) => this.#timeOf(positionMs),
+              capturedAt: (positionMs) => this.#captured?.timeOf(positionMs),
             },
             options,
           )
@@ -592,7 +348,7 @@ export class Pipeline implements AsyncDisposable {
       tap({
         next: (event) => {
           if (event.type === 'agent.state') this.#agentState = event.state;
-          this.#bus.publish(event);
+          this.bus.publish(event);
         },
         // It ends by itself only when nothing of it can go on.
         complete: () => {
@@ -610,38 +366,12 @@ export class Pipeline implements AsyncDisposable {
     return audio$.pipe(adapt(this.#cast.output.accepts, ends, report));
   }
 
-  /** A platform's own events; the end of the call ends the conversation. */
-  #hangUp(): Subscription {
-    const { input } = this.#cast;
-    const { dtmf$ = EMPTY, callEnded$ = EMPTY } = input as Partial<CallEvents>;
-    const envelope = { role: 'input', provider: input.name } as const;
-    return merge(
-      dtmf$.pipe(
-        tap((digit) => {
-          this.#bus.emit('dtmf.digit', { digit }, envelope);
-        }),
-      ),
-      callEnded$.pipe(
-        tap(() => {
-          this.#bus.emit('call.ended', {}, envelope);
-          void this.stop();
-        }),
-      ),
-    ).subscribe();
-  }
-
-  /** When the sample at a position of the captured audio was captured: audio is captured as it is spoken. */
-  #timeOf(positionMs: number): number | undefined {
-    if (positionMs > this.#capturedMs) return undefined;
-    return this.#capturedAt - (this.#capturedMs - positionMs);
-  }
-
   #reportPath({ from, to, transcoded }: AudioPath, { source, target }: AudioEnds): void {
     const settled = { from: `${source} ${describeFormat(from)}`, to: `${target} ${describeFormat(to)}`, transcoded };
     const known = this.#formats.get(source);
     if (known === settled.from + settled.to) return;
     this.#formats.set(source, settled.from + settled.to);
-    this.#bus.emit('provider.format', settled);
+    this.bus.emit('provider.format', settled);
   }
 
   async #stop(drain: boolean): Promise<void> {
@@ -667,13 +397,13 @@ export class Pipeline implements AsyncDisposable {
     const { input, output, stt, agent } = this.#cast;
     output.stop();
     await withinFarewell([input.stop(), (agent ?? stt)?.disconnect() ?? Promise.resolve()], (error) => {
-      this.#logger.warn(`A provider did not stop cleanly: ${messageOf(error)}`);
+      this.logger.warn(`A provider did not stop cleanly: ${messageOf(error)}`);
     });
     unclaim(this.#talkers, this);
-    this.#gate = undefined;
+    this.#captured = undefined;
     this.#agentState = 'idle';
     this.#state = 'ready';
-    this.#bus.emit('session.closed', {});
+    this.bus.emit('session.closed', {});
   }
 
   /** Resolves when the agent has said what it is saying. */
@@ -688,25 +418,6 @@ export class Pipeline implements AsyncDisposable {
 
 function disposed(): VoiceError {
   return new VoiceError('The pipeline was disposed: create another one', { code: 'not_ready' });
-}
-
-/** What an agent's service decides, by the agent's own configuration. */
-const agentsOwn = [
-  ...(['systemPrompt', 'greeting', 'tools', 'turnTaking', 'bargeIn', 'preflight', 'timeouts'] as const),
-  ...(['speechText', 'locale'] as const),
-];
-
-function assertLeftToAgent(agent: string, options: PipelineOptions): void {
-  const misplaced = agentsOwn.filter((key) => options[key] !== undefined);
-  if (misplaced.length === 0) return;
-  const message = `${agent} decides ${misplaced.join(', ')} by itself: set that in its own configuration`;
-  throw new VoiceError(message, { code: 'configuration', provider: agent });
-}
-
-/** What phone platforms have beside input and output. */
-interface CallEvents {
-  readonly dtmf$: Observable<string>;
-  readonly callEnded$: Observable<unknown>;
 }
 
 /** Waits for all, but not forever: a service that does not say good-bye is left. */

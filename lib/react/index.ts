@@ -2,7 +2,8 @@ import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { BehaviorSubject, type Observable } from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { AgentState } from '../pipeline/events.ts';
-import { Pipeline, type PipelineOptions } from '../pipeline/pipeline.ts';
+import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
+import { Pipeline } from '../pipeline/pipeline.ts';
 
 /** Where the conversation of {@link usePipeline} is. */
 export type SessionState = 'idle' | 'starting' | 'running' | 'stopping';

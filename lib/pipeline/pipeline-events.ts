@@ -1,0 +1,188 @@
+import { EventEmitter } from 'eventemitter3';
+import { filter, tap, type Observable, type SchedulerLike, type Subscription } from 'rxjs';
+import { messageOf, VoiceError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import type { ProviderRole } from '../core/roles.ts';
+import { createEventBus, type EventBus } from './event-bus.ts';
+import { eventStreams, type EventStream, type StreamEvent, type VoiceEvent, type VoiceEventType } from './events.ts';
+
+type Listeners = { [T in VoiceEventType]: [VoiceEvent<T>] } & { '*': [VoiceEvent] };
+
+/** What a pipeline tells: everything as one stream, the same by topics, and by callbacks. */
+export abstract class PipelineEvents {
+  /** Where everything is published. */
+  protected readonly bus: EventBus;
+  /** Told of callbacks that throw. */
+  protected readonly logger: Logger;
+  readonly #emitter = new EventEmitter<Listeners>();
+  /** What `once()` waits for: it is undone by the callback that the application knows. */
+  readonly #onces = new Set<{ readonly type: string; readonly callback: unknown; undo(): void }>();
+  readonly #callbacks: Subscription;
+
+  constructor(scheduler: SchedulerLike, logger: Logger) {
+    this.logger = logger;
+    this.bus = createEventBus(scheduler);
+    this.#callbacks = this.bus.events$.pipe(tap((event) => this.#callBack(event))).subscribe();
+  }
+
+  /** Everything that happens, in order. Hot; completes on `dispose()`, and never errors. */
+  get events$(): Observable<VoiceEvent> {
+    return this.bus.events$;
+  }
+
+  /** `agent.state`, `user.state`, `session.ready`, `session.closed`. Hot. */
+  get state$(): Observable<StreamEvent<'state$'>> {
+    return this.#stream('state$');
+  }
+
+  /** `provider.connecting`, `.connected`, `.reconnecting`, `.lost`, `.format`. Hot. */
+  get connection$(): Observable<StreamEvent<'connection$'>> {
+    return this.#stream('connection$');
+  }
+
+  /** `transcript.interim`, `.final`, `.preflight`, `.timeout`. Hot. */
+  get transcripts$(): Observable<StreamEvent<'transcripts$'>> {
+    return this.#stream('transcripts$');
+  }
+
+  /** `turn.started`, `.committed`, `.ended`, `user.idle`. Hot. */
+  get turns$(): Observable<StreamEvent<'turns$'>> {
+    return this.#stream('turns$');
+  }
+
+  /** `preflight.started`, `.adopted`, `.discarded`. Hot. */
+  get preflight$(): Observable<StreamEvent<'preflight$'>> {
+    return this.#stream('preflight$');
+  }
+
+  /** `bargeIn.suspected`, `.paused`, `.confirmed`, `.resumed`, `.ignored`. Hot. */
+  get bargeIn$(): Observable<StreamEvent<'bargeIn$'>> {
+    return this.#stream('bargeIn$');
+  }
+
+  /** `llm.started`, `.token`, `.completed`, `.aborted`. Hot. */
+  get tokens$(): Observable<StreamEvent<'tokens$'>> {
+    return this.#stream('tokens$');
+  }
+
+  /** `tool.call`, `.result`, `.error`, `.cancelled`. Hot. */
+  get tools$(): Observable<StreamEvent<'tools$'>> {
+    return this.#stream('tools$');
+  }
+
+  /** `speech.created`, `.started`, `.paused`, `.resumed`, `.ended`. Hot. */
+  get speech$(): Observable<StreamEvent<'speech$'>> {
+    return this.#stream('speech$');
+  }
+
+  /** `audio.chunk` (synthesized), and `audio.input` with `inputEvents`. Hot. */
+  get audio$(): Observable<StreamEvent<'audio$'>> {
+    return this.#stream('audio$');
+  }
+
+  /** `history.added`, `.updated`, `.truncated`. Hot. */
+  get history$(): Observable<StreamEvent<'history$'>> {
+    return this.#stream('history$');
+  }
+
+  /** `dtmf.digit`, `call.ended`, of phone platforms. Hot. */
+  get call$(): Observable<StreamEvent<'call$'>> {
+    return this.#stream('call$');
+  }
+
+  /** `input.muted`. Hot. */
+  get input$(): Observable<StreamEvent<'input$'>> {
+    return this.#stream('input$');
+  }
+
+  /** `turn.metrics`, `usage`. Hot. */
+  get metrics$(): Observable<StreamEvent<'metrics$'>> {
+    return this.#stream('metrics$');
+  }
+
+  /** `error`: what went wrong and did not stop the pipeline. Hot. */
+  get errors$(): Observable<StreamEvent<'errors$'>> {
+    return this.#stream('errors$');
+  }
+
+  /**
+   * Calls back for each event of a type, `*` for all. A callback that throws is reported, and disturbs nobody else.
+   *
+   * @returns What undoes it.
+   */
+  on<T extends VoiceEventType>(type: T, callback: (event: VoiceEvent<T>) => void): () => void;
+  on(type: '*', callback: (event: VoiceEvent) => void): () => void;
+  on(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
+    this.#emitter.on(type, callback as () => void);
+    return () => {
+      this.#emitter.off(type, callback as () => void);
+    };
+  }
+
+  /** Like {@link PipelineEvents.on}, for the next event only. */
+  once<T extends VoiceEventType>(type: T, callback: (event: VoiceEvent<T>) => void): () => void;
+  once(type: '*', callback: (event: VoiceEvent) => void): () => void;
+  once(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
+    const stop = this.on(type as '*', (event) => {
+      once.undo();
+      (callback as (event: VoiceEvent) => void)(event);
+    });
+    const undo = (): void => {
+      stop();
+      this.#onces.delete(once);
+    };
+    const once = { type, callback, undo };
+    this.#onces.add(once);
+    return undo;
+  }
+
+  /** Undoes {@link PipelineEvents.on} and {@link PipelineEvents.once}; without a callback, every one of that type. */
+  off<T extends VoiceEventType>(type: T, callback?: (event: VoiceEvent<T>) => void): void;
+  off(type: '*', callback?: (event: VoiceEvent) => void): void;
+  off(type: VoiceEventType | '*', callback?: (event: never) => void): void {
+    this.#emitter.off(type, callback as (() => void) | undefined);
+    for (const once of [...this.#onces]) {
+      if (once.type === type && (callback === undefined || once.callback === callback)) once.undo();
+    }
+  }
+
+  /** Publishes an error that stops nothing. */
+  protected reportError(
+    cause: unknown,
+    envelope: { readonly provider?: string; readonly role?: ProviderRole } = {},
+  ): void {
+    const { code, message, recoverable, retryAfterMs, provider } = VoiceError.from(cause);
+    this.bus.emit(
+      'error',
+      { code, message, recoverable, cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+      { ...envelope, ...(provider === undefined ? {} : { provider }) },
+    );
+  }
+
+  /** Completes the streams, and forgets the callbacks. */
+  protected closeEvents(): void {
+    this.#callbacks.unsubscribe();
+    this.#emitter.removeAllListeners();
+    this.bus.close();
+  }
+
+  #stream<S extends EventStream>(name: S): Observable<StreamEvent<S>> {
+    const types: readonly VoiceEventType[] = eventStreams[name];
+    const events$ = this.events$.pipe(filter((event) => types.includes(event.type)));
+    return events$ as Observable<StreamEvent<S>>;
+  }
+
+  #callBack(event: VoiceEvent): void {
+    for (const type of [event.type, '*'] as const) {
+      if (this.#emitter.listenerCount(type) === 0) continue;
+      for (const callback of this.#emitter.listeners(type)) {
+        try {
+          callback(event);
+        } catch (cause) {
+          this.logger.error(`A callback for ${event.type} threw: ${messageOf(cause)}`);
+          if (event.type !== 'error') this.reportError(cause);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import { EMPTY, merge, Subscription, tap, type Observable } from 'rxjs';
+import type { ConnectionEvent, InputProvider, ProviderContract, ProviderRole } from '../core/roles.ts';
+import type { Emit } from './event-bus.ts';
+
+/** Where something comes from. */
+interface Origin {
+  readonly provider: string;
+  readonly role?: ProviderRole;
+}
+
+/** Tells what becomes of the providers' connections, and their errors. */
+export function tellOfProviders(
+  providers: readonly ProviderContract[],
+  emit: Emit,
+  reportError: (cause: unknown, origin: Origin) => void,
+): Subscription {
+  const work = new Subscription();
+  for (const provider of providers) {
+    const role = provider.roles[0];
+    const origin: Origin = { provider: provider.name, ...(role ? { role } : {}) };
+    const report = (cause: unknown): void => {
+      reportError(cause, origin);
+    };
+    work.add(provider.errors$?.subscribe({ next: report, error: report }));
+    const onConnection = (event: ConnectionEvent): void => {
+      tellOfConnection(event, origin, emit);
+    };
+    work.add(provider.connection$?.subscribe({ next: onConnection, error: report }));
+  }
+  return work;
+}
+
+function tellOfConnection(event: ConnectionEvent, origin: Origin, emit: Emit): void {
+  switch (event.type) {
+    case 'connecting':
+      emit('provider.connecting', {}, origin);
+      break;
+    case 'connected':
+      emit('provider.connected', {}, origin);
+      break;
+    case 'reconnecting':
+      emit('provider.reconnecting', { attempt: event.attempt, delayMs: event.delayMs }, origin);
+      break;
+    case 'lost':
+      emit('provider.lost', { message: event.error.message }, origin);
+      break;
+    case 'closed':
+      break;
+  }
+}
+
+/** Tells of a platform's own events. */
+export function tellOfCall(input: InputProvider, emit: Emit, onEnded: () => void): Subscription {
+  const { dtmf$ = EMPTY, callEnded$ = EMPTY } = input as Partial<CallEvents>;
+  const envelope = { role: 'input', provider: input.name } as const;
+  return merge(
+    dtmf$.pipe(
+      tap((digit) => {
+        emit('dtmf.digit', { digit }, envelope);
+      }),
+    ),
+    callEnded$.pipe(
+      tap(() => {
+        emit('call.ended', {}, envelope);
+        onEnded();
+      }),
+    ),
+  ).subscribe();
+}
+
+/** What phone platforms have beside input and output. */
+interface CallEvents {
+  readonly dtmf$: Observable<string>;
+  readonly callEnded$: Observable<unknown>;
+}
