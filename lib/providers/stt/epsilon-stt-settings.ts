@@ -1,6 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
 import type { WireObject } from '../../core/guard.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
 import type { EpsilonSTTConfig } from './epsilon-stt.ts';
 
 /** The service's names of the encodings that it takes. */
@@ -51,7 +52,8 @@ export const epsilonRules: ConfigRules = {
 /** What is asked of a session. */
 export function epsilonSession(config: EpsilonSTTConfig, { sampleRate, channels }: AudioMetadata): WireObject {
   const { model = 'solaria-1', encoding = 'wav/pcm', endpointing, customVocabulary, codeSwitching } = config;
-  const { languages = languageOf(config), interimResults = true } = config;
+  const { language, interimResults = true } = config;
+  const { languages = language ? [primaryLanguage(language)] : undefined } = config;
   return {
     ...{ model, encoding, sample_rate: sampleRate, channels, endpointing },
     bit_depth: encoding === 'wav/pcm' ? 16 : 8,
@@ -69,10 +71,4 @@ export function epsilonSession(config: EpsilonSTTConfig, { sampleRate, channels 
       ...{ receive_realtime_processing_events: false, receive_post_processing_events: false },
     },
   };
-}
-
-/** The configured language as the service names it: without a region. */
-function languageOf({ language = '' }: EpsilonSTTConfig): string[] | undefined {
-  const primary = /^[a-z]+/i.exec(language)?.[0];
-  return primary === undefined ? undefined : [primary];
 }

@@ -2,6 +2,7 @@ import type { AudioEncoding } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import { str, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
 import type { SocketClose } from '../../transport/socket-session.ts';
 import type { Failures } from './streaming-stt.ts';
 import type { ThetaRealtimeSTTConfig } from './theta-realtime-stt.ts';
@@ -142,7 +143,7 @@ export function thetaUpdate(config: ThetaRealtimeSTTConfig, encoding: AudioEncod
 function sessionOf(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): WireObject {
   const { prompt, keywords, delay, noiseReduction, includeLogprobs = false } = config;
   const model = thetaModel(config);
-  const language = /^[a-z]+/i.exec(config.language ?? '')?.[0].toLowerCase();
+  const language = config.language && primaryLanguage(config.language);
   const spoken = listing.has(model) ? { languages: language && [language] } : { language };
   return {
     type: 'transcription',

@@ -1,6 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import type { WireObject } from '../../core/guard.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
 import { nameOf, type NamedEncodings } from './named-encodings.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
 import type { ZetaSTTConfig } from './zeta-stt.ts';
@@ -112,7 +113,7 @@ export function zetaLiveConfig(config: ZetaSTTConfig): WireObject {
   const { language = 'en', interimResults = true, volumeThreshold } = config;
   const { endOfUtteranceSilenceTrigger: trigger = defaultTrigger } = config;
   const { maxDelay = Math.max(1, trigger + delayMargin), maxDelayMode } = config;
-  const base = language.split('-', 1)[0];
+  const base = primaryLanguage(language);
   return {
     ...{ language: base === 'zh' ? 'cmn' : base, enable_partials: interimResults },
     ...{ max_delay: maxDelay, max_delay_mode: maxDelayMode },
