@@ -10,8 +10,8 @@ export function isAndroid(): boolean {
 
 /**
  * Whether a pause of the browser's voice is its end: on Android that of the utterance, on Linux (Speech Dispatcher) that of
- * the voice, which then says nothing more until the system restarts it.
+ * the voice, which then says nothing more until the system restarts it. A remote voice does not know of pauses.
  */
-export function breaksWhenPaused(): boolean {
-  return 'navigator' in globalThis && /Android|Linux/i.test(navigator.userAgent);
+export function breaksWhenPaused(voice: SpeechSynthesisVoice | undefined): boolean {
+  return voice?.localService === false || ('navigator' in globalThis && /Android|Linux/i.test(navigator.userAgent));
 }

@@ -1,3 +1,4 @@
+import { Subject } from 'rxjs';
 import { Pipeline, VoiceError } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeSTT } from 'rxvoice/testing';
 import type { PlaybackEvent } from '../../../lib/core/roles.ts';
@@ -31,7 +32,7 @@ class FakeSynthesis extends EventTarget {
   readonly spoken: FakeUtterance[] = [];
   readonly calls: string[] = [];
   paused = false;
-  voices: { name: string; lang: string; default: boolean }[] = [
+  voices: { name: string; lang: string; default: boolean; localService?: boolean }[] = [
     { name: 'Google US English', lang: 'en-US', default: true },
     { name: 'Anna', lang: 'de_DE', default: false },
     { name: 'Anna (Premium)', lang: 'de-DE', default: false },
@@ -295,6 +296,31 @@ describe('NativeTTS', () => {
         ]);
       });
     }
+
+    it('waits, without a word to the browser, where it is paused before it speaks', async () => {
+      runOn('Linux');
+      const tts = await ready();
+      const text$ = new Subject<string>();
+      tts.play(tts.speak(text$)).subscribe();
+      tts.pause();
+      text$.next('One two.');
+      expect(synthesis.calls).toEqual([]);
+      tts.resume();
+      expect(synthesis.calls).toEqual(['speak']);
+    });
+
+    it('ends the utterance of a remote voice anywhere', async () => {
+      runOn('Mozilla/5.0 (Macintosh)');
+      synthesis.voices.push({ name: 'Remote', lang: 'en-US', default: false, localService: false });
+      const tts = await ready({ voiceName: 'Remote' });
+      playing(tts, ['One two.']);
+      synthesis.last.onstart?.();
+      tts.pause();
+      expect(synthesis.calls).toEqual(['speak', 'cancel']);
+      tts.resume();
+      await clock.advance(10);
+      expect(synthesis.last.text).toBe('One two.');
+    });
 
     for (const [where, atMs, rest] of [
       ['before the first word', 0, 'One two.'],

@@ -181,6 +181,8 @@ describe('PsiTTS', () => {
       response.write(event(400, 0, 0, segment('Hello', 0, 0.4)));
       response.write(event(400, 0, 0));
       response.write(event(0, 0, 0, segment('Hello', 0, 0.42), segment('world', 0.42, 0.86)));
+      response.write(event(0, 1, 0.86, segment('agai', 0.1, 0.4)));
+      response.write(event(0, 0, 0, segment('too late', 0, 0.1)));
       response.end(event(200, 1, 0.86, segment('again', 0.1, 0.5), { text: 'x' }, segment(' ', 0.5, 0.6)));
     });
     const tts = await ready({ format: 'pcm', wordTimings: true, referenceId: 'v1' });

@@ -45,6 +45,8 @@ export class NativeSpeaker {
   #index = 0;
   #started = false;
   #speaking = false;
+  /** Whether a pause would be the end of what speaks now. */
+  #breaks = breaksWhenPaused(undefined);
   readonly #paused$ = new BehaviorSubject(false);
 
   constructor(options: NativeSpeakerOptions) {
@@ -64,7 +66,8 @@ export class NativeSpeaker {
       this.#piece = piece;
       this.#index = 0;
       // Where a pause would break it, the utterance is ended instead, and what is left of it is spoken anew.
-      const runs$ = breaksWhenPaused() ? this.#paused$ : of(false);
+      this.#breaks = breaksWhenPaused(choose().voice);
+      const runs$ = this.#breaks ? this.#paused$ : of(false);
       return runs$.pipe(
         switchMap((paused) => {
           const offset = this.#index;
@@ -83,7 +86,7 @@ export class NativeSpeaker {
     if (this.#paused$.value) return;
     this.#known = { ...this.#known, ms: this.positionMs - this.#doneMs, at: this.#now() };
     this.#index = this.#wordAt(this.#known.ms);
-    if (!breaksWhenPaused()) globalThis.speechSynthesis.pause();
+    if (!this.#breaks) globalThis.speechSynthesis.pause();
     this.#paused$.next(true);
     this.#emit('paused');
   }
@@ -91,7 +94,8 @@ export class NativeSpeaker {
   resume(): void {
     if (!this.#paused$.value) return;
     this.#known = { ...this.#known, at: this.#now() };
-    if (!breaksWhenPaused()) globalThis.speechSynthesis.resume();
+    // It may have been paused before it was known which voice speaks.
+    if (!this.#breaks || globalThis.speechSynthesis.paused) globalThis.speechSynthesis.resume();
     this.#paused$.next(false);
     this.#emit('resumed');
   }

@@ -250,7 +250,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     this.#speaker?.pause();
   }
 
-  /** Speaks on: where it was, on Android and Linux from the beginning of the word. */
+  /** Speaks on: where it was, on Android, on Linux and with remote voices from the beginning of the word. */
   resume(): void {
     this.#speaker?.resume();
   }

@@ -17,7 +17,7 @@ const maxLength = 48 * 1024 * 1024;
  */
 export function readPsiTimings(response: HttpResponse, provider: string): Observable<SynthesisEvent> {
   return defer(() => {
-    let part: number | undefined;
+    let part = -Infinity;
     let words: readonly Word[] = [];
     const events$ = of(response).pipe(
       jsonObjects({ maxLength }),
@@ -25,10 +25,11 @@ export function readPsiTimings(response: HttpResponse, provider: string): Observ
         const data = decodeBase64(str(event['audio_base64']) ?? '');
         if (!data) throw new VoiceError(`${provider}: the audio is not base64`, { code: 'protocol', provider });
         const known = wordsOf(event);
-        const isNew = part !== num(event['chunk_seq']);
-        const told = isNew ? words : [];
-        if (isNew || known.length > 0) words = known;
-        part = num(event['chunk_seq']);
+        const seq = num(event['chunk_seq']) ?? 0;
+        const told = seq > part ? words : [];
+        // Of a part that is over, it is too late to know better.
+        if (seq > part || (seq === part && known.length > 0)) words = known;
+        part = Math.max(part, seq);
         return data.length > 0 ? [...told, { type: 'audio', data }] : told;
       }),
     );
