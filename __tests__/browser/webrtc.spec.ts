@@ -125,7 +125,6 @@ describe('WebRTCInput and WebRTCOutput in Chromium', () => {
     const page = await browser.open();
     const result = await page.evaluate(async () => {
       const { WebRTCInput } = rxvoice;
-      const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
       // One says a word, the other goes on after half a second.
       const context = new AudioContext();
       const rate = context.sampleRate;
@@ -156,9 +155,19 @@ describe('WebRTCInput and WebRTCOutput in Chromium', () => {
       await input.start();
       const from = context.currentTime;
       for (const { player } of speakers) player.start();
-      await sleep(500 + modem.durationMs(texts[0] ?? '') + 250);
+      /** Resolves when the speakers' clock has come so far. */
+      const reached = (ms: number): Promise<void> =>
+        new Promise((resolve) => {
+          const mark = new ConstantSourceNode(context, { offset: 0 });
+          mark.connect(context.destination);
+          mark.onended = () => resolve();
+          mark.start(from);
+          mark.stop(from + ms / 1000);
+        });
+      const swapMs = 500 + modem.durationMs(texts[0] ?? '') + 250;
+      await reached(swapMs);
       input.setTrack(second.stream.getAudioTracks()[0]);
-      await sleep(3000);
+      await reached(swapMs + 3000);
       const elapsedMs = (context.currentTime - from) * 1000;
       await input.stop();
       const capturedMs = chunks.reduce((sum, { length }) => sum + length / 48, 0);

@@ -138,6 +138,22 @@ describe("an agent's voice in a call", () => {
     expect(seen).toEqual(['muted', 'Error: 403/41106']);
   });
 
+  it('stays muted where the meeting does not let it speak again, and tries at the next change', async () => {
+    const { call, own, seen } = guarded();
+    call.localAudioStreams = [microphone];
+    call.emit('localAudioStreamsUpdated');
+    await settle();
+    call.fails = true;
+    call.localAudioStreams = [own];
+    call.emit('localAudioStreamsUpdated');
+    await settle();
+    expect([seen, call.log]).toEqual([['muted'], ['mute']]);
+    call.fails = false;
+    call.emit('stateChanged');
+    await settle();
+    expect(call.log).toEqual(['mute', 'unmute']);
+  });
+
   it('is let go of with all listeners', () => {
     const { call, own, guard } = guarded();
     guard.unsubscribe();

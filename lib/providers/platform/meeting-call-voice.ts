@@ -1,4 +1,4 @@
-import { concatMap, defer, EMPTY, from, ignoreElements, merge, of, startWith, type Observable } from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, from, ignoreElements, merge, of, startWith, type Observable } from 'rxjs';
 import { listenTo } from './listenable.ts';
 import type { LocalAudioStreamLike, MeetingCallLike } from './meeting-call-packages.ts';
 
@@ -22,7 +22,14 @@ export function keepOwnVoice(call: MeetingCallLike, own: LocalAudioStreamLike): 
         const isSafe = isOurs();
         if (isSafe && isMutedByUs) {
           isMutedByUs = false;
-          return from(call.unmute()).pipe(ignoreElements());
+          const unmuted$ = from(call.unmute()).pipe(ignoreElements());
+          // The meeting may not let us; the next change is another chance.
+          return unmuted$.pipe(
+            catchError(() => {
+              isMutedByUs = true;
+              return EMPTY;
+            }),
+          );
         }
         if (isSafe || call.isMuted) return EMPTY;
         isMutedByUs = true;
