@@ -31,18 +31,17 @@ import {
   type SchedulerLike,
   type Subscription,
 } from 'rxjs';
-import { asFatal, createBackoff, type BackoffOptions } from '../core/backoff.ts';
+import { asFatal, createBackoff } from '../core/backoff.ts';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import { silentLogger, type Logger } from '../core/logger.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
 import type { ConnectionEvent } from '../core/roles.ts';
-import type { HttpErrorOf } from './http-error.ts';
+import { Outbox } from './outbox.ts';
 import { patientTimer } from './patient-timer.ts';
+import type { SocketCloseOptions, SocketSessionOptions } from './socket-session-options.ts';
 import {
   connectSocket,
   type RawSocket,
-  type RawSocketFactory,
-  type SocketClose,
   type SocketData,
   type SocketEvent,
   type SocketRefusal,
@@ -50,88 +49,12 @@ import {
 } from './socket.ts';
 
 export type { SocketClose, SocketData, SocketRequest } from './socket.ts';
-
-/** What a connection is asked for. */
-export interface SocketRequestContext {
-  /** 1 for the first connection, then one more for each. */
-  readonly attempt: number;
-  /** Aborts when the connect time-out or the end of the session comes first. */
-  readonly signal: AbortSignal;
-  /** The refusal of the credential before, which a fresh one may mend; see `renewsCredential`. */
-  readonly refused?: VoiceError;
-}
-
-/** What holds a connection while nothing is said. */
-export interface SocketKeepAlive {
-  /** Milliseconds between two of them. Default: 8,000. */
-  readonly intervalMs?: number;
-  /** What the service wants to hear; `undefined` sends nothing. Beside it goes a ping where the runtime can. */
-  readonly message?: (canPing: boolean) => SocketData | undefined;
-}
-
-/** What a {@link SocketSession} needs to know. Sizes are in bytes, times in milliseconds. */
-export interface SocketSessionOptions {
-  /** Class name of the provider, for errors. */
-  readonly provider: string;
-  /** Address and credential, asked for anew for each connection. Counts towards the connect time-out. */
-  readonly request: (context: SocketRequestContext) => Promise<SocketRequest>;
-  /** Sent first on every connection. */
-  readonly opening?: () => readonly SocketData[];
-  /** Whether a message is the one that `opening` has to wait for. Default: it waits for none. */
-  readonly opensAfter?: (message: SocketData) => boolean;
-  /** Whether a message says that the service is ready. Default: it is as soon as the connection is open. */
-  readonly isReady?: (message: SocketData) => boolean;
-  /**
-   * Sent when a connection after the first is ready, before what was sent while there was none. It stands for all that
-   * was sent before: what had not left this machine when a connection was lost is not sent again.
-   */
-  readonly replay?: () => readonly SocketData[];
-  readonly keepAlive?: SocketKeepAlive;
-  /**
-   * What the end of a connection means: the service is done, another connection may do better, or an error of its own
-   * (tried again when it is recoverable). Default: 1000 is normal, all else is worth another connection.
-   */
-  readonly classifyClose?: (close: SocketClose) => 'normal' | 'retry' | VoiceError;
-  /** What this service's refusals of an upgrade mean beyond their status. */
-  readonly errorOf?: HttpErrorOf | undefined;
-  /** Whether a refused credential is worth asking for another: true when a factory makes it. Default: false. */
-  readonly renewsCredential?: boolean | undefined;
-  /** How a lost connection is replaced; `false` for not at all. */
-  readonly reconnect?: boolean | BackoffOptions | undefined;
-  /** Longest wait until the service is ready. Default: 10,000. */
-  readonly connectTimeoutMs?: number | undefined;
-  /** Longest graceful end. Default: 1,000. */
-  readonly closeTimeoutMs?: number | undefined;
-  /** Longest message of the peer. Default: 1 MiB; audio roles take 16 MiB. */
-  readonly maxMessageBytes?: number | undefined;
-  /** Most fragments of one message. Default: 1,024. */
-  readonly maxFragments?: number | undefined;
-  /** Most that the connection itself buffers; more waits in the outbox. Default: 1 MiB. */
-  readonly maxBufferedBytes?: number | undefined;
-  /** Longest time that the peer may take nothing of a full buffer before it counts as lost. Default: 5,000. */
-  readonly stallTimeoutMs?: number | undefined;
-  /** Most that waits for the connection; beyond it the oldest audio is dropped. Default: 4 MiB. */
-  readonly maxOutboxBytes?: number | undefined;
-  /** Masks credentials in texts of the service. */
-  readonly redact?: ((text: string) => string) | undefined;
-  readonly logger?: Logger | undefined;
-  /** The clock. Default: RxJS's asyncScheduler. */
-  readonly scheduler?: SchedulerLike | undefined;
-  /** The runtime's WebSocket; for tests. */
-  readonly openSocket?: RawSocketFactory | undefined;
-}
-
-/** How {@link SocketSession.close} says goodbye. */
-export interface SocketCloseOptions {
-  /** Sent after everything else; a function is asked when the time has come, on each connection. */
-  readonly farewell?: readonly SocketData[] | (() => readonly SocketData[]);
-  /** The last message to wait for. Default: after a farewell, the service's own close; else none. */
-  readonly until?: (message: SocketData) => boolean;
-  /** Longest wait for all of it, in milliseconds. Default: the session's `closeTimeoutMs`. */
-  readonly timeoutMs?: number;
-  /** Whether a connection that is lost before that is replaced, to say goodbye on another. Default: false. */
-  readonly reconnect?: boolean;
-}
+export type {
+  SocketCloseOptions,
+  SocketKeepAlive,
+  SocketRequestContext,
+  SocketSessionOptions,
+} from './socket-session-options.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -189,12 +112,18 @@ export class SocketSession {
   /** A sign of life came since the last keep-alive. */
   #heard = false;
 
-  #outbox: SocketData[] = [];
-  #outboxBytes = 0;
-  #overflowing = false;
+  readonly #outbox: Outbox;
 
   constructor(options: SocketSessionOptions) {
     this.#options = options;
+    this.#outbox = new Outbox({
+      maxBufferedBytes: options.maxBufferedBytes,
+      maxOutboxBytes: options.maxOutboxBytes,
+      onOverflow: (maxBytes) => {
+        const message = `more than ${maxBytes} bytes wait for the connection: the oldest are dropped`;
+        this.#errors$.next(this.#error(message, { code: 'overflow', recoverable: true }));
+      },
+    });
     this.#scheduler = options.scheduler ?? asyncScheduler;
     this.#logger = options.logger ?? silentLogger;
     this.#redact = options.redact ?? redactText;
@@ -241,12 +170,8 @@ export class SocketSession {
    */
   send(data: SocketData): boolean {
     if (this.#state === 'closing' || this.#state === 'ended') return false;
-    const socket = this.#ready && this.#outbox.length === 0 ? this.#socket : undefined;
-    if (socket && this.#hasRoom(socket, data)) {
-      socket.send(data);
-      return true;
-    }
-    const kept = this.#enqueue(data);
+    if (this.#ready && this.#socket && this.#outbox.trySend(this.#socket, data)) return true;
+    const kept = this.#outbox.push(data);
     if (this.#ready) this.#blocked$.next();
     return kept;
   }
@@ -407,7 +332,7 @@ export class SocketSession {
         ignoreElements(),
         finalize(() => {
           // What was sent before is replay's to say again.
-          if (this.#ready && this.#options.replay) this.#clearOutbox();
+          if (this.#ready && this.#options.replay) this.#outbox.clear();
           abort.abort(new VoiceError('the connection was given up', { code: 'aborted', provider }));
           this.#ready = false;
           this.#socket = undefined;
@@ -455,11 +380,7 @@ export class SocketSession {
     this.#wasReady = true;
     this.#heard = true;
     ready$.next();
-    if (again) {
-      const replayed = this.#options.replay?.() ?? [];
-      for (const data of replayed) this.#outboxBytes += sizeOf(data);
-      this.#outbox = [...replayed, ...this.#outbox];
-    }
+    if (again) this.#outbox.unshift(this.#options.replay?.() ?? []);
     this.#drain();
     if (!this.#socket) return;
     if (this.#outbox.length > 0) this.#blocked$.next();
@@ -567,48 +488,7 @@ export class SocketSession {
   }
 
   #drain(): void {
-    const socket = this.#socket;
-    if (!socket || !this.#ready) return;
-    let sent = 0;
-    for (const data of this.#outbox) {
-      if (!this.#hasRoom(socket, data)) break;
-      socket.send(data);
-      this.#outboxBytes -= sizeOf(data);
-      sent++;
-    }
-    this.#outbox.splice(0, sent);
-    if (this.#outbox.length === 0) this.#overflowing = false;
-  }
-
-  #hasRoom(socket: RawSocket, data: SocketData): boolean {
-    const { maxBufferedBytes = mebibyte } = this.#options;
-    const buffered = socket.bufferedAmount;
-    return buffered === 0 || buffered + sizeOf(data) <= maxBufferedBytes;
-  }
-
-  /** False when something was dropped for it: the oldest audio, for control messages matter more. */
-  #enqueue(data: SocketData): boolean {
-    const { maxOutboxBytes = 4 * mebibyte } = this.#options;
-    this.#outbox.push(data);
-    this.#outboxBytes += sizeOf(data);
-    if (this.#outboxBytes <= maxOutboxBytes) return true;
-
-    while (this.#outboxBytes > maxOutboxBytes && this.#outbox.length > 0) {
-      const audio = this.#outbox.findIndex((each) => typeof each !== 'string');
-      for (const dropped of this.#outbox.splice(Math.max(audio, 0), 1)) this.#outboxBytes -= sizeOf(dropped);
-    }
-    if (!this.#overflowing) {
-      this.#overflowing = true;
-      const message = `more than ${maxOutboxBytes} bytes wait for the connection: the oldest are dropped`;
-      this.#errors$.next(this.#error(message, { code: 'overflow', recoverable: true }));
-    }
-    return false;
-  }
-
-  #clearOutbox(): void {
-    this.#outbox = [];
-    this.#outboxBytes = 0;
-    this.#overflowing = false;
+    if (this.#socket && this.#ready) this.#outbox.drainInto(this.#socket);
   }
 
   /** The session cannot go on. */
@@ -629,7 +509,7 @@ export class SocketSession {
     const opened = this.#opened;
     this.#life = undefined;
     this.#opened = undefined;
-    this.#clearOutbox();
+    this.#outbox.clear();
     this.#ended$.next();
     life?.unsubscribe();
     opened?.reject(
@@ -648,11 +528,6 @@ export class SocketSession {
 
 function isRefusedCredential({ status, code }: VoiceError): boolean {
   return status === 401 || status === 403 || (status !== undefined && code === 'unauthorized');
-}
-
-/** Bytes of a message; text counts one a character, as a bound that needs no encoding. */
-function sizeOf(data: SocketData): number {
-  return data.length;
 }
 
 interface Deferred<T> {
