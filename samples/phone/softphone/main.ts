@@ -108,12 +108,16 @@ function start(): void {
     },
   };
   show('calling');
-  call = new Call(wire, events);
+  const mine = new Call(wire, events);
+  call = mine;
   if (voice === 'typed') return;
   const processed = voice === 'microphone';
-  call
+  mine
     .useMicrophone({ echoCancellation: processed, noiseSuppression: processed, autoGainControl: processed })
-    .catch((error: unknown) => complain(error instanceof Error ? error.message : String(error)));
+    .catch((error: unknown) => {
+      // Who has hung up meanwhile needs no microphone.
+      if (call === mine) complain(error instanceof Error ? error.message : String(error));
+    });
 }
 
 function press(digit: string): void {
