@@ -157,7 +157,11 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
     return session;
   }
 
-  /** What a connection that speaks needs to know of this provider. */
+  /**
+   * What a connection that speaks needs to know of this provider.
+   *
+   * @internal
+   */
   protected linkOptions(): SpeechLinkOptions {
     const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
     return {
