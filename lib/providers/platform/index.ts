@@ -7,7 +7,7 @@ export * from './meeting-call-f.ts';
 export type { MeetingCallState, MeetingCallStateChange } from './meeting-call-words.ts';
 export * from './meeting-input.ts';
 export * from './meeting-input-d.ts';
-export type { ActiveSpeaker, MeetingInputDConfig, MeetingTarget } from './meeting-input-d-config.ts';
+export type { ActiveSpeaker, MeetingTarget } from './meeting-target-d.ts';
 export * from './meeting-input-d-webhook.ts';
 export * from './meeting-input-e.ts';
 export type { MeetingSessionStatus } from './meeting-people-e.ts';

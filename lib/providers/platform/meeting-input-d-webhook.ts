@@ -2,7 +2,7 @@ import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { num, obj, parseJsonObject, str } from '../../core/guard.ts';
 import { decodeHex } from '../../core/hex.ts';
 import { hexOf, hmacSha256, verifyHmacSha256 } from './hmac.ts';
-import type { MeetingTarget } from './meeting-input-d-config.ts';
+import type { MeetingTarget } from './meeting-target-d.ts';
 
 /** A webhook as it came. */
 export interface MeetingInputDWebhookRequest {

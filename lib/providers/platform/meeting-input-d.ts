@@ -1,19 +1,40 @@
 import { asyncScheduler, EMPTY, merge, ReplaySubject, Subject, Subscription, tap, type Observable } from 'rxjs';
 import { frameBytes } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
+import type { BackoffOptions } from '../../core/backoff.ts';
 import { decodeBase64 } from '../../core/base64.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { num, obj, str } from '../../core/guard.ts';
+import type { RemoteConfig } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { SpeakerMixer } from '../../operators/speaker-mixer.ts';
 import type { SocketSessionOptions } from '../../transport/socket-session.ts';
 import { hexOf, hmacSha256 } from './hmac.ts';
 import { MeetingInput, type SpeakerAudio } from './meeting-input.ts';
-import { meetingInputDRules, meetingSampleRates } from './meeting-input-d-config.ts';
-import type { ActiveSpeaker, MeetingInputDConfig, MeetingTarget } from './meeting-input-d-config.ts';
 import { MeetingStreamD, type MeetingStreamDEvent } from './meeting-stream-d.ts';
+import { meetingInputDRules, meetingSampleRates, type ActiveSpeaker, type MeetingTarget } from './meeting-target-d.ts';
 import type { MeetingStreamState } from './meeting-words-d.ts';
 import { Timeline } from './timeline.ts';
+
+/** Configuration of {@link MeetingInputD}. */
+export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' | 'connectTimeoutMs' | 'scheduler'> {
+  /** The app's client id. */
+  readonly clientId: string;
+  /** The app's client secret, which signs the handshakes and never leaves the server. */
+  readonly clientSecret: string;
+  /** One stream of the whole meeting, or one of each participant, mixed here for `audio$`. Default: `mixed`. */
+  readonly dataOpt?: 'mixed' | 'per-participant';
+  /** 8000, 16000, 32000 or 48000 Hz. Default: 16000. */
+  readonly sampleRate?: 8000 | 16000 | 32000 | 48000;
+  /** Audio in one message: a multiple of 20, from 20 to 1000 ms. Default: 20. */
+  readonly sendRateMs?: number;
+  /** Whether what was said between the webhook and the connection, up to 60 s, comes in a burst first. Default: false. */
+  readonly bufferData?: boolean;
+  /** Fills gaps in the mixed audio (everybody is muted) with silence, up to 10 s each. Default: false. */
+  readonly fillGaps?: boolean;
+  /** How a lost connection is replaced; `false` for not at all. */
+  readonly reconnect?: boolean | BackoffOptions;
+}
 
 /**
  * Zoom Realtime Media Streams (RTMS): what is said in a meeting, webinar or session; nothing can be said in it. No default

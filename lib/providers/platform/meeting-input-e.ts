@@ -29,7 +29,7 @@ import type { AuthType, RemoteConfig } from '../../core/remote-provider.ts';
 import { retryBackoff } from '../../operators/retry-backoff.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
-import type { ActiveSpeaker } from './meeting-input-d-config.ts';
+import type { ActiveSpeaker } from './meeting-target-d.ts';
 import { MeetingInput } from './meeting-input.ts';
 import { connectPeer, type MeetingPeerEvent } from './meeting-peer-e.ts';
 import type { MeetingSessionStatus } from './meeting-people-e.ts';
