@@ -1,43 +1,19 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { median, type BenchResult } from '../harness.ts';
-import { World } from './world.ts';
+import { openFloor, openOurs, type Rig } from './rig.ts';
+import type { World } from './world.ts';
 
-const subject = fileURLToPath(new URL('./subject.ts', import.meta.url));
-const floor = fileURLToPath(new URL('../floor/calls.ts', import.meta.url));
 const warmUps = 8;
 
-/** A system under test in a process of its own, and its world. */
-interface Rig extends AsyncDisposable {
-  readonly world: World;
-  readonly port: number;
-  cpuMs(): Promise<number>;
-}
-
-async function openRig(script: string): Promise<Rig> {
-  const world = await World.open();
-  const execArgv = ['--conditions=rxvoice-source', '--import', 'tsx'];
-  const child: ChildProcess = fork(script, [String(world.port)], { execArgv });
-  const [{ port }] = (await once(child, 'message')) as [{ port: number }];
-  return {
-    world,
-    port,
-    cpuMs: async () => {
-      child.send('cpu');
-      const [{ cpuMs }] = (await once(child, 'message')) as [{ cpuMs: number }];
-      return cpuMs;
-    },
-    [Symbol.asyncDispose]: async () => {
-      child.kill();
-      await world.close();
-    },
-  };
+/** How much is measured. */
+export interface CallsOptions {
+  /** Less of everything, for a first look. Default: false. */
+  readonly quick?: boolean;
 }
 
 interface Turn {
-  /** P12: the three legs of a turn in which the system under test has the word. */
+  /** The three legs of a turn in which the system under test has the word: P12, P13. */
+  readonly requestMs: number;
   readonly overheadMs: number;
   /** P15: from the first words to silence at the phone, the aborted request, the voice that was told. */
   readonly clearMs: number;
@@ -46,7 +22,7 @@ interface Turn {
 }
 
 /** A turn that is answered, and cut off while it sounds; `restMs` lie between the two, and after them. */
-async function turn({ world }: Rig, restMs: number): Promise<Turn> {
+export async function turn(world: World, restMs: number): Promise<Turn> {
   const [request, text, media] = [world.next('request'), world.next('text'), world.next('media')];
   const final = world.sayFinal('What is on the list today');
   const requested = await request;
@@ -60,6 +36,7 @@ async function turn({ world }: Rig, restMs: number): Promise<Turn> {
   const [clearedAt, abortedAt, toldAt] = await Promise.all([clear, aborted, told]);
   await sleep(restMs);
   return {
+    requestMs: requested - final,
     overheadMs: requested - final + (spoken - token) + (heard - audio),
     clearMs: clearedAt - interim,
     abortMs: abortedAt - interim,
@@ -70,90 +47,149 @@ async function turn({ world }: Rig, restMs: number): Promise<Turn> {
 const percentile = (values: readonly number[], share: number): number =>
   [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN;
 
-/** One call, as soon as the system under test listens to it. */
-async function openCall(script: string): Promise<Rig> {
-  const rig = await openRig(script);
-  await rig.world.dial(rig.port);
-  while (rig.world.listeners === 0) await sleep(10);
-  await sleep(300);
-  return rig;
+const figures = (values: readonly number[]): string =>
+  `p50 ${median(values).toFixed(2)} ms, p99 ${percentile(values, 0.99).toFixed(2)} ms`;
+
+/** One figure of turns, the library's against the floor's. */
+function ratioRow(
+  row: Pick<BenchResult, 'id' | 'name' | 'gate' | 'goal'>,
+  ours: readonly Turn[],
+  theirs: readonly Turn[],
+  pick: (turn: Turn) => number,
+): BenchResult {
+  const [our, their] = [ours.map(pick), theirs.map(pick)];
+  return {
+    ...row,
+    ...{ unit: 'ratio to the floor', value: median(our) / median(their), better: 'lower' },
+    detail: `rxvoice ${figures(our)}; floor ${figures(their)}`,
+  };
+}
+
+/** The library and the floor. */
+async function openBoth(): Promise<readonly [Rig, Rig]> {
+  return [await openOurs(), await openFloor()];
 }
 
 /** P12 and P15: turns and barge-ins of one call, the library and the floor by turns. */
-export async function turns({ quick = false } = {}): Promise<BenchResult[]> {
+export async function turns({ quick = false }: CallsOptions = {}): Promise<BenchResult[]> {
   const count = quick ? 40 : 200;
-  await using ours = await openCall(subject);
-  await using theirs = await openCall(floor);
+  const [ours, theirs] = await openBoth();
+  await using _ours = ours;
+  await using _theirs = theirs;
+  const [ourCall, theirCall] = [await ours.call(), await theirs.call()];
+  await sleep(300);
   const taken: Record<'ours' | 'theirs', Turn[]> = { ours: [], theirs: [] };
   for (let round = 0; round < count + warmUps; round++) {
-    const [a, b] = [await turn(ours, 30), await turn(theirs, 30)];
+    const [a, b] = [await turn(ourCall, 30), await turn(theirCall, 30)];
     if (round < warmUps) continue;
     taken.ours.push(a);
     taken.theirs.push(b);
   }
-  const compare = (pick: (turn: Turn) => number): { ratio: number; detail: string } => {
-    const [our, their] = [taken.ours.map(pick), taken.theirs.map(pick)];
-    const figures = (values: readonly number[]): string =>
-      `p50 ${median(values).toFixed(2)} ms, p99 ${percentile(values, 0.99).toFixed(2)} ms`;
-    return { ratio: median(our) / median(their), detail: `rxvoice ${figures(our)}; floor ${figures(their)}` };
-  };
-  const row = (id: string, name: string, pick: (turn: Turn) => number, goal: number): BenchResult => {
-    const { ratio, detail } = compare(pick);
-    return { id, name, unit: 'ratio to the floor', value: ratio, gate: 1.6, goal, better: 'lower', detail };
-  };
+  const row = (id: string, name: string, goal: number, pick: (turn: Turn) => number): BenchResult =>
+    ratioRow({ id, name, gate: 1.6, goal }, taken.ours, taken.theirs, pick);
   return [
-    row('P12', 'turn overhead, one call', ({ overheadMs }) => overheadMs, 1.2),
-    row('P15', 'barge-in, first word to clear', ({ clearMs }) => clearMs, 1.15),
-    row('P15', 'barge-in, first word to aborted request', ({ abortMs }) => abortMs, 1.15),
-    row('P15', 'barge-in, first word to the voice told', ({ toldMs }) => toldMs, 1.15),
+    row('P12', 'turn overhead, one call', 1.2, ({ overheadMs }) => overheadMs),
+    row('P15', 'barge-in, first word to clear', 1.15, ({ clearMs }) => clearMs),
+    row('P15', 'barge-in, first word to aborted request', 1.15, ({ abortMs }) => abortMs),
+    row('P15', 'barge-in, first word to the voice told', 1.15, ({ toldMs }) => toldMs),
+  ];
+}
+
+/** P13 and P14: many calls at once, whose turns fall where they fall. */
+export async function manyCalls({ quick = false }: CallsOptions = {}): Promise<BenchResult[]> {
+  const [calls, count] = quick ? [10, 10] : [40, 20];
+  const measure = async (open: () => Promise<Rig>): Promise<{ turns: Turn[]; cpuMs: number }> => {
+    await using rig = await open();
+    const worlds = await Promise.all(Array.from({ length: calls }, () => rig.call()));
+    const round = async (rounds: number): Promise<Turn[]> => {
+      const taken = worlds.map(async (world, index) => {
+        await sleep((index * 500) / calls);
+        const own: Turn[] = [];
+        for (let at = 0; at < rounds; at++) own.push(await turn(world, 250));
+        return own;
+      });
+      return (await Promise.all(taken)).flat();
+    };
+    await round(2);
+    const { cpuMs: before } = await rig.vitals();
+    const turns = await round(count);
+    return { turns, cpuMs: ((await rig.vitals()).cpuMs - before) / turns.length };
+  };
+  const [ours, theirs] = [await measure(openOurs), await measure(openFloor)];
+  const name = `turn overhead, ${calls} calls`;
+  return [
+    ratioRow({ id: 'P13', name, gate: 2, goal: 1.5 }, ours.turns, theirs.turns, ({ overheadMs }) => overheadMs),
+    {
+      ...{ id: 'P14', name: `CPU of a turn, ${calls} calls`, unit: 'ratio to the floor', better: 'lower' },
+      ...{ value: ours.cpuMs / theirs.cpuMs, gate: 2, goal: 1.4 },
+      detail: `rxvoice ${ours.cpuMs.toFixed(2)} ms; floor ${theirs.cpuMs.toFixed(2)} ms`,
+    },
+  ];
+}
+
+/** P16: from a voice, before any word of it, to silence at the phone. */
+export async function voices({ quick = false }: CallsOptions = {}): Promise<BenchResult[]> {
+  const count = quick ? 40 : 200;
+  await using rig = await openOurs();
+  const world = await rig.call();
+  await sleep(300);
+  const taken: number[] = [];
+  for (let round = 0; round < count + warmUps; round++) {
+    const [request, text, media] = [world.next('request'), world.next('text'), world.next('media')];
+    world.sayFinal('What is on the list today');
+    await request;
+    world.sendTokens('Here is the whole list for you. And');
+    await text;
+    world.sendAudio();
+    await media;
+    await sleep(30);
+    const clear = world.next('clear');
+    const started = world.sayStarted();
+    const ms = (await clear) - started;
+    if (round >= warmUps) taken.push(ms);
+    await sleep(30);
+  }
+  return [
+    {
+      ...{ id: 'P16', name: 'barge-in, voice to clear, p99', unit: 'ms', value: percentile(taken, 0.99) },
+      ...{ gate: 10, goal: 5, better: 'lower', detail: figures(taken) },
+    },
   ];
 }
 
 /** P17: what comes after `clear`. */
-export async function bargeIns({ quick = false } = {}): Promise<BenchResult[]> {
+export async function bargeIns({ quick = false }: CallsOptions = {}): Promise<BenchResult[]> {
   const count = quick ? 500 : 10_000;
-  await using ours = await openCall(subject);
-  for (let round = 0; round < count; round++) await turn(ours, 1);
+  await using rig = await openOurs();
+  const world = await rig.call();
+  await sleep(300);
+  for (let round = 0; round < count; round++) await turn(world, 1);
   return [
     {
-      ...{ id: 'P17', name: 'media frames after clear', unit: 'frames', value: ours.world.lateFrames },
+      ...{ id: 'P17', name: 'media frames after clear', unit: 'frames', value: world.lateFrames },
       ...{ gate: 0, goal: 0, better: 'lower', detail: `${count} barge-ins` },
     },
   ];
 }
 
-/** P9: calls that only listen, in real time; CPU milliseconds of the process a call and second. */
-export async function listening({ quick = false } = {}): Promise<BenchResult[]> {
-  const [calls, seconds] = quick ? [50, 3] : [100, 6];
-  const measure = async (script: string): Promise<number> => {
-    await using rig = await openRig(script);
-    const phones = await Promise.all(Array.from({ length: calls }, () => rig.world.dial(rig.port)));
-    while (rig.world.listeners < calls) await sleep(20);
-    const payload = Buffer.alloc(160, 0x7f).toString('base64');
-    const startedAt = performance.now();
-    let before = 0;
-    for (let frame = 0; frame < (seconds + 1) * 50; frame++) {
-      if (frame === 50) before = await rig.cpuMs();
-      const media = { track: 'inbound', chunk: String(frame + 1), timestamp: String(frame * 20), payload };
-      for (const phone of phones) {
-        const { streamSid } = phone;
-        phone.send({ event: 'media', sequenceNumber: String(frame + 2), media, streamSid });
-      }
-      await sleep(Math.max(0, startedAt + frame * 20 - performance.now()));
+/** P18: the next turn comes right behind the barge-in, and the voice takes 150 ms to accept a connection. */
+export async function rightAfter({ quick = false }: CallsOptions = {}): Promise<BenchResult[]> {
+  const count = quick ? 30 : 100;
+  const [ours, theirs] = await openBoth();
+  await using _ours = ours;
+  await using _theirs = theirs;
+  const worlds = [await ours.call({ handshakeMs: 150 }), await theirs.call({ handshakeMs: 150 })];
+  await sleep(600);
+  const taken: Turn[][] = [[], []];
+  for (let round = 0; round < count + warmUps; round++) {
+    for (const [side, world] of worlds.entries()) {
+      // The first one is cut off, and the second one follows at once.
+      await turn(world, 0);
+      const next = await turn(world, 0);
+      if (round >= warmUps) taken[side]?.push(next);
+      await sleep(30);
     }
-    return ((await rig.cpuMs()) - before) / calls / seconds;
-  };
-  const ratios: number[] = [];
-  const details: string[] = [];
-  for (let round = 0; round < 3; round++) {
-    const [ours, theirs] = [await measure(subject), await measure(floor)];
-    ratios.push(ours / theirs);
-    details.push(`${ours.toFixed(2)} / ${theirs.toFixed(2)}`);
   }
-  return [
-    {
-      ...{ id: 'P9', name: `phone, listening: ${calls} calls`, unit: 'ratio to the floor', value: median(ratios) },
-      ...{ gate: 1.3, goal: 1.15, better: 'lower', detail: `CPU ms a call-second ${details.join(', ')}` },
-    },
-  ];
+  const row = { id: 'P18', name: 'turn right after a barge-in, to the request', gate: 2, goal: 1.5 };
+  return [ratioRow(row, taken[0] ?? [], taken[1] ?? [], ({ requestMs }) => requestMs)];
 }

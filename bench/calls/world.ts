@@ -6,7 +6,13 @@ import { WebSocket, WebSocketServer } from 'ws';
 export type Moment =
   'final' | 'request' | 'token' | 'text' | 'audio' | 'media' | 'interim' | 'clear' | 'aborted' | 'told';
 
-/** The services and the telephone at the other end of everything: all clocks are here. */
+/** How a {@link World} behaves. */
+export interface WorldOptions {
+  /** How long the voice takes to accept a connection, in milliseconds. Default: 0. */
+  readonly handshakeMs?: number;
+}
+
+/** The services and the telephone at the other end of one call: all clocks are here. */
 export class World {
   readonly #http = createServer((request, response) => {
     this.#onRequest(request, response);
@@ -20,19 +26,28 @@ export class World {
   /** Media frames that came after a `clear` and before the next answer's audio. */
   lateFrames = 0;
   #silenced = false;
+  /** Bytes of audio that the speech-to-text service was sent. */
+  heardBytes = 0;
+  /** The call, once it was dialled. */
+  phone: Call | undefined;
   readonly audio: Buffer = Buffer.alloc(1_600, 0x7f);
 
-  private constructor() {
+  private constructor({ handshakeMs = 0 }: WorldOptions) {
     this.#http.on('upgrade', (request, socket, head) => {
-      this.#sockets.handleUpgrade(request, socket, head, (ws) => {
-        if (request.url?.startsWith('/v1/listen')) this.#onListener(ws);
-        else this.#onVoice(ws);
-      });
+      const isListener = request.url?.startsWith('/v1/listen') ?? false;
+      const accept = (): void => {
+        this.#sockets.handleUpgrade(request, socket, head, (ws) => {
+          if (isListener) this.#onListener(ws);
+          else this.#onVoice(ws);
+        });
+      };
+      if (isListener || handshakeMs === 0) accept();
+      else setTimeout(accept, handshakeMs);
     });
   }
 
-  static async open(): Promise<World> {
-    const world = new World();
+  static async open(options: WorldOptions = {}): Promise<World> {
+    const world = new World(options);
     await new Promise<void>((resolve) => world.#http.listen(0, '127.0.0.1', resolve));
     return world;
   }
@@ -55,6 +70,12 @@ export class World {
   /** The speech-to-text service hears words. */
   sayInterim(text: string): number {
     this.#transcript(text, false);
+    return performance.now();
+  }
+
+  /** The speech-to-text service hears a voice. */
+  sayStarted(): number {
+    for (const ws of this.#stt) ws.send('{"type":"SpeechStarted","channel":[0],"timestamp":0}');
     return performance.now();
   }
 
@@ -84,7 +105,7 @@ export class World {
 
   /** A telephone call to the system under test. */
   async dial(port: number): Promise<Call> {
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/phone`, { perMessageDeflate: false });
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/phone?world=${this.port}`, { perMessageDeflate: false });
     await new Promise((resolve) => socket.once('open', resolve));
     const streamSid = `MZ${String(++this.#turn).padStart(32, '0')}`;
     const send = (message: object): void => {
@@ -111,12 +132,15 @@ export class World {
     };
     send({ event: 'connected', protocol: 'Call', version: '1.0.0' });
     send({ event: 'start', sequenceNumber: '1', start, streamSid });
-    return { socket, streamSid, send };
+    this.phone = { socket, streamSid, send };
+    return this.phone;
   }
 
   #onListener(ws: WebSocket): void {
     this.#stt.push(ws);
-    ws.on('message', () => undefined);
+    ws.on('message', (data, isBinary) => {
+      if (isBinary) this.heardBytes += (data as Buffer).length;
+    });
   }
 
   #transcript(transcript: string, final: boolean): void {

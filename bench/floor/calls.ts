@@ -1,10 +1,9 @@
 // The floor: the same job by hand, with no SDK at all. What the wire, the kernel and Node cost.
 import { Agent, request, type ClientRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createParser } from 'eventsource-parser';
 import { WebSocket, WebSocketServer } from 'ws';
+import { reportTo, worldOf } from '../calls/control.ts';
 
-const port = Number(process.argv[2]);
 const agent = new Agent({ keepAlive: true });
 const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
 
@@ -13,7 +12,8 @@ interface Result {
   readonly channel: { readonly alternatives: readonly { readonly transcript: string }[] };
 }
 
-server.on('connection', (phone) => {
+server.on('connection', (phone, { url }) => {
+  const { port } = new URL(worldOf(url));
   const headers = { authorization: 'Token bench-key' };
   const open = (path: string): WebSocket =>
     new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers, perMessageDeflate: false });
@@ -101,8 +101,4 @@ server.on('connection', (phone) => {
     tts.terminate();
   });
 });
-server.once('listening', () => process.send?.({ port: (server.address() as AddressInfo).port }));
-process.on('message', () => {
-  const { user, system } = process.cpuUsage();
-  process.send?.({ cpuMs: (user + system) / 1000 });
-});
+reportTo(server);
