@@ -36,8 +36,8 @@ export function decodeMember(
         )
         .subscribe();
       decoding.add(() => opened.destroy());
-      // The member's encoder goes on from the silence before: a decoder that knows of none gets the first levels wrong. What
-      // it makes of this is left out.
+      // The member's encoder goes on from the silence before: a decoder that knows of none gets the first levels wrong.
+      // What comes of this packet is left out.
       opened.write(silencePacket);
       return opened;
     };
