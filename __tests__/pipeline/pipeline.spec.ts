@@ -1,4 +1,4 @@
-import { firstValueFrom, filter, Subject, take, toArray } from 'rxjs';
+import { firstValueFrom, filter, Subject, take, timer, toArray } from 'rxjs';
 import { AlphaAgent, bytesForMs, Pipeline, VoiceError, type PipelineOptions, type VoiceEvent } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat, type FakeLLMConfig } from 'rxvoice/testing';
 
@@ -183,6 +183,29 @@ describe('Pipeline', () => {
     await started;
     cut.interrupt();
     expect((await cut.done).interrupted).toBe(true);
+    await pipeline.dispose();
+  });
+
+  it('opens what a turn needs at its start, and again when the user begins to speak, whose failure ends nothing', async () => {
+    let warmed = 0;
+    const warm = (): Promise<void> => (++warmed > 2 ? Promise.reject(new Error('no line')) : Promise.resolve());
+    const stt = new FakeSTT();
+    const llm = Object.assign(new FakeLLM({ firstTokenMs: 0, tokenMs: 0 }), { warm });
+    const tts = Object.assign(new FakeTTS({ latencyMs: 0, msPerCharacter: 1 }), { warm });
+    const pipeline = new Pipeline({ providers: [new FakeInput(), stt, llm, tts, new FakeOutput()] });
+    const errors: unknown[] = [];
+    pipeline.on('error', (error) => errors.push(error));
+    await pipeline.start();
+    expect(warmed).toBe(2);
+    for (const turn of [1, 2]) {
+      stt.hearVoice('started');
+      await firstValueFrom(timer(1));
+      expect(warmed).toBe(2 + 2 * turn);
+      const ended = next(pipeline, 'turn.ended');
+      stt.hearWords(FakeSTT.result('hello', 'final'));
+      expect(await ended).toMatchObject({ reason: 'completed' });
+    }
+    expect(errors).toEqual([]);
     await pipeline.dispose();
   });
 

@@ -242,14 +242,18 @@ class Session {
   /** Connections are ready before the user has finished: no handshake stands between a question and its answer. */
   #warmUp(): Observable<unknown> {
     const { llm, tts } = this.#ports;
+    const warmed$ = merge(
+      ...[llm, tts].map((provider) =>
+        // The request that needs the connection tells of its troubles.
+        defer(() => provider.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY)),
+      ),
+    );
     return this.#userState$.pipe(
       distinctUntilChanged(),
       filter((state) => state === 'speaking'),
       // After an interruption that this voice may be: silence comes first.
       switchMap(() => timer(0, this.#scheduler)),
-      mergeMap(() => merge(...[llm, tts].map((provider) => defer(() => provider.warm?.() ?? EMPTY)))),
-      // The request that needs the connection tells of its troubles.
-      catchError(() => EMPTY),
+      mergeMap(() => warmed$),
     );
   }
 
