@@ -65,17 +65,11 @@ function ratioRow(
   };
 }
 
-/** The library and the floor. */
-async function openBoth(): Promise<readonly [Rig, Rig]> {
-  return [await openOurs(), await openFloor()];
-}
-
 /** P12 and P15: turns and barge-ins of one call, the library and the floor by turns. */
 export async function turns({ quick = false }: CallsOptions = {}): Promise<BenchResult[]> {
   const count = quick ? 40 : 200;
-  const [ours, theirs] = await openBoth();
-  await using _ours = ours;
-  await using _theirs = theirs;
+  await using ours = await openOurs();
+  await using theirs = await openFloor();
   const [ourCall, theirCall] = [await ours.call(), await theirs.call()];
   await sleep(300);
   const taken: Record<'ours' | 'theirs', Turn[]> = { ours: [], theirs: [] };
@@ -175,9 +169,8 @@ export async function bargeIns({ quick = false }: CallsOptions = {}): Promise<Be
 /** P18: the next turn comes right behind the barge-in, and the voice takes 150 ms to accept a connection. */
 export async function rightAfter({ quick = false }: CallsOptions = {}): Promise<BenchResult[]> {
   const count = quick ? 30 : 100;
-  const [ours, theirs] = await openBoth();
-  await using _ours = ours;
-  await using _theirs = theirs;
+  await using ours = await openOurs();
+  await using theirs = await openFloor();
   const worlds = [await ours.call({ handshakeMs: 150 }), await theirs.call({ handshakeMs: 150 })];
   await sleep(600);
   const taken: Turn[][] = [[], []];
