@@ -42,16 +42,16 @@ export class AgentActivity {
 
   /** Whether the agent has the floor; the present value first. */
   get busy$(): Observable<boolean> {
-    return this.#status$.pipe(
-      map((status) => status !== 'free'),
+    return this.#moved$.pipe(
+      map(() => this.status !== 'free'),
       distinctUntilChanged(),
     );
   }
 
   /** Each change of the agent's state: what it was, and what it is. */
   get changes$(): Observable<[AgentState, AgentState]> {
-    return this.#status$.pipe(
-      map((status): AgentState => (status === 'free' ? 'listening' : status)),
+    return this.#moved$.pipe(
+      map((): AgentState => (this.status === 'free' ? 'listening' : this.status)),
       startWith<AgentState>('idle'),
       distinctUntilChanged(),
       pairwise(),
@@ -73,10 +73,8 @@ export class AgentActivity {
     return { ...(turnId === undefined ? {} : { turnId }), ...(request ? { speechId: request.id } : {}) };
   }
 
-  get #status$(): Observable<AgentStatus> {
-    return merge(this.#speaking$, this.#answering$).pipe(
-      map(() => this.status),
-      distinctUntilChanged(),
-    );
+  /** Emits at once, and when the status may be another one. */
+  get #moved$(): Observable<unknown> {
+    return merge(this.#speaking$, this.#answering$);
   }
 }
