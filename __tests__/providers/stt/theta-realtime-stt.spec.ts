@@ -1,5 +1,5 @@
 import type { AudioMetadata } from '../../../lib/audio/types.ts';
-import { Endpointer } from '../../../lib/providers/stt/endpointer.ts';
+import { Endpointer } from '../../../lib/providers/stt/streaming/endpointer.ts';
 import { ThetaRealtimeSTT, type ThetaRealtimeSTTConfig } from '../../../lib/providers/stt/theta-realtime-stt.ts';
 import { clocked, failure, faked, record, settle } from './stt-fixture.ts';
 import { json, replay, type Written } from './transcript.ts';

@@ -12,7 +12,7 @@ import {
   type AlphaFluxExtras,
 } from './alpha-flux-settings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { meanConfidence, type ResultKind, type Said } from './utterances.ts';
+import { meanConfidence, type ResultKind, type Said } from './streaming/utterances.ts';
 
 /** How the service hears turns. */
 export interface AlphaFluxOptions extends AlphaFluxExtras {

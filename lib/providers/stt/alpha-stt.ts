@@ -6,7 +6,7 @@ import type { Query } from '../../core/remote-provider.ts';
 import type { SocketSessionOptions } from '../../transport/socket-session.ts';
 import { alphaSTTRules, type AlphaSTTExtras } from './alpha-stt-settings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { meanConfidence, type ResultKind, type Said } from './utterances.ts';
+import { meanConfidence, type ResultKind, type Said } from './streaming/utterances.ts';
 
 /** What the service does with the audio; see its docs for the details of each. */
 export interface AlphaSTTOptions extends AlphaSTTExtras {

@@ -3,7 +3,7 @@ import type { WireObject } from '../../core/guard.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import { primaryLanguage, snakeCase } from '../../core/wire-names.ts';
 import type { BetaSTTConfig } from './beta-stt.ts';
-import type { NamedEncodings } from './named-encodings.ts';
+import type { NamedEncodings } from './streaming/named-encodings.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
 
 /** The service's names of the encodings that it takes. */

@@ -15,9 +15,9 @@ import {
   isUniversal3,
   type BetaSTTOptions,
 } from './beta-stt-settings.ts';
-import { formatsOf, nameOf } from './named-encodings.ts';
+import { formatsOf, nameOf } from './streaming/named-encodings.ts';
 import { StreamingSTT } from './streaming-stt.ts';
-import { meanConfidence, type Said } from './utterances.ts';
+import { meanConfidence, type Said } from './streaming/utterances.ts';
 
 /** Configuration of {@link BetaSTT}. `language` is BCP 47. */
 export interface BetaSTTConfig extends BetaSTTOptions {

@@ -3,7 +3,7 @@ import type { ConfigRules } from '../../core/config-rule.ts';
 import type { WireObject } from '../../core/guard.ts';
 import { primaryLanguage, snakeKeys } from '../../core/wire-names.ts';
 import type { DeltaSTTConfig } from './delta-stt.ts';
-import { nameOf, type NamedEncodings } from './named-encodings.ts';
+import { nameOf, type NamedEncodings } from './streaming/named-encodings.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
 
 /** The service's names of the raw encodings that it takes. */

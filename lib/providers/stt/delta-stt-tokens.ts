@@ -1,5 +1,5 @@
 import type { TranscribedWord } from '../../core/roles.ts';
-import { meanConfidence } from './utterances.ts';
+import { meanConfidence } from './streaming/utterances.ts';
 
 /** A part of a word. */
 export interface Token {

@@ -12,9 +12,9 @@ import {
   type DeltaSTTOptions,
 } from './delta-stt-settings.ts';
 import { hasText, mostFrequent, textOf, wordsOf, type Token } from './delta-stt-tokens.ts';
-import { formatsOf } from './named-encodings.ts';
+import { formatsOf } from './streaming/named-encodings.ts';
 import { StreamingSTT } from './streaming-stt.ts';
-import { meanConfidence, type ResultKind } from './utterances.ts';
+import { meanConfidence, type ResultKind } from './streaming/utterances.ts';
 
 /** Configuration of {@link DeltaSTT}. `language` is BCP 47, and one hint in place of `languageHints`. */
 export interface DeltaSTTConfig extends DeltaSTTOptions {

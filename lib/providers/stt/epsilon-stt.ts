@@ -19,7 +19,7 @@ import {
   type EpsilonEncoding,
   type EpsilonSTTOptions,
 } from './epsilon-stt-settings.ts';
-import { Recent } from './recent.ts';
+import { Recent } from './streaming/recent.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 
 /** Configuration of {@link EpsilonSTT}. */

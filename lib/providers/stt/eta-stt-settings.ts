@@ -2,7 +2,7 @@ import type { ConfigRules } from '../../core/config-rule.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import { primaryLanguage, snakeKeys } from '../../core/wire-names.ts';
 import type { EtaSTTConfig } from './eta-stt.ts';
-import type { NamedEncodings } from './named-encodings.ts';
+import type { NamedEncodings } from './streaming/named-encodings.ts';
 import type { Failures } from './streaming-stt.ts';
 
 /** Keys of {@link EtaSTTConfig} that go beyond the usual. */

@@ -12,9 +12,9 @@ import {
   etaRules,
   type EtaSTTOptions,
 } from './eta-stt-settings.ts';
-import { formatsOf, nameOf } from './named-encodings.ts';
+import { formatsOf, nameOf } from './streaming/named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { meanConfidence } from './utterances.ts';
+import { meanConfidence } from './streaming/utterances.ts';
 
 /** Configuration of {@link EtaSTT}. `language` is one of en, fr, de, it, ja, ko, cmn, pt and es; default: en. */
 export interface EtaSTTConfig extends StreamingSTTConfig, EtaSTTOptions {

@@ -14,7 +14,7 @@ import {
   type GammaSTTOptions,
 } from './gamma-stt-settings.ts';
 import { StreamingSTT } from './streaming-stt.ts';
-import type { ResultDetails } from './utterances.ts';
+import type { ResultDetails } from './streaming/utterances.ts';
 
 /** Configuration of {@link GammaSTT}. `language` is ISO 639-1, ISO 639-3 or BCP 47; default: the service finds it out. */
 export interface GammaSTTConfig extends GammaSTTOptions {

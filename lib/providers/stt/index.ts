@@ -22,7 +22,7 @@ export type { LambdaMediaEncoding, LambdaSTTOptions } from './lambda-stt-setting
 export * from './native-stt.ts';
 export type { NativePhrase } from './native-recognition.ts';
 export * from './streaming-stt.ts';
-export * from './streaming-wire.ts';
+export * from './streaming/streaming-wire.ts';
 export type { ZetaSTTOptions, ZetaVocabulary } from './zeta-stt-settings.ts';
 export * from './zeta-stt.ts';
 export * from './theta-realtime-stt.ts';
@@ -31,6 +31,6 @@ export type {
   ThetaRealtimeSTTOptions,
   ThetaTurnDetection,
 } from './theta-realtime-stt-settings.ts';
-export type { ResultDetails, ResultKind } from './utterances.ts';
+export type { ResultDetails, ResultKind } from './streaming/utterances.ts';
 export type { AwsCredentials } from '../../transport/aws-signature.ts';
 export type { AwsConfig } from '../../transport/aws-signer.ts';

@@ -18,9 +18,9 @@ import {
   type LambdaMediaEncoding,
   type LambdaSTTOptions,
 } from './lambda-stt-settings.ts';
-import { Recent } from './recent.ts';
+import { Recent } from './streaming/recent.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { meanConfidence } from './utterances.ts';
+import { meanConfidence } from './streaming/utterances.ts';
 
 /** Configuration of {@link LambdaSTT}. `apiKey` has no effect: requests are signed with `credentials`. */
 export interface LambdaSTTConfig extends StreamingSTTConfig, LambdaSTTOptions {

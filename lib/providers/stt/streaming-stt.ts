@@ -24,16 +24,16 @@ import type {
   TranscriptionResult,
 } from '../../core/roles.ts';
 import type { SocketCloseOptions, SocketData, SocketSession } from '../../transport/socket-session.ts';
-import { AudioLine, waitingMs } from './audio-line.ts';
-import { disposeMs, ListeningSession } from './listening-session.ts';
-import { laterKeys, type StreamingSTTConfig } from './streaming-stt-config.ts';
-import { sendAll } from './send-all.ts';
-import { StreamingWire } from './streaming-wire.ts';
-import { transcribedWords } from './transcribed-words.ts';
-import { VoiceWatch } from './voice-watch.ts';
+import { AudioLine, waitingMs } from './streaming/audio-line.ts';
+import { disposeMs, ListeningSession } from './streaming/listening-session.ts';
+import { laterKeys, type StreamingSTTConfig } from './streaming/streaming-stt-config.ts';
+import { sendAll } from './streaming/send-all.ts';
+import { StreamingWire } from './streaming/streaming-wire.ts';
+import { transcribedWords } from './streaming/transcribed-words.ts';
+import { VoiceWatch } from './streaming/voice-watch.ts';
 
-export type { Failure, Failures } from './service-failure.ts';
-export type { StreamingSTTConfig } from './streaming-stt-config.ts';
+export type { Failure, Failures } from './streaming/service-failure.ts';
+export type { StreamingSTTConfig } from './streaming/streaming-stt-config.ts';
 
 /** Connections in a row that hear a voice and say nothing, after which the session is given up. */
 const maxAlarms = 3;

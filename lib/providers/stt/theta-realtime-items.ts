@@ -1,6 +1,6 @@
 import { num, objs, str, type WireObject } from '../../core/guard.ts';
-import { Recent } from './recent.ts';
-import type { ResultDetails } from './utterances.ts';
+import { Recent } from './streaming/recent.ts';
+import type { ResultDetails } from './streaming/utterances.ts';
 
 /** What was said between two ends of utterances. */
 export interface ThetaItem {

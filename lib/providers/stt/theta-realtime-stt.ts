@@ -4,7 +4,7 @@ import type { ConfigRule } from '../../core/config-rule.ts';
 import { num, obj, str, wireWord, type WireObject } from '../../core/guard.ts';
 import type { AuthType, Query, SocketCredentials } from '../../core/remote-provider.ts';
 import type { SocketCloseOptions, SocketSessionOptions } from '../../transport/socket-session.ts';
-import { Endpointer } from './endpointer.ts';
+import { Endpointer } from './streaming/endpointer.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import { thetaDetails, ThetaItems, type ThetaItem } from './theta-realtime-items.ts';
 import {

@@ -2,7 +2,7 @@ import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import type { WireObject } from '../../core/guard.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
-import { nameOf, type NamedEncodings } from './named-encodings.ts';
+import { nameOf, type NamedEncodings } from './streaming/named-encodings.ts';
 import type { Failures, StreamingSTTConfig } from './streaming-stt.ts';
 import type { ZetaSTTConfig } from './zeta-stt.ts';
 

@@ -3,9 +3,9 @@ import type { ConfigRule } from '../../core/config-rule.ts';
 import { num, obj, str, wireWord, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
 import type { SocketCloseOptions, SocketData, SocketSessionOptions } from '../../transport/socket-session.ts';
-import { formatsOf } from './named-encodings.ts';
+import { formatsOf } from './streaming/named-encodings.ts';
 import { StreamingSTT } from './streaming-stt.ts';
-import { meanConfidence, type ResultKind } from './utterances.ts';
+import { meanConfidence, type ResultKind } from './streaming/utterances.ts';
 import { itemsOf, textOf, type Item } from './zeta-stt-items.ts';
 import {
   isLiveChange,

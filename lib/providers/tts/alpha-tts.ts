@@ -7,10 +7,10 @@ import { entry, oncePerKind, parseJsonObject, str } from '../../core/guard.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
 import type { SocketClose, SocketData } from '../../transport/socket-session.ts';
 import type { TTSConfig } from './base-tts.ts';
-import type { LaneMessage, LaneWire } from './lane-wire.ts';
+import type { LaneMessage, LaneWire } from './sockets/lane-wire.ts';
 import { SocketTTS } from './socket-tts.ts';
-import { SpeechLane } from './speech-lane.ts';
-import { SpeechLanes } from './speech-lanes.ts';
+import { SpeechLane } from './sockets/speech-lane.ts';
+import { SpeechLanes } from './sockets/speech-lanes.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
 /** A voice of {@link AlphaTTS}: `aura-2-{voice}-{language}`, or an older `aura-{voice}-en`; others pass through. */

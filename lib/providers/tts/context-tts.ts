@@ -1,8 +1,8 @@
 import type { Observable } from 'rxjs';
 import type { TTSConfig } from './base-tts.ts';
 import { SocketTTS } from './socket-tts.ts';
-import type { ContextWire } from './context-wire.ts';
-import { SpeechContexts } from './speech-contexts.ts';
+import type { ContextWire } from './sockets/context-wire.ts';
+import { SpeechContexts } from './sockets/speech-contexts.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
 /**

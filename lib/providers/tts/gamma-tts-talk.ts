@@ -2,8 +2,8 @@ import { durationMs, isPcmLike } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
 import { arr, num, obj, str, type WireObject } from '../../core/guard.ts';
-import { CharacterWords, type CharacterTimes } from './character-words.ts';
-import type { ContextEvent, ContextTalk } from './context-wire.ts';
+import { CharacterWords, type CharacterTimes } from './words/character-words.ts';
+import type { ContextEvent, ContextTalk } from './sockets/context-wire.ts';
 
 /** The messages of one context. */
 export function gammaTalk(id: string, opening: object, format: AudioMetadata): ContextTalk {

@@ -5,7 +5,7 @@ import { entry, num, str, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
 import { ContextTTS } from './context-tts.ts';
-import type { ContextVoice, ContextWire } from './context-wire.ts';
+import type { ContextVoice, ContextWire } from './sockets/context-wire.ts';
 import type { GammaTTSConfig } from './gamma-tts-config.ts';
 import { gammaTalk, isFinal } from './gamma-tts-talk.ts';
 

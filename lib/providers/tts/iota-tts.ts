@@ -5,10 +5,10 @@ import type { ConfigRule } from '../../core/config-rule.ts';
 import { obj, str } from '../../core/guard.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
 import { readJson, type HttpRequestHeaders, type HttpResponse } from '../../transport/http.ts';
-import type { Markup } from './markup.ts';
+import type { Markup } from './text/markup.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
-import { utf8Length } from './split-text.ts';
-import { isSsml, ssml } from './ssml.ts';
+import { utf8Length } from './text/split-text.ts';
+import { isSsml, ssml } from './text/ssml.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
 /** An encoding of {@link IotaTTS}. */

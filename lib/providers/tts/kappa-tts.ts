@@ -4,7 +4,7 @@ import type { ConfigRule } from '../../core/config-rule.ts';
 import type { AuthType } from '../../core/remote-provider.ts';
 import type { HttpRequestHeaders } from '../../transport/http.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
-import { escapeXml, xmlElement } from './ssml.ts';
+import { escapeXml, xmlElement } from './text/ssml.ts';
 
 /** A format of {@link KappaTTS}, by the service's id; other ids of the same kinds pass through. */
 export type KappaTTSFormat =

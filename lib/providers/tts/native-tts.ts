@@ -31,9 +31,9 @@ import { NativeSpeaker, type NativePiece } from './native-speaker.ts';
 import { nativeFormat, NativeTexts } from './native-texts.ts';
 import { cancelNativeSpeech } from './native-utterance.ts';
 import { chooseNativeVoice, nativeVoiceNamed, nativeVoices, nativeVoicesKnown$ } from './native-voices.ts';
-import { PlayQueue } from './play-queue.ts';
-import { splitText } from './split-text.ts';
-import { spreadWords } from './spread-words.ts';
+import { PlayQueue } from './native-queue.ts';
+import { splitText } from './text/split-text.ts';
+import { spreadWords } from './words/spread-words.ts';
 
 /** Configuration of {@link NativeTTS}. */
 export interface NativeTTSConfig {

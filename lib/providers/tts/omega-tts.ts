@@ -7,11 +7,11 @@ import type { AwsCredentials } from '../../transport/aws-signature.ts';
 import { AwsSigner } from '../../transport/aws-signer.ts';
 import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
 import { httpRequest, readText, type HttpRequestHeaders } from '../../transport/http.ts';
-import { marksIn, wordsAt, type ByteMark } from './byte-marks.ts';
-import type { Markup } from './markup.ts';
+import { marksIn, wordsAt, type ByteMark } from './words/byte-marks.ts';
+import type { Markup } from './text/markup.ts';
 import { omegaFormats, omegaSampleRate, type OmegaFormat, type OmegaTTSFormat } from './omega-tts-formats.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
-import { isSsml, ssml } from './ssml.ts';
+import { isSsml, ssml } from './text/ssml.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
 /** An engine of {@link OmegaTTS}; the voice and the region must have it. */

@@ -7,7 +7,7 @@ import type { SocketCredentials } from '../../core/remote-provider.ts';
 import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
 import { ContextTTS } from './context-tts.ts';
 import type { PiTTSConfig, PiTTSEncoding } from './pi-tts-config.ts';
-import type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './context-wire.ts';
+import type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './sockets/context-wire.ts';
 
 /** The version whose errors have codes, and whose voices are objects. */
 const version = '2026-03-01';

@@ -33,12 +33,12 @@ import {
 import { patientTimer } from '../../transport/patient-timer.ts';
 import { retryBeforeFirst } from '../../transport/retry-before-first.ts';
 import { BaseTTS, type TTSCallOptions, type TTSConfig } from './base-tts.ts';
-import { firstWithin } from './first-within.ts';
-import { joinAudio } from './join-audio.ts';
-import { mapInOrder } from './map-in-order.ts';
-import type { Markup } from './markup.ts';
-import { splitText } from './split-text.ts';
-import { Turnstile } from './turnstile.ts';
+import { firstWithin } from './requests/first-within.ts';
+import { joinAudio } from './requests/join-audio.ts';
+import { mapInOrder } from './requests/map-in-order.ts';
+import type { Markup } from './text/markup.ts';
+import { splitText } from './text/split-text.ts';
+import { Turnstile } from './requests/turnstile.ts';
 import { rawFormat, type SynthesisEvent } from './utterance.ts';
 
 /** Configuration keys of every text-to-speech provider that answers requests. */

@@ -9,14 +9,14 @@ import type { HttpResponse } from '../../transport/http.ts';
 import { jsonObjects } from '../../transport/json-objects.ts';
 import { mediaType } from '../../transport/sse.ts';
 import type { TTSCallOptions } from './base-tts.ts';
-import type { Markup } from './markup.ts';
+import type { Markup } from './text/markup.ts';
 import { RestTTS, type SpeechRequest } from './rest-tts.ts';
 import type { RhoTTSConfig } from './rho-tts-config.ts';
 import { rhoFormats, type RhoFormat } from './rho-tts-formats.ts';
 import { rhoDocument, rhoInput } from './rho-tts-input.ts';
 import { rhoVoices, type RhoTTSVoiceFilter } from './rho-tts-voices.ts';
-import { SpeechMarks, type SpeechMark } from './speech-marks.ts';
-import { escapeXml, isSsml, ssml } from './ssml.ts';
+import { SpeechMarks, type SpeechMark } from './words/speech-marks.ts';
+import { escapeXml, isSsml, ssml } from './text/ssml.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { SynthesisEvent } from './utterance.ts';
 

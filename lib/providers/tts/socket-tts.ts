@@ -14,7 +14,7 @@ import { VoiceError } from '../../core/errors.ts';
 import type { ConnectionEvent, ProviderType } from '../../core/roles.ts';
 import { SocketSession, type SocketSessionOptions } from '../../transport/socket-session.ts';
 import { BaseTTS, type TTSCallOptions, type TTSConfig } from './base-tts.ts';
-import type { SpeechLinkOptions } from './speech-link.ts';
+import type { SpeechLinkOptions } from './sockets/speech-link.ts';
 
 /** Longest message of a service: RELIABILITY's limit of roles that bring audio. */
 const maxMessageBytes = 16 * 1024 * 1024;

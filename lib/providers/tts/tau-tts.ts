@@ -7,8 +7,8 @@ import { readJson, type HttpRequestHeaders, type HttpResponse } from '../../tran
 import { mediaType } from '../../transport/sse.ts';
 import type { TTSCallOptions } from './base-tts.ts';
 import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
-import { SpeechMarks, type SpeechMark } from './speech-marks.ts';
-import type { WordTiming } from './spread-words.ts';
+import { SpeechMarks, type SpeechMark } from './words/speech-marks.ts';
+import type { WordTiming } from './words/spread-words.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { SynthesisEvent } from './utterance.ts';
 

@@ -7,7 +7,7 @@ import { WavReader } from '../../audio/wav-reader.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { SpokenWord } from '../../core/roles.ts';
 import { incremental, type IncrementalStage } from '../../operators/incremental.ts';
-import { spreadWords, type WordTiming } from './spread-words.ts';
+import { spreadWords, type WordTiming } from './words/spread-words.ts';
 
 /** What a wire says while an utterance is synthesized. */
 export type SynthesisEvent =

@@ -1,0 +1,132 @@
+import {
+  EMPTY,
+  filter,
+  firstValueFrom,
+  interval,
+  map,
+  merge,
+  race,
+  Subject,
+  tap,
+  timer,
+  type Observable,
+  type SchedulerLike,
+  type Subscription,
+} from 'rxjs';
+import type { VoiceError } from '../../../core/errors.ts';
+import type { ConnectionEvent } from '../../../core/roles.ts';
+import {
+  SocketSession,
+  type SocketCloseOptions,
+  type SocketData,
+  type SocketSessionOptions,
+} from '../../../transport/socket-session.ts';
+import type { AudioLine } from './audio-line.ts';
+
+/** Longest goodbye of a provider that is disposed of, in milliseconds. */
+export const disposeMs = 200;
+
+/** How often a goodbye looks whether all audio was sent, in milliseconds. */
+const feedMs = 20;
+
+/** What a {@link ListeningSession} is given by its provider. */
+export interface ListeningSessionOptions {
+  readonly socket: SocketSessionOptions;
+  readonly line: AudioLine;
+  readonly scheduler: SchedulerLike;
+  /** What a connection that is ready hears first. */
+  readonly begin: () => readonly SocketData[];
+  readonly farewell: () => Pick<SocketCloseOptions, 'farewell' | 'until'>;
+  /** Whether an empty frame ends the audio, which the service answers. */
+  readonly endsAudio: boolean;
+  /** Looks for missing audio while the session lasts. */
+  readonly gaps$: Observable<unknown> | undefined;
+  readonly onMessage: (data: SocketData) => void;
+  readonly onError: (error: VoiceError) => void;
+  /** After `closed` and `lost` the session is over. */
+  readonly onConnection: (event: ConnectionEvent) => void;
+}
+
+/** One session of a provider, over any number of connections: from its first audio to the service's last word. */
+export class ListeningSession {
+  readonly socket: SocketSession;
+  readonly #options: ListeningSessionOptions;
+  readonly #life: Subscription;
+  readonly #heardAll$ = new Subject<void>();
+  readonly #over$ = new Subject<void>();
+  #hasBegun: boolean = false;
+  #isEnding: boolean = false;
+  #isLeaving: boolean = false;
+
+  constructor(options: ListeningSessionOptions) {
+    const { begin, gaps$ = EMPTY, onMessage, onError } = options;
+    this.#options = options;
+    this.socket = new SocketSession({ ...options.socket, replay: begin });
+    this.#life = merge(
+      this.socket.messages$.pipe(tap(onMessage)),
+      this.socket.errors$.pipe(tap(onError)),
+      this.socket.connection$.pipe(tap((event) => this.#onConnection(event))),
+      gaps$,
+    ).subscribe();
+  }
+
+  /** Whether the audio has ended, and the service is to say that it has heard all of it. */
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  /** Whether all that is left to say is goodbye. */
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
+  /** The service has heard the audio to its end. */
+  heardAll(): void {
+    this.#heardAll$.next();
+  }
+
+  /** Has the service finish what it heard; true when it has said all that it had to say. */
+  async end(options: SocketCloseOptions): Promise<boolean> {
+    const { line, endsAudio, farewell } = this.#options;
+    const { timeoutMs = 0, reconnect = false } = options;
+    if (line.isWaiting && timeoutMs > disposeMs) await this.#fed(timeoutMs);
+    line.flush();
+    if (endsAudio && (this.socket.isReady || reconnect) && !(await this.#heardOut(timeoutMs))) {
+      this.socket.terminate();
+      return false;
+    }
+    this.#isLeaving = true;
+    return this.socket.close({ ...farewell(), ...options });
+  }
+
+  /** Resolves when the service has been sent all audio, when the session is over, or when it takes too long. */
+  async #fed(timeoutMs: number): Promise<void> {
+    const { line, scheduler } = this.#options;
+    const fed$ = interval(feedMs, scheduler).pipe(filter(() => !line.isWaiting));
+    await firstValueFrom(race(fed$, this.#over$, timer(timeoutMs, scheduler)), { defaultValue: undefined });
+  }
+
+  /** Ends the audio; resolves with whether the service has heard it to its end in time. */
+  async #heardOut(timeoutMs: number): Promise<boolean> {
+    const { line, scheduler } = this.#options;
+    this.#isEnding = true;
+    const heard$ = this.#heardAll$.pipe(map(() => true));
+    const failed$ = merge(this.#over$, timer(timeoutMs, scheduler)).pipe(map(() => false));
+    const outcome = firstValueFrom(race(heard$, failed$), { defaultValue: false });
+    line.end();
+    return outcome;
+  }
+
+  #onConnection(event: ConnectionEvent): void {
+    const { begin, line, onConnection } = this.#options;
+    const isOver = event.type === 'closed' || event.type === 'lost';
+    if (event.type === 'connected' && !this.#hasBegun) {
+      this.#hasBegun = true;
+      for (const data of begin()) this.socket.send(data);
+    }
+    if (isOver || event.type === 'reconnecting') line.close();
+    if (isOver) this.#life.unsubscribe();
+    onConnection(event);
+    if (isOver) this.#over$.next();
+  }
+}
