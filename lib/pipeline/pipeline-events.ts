@@ -10,15 +10,16 @@ type Listeners = { [T in VoiceEventType]: [VoiceEvent<T>] } & { '*': [VoiceEvent
 
 /** What a pipeline tells: everything as one stream, the same by topics, and by callbacks. */
 export abstract class PipelineEvents {
-  /** Where everything is published. */
+  /** @internal Where everything is published. */
   protected readonly bus: EventBus;
-  /** Told of callbacks that throw. */
+  /** @internal Told of callbacks that throw. */
   protected readonly logger: Logger;
   readonly #emitter = new EventEmitter<Listeners>();
   /** What `once()` waits for: it is undone by the callback that the application knows. */
   readonly #onces = new Set<{ readonly type: string; readonly callback: unknown; undo(): void }>();
   readonly #callbacks: Subscription;
 
+  /** @internal */
   constructor(scheduler: SchedulerLike, logger: Logger) {
     this.logger = logger;
     this.bus = createEventBus(scheduler);
@@ -146,7 +147,7 @@ export abstract class PipelineEvents {
     }
   }
 
-  /** Publishes an error that stops nothing. */
+  /** @internal Publishes an error that stops nothing. */
   protected reportError(
     cause: unknown,
     envelope: { readonly provider?: string; readonly role?: ProviderRole } = {},
@@ -159,7 +160,7 @@ export abstract class PipelineEvents {
     );
   }
 
-  /** Completes the streams, and forgets the callbacks. */
+  /** @internal Completes the streams, and forgets the callbacks. */
   protected closeEvents(): void {
     this.#callbacks.unsubscribe();
     this.#emitter.removeAllListeners();
