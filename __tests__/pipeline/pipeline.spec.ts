@@ -1,5 +1,13 @@
 import { firstValueFrom, filter, Subject, take, timer, toArray } from 'rxjs';
-import { AlphaAgent, bytesForMs, Pipeline, VoiceError, type PipelineOptions, type VoiceEvent } from 'rxvoice';
+import {
+  AlphaAgent,
+  bytesForMs,
+  Pipeline,
+  VoiceError,
+  type DeviceEvent,
+  type PipelineOptions,
+  type VoiceEvent,
+} from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat, type FakeLLMConfig } from 'rxvoice/testing';
 
 interface Rig {
@@ -306,6 +314,23 @@ describe('Pipeline', () => {
     expect(llm.requests.map(({ outcome }) => outcome)).toEqual(['aborted']);
     expect(tts.pieces).toEqual([]);
     await pipeline.dispose();
+  });
+
+  it('tells what becomes of the devices, on both sides', async () => {
+    const [microphone$, speaker$] = [new Subject<DeviceEvent>(), new Subject<DeviceEvent>()];
+    const input = Object.assign(new FakeInput(), { device$: microphone$ });
+    const output = Object.assign(new FakeOutput(), { device$: speaker$ });
+    const pipeline = new Pipeline({ providers: [input, new FakeSTT(), new FakeLLM(), new FakeTTS(), output] });
+    const heard = firstValueFrom(pipeline.input$);
+    const played = firstValueFrom(pipeline.output$);
+    microphone$.next({ type: 'lost' });
+    speaker$.next({ type: 'suspended' });
+    const from = { provider: 'FakeInput', role: 'input' };
+    expect(await heard).toMatchObject({ type: 'input.device', change: { type: 'lost' }, ...from });
+    const to = { provider: 'FakeOutput', role: 'output' };
+    expect(await played).toMatchObject({ type: 'output.device', change: { type: 'suspended' }, ...to });
+    await pipeline.dispose();
+    expect([microphone$.observed, speaker$.observed]).toEqual([false, false]);
   });
 
   it('stops when its signal aborts', async () => {

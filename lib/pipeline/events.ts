@@ -1,7 +1,7 @@
 import type { AudioChunk } from '../audio/types.ts';
 import type { VoiceErrorCode } from '../core/errors.ts';
 import type { FinishReason, TokenUsage, ToolCall } from '../core/messages.ts';
-import type { ProviderRole, TranscriptionResult } from '../core/roles.ts';
+import type { DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import type { HistoryItem } from './history.ts';
 
 /** What the agent is doing. `thinking` lasts from a committed turn to the first audible sample. */
@@ -103,6 +103,8 @@ export interface VoiceEventMap {
   'dtmf.digit': { readonly digit: string };
   'call.ended': object;
   'input.muted': { readonly muted: boolean };
+  'input.device': { readonly change: DeviceEvent };
+  'output.device': { readonly change: DeviceEvent };
   'turn.metrics': TurnMetrics;
   usage: { readonly tokens?: TokenUsage; readonly characters?: number };
   error: {
@@ -154,7 +156,8 @@ export const eventStreams = {
   audio$: ['audio.chunk', 'audio.input'],
   history$: ['history.added', 'history.updated', 'history.truncated'],
   call$: ['dtmf.digit', 'call.ended'],
-  input$: ['input.muted'],
+  input$: ['input.muted', 'input.device'],
+  output$: ['output.device'],
   metrics$: ['turn.metrics', 'usage'],
   errors$: ['error'],
 } as const;

@@ -91,9 +91,14 @@ export abstract class PipelineEvents {
     return this.#stream('call$');
   }
 
-  /** `input.muted`. Hot. */
+  /** `input.muted`, `input.device` (the microphone was lost, found, muted by the system, …). Hot. */
   get input$(): Observable<StreamEvent<'input$'>> {
     return this.#stream('input$');
+  }
+
+  /** `output.device`: the browser holds the audio back until a click, or lets it flow again, … Hot. */
+  get output$(): Observable<StreamEvent<'output$'>> {
+    return this.#stream('output$');
   }
 
   /** `turn.metrics`, `usage`. Hot. */

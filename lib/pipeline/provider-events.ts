@@ -1,5 +1,5 @@
 import { EMPTY, merge, Subscription, tap, type Observable } from 'rxjs';
-import type { ConnectionEvent, InputProvider, ProviderContract, ProviderRole } from '../core/roles.ts';
+import type { ConnectionEvent, DeviceEvent, InputProvider, ProviderContract, ProviderRole } from '../core/roles.ts';
 import type { Emit } from './event-bus.ts';
 
 /** Where something comes from. */
@@ -8,7 +8,7 @@ interface Origin {
   readonly role?: ProviderRole;
 }
 
-/** Tells what becomes of the providers' connections, and their errors. */
+/** Tells what becomes of the providers' connections and devices, and their errors. */
 export function tellOfProviders(
   providers: readonly ProviderContract[],
   emit: Emit,
@@ -26,6 +26,11 @@ export function tellOfProviders(
       tellOfConnection(event, origin, emit);
     };
     work.add(provider.connection$?.subscribe({ next: onConnection, error: report }));
+    const onDevice = (change: DeviceEvent): void => {
+      if (provider.roles.includes('input')) emit('input.device', { change }, { ...origin, role: 'input' });
+      else emit('output.device', { change }, { ...origin, role: 'output' });
+    };
+    work.add(provider.device$?.subscribe({ next: onDevice, error: report }));
   }
   return work;
 }

@@ -23,6 +23,8 @@ export type LaneId = (typeof lanes)[number]['id'];
 export const laneOf: Readonly<Record<VoiceEventType, LaneId>> = {
   'audio.input': 'audio',
   'input.muted': 'audio',
+  'input.device': 'audio',
+  'output.device': 'playback',
   'dtmf.digit': 'audio',
   'user.state': 'speech',
   'user.idle': 'speech',
@@ -87,6 +89,8 @@ const said: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => string 
   'user.state': ({ state }) => state,
   'user.idle': ({ idleMs }) => `nobody spoke for ${Math.round(idleMs / 1000)} s`,
   'input.muted': ({ muted }) => (muted ? 'muted' : 'unmuted'),
+  'input.device': ({ change }) => change.type,
+  'output.device': ({ change }) => change.type,
   'dtmf.digit': ({ digit }) => digit,
   'provider.connecting': ({ provider = '' }) => provider,
   'provider.connected': ({ provider = '' }) => provider,

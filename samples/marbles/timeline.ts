@@ -115,6 +115,8 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
     if ((metadata?.encoding ?? 'linear16') === 'linear16') pen.level(rmsLevel(int16View(data)));
   },
   'input.muted': ({ muted }, pen) => pen.mark(muted ? 'cross' : 'dot', 'quiet', muted ? 'muted' : 'unmuted'),
+  'input.device': mark('ring', 'quiet', ({ change }) => change.type),
+  'output.device': mark('ring', 'quiet', ({ change }) => change.type),
   'dtmf.digit': mark('dot', 'user', ({ digit }) => digit),
   'user.state': ({ state }, pen) => {
     pen.close('user');
