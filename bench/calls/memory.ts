@@ -32,8 +32,8 @@ export async function longCall({ quick = false }: CallsOptions = {}): Promise<Be
   await using rig = await openOurs();
   const world = await rig.call();
   await sleep(300);
-  // The history is full, and the code compiled.
-  for (let round = 0; round < count / 4; round++) await turn(world, 0);
+  // By then the history is full, and all code compiled, which takes heap too.
+  for (let round = 0; round < count; round++) await turn(world, 0);
   const before = await rig.vitals(true);
   for (let round = 0; round < count; round++) await turn(world, 0);
   await sleep(300);
