@@ -84,11 +84,25 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.dispose();
   }
 
-  /** Merges keys over the configuration (shallow), then lets the provider apply them. */
+  /**
+   * Merges keys over the configuration (shallow), then lets the provider apply them.
+   *
+   * @throws VoiceError `configuration` when a key holds what it may not; then none of them counts.
+   */
   updateConfig(partial: Partial<C>): void {
-    this.#config = { ...this.#config, ...partial };
+    const before = this.#config;
+    this.#config = { ...before, ...partial };
+    try {
+      this.assertConfig();
+    } catch (error) {
+      this.#config = before;
+      throw error;
+    }
     this.onConfigUpdate(partial);
   }
+
+  /** @throws VoiceError `configuration` when a key holds what it may not. Default: all is well. */
+  protected assertConfig(): void {}
 
   /** Makes the provider ready; `signal` aborts when `dispose()` comes before it has finished. */
   protected onInitialize(_signal: AbortSignal): Promise<void> | void {}

@@ -166,14 +166,18 @@ export class AlphaAgent extends BaseAgent<AlphaAgentConfig> {
     return outputOf(this.config);
   }
 
+  protected override assertConfig(): void {
+    const problem = alphaAgentProblem(this.config);
+    if (problem) throw this.error(`AlphaAgent: ${problem}`, { code: 'configuration' });
+  }
+
   protected override onInitialize(): void {
     this.assertAuth();
-    this.#checkConfig();
+    this.assertConfig();
     this.resolveUrl('');
   }
 
   protected override onConfigUpdate({ think, speak, listen }: Partial<AlphaAgentConfig>): void {
-    this.#checkConfig();
     if (!this.session) return;
     const updates = [
       think && this.updateThink(think),
@@ -197,11 +201,6 @@ export class AlphaAgent extends BaseAgent<AlphaAgentConfig> {
     this.#isSet = false;
     this.#calls.cancel();
     if (final) this.#acknowledgements.fail(final);
-  }
-
-  #checkConfig(): void {
-    const problem = alphaAgentProblem(this.config);
-    if (problem) throw this.error(`AlphaAgent: ${problem}`, { code: 'configuration' });
   }
 
   #settings(): string {

@@ -129,10 +129,14 @@ export abstract class BaseLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     return { model: { required: true }, maxTokens: { min: 1, integer: true } };
   }
 
-  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
-    if (this.needsCredential) this.assertAuth();
+  protected override assertConfig(): void {
     const problem = configProblem(this.config, this.configRules());
     if (problem) throw this.error(problem, { code: 'configuration' });
+  }
+
+  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    if (this.needsCredential) this.assertAuth();
+    this.assertConfig();
     const url = this.resolveUrl('');
     this.#connections = keepConnections();
     warmConnection(url);

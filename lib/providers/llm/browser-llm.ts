@@ -96,9 +96,13 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     );
   }
 
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+  protected override assertConfig(): void {
     const problem = configProblem(this.config, rules);
     if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+  }
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    this.assertConfig();
     const { model, chatOpts, createEngine, appConfig, worker } = this.config;
     const missing = createEngine ? undefined : await gpuProblem(model);
     if (missing) throw this.error(`${this.name}: ${missing}`, { code: 'device' });

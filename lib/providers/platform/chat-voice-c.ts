@@ -139,9 +139,13 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
     this.#end({ reason: 'detached' });
   }
 
-  protected override async onInitialize(): Promise<void> {
+  protected override assertConfig(): void {
     const problem = configProblem(this.config, chatVoiceRules);
     if (problem) throw this.error(problem, { code: 'configuration' });
+  }
+
+  protected override async onInitialize(): Promise<void> {
+    this.assertConfig();
     this.#packages = await this.importPackages();
     try {
       new this.#packages.opus.Decoder(opusOptions).destroy();

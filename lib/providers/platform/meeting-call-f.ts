@@ -118,11 +118,16 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
       .catch((cause: unknown) => this.#complain(messageOf(cause), { code: 'device', recoverable: true, cause }));
   }
 
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    const { token, meetingLink, displayName } = this.config;
+  protected override assertConfig(): void {
+    const { token } = this.config;
     const isToken = typeof token === 'function' || (typeof token === 'string' && token !== '');
     const problem = configProblem(this.config, rules) ?? (isToken ? undefined : 'token is missing');
     if (problem) throw this.error(problem, { code: 'configuration' });
+  }
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    this.assertConfig();
+    const { token, meetingLink, displayName } = this.config;
     const { calling, common } = await this.importPackages();
     await super.onInitialize(signal);
     signal.throwIfAborted();

@@ -117,9 +117,13 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
     return this.config.clientSecret;
   }
 
-  protected override onInitialize(): void {
+  protected override assertConfig(): void {
     const problem = configProblem(this.config, meetingInputDRules);
     if (problem) throw this.error(problem, { code: 'configuration' });
+  }
+
+  protected override onInitialize(): void {
+    this.assertConfig();
   }
 
   protected override async onDispose(): Promise<void> {

@@ -119,9 +119,13 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
     this.#cleanUp();
   }
 
-  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+  protected override assertConfig(): void {
     const problem = configProblem(this.config, rules);
     if (problem) throw this.error(problem, { code: 'configuration' });
+  }
+
+  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    this.assertConfig();
   }
 
   protected override onDispose(): Promise<void> | void {

@@ -189,13 +189,17 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     });
   }
 
+  protected override assertConfig(): void {
+    const problem = configProblem(this.config, rules);
+    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+  }
+
   protected override onInitialize(): void {
     if (!nativeRecognizer()) {
       const message = `${this.name} needs a browser with speech recognition, such as Chrome, Edge or Safari: elsewhere use AlphaSTT`;
       throw this.error(message, { code: 'configuration' });
     }
-    const problem = configProblem(this.config, rules);
-    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+    this.assertConfig();
   }
 
   protected override async onDispose(): Promise<void> {

@@ -245,7 +245,6 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
   }
 
   protected override onConfigUpdate(changed: Partial<C>): void {
-    this.assertConfig();
     const matters = ([key]: [string, unknown]): boolean => !laterKeys.has(key) && !this.ownKeys.includes(key);
     const told = Object.entries(changed).filter(matters);
     if (this.#session && told.length > 0 && !this.applyLive(Object.fromEntries(told) as Partial<C>)) this.renew();

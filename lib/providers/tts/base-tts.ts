@@ -149,10 +149,14 @@ export abstract class BaseTTS<C extends TTSConfig> extends RemoteProvider<C> imp
     });
   }
 
-  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
-    this.assertAuth();
+  protected override assertConfig(): void {
     const problem = configProblem(this.config, this.configRules());
     if (problem) throw this.error(problem, { code: 'configuration' });
+  }
+
+  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    this.assertAuth();
+    this.assertConfig();
   }
 
   /** The error that a message of the service is, as its refusals are read; `facts` come with it. */

@@ -279,13 +279,17 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     return new Blob([]);
   }
 
+  protected override assertConfig(): void {
+    const problem = configProblem(this.config, rules);
+    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+  }
+
   protected override async onInitialize(): Promise<void> {
     if (!('speechSynthesis' in globalThis && 'SpeechSynthesisUtterance' in globalThis)) {
       const message = `${this.name} needs a browser with speech synthesis: elsewhere use AlphaTTS`;
       throw this.error(message, { code: 'configuration' });
     }
-    const problem = configProblem(this.config, rules);
-    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+    this.assertConfig();
     // What an earlier page left behind goes on speaking.
     cancelNativeSpeech(this.config.scheduler);
     const { voiceName, voicesTimeoutMs = 2_000 } = this.config;

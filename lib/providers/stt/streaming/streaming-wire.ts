@@ -166,7 +166,7 @@ export abstract class StreamingWire<C extends StreamingSTTConfig> extends Remote
   }
 
   /** @throws VoiceError `configuration` when a key holds what it may not. */
-  protected assertConfig(): void {
+  protected override assertConfig(): void {
     const problem = configProblem(this.config, { ...streamingRules, ...this.rules }) ?? this.configProblem();
     if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
   }
