@@ -1,16 +1,20 @@
-import type { AudioMetadata } from '../../audio/types.ts';
+import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
 import type { WireObject } from '../../core/guard.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import type { EpsilonSTTConfig } from './epsilon-stt.ts';
 
 /** The service's names of the encodings that it takes. */
-export const epsilonEncodings = { 'wav/pcm': 'linear16', 'wav/ulaw': 'mulaw', 'wav/alaw': 'alaw' } as const;
+export const epsilonEncodings: Readonly<Record<EpsilonEncoding, AudioEncoding>> = {
+  'wav/pcm': 'linear16',
+  'wav/ulaw': 'mulaw',
+  'wav/alaw': 'alaw',
+};
 /** The sample rates that it takes, in Hz. */
 export const epsilonSampleRates: readonly number[] = [16_000, 8_000, 32_000, 44_100, 48_000];
 
 /** What {@link EpsilonSTT}'s audio may be. */
-export type EpsilonEncoding = keyof typeof epsilonEncodings;
+export type EpsilonEncoding = 'wav/pcm' | 'wav/ulaw' | 'wav/alaw';
 
 /** A word to listen for, with more or less weight. */
 export interface EpsilonVocabulary {
