@@ -84,7 +84,10 @@ export class VoiceError extends Error {
 export class ProviderInitializationError extends VoiceError {
   constructor(provider: string, cause: unknown, message: string = messageOf(cause)) {
     const inner = VoiceError.is(cause) ? cause : undefined;
-    super(`${provider} could not be initialized: ${message}`, {
+    const name = `${provider}: `;
+    // Who failed is said once.
+    const reason = message.startsWith(name) ? message.slice(name.length) : message;
+    super(`${provider} could not be initialized: ${reason}`, {
       code: inner?.code ?? 'initialization',
       recoverable: inner?.recoverable,
       status: inner?.status,

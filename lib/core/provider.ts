@@ -101,8 +101,16 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     this.onConfigUpdate(partial);
   }
 
-  /** @throws VoiceError `configuration` when a key holds what it may not. Default: all is well. */
-  protected assertConfig(): void {}
+  /** What is wrong with the configuration, as a sentence; `undefined` when all is well. */
+  protected configProblem(): string | undefined {
+    return undefined;
+  }
+
+  /** @throws VoiceError `configuration` when a key holds what it may not. */
+  protected assertConfig(): void {
+    const problem = this.configProblem();
+    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+  }
 
   /** Makes the provider ready; `signal` aborts when `dispose()` comes before it has finished. */
   protected onInitialize(_signal: AbortSignal): Promise<void> | void {}

@@ -211,6 +211,9 @@ const wraps: Readonly<Record<string, (data: SocketData) => SocketData>> = {
   },
 };
 
+/** Services whose binary frames have a form of their own. */
+const ownFrames = new Set(['KappaSTT']);
+
 /** What every result must be, whatever it was made of. */
 function isWellFormed({ text, confidence, metadata = {}, utteranceId, ...flags }: TranscriptionResult): boolean {
   const times = (metadata.words ?? []).flatMap(({ startMs = 0, endMs = 0 }) => [startMs, endMs]);
@@ -224,7 +227,7 @@ function isWellFormed({ text, confidence, metadata = {}, utteranceId, ...flags }
   );
 }
 
-describe('F11: mutated messages', () => {
+describe('Whatever a service sends, or does not', () => {
   let site: Site;
   beforeAll(async () => {
     site = await serve((response) => {
@@ -273,6 +276,30 @@ describe('F11: mutated messages', () => {
       await connect();
       return { clock, stt, connect, ...record(stt) };
     };
+
+    it(`${name} reads messages in binary frames, or leaves them out (F12)`, async () => {
+      const { stt, results, errors } = await given();
+      for (const message of messages) {
+        const data = wrap(JSON.stringify(message));
+        stt.sockets.last.say(typeof data === 'string' ? new TextEncoder().encode(data) : data);
+      }
+      await settle();
+      const isHeard = results.some(({ utteranceComplete, text }) => utteranceComplete && text.startsWith('Hi'));
+      expect([isHeard, errors.filter(({ recoverable }) => !recoverable)]).toEqual([!ownFrames.has(name), []]);
+    });
+
+    it(`${name} replaces a connection whose service vanished without a word (F8)`, async () => {
+      const { clock, stt, events } = await given();
+      const [first, lost] = [stt.sockets.last, () => events.find(({ type }) => type === 'reconnecting')];
+      for (let ms = 0; ms < 60_000 && !lost(); ms += 1_000) await clock.advance(1_000);
+      const message: unknown = expect.stringContaining('keep-alives');
+      expect(lost()).toMatchObject({ error: { code: 'connection', recoverable: true, message } });
+      expect(first.terminated).toBe(true);
+      const disposed = stt.dispose();
+      await clock.advance(2_000);
+      await disposed;
+      expect(clock.pending).toBe(0);
+    });
 
     for (let seed = 1; seed <= rounds; seed++) {
       it(`${name} throws nothing and says nothing malformed (seed ${seed})`, async () => {

@@ -166,9 +166,8 @@ export class AlphaAgent extends BaseAgent<AlphaAgentConfig> {
     return outputOf(this.config);
   }
 
-  protected override assertConfig(): void {
-    const problem = alphaAgentProblem(this.config);
-    if (problem) throw this.error(`AlphaAgent: ${problem}`, { code: 'configuration' });
+  protected override configProblem(): string | undefined {
+    return alphaAgentProblem(this.config);
   }
 
   protected override onInitialize(): void {

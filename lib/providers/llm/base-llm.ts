@@ -129,9 +129,8 @@ export abstract class BaseLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     return { model: { required: true }, maxTokens: { min: 1, integer: true } };
   }
 
-  protected override assertConfig(): void {
-    const problem = configProblem(this.config, this.configRules());
-    if (problem) throw this.error(problem, { code: 'configuration' });
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, this.configRules());
   }
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {

@@ -96,9 +96,8 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     );
   }
 
-  protected override assertConfig(): void {
-    const problem = configProblem(this.config, rules);
-    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {

@@ -139,9 +139,8 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
     this.#end({ reason: 'detached' });
   }
 
-  protected override assertConfig(): void {
-    const problem = configProblem(this.config, chatVoiceRules);
-    if (problem) throw this.error(problem, { code: 'configuration' });
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, chatVoiceRules);
   }
 
   protected override async onInitialize(): Promise<void> {

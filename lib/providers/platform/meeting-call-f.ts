@@ -118,11 +118,10 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
       .catch((cause: unknown) => this.#complain(messageOf(cause), { code: 'device', recoverable: true, cause }));
   }
 
-  protected override assertConfig(): void {
+  protected override configProblem(): string | undefined {
     const { token } = this.config;
     const isToken = typeof token === 'function' || (typeof token === 'string' && token !== '');
-    const problem = configProblem(this.config, rules) ?? (isToken ? undefined : 'token is missing');
-    if (problem) throw this.error(problem, { code: 'configuration' });
+    return configProblem(this.config, rules) ?? (isToken ? undefined : 'token is missing');
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {

@@ -117,9 +117,8 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
     return this.config.clientSecret;
   }
 
-  protected override assertConfig(): void {
-    const problem = configProblem(this.config, meetingInputDRules);
-    if (problem) throw this.error(problem, { code: 'configuration' });
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, meetingInputDRules);
   }
 
   protected override onInitialize(): void {

@@ -119,9 +119,8 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
     this.#cleanUp();
   }
 
-  protected override assertConfig(): void {
-    const problem = configProblem(this.config, rules);
-    if (problem) throw this.error(problem, { code: 'configuration' });
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {

@@ -126,6 +126,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
     this.assertAuth();
+    this.assertConfig();
     const url = this.resolveUrl('');
     this.#connections = keepConnections();
     warmConnection(url);

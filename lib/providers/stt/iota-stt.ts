@@ -88,14 +88,8 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
   // 10 MB count on the request, to which base64 adds a third; the minute is approximate, so live audio ends before.
   protected readonly limits: RecordingLimits = { bytes: 7_400_000, ms: 60_000, liveMs: 55_000 };
 
-  protected override assertConfig(): void {
-    const problem = configProblem(this.config, rules);
-    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
-  }
-
-  protected override onInitialize(signal: AbortSignal): Promise<void> | void {
-    this.assertConfig();
-    return super.onInitialize(signal);
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 
   protected override recognize(recording: Recording): Observable<TranscriptionResult> {

@@ -189,9 +189,8 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     });
   }
 
-  protected override assertConfig(): void {
-    const problem = configProblem(this.config, rules);
-    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 
   protected override onInitialize(): void {

@@ -149,9 +149,8 @@ export abstract class BaseTTS<C extends TTSConfig> extends RemoteProvider<C> imp
     });
   }
 
-  protected override assertConfig(): void {
-    const problem = configProblem(this.config, this.configRules());
-    if (problem) throw this.error(problem, { code: 'configuration' });
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, this.configRules());
   }
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {

@@ -279,9 +279,8 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     return new Blob([]);
   }
 
-  protected override assertConfig(): void {
-    const problem = configProblem(this.config, rules);
-    if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 
   protected override async onInitialize(): Promise<void> {

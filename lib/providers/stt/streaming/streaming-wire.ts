@@ -73,7 +73,7 @@ export abstract class StreamingWire<C extends StreamingSTTConfig> extends Remote
   }
 
   /** What is wrong with the configuration beside `rules`, as a sentence; `undefined` when all is well. */
-  protected configProblem(): string | undefined {
+  protected override configProblem(): string | undefined {
     return undefined;
   }
 

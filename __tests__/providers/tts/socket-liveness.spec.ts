@@ -1,0 +1,109 @@
+import { of } from 'rxjs';
+import { AlphaTTS } from '../../../lib/providers/tts/alpha-tts.ts';
+import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
+import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
+import type { ConnectionEvent } from '../../../lib/core/roles.ts';
+import type { SocketTTSSessionOptions } from '../../../lib/providers/tts/socket-tts.ts';
+import type { SocketSession } from '../../../lib/transport/socket-session.ts';
+import { FakeSockets } from '../../transport/fake-sockets.ts';
+import { settle, TestClock } from '../../transport/test-clock.ts';
+import { listenTo } from './fixture.ts';
+
+class FakedAlphaTTS extends AlphaTTS {
+  readonly sockets: FakeSockets = new FakeSockets();
+
+  protected override createSession(options: SocketTTSSessionOptions): SocketSession {
+    return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
+  }
+}
+
+class FakedGammaTTS extends GammaTTS {
+  readonly sockets: FakeSockets = new FakeSockets();
+
+  protected override createSession(options: SocketTTSSessionOptions): SocketSession {
+    return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
+  }
+}
+
+class FakedPiTTS extends PiTTS {
+  readonly sockets: FakeSockets = new FakeSockets();
+
+  protected override createSession(options: SocketTTSSessionOptions): SocketSession {
+    return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
+  }
+}
+
+const audio = 'AQACAAMABAAFAAYABwAIAA==';
+
+/** Each voice, and what its service answers to the one utterance that it is told. */
+const subjects = {
+  AlphaTTS: {
+    make: (scheduler: TestClock) => new FakedAlphaTTS({ apiKey: 'a-key', scheduler }),
+    answer: () => [new Uint8Array(16), { type: 'Flushed', sequence_id: 0 }],
+  },
+  GammaTTS: {
+    make: (scheduler: TestClock) => new FakedGammaTTS({ apiKey: 'a-key', voiceId: 'v', scheduler }),
+    answer: (contextId: string) => [
+      { audio, contextId },
+      { isFinal: true, contextId },
+    ],
+  },
+  PiTTS: {
+    make: (scheduler: TestClock) => new FakedPiTTS({ apiKey: 'a-key', voiceId: 'v', scheduler }),
+    answer: (context_id: string) => [
+      { type: 'chunk', context_id, data: audio, done: false, status_code: 206 },
+      { type: 'done', context_id, done: true, status_code: 200 },
+    ],
+  },
+};
+
+describe('Voices on sockets', () => {
+  for (const [name, { make, answer }] of Object.entries(subjects)) {
+    const given = async () => {
+      const clock = new TestClock();
+      const tts = make(clock);
+      const events: ConnectionEvent[] = [];
+      tts.connection$.subscribe((event) => events.push(event));
+      const heard = listenTo(tts);
+      await tts.initialize();
+      await settle();
+      tts.sockets.last.accept();
+      const dispose = async (): Promise<void> => {
+        const disposed = tts.dispose();
+        await clock.advance(2_000);
+        await disposed;
+        expect(clock.pending).toBe(0);
+      };
+      return { clock, tts, events, heard, dispose };
+    };
+
+    it(`${name} replaces a connection whose service vanished without a word (F8)`, async () => {
+      const { clock, tts, events, dispose } = await given();
+      const first = tts.sockets.last;
+      for (let ms = 0; ms < 60_000 && !first.terminated; ms += 1_000) await clock.advance(1_000);
+      expect(first.terminated).toBe(true);
+      const message: unknown = expect.stringContaining('keep-alives');
+      expect(events.find(({ type }) => type === 'reconnecting')).toMatchObject({
+        error: { code: 'connection', recoverable: true, message },
+      });
+      await clock.advance(1_000);
+      expect(tts.sockets.all).toHaveLength(2);
+      await dispose();
+    });
+
+    it(`${name} reads messages in binary frames (F12)`, async () => {
+      const { clock, tts, heard, dispose } = await given();
+      let isOver = false;
+      tts.speak(of('Hi you.')).subscribe({ complete: () => (isOver = true) });
+      await clock.advance(0);
+      const id = /"context_id":"(utt_\d+)"/.exec(tts.sockets.last.texts.at(-1) ?? '')?.[1] ?? '';
+      for (const message of answer(id)) {
+        const isAudio = message instanceof Uint8Array;
+        tts.sockets.last.say(isAudio ? message : new TextEncoder().encode(JSON.stringify(message)));
+      }
+      await clock.advance(0);
+      expect([isOver, heard.chunks.length, heard.errors]).toEqual([true, 1, []]);
+      await dispose();
+    });
+  }
+});
