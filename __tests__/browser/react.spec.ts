@@ -238,7 +238,8 @@ describe('rxvoice/react in Chromium', () => {
       expect(seen).toEqual({
         during: ['starting', 'idle'],
         after: 'disposed',
-        lives: [['initialize', 'dispose']],
+        // The second: it was made ready after it had been released.
+        lives: [['initialize', 'dispose', 'dispose']],
         shown: ['idle idle', 'starting idle'],
       });
     });
