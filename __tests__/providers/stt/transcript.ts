@@ -25,6 +25,14 @@ function parsed(line: string): unknown {
   return line.startsWith('{') ? (JSON.parse(line) as unknown) : line;
 }
 
+/** A text of `String.raw`, in which Bun writes an escape for what is not ASCII. */
+function inUnicode(text: string): string {
+  return text.replace(/\\u([\da-f]{4})/gi, (escape, code: string) => {
+    const unit = parseInt(code, 16);
+    return unit < 0x80 ? escape : String.fromCharCode(unit);
+  });
+}
+
 /** Who plays, and what is heard of it. */
 export interface Stage {
   readonly stt: {
@@ -58,7 +66,9 @@ export interface Stage {
 export async function replay(stage: Stage, script: string): Promise<void> {
   const { stt, log, events, clock, written = json, audio = tape } = stage;
   const { sockets } = stt;
-  const lines = script.split('\n').flatMap((line) => line.trim() || []);
+  const lines = inUnicode(script)
+    .split('\n')
+    .flatMap((line) => line.trim() || []);
   const pending: Promise<unknown>[] = [];
   let connections = 0;
   let cursor = 0;
