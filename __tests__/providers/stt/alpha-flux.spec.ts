@@ -1,6 +1,6 @@
 import { AlphaFlux, type AlphaFluxConfig } from '../../../lib/providers/stt/alpha-flux.ts';
 import { failure, FakeSockets, heard, mono16k, record, settle, tape } from './stt-fixture.ts';
-import { stageFor } from './stt-stage.ts';
+import { stageFor, refusesUpgrades } from './stt-stage.ts';
 
 const hello = { type: 'Connected', request_id: 'r', sequence_id: 0 };
 
@@ -394,20 +394,5 @@ describe('AlphaFlux: what the service says of failures', () => {
     });
   }
 
-  for (const [status, event] of [
-    [400, 'lost configuration'],
-    [401, 'lost unauthorized'],
-    [403, 'lost forbidden'],
-    [429, 'reconnecting rate_limited'],
-    [500, 'reconnecting server'],
-  ] as const) {
-    it(`an upgrade that is refused with ${status}: ${event}`, async () => {
-      await played(String.raw`
-        A: connect
-        C: GET …
-        S: ${status}
-        = ${event}
-      `);
-    });
-  }
+  refusesUpgrades(played);
 });

@@ -1,7 +1,7 @@
 import { BetaSTT, type BetaSTTConfig } from '../../../lib/providers/stt/beta-stt.ts';
 import { addressOf } from '../../../lib/transport/socket.ts';
 import { connected, failure, settle, tape } from './stt-fixture.ts';
-import { stageFor } from './stt-stage.ts';
+import { stageFor, refusesUpgrades } from './stt-stage.ts';
 
 const begin = { type: 'Begin', id: '3207b601-2054-48df-ba77-8784dfcf9fb8', expires_at: 1_772_570_132 };
 const termination = { type: 'Termination', audio_duration_seconds: 5, session_duration_seconds: 6 };
@@ -412,22 +412,7 @@ describe('BetaSTT: the sessions of the reference', () => {
     );
   });
 
-  for (const [status, event] of [
-    [400, 'lost configuration'],
-    [401, 'lost unauthorized'],
-    [403, 'lost forbidden'],
-    [429, 'reconnecting rate_limited'],
-    [500, 'reconnecting server'],
-  ] as const) {
-    it(`an upgrade that is refused with ${status}: ${event}`, async () => {
-      await played(String.raw`
-        A: connect
-        C: GET …
-        S: ${status}
-        = ${event}
-      `);
-    });
-  }
+  refusesUpgrades(played);
 
   for (const close of ['1000', '1006', '1011']) {
     it(`a close with ${close} that nobody asked for`, async () => {

@@ -1,7 +1,7 @@
 import { DeltaSTT, type DeltaSTTConfig } from '../../../lib/providers/stt/delta-stt.ts';
 import { createLogger } from '../../../lib/core/logger.ts';
 import { connected, failure, tape } from './stt-fixture.ts';
-import { stageFor } from './stt-stage.ts';
+import { stageFor, refusesUpgrades } from './stt-stage.ts';
 
 /** A token of 100 ms, as `text@start`; a `*` makes it final. */
 function token(spec: string, more: Record<string, unknown> = {}): Record<string, unknown> {
@@ -327,20 +327,5 @@ describe('DeltaSTT: the sessions of the reference', () => {
     });
   }
 
-  for (const [status, event] of [
-    [400, 'lost configuration'],
-    [401, 'lost unauthorized'],
-    [403, 'lost forbidden'],
-    [429, 'reconnecting rate_limited'],
-    [500, 'reconnecting server'],
-  ] as const) {
-    it(`an upgrade that is refused with ${status}: ${event}`, async () => {
-      await played(String.raw`
-        A: connect
-        C: GET …
-        S: ${status}
-        = ${event}
-      `);
-    });
-  }
+  refusesUpgrades(played);
 });

@@ -1,6 +1,6 @@
 import { EtaSTT, type EtaSTTConfig } from '../../../lib/providers/stt/eta-stt.ts';
 import { failure, mono16k, settle, tape } from './stt-fixture.ts';
-import { stageFor } from './stt-stage.ts';
+import { stageFor, refusesUpgrades } from './stt-stage.ts';
 
 const greeting = { type: 'connected', id: 's1d24ax2fd21' };
 const { made, live, asked, played } = stageFor(
@@ -300,20 +300,5 @@ describe('EtaSTT: the sessions of the reference', () => {
     `);
   });
 
-  for (const [status, event] of [
-    [400, 'lost configuration'],
-    [401, 'lost unauthorized'],
-    [403, 'lost forbidden'],
-    [429, 'reconnecting rate_limited'],
-    [500, 'reconnecting server'],
-  ] as const) {
-    it(`an upgrade that is refused with ${status}: ${event}`, async () => {
-      await played(String.raw`
-        A: connect
-        C: GET …
-        S: ${status}
-        = ${event}
-      `);
-    });
-  }
+  refusesUpgrades(played);
 });

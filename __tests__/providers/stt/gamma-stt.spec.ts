@@ -1,7 +1,7 @@
 import { GammaSTT, type GammaSTTConfig } from '../../../lib/providers/stt/gamma-stt.ts';
 import { addressOf } from '../../../lib/transport/socket.ts';
 import { failure, settle, tape } from './stt-fixture.ts';
-import { stageFor } from './stt-stage.ts';
+import { stageFor, refusesUpgrades } from './stt-stage.ts';
 import { json, type Written } from './transcript.ts';
 
 const started = { message_type: 'session_started', session_id: '0b0a72b57fd743ebbed6555d44836cf2', config: {} };
@@ -399,20 +399,5 @@ describe('GammaSTT: the sessions of the reference', () => {
     );
   });
 
-  for (const [status, event] of [
-    [400, 'lost configuration'],
-    [401, 'lost unauthorized'],
-    [403, 'lost forbidden'],
-    [429, 'reconnecting rate_limited'],
-    [500, 'reconnecting server'],
-  ] as const) {
-    it(`an upgrade that is refused with ${status}: ${event}`, async () => {
-      await played(String.raw`
-        A: connect
-        C: GET …
-        S: ${status}
-        = ${event}
-      `);
-    });
-  }
+  refusesUpgrades(played);
 });

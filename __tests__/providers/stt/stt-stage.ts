@@ -60,3 +60,26 @@ export function stageFor<C extends StreamingSTTConfig, T extends StreamingSTT<St
     },
   };
 }
+
+/** What each status means in place of an upgrade. */
+const refusals: Readonly<Record<number, string>> = {
+  400: 'lost configuration',
+  401: 'lost unauthorized',
+  403: 'lost forbidden',
+  429: 'reconnecting rate_limited',
+  500: 'reconnecting server',
+};
+
+/** Tests of one provider's refused upgrades. */
+export function refusesUpgrades(played: (script: string) => Promise<unknown>): void {
+  for (const [status, event] of Object.entries(refusals)) {
+    it(`an upgrade that is refused with ${status}: ${event}`, async () => {
+      await played(String.raw`
+        A: connect
+        C: GET …
+        S: ${status}
+        = ${event}
+      `);
+    });
+  }
+}
