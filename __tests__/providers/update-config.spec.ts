@@ -3,7 +3,9 @@ import {
   AlphaSTT,
   AlphaTTS,
   CompatibleLLM,
+  GammaTTS,
   IotaSTT,
+  KappaTTS,
   PhoneStreamA,
   VoiceError,
   type Provider,
@@ -17,6 +19,8 @@ const cases: readonly (readonly [string, Provider<object>, object])[] = [
   ['endpointing', new AlphaSTT({ apiKey }), { options: { endpointing: -1 } }],
   ['sampleRate', new IotaSTT({ apiKey }), { sampleRate: 5 }],
   ['maxTokens', new CompatibleLLM({ apiKey, endpoint: 'http://127.0.0.1:9', model: 'm' }), { maxTokens: 0 }],
+  ['eleven_v3', new GammaTTS({ apiKey, voiceId: 'v' }), { modelId: 'eleven_v3' }],
+  ['region', new KappaTTS({ apiKey, region: 'westeurope', voiceName: 'v' }), { region: 'a/b' }],
   ['leadMs', new PhoneStreamA(), { leadMs: -1 }],
   ['greeting', new AlphaAgent({ apiKey }), { greeting: 7 }],
 ];

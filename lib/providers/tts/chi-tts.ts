@@ -82,12 +82,10 @@ export class ChiTTS extends RestTTS<ChiTTSConfig> {
     };
   }
 
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+  protected override configProblem(): string | undefined {
     // Where a compressed sentence ends, and so when the next one's words sound, nobody here knows.
-    if (this.config.wordTimings && entry(formats, this.#format)?.bitDepth === undefined) {
-      throw this.error('wordTimings needs audioFormat pcm or wav', { code: 'configuration' });
-    }
-    await super.onInitialize(signal);
+    const lacksTimes = this.config.wordTimings && entry(formats, this.#format)?.bitDepth === undefined;
+    return lacksTimes ? 'wordTimings needs audioFormat pcm or wav' : super.configProblem();
   }
 
   protected override wireFormat(): AudioMetadata {

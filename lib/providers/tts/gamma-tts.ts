@@ -86,17 +86,15 @@ export class GammaTTS extends ContextTTS<GammaTTSConfig> {
     };
   }
 
-  protected override onInitialize(signal: AbortSignal): Promise<void> {
+  protected override configProblem(): string | undefined {
     const { chunkLengthSchedule = [] } = this.config;
     if (this.#model.startsWith('eleven_v3')) {
-      throw this.error(`${this.#model} does not speak over a socket: set modelId to eleven_flash_v2_5`, {
-        code: 'configuration',
-      });
+      return `${this.#model} does not speak over a socket: set modelId to eleven_flash_v2_5`;
     }
     if (!chunkLengthSchedule.every((length) => Number.isInteger(length) && length >= 50 && length <= 500)) {
-      throw this.error('chunkLengthSchedule must hold whole numbers from 50 to 500', { code: 'configuration' });
+      return 'chunkLengthSchedule must hold whole numbers from 50 to 500';
     }
-    return super.onInitialize(signal);
+    return super.configProblem();
   }
 
   protected override socketUrl(): URL {

@@ -124,16 +124,14 @@ export class KappaTTS extends RestTTS<KappaTTSConfig> {
     };
   }
 
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+  protected override configProblem(): string | undefined {
     const { region, outputFormat = usualFormat } = this.config;
-    if (region && !isAzureRegion(region)) {
-      throw this.error(`region must be a name such as westeurope, not "${region}"`, { code: 'configuration' });
-    }
+    if (region && !isAzureRegion(region)) return `region must be a name such as westeurope, not "${region}"`;
     if (!formatOf(outputFormat)) {
       const kinds = 'audio-…-mp3, raw-…-pcm, riff-…-pcm, raw-8khz-8bit-mono-mulaw, ogg-…-opus or webm-…-opus';
-      throw this.error(`outputFormat must be such as ${kinds}, not "${outputFormat}"`, { code: 'configuration' });
+      return `outputFormat must be such as ${kinds}, not "${outputFormat}"`;
     }
-    await super.onInitialize(signal);
+    return super.configProblem();
   }
 
   protected override wireFormat(): AudioMetadata {

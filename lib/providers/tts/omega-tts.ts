@@ -109,16 +109,14 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
     };
   }
 
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+  protected override configProblem(): string | undefined {
     const { region, wordTimings = false } = this.config;
     // It becomes a part of the host that the credentials go to.
-    if (region && !/^[a-z\d]+(-[a-z\d]+)+$/.test(region)) {
-      throw this.error('region must look like us-east-1', { code: 'configuration' });
-    }
+    if (region && !/^[a-z\d]+(-[a-z\d]+)+$/.test(region)) return 'region must look like us-east-1';
     if (wordTimings && this.#format.metadata.bitDepth === undefined) {
-      throw this.error('wordTimings needs outputFormat pcm, mulaw or alaw', { code: 'configuration' });
+      return 'wordTimings needs outputFormat pcm, mulaw or alaw';
     }
-    await super.onInitialize(signal);
+    return super.configProblem();
   }
 
   protected override wireFormat(): AudioMetadata {

@@ -124,11 +124,13 @@ export class PsiTTS extends RestTTS<PsiTTSConfig> {
     return { sampleRate: this.config.sampleRate ?? sampleRates.at(-1) ?? 44_100, channels: 1, ...metadata };
   }
 
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+  protected override configProblem(): string | undefined {
     const { referenceId, references } = this.config;
-    if (referenceId !== undefined && references) {
-      throw this.error('set referenceId or references, not both', { code: 'configuration' });
-    }
+    const isTwice = referenceId !== undefined && references !== undefined;
+    return isTwice ? 'set referenceId or references, not both' : super.configProblem();
+  }
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
     this.#encode = await loadOptionalPeer(this.name, '@msgpack/msgpack', '>= 3.0.0', () => this.importEncoder());
     await super.onInitialize(signal);
   }
