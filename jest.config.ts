@@ -13,7 +13,7 @@ const config: Config = {
     ...(process.env['RXVOICE_BROWSER'] ? [] : ['<rootDir>/__tests__/browser/']),
   ],
   extensionsToTreatAsEsm: ['.ts'],
-  transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, tsconfig: 'tsconfig.jest.json' }] },
+  transform: { '^.+\\.tsx?$': '<rootDir>/scripts/jest-transform.mjs' },
   // Real sockets and real audio on a busy machine: a hang still ends, a slow test does not fail.
   testTimeout: 30_000,
   coverageProvider: 'v8',

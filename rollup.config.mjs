@@ -38,7 +38,7 @@ const declarations = (extension, types) => ({
 const smallWorklets = {
   name: 'small-worklets',
   transform(code, file) {
-    if (!file.endsWith('browser/worklets.ts')) return null;
+    if (!file.endsWith('playback/worklets.ts')) return null;
     const small = code.replace(/(workletSource = `)([^`]*)`;/, (_all, name, source) => {
       const { code: program } = transformSync(source, { minify: true });
       return `${name}${program.trim()}\`;${'\n'.repeat(source.split('\n').length - 1)}`;
@@ -50,7 +50,7 @@ const smallWorklets = {
 const worklets = {
   name: 'worklets',
   async writeBundle({ dir }) {
-    const { workletSource } = await import(pathToFileURL(resolve(dir, 'browser/worklets.js')));
+    const { workletSource } = await import(pathToFileURL(resolve(dir, 'playback/worklets.js')));
     writeFileSync(resolve(dir, 'worklets.js'), workletSource);
   },
 };
@@ -69,9 +69,9 @@ const modules = {
 /** Node loads few large files four times as fast as many small ones: what entries share is one file for each of these. */
 const chunks = {
   audio: ['audio'],
-  core: ['core', 'operators'],
+  core: ['core', 'stream', 'text'],
   transport: ['transport'],
-  voice: ['pipeline', 'providers', 'browser'],
+  voice: ['playback', 'operators', 'providers', 'conversation', 'pipeline'],
 };
 const chunkOf = Object.fromEntries(
   Object.entries(chunks).flatMap(([chunk, rooms]) => rooms.map((room) => [room, chunk])),

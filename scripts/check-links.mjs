@@ -1,10 +1,14 @@
-/** Every relative link of the Markdown files leads to a file, and every fragment to a heading in it. */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+/**
+ * Every relative link of the Markdown files and of `llms.txt` leads to a file, and every fragment to a heading in it;
+ * `llms.txt` names every page of the docs.
+ */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { filesBelow, root } from './lib.mjs';
 
 const files = [
-  'README.md',
+  ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  'llms.txt',
   ...filesBelow('docs', '.md'),
   ...filesBelow('samples', '.md'),
   ...filesBelow('bench', '.md'),
@@ -50,6 +54,10 @@ for (const file of files.filter((each) => existsSync(join(root, each)))) {
 function hasAnchor(file, fragment) {
   return !file.endsWith('.md') || anchors(file).has(decodeURIComponent(fragment));
 }
+
+const llms = read('llms.txt');
+const missing = filesBelow('docs', '.md').filter((page) => page !== 'docs/README.md' && !llms.includes(`(${page})`));
+broken.push(...missing.map((page) => `llms.txt names no ${page}`));
 
 if (broken.length > 0) {
   console.error(`Links that lead nowhere:\n${broken.join('\n')}`);

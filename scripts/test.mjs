@@ -1,40 +1,47 @@
 /**
- * `npm test`: everything. Runs each step, shows what failed, ends with the sum of all checks and
- * the exit code of the first step that failed. `npm test -- lint types` runs only the steps named.
+ * `npm test`: everything. Steps that do not need the whole machine run side by side, one for each core; each failed test
+ * is a failure. Ends with the sum of all checks and the exit code of the first step that failed. `npm test -- lint types`
+ * runs only the steps named.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { bringChromium } from './chromium.mjs';
 import { bin, node, root, run } from './lib.mjs';
+import { slowSpecs } from './slow-specs.mjs';
 
-const jestReport = join(root, '.cache/jest.json');
-const jest = (...args) =>
+const cores = availableParallelism();
+const reportOf = (name) => join(root, `.cache/${name}.json`);
+const jest = (name, ...args) =>
   node(
     ...['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'],
-    ...['--json', `--outputFile=${jestReport}`, ...args],
+    ...['--json', `--outputFile=${reportOf(name)}`, ...args],
   );
 
+/** The steps, those that take longest first where order does not matter. `alone`: the whole machine is its own. */
 const steps = [
-  { name: 'install', command: node('scripts/install.mjs', '__tests__/sdk', '__tests__/package') },
+  { name: 'install', command: node('scripts/install.mjs', '__tests__/sdk', '__tests__/package'), alone: true },
   { name: 'lint', command: bin('eslint', '.') },
-  { name: 'format', command: bin('prettier', '--check', '.') },
   { name: 'types', command: bin('tsc', '--noEmit') },
-  { name: 'links', command: node('scripts/check-links.mjs') },
-  { name: 'examples', command: node('scripts/check-examples.mjs') },
   { name: 'docs', command: node('scripts/check-docs.mjs') },
-  { name: 'jest', command: jest(), again: true, live: true, watch: endsByItself, count: countJest },
+  {
+    name: 'tables',
+    command: node('--conditions=rxvoice-source', '--import', 'tsx', 'scripts/config-tables.mjs', '--check'),
+  },
+  { name: 'format', command: bin('prettier', '--check', '.') },
+  { name: 'examples', command: node('scripts/check-examples.mjs') },
+  { name: 'links', command: node('scripts/check-links.mjs') },
+  { name: 'build', command: bin('rollup', '-c', 'rollup.config.mjs') },
+  { name: 'package', command: node('scripts/package.mjs'), needs: 'build', count: countNodeTest },
+  { name: 'jest', command: jest('jest', `--maxWorkers=${cores}`), alone: true, watch: endsByItself, count: countJest },
   {
     name: 'browser',
-    again: true,
-    command: jest('--maxWorkers=1', '__tests__/browser'),
+    command: jest('browser', `--maxWorkers=${Math.min(2, cores)}`, '__tests__/browser'),
     env: chromiumEnv,
-    live: true,
+    alone: true,
     watch: endsByItself,
     count: countJest,
   },
-  { name: 'build', command: bin('rollup', '-c', 'rollup.config.mjs') },
-  { name: 'size', command: node('scripts/size.mjs'), needs: 'build', count: countRows },
-  { name: 'package', command: node('scripts/package.mjs'), needs: 'build', live: true, count: countNodeTest },
 ];
 
 /** Where the browser is; a string says why there is none. */
@@ -45,12 +52,12 @@ function chromiumEnv() {
 }
 
 /** Jest waits for ever for a socket or timer that a test left behind: such a run is a failure, not a pass. */
-function endsByItself(child) {
+function endsByItself(child, { name }) {
   const graceMs = 5000;
-  rmSync(jestReport, { force: true });
+  rmSync(reportOf(name), { force: true });
   let kill;
   const poll = setInterval(() => {
-    if (!existsSync(jestReport)) return;
+    if (!existsSync(reportOf(name))) return;
     clearInterval(poll);
     kill = setTimeout(() => {
       console.error(
@@ -65,22 +72,17 @@ function endsByItself(child) {
   };
 }
 
-function countJest({ text }) {
-  if (!existsSync(jestReport)) return { passed: 0, failed: 1 };
-  const report = JSON.parse(readFileSync(jestReport, 'utf8'));
+function countJest({ text }, { name }) {
+  if (!existsSync(reportOf(name))) return { passed: 0, failed: 1 };
+  const report = JSON.parse(readFileSync(reportOf(name), 'utf8'));
   const leaks = text.includes('A worker process has failed to exit gracefully') ? 1 : 0;
   // The tests' credentials begin so: none may show in anything that they print (RELIABILITY.md, F50).
   const shown = text.includes('canary-') ? 1 : 0;
   if (shown) console.error('A credential of the tests stands in their output: search it for "canary-".');
   return {
     passed: report.numPassedTests,
-    failed: report.numFailedTests + report.numRuntimeErrorTestSuites + leaks + shown,
+    failed: report.numFailedTests + report.numRuntimeErrorTestSuites + leaks + shown + slowSpecs(report),
   };
-}
-
-function countRows({ text }) {
-  const [, passed = 0, failed = 0] = /^(\d+) passed, (\d+) failed$/m.exec(text) ?? [];
-  return { passed: Number(passed), failed: Number(failed) };
 }
 
 function countNodeTest({ text }) {
@@ -97,44 +99,71 @@ if (unknown.length > 0) {
 
 mkdirSync(join(root, '.cache'), { recursive: true });
 const results = [];
-for (const step of steps.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
-  if (results.some(({ name, ok }) => name === step.needs && !ok)) {
-    console.log(`- ${step.name} waits for ${step.needs}`);
-    continue;
+const waiting = steps.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+const running = new Set();
+
+/** The next step that may begin now: its turn has come, and what it needs is there. */
+function nextStep() {
+  if ([...running].some(({ alone }) => alone)) return undefined;
+  const isBusy = ({ name }) => [...running, ...waiting].some((step) => step.name === name);
+  const step = waiting.find(({ needs }) => needs === undefined || !isBusy({ name: needs }));
+  const isFree = step?.alone ? running.size === 0 : running.size < cores;
+  return isFree ? step : undefined;
+}
+
+async function perform(step) {
+  const { name, needs, watch } = step;
+  if (results.some((result) => result.name === needs && !result.ok)) {
+    console.log(`- ${name} waits for ${needs}`);
+    return;
   }
   const env = step.env?.() ?? {};
   // What cannot run here is said and left out; in CI it is a failure.
   if (typeof env === 'string' && !process.env.CI) {
-    console.log(`- ${step.name} is left out: ${env}`);
-    continue;
+    console.log(`- ${name} is left out: ${env}`);
+    return;
   }
-  if (step.live) console.log(`… ${step.name}`);
+  if (step.alone) console.log(`… ${name}`);
   const startedAt = performance.now();
-  const attempt = async (command) => {
-    const result = typeof env === 'string' ? { code: 1, text: `${env}\n` } : await run(command, { ...step, env });
-    const counts = step.count?.(result) ?? { passed: result.code === 0 ? 1 : 0, failed: 0 };
-    return { result, counts, ok: result.code === 0 && counts.failed === 0 };
-  };
-  let { result, counts, ok } = await attempt(step.command);
-  if (counts.failed > 0 && step.again && process.env.CI) {
-    console.log(`✗ ${step.name}: ${counts.failed} failed; once more, for real time on a busy machine`);
-    const second = await attempt([...step.command, '--onlyFailures']);
-    const { failed } = second.counts;
-    counts = { passed: counts.passed + counts.failed - failed, failed };
-    ({ result, ok } = second);
-  }
+  const options = { live: step.alone, env, ...(watch && { watch: (child) => watch(child, step) }) };
+  const result = typeof env === 'string' ? { code: 1, text: `${env}\n` } : await run(step.command, options);
+  const counts = step.count?.(result, step) ?? { passed: result.code === 0 ? 1 : 0, failed: 0 };
+  const ok = result.code === 0 && counts.failed === 0;
   // A runner that fails without a failed test (it crashed, it hung) counts as one.
   if (!ok && counts.failed === 0) counts.failed = 1;
-  if (!ok && !step.live) process.stderr.write(result.text);
+  if (!ok && !step.alone) process.stderr.write(result.text);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  results.push({ name: step.name, ok, code: result.code || 1, seconds, ...counts });
-  console.log(`${ok ? '✓' : '✗'} ${step.name} (${seconds} s)`);
+  results.push({ name, ok, code: result.code || 1, seconds, ...counts });
+  console.log(`${ok ? '✓' : '✗'} ${name} (${seconds} s)`);
 }
+
+/** Begins what may begin, until nothing waits and nothing runs. */
+async function performAll() {
+  const begun = [];
+  for (let step = nextStep(); step; step = nextStep()) {
+    const current = step;
+    waiting.splice(waiting.indexOf(current), 1);
+    running.add(current);
+    begun.push(
+      perform(current).then(() => {
+        running.delete(current);
+        return performAll();
+      }),
+    );
+  }
+  await Promise.all(begun);
+}
+
+const startedAt = performance.now();
+await performAll();
+results.sort((a, b) => steps.findIndex(({ name }) => name === a.name) - steps.findIndex(({ name }) => name === b.name));
 
 console.log();
 for (const { ok, name, seconds, passed, failed } of results) {
   console.log(`${ok ? '✓' : '✗'} ${name.padEnd(10)} ${seconds.padStart(6)} s  ${passed} passed, ${failed} failed`);
 }
+const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1);
+console.log(`  ${'all'.padEnd(10)} ${minutes.padStart(6)} min`);
 const sum = (key) => results.reduce((total, result) => total + result[key], 0);
 console.log(`\n${sum('passed')} passed, ${sum('failed')} failed`);
 process.exitCode = results.find(({ ok }) => !ok)?.code ?? 0;

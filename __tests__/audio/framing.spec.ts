@@ -1,3 +1,4 @@
+// Slow: pieces of every size from 1 to 4,096 bytes.
 import fc from 'fast-check';
 import { FrameSplitter, PcmCarry, type AudioMetadata } from 'rxvoice/audio';
 

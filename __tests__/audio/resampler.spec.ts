@@ -1,3 +1,4 @@
+// Slow: every pair of rates, against a transform of the whole signal.
 import fc from 'fast-check';
 import { canResample, Resampler, type ResamplerQuality, type Samples } from 'rxvoice/audio';
 import { difference, levelDb, pairs, resampleTone, tone, toneError, worstAlias } from './tones.ts';

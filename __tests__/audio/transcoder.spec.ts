@@ -1,3 +1,4 @@
+/** Slow: every pair of formats, in pieces of many sizes. */
 import fc from 'fast-check';
 import {
   createTranscoder,

@@ -1,3 +1,4 @@
+/** Slow: headers cut at every byte, and thousands of damaged ones. */
 import fc from 'fast-check';
 import {
   encodeWav,

@@ -1,3 +1,4 @@
+// Slow: two conversations of ten seconds each, at the speed of sound.
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { encodeText, noise } from '../../samples/sandbox/modem.ts';
 import { TestBrowser } from './support/browser.ts';
@@ -53,17 +54,8 @@ describe('A conversation in a page', () => {
         } else if (event.type === 'error') events.push({ type: `error: ${event.message}` });
       });
       await pipeline.initialize();
-      const node = output.audioNode;
-      const frames: Float32Array[] = [];
-      if (node) {
-        const recorder = new AudioWorkletNode(node.context, 'rxvoice-capture', {
-          channelCount: 1,
-          channelCountMode: 'explicit',
-          processorOptions: { frameLength: 480 },
-        });
-        recorder.port.onmessage = ({ data }) => frames.push(data as Float32Array);
-        node.connect(recorder).connect(node.context.destination);
-      }
+      if (!output.audioNode) throw new Error('no node');
+      const recording = sound.record(output.audioNode);
       await pipeline.start();
       const answered = rxjs.firstValueFrom(
         pipeline.turns$.pipe(
@@ -72,11 +64,11 @@ describe('A conversation in a page', () => {
         ),
       );
       await answered;
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await recording.more(300);
       const history = pipeline.history.messages();
+      const { sampleRate } = output.audioNode.context;
       await pipeline.dispose();
-      const samples = rxvoice.toInt16(Float32Array.from(frames.flatMap((frame) => [...frame])));
-      const heard = modem.decodeSamples(samples, node?.context.sampleRate ?? 0, 700);
+      const heard = modem.decodeSamples(rxvoice.toInt16(recording.take()), sampleRate, 700);
       return { events, history, utterances: heard.utterances };
     }, sandbox.endpoints);
     const [, answer, , reply] = result.history;

@@ -1,4 +1,14 @@
+// Slow: each hazard needs a Chromium of its own, started with other flags; audio comes at its own speed.
 import { TestBrowser, type BrowserOptions } from './support/browser.ts';
+
+declare global {
+  /** What stays in a page while its clock runs: a microphone that was taken away. */
+  var taken: {
+    readonly microphone: InstanceType<(typeof rxvoice)['MicrophoneInput']>;
+    readonly denial: { asked: number; isDenied: boolean };
+    readonly codes: readonly string[];
+  };
+}
 
 /** Runs a test in a browser of its own. */
 async function within(options: BrowserOptions, work: (browser: TestBrowser) => Promise<void>): Promise<void> {
@@ -83,15 +93,15 @@ describe('What can go wrong with audio in a page', () => {
   it('the microphone is taken away for good: no prompt loop, the provider can start again', () =>
     within({}, async (browser) => {
       const page = await browser.open();
-      const result = await page.evaluate(async () => {
+      await page.clock.install();
+      await page.evaluate(async () => {
         const { mediaDevices } = navigator;
         const open = mediaDevices.getUserMedia.bind(mediaDevices);
         const tracks: MediaStreamTrack[] = [];
-        let asked = 0;
-        let allowed = true;
+        const denial = { asked: 0, isDenied: false };
         mediaDevices.getUserMedia = async (constraints) => {
-          asked += 1;
-          if (!allowed) throw new DOMException('denied', 'NotAllowedError');
+          denial.asked += 1;
+          if (denial.isDenied) throw new DOMException('denied', 'NotAllowedError');
           const stream = await open(constraints);
           tracks.push(...stream.getAudioTracks());
           return stream;
@@ -99,7 +109,7 @@ describe('What can go wrong with audio in a page', () => {
         const microphone = new rxvoice.MicrophoneInput();
         await microphone.initialize();
         await microphone.start();
-        allowed = false;
+        denial.isDenied = true;
         const lost = rxjs.firstValueFrom(microphone.connection$.pipe(rxjs.filter(({ type }) => type === 'lost')));
         const errors = rxjs.firstValueFrom(
           microphone.errors$.pipe(
@@ -110,10 +120,14 @@ describe('What can go wrong with audio in a page', () => {
         );
         tracks[0]?.dispatchEvent(new Event('ended'));
         await lost;
-        const codes = await errors;
-        await new Promise((resolve) => setTimeout(resolve, 1500));
-        const askedWhileDenied = asked;
-        allowed = true;
+        globalThis.taken = { microphone, denial, codes: await errors };
+      });
+      // Whoever would ask again has had a minute for it.
+      await page.clock.runFor(60_000);
+      const result = await page.evaluate(async () => {
+        const { microphone, denial, codes } = globalThis.taken;
+        const askedWhileDenied = denial.asked;
+        denial.isDenied = false;
         await microphone.start();
         await rxjs.firstValueFrom(microphone.audio$);
         await microphone.dispose();
@@ -131,13 +145,22 @@ describe('What can go wrong with audio in a page', () => {
         let answer: () => void = () => undefined;
         const answered = new Promise<void>((resolve) => (answer = resolve));
         let track: MediaStreamTrack | undefined;
+        let release: () => void = () => undefined;
+        const released = new Promise<void>((resolve) => (release = resolve));
         let asked: () => void = () => undefined;
         const prompt = new Promise<void>((resolve) => (asked = resolve));
         mediaDevices.getUserMedia = async (constraints) => {
           asked();
           await answered;
           const stream = await open(constraints);
-          [track] = stream.getAudioTracks();
+          const [late] = stream.getAudioTracks();
+          if (!late) throw new Error('no track');
+          const stop = late.stop.bind(late);
+          late.stop = () => {
+            stop();
+            release();
+          };
+          track = late;
           return stream;
         };
         const microphone = new rxvoice.MicrophoneInput();
@@ -150,7 +173,7 @@ describe('What can go wrong with audio in a page', () => {
         await microphone.dispose();
         const outcome = await started;
         answer();
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        await released;
         return { outcome, state: track?.readyState };
       });
       expect(result).toEqual({ outcome: 'aborted', state: 'ended' });

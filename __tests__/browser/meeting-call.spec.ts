@@ -1,3 +1,4 @@
+// Slow: speech in both directions, at the speed of sound.
 import type { Page } from 'playwright-core';
 import type { JoinOptionsLike, MeetingCallPackages } from '../../lib/providers/platform/meeting-call-packages.ts';
 import { TestBrowser } from './support/browser.ts';

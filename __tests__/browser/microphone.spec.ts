@@ -1,3 +1,4 @@
+// Slow: the microphone says two sentences, twice, at the speed of sound.
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { encodeText, silence } from '../../samples/sandbox/modem.ts';
 import { TestBrowser } from './support/browser.ts';

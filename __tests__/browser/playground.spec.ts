@@ -1,3 +1,4 @@
+// Slow: whole conversations in the page, and axe over each state of it.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';

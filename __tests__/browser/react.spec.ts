@@ -1,3 +1,4 @@
+// Slow: a conversation in the page, and the bundles of two pages.
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import type { Page } from 'playwright-core';

@@ -1,3 +1,4 @@
+// Slow: telephone calls in the page, at the speed of sound.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';

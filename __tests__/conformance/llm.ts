@@ -3,7 +3,7 @@ import { firstValueFrom, lastValueFrom, toArray, type Observable } from 'rxjs';
 import type { VoiceError } from '../../lib/core/errors.ts';
 import { silentLogger, type Logger } from '../../lib/core/logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../lib/core/messages.ts';
-import type { BaseLLM, LLMConfig } from '../../lib/providers/llm/base-llm.ts';
+import type { ChatLLM, LLMConfig } from '../../lib/providers/llm/chat-llm.ts';
 import {
   bodyJson,
   startSandbox,
@@ -18,7 +18,7 @@ import { until } from '../transport/http-fixture.ts';
 import { TestClock } from '../transport/test-clock.ts';
 
 const key = 'sandbox-key';
-type Llm = BaseLLM<LLMConfig>;
+type Llm = ChatLLM<LLMConfig>;
 
 /** A provider, and what is peculiar to its service. */
 export interface LLMSubject {

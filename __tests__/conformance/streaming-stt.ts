@@ -5,7 +5,7 @@ import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
 import type { ConnectionEvent, TranscriptionResult } from '../../lib/core/roles.ts';
 import type { StreamingSTT, StreamingSTTConfig } from '../../lib/providers/stt/streaming-stt.ts';
-import type { SocketSessionOptions } from '../../lib/transport/socket-session.ts';
+import type { ReconnectingSocketOptions } from '../../lib/transport/reconnecting-socket.ts';
 import { openSocket as browserSocket } from '../../lib/transport/websocket-browser.ts';
 import {
   sentAudio,
@@ -51,7 +51,7 @@ export interface STTSubject {
 
 /** Lets a provider connect as it does in a page, which sends no headers. */
 export function inBrowser<T extends object>(stt: T): T {
-  const options = Reflect.get(stt, 'socketOptions') as () => Partial<SocketSessionOptions>;
+  const options = Reflect.get(stt, 'socketOptions') as () => Partial<ReconnectingSocketOptions>;
   Reflect.set(stt, 'socketOptions', () => ({ ...options.call(stt), openSocket: browserSocket }));
   return stt;
 }

@@ -4,7 +4,7 @@ import { decodeSamples as decodeAudio, toInt16 } from '../../lib/audio/samples.t
 import type { AudioChunk } from '../../lib/audio/types.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
 import type { SpokenWord } from '../../lib/core/roles.ts';
-import type { BaseTTS, TTSConfig } from '../../lib/providers/tts/base-tts.ts';
+import type { RemoteVoice, TTSConfig } from '../../lib/providers/tts/voice-service.ts';
 import {
   sentJson,
   startSandbox,
@@ -16,7 +16,7 @@ import { decodeSamples as decodeModem, type Heard } from '../../samples/sandbox/
 import { concatBytes } from '../../samples/sandbox/pcm.ts';
 
 const key = 'sandbox-key';
-type Voice = BaseTTS<TTSConfig>;
+type Voice = RemoteVoice;
 
 /** A provider in its formats, and what is peculiar to its service. */
 export interface TTSSubject {

@@ -1,4 +1,4 @@
-import { configProblem, type ConfigRule } from '../../lib/core/config-rule.ts';
+import { configProblem, wireParameters, type ConfigRule, type RulesOf } from '../../lib/core/config-rule.ts';
 
 const rules: Readonly<Record<string, ConfigRule>> = {
   voiceId: { required: true },
@@ -75,4 +75,62 @@ describe('configProblem', () => {
       expect(configProblem(config, rules)).toBe(problem);
     });
   }
+});
+
+interface Config {
+  readonly language?: string;
+  readonly interim?: boolean;
+  readonly options?: {
+    readonly model?: string;
+    readonly maxDelayMs?: number | false;
+    readonly keyTerms?: readonly string[];
+    readonly diarize?: boolean;
+    readonly secret?: string;
+    readonly limits?: object;
+  };
+}
+
+const wire: RulesOf<Config> = {
+  language: { default: 'en-US', wire: 'lang', toWire: (tag) => tag.toLowerCase() },
+  interim: { type: 'boolean', default: true, wire: 'interim_results' },
+  'options.model': { default: 'large', wire: true },
+  'options.maxDelayMs': { min: 0, orFalse: true, wire: true, toWire: (ms) => (ms === false ? undefined : ms) },
+  'options.keyTerms': { type: 'texts', wire: true },
+  'options.diarize': { wire: 'diarize_model', toWire: (on) => (on ? 'latest' : undefined) },
+  'options.secret': { type: 'text' },
+};
+
+describe('wireParameters', () => {
+  const cases: readonly (readonly [string, Config, object])[] = [
+    ['fills defaults in, mapped like any value', {}, { lang: 'en-us', interim_results: true, model: 'large' }],
+    [
+      'finds keys in an object, and names them in snake case by their last part',
+      { options: { model: 'small', maxDelayMs: 0, keyTerms: ['a', 'b'] } },
+      { lang: 'en-us', interim_results: true, model: 'small', max_delay_ms: 0, key_terms: ['a', 'b'] },
+    ],
+    [
+      'tells false, but not what is mapped to nothing',
+      { interim: false, options: { maxDelayMs: false, diarize: true } },
+      { lang: 'en-us', interim_results: false, model: 'large', diarize_model: 'latest' },
+    ],
+    [
+      'tells nothing of keys without a wire name, or without a rule',
+      { options: { secret: 's', limits: {} } },
+      { lang: 'en-us', interim_results: true, model: 'large' },
+    ],
+  ];
+  for (const [name, config, parameters] of cases) {
+    it(name, () => {
+      expect(wireParameters(config, wire)).toStrictEqual(parameters);
+    });
+  }
+
+  it('keeps the order of the table: an address reads the same each time', () => {
+    expect(Object.keys(wireParameters({ options: { keyTerms: [], model: 'm' }, language: 'x' }, wire))).toEqual([
+      'lang',
+      'interim_results',
+      'model',
+      'key_terms',
+    ]);
+  });
 });

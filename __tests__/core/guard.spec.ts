@@ -1,5 +1,16 @@
 import fc from 'fast-check';
-import { arr, bool, entry, num, obj, objs, oncePerKind, parseJsonObject, str, wireWord } from '../../lib/core/guard.ts';
+import {
+  asArray,
+  asBoolean,
+  ownEntry,
+  asNumber,
+  asObject,
+  asObjects,
+  oncePerKind,
+  parseJsonObject,
+  asString,
+  wireWord,
+} from '../../lib/core/guard.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -55,19 +66,19 @@ describe('readers of wire values', () => {
   const taken = (read: (value: unknown) => unknown): unknown[] => values.filter((value) => read(value) !== undefined);
 
   it('take their own type and nothing else', () => {
-    expect(taken(str)).toEqual(['x']);
-    expect(taken(num)).toEqual([1]);
-    expect(taken(bool)).toEqual([true]);
-    expect(taken(obj)).toEqual([{}]);
+    expect(taken(asString)).toEqual(['x']);
+    expect(taken(asNumber)).toEqual([1]);
+    expect(taken(asBoolean)).toEqual([true]);
+    expect(taken(asObject)).toEqual([{}]);
   });
 
   it('give an empty array for what is none', () => {
-    expect([arr([1]), arr('x'), arr(undefined), objs([1, {}, null, []])]).toEqual([[1], [], [], [{}]]);
+    expect([asArray([1]), asArray('x'), asArray(undefined), asObjects([1, {}, null, []])]).toEqual([[1], [], [], [{}]]);
   });
 
   it('find only what a table itself holds', () => {
     const table = { known: 1 };
-    expect(['known', 'constructor', '__proto__', 'toString', undefined].map((key) => entry(table, key))).toEqual([
+    expect(['known', 'constructor', '__proto__', 'toString', undefined].map((key) => ownEntry(table, key))).toEqual([
       1,
       undefined,
       undefined,

@@ -1,4 +1,11 @@
-import { Provider, ProviderInitializationError, VoiceError, type ProviderState } from 'rxvoice';
+import {
+  createLogger,
+  Provider,
+  ProviderInitializationError,
+  VoiceError,
+  type Logger,
+  type ProviderState,
+} from 'rxvoice';
 
 /** A provider whose hooks the test ends. */
 class Hooked extends Provider<{ readonly size?: number; readonly name?: string }> {
@@ -28,6 +35,10 @@ class Hooked extends Provider<{ readonly size?: number; readonly name?: string }
 
   use(): void {
     this.assertReady('use');
+  }
+
+  warn(message: string): void {
+    this.logger.warn(message);
   }
 }
 
@@ -170,6 +181,16 @@ describe('the lifecycle under fire', () => {
     expect(provider.isReady()).toBe(true);
   });
 
+  it('ends disposed when dispose() comes as an initialize() begins that has waited for another dispose()', async () => {
+    const provider = new Hooked({});
+    await provider.initialize();
+    const stopped = provider.dispose();
+    const starting = provider.initialize().catch((error: unknown) => error);
+    await stopped.then(() => provider.dispose());
+    expect(await starting).toMatchObject({ code: 'aborted' });
+    expect(provider.isReady()).toBe(false);
+  });
+
   it('shares one run among concurrent dispose() calls', async () => {
     const provider = new Hooked({});
     await provider.initialize();
@@ -191,6 +212,33 @@ describe('the lifecycle under fire', () => {
     expect(() => provider.use()).toThrow('Hooked.use() needs an initialized provider: await Hooked.initialize() first');
     await provider.initialize();
     expect(() => provider.use()).not.toThrow();
+  });
+});
+
+describe('the logger', () => {
+  const kept = (lines: string[], scope: string): Logger => {
+    const write = (line: string): void => void lines.push(line);
+    return createLogger({ debug: write, info: write, warn: write, error: write }, { scope });
+  };
+
+  it('is the one of the constructor, whatever initialize() brings', async () => {
+    const lines: string[] = [];
+    const provider = new Hooked({}, kept(lines, 'own'));
+    provider.warn('before');
+    await provider.initialize({ logger: kept(lines, 'pipeline') });
+    provider.warn('after');
+    expect(lines).toEqual(['[own] before', '[own] after']);
+  });
+
+  it('is the first one that initialize() brings where the constructor was given none', async () => {
+    const lines: string[] = [];
+    const provider = new Hooked({});
+    provider.warn('to nobody');
+    await provider.initialize();
+    await provider.initialize({ logger: kept(lines, 'first') });
+    await provider.initialize({ logger: kept(lines, 'second') });
+    provider.warn('heard');
+    expect(lines).toEqual(['[first] heard']);
   });
 });
 

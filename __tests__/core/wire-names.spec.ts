@@ -1,15 +1,13 @@
-import { primaryLanguage, snakeKeys } from '../../lib/core/wire-names.ts';
+import { primaryLanguage, snakeCase } from '../../lib/core/wire-names.ts';
 
-describe('snakeKeys()', () => {
-  it('names the keys that have a value, and only those', () => {
-    const config: { maxDelayMs?: number; keyterms?: string[]; noVerbatim?: boolean; other?: string } = {
-      ...{ maxDelayMs: 0, noVerbatim: false, other: 'x' },
-    };
-    expect(snakeKeys(config, ['maxDelayMs', 'keyterms', 'noVerbatim'])).toEqual({
-      max_delay_ms: 0,
-      no_verbatim: false,
-    });
-  });
+describe('snakeCase()', () => {
+  for (const [key, name] of [
+    ['maxDelayMs', 'max_delay_ms'],
+    ['keyterms', 'keyterms'],
+    ['noVerbatim', 'no_verbatim'],
+  ] as const) {
+    it(`${key} is ${name}`, () => expect(snakeCase(key)).toBe(name));
+  }
 });
 
 describe('primaryLanguage()', () => {

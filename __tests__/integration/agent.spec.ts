@@ -1,4 +1,5 @@
-import { filter, firstValueFrom, skipWhile, Subscription, timer } from 'rxjs';
+// Slow: conversations with an agent, at the speed of sound.
+import { filter, firstValueFrom, scan, skipWhile, Subscription, timer } from 'rxjs';
 import { AlphaAgent, BufferInput, int16Bytes, int16View, NullOutput, Pipeline, VoiceError } from 'rxvoice';
 import type { AlphaAgentConfig, AudioChunk, AudioEncoding, ConnectionEvent, VoiceEvent } from 'rxvoice';
 import { sentJson, startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
@@ -267,7 +268,13 @@ describe('a pipeline with AlphaAgent', () => {
     const speaking = next('speech.started');
     tones = encodeText('tell a story', 16_000);
     await speaking;
-    await firstValueFrom(timer(2000));
+    // Heard on the output's own clock: a busy machine may hold it up.
+    await firstValueFrom(
+      output.heard$.pipe(
+        scan((samples, { data }) => samples + int16View(data).length, 0),
+        filter((samples) => samples >= 1.5 * 24_000),
+      ),
+    );
     const ended = next('speech.ended');
     tones = encodeText('thanks', 16_000);
     const { interrupted, heardText, text } = await ended;

@@ -1,3 +1,4 @@
+// Slow: conversations at the speed of sound, and services that make them wait.
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { TestCaller } from './support/caller.ts';
 

@@ -1,3 +1,4 @@
+/** Slow: meetings are heard at the speed of speech, over real sockets. */
 import { filter, firstValueFrom } from 'rxjs';
 import { AlphaFlux, AlphaTTS, concatBytes, int16View, MeetingInputD, NullOutput, NuLLM, Pipeline } from 'rxvoice';
 import type { AudioChunk, MeetingInputDConfig } from 'rxvoice';

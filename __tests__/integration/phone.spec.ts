@@ -1,3 +1,4 @@
+// Slow: telephone calls, at the speed of sound.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,8 @@
 import { Pipeline } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
-import { DefaultInput, DefaultOutput } from '../../lib/pipeline/default-ends.ts';
+import type { InputProvider, OutputProvider } from '../../lib/core/roles.ts';
+import { DefaultEnd, type DefaultEnds } from '../../lib/pipeline/default-ends.ts';
+import { assignRoles, loadEnds } from '../../lib/pipeline/roles.ts';
 
 const middle = (): [FakeSTT, FakeLLM, FakeTTS] => [new FakeSTT(), new FakeLLM(), new FakeTTS()];
 
@@ -29,6 +31,22 @@ describe('The ends of a pipeline that nobody names', () => {
       await pipeline.dispose();
     });
 
+    it('come to nothing when the pipeline is disposed of while their code is loaded', async () => {
+      const pipeline = new Pipeline({ providers: middle() });
+      const started = pipeline.initialize();
+      await pipeline.dispose();
+      await expect(started).rejects.toMatchObject({ code: 'not_ready' });
+    });
+
+    it('tell of their devices and errors like any other provider', async () => {
+      const pipeline = new Pipeline({ providers: middle() });
+      const told: unknown[] = [];
+      pipeline.on('input.muted', ({ provider }) => told.push(provider));
+      pipeline.mute();
+      expect(told).toEqual(['MicrophoneInput']);
+      await pipeline.dispose();
+    });
+
     it('are left alone where somebody covers them', async () => {
       const pipeline = new Pipeline({ providers: [new FakeInput(), ...middle(), new FakeOutput()] });
       await pipeline.initialize();
@@ -37,53 +55,45 @@ describe('The ends of a pipeline that nobody names', () => {
     });
   });
 
-  it('pass everything on to what was loaded', async () => {
-    const [input, output] = [new FakeInput(), new FakeOutput()];
-    const defaultInput = new DefaultInput(() => Promise.resolve(input));
-    const defaultOutput = new DefaultOutput(() => Promise.resolve(output));
-    const heard: number[] = [];
-    const played: string[] = [];
-    // Subscribed to before anything is loaded, as a pipeline does.
-    defaultInput.audio$.subscribe(({ data }) => heard.push(data.length));
-    defaultOutput.playback$.subscribe(({ type }) => played.push(type));
-    expect(() => defaultInput.getMetadata()).toThrow('MicrophoneInput needs to be initialized first');
-    expect(defaultOutput.accepts).toEqual([]);
-    await Promise.all([defaultInput.initialize(), defaultOutput.initialize(), defaultInput.initialize()]);
-    expect([defaultInput.isReady(), defaultOutput.isReady(), input.isReady()]).toEqual([true, true, true]);
-    const metadata = defaultInput.getMetadata();
-    expect(metadata).toEqual(input.getMetadata());
-    expect(defaultOutput.accepts).toEqual(output.accepts);
-    await defaultInput.start();
-    input.push({ data: new Uint8Array(4), metadata });
-    defaultOutput.enqueue({ data: new Uint8Array(320), metadata });
-    await defaultOutput.flush();
-    expect(heard).toEqual([4]);
-    expect(played).toContain('started');
-    expect(defaultOutput.positionMs).toBe(20);
-    await Promise.all([defaultInput.dispose(), defaultOutput.dispose()]);
-    expect([input.isReady(), output.isReady()]).toEqual([false, false]);
-  });
+  describe('loaded by initialize()', () => {
+    const ends = (
+      load: () => Promise<InputProvider>,
+      output: () => Promise<OutputProvider> = () => Promise.resolve(new FakeOutput()),
+    ): DefaultEnds => ({ input: new DefaultEnd('TheInput', load), output: new DefaultEnd('TheOutput', output) });
 
-  it('come to nothing when they are disposed of while their code is loaded', async () => {
-    const input = new FakeInput();
-    let load: (input: FakeInput) => void = () => undefined;
-    const defaultInput = new DefaultInput(() => new Promise((resolve) => (load = resolve)));
-    const started = defaultInput.initialize();
-    await defaultInput.dispose();
-    load(input);
-    await expect(started).rejects.toMatchObject({ code: 'aborted' });
-    expect(input.isReady()).toBe(false);
-  });
+    it('take the roles that nobody covers', async () => {
+      const [input, output] = [new FakeInput(), new FakeOutput()];
+      const providers = middle();
+      const assigned = assignRoles(
+        providers,
+        ends(
+          () => Promise.resolve(input),
+          () => Promise.resolve(output),
+        ),
+      );
+      expect([assigned.input.name, assigned.output.name, assigned.all]).toEqual(['TheInput', 'TheOutput', providers]);
+      const roles = await loadEnds(assigned);
+      expect([roles.input, roles.output]).toEqual([input, output]);
+      expect(roles.all).toEqual([...providers, input, output]);
+    });
 
-  it('can be tried again when their code could not be loaded', async () => {
-    let attempts = 0;
-    const input = new FakeInput();
-    const load = (): Promise<FakeInput> =>
-      ++attempts === 1 ? Promise.reject(new TypeError('Failed to fetch')) : Promise.resolve(input);
-    const defaultInput = new DefaultInput(load);
-    await expect(defaultInput.initialize()).rejects.toThrow('its code could not be loaded');
-    await defaultInput.initialize();
-    expect(input.isReady()).toBe(true);
-    await defaultInput.dispose();
+    it('are not loaded where somebody covers them', async () => {
+      const input = new FakeInput();
+      const load = (): Promise<InputProvider> => Promise.reject(new Error('nobody asked for it'));
+      const roles = await loadEnds(assignRoles([input, ...middle()], ends(load)));
+      expect(roles.input).toBe(input);
+    });
+
+    it('can be tried again when their code could not be loaded', async () => {
+      let attempts = 0;
+      const input = new FakeInput();
+      const load = (): Promise<FakeInput> =>
+        ++attempts === 1 ? Promise.reject(new TypeError('Failed to fetch')) : Promise.resolve(input);
+      const assigned = assignRoles(middle(), ends(load));
+      await expect(loadEnds(assigned)).rejects.toThrow(
+        'TheInput could not be initialized: its code could not be loaded',
+      );
+      expect((await loadEnds(assigned)).input).toBe(input);
+    });
   });
 });

@@ -1,3 +1,5 @@
+import { VoiceError } from '../../lib/core/errors.ts';
+import { createLogger, type Logger } from '../../lib/core/logger.ts';
 import { Pipeline } from '../../lib/pipeline/pipeline.ts';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 
@@ -50,6 +52,28 @@ describe('two pipelines that share a provider (F62)', () => {
       ['two', 'You said two.'],
     ]);
     await Promise.all(pipelines.map((pipeline) => pipeline.dispose()));
+  });
+
+  it('hand their logger to their providers; a shared one keeps the first', async () => {
+    class WarningTTS extends FakeTTS {
+      protected override onInitialize(): void {
+        this.report(new VoiceError('the voice is old', { code: 'server', recoverable: true }));
+      }
+    }
+    const lines: string[] = [];
+    const loggerOf = (scope: string): Logger => {
+      const write = (line: string): void => void lines.push(line);
+      return createLogger({ debug: write, info: write, warn: write, error: write }, { scope });
+    };
+    const tts = new WarningTTS();
+    const [one, two] = ['one', 'two'].map(
+      (name) => new Pipeline({ providers: Object.values(fakes({ tts })), logger: loggerOf(name) }),
+    ) as [Pipeline, Pipeline];
+    await one.initialize();
+    await one.dispose();
+    await two.initialize();
+    await two.dispose();
+    expect(lines).toEqual(['[one] the voice is old', '[one] the voice is old']);
   });
 
   it('keep it until both are disposed of', async () => {

@@ -1,6 +1,8 @@
 /**
  * The vendor's client against the sandbox, and MuLLM against it: MuLLM has it make the request but sends that itself, so
  * what arrives must be what the client alone would have sent.
+ *
+ * Slow: the vendors' clients take seconds to load.
  */
 import Anthropic from '@anthropic-ai/sdk';
 import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';

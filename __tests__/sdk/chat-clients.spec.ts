@@ -1,6 +1,8 @@
 /**
  * The clients of those who sell chat completions, against the sandbox, and ours against theirs: for the same options the
  * same address, headers and body, save for what stands here with its reason.
+ *
+ * Slow: the vendors' clients take seconds to load.
  */
 import { Mistral } from '@mistralai/mistralai';
 import Groq from 'groq-sdk';

@@ -1,3 +1,4 @@
+/** Slow: the real player plays at the speed of speech. */
 import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
 import { concatMap, delay, firstValueFrom, map, of, range, type Subscription } from 'rxjs';

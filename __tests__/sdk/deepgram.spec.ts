@@ -1,6 +1,8 @@
 /**
  * The vendor's own client against the sandbox, and our wire against its: a sandbox that it cannot talk to is wrong, and
  * so is a provider that sends anything else for the same options, unless a table here says why.
+ *
+ * Slow: the vendors' clients take seconds to load.
  */
 import { createRequire } from 'node:module';
 import type * as Sdk from '@deepgram/sdk';

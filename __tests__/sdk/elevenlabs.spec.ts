@@ -1,6 +1,8 @@
 /**
  * ElevenLabs' own client against the sandbox. It speaks over no socket itself, but knows all messages of the socket: what
  * GammaTTS sends and what the sandbox answers must be those.
+ *
+ * Slow: the vendors' clients take seconds to load.
  */
 import { createRequire } from 'node:module';
 import type * as Sdk from '@elevenlabs/elevenlabs-js';

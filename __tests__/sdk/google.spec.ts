@@ -1,3 +1,4 @@
+/** Slow: the vendors' clients take seconds to load. */
 /** Google's own client, in its form that speaks REST, against the sandbox, and IotaTTS's wire against its. */
 import { createRequire } from 'node:module';
 import type * as Sdk from '@google-cloud/text-to-speech';

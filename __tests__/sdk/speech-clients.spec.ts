@@ -1,6 +1,8 @@
 /**
  * Further official clients of speech-to-text services against the sandbox, and our wires against theirs, as in the
  * specification of the others.
+ *
+ * Slow: the vendors' clients take seconds to load.
  */
 import { createRequire } from 'node:module';
 import type * as Transcribe from '@aws-sdk/client-transcribe-streaming';
@@ -86,7 +88,7 @@ describe('further official speech-to-text clients', () => {
 
   const address = (base: string): string => base.replace(/^http/, 'ws');
   async function hears(
-    stt: StreamingSTT<StreamingSTTConfig>,
+    stt: Pick<StreamingSTT<StreamingSTTConfig>, keyof StreamingSTT<StreamingSTTConfig>>,
     frames: readonly AudioChunk[],
     text = said,
   ): Promise<void> {

@@ -1,6 +1,8 @@
 /**
  * The vendors' own clients against the sandbox, and our wires against theirs: a sandbox that they cannot talk to is wrong,
  * and so is a provider that sends anything else for the same options, unless a table here says why.
+ *
+ * Slow: the vendors' clients take seconds to load.
  */
 import { createRequire } from 'node:module';
 import type * as ElevenLabs from '@elevenlabs/elevenlabs-js';
@@ -59,7 +61,9 @@ describe('the official speech-to-text clients', () => {
   afterEach(() => sandbox.close());
 
   const address = (base: string): string => base.replace(/^http/, 'ws');
-  async function hears(stt: StreamingSTT<StreamingSTTConfig>): Promise<void> {
+  async function hears(
+    stt: Pick<StreamingSTT<StreamingSTTConfig>, keyof StreamingSTT<StreamingSTTConfig>>,
+  ): Promise<void> {
     await stt.initialize();
     const results = await lastValueFrom(stt.transcribe(from(frames)).pipe(toArray()));
     expect(results.at(-1)).toMatchObject({ text: said, utteranceComplete: true });

@@ -71,9 +71,9 @@ function canonical(value: unknown): string | undefined {
   );
 }
 
-/** Lets the sockets run until something has happened; fails after four seconds. */
+/** Lets the sockets run until something has happened; fails after twenty seconds. */
 export async function until(happened: () => boolean): Promise<void> {
-  const end = performance.now() + 4_000;
+  const end = performance.now() + 20_000;
   while (!happened()) {
     if (performance.now() > end) throw new Error('it has not happened');
     await new Promise((resolve) => setImmediate(resolve));

@@ -1,5 +1,6 @@
+/** Slow: real sockets, some of which stall. */
 import { createServer, type AddressInfo } from 'node:net';
-import { SocketSession, type SocketSessionOptions } from '../../lib/transport/socket-session.ts';
+import { ReconnectingSocket, type ReconnectingSocketOptions } from '../../lib/transport/reconnecting-socket.ts';
 import { serve } from './http-fixture.ts';
 import {
   closeCodeSent,
@@ -13,7 +14,7 @@ import {
 } from './socket-fixture.ts';
 
 const services: Service[] = [];
-const sessions: SocketSession[] = [];
+const sessions: ReconnectingSocket[] = [];
 
 async function on(service: Promise<Service>): Promise<string> {
   const started = await service;
@@ -21,8 +22,8 @@ async function on(service: Promise<Service>): Promise<string> {
   return started.url;
 }
 
-function sessionTo(url: string, options: Partial<SocketSessionOptions> = {}): SocketSession {
-  const session = new SocketSession({ provider: 'TestSTT', request: () => Promise.resolve({ url }), ...options });
+function sessionTo(url: string, options: Partial<ReconnectingSocketOptions> = {}): ReconnectingSocket {
+  const session = new ReconnectingSocket({ provider: 'TestSTT', request: () => Promise.resolve({ url }), ...options });
   sessions.push(session);
   return session;
 }

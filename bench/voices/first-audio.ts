@@ -14,7 +14,7 @@ import {
   TauTTS,
   ThetaTTS,
   UpsilonTTS,
-  type BaseTTS,
+  type RemoteVoice,
   type TTSConfig,
 } from 'rxvoice';
 import { sentences } from 'rxvoice/operators';
@@ -23,7 +23,7 @@ import { median, type BenchResult } from '../harness.ts';
 
 type Address = Pick<TTSConfig, 'proxyUrl'>;
 
-const voices: readonly { readonly vendor: VendorName; readonly create: (at: Address) => BaseTTS<TTSConfig> }[] = [
+const voices: readonly { readonly vendor: VendorName; readonly create: (at: Address) => RemoteVoice }[] = [
   {
     vendor: 'alpha',
     create: (at) => new AlphaTTS({ limits: { flushesPerMinute: 1e6, charactersPerMinute: 1e6 }, ...at }),
@@ -73,7 +73,7 @@ async function firstAudioMs(audio$: Observable<unknown>): Promise<number> {
 }
 
 /** Milliseconds from the first token to the first audio, for who waits for the whole answer, as text and as sound. */
-async function wholeAnswerMs(tts: BaseTTS<TTSConfig>): Promise<number> {
+async function wholeAnswerMs(tts: RemoteVoice): Promise<number> {
   const startedAt = performance.now();
   const text: string[] = [];
   await lastValueFrom(tokens().pipe(tap((token) => text.push(token))));

@@ -1,5 +1,4 @@
-import type { FilterBank } from './filter-bank.ts';
-import type { PolyphaseFilter } from './polyphase.ts';
+import type { FilterBank, PolyphaseFilter } from './filter-bank.ts';
 
 /**
  * For short periods. The signal is dealt out to `step` lanes, so that the next output of the same phase lies one input on

@@ -1,5 +1,5 @@
-import { canResample, type ResamplerQuality } from './filter-bank.ts';
-import { polyphaseFilter, type PolyphaseFilter } from './polyphase.ts';
+import { canResample, type ResamplerQuality, type PolyphaseFilter } from './filter-bank.ts';
+import { polyphaseFilter } from './polyphase.ts';
 import type { Samples } from './samples.ts';
 
 /** Options of {@link Resampler}. */

@@ -1,5 +1,4 @@
-import type { FilterBank } from './filter-bank.ts';
-import type { PolyphaseFilter } from './polyphase.ts';
+import type { FilterBank, PolyphaseFilter } from './filter-bank.ts';
 
 /**
  * For long periods. Successive outputs have different filters but nearly the same inputs: zeros before and after each

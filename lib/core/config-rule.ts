@@ -1,11 +1,19 @@
-/** What a configuration key may hold. A key that is absent passes unless it is `required`. */
-export interface ConfigRule {
+import type { Query } from './remote-provider.ts';
+import { snakeCase } from './wire-names.ts';
+
+/** What a service may be told of a configuration key. */
+export type WireValue = Query[string];
+
+/** All there is to know of a configuration key: what it may hold, what it is without a value, what the service calls it. */
+export interface ConfigRule<V = unknown> {
+  /** Refuses a configuration without it. A key that is not required may be absent, whatever else its rule says. */
   readonly required?: boolean;
   /** `texts` is an array of texts that are not empty. */
   readonly type?: 'boolean' | 'text' | 'texts';
   readonly oneOf?: readonly (string | number)[];
-  /** Smallest and largest number. */
+  /** Smallest number. */
   readonly min?: number;
+  /** Largest number. */
   readonly max?: number;
   /** Whole numbers only. */
   readonly integer?: boolean;
@@ -13,10 +21,33 @@ export interface ConfigRule {
   readonly orFalse?: boolean;
   /** Most characters of a text, or entries of an array. */
   readonly maxLength?: number;
+  /** What the service is told when the key is absent. Default: nothing. */
+  readonly default?: V & WireValue;
+  /** The service's name of the key; `true` for the last part of the key in snake case. Default: the service is not told. */
+  readonly wire?: string | true;
+  /** What the service is told of a value (or of the default); `undefined` leaves it out. Default: the value itself. */
+  toWire?(value: V): WireValue;
 }
 
 /** Rules by key; `options.speed` is the key `speed` in the object `options`. */
 export type ConfigRules = Readonly<Record<string, ConfigRule>>;
+
+/** Rules of a configuration's own keys, each typed by what its key holds. */
+export type RulesOf<C> = {
+  readonly [K in ConfigKey<C>]?: ConfigRule<ConfigValue<C, K>>;
+};
+
+type Keys<C> = keyof C & string;
+type Group<V> = NonNullable<V> extends readonly unknown[] | ((...args: never[]) => unknown) ? never : NonNullable<V>;
+type ConfigKey<C> =
+  Keys<C> | { [K in Keys<C>]: Group<C[K]> extends object ? `${K}.${Keys<Group<C[K]>>}` : never }[Keys<C>];
+type ConfigValue<C, K extends string> = K extends keyof C
+  ? NonNullable<C[K]>
+  : K extends `${infer G}.${infer Rest}`
+    ? G extends keyof C
+      ? ConfigValue<NonNullable<C[G]>, Rest>
+      : never
+    : never;
 
 const types: Readonly<Record<NonNullable<ConfigRule['type']>, readonly [string, (value: unknown) => boolean]>> = {
   boolean: ['true or false', (value) => typeof value === 'boolean'],
@@ -31,12 +62,42 @@ function isText(value: unknown): boolean {
 /** The first thing in a configuration that breaks a rule, as a sentence for people; `undefined` when all is well. */
 export function configProblem(config: object, rules: ConfigRules): string | undefined {
   for (const [key, rule] of Object.entries(rules)) {
-    const value = key.split('.').reduce<unknown>(member, config);
+    const value = valueAt(config, key);
     const wanted = value === undefined || value === '' ? missing(rule) : broken(value, rule);
     if (wanted) return `${key} ${wanted}`;
   }
   return undefined;
 }
+
+/**
+ * What a service is told of a configuration: each key that has a wire name, by that name, its default filled in. Keys
+ * without a value are left out.
+ */
+export function wireParameters(config: object, rules: ConfigRules): Record<string, WireValue> {
+  const parameters: Record<string, WireValue> = {};
+  for (const [key, rule] of Object.entries(rules)) {
+    if (rule.wire === undefined) continue;
+    const value = wireValue(valueAt(config, key) ?? rule.default, rule);
+    if (value !== undefined) parameters[wireName(key, rule.wire)] = value;
+  }
+  return parameters;
+}
+
+function wireValue(value: unknown, rule: ConfigRule): WireValue {
+  if (value === undefined) return undefined;
+  return rule.toWire ? rule.toWire(value) : isWireValue(value) ? value : undefined;
+}
+
+const wireName = (key: string, wire: string | true): string =>
+  wire === true ? snakeCase(key.slice(key.lastIndexOf('.') + 1)) : wire;
+
+const isScalar = (value: unknown): boolean =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+
+const isWireValue = (value: unknown): value is WireValue =>
+  isScalar(value) || (Array.isArray(value) && value.every(isScalar));
+
+const valueAt = (config: object, key: string): unknown => key.split('.').reduce<unknown>(member, config);
 
 const member = (value: unknown, key: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;

@@ -13,7 +13,7 @@ export function parseJsonObject(data: string | Uint8Array): WireObject | undefin
     if (text === undefined) return undefined;
     // The reviver costs several times the parse, so it only runs where the key may be.
     const isSuspect = text.includes('__proto__') || text.includes('\\u00');
-    return obj(isSuspect ? JSON.parse(text, withoutProto) : JSON.parse(text));
+    return asObject(isSuspect ? JSON.parse(text, withoutProto) : JSON.parse(text));
   } catch {
     return undefined;
   }
@@ -29,7 +29,7 @@ function withoutProto(key: string, value: unknown): unknown {
 }
 
 /** The value when it is an object that is no array. */
-export function obj(value: unknown): WireObject | undefined {
+export function asObject(value: unknown): WireObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
@@ -38,38 +38,38 @@ function isObject(value: unknown): value is WireObject {
 }
 
 /** The value when it is an array, else an empty one. */
-export function arr(value: unknown): readonly unknown[] {
+export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }
 
 /** The objects of an array; anything else in it is left out. */
-export function objs(value: unknown): readonly WireObject[] {
-  return arr(value).filter(isObject);
+export function asObjects(value: unknown): readonly WireObject[] {
+  return asArray(value).filter(isObject);
 }
 
 /** The value when it is a string. */
-export function str(value: unknown): string | undefined {
+export function asString(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
 /** The value when it is a finite number. */
-export function num(value: unknown): number | undefined {
+export function asNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
 /** The value when it is a boolean. */
-export function bool(value: unknown): boolean | undefined {
+export function asBoolean(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }
 
 /** A table's own entry: a key from a wire such as `constructor` finds nothing. */
-export function entry<T>(table: Readonly<Record<string, T>>, key: string | undefined): T | undefined {
+export function ownEntry<T>(table: Readonly<Record<string, T>>, key: string | undefined): T | undefined {
   return key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
 /** A word of a wire's, such as an error's code, as it may be shown: anything longer could quote somebody. */
 export function wireWord(value: unknown): string {
-  return /^[\w.-]{1,64}$/.exec(typeof value === 'number' ? String(value) : (str(value) ?? ''))?.[0] ?? 'an error';
+  return /^[\w.-]{1,64}$/.exec(typeof value === 'number' ? String(value) : (asString(value) ?? ''))?.[0] ?? 'an error';
 }
 
 const maxKinds = 64;

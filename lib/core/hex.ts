@@ -16,3 +16,11 @@ export function decodeHex(text: string): Uint8Array<ArrayBuffer> | undefined {
 export function encodeHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
+
+/** A random UUID as 32 hexadecimal digits; `crypto.randomUUID` is missing in pages without TLS. */
+export function hexUuid(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return encodeHex(bytes);
+}

@@ -1,4 +1,3 @@
-export * from './backoff.ts';
 export * from './base64.ts';
 export * from './config-rule.ts';
 export * from './errors.ts';
@@ -9,5 +8,4 @@ export * from './provider.ts';
 export * from './redact.ts';
 export * from './remote-provider.ts';
 export * from './roles.ts';
-export * from './text.ts';
 export * from './tools.ts';

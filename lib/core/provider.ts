@@ -2,7 +2,13 @@
 import { BehaviorSubject, filter, map, Subject, type Observable } from 'rxjs';
 import { ProviderInitializationError, VoiceError } from './errors.ts';
 import { silentLogger, type Logger } from './logger.ts';
-import type { ProviderContract, ProviderRole, ProviderState, ProviderType } from './roles.ts';
+import type { InitializeOptions, ProviderContract, ProviderRole, ProviderState, ProviderType } from './roles.ts';
+
+/** An `initialize()` under way. */
+interface Run {
+  readonly promise: Promise<void>;
+  readonly abort: AbortController;
+}
 
 /**
  * What all provider classes share: configuration and the lifecycle of SPEC.md.
@@ -15,21 +21,18 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   abstract readonly roles: readonly ProviderRole[];
   abstract readonly type: ProviderType;
 
-  /** True after a successful `initialize()` and before `dispose()`. */
-  protected initialized: boolean = false;
-  protected readonly logger: Logger;
-
   // Private fields keep the configuration, which may hold a credential, out of `inspect()` and `JSON.stringify()`.
   #config: C;
   readonly #state$ = new BehaviorSubject<ProviderState>('uninitialized');
   readonly #errors$ = new Subject<VoiceError>();
-  #starting: Promise<void> | undefined;
+  #logger: Logger | undefined;
+  #starting: Run | undefined;
   #stopping: Promise<void> | undefined;
-  #abort: AbortController | undefined;
 
-  constructor(config: C, logger: Logger = silentLogger) {
+  /** @param logger - Default: that of the first pipeline which initializes the provider; without one, nothing is logged. */
+  constructor(config: C, logger?: Logger) {
     this.#config = { ...config };
-    this.logger = logger;
+    this.#logger = logger;
   }
 
   /** The current configuration. */
@@ -52,17 +55,27 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.initialized;
   }
 
+  /** True after a successful `initialize()` and before `dispose()`. */
+  protected get initialized(): boolean {
+    return this.#state$.value === 'ready';
+  }
+
+  /** Where the provider writes: the logger of its constructor, else its pipeline's, else none. */
+  protected get logger(): Logger {
+    return this.#logger ?? silentLogger;
+  }
+
   /**
    * Makes the provider ready. Calls at the same time share one run; a ready provider does nothing.
    *
-   * @throws ProviderInitializationError when it cannot be, or when `dispose()` comes first.
+   * @param options - `logger` is taken on by a provider that has none yet: of two pipelines that share it, the first wins.
+   * @throws ProviderInitializationError when it cannot be made ready, or when `dispose()` comes first.
    */
-  initialize(): Promise<void> {
+  initialize({ logger }: InitializeOptions = {}): Promise<void> {
+    this.#logger ??= logger;
     if (this.initialized) return Promise.resolve();
-    this.#starting ??= this.#start().finally(() => {
-      this.#starting = undefined;
-    });
-    return this.#starting;
+    this.#starting ??= this.#begin();
+    return this.#starting.promise;
   }
 
   /** Releases everything. A provider that is not initialized does nothing; errors of the hook are thrown on. */
@@ -154,27 +167,30 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     this.#errors$.next(error);
   }
 
-  async #start(): Promise<void> {
-    await this.#stopping?.catch(() => undefined);
+  #begin(): Run {
     const abort = new AbortController();
-    this.#abort = abort;
+    const promise = this.#start(abort.signal).finally(() => {
+      this.#starting = undefined;
+    });
+    return { promise, abort };
+  }
+
+  async #start(signal: AbortSignal): Promise<void> {
+    await this.#stopping?.catch(() => undefined);
     this.#state$.next('initializing');
     try {
       await runUnlessAborted(
-        abort.signal,
-        () => this.onInitialize(abort.signal),
+        signal,
+        () => this.onInitialize(signal),
         () => this.onDispose(),
       );
-      this.initialized = true;
       this.#state$.next('ready');
     } catch (cause) {
-      if (!abort.signal.aborted) this.#state$.next('uninitialized');
+      if (!signal.aborted) this.#state$.next('uninitialized');
       // assertAuth() has said all there is to say.
       const isSaid =
         VoiceError.is(cause) && cause.name === 'ProviderInitializationError' && cause.provider === this.name;
       throw isSaid ? cause : new ProviderInitializationError(this.name, cause);
-    } finally {
-      this.#abort = undefined;
     }
   }
 
@@ -182,28 +198,28 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     // Only the run that this one cuts short: a later one waits for this.
     const starting = this.#starting;
     this.#state$.next('disposing');
-    this.#abort?.abort(new VoiceError('dispose() was called first', { code: 'aborted', provider: this.name }));
-    this.initialized = false;
+    starting?.abort.abort(new VoiceError('dispose() was called first', { code: 'aborted', provider: this.name }));
     try {
       await this.onDispose();
     } finally {
-      await starting?.catch(() => undefined);
-      this.initialized = false;
+      await starting?.promise.catch(() => undefined);
       this.#state$.next('uninitialized');
     }
   }
 }
 
-/** Runs a hook; rejects at once when the signal aborts, and then cleans up after a hook that succeeds too late. */
+/** Runs a hook; rejects as soon as the signal aborts, and then cleans up after a hook that succeeds too late. */
 function runUnlessAborted(
   signal: AbortSignal,
   hook: () => Promise<void> | void,
   cleanUp: () => Promise<void> | void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      reject(VoiceError.from(signal.reason));
-    };
+    const onAbort = (): void => reject(VoiceError.from(signal.reason));
+    if (signal.aborted) {
+      onAbort();
+      return;
+    }
     signal.addEventListener('abort', onAbort, { once: true });
     Promise.resolve()
       .then(hook)

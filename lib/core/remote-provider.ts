@@ -1,6 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import { ProviderInitializationError, type VoiceError } from './errors.ts';
-import { entry } from './guard.ts';
+import { oncePerKind, ownEntry } from './guard.ts';
 import type { Logger } from './logger.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';
@@ -39,7 +39,7 @@ export interface SocketCredentials {
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/** What every connection of a provider shares; the options of `SocketSession` and of `httpRequest` take it. */
+/** What every connection of a provider shares; the options of `ReconnectingSocket` and of `httpRequest` take it. */
 export interface TransportOptions {
   /** Class name of the provider, for errors. */
   readonly provider: string;
@@ -67,7 +67,8 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   protected readonly credentialKey: string = 'apiKey';
   /** The credentials that this provider has used, so that no message can show one. */
   readonly #secrets: string[] = [];
-  #hasWarned = false;
+  /** Tells once that the page shows its credential to whoever opens it (RELIABILITY.md, F49). */
+  readonly #warnOfExposure = oncePerKind((kind) => this.#exposed(kind === 'long-lived'));
 
   /** Whether requests go to the application's proxy, without a credential. */
   get isProxyMode(): boolean {
@@ -81,8 +82,10 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   /** @throws ProviderInitializationError when neither a credential nor `proxyUrl` is set. */
   assertAuth(): void {
     if (this.isProxyMode) return;
-    if (this.directCredential) {
-      this.#warnOfExposure(this.directCredential);
+    const { directCredential } = this;
+    if (directCredential) {
+      const isShown = typeof directCredential === 'string' && 'document' in globalThis;
+      if (isShown) this.#warnOfExposure(longLived.test(directCredential) ? 'long-lived' : 'short-lived');
       return;
     }
     throw new ProviderInitializationError(
@@ -119,7 +122,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
 
   /** `proxyUrl`, else `endpoint`, else the default; without a trailing slash. */
   resolveBaseUrl(): string | undefined {
-    // A setting that is empty, as one from an environment may be, is none.
+    // An empty setting, as an unset environment variable may give, counts as none.
     const base = [this.config.proxyUrl, this.config.endpoint, this.defaultBaseUrl].find(Boolean);
     if (base === undefined) return undefined;
     const page = (globalThis as { location?: { href?: string } }).location?.href;
@@ -150,7 +153,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return url;
   }
 
-  /** What a connection of this provider is given whatever it is for: names, clock, time-out, masking. */
+  /** What every connection of this provider is given: its name, clock, time-out and masking. */
   protected get transportOptions(): TransportOptions {
     const { scheduler, connectTimeoutMs } = this.config;
     return {
@@ -175,7 +178,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return url;
   }
 
-  /** A fresh value of a credential of this provider's; no error or log of this provider will show it. */
+  /** A fresh value of one of the provider's credentials, which none of its errors or logs will show. */
   protected async freshCredential(credential: Credential): Promise<string> {
     const value = typeof credential === 'string' ? credential : await this.#callFactory(credential);
     if (!this.#secrets.includes(value)) {
@@ -197,10 +200,10 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
    * Warns of a model that the service has retired.
    *
    * @param model - The one that is configured.
-   * @param successors - What to take in place of each retired one.
+   * @param successors - The model to use in place of each retired one.
    */
   protected warnOfRetired(model: string | undefined, successors: Readonly<Record<string, string>>): void {
-    const successor = entry(successors, model);
+    const successor = ownEntry(successors, model);
     if (successor === undefined || model === undefined) return;
     this.logger.warn(`${this.name}: the service has retired ${model}; take ${successor} in its place`);
   }
@@ -230,12 +233,9 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     );
   }
 
-  /** Whoever opens a page can read what it holds (RELIABILITY.md, F49). */
-  #warnOfExposure(credential: unknown): void {
-    if (this.#hasWarned || typeof credential !== 'string' || !('document' in globalThis)) return;
-    this.#hasWarned = true;
+  #exposed(isLongLived: boolean): void {
     const advice = 'set proxyUrl, or an apiKey factory that fetches short-lived tokens (docs/authentication.md)';
-    if (longLived.test(credential)) {
+    if (isLongLived) {
       const message = `${this.name}: this page shows a long-lived key to everyone who opens it: ${advice}`;
       this.report(this.error(message, { code: 'configuration', recoverable: true }));
     } else {
@@ -255,7 +255,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   }
 }
 
-/** How keys begin that do not expire: OpenAI's and Anthropic's, Groq's, ElevenLabs' and Cartesia's, Google's. */
+/** How keys that never expire begin: OpenAI's and Anthropic's, Groq's, ElevenLabs' and Cartesia's, Google's. */
 const longLived = /^(sk-|sk_|gsk_|AIza)/;
 
 function isLoopback(hostname: string): boolean {

@@ -1,6 +1,7 @@
 import type { Observable, ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import type { VoiceError } from './errors.ts';
+import type { Logger } from './logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from './messages.ts';
 
 /** The five roles of a pipeline (SPEC.md, What the service does). */
@@ -43,14 +44,20 @@ export type DeviceEvent =
   /** Devices were plugged in or out. */
   | { readonly type: 'changed' };
 
+/** What a pipeline gives its providers. */
+export interface InitializeOptions {
+  /** Where a provider without a logger of its own writes. */
+  readonly logger?: Logger | undefined;
+}
+
 /** What every provider has. A plain object with these members and those of its roles is a provider. */
 export interface ProviderContract {
   /** The class's name, for events and errors. */
   readonly name: string;
   /** The roles that it covers. */
   readonly roles: readonly ProviderRole[];
-  /** Makes it ready to use. */
-  initialize(): Promise<void>;
+  /** Makes it ready to use. A pipeline passes its options on; a provider is free to ignore them. */
+  initialize(options?: InitializeOptions): Promise<void>;
   /** Releases everything; it can be initialized again. */
   dispose(): Promise<void>;
   /** Whether it can be used now. */
@@ -231,6 +238,23 @@ export interface AgentFunctionCall {
   readonly clientSide: boolean;
 }
 
+/** How a call that an agent's model wanted made has ended. */
+export type AgentFunctionEnd = {
+  /** The call, as `functionCalls$` told it. */
+  readonly call: AgentFunctionCall;
+  /** From the call to its end, in milliseconds. */
+  readonly durationMs: number;
+} & (
+  | {
+      /** `error`: the function failed, timed out, or nobody answers it. */
+      readonly type: 'result' | 'error';
+      /** What the model is told, as text. */
+      readonly content: string;
+    }
+  /** The service took it back, or the connection that asked for it is gone. */
+  | { readonly type: 'cancelled' }
+);
+
 /** Latencies of one turn of an agent, in milliseconds. Absent where the service does not give them. */
 export interface AgentLatency {
   readonly totalMs?: number;
@@ -263,6 +287,8 @@ export interface AgentProvider extends ProviderContract {
   readonly audioDone$: Observable<void>;
   /** Calls that the agent's model wants made. Hot. */
   readonly functionCalls$: Observable<AgentFunctionCall>;
+  /** The end of each call, exactly once; absent where the agent does not tell. Hot. */
+  readonly functionEnds$?: Observable<AgentFunctionEnd>;
   /** The latencies of each turn. Hot. */
   readonly latency$: Observable<AgentLatency>;
   /** Formats that `sendAudio` takes, best first. */

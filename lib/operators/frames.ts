@@ -2,7 +2,7 @@ import type { MonoTypeOperatorFunction } from 'rxjs';
 import { durationMs } from '../audio/formats.ts';
 import { FrameSplitter } from '../audio/frame-splitter.ts';
 import type { AudioChunk } from '../audio/types.ts';
-import { stretches } from './stretches.ts';
+import { stretches } from '../stream/stretches.ts';
 
 /** Options of {@link frames}. */
 export interface FramesOptions {

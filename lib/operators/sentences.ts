@@ -1,6 +1,6 @@
 import type { OperatorFunction } from 'rxjs';
-import { incremental } from './incremental.ts';
-import { SentenceSplitter, type SentenceOptions } from './text/sentence-splitter.ts';
+import { incremental } from '../stream/incremental.ts';
+import { SentenceSplitter, type SentenceOptions } from '../text/sentence-splitter.ts';
 
 /**
  * Cuts a model's tokens into pieces to speak: a first clause as early as possible (12 characters or 4 words at a clause

@@ -1,7 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
-import { incremental } from './incremental.ts';
-import { SpeechText, type SpeechTextOptions } from './text/speech-text.ts';
-import type { SpokenPiece } from './text/spoken-piece.ts';
+import { incremental } from '../stream/incremental.ts';
+import { SpeechText, type SpeechTextOptions } from '../text/speech-text.ts';
+import type { SpokenPiece } from '../text/spoken-piece.ts';
 
 /**
  * Makes written text fit for speech: Markdown, code blocks, addresses, HTML tags and emoji don't reach the voice, the

@@ -1,7 +1,7 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { createTranscoder, type TranscoderOptions } from '../audio/transcoder.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
-import { stretches } from './stretches.ts';
+import { stretches } from '../stream/stretches.ts';
 
 /**
  * Converts audio to another format: encoding, sample rate, channels, WAV. Audio that has the format already passes

@@ -1,6 +1,6 @@
 import type { OperatorFunction } from 'rxjs';
 import type { TranscriptionResult } from '../core/roles.ts';
-import { incremental, type IncrementalStage } from './incremental.ts';
+import { incremental, type IncrementalStage } from '../stream/incremental.ts';
 
 /** What a speaker said, whole. */
 export interface Utterance {

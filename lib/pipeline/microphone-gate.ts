@@ -1,59 +1,85 @@
-import { durationMs, isPcmLike, silenceByte } from '../audio/formats.ts';
+import {
+  combineLatest,
+  connect,
+  EMPTY,
+  endWith,
+  filter,
+  ignoreElements,
+  map,
+  merge,
+  switchMap,
+  takeUntil,
+  withLatestFrom,
+  type BehaviorSubject,
+  type MonoTypeOperatorFunction,
+} from 'rxjs';
+import { isPcmLike, silenceByte } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import { bufferUntil } from '../stream/buffer-until.ts';
 
-/** Speech that is kept from before push-to-talk was pressed, in milliseconds. */
-const preRollMs = 500;
+/** Most audio that is kept from before push-to-talk is pressed, in milliseconds: a first word begins a little early. */
+const preRollMs = 600;
+
+/** What decides about the microphone. */
+export interface MicrophoneGateOptions {
+  /** False while push-to-talk is not pressed. */
+  readonly isOpen$: BehaviorSubject<boolean>;
+  readonly isMuted$: BehaviorSubject<boolean>;
+  /** Whether what was captured just before is heard too when the gate opens. */
+  readonly isPushToTalk: boolean;
+  /** The format of chunks that tell none. */
+  readonly metadata: AudioMetadata;
+}
 
 /**
- * Decides what of the captured audio the speech-to-text service hears. What it must not hear is replaced by silence of
- * the same length: the socket stays busy, and the service's clock stays right. Compressed audio is left out instead.
+ * Decides what of the captured audio the speech-to-text service hears.
+ *
+ * What it must not hear is replaced by silence of the same length: the socket stays busy, and the service's clock stays
+ * right. Compressed audio has no silence to stand in for it and is left out. When push-to-talk is pressed, what was
+ * captured just before comes first, unless the microphone was muted then.
+ *
+ * ```text
+ * audio      a-b-c-d-
+ * open       f---t---
+ * result     _-_-(bc)d       _: silence; b is no older than the pre-roll
+ * ```
  */
-export class MicrophoneGate {
-  readonly #metadata: AudioMetadata;
-  #preRoll: AudioChunk[] = [];
-  #muted = false;
-  #closed: boolean;
-
-  /** @param closed - Whether it is closed until the first `open()`, as push-to-talk is. */
-  constructor(metadata: AudioMetadata, closed: boolean) {
-    this.#metadata = metadata;
-    this.#closed = closed;
+export function microphoneGate({
+  isOpen$,
+  isMuted$,
+  isPushToTalk,
+  metadata,
+}: MicrophoneGateOptions): MonoTypeOperatorFunction<AudioChunk> {
+  const told = (chunk: AudioChunk): AudioChunk => (chunk.metadata ? chunk : { ...chunk, metadata });
+  if (!isPushToTalk) {
+    return map((chunk) => (isMuted$.value || !isOpen$.value ? silenced(chunk, metadata) : told(chunk)));
   }
+  const isPcm = (chunk: AudioChunk): boolean => isPcmLike((chunk.metadata ?? metadata).encoding);
+  const isShut$ = combineLatest([isOpen$, isMuted$]).pipe(map(([isOpen, isMuted]) => isMuted || !isOpen));
 
-  mute(muted: boolean): void {
-    this.#muted = muted;
-    this.#preRoll = [];
-  }
+  return connect((audio$) => {
+    const ended$ = audio$.pipe(ignoreElements(), endWith(undefined));
+    const silence$ = audio$.pipe(
+      withLatestFrom(isShut$),
+      filter(([, isShut]) => isShut),
+      map(([chunk]) => silenced(chunk, metadata)),
+    );
+    const voice$ = audio$.pipe(
+      filter((chunk) => isOpen$.value || isPcm(chunk)),
+      map(told),
+      bufferUntil(isOpen$, { maxMs: preRollMs }),
+    );
+    // To mute forgets what was kept.
+    const heard$ = isMuted$.pipe(
+      switchMap((isMuted) => (isMuted ? EMPTY : voice$)),
+      takeUntil(ended$),
+    );
+    return merge(silence$, heard$);
+  });
+}
 
-  /** @returns What was captured just before, which the service must hear first. */
-  open(): readonly AudioChunk[] {
-    const preRoll = this.#preRoll;
-    this.#preRoll = [];
-    this.#closed = false;
-    return preRoll;
-  }
-
-  close(): void {
-    this.#closed = true;
-  }
-
-  /** What the service hears of a chunk. */
-  pass(chunk: AudioChunk): AudioChunk {
-    if (!this.#muted && !this.#closed) return chunk;
-    const { encoding } = chunk.metadata ?? this.#metadata;
-    // Nothing stands for silence in compressed audio, nor is it known how long it lasts.
-    if (!isPcmLike(encoding)) return { ...chunk, data: new Uint8Array(0) };
-    if (!this.#muted) this.#keep(chunk);
-    return { ...chunk, data: new Uint8Array(chunk.data.length).fill(silenceByte(encoding)) };
-  }
-
-  #keep(chunk: AudioChunk): void {
-    const kept = [...this.#preRoll, chunk];
-    let beforeMs = kept.reduce((sum, { data }) => sum + durationMs(data.length, this.#metadata), 0) - preRollMs;
-    while (kept[0] && beforeMs > 0) {
-      beforeMs -= durationMs(kept[0].data.length, this.#metadata);
-      if (beforeMs >= 0) kept.shift();
-    }
-    this.#preRoll = kept;
-  }
+function silenced(chunk: AudioChunk, metadata: AudioMetadata): AudioChunk {
+  const { encoding } = chunk.metadata ?? metadata;
+  if (!isPcmLike(encoding)) return { ...chunk, data: new Uint8Array(0) };
+  return { ...chunk, data: new Uint8Array(chunk.data.length).fill(silenceByte(encoding)) };
 }

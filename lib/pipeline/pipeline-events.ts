@@ -3,8 +3,14 @@ import { filter, tap, type Observable, type SchedulerLike, type Subscription } f
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { ProviderRole } from '../core/roles.ts';
-import { createEventBus, type EventBus } from './event-bus.ts';
-import { eventStreams, type EventStream, type StreamEvent, type VoiceEvent, type VoiceEventType } from './events.ts';
+import { createEventBus, type EventBus } from '../conversation/event-bus.ts';
+import {
+  eventStreams,
+  type EventStream,
+  type StreamEvent,
+  type VoiceEvent,
+  type VoiceEventType,
+} from '../conversation/events.ts';
 
 type Listeners = { [T in VoiceEventType]: [VoiceEvent<T>] } & { '*': [VoiceEvent] };
 

@@ -1,7 +1,7 @@
 import { VoiceError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { ConversationOptions } from './conversation-options.ts';
-import type { History, HistoryOptions } from './history.ts';
+import type { ConversationOptions } from '../conversation/conversation-options.ts';
+import type { History, HistoryOptions } from '../conversation/history.ts';
 import type { AnyProvider } from './roles.ts';
 
 /** Options of a pipeline. */
@@ -12,7 +12,10 @@ export interface PipelineOptions extends Omit<ConversationOptions, 'history'> {
   readonly history?: HistoryOptions | History;
   /** Whether captured audio comes as `audio.input` events too. Default: false. */
   readonly inputEvents?: boolean;
-  /** Where the pipeline writes what callbacks threw and what did not stop cleanly. Default: nowhere. */
+  /**
+   * Where the pipeline writes what callbacks threw and what did not stop cleanly, and where its providers write that
+   * have no logger of their own. A provider keeps the first logger that it is given. Default: nowhere.
+   */
   readonly logger?: Logger;
 }
 

@@ -1,8 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import {
   asyncScheduler,
-  defer,
-  EMPTY,
   filter,
   firstValueFrom,
   fromEvent,
@@ -11,31 +9,29 @@ import {
   Subject,
   Subscription,
   tap,
-  timer,
-  type Observable,
   type ObservableInput,
   type SchedulerLike,
 } from 'rxjs';
-import { describeFormat } from '../audio/formats.ts';
-import type { AudioChunk } from '../audio/types.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { silentLogger } from '../core/logger.ts';
-import type { AgentProvider, ProviderContract, STTProvider } from '../core/roles.ts';
-import { agentConversation } from './agent-conversation.ts';
-import { adapt, audioPath, type AudioEnds, type AudioPath } from './audio-path.ts';
-import { CapturedAudio } from './captured-audio.ts';
-import { SpeechTicket, type Command, type SayOptions, type SendOptions, type SpeechHandle } from './commands.ts';
-import { conversation } from './conversation.ts';
-import type { AgentState } from './events.ts';
-import { History } from './history.ts';
+import type { ProviderContract } from '../core/roles.ts';
+import { audioPath } from './audio-path.ts';
+import type { CapturePath } from './capture-path.ts';
+import {
+  SpeechTicket,
+  type Command,
+  type SayOptions,
+  type SendOptions,
+  type SpeechHandle,
+} from '../conversation/commands.ts';
+import type { AgentState } from '../conversation/events.ts';
+import { History } from '../conversation/history.ts';
 import { PipelineEvents } from './pipeline-events.ts';
 import { assertLeftToAgent, type PipelineOptions } from './pipeline-options.ts';
-import { tellOfCall, tellOfProviders } from './provider-events.ts';
-import { castRoles, type Cast } from './roles.ts';
+import { tellOfCall, tellOfPaths, tellOfProviders } from './provider-events.ts';
+import { assignRoles, isLoaded, loadEnds, type AssignedRoles, type Roles } from './roles.ts';
+import { captureFor, converse, endSession, type SessionParts } from './session.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
-
-/** How long `stop()` and `dispose()` wait for a provider's last words, in milliseconds. */
-const farewellMs = 1_000;
 
 /** Where a pipeline is in its life. */
 export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
@@ -64,7 +60,9 @@ export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
  */
 export class Pipeline extends PipelineEvents implements AsyncDisposable {
   readonly #options: PipelineOptions;
-  readonly #cast: Cast;
+  readonly #assigned: AssignedRoles;
+  /** The roles when both ends are there: from the beginning, or once `initialize()` has loaded them. */
+  #loaded: Roles | undefined;
   readonly #history: History;
   readonly #scheduler: SchedulerLike;
   readonly #commands$ = new Subject<Command>();
@@ -72,10 +70,9 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   #agentState: AgentState = 'idle';
   #state: PipelineState = 'idle';
   #session: Subscription | undefined;
-  #captured: CapturedAudio | undefined;
+  #captured: CapturePath | undefined;
   #muted = false;
-  /** What was settled last, by source: every utterance settles its format anew, and hardly ever otherwise. */
-  readonly #formats = new Map<string, string>();
+  readonly #onPath = tellOfPaths(this.bus.emit);
   #initializing: Promise<void> | undefined;
   #starting: { readonly run: number; readonly promise: Promise<void> } | undefined;
   #stopping: Promise<void> | undefined;
@@ -90,12 +87,11 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     super(scheduler, logger);
     this.#options = options;
     this.#scheduler = scheduler;
-    this.#cast = castRoles(options.providers);
-    if (this.#cast.agent) assertLeftToAgent(this.#cast.agent.name, options);
+    this.#assigned = assignRoles(options.providers);
+    if (isLoaded(this.#assigned)) this.#loaded = this.#assigned;
+    if (this.#assigned.agent) assertLeftToAgent(this.#assigned.agent.name, options);
     this.#history = options.history instanceof History ? options.history : new History(options.history);
-    this.#providerEvents = tellOfProviders(this.#cast.all, this.bus.emit, (cause, origin) => {
-      this.reportError(cause, origin);
-    });
+    this.#providerEvents = this.#tellOf(this.#assigned.all);
   }
 
   /** What was said and heard. */
@@ -221,7 +217,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   #mute(muted: boolean): void {
     this.#muted = muted;
     this.#captured?.mute(muted);
-    this.bus.emit('input.muted', { muted }, { role: 'input', provider: this.#cast.input.name });
+    this.bus.emit('input.muted', { muted }, { role: 'input', provider: this.#assigned.input.name });
   }
 
   #command(command: Command, ticket: SpeechTicket): void {
@@ -232,14 +228,32 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   /** Those that take part in one conversation at a time. */
   get #talkers(): readonly ProviderContract[] {
     const { input, output, stt, agent } = this.#cast;
-    return [input, output, ...[agent ?? stt].flatMap((ears) => ears ?? [])];
+    return [input, output, ...[agent ?? stt].flatMap((listener) => listener ?? [])];
+  }
+
+  get #cast(): Roles {
+    if (this.#loaded) return this.#loaded;
+    throw new VoiceError('The pipeline needs to be initialized first', { code: 'not_ready' });
+  }
+
+  #tellOf(providers: readonly ProviderContract[]): Subscription {
+    return tellOfProviders(providers, this.bus.emit, (cause, origin) => this.reportError(cause, origin));
+  }
+
+  async #load(): Promise<Roles> {
+    const roles = await loadEnds(this.#assigned);
+    if (this.#disposing) throw disposed();
+    this.#loaded = roles;
+    this.#providerEvents.add(this.#tellOf(roles.all.filter((provider) => !this.#assigned.all.includes(provider))));
+    return roles;
   }
 
   async #initialize(): Promise<void> {
-    const { all } = this.#cast;
+    const { logger } = this.#options;
+    const { all } = this.#loaded ?? (await this.#load());
     for (const provider of all) hold(provider, this);
     try {
-      const results = await Promise.allSettled(all.map((provider) => provider.initialize()));
+      const results = await Promise.allSettled(all.map((provider) => provider.initialize({ logger })));
       const failed = results.find((result) => result.status === 'rejected');
       if (failed) throw failed.reason;
       if (this.#disposing) throw disposed();
@@ -283,11 +297,9 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
       this.#session = session;
       this.#state = 'running';
       const { input, stt, llm, tts, agent } = this.#cast;
-      const ears = agent ?? stt;
-      if (ears) session.add(this.#listen(ears));
-      session.add(this.#converse());
-      session.add(tellOfCall(input, this.bus.emit, () => void this.stop()));
-      await unlessStopped(Promise.all([ears?.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
+      const listener = agent ?? stt;
+      session.add(this.#wire());
+      await unlessStopped(Promise.all([listener?.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
       this.bus.emit('session.ready', {});
     } catch (cause) {
       if (this.#session === session) await this.#end();
@@ -299,79 +311,43 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   async #dispose(): Promise<void> {
     await this.stop();
     this.#state = 'disposed';
-    const results = await Promise.allSettled(this.#cast.all.map((provider) => release(provider, this)));
+    const results = await Promise.allSettled(
+      (this.#loaded ?? this.#assigned).all.map((provider) => release(provider, this)),
+    );
     this.#providerEvents.unsubscribe();
     this.closeEvents();
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) throw VoiceError.from(failed.reason);
   }
 
-  /** Captured audio on its way to the speech-to-text service. */
-  #listen(ears: STTProvider | AgentProvider): Subscription {
-    const { input } = this.#cast;
-    const captured = new CapturedAudio({
-      ...{ input, ears, scheduler: this.#scheduler },
-      isPushToTalk: this.#options.turnTaking?.strategy === 'manual',
-      onPath: (path, ends) => this.#reportPath(path, ends),
-      onChunk: (chunk) => {
-        const envelope = { role: 'input', provider: input.name } as const;
-        if (this.#options.inputEvents) this.bus.emit('audio.input', { chunk }, envelope);
-      },
-      onError: (error, { name, roles }) => this.reportError(error, { provider: name, role: roles[0] ?? 'stt' }),
-    });
-    captured.mute(this.#muted);
-    this.#captured = captured;
-    return captured.start();
-  }
-
-  #converse(): Subscription {
-    const { stt, llm, tts, output, agent } = this.#cast;
-    const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
-    const toOutput = (audio$: Observable<AudioChunk>): Observable<AudioChunk> => this.#toOutput(audio$, ends);
-    const shared = { output, commands$: this.#commands$, transcode: toOutput };
-    const options = { ...this.#options, history: this.#history, scheduler: this.#scheduler };
-    const events$ = agent
-      ? agentConversation({ ...shared, agent }, options)
-      : stt && llm && tts
-        ? conversation(
-            {
-              ...shared,
-              ...{ llm, tts, transcripts$: stt.transcripts$, speech$: stt.speech$ },
-              reportsSpeechEnd: stt.reportsSpeechEnd ?? false,
-              finalize: () => stt.finalize?.(),
-              capturedAt: (positionMs) => this.#captured?.timeOf(positionMs),
-            },
-            options,
-          )
-        : EMPTY;
-    const passed$ = events$.pipe(
+  /** Wires the roles for one conversation: who hears the user, who answers, what is told of it. */
+  #wire(): Subscription {
+    const { input, stt, agent } = this.#cast;
+    const listener = agent ?? stt;
+    const parts: SessionParts = {
+      ...{ roles: this.#cast, options: this.#options, history: this.#history, scheduler: this.#scheduler },
+      ...{ commands$: this.#commands$, isMuted: this.#muted, emit: this.bus.emit, onPath: this.#onPath },
+      reportError: (error, origin) => this.reportError(error, origin),
+    };
+    const wired = new Subscription();
+    if (listener) {
+      this.#captured = captureFor(listener, parts);
+      wired.add(this.#captured.start());
+    }
+    const events$ = converse(parts, this.#captured).pipe(
       tap({
         next: (event) => {
           if (event.type === 'agent.state') this.#agentState = event.state;
           this.bus.publish(event);
         },
-        // It ends by itself only when nothing of it can go on.
         complete: () => {
           if (this.#session) void this.stop();
         },
       }),
     );
-    return passed$.subscribe();
-  }
-
-  #toOutput(audio$: Observable<AudioChunk>, ends: AudioEnds): Observable<AudioChunk> {
-    const report = (path: AudioPath): void => {
-      this.#reportPath(path, ends);
-    };
-    return audio$.pipe(adapt(this.#cast.output.accepts, ends, report));
-  }
-
-  #reportPath({ from, to, transcoded }: AudioPath, { source, target }: AudioEnds): void {
-    const settled = { from: `${source} ${describeFormat(from)}`, to: `${target} ${describeFormat(to)}`, transcoded };
-    const known = this.#formats.get(source);
-    if (known === settled.from + settled.to) return;
-    this.#formats.set(source, settled.from + settled.to);
-    this.bus.emit('provider.format', settled);
+    wired.add(events$.subscribe());
+    wired.add(tellOfCall(input, this.bus.emit, () => void this.stop()));
+    return wired;
   }
 
   async #stop(drain: boolean): Promise<void> {
@@ -394,9 +370,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     this.#session = undefined;
     this.#commands$.next({ type: 'stop' });
     session.unsubscribe();
-    const { input, output, stt, agent } = this.#cast;
-    output.stop();
-    await withinFarewell([input.stop(), (agent ?? stt)?.disconnect() ?? Promise.resolve()], (error) => {
+    await endSession(this.#cast, (error) => {
       this.logger.warn(`A provider did not stop cleanly: ${messageOf(error)}`);
     });
     unclaim(this.#talkers, this);
@@ -418,14 +392,4 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
 
 function disposed(): VoiceError {
   return new VoiceError('The pipeline was disposed: create another one', { code: 'not_ready' });
-}
-
-/** Waits for all, but not forever: a service that does not say good-bye is left. */
-async function withinFarewell(promises: readonly Promise<void>[], onError: (error: unknown) => void): Promise<void> {
-  const all$ = defer(() => Promise.allSettled(promises)).pipe(
-    tap((results) => {
-      for (const result of results) if (result.status === 'rejected') onError(result.reason);
-    }),
-  );
-  await firstValueFrom(race(all$, timer(farewellMs)), { defaultValue: undefined });
 }

@@ -1,9 +1,11 @@
 import { EMPTY, merge, Subscription, tap, type Observable } from 'rxjs';
 import type { ConnectionEvent, DeviceEvent, InputProvider, ProviderContract, ProviderRole } from '../core/roles.ts';
-import type { Emit } from './event-bus.ts';
+import { describeFormat } from '../audio/formats.ts';
+import type { Emit } from '../conversation/event-bus.ts';
+import type { AudioEnds, AudioPath } from './audio-path.ts';
 
 /** Where something comes from. */
-interface Origin {
+export interface ErrorOrigin {
   readonly provider: string;
   readonly role?: ProviderRole;
 }
@@ -12,12 +14,12 @@ interface Origin {
 export function tellOfProviders(
   providers: readonly ProviderContract[],
   emit: Emit,
-  reportError: (cause: unknown, origin: Origin) => void,
+  reportError: (cause: unknown, origin: ErrorOrigin) => void,
 ): Subscription {
   const work = new Subscription();
   for (const provider of providers) {
     const role = provider.roles[0];
-    const origin: Origin = { provider: provider.name, ...(role ? { role } : {}) };
+    const origin: ErrorOrigin = { provider: provider.name, ...(role ? { role } : {}) };
     const report = (cause: unknown): void => {
       reportError(cause, origin);
     };
@@ -35,7 +37,7 @@ export function tellOfProviders(
   return work;
 }
 
-function tellOfConnection(event: ConnectionEvent, origin: Origin, emit: Emit): void {
+function tellOfConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emit): void {
   switch (event.type) {
     case 'connecting':
       emit('provider.connecting', {}, origin);
@@ -77,4 +79,15 @@ export function tellOfCall(input: InputProvider, emit: Emit, onEnded: () => void
 interface CallEvents {
   readonly dtmf$: Observable<string>;
   readonly callEnded$: Observable<unknown>;
+}
+
+/** Tells the formats that providers settle on: every synthesis settles its own anew, and hardly ever otherwise. */
+export function tellOfPaths(emit: Emit): (path: AudioPath, ends: AudioEnds) => void {
+  const known = new Map<string, string>();
+  return ({ from, to, transcoded }, { source, target }) => {
+    const settled = { from: `${source} ${describeFormat(from)}`, to: `${target} ${describeFormat(to)}`, transcoded };
+    if (known.get(source) === settled.from + settled.to) return;
+    known.set(source, settled.from + settled.to);
+    emit('provider.format', settled);
+  };
 }

@@ -9,16 +9,16 @@ import type {
   STTProvider,
   TTSProvider,
 } from '../core/roles.ts';
-import { DefaultInput, DefaultOutput, isBrowser } from './default-ends.ts';
+import { DefaultEnd, defaultEnds, type DefaultEnds } from './default-ends.ts';
 
 /** Anything that can stand in a pipeline's `providers`. */
 export type AnyProvider =
   InputProvider | STTProvider | LLMProvider | TTSProvider | OutputProvider | AgentProvider | ProviderContract;
 
 /** Who plays which role. An agent stands in for stt, llm and tts together. */
-export interface Cast {
-  readonly input: InputProvider;
-  readonly output: OutputProvider;
+export interface Roles<I = InputProvider, O = OutputProvider> {
+  readonly input: I;
+  readonly output: O;
   readonly agent?: AgentProvider;
   readonly stt?: STTProvider;
   readonly llm?: LLMProvider;
@@ -26,6 +26,12 @@ export interface Cast {
   /** Each provider once. */
   readonly all: readonly ProviderContract[];
 }
+
+/** Roles of which the ends may have to be loaded first: see {@link loadEnds}. */
+export type AssignedRoles = Roles<
+  InputProvider | DefaultEnd<InputProvider>,
+  OutputProvider | DefaultEnd<OutputProvider>
+>;
 
 /** How a role that nobody covers can be filled. */
 const hints: Readonly<Record<ProviderRole, string>> = {
@@ -36,45 +42,59 @@ const hints: Readonly<Record<ProviderRole, string>> = {
   output: 'in Node add NullOutput or a phone provider, in a browser BrowserAudioOutput or WebRTCOutput',
 };
 
-/** Who covers a role that nobody else does, in a browser. */
-const defaults: Partial<Record<ProviderRole, () => ProviderContract>> = {
-  input: () => new DefaultInput(),
-  output: () => new DefaultOutput(),
-};
-
 /**
- * Casts the roles: the first provider that covers a role plays it; the agent's go together. In a browser the microphone
- * and the speaker fill the ends that nobody covers.
+ * Assigns the roles: the first provider that covers a role plays it; an agent plays its three together. In a browser the
+ * microphone and the speaker fill the ends that nobody covers.
  *
  * @throws VoiceError `configuration` that names the missing role and ways to fill it, or the role that two claim.
  */
-export function castRoles(providers: readonly AnyProvider[]): Cast {
-  const find = (role: ProviderRole): ProviderContract => {
-    const candidates = providers.filter((provider) => provider.roles.includes(role));
-    const [first = isBrowser() ? defaults[role]?.() : undefined, second] = candidates;
-    if (!first) {
-      throw new VoiceError(`The pipeline has no ${role} provider: ${hints[role]}`, { code: 'configuration' });
-    }
-    if (second) {
-      const message = `${first.name} and ${second.name} both cover the role ${role}: leave one of them out`;
-      throw new VoiceError(message, { code: 'configuration' });
-    }
-    return first;
+export function assignRoles(
+  providers: readonly AnyProvider[],
+  defaults: Partial<DefaultEnds> = defaultEnds(),
+): AssignedRoles {
+  const find = (role: ProviderRole): ProviderContract | undefined => {
+    const [first, second] = providers.filter((provider) => provider.roles.includes(role));
+    if (!first || !second) return first;
+    const message = `${first.name} and ${second.name} both cover the role ${role}: leave one of them out`;
+    throw new VoiceError(message, { code: 'configuration' });
   };
   const agent = providers.find(isAgent);
   // Roles are the contract: a provider that lists one has its members.
-  const input = find('input') as InputProvider;
-  const output = find('output') as OutputProvider;
-  const base = { input, output, all: [...new Set<ProviderContract>([...providers, input, output])] };
+  const base = {
+    input: (find('input') as InputProvider | undefined) ?? defaults.input ?? missing('input'),
+    output: (find('output') as OutputProvider | undefined) ?? defaults.output ?? missing('output'),
+    all: [...new Set<ProviderContract>(providers)],
+  };
   if (agent) return { ...base, agent };
   return {
     ...base,
-    stt: find('stt') as STTProvider,
-    llm: find('llm') as LLMProvider,
-    tts: find('tts') as TTSProvider,
+    stt: (find('stt') ?? missing('stt')) as STTProvider,
+    llm: (find('llm') ?? missing('llm')) as LLMProvider,
+    tts: (find('tts') ?? missing('tts')) as TTSProvider,
   };
 }
 
+/** Whether nothing has to be loaded. */
+export function isLoaded(roles: AssignedRoles): roles is Roles {
+  return !(roles.input instanceof DefaultEnd || roles.output instanceof DefaultEnd);
+}
+
+/**
+ * The roles with the code of both ends loaded.
+ *
+ * @throws ProviderInitializationError when the code cannot be loaded.
+ */
+export async function loadEnds(roles: AssignedRoles): Promise<Roles> {
+  const [input, output] = await Promise.all([loaded(roles.input), loaded(roles.output)]);
+  return { ...roles, input, output, all: [...new Set([...roles.all, input, output])] };
+}
+
+const loaded = async <P>(end: P | DefaultEnd<P>): Promise<P> => (end instanceof DefaultEnd ? end.load() : end);
+
+function missing(role: ProviderRole): never {
+  throw new VoiceError(`The pipeline has no ${role} provider: ${hints[role]}`, { code: 'configuration' });
+}
+
 function isAgent(provider: AnyProvider): provider is AgentProvider {
-  return ['stt', 'llm', 'tts'].every((role) => provider.roles.includes(role as ProviderRole));
+  return (['stt', 'llm', 'tts'] as const).every((role) => provider.roles.includes(role));
 }

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { BehaviorSubject, type Observable } from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import type { AgentState } from '../pipeline/events.ts';
+import type { AgentState } from '../conversation/events.ts';
 import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
 import { Pipeline } from '../pipeline/pipeline.ts';
 

@@ -33,8 +33,8 @@ import type {
   TranscriptionResult,
   TTSProvider,
 } from '../core/roles.ts';
-import { PacedOutput } from '../operators/paced-output.ts';
-import { Playout } from '../operators/playout.ts';
+import { PacedOutput } from '../playback/paced-output.ts';
+import { Playout } from '../playback/playout.ts';
 import { textAudioFormat, textToAudio } from './text-audio.ts';
 
 /** What every fake takes. */
@@ -373,7 +373,11 @@ export class FakeOutput extends PacedOutput<FakeOutputConfig> {
     super(config);
     this.playout = new Playout({ write: () => undefined, clear: () => undefined }, config);
     this.#recording = this.playout.heard$.pipe(tap((chunk) => this.heard.push(chunk))).subscribe();
-    this.initialized = true;
+  }
+
+  /** It plays from its construction on: nothing has to be made ready. */
+  protected override get initialized(): boolean {
+    return super.initialized || !this.#recording.closed;
   }
 
   /** Volumes that were set. The audio stays as it is, for its samples are its text. */

@@ -1,7 +1,7 @@
 import { map, type OperatorFunction } from 'rxjs';
 import { decodeBase64, encodeBase64 } from '../core/base64.ts';
 import { VoiceError } from '../core/errors.ts';
-import type { VoiceEvent } from '../pipeline/events.ts';
+import type { VoiceEvent } from '../conversation/events.ts';
 
 /**
  * Writes a session's events as NDJSON: one line an event, each with its line break. Audio is base64; of an error's cause

@@ -1,8 +1,8 @@
 import { concatMap, delay, from, of, type Observable, type SchedulerLike } from 'rxjs';
 import type { LLMEvent, Message } from '../core/messages.ts';
-import { foldText } from '../core/text.ts';
-import type { VoiceEvent, VoiceEventType } from '../pipeline/events.ts';
-import { SpeechTicket } from '../pipeline/commands.ts';
+import { foldText } from '../text/words.ts';
+import type { VoiceEvent, VoiceEventType } from '../conversation/events.ts';
+import { SpeechTicket } from '../conversation/commands.ts';
 import { readSession } from './record.ts';
 import type { VoiceStep, VoiceTestOptions } from './voice-test.ts';
 

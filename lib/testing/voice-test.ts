@@ -1,11 +1,11 @@
 import { Subject, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
-import { SpeechTicket, type Command, type SayOptions, type SendOptions } from '../pipeline/commands.ts';
-import type { ConversationOptions, ConversationPorts } from '../pipeline/conversation-options.ts';
-import { conversation } from '../pipeline/conversation.ts';
-import type { VoiceEvent } from '../pipeline/events.ts';
-import { History } from '../pipeline/history.ts';
+import { SpeechTicket, type Command, type SayOptions, type SendOptions } from '../conversation/commands.ts';
+import type { ConversationOptions, ConversationPorts } from '../conversation/conversation-options.ts';
+import { conversation } from '../conversation/conversation.ts';
+import type { VoiceEvent } from '../conversation/events.ts';
+import { History } from '../conversation/history.ts';
 import { FakeLLM, FakeOutput, FakeSTT, FakeTTS, type FakeLLMConfig, type FakeTTSConfig } from './fakes.ts';
 import { audioToText } from './text-audio.ts';
 

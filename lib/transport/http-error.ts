@@ -1,7 +1,18 @@
 import { asyncScheduler, map, Observable, throwError, type SchedulerLike } from 'rxjs';
 import { VoiceError, type VoiceErrorCode } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { HttpHeaders, HttpResponse } from './http.ts';
+
+/** Response headers; names in lower case. */
+export type HttpHeaders = Readonly<Record<string, string>>;
+
+/** An accepted request's answer. */
+export interface HttpResponse {
+  readonly provider: string;
+  readonly status: number;
+  readonly headers: HttpHeaders;
+  /** The body as it arrives, for one subscriber; unsubscribing closes the connection. */
+  readonly body$: Observable<Uint8Array<ArrayBuffer>>;
+}
 
 /** A service's refusal, to be understood by {@link HttpErrorOf}. */
 export interface HttpFailure {

@@ -1,5 +1,5 @@
 import { EMPTY, finalize, Observable, Subscription } from 'rxjs';
-import { fromStream } from '../core/bridge.ts';
+import { fromStream } from '../stream/bridge.ts';
 import type { HttpExchange, HttpExchangeEvent } from './http.ts';
 
 /** Performs an exchange through the global `fetch`: browsers, workers, React Native. */

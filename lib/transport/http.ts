@@ -3,11 +3,11 @@ import {
   asyncScheduler,
   catchError,
   defer,
+  filter,
   map,
   mergeMap,
   Observable,
   of,
-  startWith,
   switchMap,
   tap,
   type OperatorFunction,
@@ -17,9 +17,11 @@ import { joinBytes } from '../audio/concat.ts';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
-import { statusError, type HttpErrorOf } from './http-error.ts';
-import { patientTimer } from './patient-timer.ts';
-import { failOnSilence } from './silence.ts';
+import { statusError, type HttpErrorOf, type HttpResponse } from './http-error.ts';
+
+export type { HttpHeaders, HttpResponse } from './http-error.ts';
+import { isRecoverable, type BackoffOptions } from '../stream/backoff.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
 
 /** Longest waits of a request, in milliseconds. */
 export interface HttpTimeouts {
@@ -31,11 +33,17 @@ export interface HttpTimeouts {
   readonly idleMs?: number | undefined;
 }
 
+/** How a request is tried again: while nothing of its answer came, and for no longer than a user waits (RELIABILITY.md, F17 to F19). */
+export const requestRetries: BackoffOptions & { readonly maxTries: number; readonly budgetMs: number } = {
+  untilFirst: true,
+  maxTries: 2,
+  initialMs: 500,
+  budgetMs: 10_000,
+  shouldRetry: isRecoverable,
+};
+
 /** Request headers; `undefined` leaves one out. */
 export type HttpRequestHeaders = Readonly<Record<string, string | undefined>>;
-
-/** Response headers; names in lower case. */
-export type HttpHeaders = Readonly<Record<string, string>>;
 
 export { keepConnections, warmConnection } from '#http';
 
@@ -65,15 +73,6 @@ export interface HttpRequest {
   readonly redact?: ((text: string) => string) | undefined;
   /** What this service's refusals mean beyond their status; see {@link HttpErrorOf}. */
   readonly errorOf?: HttpErrorOf | undefined;
-}
-
-/** An accepted request's answer. */
-export interface HttpResponse {
-  readonly provider: string;
-  readonly status: number;
-  readonly headers: HttpHeaders;
-  /** The body as it arrives, for one subscriber; unsubscribing closes the connection. */
-  readonly body$: Observable<Uint8Array<ArrayBuffer>>;
 }
 
 /** One exchange as a runtime's rim (`#http`) performs it. */
@@ -108,28 +107,26 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
     const broken = (cause: unknown): never => {
       throw VoiceError.is(cause) ? cause : connectionError(fail, from, cause);
     };
-    const late = (ms: number, what: string): VoiceError =>
+    const late = (what: string, ms: number): VoiceError =>
       fail(`${from} ${what} within ${ms} ms`, { code: 'timeout', recoverable: true });
-    const expire = (ms: number, what: string): never => {
-      throw late(ms, what);
-    };
-    const waits: Readonly<Record<'started' | 'connected', () => Observable<never>>> = {
-      started: () => patientTimer(connectMs, scheduler).pipe(map(() => expire(connectMs, 'took no connection'))),
-      connected: () => patientTimer(firstByteMs, scheduler).pipe(map(() => expire(firstByteMs, 'gave no answer'))),
-    };
 
     const exchange$ =
       typeof headers === 'function'
         ? defer(headers).pipe(switchMap((ready) => exchange(exchangeOf(request, url, ready))))
         : exchange(exchangeOf(request, url, headers));
     return exchange$.pipe(
-      startWith({ type: 'started' } as const),
-      switchMap((event) => (event.type === 'response' ? of(event) : waits[event.type]())),
+      stallTimeout({
+        firstMs: connectMs,
+        idleMs: ({ type }) => (type === 'connected' ? firstByteMs : undefined),
+        error: (stalled, ms) => late(stalled === 'first' ? 'took no connection' : 'gave no answer', ms),
+        scheduler,
+      }),
+      filter((event) => event.type === 'response'),
       tap(({ status }) => logger?.debug(`${from} ${status} after ${scheduler.now() - startedAt} ms`)),
       map(({ status, headers, body$ }) => ({
         ...{ provider, status, headers },
         body$: body$.pipe(
-          failOnSilence(idleMs, scheduler, () => late(idleMs, 'sent nothing more')),
+          stallTimeout({ idleMs, scheduler, error: () => late('sent nothing more', idleMs) }),
           catchError(broken),
         ),
       })),

@@ -1,5 +1,5 @@
 import { connect, filter, map, of, startWith, switchMap, take, type Observable, type OperatorFunction } from 'rxjs';
-import { obj, parseJsonObject, type WireObject } from '../core/guard.ts';
+import { asObject, parseJsonObject, type WireObject } from '../core/guard.ts';
 import { readJson, type HttpResponse } from './http.ts';
 import { sse } from './sse.ts';
 
@@ -28,7 +28,7 @@ export function jsonObjects({ maxLength = 1_048_576, onGarbage }: JsonObjectsOpt
           take(1),
           switchMap((first): Observable<WireObject | undefined> => {
             const whole$ = body$.pipe(startWith(first));
-            if (first[0] === 0x7b) return of({ ...response, body$: whole$ }).pipe(readJson(maxLength), map(obj));
+            if (first[0] === 0x7b) return of({ ...response, body$: whole$ }).pipe(readJson(maxLength), map(asObject));
             return whole$.pipe(
               sse({ provider: response.provider, maxLength }),
               filter(({ data }) => data !== '[DONE]'),

@@ -1,30 +1,52 @@
+import {
+  asyncScheduler,
+  defer,
+  distinctUntilChanged,
+  exhaustMap,
+  ignoreElements,
+  interval,
+  map,
+  startWith,
+  Subject,
+  takeWhile,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import type { VoiceError } from '../core/errors.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { RawSocket, SocketData } from './socket.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** Bounds of an {@link Outbox}, in bytes. */
+/** How often a full buffer is looked at, in milliseconds. */
+const drainMs = 20;
+
+/** What an {@link Outbox} needs to know. Sizes are in bytes, times in milliseconds. */
 export interface OutboxOptions {
   /** Most that the connection itself buffers; more waits here. Default: 1 MiB. */
   readonly maxBufferedBytes?: number | undefined;
   /** Most that waits; beyond it the oldest audio is dropped, for control messages matter more. Default: 4 MiB. */
   readonly maxOutboxBytes?: number | undefined;
-  /** The bound was reached; told once until all has left. */
+  /** Longest time that the peer may take nothing of what waits. Default: 5,000. */
+  readonly stallTimeoutMs?: number | undefined;
+  readonly scheduler?: SchedulerLike | undefined;
+  /** Told that the bound was reached, once until all has left. */
   readonly onOverflow: (maxBytes: number) => void;
+  /** The error of a peer that takes nothing. */
+  readonly stalled: (ms: number) => VoiceError;
 }
 
 /** Messages that wait for a connection, in their order. */
 export class Outbox {
-  readonly #maxBufferedBytes: number;
-  readonly #maxBytes: number;
-  readonly #onOverflow: (maxBytes: number) => void;
+  readonly #options: OutboxOptions;
+  /** A message has to wait although there is a connection. */
+  readonly #blocked$ = new Subject<void>();
   #waiting: SocketData[] = [];
   #bytes = 0;
   #overflowing = false;
 
-  constructor({ maxBufferedBytes = mebibyte, maxOutboxBytes = 4 * mebibyte, onOverflow }: OutboxOptions) {
-    this.#maxBufferedBytes = maxBufferedBytes;
-    this.#maxBytes = maxOutboxBytes;
-    this.#onOverflow = onOverflow;
+  constructor(options: OutboxOptions) {
+    this.#options = options;
   }
 
   /** How many messages wait. */
@@ -32,28 +54,33 @@ export class Outbox {
     return this.#waiting.length;
   }
 
-  /** Sends at once what need not wait. */
-  trySend(socket: RawSocket, data: SocketData): boolean {
-    if (this.#waiting.length > 0 || !this.#hasRoom(socket, data)) return false;
-    socket.send(data);
-    return true;
-  }
-
-  /** Keeps a message; false when something was dropped for it. */
-  push(data: SocketData): boolean {
+  /** Sends a message, or keeps it until the connection takes it; false when something was dropped for it. */
+  send(data: SocketData, socket: RawSocket | undefined): boolean {
+    if (socket && this.#waiting.length === 0 && this.#hasRoom(socket, data)) {
+      socket.send(data);
+      return true;
+    }
     this.#waiting.push(data);
     this.#bytes += sizeOf(data);
-    if (this.#bytes <= this.#maxBytes) return true;
+    const isKept = this.#bound();
+    this.#blocked$.next();
+    return isKept;
+  }
 
-    while (this.#bytes > this.#maxBytes && this.#waiting.length > 0) {
-      const audio = this.#waiting.findIndex((each) => typeof each !== 'string');
-      for (const dropped of this.#waiting.splice(Math.max(audio, 0), 1)) this.#bytes -= sizeOf(dropped);
-    }
-    if (!this.#overflowing) {
-      this.#overflowing = true;
-      this.#onOverflow(this.#maxBytes);
-    }
-    return false;
+  /** Sends what waits as a connection takes it; fails when it takes nothing any more. Never completes. */
+  drain(socket: RawSocket): Observable<never> {
+    const { stallTimeoutMs = 5_000, scheduler = asyncScheduler, stalled } = this.#options;
+    const sending$ = interval(drainMs, scheduler).pipe(
+      map(() => this.drainInto(socket)),
+      takeWhile((waiting) => waiting > 0),
+      map(() => socket.bufferedAmount),
+      distinctUntilChanged((least, buffered) => buffered >= least),
+      stallTimeout({ idleMs: stallTimeoutMs, scheduler, error: () => stalled(stallTimeoutMs) }),
+      ignoreElements(),
+    );
+    return defer(() => (this.length > 0 ? this.#blocked$.pipe(startWith(undefined)) : this.#blocked$)).pipe(
+      exhaustMap(() => sending$),
+    );
   }
 
   /** Puts messages before all that wait, whatever their size. */
@@ -62,8 +89,8 @@ export class Outbox {
     this.#waiting = [...messages, ...this.#waiting];
   }
 
-  /** Sends what the connection takes now. */
-  drainInto(socket: RawSocket): void {
+  /** Sends what the connection takes now; returns how many messages wait on. */
+  drainInto(socket: RawSocket): number {
     let sent = 0;
     for (const data of this.#waiting) {
       if (!this.#hasRoom(socket, data)) break;
@@ -73,6 +100,7 @@ export class Outbox {
     }
     this.#waiting.splice(0, sent);
     if (this.#waiting.length === 0) this.#overflowing = false;
+    return this.#waiting.length;
   }
 
   /** Forgets what waits. */
@@ -82,13 +110,27 @@ export class Outbox {
     this.#overflowing = false;
   }
 
+  /** Drops the oldest audio, then the oldest text; returns whether there was room for all. */
+  #bound(): boolean {
+    const { maxOutboxBytes = 4 * mebibyte, onOverflow } = this.#options;
+    if (this.#bytes <= maxOutboxBytes) return true;
+    while (this.#bytes > maxOutboxBytes && this.#waiting.length > 0) {
+      const audio = this.#waiting.findIndex((each) => typeof each !== 'string');
+      for (const dropped of this.#waiting.splice(Math.max(audio, 0), 1)) this.#bytes -= sizeOf(dropped);
+    }
+    if (!this.#overflowing) onOverflow(maxOutboxBytes);
+    this.#overflowing = true;
+    return false;
+  }
+
   #hasRoom(socket: RawSocket, data: SocketData): boolean {
+    const { maxBufferedBytes = mebibyte } = this.#options;
     const buffered = socket.bufferedAmount;
-    return buffered === 0 || buffered + sizeOf(data) <= this.#maxBufferedBytes;
+    return buffered === 0 || buffered + sizeOf(data) <= maxBufferedBytes;
   }
 }
 
-/** Bytes of a message; text counts one a character, as a bound that needs no encoding. */
+/** Bytes of a message; a character of text counts as one, so that nothing has to be encoded to be bounded. */
 function sizeOf(data: SocketData): number {
   return data.length;
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { encodeWav, int16Bytes } from 'rxvoice/audio';
-import { workletSource } from '../../../lib/browser/worklets.ts';
+import { workletSource } from '../../../lib/playback/worklets.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 

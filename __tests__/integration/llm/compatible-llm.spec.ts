@@ -1,3 +1,4 @@
+/** Slow: faults of real servers wait out real time-outs. */
 import { CompatibleLLM } from '../../../lib/providers/llm/compatible-llm.ts';
 import { describeLLM } from '../../conformance/llm.ts';
 

@@ -1,3 +1,4 @@
+/** Slow: faults of real servers wait out real time-outs. */
 import { MuLLM } from '../../../lib/providers/llm/mu-llm.ts';
 import { describeLLM } from '../../conformance/llm.ts';
 

@@ -1,3 +1,4 @@
+/** Slow: faults of real servers wait out real time-outs. */
 import { NuLLM } from '../../../lib/providers/llm/nu-llm.ts';
 import { describeLLM } from '../../conformance/llm.ts';
 

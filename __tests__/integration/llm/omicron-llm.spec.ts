@@ -1,3 +1,4 @@
+/** Slow: faults of real servers wait out real time-outs. */
 import { OmicronLLM } from '../../../lib/providers/llm/omicron-llm.ts';
 import { describeLLM } from '../../conformance/llm.ts';
 

@@ -1,3 +1,4 @@
+/** Slow: faults of real servers wait out real time-outs. */
 import { ThetaLLM } from '../../../lib/providers/llm/theta-llm.ts';
 import { describeLLM } from '../../conformance/llm.ts';
 

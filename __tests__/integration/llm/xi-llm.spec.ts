@@ -1,3 +1,4 @@
+/** Slow: faults of real servers wait out real time-outs. */
 import { XiLLM } from '../../../lib/providers/llm/xi-llm.ts';
 import { describeLLM } from '../../conformance/llm.ts';
 

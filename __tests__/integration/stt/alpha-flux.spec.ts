@@ -1,3 +1,4 @@
+/** Slow: faults of real servers wait out real time-outs. */
 import { AlphaFlux } from '../../../lib/providers/stt/alpha-flux.ts';
 import { describeStreamingSTT, linear, mulaw } from '../../conformance/streaming-stt.ts';
 

@@ -1,3 +1,4 @@
+/** Slow: faults of real servers wait out real time-outs. */
 import { AlphaSTT } from '../../../lib/providers/stt/alpha-stt.ts';
 import { describeStreamingSTT, linear, mulaw } from '../../conformance/streaming-stt.ts';
 

@@ -1,3 +1,4 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { filter, firstValueFrom } from 'rxjs';
 import { EpsilonSTT, type EpsilonSTTConfig, type TranscriptionResult, type VoiceError } from '../../../lib/index.ts';
 import { bodyJson, startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';

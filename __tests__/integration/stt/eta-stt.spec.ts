@@ -1,3 +1,4 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { filter, firstValueFrom } from 'rxjs';
 import { EtaSTT, type EtaSTTConfig, type TranscriptionResult, type VoiceError } from '../../../lib/index.ts';
 import { sentAudio, startSandbox, type Sandbox, type ServiceRecord } from '../../../samples/sandbox/index.ts';

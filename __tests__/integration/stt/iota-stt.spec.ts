@@ -1,3 +1,4 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { inspect } from 'node:util';
 import { firstValueFrom, lastValueFrom, toArray, type ObservableInput } from 'rxjs';
 import { encodeSamples } from '../../../lib/audio/samples.ts';

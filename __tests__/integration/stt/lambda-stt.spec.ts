@@ -1,3 +1,4 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { asyncScheduler, filter, firstValueFrom, type SchedulerLike } from 'rxjs';
 import { LambdaSTT, type LambdaSTTConfig, type TranscriptionResult, type VoiceError } from '../../../lib/index.ts';
 import { readStreamMessage } from '../../../samples/sandbox/event-stream.ts';

@@ -1,3 +1,4 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { filter, firstValueFrom } from 'rxjs';
 import {
   ThetaRealtimeSTT,

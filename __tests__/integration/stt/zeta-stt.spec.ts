@@ -1,3 +1,4 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { filter, firstValueFrom } from 'rxjs';
 import { ZetaSTT, type TranscriptionResult, type VoiceError, type ZetaSTTConfig } from '../../../lib/index.ts';
 import { sentJson, startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';

@@ -1,4 +1,4 @@
-import { filter, firstValueFrom, Subscription, timer } from 'rxjs';
+import { filter, firstValueFrom, scan, Subscription, timer } from 'rxjs';
 import { AlphaFlux, AlphaTTS, BufferInput, int16Bytes, int16View, NullOutput, NuLLM, Pipeline } from 'rxvoice';
 import type { AudioChunk, PipelineOptions, VoiceEvent } from 'rxvoice';
 import type { Sandbox } from '../../../samples/sandbox/index.ts';
@@ -59,6 +59,14 @@ export class TestCaller implements AsyncDisposable {
     all.set(this.#words);
     all.set(words, this.#words.length);
     this.#words = all;
+  }
+
+  /** Resolves when so many more milliseconds of the agent were heard, on the output's own clock. */
+  async hears(ms: number): Promise<void> {
+    const heardMs$ = this.#output.heard$.pipe(
+      scan((sum, { data, metadata }) => sum + (data.length / 2 / (metadata?.sampleRate ?? sampleRate)) * 1000, 0),
+    );
+    await firstValueFrom(heardMs$.pipe(filter((heardMs) => heardMs >= ms)));
   }
 
   /** The next event of a type. */

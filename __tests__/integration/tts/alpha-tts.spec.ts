@@ -1,6 +1,7 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import { AlphaTTS, type AlphaTTSConfig } from '../../../lib/providers/tts/alpha-tts.ts';
-import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS, hear, until } from '../../conformance/tts.ts';
 

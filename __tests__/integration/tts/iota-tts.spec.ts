@@ -1,5 +1,6 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { lastValueFrom, of, toArray } from 'rxjs';
-import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { IotaTTS, type IotaTTSConfig } from '../../../lib/providers/tts/iota-tts.ts';
 import { startSandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS, hear } from '../../conformance/tts.ts';

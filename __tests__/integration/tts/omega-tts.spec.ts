@@ -1,6 +1,7 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { asyncScheduler, from, lastValueFrom, of, toArray, type SchedulerLike } from 'rxjs';
 import type { SpokenWord } from '../../../lib/core/roles.ts';
-import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { OmegaTTS, type OmegaTTSConfig } from '../../../lib/providers/tts/omega-tts.ts';
 import type { AwsCredentials } from '../../../lib/transport/aws-signature.ts';
 import { startSandbox } from '../../../samples/sandbox/index.ts';

@@ -1,5 +1,6 @@
+/** Slow: faults of real servers wait out real time-outs, and the waits that services ask for. */
 import { PhiTTS, type PhiTTSConfig } from '../../../lib/providers/tts/phi-tts.ts';
-import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { describeTTS } from '../../conformance/tts.ts';
 
 const voice =

@@ -1,7 +1,8 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
-import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
-import type { PiTTSConfig } from '../../../lib/providers/tts/pi-tts-config.ts';
+import type { PiTTSConfig } from '../../../lib/providers/tts/pi-tts.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS, hear, until } from '../../conformance/tts.ts';
 

@@ -1,3 +1,4 @@
+/** Slow: faults of real servers wait out real time-outs, and the waits that services ask for. */
 import { PsiTTS } from '../../../lib/providers/tts/psi-tts.ts';
 import { describeTTS } from '../../conformance/tts.ts';
 

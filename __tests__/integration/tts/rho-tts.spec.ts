@@ -1,5 +1,6 @@
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { from, lastValueFrom, toArray } from 'rxjs';
-import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { RhoTTS } from '../../../lib/providers/tts/rho-tts.ts';
 import type { RhoTTSConfig } from '../../../lib/providers/tts/rho-tts-config.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';

@@ -1,6 +1,6 @@
-import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
-import { SigmaTTS } from '../../../lib/providers/tts/sigma-tts.ts';
-import type { SigmaTTSConfig } from '../../../lib/providers/tts/sigma-tts-config.ts';
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
+import { SigmaTTS, type SigmaTTSConfig } from '../../../lib/providers/tts/sigma-tts.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS } from '../../conformance/tts.ts';
 

@@ -1,4 +1,5 @@
-import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
+// Slow: audio at the speed of sound, and faults that make it wait and try again.
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { TauTTS, type TauTTSConfig } from '../../../lib/providers/tts/tau-tts.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS } from '../../conformance/tts.ts';

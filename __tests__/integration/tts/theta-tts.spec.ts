@@ -1,3 +1,4 @@
+/** Slow: faults of real servers wait out real time-outs, and the waits that services ask for. */
 import { ThetaTTS } from '../../../lib/providers/tts/theta-tts.ts';
 import { describeTTS } from '../../conformance/tts.ts';
 

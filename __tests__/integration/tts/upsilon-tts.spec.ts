@@ -1,4 +1,5 @@
-import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
+/** Slow: faults of real servers wait out real time-outs, and the waits that services ask for. */
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { UpsilonTTS, type UpsilonTTSFormat } from '../../../lib/providers/tts/upsilon-tts.ts';
 import { describeTTS } from '../../conformance/tts.ts';
 

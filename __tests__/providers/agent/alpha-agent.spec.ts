@@ -1,13 +1,14 @@
+/** Slow: thousands of mutated messages. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { firstValueFrom } from 'rxjs';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
-import type { AgentFunctionCall, AgentText } from '../../../lib/core/roles.ts';
+import type { AgentFunctionCall, AgentFunctionEnd, AgentText } from '../../../lib/core/roles.ts';
 import { AlphaAgent } from '../../../lib/providers/agent/alpha-agent.ts';
 import type { AlphaAgentConfig } from '../../../lib/providers/agent/alpha-agent-settings.ts';
-import type { SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import type { ReconnectingSocketOptions } from '../../../lib/transport/reconnecting-socket.ts';
 import { FakeSockets } from '../../transport/fake-sockets.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
 
@@ -24,7 +25,7 @@ class FakedAgent extends AlphaAgent {
     await gone;
   }
 
-  protected override sessionOptions(): Pick<SocketSessionOptions, 'request'> & Partial<SocketSessionOptions> {
+  protected override sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
     return { ...super.sessionOptions(), openSocket: this.sockets.open };
   }
 }
@@ -505,6 +506,28 @@ describe('AlphaAgent: function calls', () => {
     await settle();
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
     expect(responses(sent()).map(({ id }) => id)).toEqual(['fc_2']);
+    await agent.dispose();
+  });
+
+  it('tell their end, with what the model is told and how long they took', async () => {
+    const { agent, clock, say } = await live({
+      functionTimeoutMs: 2000,
+      onFunctionCall: ({ id }) => (id === 'fc_1' ? { sky: 'sunny' } : new Promise(() => undefined)),
+    });
+    const ends: AgentFunctionEnd[] = [];
+    agent.functionEnds$.subscribe((end) => ends.push(end));
+    say(request(call('fc_1'), call('fc_2'), call('fc_3'), call('fc_4', { client_side: false })));
+    await settle();
+    await clock.advance(500);
+    say({ type: 'FunctionCallCancelled', functions: [{ id: 'fc_3', name: 'weather' }] });
+    say({ type: 'FunctionCallResponse', name: 'weather', content: 'cloudy' });
+    await clock.advance(1500);
+    expect(ends.map(({ call: { id }, ...end }) => [id, end])).toEqual([
+      ['fc_1', { type: 'result', content: '{"sky":"sunny"}', durationMs: 0 }],
+      ['fc_3', { type: 'cancelled', durationMs: 500 }],
+      ['fc_4', { type: 'result', content: 'cloudy', durationMs: 500 }],
+      ['fc_2', { type: 'error', content: '{"error":"weather has not answered within 2000 ms"}', durationMs: 2000 }],
+    ]);
     await agent.dispose();
   });
 

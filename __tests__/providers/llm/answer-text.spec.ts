@@ -1,15 +1,27 @@
-import { AnswerText } from '../../../lib/providers/llm/answer-text.ts';
-import { callsInText } from '../../../lib/providers/llm/calls-in-text.ts';
+import { addText, restOfText, type AnswerText } from '../../../lib/providers/llm/answer-text.ts';
+import { callsInText } from '../../../lib/providers/llm/tool-calls.ts';
+
+const start: AnswerText = { phase: 'start', pending: '', hasThought: false };
+
+/** What is spoken of each piece, and the state after the last. */
+function speak(pieces: readonly string[], holdsCalls: boolean): { spoken: string[]; state: AnswerText } {
+  const spoken: string[] = [];
+  const state = pieces.reduce((before, piece) => {
+    const [after, text] = addText(before, piece, holdsCalls);
+    spoken.push(text);
+    return after;
+  }, start);
+  return { spoken, state };
+}
 
 /** What is spoken, and what is held back, of an answer in pieces. */
 function read(pieces: readonly string[], holdsCalls = false): { spoken: string; held: string } {
-  const answer = new AnswerText(holdsCalls);
-  const spoken = pieces.map((piece) => answer.push(piece)).join('');
-  const { text, held } = answer.finish();
-  return { spoken: spoken + text, held };
+  const { spoken, state } = speak(pieces, holdsCalls);
+  const { text, held } = restOfText(state);
+  return { spoken: spoken.join('') + text, held };
 }
 
-describe('AnswerText', () => {
+describe('addText', () => {
   const rows: readonly [string, boolean, string, string][] = [
     ['Hello!', false, 'Hello!', ''],
     ['<think>Greet.</think>\n\nHello!', false, 'Hello!', ''],
@@ -39,9 +51,7 @@ describe('AnswerText', () => {
   }
 
   it('speaks the first piece at once when it cannot be anything else', () => {
-    const answer = new AnswerText(true);
-    expect(answer.push('Hel')).toBe('Hel');
-    expect(answer.push('{')).toBe('{');
+    expect(speak(['Hel', '{'], true).spoken).toEqual(['Hel', '{']);
   });
 
   it('does not keep the whole of long reasoning, nor hold back without end', () => {
@@ -49,9 +59,9 @@ describe('AnswerText', () => {
       spoken: 'done',
       held: '',
     });
-    const answer = new AnswerText(true);
-    expect(answer.push('{')).toBe('');
-    expect(answer.push('x'.repeat(65_536))).toHaveLength(65_537);
+    const [first, second] = speak(['{', 'x'.repeat(65_536)], true).spoken;
+    expect(first).toBe('');
+    expect(second).toHaveLength(65_537);
   });
 });
 

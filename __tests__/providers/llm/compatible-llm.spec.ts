@@ -1,3 +1,4 @@
+/** Slow: answers of real servers, some of them byte by byte. */
 import { inspect } from 'node:util';
 import { firstValueFrom, type Subscription } from 'rxjs';
 import type { GenerateOptions, LLMEvent, Message } from '../../../lib/core/messages.ts';

@@ -3,7 +3,7 @@
  * `S:` what the service answers, a status and a type, then an event a line (or the body of a refusal).
  */
 import type { GenerateOptions, Message, ToolCall } from '../../../lib/core/messages.ts';
-import type { BaseLLM, LLMConfig } from '../../../lib/providers/llm/base-llm.ts';
+import type { ChatLLM, LLMConfig } from '../../../lib/providers/llm/chat-llm.ts';
 import { CompatibleLLM } from '../../../lib/providers/llm/compatible-llm.ts';
 import { MuLLM } from '../../../lib/providers/llm/mu-llm.ts';
 import { NuLLM } from '../../../lib/providers/llm/nu-llm.ts';
@@ -62,7 +62,7 @@ describe('language models: the sessions of the references', () => {
 
   /** Asks one after the other; gives what came of each. */
   async function played(
-    create: (config: { readonly endpoint: string; readonly apiKey: string }) => BaseLLM<LLMConfig>,
+    create: (config: { readonly endpoint: string; readonly apiKey: string }) => ChatLLM<LLMConfig>,
     script: string,
     ...asked: readonly Asked[]
   ): Promise<Outcome[]> {

@@ -77,6 +77,17 @@ describe('BrowserAudioOutput over its own worklet', () => {
     expect(log.at(-1)).toBe('complete');
   });
 
+  it('counts what was heard of stereo as it does of mono, during and after the play', () => {
+    const { source$, log } = playing();
+    source$.next({ data: float32Bytes(new Float32Array(2 * rate)), metadata: { ...format, channels: 2 } });
+    context().render(100);
+    const position = output.positionMs;
+    expect(position).toBeCloseTo(100 - 10 - (100 % (128 / 48)), 0);
+    output.stop();
+    expect(output.positionMs).toBe(position);
+    expect(log).toEqual(['started 0', 'complete']);
+  });
+
   it('goes on after a pause at the very next sample', () => {
     const { source$ } = playing();
     source$.next(counting(rate));

@@ -1,5 +1,5 @@
 import { createContext, runInContext } from 'node:vm';
-import { workletSource } from '../../../lib/browser/worklets.ts';
+import { workletSource } from '../../../lib/playback/worklets.ts';
 
 const quantum = 128;
 

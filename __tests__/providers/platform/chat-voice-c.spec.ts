@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events';
 import { of } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import type { VoiceError } from '../../../lib/core/errors.ts';
-import { ChatVoiceC } from '../../../lib/providers/platform/chat-voice-c.ts';
-import type { ChatVoiceCConfig } from '../../../lib/providers/platform/chat-voice-config.ts';
+import { ChatVoiceC, type ChatVoiceCConfig } from '../../../lib/providers/platform/chat-voice-c.ts';
+
 import type { ChatVoicePackages, VoiceConnectionLike } from '../../../lib/providers/platform/chat-voice-packages.ts';
 import { TestClock } from '../../transport/test-clock.ts';
 

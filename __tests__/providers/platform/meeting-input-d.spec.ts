@@ -4,7 +4,7 @@ import type { VoiceError } from '../../../lib/core/errors.ts';
 import type { ConnectionEvent } from '../../../lib/core/roles.ts';
 import { MeetingInputD, type MeetingInputDConfig } from '../../../lib/providers/platform/meeting-input-d.ts';
 import type { MeetingEnd, SpeakerAudio } from '../../../lib/providers/platform/meeting-input.ts';
-import type { SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import type { ReconnectingSocketOptions } from '../../../lib/transport/reconnecting-socket.ts';
 import { FakeSockets, type FakeSocket } from '../../transport/fake-sockets.ts';
 import { TestClock } from '../../transport/test-clock.ts';
 
@@ -20,7 +20,7 @@ const app = { clientId: 'clientA1', clientSecret: 'secretB2' };
 class Faked extends MeetingInputD {
   readonly sockets: FakeSockets = new FakeSockets();
 
-  protected override socketOptions(): Pick<SocketSessionOptions, 'openSocket'> {
+  protected override socketOptions(): Pick<ReconnectingSocketOptions, 'openSocket'> {
     return { openSocket: this.sockets.open };
   }
 }

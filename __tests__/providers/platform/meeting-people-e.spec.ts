@@ -1,4 +1,5 @@
-import { obj, objs, parseJsonObject, type WireObject } from '../../../lib/core/guard.ts';
+/** Slow: every mutation of what a data channel says. */
+import { asObject, asObjects, parseJsonObject, type WireObject } from '../../../lib/core/guard.ts';
 import { MeetingPeopleE, sessionStatuses } from '../../../lib/providers/platform/meeting-people-e.ts';
 import { readStatsWanted, statsSections } from '../../../lib/providers/platform/meeting-stats-e.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';
@@ -127,8 +128,8 @@ describe('the people of a meeting', () => {
         expect(['waiting', 'joined', 'disconnected']).toContain(status);
         expect(typeof reason).toBe('string');
       }
-      for (const { configuration: asked } of objs(message['resources'])) {
-        const wanted = readStatsWanted(obj(asked) ?? {});
+      for (const { configuration: asked } of asObjects(message['resources'])) {
+        const wanted = readStatsWanted(asObject(asked) ?? {});
         expect(wanted.intervalSeconds).toBeLessThanOrEqual(3600);
         statsSections(reports, wanted);
       }

@@ -1,3 +1,4 @@
+/** Slow: ten calls at the speed of speech, floods and fuzz, over real sockets. */
 import { firstValueFrom, of, VirtualTimeScheduler } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import type { VoiceError } from '../../../lib/core/errors.ts';

@@ -1,3 +1,4 @@
+/** Slow: ten calls at the speed of speech, floods and fuzz, over real sockets. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { firstValueFrom, of, take, toArray, VirtualTimeScheduler } from 'rxjs';

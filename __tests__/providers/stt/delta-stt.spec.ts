@@ -111,6 +111,13 @@ describe('DeltaSTT: results', () => {
     expect(all.map(({ utteranceId }) => utteranceId)).toEqual(['DeltaSTT-1', 'DeltaSTT-2', 'DeltaSTT-2']);
   });
 
+  it('tells final words after a marker, even when they are as many as those before it', async () => {
+    const { say, log } = await live();
+    say(heard(['*one', ' tw']));
+    say(heard(['*<end>', '* two']));
+    expect(log).toEqual(['started', '~ one tw', 'ended', '. one', 'started', '~ two']);
+  });
+
   it('news without words are no result, and a marker never is', async () => {
     const { say, log } = await live();
     say(heard([], { total_audio_proc_ms: 500 }));

@@ -1,3 +1,4 @@
+/** Slow: each case speaks over a real socket. */
 import type { AudioMetadata } from '../../../lib/audio/types.ts';
 import { KappaSTT, type KappaSTTConfig } from '../../../lib/providers/stt/kappa-stt.ts';
 import { readUsp, riffHeader, uspAudio, uspId, uspText } from '../../../lib/providers/stt/kappa-stt-messages.ts';

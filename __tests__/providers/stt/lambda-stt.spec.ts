@@ -1,3 +1,4 @@
+/** Slow: each case signs an address and speaks over a real socket. */
 import { readFileSync } from 'node:fs';
 import { LambdaSTT, type LambdaSTTConfig } from '../../../lib/providers/stt/lambda-stt.ts';
 import { decodeEventStream, encodeEventStream } from '../../../lib/transport/event-stream.ts';

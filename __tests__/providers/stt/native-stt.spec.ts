@@ -1,6 +1,6 @@
 import { lastValueFrom, Subject, tap } from 'rxjs';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
-import { nativeVoiceSpeaks$ } from '../../../lib/browser/native-voice.ts';
+import { nativeVoiceSpeaks$ } from '../../../lib/playback/native-voice.ts';
 import { NativeSTT, type NativeSTTConfig } from '../../../lib/providers/stt/native-stt.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
 

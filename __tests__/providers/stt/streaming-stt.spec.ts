@@ -1,12 +1,13 @@
+/** Slow: connections that drop and are replaced, over real sockets. */
 import fc from 'fast-check';
 import { NEVER, of, Subject, throwError, type Observable } from 'rxjs';
-import type { AudioChunk, AudioFormat } from '../../../lib/audio/types.ts';
+import type { AudioChunk } from '../../../lib/audio/types.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
-import { num, str, type WireObject } from '../../../lib/core/guard.ts';
-import type { Query } from '../../../lib/core/remote-provider.ts';
+import { asNumber, asString, type WireObject } from '../../../lib/core/guard.ts';
 import type { TranscriptionResult } from '../../../lib/core/roles.ts';
 import { StreamingSTT, type StreamingSTTConfig } from '../../../lib/providers/stt/streaming-stt.ts';
-import type { SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import { heard as heardWords, type STTWire } from '../../../lib/providers/stt/stt-wire.ts';
+import type { ReconnectingSocketOptions } from '../../../lib/transport/reconnecting-socket.ts';
 import {
   clocked,
   connected,
@@ -20,45 +21,61 @@ import {
   type TestClock,
 } from './stt-fixture.ts';
 
-/** The smallest provider: its service says what is final, and what was said. */
-class TestSTT extends StreamingSTT<StreamingSTTConfig> {
-  readonly name = 'TestSTT';
-  readonly accepts: readonly AudioFormat[] = [
+/** The smallest wire: its service says what is final, and what was said. */
+const testWire = (switches: { fills: boolean }): STTWire<StreamingSTTConfig, undefined> => ({
+  name: 'TestSTT',
+  baseUrl: () => 'wss://service.example',
+  path: '/listen',
+  accepts: () => [
     { encoding: 'linear16', sampleRates: [16_000, 8_000] },
     { encoding: 'mulaw', sampleRates: [8_000] },
-  ];
-  protected readonly defaultBaseUrl = 'wss://service.example';
-  protected override readonly path: string = '/listen';
-  protected override readonly ownKeys: readonly string[] = ['interimResults'];
-  protected override readonly gapMs: number | undefined = 500;
-  protected readonly handlers = {
-    final: ({ ms }: WireObject) => void this.finalized(num(ms) ?? 0),
-    guess: ({ text }: WireObject) => this.utterances.heard(str(text) ?? ''),
-    said: ({ text, words }: WireObject) =>
-      this.utterances.result('complete', str(text) ?? '', { words: this.words(words, (word) => str(word['word'])) }),
-    notice: ({ text }: WireObject) => this.reportOnce(str(text) ?? ''),
+  ],
+  rules: {},
+  ownKeys: ['interimResults'],
+  gapMs: 500,
+  start: () => undefined,
+  read: {
+    final: (state, { ms }) => [state, { type: 'finalized', ms: asNumber(ms) ?? 0 }],
+    guess: (state, { text }) => [state, ...heardWords({ text: asString(text) ?? '' })],
+    said: (state, { text, words }, context) => [
+      state,
+      {
+        ...{ type: 'result', kind: 'complete', text: asString(text) ?? '' },
+        words: context.words(words, (word) => asString(word['word'])),
+      },
+    ],
+    notice: (state, { text }) => [state, { type: 'warning', text: asString(text) ?? '' }],
     broken: () => {
       throw new TypeError('canary-7f3a');
     },
-  };
+  },
+  commands: { finalize: (state) => [state, { type: 'send-after-audio', message: { type: 'finalize' } }] },
+  query: ({ config }) => ({ language: config.language }),
+  farewell: () => ['bye'],
+  gap: (state) => (switches.fills ? [state, { type: 'silence', ms: 500 }] : [state]),
+});
+
+/** The smallest provider. */
+class TestSTT extends StreamingSTT<StreamingSTTConfig, undefined> {
+  readonly #switches: { fills: boolean };
   sockets: FakeSockets = new FakeSockets({ pings: false });
-  fills: boolean = false;
+
+  constructor(config: StreamingSTTConfig) {
+    const switches = { fills: false };
+    super(testWire(switches), config);
+    this.#switches = switches;
+  }
+
+  set fills(fills: boolean) {
+    this.#switches.fills = fills;
+  }
 
   finalize(): boolean {
-    return this.sayAfterAudio({ type: 'finalize' });
+    return this.tell('finalize');
   }
 
-  protected override query(): Query {
-    return { language: this.config.language };
-  }
-  protected override farewell() {
-    return { farewell: ['bye'] };
-  }
-  protected override socketOptions(): Partial<SocketSessionOptions> {
+  protected override socketOptions(): Partial<ReconnectingSocketOptions> {
     return { openSocket: this.sockets.open };
-  }
-  protected override wantsSilence(): boolean {
-    return this.fills;
   }
 }
 

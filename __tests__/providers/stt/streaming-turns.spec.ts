@@ -1,44 +1,61 @@
-import type { AudioFormat } from '../../../lib/audio/types.ts';
-import { num, str, type WireObject } from '../../../lib/core/guard.ts';
+import { asNumber, asString } from '../../../lib/core/guard.ts';
 import { StreamingSTT, type StreamingSTTConfig } from '../../../lib/providers/stt/streaming-stt.ts';
-import type { SocketData, SocketRequest, SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import type { STTWire } from '../../../lib/providers/stt/stt-wire.ts';
+import type { SocketData, ReconnectingSocketOptions } from '../../../lib/transport/reconnecting-socket.ts';
 import { clocked, connected, FakeSockets, heard, record, settle, tape } from './stt-fixture.ts';
 
 /**
- * The smallest provider of a service that hears audio in turns: each begins with a greeting, on the same connection too;
- * an empty frame ends the audio.
+ * The smallest wire of a service that hears audio in turns: each begins with a greeting, on the same connection too; an
+ * empty frame ends the audio.
  */
-class TurnSTT extends StreamingSTT<StreamingSTTConfig> {
-  readonly name = 'TurnSTT';
-  readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16', sampleRates: [16_000] }];
-  protected readonly defaultBaseUrl = 'wss://service.example';
-  protected override readonly endsAudio: boolean = true;
-  protected readonly handlers = {
-    final: ({ ms }: WireObject) => void this.finalized(num(ms) ?? 0),
-    said: ({ text, words }: WireObject) =>
-      this.utterances.result('complete', str(text) ?? '', { words: this.words(words, (word) => str(word['word'])) }),
-    over: () => {
-      if (this.isEnding && this.pendingMs === 0) this.heardAll();
-      else this.beginAgain();
-    },
-  };
-  sockets: FakeSockets = new FakeSockets({ pings: false });
-  turns: number = 0;
+const turnWire = (onTurn: (turn: number) => void): STTWire<StreamingSTTConfig, number> => ({
+  name: 'TurnSTT',
+  baseUrl: () => 'wss://service.example',
+  path: '/listen',
+  accepts: () => [{ encoding: 'linear16', sampleRates: [16_000] }],
+  rules: {},
+  endsAudio: true,
+  start: () => 0,
+  read: {
+    final: (turns, { ms }) => [turns, { type: 'finalized', ms: asNumber(ms) ?? 0 }],
+    said: (turns, { text, words }, context) => [
+      turns,
+      {
+        ...{ type: 'result', kind: 'complete', text: asString(text) ?? '' },
+        words: context.words(words, (word) => asString(word['word'])),
+      },
+    ],
+    over: (turns, _message, { isEnding, pendingMs }) => [
+      turns,
+      isEnding && pendingMs === 0 ? { type: 'heard-all' } : { type: 'begin-again' },
+    ],
+  },
+  begin: (turns) => {
+    onTurn(turns + 1);
+    return [turns + 1, { type: 'send', message: `turn ${turns + 1}` }];
+  },
+});
 
-  protected override request(): Promise<SocketRequest> {
-    return Promise.resolve({ url: this.resolveSocketUrl('/listen') });
+class TurnSTT extends StreamingSTT<StreamingSTTConfig, number> {
+  sockets: FakeSockets = new FakeSockets({ pings: false });
+
+  readonly #begun: number[];
+
+  constructor(config: StreamingSTTConfig) {
+    const begun: number[] = [];
+    super(
+      turnWire((turn) => void begun.push(turn)),
+      config,
+    );
+    this.#begun = begun;
   }
-  protected override farewell(): { farewell: [] } {
-    return { farewell: [] };
+
+  get turns(): number {
+    return this.#begun.length;
   }
-  protected override socketOptions(): Partial<SocketSessionOptions> {
+
+  protected override socketOptions(): Partial<ReconnectingSocketOptions> {
     return { openSocket: this.sockets.open };
-  }
-  protected override onConnection(): void {
-    this.turns += 1;
-  }
-  protected override preamble(): readonly SocketData[] {
-    return [`turn ${this.turns}`];
   }
 }
 

@@ -3,7 +3,7 @@ import { VoiceError } from '../../../lib/core/errors.ts';
 import type { ConnectionEvent, SpeechEvent, TranscriptionResult } from '../../../lib/core/roles.ts';
 import { EpsilonSTT } from '../../../lib/providers/stt/epsilon-stt.ts';
 import type { StreamingSTT, StreamingSTTConfig } from '../../../lib/providers/stt/streaming-stt.ts';
-import type { SocketSessionOptions } from '../../../lib/transport/socket-session.ts';
+import type { ReconnectingSocketOptions } from '../../../lib/transport/reconnecting-socket.ts';
 import { FakeSockets } from '../../transport/fake-sockets.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
 
@@ -15,7 +15,7 @@ export function faked<T extends object>(
   stt: T,
   sockets: FakeSockets = new FakeSockets(),
 ): T & { sockets: FakeSockets } {
-  const options = Reflect.get(stt, 'socketOptions') as () => Partial<SocketSessionOptions>;
+  const options = Reflect.get(stt, 'socketOptions') as () => Partial<ReconnectingSocketOptions>;
   Reflect.set(stt, 'socketOptions', () => ({ ...options.call(stt), openSocket: sockets.open }));
   return Object.assign(stt, { sockets });
 }
@@ -24,7 +24,7 @@ export function faked<T extends object>(
 export class FakedEpsilonSTT extends EpsilonSTT {
   sockets: FakeSockets = new FakeSockets();
 
-  protected override socketOptions(): Partial<SocketSessionOptions> {
+  protected override socketOptions(): Partial<ReconnectingSocketOptions> {
     return { ...super.socketOptions(), openSocket: this.sockets.open };
   }
 }

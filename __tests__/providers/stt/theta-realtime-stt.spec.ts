@@ -1,5 +1,6 @@
+/** Slow: each case speaks over a real socket. */
 import type { AudioMetadata } from '../../../lib/audio/types.ts';
-import { Endpointer } from '../../../lib/providers/stt/streaming/endpointer.ts';
+import { findEnd, isVoiced, noVoice } from '../../../lib/providers/stt/endpointer.ts';
 import { ThetaRealtimeSTT, type ThetaRealtimeSTTConfig } from '../../../lib/providers/stt/theta-realtime-stt.ts';
 import { clocked, failure, faked, record, settle } from './stt-fixture.ts';
 import { json, replay, type Written } from './transcript.ts';
@@ -293,14 +294,16 @@ describe('ThetaRealtimeSTT: the ends of utterances', () => {
   it('the end of a voice is found whatever the pieces, and a click is none', () => {
     const audio = [...sound(300, 0), ...sound(400), ...sound(600, 0)];
     for (const size of [7, 480, 961, 4_800]) {
-      const endpointer = new Endpointer(pcm, 500);
-      const ends = Array.from({ length: Math.ceil(audio.length / size) }, (_, at) =>
-        endpointer.push(new Uint8Array(audio.slice(at * size, (at + 1) * size))),
-      );
+      let [voice, hasEnded] = [noVoice, false];
+      const ends = Array.from({ length: Math.ceil(audio.length / size) }, (_, at) => {
+        [voice, hasEnded] = findEnd(voice, new Uint8Array(audio.slice(at * size, (at + 1) * size)), pcm, 500);
+        return hasEnded;
+      });
       expect(ends.filter(Boolean)).toHaveLength(1);
     }
-    const click = new Endpointer(pcm, 500);
-    expect([click.push(sound(50)), click.isVoiced, click.push(sound(1_000, 0))]).toEqual([false, false, false]);
+    const [click, clickEnded] = findEnd(noVoice, sound(50), pcm, 500);
+    const [, silenceEnded] = findEnd(click, sound(1_000, 0), pcm, 500);
+    expect([clickEnded, isVoiced(click), silenceEnded]).toEqual([false, false, false]);
   });
 
   it('disconnect() ends the last one, and waits for all that are open', async () => {

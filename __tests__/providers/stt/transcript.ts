@@ -1,5 +1,5 @@
 import type { ConnectionEvent } from '../../../lib/core/roles.ts';
-import type { SocketData } from '../../../lib/transport/socket-session.ts';
+import type { SocketData } from '../../../lib/transport/reconnecting-socket.ts';
 import type { FakeSockets } from '../../transport/fake-sockets.ts';
 import { until } from '../../transport/http-fixture.ts';
 import { settle, tape, type TestClock } from './stt-fixture.ts';

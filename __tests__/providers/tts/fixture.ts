@@ -1,11 +1,15 @@
-import { EMPTY, type Observable } from 'rxjs';
+import { defer, EMPTY, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import type { Logger } from '../../../lib/core/logger.ts';
-import type { SpokenWord } from '../../../lib/core/roles.ts';
-import { BaseTTS, type TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
-import { RestTTS, type RestTTSConfig, type SpeechRequest } from '../../../lib/providers/tts/rest-tts.ts';
+import { RemoteProvider } from '../../../lib/core/remote-provider.ts';
+import type { SpokenWord, TTSProvider } from '../../../lib/core/roles.ts';
+import { RequestTTS } from '../../../lib/providers/tts/request-tts.ts';
+import type { RequestTTSConfig } from '../../../lib/providers/tts/requests/request-wire.ts';
+import { isAudible, SynthesisOutputs, type SynthesisCallbacks } from '../../../lib/providers/tts/synthesis-outputs.ts';
 import type { SynthesisEvent } from '../../../lib/providers/tts/utterance.ts';
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
+import type { Markup } from '../../../lib/text/markup.ts';
 
 /** linear16 at 1 kHz: a millisecond is two bytes. */
 export const pcm: AudioMetadata = { encoding: 'linear16', sampleRate: 1000, channels: 1, bitDepth: 16 };
@@ -19,49 +23,89 @@ export const audio = (length: number, value: number = 1): SynthesisEvent => ({
   data: ms(length, value),
 });
 
-/** A voice whose wire is the test's. */
-export class FakeTTS extends BaseTTS<TTSConfig> {
+/** A voice whose service is the test's. */
+export class FakeTTS extends RemoteProvider<TTSConfig> implements TTSProvider {
   override readonly name: string = 'FakeTTS';
+  override readonly roles = ['tts'] as const;
   override readonly type = 'websocket' as const;
   protected override readonly defaultBaseUrl: string = 'https://voice.example';
-  /** What each utterance's wire gives. */
+  /** What each synthesis's service gives. */
   wire: (text$: Observable<string>) => Observable<SynthesisEvent> = () => EMPTY;
+  #callbacks: SynthesisCallbacks = { onAudio: undefined, onMetadata: undefined };
+  readonly #outputs = new SynthesisOutputs({
+    provider: 'FakeTTS',
+    callbacks: () => this.#callbacks,
+    report: (error) => this.report(error),
+  });
 
-  override getMetadata(): AudioMetadata {
-    return pcm;
+  get audio$(): Observable<AudioChunk> {
+    return this.#outputs.audio$;
   }
-  override processChunk(): void {}
-  override finalize(): Promise<void> {
-    return Promise.resolve();
+  get metadata$(): Observable<AudioMetadata> {
+    return this.#outputs.metadata$;
   }
-  override cancel(): void {}
-  protected override synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
-    return this.wire(text$);
+  get words$(): Observable<SpokenWord> {
+    return this.#outputs.words$;
+  }
+  onAudio(onAudio: SynthesisCallbacks['onAudio']): void {
+    this.#callbacks = { ...this.#callbacks, onAudio };
+  }
+  onMetadata(onMetadata: SynthesisCallbacks['onMetadata']): void {
+    this.#callbacks = { ...this.#callbacks, onMetadata };
+  }
+  isAudioReady(chunk: AudioChunk): boolean {
+    return isAudible(chunk);
+  }
+  getConfig(): TTSConfig {
+    return { ...this.config };
+  }
+  speak(text$: ObservableInput<string>): Observable<AudioChunk> {
+    return defer(() => {
+      this.assertReady('speak');
+      return this.#outputs.speak(text$, (pieces$) => ({
+        ...{
+          events$: defer(() => this.wire(pieces$)),
+          format: pcm,
+          ended$: this.aborted$('was disposed while it spoke'),
+        },
+      }));
+    });
+  }
+  protected override onInitialize(): void {
+    this.assertAuth();
   }
 }
 
+/** What the tests set on a wire by requests. */
+interface FakeService {
+  format: AudioMetadata;
+  limit: number;
+  markupOf: (text: string) => Markup | undefined;
+}
+
 /** A voice by requests, each of which the test answers. */
-export class FakeRestTTS extends RestTTS<RestTTSConfig> {
-  override readonly name: string = 'FakeRestTTS';
-  protected override readonly defaultBaseUrl: string = 'https://voice.example';
-  protected override readonly maxConcurrency: number;
-  format: AudioMetadata = pcm;
-  limit: number = Infinity;
+export class FakeRequestTTS extends RequestTTS<RequestTTSConfig> {
+  readonly service: FakeService;
   readonly requested: string[] = [];
   answer: (text: string) => Observable<SynthesisEvent> = () => EMPTY;
 
-  constructor(config: RestTTSConfig, maxConcurrency: number = Infinity, logger?: Logger) {
-    super(config, logger);
-    this.maxConcurrency = maxConcurrency;
-  }
-  override get maxTextLength(): number {
-    return this.limit;
-  }
-  protected override wireFormat(): AudioMetadata {
-    return this.format;
-  }
-  protected override request(text: string): SpeechRequest {
-    return { path: '/', json: { text } };
+  constructor(config: RequestTTSConfig, maxConcurrency: number = Infinity, logger?: Logger) {
+    const service: FakeService = { format: pcm, limit: Infinity, markupOf: () => undefined };
+    super(
+      {
+        name: 'FakeRequestTTS',
+        baseUrl: 'https://voice.example',
+        rules: () => ({}),
+        format: () => service.format,
+        maxTextLength: () => service.limit,
+        markupOf: (text) => service.markupOf(text),
+        concurrency: maxConcurrency,
+        request: (text) => ({ path: '/', json: { text } }),
+      },
+      config,
+      logger,
+    );
+    this.service = service;
   }
   protected override exchange(text: string): Observable<SynthesisEvent> {
     this.requested.push(text);
@@ -70,7 +114,7 @@ export class FakeRestTTS extends RestTTS<RestTTSConfig> {
 }
 
 /** Keeps everything that a voice publishes. */
-export function listenTo(tts: Pick<BaseTTS<TTSConfig>, 'audio$' | 'metadata$' | 'words$' | 'errors$'>) {
+export function listenTo(tts: Required<Pick<TTSProvider, 'audio$' | 'metadata$' | 'words$' | 'errors$'>>) {
   const chunks: AudioChunk[] = [];
   const formats: AudioMetadata[] = [];
   const words: SpokenWord[] = [];

@@ -1,3 +1,4 @@
+/** Slow: each fault is tried on a real server, and tried again after a real wait. */
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
 import { encodeBase64 } from '../../../lib/core/base64.ts';

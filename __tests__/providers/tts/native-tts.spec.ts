@@ -2,7 +2,7 @@ import { Subject } from 'rxjs';
 import { Pipeline, VoiceError } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeSTT } from 'rxvoice/testing';
 import type { PlaybackEvent } from '../../../lib/core/roles.ts';
-import { nativeVoiceSpeaks$ } from '../../../lib/browser/native-voice.ts';
+import { nativeVoiceSpeaks$ } from '../../../lib/playback/native-voice.ts';
 import { NativeTTS, type NativeTTSConfig } from '../../../lib/providers/tts/native-tts.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
 
@@ -378,6 +378,21 @@ describe('NativeTTS', () => {
     expect(synthesis.last.text).toBe((sentence + sentence).trim());
     synthesis.last.onend?.();
     expect(synthesis.last.text).toBe(sentence.trim());
+  });
+
+  it('tells the format once for each synthesis, with its first chunk', async () => {
+    const tts = await ready();
+    const formats: unknown[] = [];
+    tts.metadata$.subscribe((format) => formats.push(format));
+    const chunks: Parameters<NativeTTS['enqueue']>[0][] = [];
+    for (const texts of [['One.', 'Two.'], ['Three.']]) tts.speak(texts).subscribe((chunk) => chunks.push(chunk));
+    const format = tts.getMetadata();
+    expect([formats, chunks.map(({ metadata }) => metadata)]).toEqual([
+      [format, format],
+      [format, undefined, format],
+    ]);
+    const [first, second, third] = chunks.map(({ utteranceId }) => utteranceId);
+    expect([first === second, first === third]).toEqual([true, false]);
   });
 
   it('plays one thing at a time, and no audio of others', async () => {

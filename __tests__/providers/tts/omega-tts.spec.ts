@@ -1,10 +1,10 @@
+/** Slow: each fault is tried on a real server, and tried again after a real wait. */
 import type { ServerResponse } from 'node:http';
 import { asyncScheduler, lastValueFrom, of, toArray, type SchedulerLike } from 'rxjs';
 import type { Credential } from '../../../lib/core/remote-provider.ts';
 import { createLogger } from '../../../lib/core/logger.ts';
-import { OmegaTTS, type OmegaTTSConfig } from '../../../lib/providers/tts/omega-tts.ts';
-import type { OmegaTTSFormat } from '../../../lib/providers/tts/omega-tts-formats.ts';
-import type { RestTTSConfig } from '../../../lib/providers/tts/rest-tts.ts';
+import { OmegaTTS, type OmegaTTSConfig, type OmegaTTSFormat } from '../../../lib/providers/tts/omega-tts.ts';
+import type { RequestTTSConfig } from '../../../lib/providers/tts/requests/request-wire.ts';
 import { failureOf, listenTo } from './fixture.ts';
 import { describeRestTTS } from './rest-conformance.ts';
 import { serveHttp, type HttpService, type Received } from './servers.ts';
@@ -22,7 +22,7 @@ function credentialsOf(apiKey: Credential | undefined): Pick<OmegaTTSConfig, 'cr
   if (typeof apiKey === 'string') return { credentials: signedWith(apiKey) };
   return { credentials: async () => signedWith(await apiKey()) };
 }
-const create = ({ apiKey, ...config }: RestTTSConfig): OmegaTTSConfig => ({
+const create = ({ apiKey, ...config }: RequestTTSConfig): OmegaTTSConfig => ({
   ...{ voiceId: 'Joanna', region: 'us-east-1', outputFormat: 'pcm', ...config, ...credentialsOf(apiKey) },
 });
 const credentialOf = ({ headers }: Received): string | undefined =>

@@ -3,7 +3,7 @@ import type { AudioChunk } from '../../../lib/audio/types.ts';
 import { encodeBase64 } from '../../../lib/core/base64.ts';
 import { createLogger, type Logger } from '../../../lib/core/logger.ts';
 import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
-import type { PiTTSConfig } from '../../../lib/providers/tts/pi-tts-config.ts';
+import type { PiTTSConfig } from '../../../lib/providers/tts/pi-tts.ts';
 import { bytesOf, failureOf, listenTo } from './fixture.ts';
 import { serveVoice, until, type Connection, type SocketService } from './servers.ts';
 

@@ -1,3 +1,4 @@
+/** Slow: each fault is tried on a real server, and tried again after a real wait. */
 import { decode } from '@msgpack/msgpack';
 import { lastValueFrom, of, toArray } from 'rxjs';
 import { PsiTTS, type PsiTTSConfig, type PsiTTSFormat } from '../../../lib/providers/tts/psi-tts.ts';

@@ -2,17 +2,23 @@ import type { ServerResponse } from 'node:http';
 import { from, lastValueFrom, of, Subject, toArray } from 'rxjs';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
 import { createLogger, type Logger } from '../../../lib/core/logger.ts';
-import type { RestTTS, RestTTSConfig } from '../../../lib/providers/tts/rest-tts.ts';
+import type { RequestTTSConfig } from '../../../lib/providers/tts/requests/request-wire.ts';
+import type { RemoteVoice } from '../../../lib/providers/tts/voice-service.ts';
 import { bytesOf, failureOf, listenTo } from './fixture.ts';
 import { serveHttp, until, type HttpService, type Received } from './servers.ts';
 
 export const key = 'canary-key-0123456789';
 
 /** What is different from one provider by requests to the next. */
+/** A voice by requests. */
+interface RequestVoice extends RemoteVoice {
+  synthesize(text: string, options?: { readonly signal?: AbortSignal }): Promise<Blob>;
+}
+
 export interface RestSubject {
   readonly name: string;
   /** A provider that asks for raw linear16. */
-  readonly create: (config: RestTTSConfig, logger?: Logger) => RestTTS<RestTTSConfig>;
+  readonly create: (config: RequestTTSConfig, logger?: Logger) => RequestVoice;
   readonly path: string;
   /** The text of a request. */
   readonly textOf: (request: Received) => string;
@@ -58,14 +64,14 @@ export function describeRestTTS(subject: RestSubject): void {
 
   describe(`${subject.name} as a provider by requests`, () => {
     let service: HttpService | undefined;
-    let tts: RestTTS<RestTTSConfig> | undefined;
+    let tts: RequestVoice | undefined;
 
     const say: Answer = (response, request) => {
       open(response).end(whole(audioOf(subject.textOf(request))));
     };
     const open = (response: ServerResponse): ServerResponse =>
       wrap ? response.setHeader('Content-Type', wrap.contentType) : response;
-    async function start(answer: Answer = say, config: RestTTSConfig = {}, logger?: Logger) {
+    async function start(answer: Answer = say, config: RequestTTSConfig = {}, logger?: Logger) {
       service = await serveHttp(answer);
       const { apiKey = key } = config;
       const proxy = config.proxyUrl === undefined ? { apiKey } : { proxyUrl: service.endpoint + config.proxyUrl };
@@ -112,7 +118,7 @@ export function describeRestTTS(subject: RestSubject): void {
     });
 
     it('needs a credential, an address that can be used, and never sends a credential unencrypted', async () => {
-      const failure = async (config: RestTTSConfig): Promise<string> =>
+      const failure = async (config: RequestTTSConfig): Promise<string> =>
         (await failureOf(subject.create(config).initialize())).message;
       expect(await failure({})).toContain(missing);
       expect(await failure({ apiKey: key, endpoint: 'voice.example' })).toContain('not an absolute address');

@@ -1,3 +1,4 @@
+// Slow: thousands of mutated answers for each voice.
 import { from, type Observable } from 'rxjs';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import { ChiTTS } from '../../../lib/providers/tts/chi-tts.ts';

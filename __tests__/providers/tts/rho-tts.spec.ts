@@ -1,3 +1,4 @@
+/** Slow: each fault is tried on a real server, and tried again after a real wait. */
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { encodeWav } from '../../../lib/audio/wav-header.ts';
 import { createLogger } from '../../../lib/core/logger.ts';

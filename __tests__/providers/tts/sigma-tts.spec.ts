@@ -1,6 +1,6 @@
+/** Slow: each fault is tried on a real server, and tried again after a real wait. */
 import { from, lastValueFrom, toArray } from 'rxjs';
-import { SigmaTTS } from '../../../lib/providers/tts/sigma-tts.ts';
-import type { SigmaTTSConfig, SigmaTTSFormat } from '../../../lib/providers/tts/sigma-tts-config.ts';
+import { SigmaTTS, type SigmaTTSConfig, type SigmaTTSFormat } from '../../../lib/providers/tts/sigma-tts.ts';
 import { bytesOf, failureOf, listenTo } from './fixture.ts';
 import { describeRestTTS, key } from './rest-conformance.ts';
 import { serveHttp, type HttpService, type Received } from './servers.ts';

@@ -4,7 +4,7 @@ import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
 import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
 import type { ConnectionEvent } from '../../../lib/core/roles.ts';
 import type { SocketTTSSessionOptions } from '../../../lib/providers/tts/socket-tts.ts';
-import type { SocketSession } from '../../../lib/transport/socket-session.ts';
+import type { ReconnectingSocket } from '../../../lib/transport/reconnecting-socket.ts';
 import { FakeSockets } from '../../transport/fake-sockets.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
 import { listenTo } from './fixture.ts';
@@ -12,7 +12,7 @@ import { listenTo } from './fixture.ts';
 class FakedAlphaTTS extends AlphaTTS {
   readonly sockets: FakeSockets = new FakeSockets();
 
-  protected override createSession(options: SocketTTSSessionOptions): SocketSession {
+  protected override createSession(options: SocketTTSSessionOptions): ReconnectingSocket {
     return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
   }
 }
@@ -20,7 +20,7 @@ class FakedAlphaTTS extends AlphaTTS {
 class FakedGammaTTS extends GammaTTS {
   readonly sockets: FakeSockets = new FakeSockets();
 
-  protected override createSession(options: SocketTTSSessionOptions): SocketSession {
+  protected override createSession(options: SocketTTSSessionOptions): ReconnectingSocket {
     return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
   }
 }
@@ -28,7 +28,7 @@ class FakedGammaTTS extends GammaTTS {
 class FakedPiTTS extends PiTTS {
   readonly sockets: FakeSockets = new FakeSockets();
 
-  protected override createSession(options: SocketTTSSessionOptions): SocketSession {
+  protected override createSession(options: SocketTTSSessionOptions): ReconnectingSocket {
     return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
   }
 }

@@ -1,7 +1,8 @@
+/** Slow: each fault is tried on a real server, and tried again after a real wait. */
 /** What the vendors of voices on sockets document of their refusals: of an upgrade, and of a connection that stood. */
 import { lastValueFrom, of, toArray } from 'rxjs';
 import { AlphaTTS } from '../../../lib/providers/tts/alpha-tts.ts';
-import type { TTSConfig } from '../../../lib/providers/tts/base-tts.ts';
+import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
 import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
 import type { SocketTTS } from '../../../lib/providers/tts/socket-tts.ts';
@@ -11,7 +12,7 @@ import { serveVoice, until, type Connection, type SocketService } from './server
 type Message = Readonly<Record<string, unknown>>;
 
 interface Subject {
-  readonly create: (config: TTSConfig) => SocketTTS<TTSConfig>;
+  readonly create: (config: TTSConfig) => SocketTTS<TTSConfig, unknown>;
   /** The service, as short as can be: 100 ms of audio, and its end. */
   readonly answer: (connection: Connection, message: Message) => void;
   /** Whether a message asks for audio. */
@@ -113,7 +114,7 @@ const subjects: Readonly<Record<string, Subject>> = {
 for (const [name, { create, answer, asks, upgrades, losses, ends, idle }] of Object.entries(subjects)) {
   describe(`${name}: what its service refuses`, () => {
     let service: SocketService;
-    let tts: SocketTTS<TTSConfig>;
+    let tts: SocketTTS<TTSConfig, unknown>;
     afterEach(async () => {
       await Promise.all([tts.dispose(), service.close()]);
     });

@@ -1,3 +1,4 @@
+/** Slow: each fault is tried on a real server, and tried again after a real wait. */
 import { lastValueFrom, of, toArray } from 'rxjs';
 import { parseWavHeader } from '../../../lib/audio/wav-header.ts';
 import { ThetaTTS, type ThetaTTSConfig, type ThetaTTSFormat } from '../../../lib/providers/tts/theta-tts.ts';

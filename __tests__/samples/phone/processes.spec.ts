@@ -1,3 +1,4 @@
+// Slow: calls on processes of their own, at the speed of sound.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';

@@ -1,3 +1,4 @@
+// Slow: telephone calls, at the speed of sound.
 import { createHmac } from 'node:crypto';
 import { openServices, type Services } from '../../../samples/phone/services.ts';
 import { Switchboard, type SwitchboardOptions } from '../../../samples/phone/switchboard.ts';

@@ -1,3 +1,4 @@
+/** Slow: the vendor's client takes seconds to load. */
 import { lastValueFrom, reduce } from 'rxjs';
 import { providerRows } from '../../../samples/playground/page/providers.ts';
 import { choicesOf, configOf, type Setup } from '../../../samples/playground/page/setup.ts';

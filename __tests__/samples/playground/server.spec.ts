@@ -1,3 +1,4 @@
+/** Slow: a server of its own, in another process. */
 import { request } from 'node:http';
 import { firstValueFrom, filter } from 'rxjs';
 import { AlphaFlux, AlphaSTT, NuLLM } from 'rxvoice';

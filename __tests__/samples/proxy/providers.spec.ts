@@ -1,3 +1,4 @@
+/** Slow: every provider speaks through a real proxy. */
 import { filter, firstValueFrom, from, lastValueFrom, map, reduce, timeout, toArray } from 'rxjs';
 import * as library from '../../../lib/index.ts';
 import {

@@ -1,3 +1,4 @@
+/** Slow: peers that read and write slowly, on real sockets. */
 import http from 'node:http';
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';

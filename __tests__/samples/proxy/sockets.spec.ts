@@ -1,3 +1,4 @@
+/** Slow: peers that read and write slowly, on real sockets. */
 import { once } from 'node:events';
 import http from 'node:http';
 import { WebSocket } from 'ws';
@@ -16,6 +17,25 @@ const table: readonly (readonly [string, ProxiedVendor])[] = Object.entries(vend
 const page = { origin: 'https://app.example.com' };
 const key = secretOf('DEEPGRAM_API_KEY');
 const theirs = 'credential-of-the-client';
+
+/** The timer of a length: how often it was refreshed, and what makes it be over now. */
+function timerOf(wantedMs: number): Disposable & { refreshed: number; isOver: () => void } {
+  const real = globalThis.setTimeout;
+  const watched = { refreshed: 0, isOver: (): void => undefined };
+  const setTimeout = (work: () => void, ms?: number): NodeJS.Timeout => {
+    const timer = real(work, ms);
+    if (ms !== wantedMs) return timer;
+    const refresh = timer.refresh.bind(timer);
+    watched.isOver = work;
+    timer.refresh = () => {
+      watched.refreshed += 1;
+      return refresh();
+    };
+    return timer;
+  };
+  Object.assign(globalThis, { setTimeout });
+  return Object.assign(watched, { [Symbol.dispose]: () => Object.assign(globalThis, { setTimeout: real }) });
+}
 
 describe('a socket through the proxy', () => {
   let service: Service;
@@ -312,18 +332,23 @@ describe('a socket through the proxy', () => {
   });
 
   it('closes when both sides have been silent too long; a ping is not silence', async () => {
-    await start({ limits: { socketIdleMs: 400 } });
+    const socketIdleMs = 412_345;
+    await start({ limits: { socketIdleMs } });
+    using idle = timerOf(socketIdleMs);
     const socket = dial();
     const peer = await accepted();
     await once(socket, 'open');
     const times = 8;
     for (let at = 0; at < times; at += 1) {
       const pong = once(socket, 'pong');
-      setTimeout(() => socket.ping(), 100);
+      socket.ping();
       await pong;
+      expect(idle.refreshed).toBeGreaterThan(at);
     }
-    const ends = await Promise.all([once(socket, 'close'), once(peer, 'close')]);
-    expect(ends.map(([code]) => code as number)).toEqual([1001, 1001]);
+    expect([socket.readyState, peer.readyState]).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
+    const ends = Promise.all([once(socket, 'close'), once(peer, 'close')]);
+    idle.isOver();
+    expect((await ends).map(([code]) => code as number)).toEqual([1001, 1001]);
   });
 
   const total = 64 * 1024 * 1024;

@@ -1,3 +1,4 @@
+/** Slow: hundreds of utterances are made into tones and heard again. */
 import fc from 'fast-check';
 import { createTranscoder } from 'rxvoice/audio';
 import type { AudioMetadata } from 'rxvoice/audio';

@@ -1,3 +1,4 @@
+/** Slow: the vendor's client takes seconds to load. */
 import Anthropic from '@anthropic-ai/sdk';
 import { startSandbox } from '../../../samples/sandbox/index.ts';
 import type { Sandbox } from '../../../samples/sandbox/index.ts';

@@ -1,9 +1,9 @@
 import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
-import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
+import { ownEntry, type WireObject } from '../../core/guard.ts';
 import type { ToolDefinition } from '../../core/messages.ts';
-import type { RemoteConfig } from '../../core/remote-provider.ts';
-import type { AgentFunctionCall, AgentText } from '../../core/roles.ts';
-import type { BackoffOptions } from '../../core/backoff.ts';
+import type { AgentText } from '../../core/roles.ts';
+import type { AgentConfig, AgentContext } from './agent-wire.ts';
 
 /** Our words for the language models that think, and the wire's own. */
 export type AlphaThinkType = keyof typeof thinkTypes | (typeof thinkTypes)[keyof typeof thinkTypes];
@@ -42,7 +42,7 @@ export interface AlphaSpeak {
   readonly endpoint?: AlphaEndpoint;
 }
 
-/** The ears. Further fields of `provider` stand as in the service's docs, such as `keyterms`. */
+/** The speech-to-text. Further fields of `provider` stand as in the service's docs, such as `keyterms`. */
 export interface AlphaListen {
   readonly provider: { readonly model: string; readonly [field: string]: unknown };
 }
@@ -55,7 +55,7 @@ export interface AlphaAudioFormat {
 }
 
 /** Configuration of {@link AlphaAgent}. */
-export interface AlphaAgentConfig extends RemoteConfig {
+export interface AlphaAgentConfig extends AgentConfig {
   /** The language model, or several: each stands in for the one before. Default: `open-chat` with `gpt-4o-mini`. */
   readonly think?: AlphaThink | readonly AlphaThink[];
   /** The voice, or several: each stands in for the one before. Default: `own-voices` with `aura-2-thalia-en`. */
@@ -74,31 +74,17 @@ export interface AlphaAgentConfig extends RemoteConfig {
   readonly experimental?: boolean;
   /** Keeps the session out of the vendor's training data. Default: false. */
   readonly mipOptOut?: boolean;
-  /** Longest run of `onFunctionCall`, in milliseconds. Default: 30,000. */
-  readonly functionTimeoutMs?: number;
-  /** How a lost connection is replaced; `false` for not at all. */
-  readonly reconnect?: boolean | BackoffOptions;
-  /**
-   * Runs a call that the model wants made; what it returns goes to the model, as JSON unless it is a string. It also
-   * hears of calls that the service makes itself (`clientSide` false): those are not answered.
-   */
-  readonly onFunctionCall?: (call: AgentFunctionCall, context: AlphaFunctionContext) => unknown;
 }
 
-/** What `onFunctionCall` is given. */
-export interface AlphaFunctionContext {
-  /** Aborted when the service cancels the call, on the time-out, and at the end of the connection. */
-  readonly signal: AbortSignal;
-}
-
-/** What a session has said and been told since its start. */
-export interface AlphaSessionState {
+/** What a session runs with: the configuration, and the updates since. */
+export interface AlphaState {
   readonly think: AlphaAgentConfig['think'];
   readonly speak: AlphaAgentConfig['speak'];
   readonly listen: AlphaAgentConfig['listen'];
   /** Added to the prompt. */
   readonly prompts: readonly string[];
-  readonly history: readonly AgentText[];
+  /** Whether the model or the voice behind the service has failed since the last reply. */
+  readonly wasExhausted: boolean;
 }
 
 const thinkTypes = {
@@ -123,7 +109,8 @@ const defaultSpeak: AlphaSpeak = { provider: { type: 'own-voices', model: 'aura-
 /** Types whose service only the user knows. */
 const needEndpoint = new Set(['groq', 'aws_bedrock', 'eleven_labs', 'aws_polly']);
 
-const rules: Readonly<Record<string, ConfigRule>> = {
+/** What the configuration may hold. */
+export const alphaRules: ConfigRules = {
   greeting: { type: 'text' },
   tags: { type: 'texts' },
   experimental: { type: 'boolean' },
@@ -133,23 +120,23 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   'audio.output.sampleRate': { min: 8000, max: 48_000, integer: true },
 };
 
-/** What is wrong with a configuration, as a sentence; `undefined` when all is well. */
-export function alphaAgentProblem(config: AlphaAgentConfig): string | undefined {
+/** What is wrong with the models and voices of a configuration, as a sentence; `undefined` when all is well. */
+export function alphaConflict(config: AlphaAgentConfig): string | undefined {
   const problems = [
     ...listOf(config.think).map((think) => providerProblem('think', think, thinkTypes)),
     ...listOf(config.speak).map((speak) => providerProblem('speak', speak, speakTypes)),
   ];
-  return configProblem(config, rules) ?? problems.find((problem) => problem !== undefined);
+  return problems.find((problem) => problem !== undefined);
 }
 
 /** The `Settings` message. */
-export function settingsOf(config: AlphaAgentConfig, input: AudioMetadata, state: AlphaSessionState): object {
+export function settingsOf(state: AlphaState, { config, input, history }: AgentContext<AlphaAgentConfig>): WireObject {
   const { tags, experimental, mipOptOut, greeting, context } = config;
-  const { think, speak, listen, history, prompts } = state;
+  const { think, speak, listen, prompts } = state;
   const messages = [...(context?.messages ?? []), ...history.map(({ role, text }) => ({ role, content: text }))];
   return {
     ...{ type: 'Settings', tags, experimental, mip_opt_out: mipOptOut },
-    audio: { input: formatOf(input), output: { ...formatOf(outputOf(config)), container: 'none' } },
+    audio: { input: formatOf(input), output: { ...formatOf(monoOf(config.audio?.output, 24_000)), container: 'none' } },
     agent: {
       listen: listenOf(listen),
       think: thinkOf(think, prompts),
@@ -161,9 +148,9 @@ export function settingsOf(config: AlphaAgentConfig, input: AudioMetadata, state
   };
 }
 
-/** The format in which the agent speaks. */
-export function outputOf({ audio }: AlphaAgentConfig): AudioMetadata {
-  const { encoding, sampleRate } = audio?.output ?? { encoding: 'linear16', sampleRate: 24_000 };
+/** A format as the library knows it. Default: linear16. */
+export function monoOf(format: AlphaAudioFormat | undefined, defaultRate: number): AudioMetadata {
+  const { encoding = 'linear16', sampleRate = defaultRate } = format ?? {};
   return { encoding, sampleRate, channels: 1 };
 }
 
@@ -206,7 +193,7 @@ function listOf<T extends object>(value: T | readonly T[] | undefined): readonly
 }
 
 function translated(type: string, types: Readonly<Record<string, string>>): string {
-  return Object.hasOwn(types, type) ? (types[type] ?? type) : type;
+  return ownEntry(types, type) ?? type;
 }
 
 function providerProblem(

@@ -1,32 +1,97 @@
-import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import { VoiceError } from '../../core/errors.ts';
-import { entry, num, objs, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
-import type { AgentFunctionCall, AgentLatency } from '../../core/roles.ts';
-import type { SocketData, SocketSessionOptions } from '../../transport/socket-session.ts';
-import { Acknowledgements } from './acknowledgements.ts';
-import { explained, isExhausted, meaningOf } from './alpha-agent-errors.ts';
+import { VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
+import { asNumber, asObjects, asString, ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { AgentLatency } from '../../core/roles.ts';
 import {
-  alphaAgentProblem,
+  alphaConflict,
+  alphaRules,
   listenOf,
-  outputOf,
+  monoOf,
   settingsOf,
   speakOf,
   thinkOf,
   type AlphaAgentConfig,
-  type AlphaSessionState,
+  type AlphaState,
 } from './alpha-agent-settings.ts';
-import { BaseAgent } from './base-agent.ts';
-import { FunctionCalls } from './function-calls.ts';
+import type { AgentEffect, AgentStep, AgentWire } from './agent-wire.ts';
+import { StreamingAgent } from './streaming-agent.ts';
 
-/** Longest wait for an acknowledgement, in milliseconds. */
-const updateTimeoutMs = 10_000;
+type Step = AgentStep<AlphaState>;
 
-type AlphaParts = Pick<AlphaSessionState, 'think' | 'speak' | 'listen'>;
+/** What the service's errors mean, and whether another session may do better. */
+const errors: Readonly<Record<string, readonly [VoiceErrorCode, boolean]>> = {
+  INVALID_SETTINGS: ['configuration', false],
+  INVALID_AGENT_ID: ['configuration', false],
+  AGENT_ID_NOT_SUPPORTED: ['configuration', false],
+  USER_AUDIO_FORMAT: ['unsupported_format', false],
+  UNPARSABLE_CLIENT_MESSAGE: ['protocol', false],
+  NON_SETTINGS_MESSAGE_BEFORE_SETTINGS: ['protocol', false],
+  SETTINGS_ALREADY_APPLIED: ['protocol', false],
+  NON_EXISTENT_FUNCTION_CALLED: ['protocol', false],
+  CLIENT_MESSAGE_TIMEOUT: ['timeout', true],
+  ASR_DRIVER_TIMEOUT: ['timeout', true],
+  SERVER_GOING_AWAY: ['overloaded', true],
+};
 
-/** A call, and what the model wants back beside its result. */
-interface AlphaCall extends AgentFunctionCall {
-  readonly thoughtSignature: string | undefined;
-}
+/** The model or the voice behind the service has failed: worth one more session, not two. */
+const exhausted: ReadonlySet<string> = new Set(['FAILED_TO_THINK', 'FAILED_TO_SPEAK']);
+
+const acknowledges =
+  (acknowledgement: string) =>
+  (state: AlphaState): Step => [state, { type: 'acknowledged', acknowledgement }];
+
+/** Deepgram's wire. */
+const wire: AgentWire<AlphaAgentConfig, AlphaState> = {
+  name: 'AlphaAgent',
+  baseUrl: 'https://agent.deepgram.com',
+  path: '/v1/agent/converse',
+  accepts: [{ encoding: 'linear16' }, { encoding: 'linear32' }, { encoding: 'mulaw' }, { encoding: 'alaw' }],
+  rules: alphaRules,
+  conflict: alphaConflict,
+  input: ({ audio }) => monoOf(audio?.input, 16_000),
+  output: ({ audio }) => monoOf(audio?.output, 24_000),
+  start: ({ think, speak, listen }) => ({ think, speak, listen, prompts: [], wasExhausted: false }),
+  opensAfter: 'Welcome',
+  opening: (state, context) => [settingsOf(state, context)],
+  readyAfter: 'SettingsApplied',
+  keepAlive: { type: 'KeepAlive' },
+  read: {
+    UserStartedSpeaking: (state) => [state, { type: 'voice', is: 'started' }],
+    ConversationText: (state, { role, content }) => {
+      const text = asString(content)?.trim();
+      return text && (role === 'user' || role === 'assistant') ? [state, { type: 'said', role, text }] : [state];
+    },
+    AgentAudioDone: (state) => [{ ...state, wasExhausted: false }, { type: 'audio-done' }],
+    AgentStartedSpeaking: (state, message) => [state, latency(message, 'ttt_latency')],
+    LatencyReport: (state, message) => [state, latency(message, 'ttt_token_latency')],
+    FunctionCallRequest: (state, { functions }) => [state, ...asObjects(functions).flatMap(called)],
+    FunctionCallResponse: (state, { id, name, content }) => [
+      state,
+      { type: 'called', id: asString(id), name: asString(name) ?? '', content: asString(content) ?? '' },
+    ],
+    FunctionCallCancelled: (state, { functions }) => [
+      state,
+      ...asObjects(functions).map(({ id }) => ({ type: 'cancelled', id: asString(id) ?? '' }) as const),
+    ],
+    PromptUpdated: acknowledges('Prompt'),
+    ThinkUpdated: acknowledges('Think'),
+    SpeakUpdated: acknowledges('Speak'),
+    ListenUpdated: acknowledges('Listen'),
+    InjectionRefused: (state, { message }) => [state, warning('the service refused to say the message', message)],
+    Warning: (state, { code, description }) => [state, warning(asString(code) ?? 'a warning', description)],
+    Error: (state, { code, description }) => {
+      const word = asString(code) ?? 'an error';
+      const isExhausted = exhausted.has(word);
+      const [meaning, mayPass] = ownEntry(errors, word) ?? ['server', !(isExhausted && state.wasExhausted)];
+      return [
+        { ...state, wasExhausted: state.wasExhausted || isExhausted },
+        { type: 'failure', message: explained(word, description), code: meaning, recoverable: mayPass },
+      ];
+    },
+  },
+  result: ({ id, name, clientSide }, content, extras) =>
+    clientSide ? [{ type: 'FunctionCallResponse', id, name, content, ...extras }] : [],
+};
 
 /**
  * Deepgram Voice Agent, API V1, at `wss://agent.deepgram.com/v1/agent/converse`: speech-to-text, language model and
@@ -34,59 +99,34 @@ interface AlphaCall extends AgentFunctionCall {
  *
  * A lost connection is replaced, and the next one is told of the conversation and of all updates so far.
  */
-export class AlphaAgent extends BaseAgent<AlphaAgentConfig> {
-  override readonly name = 'AlphaAgent' as const;
-  override readonly accepts: readonly AudioFormat[] = [
-    { encoding: 'linear16' },
-    { encoding: 'linear32' },
-    { encoding: 'mulaw' },
-    { encoding: 'alaw' },
-  ];
-  protected override readonly defaultBaseUrl = 'https://agent.deepgram.com';
-
-  /** What the session runs with: the configuration, and the updates since. */
-  #parts: AlphaParts = { think: undefined, speak: undefined, listen: undefined };
-  #prompts: readonly string[] = [];
-  /** Whether the present connection was sent its settings. */
-  #isSet = false;
-  #wasExhausted = false;
-  readonly #acknowledgements = new Acknowledgements();
-  readonly #calls = new FunctionCalls<AlphaCall>({
-    handler: () => this.config.onFunctionCall,
-    timeoutMs: () => this.config.functionTimeoutMs ?? 30_000,
-    scheduler: () => this.scheduler,
-    answer: ({ id, name, clientSide, thoughtSignature }, content) => {
-      const response = { type: 'FunctionCallResponse', id, name, content, thought_signature: thoughtSignature };
-      if (clientSide) this.session?.send(JSON.stringify(response));
-    },
-  });
+export class AlphaAgent extends StreamingAgent<AlphaAgentConfig, AlphaState> {
+  constructor(config: AlphaAgentConfig, logger?: Logger) {
+    super(wire, config, logger);
+  }
 
   /** Adds to the prompt. Resolves when the service has taken it. */
   updatePrompt(prompt: string): Promise<void> {
-    return this.#update('Prompt', { prompt }, () => (this.#prompts = [...this.#prompts, prompt]));
+    return this.#update('Prompt', { prompt }, (state) => ({ ...state, prompts: [...state.prompts, prompt] }));
   }
 
   /** Replaces the language model, its prompt and its functions. Resolves when the service has taken it. */
   updateThink(think: NonNullable<AlphaAgentConfig['think']>): Promise<void> {
-    return this.#update('Think', { think: thinkOf(think) }, () => {
-      this.#parts = { ...this.#parts, think };
-      this.#prompts = [];
-    });
+    return this.#update('Think', { think: thinkOf(think) }, (state) => ({ ...state, think, prompts: [] }));
   }
 
   /** Replaces the voice. Resolves when the service has taken it. */
   updateSpeak(speak: NonNullable<AlphaAgentConfig['speak']>): Promise<void> {
-    return this.#update('Speak', { speak: speakOf(speak) }, () => (this.#parts = { ...this.#parts, speak }));
+    return this.#update('Speak', { speak: speakOf(speak) }, (state) => ({ ...state, speak }));
   }
 
-  /** Replaces the ears. Resolves when the service has taken it. */
+  /** Replaces the speech-to-text. Resolves when the service has taken it. */
   updateListen(listen: NonNullable<AlphaAgentConfig['listen']>): Promise<void> {
-    return this.#update('Listen', { listen: listenOf(listen) }, () => (this.#parts = { ...this.#parts, listen }));
+    return this.#update('Listen', { listen: listenOf(listen) }, (state) => ({ ...state, listen }));
   }
 
   /** Says a text to the agent, as if the user had spoken it. */
   override injectUserMessage(text: string): void {
-    this.say({ type: 'InjectUserMessage', content: text }, 'injectUserMessage');
+    this.say('injectUserMessage', { type: 'InjectUserMessage', content: text });
   }
 
   /**
@@ -95,89 +135,11 @@ export class AlphaAgent extends BaseAgent<AlphaAgentConfig> {
    * @param behavior - While someone speaks: `default` refuses it (an error on `errors$`), `queue` waits, `interrupt` cuts.
    */
   override injectAgentMessage(text: string, behavior: 'default' | 'queue' | 'interrupt' = 'default'): void {
-    this.say({ type: 'InjectAgentMessage', message: text, behavior }, 'injectAgentMessage');
-  }
-
-  protected override sessionOptions(): Pick<SocketSessionOptions, 'request'> & Partial<SocketSessionOptions> {
-    return {
-      reconnect: this.config.reconnect,
-      opensAfter: (data) => typeOf(data) === 'Welcome',
-      opening: () => [this.#settings()],
-      isReady: (data) => typeOf(data) === 'SettingsApplied',
-      keepAlive: { message: () => this.keepAlive('{"type":"KeepAlive"}') },
-      request: async () => ({
-        url: this.resolveSocketUrl('/v1/agent/converse'),
-        ...(await this.resolveSocketCredentials()),
-      }),
-    };
-  }
-
-  protected override receive(type: string, message: WireObject): void {
-    const handle = entry(this.#handlers, type);
-    if (handle) handle(message);
-    else this.logger.debug(`AlphaAgent ignores a message of type ${type}`);
-  }
-
-  readonly #handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    UserStartedSpeaking: () => this.userStarted(),
-    ConversationText: ({ role, content }) => {
-      const text = str(content)?.trim();
-      if (text && role === 'user') this.userSaid(text);
-      if (text && role === 'assistant') this.agentSaid(text);
-    },
-    AgentAudioDone: () => {
-      this.#wasExhausted = false;
-      this.agentFinished();
-    },
-    AgentStartedSpeaking: (message) =>
-      this.measured({
-        ...seconds('totalMs', message['total_latency']),
-        ...seconds('ttsMs', message['tts_latency']),
-        ...seconds('llmMs', message['ttt_latency']),
-      }),
-    LatencyReport: (message) =>
-      this.measured({
-        ...seconds('totalMs', message['total_latency']),
-        ...seconds('ttsMs', message['tts_latency']),
-        ...seconds('llmMs', message['ttt_token_latency']),
-        ...seconds('sttMs', message['stt_latency']),
-      }),
-    FunctionCallRequest: ({ functions }) => {
-      for (const each of objs(functions)) this.#call(each);
-    },
-    FunctionCallCancelled: ({ functions }) => {
-      for (const { id } of objs(functions)) this.#calls.cancel(str(id) ?? '');
-    },
-    PromptUpdated: () => this.#acknowledgements.acknowledge('Prompt'),
-    ThinkUpdated: () => this.#acknowledgements.acknowledge('Think'),
-    SpeakUpdated: () => this.#acknowledgements.acknowledge('Speak'),
-    ListenUpdated: () => this.#acknowledgements.acknowledge('Listen'),
-    InjectionRefused: ({ message }) => this.#tell('the service refused to say the message', message),
-    Warning: ({ code, description }) => this.#tell(str(code) ?? 'a warning', description),
-    Error: ({ code, description }) => this.#fail(str(code) ?? 'an error', description),
-  };
-
-  protected override get defaultInput(): AudioMetadata {
-    const configured = this.config.audio?.input;
-    return configured ? { ...configured, channels: 1 } : super.defaultInput;
-  }
-
-  protected override get output(): AudioMetadata {
-    return outputOf(this.config);
-  }
-
-  protected override configProblem(): string | undefined {
-    return alphaAgentProblem(this.config);
-  }
-
-  protected override onInitialize(): void {
-    this.assertAuth();
-    this.assertConfig();
-    this.resolveUrl('');
+    this.say('injectAgentMessage', { type: 'InjectAgentMessage', message: text, behavior });
   }
 
   protected override onConfigUpdate({ think, speak, listen }: Partial<AlphaAgentConfig>): void {
-    if (!this.session) return;
+    if (!this.hasSession) return;
     const updates = [
       think && this.updateThink(think),
       speak && this.updateSpeak(speak),
@@ -186,74 +148,45 @@ export class AlphaAgent extends BaseAgent<AlphaAgentConfig> {
     for (const update of updates) update?.catch((error: unknown) => this.report(VoiceError.from(error)));
   }
 
-  protected override onStart(): void {
-    const { think, speak, listen } = this.config;
-    this.#parts = { think, speak, listen };
-    this.#prompts = [];
-  }
-
-  protected override onConnection(): void {
-    this.#acknowledgements.confirm();
-  }
-
-  protected override onLoss(final?: VoiceError): void {
-    this.#isSet = false;
-    this.#calls.cancel();
-    if (final) this.#acknowledgements.fail(final);
-  }
-
-  #settings(): string {
-    this.#isSet = true;
-    this.#acknowledgements.include();
-    const state = { ...this.#parts, prompts: this.#prompts, history: this.history };
-    return JSON.stringify(settingsOf(this.config, this.input, state));
-  }
-
-  #update(kind: string, body: object, apply: () => void): Promise<void> {
-    if (!this.session) {
-      const message = `AlphaAgent.update${kind}() needs a session: await connect() first, or configure it`;
-      return Promise.reject(this.error(message, { code: 'not_ready' }));
-    }
-    apply();
-    // Settings that are still to be sent hold it.
-    if (this.#isSet) this.session.send(JSON.stringify({ type: `Update${kind}`, ...body }));
-    const late = (): VoiceError =>
-      this.error(`AlphaAgent: Update${kind} was not acknowledged within ${updateTimeoutMs} ms`, {
-        code: 'timeout',
-        recoverable: true,
-      });
-    return this.#acknowledgements.wait(kind, updateTimeoutMs, late, this.scheduler);
-  }
-
-  #call(item: WireObject): void {
-    const [id, name, argsText = ''] = [str(item['id']), str(item['name']), str(item['arguments'])];
-    if (!id || !name || this.#calls.knows(id)) return;
-    const call = { id, name, argsText, args: parseJsonObject(argsText), clientSide: item['client_side'] !== false };
-    this.functionCalled(call);
-    this.#calls.run({ ...call, thoughtSignature: str(item['thought_signature']) });
-  }
-
-  /** Something went wrong, and the session goes on. */
-  #tell(what: string, detail: unknown): void {
-    this.report(this.error(explained(what, detail), { code: 'server', recoverable: true }));
-  }
-
-  #fail(what: string, detail: unknown): void {
-    const { code, recoverable } = meaningOf(what);
-    const isHopeless = isExhausted(what) && this.#wasExhausted;
-    this.#wasExhausted ||= isExhausted(what);
-    const error = this.error(explained(what, detail), { code, recoverable: recoverable && !isHopeless });
-    // One that is not recoverable ends the session, which reports it.
-    if (error.recoverable) this.report(error);
-    this.session?.reconnect(error);
+  #update(kind: string, body: WireObject, change: (state: AlphaState) => AlphaState): Promise<void> {
+    return this.command(`update${kind}`, {
+      acknowledgement: kind,
+      step: (state) => [change(state), { type: 'send', message: { type: `Update${kind}`, ...body } }],
+    });
   }
 }
 
-function typeOf(data: SocketData): string | undefined {
-  return str(parseJsonObject(data)?.['type']);
+function called(item: WireObject): AgentEffect[] {
+  const [id, name, argsText = ''] = [asString(item['id']), asString(item['name']), asString(item['arguments'])];
+  if (!id || !name) return [];
+  const signature = asString(item['thought_signature']);
+  const call = { id, name, argsText, args: parseJsonObject(argsText), clientSide: item['client_side'] !== false };
+  return [{ type: 'call', call, ...(signature !== undefined && { extras: { thought_signature: signature } }) }];
 }
 
-function seconds(key: keyof AgentLatency, value: unknown): AgentLatency {
-  const latency = num(value);
-  return latency === undefined ? {} : { [key]: Math.round(latency * 1000) };
+/** Latencies, which come in seconds; the language model's is called otherwise in each message. */
+function latency(message: WireObject, llmKey: string): AgentEffect {
+  const ms = (key: keyof AgentLatency, wireKey: string): AgentLatency => {
+    const seconds = asNumber(message[wireKey]);
+    return seconds === undefined ? {} : { [key]: Math.round(seconds * 1000) };
+  };
+  return {
+    type: 'latency',
+    latency: {
+      ...ms('totalMs', 'total_latency'),
+      ...ms('ttsMs', 'tts_latency'),
+      ...ms('llmMs', llmKey),
+      ...ms('sttMs', 'stt_latency'),
+    },
+  };
+}
+
+function warning(what: string, detail: unknown): AgentEffect {
+  return { type: 'warning', message: explained(what, detail), code: 'server', recoverable: true };
+}
+
+/** What the service says, for a message. */
+function explained(what: string, detail: unknown): string {
+  const text = asString(detail)?.slice(0, 300);
+  return text ? `${what}: ${text}` : what;
 }

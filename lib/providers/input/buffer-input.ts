@@ -5,7 +5,7 @@ import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { Logger } from '../../core/logger.ts';
 import { Provider } from '../../core/provider.ts';
 import type { InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
-import { Capture } from '../../operators/capture.ts';
+import { Capture } from '../../playback/capture.ts';
 
 /** Configuration of {@link BufferInput}: the format of what is pushed. */
 export interface BufferInputConfig {

@@ -18,10 +18,10 @@ import {
 } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import type { AudioChunk } from '../../audio/types.ts';
-import { resource } from '../../browser/resource.ts';
-import { trackEvents$, type TrackCapture } from '../../browser/track-capture.ts';
+import { resource } from '../../playback/resource.ts';
+import { trackEvents$, type TrackCapture } from '../../playback/track-capture.ts';
 import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
-import { entry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/guard.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { TrackInput, type TrackInputConfig } from './track-input.ts';
 
@@ -198,7 +198,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   #refusal(cause: unknown): VoiceError {
     const name = cause instanceof Error ? cause.name : '';
     const unknown = { code: 'device', recoverable: true, message: `no microphone: ${messageOf(cause)}` } as const;
-    const { message, ...options } = entry(refusals, name) ?? unknown;
+    const { message, ...options } = ownEntry(refusals, name) ?? unknown;
     return this.error(`${this.name}: ${message}`, { ...options, cause });
   }
 }

@@ -10,13 +10,13 @@ import {
 } from 'rxjs';
 import { canResample } from '../../audio/filter-bank.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
-import { assertWebAudio, closeContext, keepRunning, openContext } from '../../browser/audio-context.ts';
-import { resource } from '../../browser/resource.ts';
-import { capturedFormat, TrackCapture } from '../../browser/track-capture.ts';
+import { assertWebAudio, closeContext, keepRunning, openContext } from '../../playback/audio-context.ts';
+import { resource } from '../../playback/resource.ts';
+import { capturedFormat, TrackCapture } from '../../playback/track-capture.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { Provider } from '../../core/provider.ts';
 import type { DeviceEvent, InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
-import { Capture } from '../../operators/capture.ts';
+import { Capture } from '../../playback/capture.ts';
 
 /** Configuration keys of every input that captures a browser's media track. */
 export interface TrackInputConfig {

@@ -1,5 +1,5 @@
 import { BehaviorSubject, EMPTY, finalize, ignoreElements, merge, of, switchMap, tap, type Observable } from 'rxjs';
-import { holdRemoteTrack, trackEvents$, type TrackCapture } from '../../browser/track-capture.ts';
+import { holdRemoteTrack, trackEvents$, type TrackCapture } from '../../playback/track-capture.ts';
 import { TrackInput, type TrackInputConfig } from './track-input.ts';
 
 /** Configuration of {@link WebRTCInput}. */

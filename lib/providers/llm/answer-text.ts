@@ -1,74 +1,67 @@
+/** The start of an answer, of which it is not yet known what it is; then what is spoken as it comes. */
+export type AnswerText =
+  | {
+      /** `held` began like a tool call. */
+      readonly phase: 'start' | 'held';
+      readonly pending: string;
+      /** Whether reasoning came before it. */
+      readonly hasThought: boolean;
+    }
+  | { readonly phase: 'thinking'; readonly pending: string }
+  | { readonly phase: 'speaking' };
+
 const opening = '<think>';
 const closing = '</think>';
+const thoughts = /^(?:\s*<think>[^]*?<\/think>)+/;
 
-/** How the text of weak models begins that is no speech but a tool call. */
+/** How the text of weak models begins when it is a tool call, not speech. */
 const callMarks = ['{', '<tool_call>'];
 
 const maxHeldLength = 65_536;
 
 /**
- * Separates what a model says from what it thinks: reasoning between `<think>` and `</think>` at the start of an answer
- * is left out, wherever the pieces are cut. Optionally holds back text that begins like a tool call.
+ * Adds a piece, and gives what can be spoken of it and of earlier ones. Reasoning between `<think>` and `</think>` at
+ * the start of an answer is left out, wherever the pieces are cut.
+ *
+ * @param holdsCalls - Whether to hold back text that begins like a tool call.
  */
-export class AnswerText {
-  readonly #holdsCalls: boolean;
-  #state: 'start' | 'thinking' | 'held' | 'speaking' = 'start';
-  #hasThought: boolean = false;
-  #pending: string = '';
-
-  constructor(holdsCalls: boolean) {
-    this.#holdsCalls = holdsCalls;
+export function addText(
+  state: AnswerText,
+  piece: string,
+  holdsCalls: boolean,
+): readonly [state: AnswerText, spoken: string] {
+  if (state.phase === 'speaking') return [state, piece];
+  const pending = state.pending + piece;
+  if (state.phase === 'thinking') {
+    const end = pending.indexOf(closing);
+    // Reasoning can be long; all that matters is whether its end has begun.
+    if (end < 0) return [{ phase: 'thinking', pending: pending.slice(-closing.length) }, ''];
+    const rest = pending.slice(end + closing.length);
+    return addText({ phase: 'start', pending: '', hasThought: true }, rest, holdsCalls);
   }
-
-  /** Takes a piece; gives what of it and of earlier ones can be spoken now. */
-  push(piece: string): string {
-    if (this.#state === 'speaking') return piece;
-    this.#pending += piece;
-    for (;;) {
-      const text = this.#pending.trimStart();
-      if (this.#state === 'start') {
-        if (text === '' || (opening.startsWith(text) && text !== opening)) return '';
-        if (text.startsWith(opening)) {
-          this.#state = 'thinking';
-          this.#hasThought = true;
-          this.#pending = text.slice(opening.length);
-          continue;
-        }
-        if (this.#holdsCalls && callMarks.some((mark) => mark.startsWith(text) || text.startsWith(mark))) {
-          if (callMarks.some((mark) => text.startsWith(mark))) this.#state = 'held';
-          return '';
-        }
-        this.#state = 'speaking';
-        return this.#take();
-      }
-      if (this.#state === 'held') {
-        // No tool call is that long.
-        if (this.#pending.length < maxHeldLength) return '';
-        this.#state = 'speaking';
-        return this.#take();
-      }
-      const end = this.#pending.indexOf(closing);
-      if (end < 0) {
-        // Reasoning can be long; all that matters of it is whether its end has begun.
-        this.#pending = this.#pending.slice(-closing.length);
-        return '';
-      }
-      this.#pending = this.#pending.slice(end + closing.length);
-      this.#state = 'start';
-    }
+  if (state.phase === 'held') {
+    // No tool call is that long.
+    return pending.length < maxHeldLength ? [{ ...state, pending }, ''] : speak(pending, state.hasThought);
   }
+  const unthought = pending.replace(thoughts, '');
+  const hasThought = state.hasThought || unthought !== pending;
+  const text = unthought.trimStart();
+  if (text.startsWith(opening)) return [{ phase: 'thinking', pending: text.slice(-closing.length) }, ''];
+  const waiting = { pending: unthought, hasThought };
+  if (holdsCalls && callMarks.some((mark) => text.startsWith(mark))) return [{ phase: 'held', ...waiting }, ''];
+  const marks = holdsCalls ? [opening, ...callMarks] : [opening];
+  return marks.some((mark) => mark.startsWith(text))
+    ? [{ phase: 'start', ...waiting }, '']
+    : speak(unthought, hasThought);
+}
 
-  /** What is left at the end of the answer: `text` to speak, or `held`, which began like a tool call. */
-  finish(): { readonly text: string; readonly held: string } {
-    const state = this.#state;
-    const rest = this.#take();
-    if (state === 'thinking') return { text: '', held: '' };
-    return state === 'held' ? { text: '', held: rest } : { text: rest.trim() === '' ? '' : rest, held: '' };
-  }
+/** What is left at the end of the answer: `text` to speak, or `held`, which began like a tool call. */
+export function restOfText(state: AnswerText): { readonly text: string; readonly held: string } {
+  if (state.phase !== 'start' && state.phase !== 'held') return { text: '', held: '' };
+  const [, rest] = speak(state.pending, state.hasThought);
+  return state.phase === 'held' ? { text: '', held: rest } : { text: rest.trim() === '' ? '' : rest, held: '' };
+}
 
-  #take(): string {
-    const text = this.#pending;
-    this.#pending = '';
-    return this.#hasThought ? text.trimStart() : text;
-  }
+function speak(text: string, hasThought: boolean): readonly [AnswerText, string] {
+  return [{ phase: 'speaking' }, hasThought ? text.trimStart() : text];
 }

@@ -1,22 +1,24 @@
 import { defer, Observable, Subject, takeUntil, tap } from 'rxjs';
-import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { messageOf, type VoiceError } from '../../core/errors.ts';
+import { configProblem, wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import { messageOf } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
-import type { GenerateOptions, LLMEvent, Message, ToolDefinition } from '../../core/messages.ts';
+import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import { Provider } from '../../core/provider.ts';
 import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import {
   engineError,
+  gpuProblem,
   withoutText,
   type BrowserEngine,
   type LoadProgress,
   type WebLLM,
   type WebLLMEngineConfig,
 } from './browser-engine.ts';
-import { gpuProblem } from './browser-gpu.ts';
-import { browserRequest } from './browser-request.ts';
-import { ChatReader } from './chat-reader.ts';
+import { chatAnswer } from './chat-answer.ts';
+import { chatHistory, chatTools } from './chat-completions.ts';
+import type { AnswerContext, ModelEffect } from './model-wire.ts';
+import { repairHistory } from './repair-history.ts';
 
 /** Configuration of {@link BrowserLLM}. */
 export interface BrowserLLMConfig {
@@ -44,12 +46,15 @@ export interface BrowserLLMConfig {
   readonly createEngine?: (webLLM: WebLLM, config: WebLLMEngineConfig) => BrowserEngine;
 }
 
-const rules: Readonly<Record<string, ConfigRule>> = {
+const rules: ConfigRules = {
   model: { required: true, type: 'text' },
-  maxTokens: { min: 1, integer: true },
-  temperature: { min: 0, max: 2 },
-  topP: { min: 0, max: 1 },
+  maxTokens: { min: 1, integer: true, wire: true, default: 512 },
+  temperature: { min: 0, max: 2, wire: true },
+  topP: { min: 0, max: 1, wire: true },
+  stopSequences: { wire: 'stop', toWire: (texts: readonly string[]) => (texts.length > 0 ? texts : undefined) },
 };
+
+const answer = chatAnswer(false);
 
 /**
  * BrowserLLM: WebLLM, a language model in the browser on the GPU, https://webllm.mlc.ai. No address and no credential; works
@@ -87,7 +92,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return defer(() => {
       this.assertReady('generate');
-      return this.#answer(browserRequest(this.config, messages, options), options);
+      return this.#answer(requestOf(this.config, messages, options), options);
     }).pipe(
       tap((event) => {
         if (event.type === 'token') this.#tokens$.next(event.text);
@@ -142,24 +147,39 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
       let isReading = false;
       const isUnwanted = (): boolean => subscriber.closed;
       const engine = this.#engine;
+      const context: AnswerContext = {
+        toolNames: tools.map(({ name }) => name),
+        newCallId: () => `call_${++this.#calls}`,
+      };
+      const tell = (effect: ModelEffect): void => {
+        if (effect.type === 'refused') throw engineError(this.name, effect.text);
+        if (effect.type === 'unreadable') {
+          this.logger.warn(`${this.name}: the engine gave something that is not readable`);
+        } else if (effect.type !== 'progress') subscriber.next(effect);
+      };
       const read = async (): Promise<void> => {
         if (isUnwanted() || !engine) return;
         await this.#reloadWhenLost(engine);
         // WebLLM changes what it is given.
         const chunks = await engine.chat.completions.create(structuredClone({ ...request, stream: true as const }));
         isReading = true;
-        const reader = this.#reader(tools);
+        let state = answer.start;
         try {
           for await (const chunk of chunks) {
             // Leaving the loop frees the engine.
             if (isUnwanted()) return;
             const data = JSON.stringify(tools.length > 0 ? withoutText(chunk) : chunk);
-            reader.read({ event: 'message', data })?.forEach((event) => subscriber.next(event));
+            const [next, ...effects] = answer.read(state, { event: 'message', data }, context);
+            state = next;
+            effects.forEach(tell);
           }
         } finally {
           isReading = false;
         }
-        reader.finish().forEach((event) => subscriber.next(event));
+        const ending = answer.end(state, context);
+        if (!ending) throw this.error(`${this.name}: the answer broke off`, { code: 'internal', recoverable: true });
+        const [, ...effects] = ending;
+        effects.forEach(tell);
         subscriber.complete();
       };
       this.#last = this.#last.then(read).catch((cause: unknown) => {
@@ -180,16 +200,6 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     this.#isLost = false;
   }
 
-  #reader(tools: readonly ToolDefinition[]): ChatReader {
-    const refused = (text: string): VoiceError => engineError(this.name, text);
-    return new ChatReader({
-      ...{ refused, hasCallsInText: false, toolNames: tools.map(({ name }) => name) },
-      truncated: () => this.error(`${this.name}: the answer broke off`, { code: 'internal', recoverable: true }),
-      unreadable: () => this.logger.warn(`${this.name}: the engine gave something that is not readable`),
-      newCallId: () => `call_${++this.#calls}`,
-    });
-  }
-
   #report(progress: LoadProgress): void {
     this.#loadProgress$.next(progress);
     try {
@@ -198,4 +208,22 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
       this.logger.error(`${this.name}: onLoadProgress threw: ${messageOf(cause)}`);
     }
   }
+}
+
+/** What WebLLM is asked for one answer. */
+function requestOf(config: BrowserLLMConfig, history: readonly Message[], options: GenerateOptions): WireObject {
+  const { maxTokens = config.maxTokens, temperature = config.temperature, tools = [], toolChoice } = options;
+  const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser: true });
+  // The engine takes instructions at the beginning alone.
+  const wire = chatHistory(messages, { lateSystemRole: 'user', silence: '' });
+  const [first] = wire;
+  // With tools, WebLLM has a system prompt of its own and refuses another.
+  if (system && tools.length > 0 && first) first['content'] = `${system}\n\n${String(first['content'])}`;
+  return {
+    messages: [...(system && tools.length === 0 ? [{ role: 'system', content: system }] : []), ...wire],
+    stream_options: { include_usage: true },
+    ...wireParameters({ ...config, maxTokens, temperature }, rules),
+    ...(/^qwen3/i.test(config.model) && { extra_body: { enable_thinking: false } }),
+    ...chatTools(tools, toolChoice ?? 'auto'),
+  };
 }

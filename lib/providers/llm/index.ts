@@ -6,10 +6,12 @@ export type {
   WebLLMEngineConfig,
 } from './browser-engine.ts';
 export * from './browser-llm.ts';
-export type * from './answer-reader.ts';
-export * from './base-llm.ts';
-export type { ChatForm } from './chat-history.ts';
+export type { ChatAnswer } from './chat-answer.ts';
+export { chatWire, type ChatConfig, type ChatForm, type ChatProfile } from './chat-completions.ts';
+export * from './chat-llm.ts';
 export * from './compatible-llm.ts';
+export type { MessageAnswer } from './message-answer.ts';
+export type * from './model-wire.ts';
 export * from './mu-llm.ts';
 export * from './nu-llm.ts';
 export * from './omicron-llm.ts';

@@ -1,13 +1,15 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import type { WireObject } from '../../core/guard.ts';
-import type { GenerateOptions, Message, ToolDefinition } from '../../core/messages.ts';
+import { VoiceError } from '../../core/errors.ts';
+import { asObject, asObjects, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../core/messages.ts';
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import type { HttpRequestHeaders } from '../../transport/http.ts';
-import type { AnswerReader, AnswerReaderContext } from './answer-reader.ts';
-import { BaseLLM, type AnswerRequest, type LLMConfig } from './base-llm.ts';
-import { messageHistory, type WireMessage } from './message-history.ts';
-import { MessageReader } from './message-reader.ts';
+import { ChatLLM, type LLMConfig } from './chat-llm.ts';
+import { emptyMessage, readMessage, type MessageAnswer } from './message-answer.ts';
+import type { ModelContext, ModelRequest, ModelWire } from './model-wire.ts';
 import { repairHistory } from './repair-history.ts';
+import { parseArgs } from './tool-calls.ts';
 
 /** A model of {@link MuLLM}: the small, mid and large tier; others pass through. */
 export type MuLLMModel = 'claude-haiku-5-5' | 'claude-sonnet-5-5' | 'claude-opus-5-5' | (string & {});
@@ -46,86 +48,99 @@ interface MessageBody {
 /** Stands for the credential until the request is sent. */
 const standIn = 'rxvoice-credential';
 
+const wire: ModelWire<MuLLMConfig, MessageAnswer> = {
+  name: 'MuLLM',
+  baseUrl: 'https://api.anthropic.com',
+  rules: { maxTokens: { min: 1, integer: true } },
+  prepare: loadSdk,
+  request: async (messages, options, context) => requestOf(await loadSdk(context.name), messages, options, context),
+  start: emptyMessage,
+  read: readMessage,
+};
+
 /**
  * MuLLM: Anthropic Messages API (Claude), `https://api.anthropic.com`, https://platform.claude.com/docs
  *
  * Needs the optional package `@anthropic-ai/sdk`, which makes the request: its headers and its version of the API. The
  * library sends it, so that time-outs, retries, cancellation and limits are those of all providers.
  */
-export class MuLLM extends BaseLLM<MuLLMConfig> {
-  override readonly name: string = 'MuLLM';
-  protected override readonly defaultBaseUrl: string = 'https://api.anthropic.com';
-  #sdk: typeof Anthropic | undefined;
-
-  protected override configRules(): ReturnType<BaseLLM<MuLLMConfig>['configRules']> {
-    return { maxTokens: { min: 1, integer: true } };
+export class MuLLM extends ChatLLM<MuLLMConfig> {
+  constructor(config: MuLLMConfig, logger?: Logger) {
+    super(wire, config, logger);
   }
+}
 
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    await super.onInitialize(signal);
-    const sdk = await loadOptionalPeer(this.name, '@anthropic-ai/sdk', '>= 0.90.0', () =>
-      import('@anthropic-ai/sdk').catch(rethrow),
-    );
-    this.#sdk = sdk.default;
-  }
+async function loadSdk(name: string): Promise<typeof Anthropic> {
+  const sdk = await loadOptionalPeer(name, '@anthropic-ai/sdk', '>= 0.90.0', () =>
+    import('@anthropic-ai/sdk').catch(rethrow),
+  );
+  return sdk.default;
+}
 
-  protected override async request(messages: readonly Message[], options: GenerateOptions): Promise<AnswerRequest> {
-    let request: AnswerRequest | undefined;
-    const client = new (this.#sdk ?? this.#unloaded())({
-      ...{ apiKey: standIn, baseURL: this.resolveUrl('').href },
-      ...{ maxRetries: 0, dangerouslyAllowBrowser: true, logLevel: 'off' },
-      // A null keeps a header out, as a proxy wants it; which of them carries the credential depends on the version.
-      ...(this.isProxyMode && { defaultHeaders: { Authorization: null, 'X-Api-Key': null } }),
-      fetch: (url, { headers, body } = {}) => {
-        const made = new Headers(headers);
-        if (typeof url === 'string' && typeof body === 'string') {
-          request = { url, headers: () => this.#withCredential(made), body };
-        }
-        return Promise.resolve(new Response());
-      },
-    });
-    const body = this.#body(messages, options) as Anthropic.MessageCreateParams;
-    await client.messages.create({ ...body, stream: true }).asResponse();
-    return request ?? this.#unloaded();
-  }
+/** The request that the SDK makes, taken from it before it is sent. */
+async function requestOf(
+  Sdk: typeof Anthropic,
+  messages: readonly Message[],
+  options: GenerateOptions,
+  context: ModelContext<MuLLMConfig>,
+): Promise<ModelRequest> {
+  const made: ModelRequest[] = [];
+  const client = new Sdk({
+    ...{ apiKey: standIn, baseURL: context.url('').href },
+    ...{ maxRetries: 0, dangerouslyAllowBrowser: true, logLevel: 'off' },
+    // A null keeps a header out, as a proxy wants it; which of them carries the credential depends on the version.
+    ...(context.isProxyMode && { defaultHeaders: { Authorization: null, 'X-Api-Key': null } }),
+    fetch: (url, { headers, body } = {}) => {
+      if (typeof url === 'string' && typeof body === 'string') {
+        made.push({ url, headers: () => withCredential(new Headers(headers), context), body });
+      }
+      return Promise.resolve(new Response());
+    },
+  });
+  const body = bodyOf(messages, options, context) as Anthropic.MessageCreateParams;
+  await client.messages.create({ ...body, stream: true }).asResponse();
+  const [request] = made;
+  if (request) return request;
+  throw new VoiceError(`${context.name}: @anthropic-ai/sdk made no request`, {
+    code: 'internal',
+    provider: context.name,
+  });
+}
 
-  protected override reader(_options: GenerateOptions, context: AnswerReaderContext): AnswerReader {
-    return new MessageReader(context);
-  }
+/** The SDK's headers with the credential in the place of its stand-in. */
+async function withCredential(
+  headers: Headers,
+  { isProxyMode, credential }: ModelContext<MuLLMConfig>,
+): Promise<HttpRequestHeaders> {
+  const key = isProxyMode ? '' : await credential();
+  return Object.fromEntries([...headers].map(([name, value]) => [name, value.replace(standIn, key)]));
+}
 
-  #body(history: readonly Message[], options: GenerateOptions): MessageBody {
-    const { config } = this;
-    const { model = 'claude-haiku-5-5', systemPrompt } = config;
-    const { tools = [], toolChoice, maxTokens = config.maxTokens ?? 1024, temperature } = options;
-    const known = traits.find(([models]) => models.test(model))?.[1] ?? {};
-    const { thinking = known.thinking, effort = known.effort } = config;
-    const { system, messages } = repairHistory(history, { systemPrompt, startsWithUser: true });
-    const stopSequences = config.stopSequences?.filter((text) => text.trim() !== '') ?? [];
-    if (temperature !== undefined) this.warnOnce(`${this.name}: the service takes no temperature; it is left out`);
-    const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
-    if (isForced && known.choosesFreely) this.warnOnce(`${this.name}: ${model} cannot be told to call a tool`);
+function bodyOf(
+  history: readonly Message[],
+  options: GenerateOptions,
+  { config, warn }: ModelContext<MuLLMConfig>,
+): MessageBody {
+  const { model = 'claude-haiku-5-5', systemPrompt } = config;
+  const { tools = [], toolChoice, maxTokens = config.maxTokens ?? 1024, temperature } = options;
+  const known = traits.find(([models]) => models.test(model))?.[1] ?? {};
+  const { thinking = known.thinking, effort = known.effort } = config;
+  const { system, messages } = repairHistory(history, { systemPrompt, startsWithUser: true });
+  const stopSequences = config.stopSequences?.filter((text) => text.trim() !== '') ?? [];
+  if (temperature !== undefined) warn('the service takes no temperature; it is left out');
+  const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
+  if (isForced && known.choosesFreely) warn(`${model} cannot be told to call a tool`);
 
-    return {
-      model,
-      max_tokens: maxTokens,
-      ...(system && { system }),
-      ...(thinking && { thinking }),
-      ...(effort !== undefined && { output_config: { effort } }),
-      ...(stopSequences.length > 0 && { stop_sequences: stopSequences }),
-      ...wireTools(tools, messages, isForced && known.choosesFreely ? 'auto' : toolChoice),
-      messages: messageHistory(messages),
-    };
-  }
-
-  /** The SDK's headers with the credential in the place of its stand-in. */
-  async #withCredential(headers: Headers): Promise<HttpRequestHeaders> {
-    const key = this.isProxyMode ? '' : await this.resolveApiKey();
-    return Object.fromEntries([...headers].map(([name, value]) => [name, value.replace(standIn, key)]));
-  }
-
-  #unloaded(): never {
-    throw this.error(`${this.name}: @anthropic-ai/sdk made no request`, { code: 'internal' });
-  }
+  return {
+    model,
+    max_tokens: maxTokens,
+    ...(system && { system }),
+    ...(thinking && { thinking }),
+    ...(effort !== undefined && { output_config: { effort } }),
+    ...(stopSequences.length > 0 && { stop_sequences: stopSequences }),
+    ...wireTools(tools, messages, isForced && known.choosesFreely ? 'auto' : toolChoice),
+    messages: messageHistory(messages),
+  };
 }
 
 function wireTools(
@@ -152,4 +167,56 @@ const noArguments = { type: 'object', properties: {} };
 function wireChoice(choice: GenerateOptions['toolChoice']): WireObject | undefined {
   if (typeof choice === 'object') return { type: 'tool', name: choice.name };
   return choice && { type: choice === 'required' ? 'any' : choice };
+}
+
+/** A message of the wire: its content is a text, or blocks. */
+interface WireMessage {
+  readonly role: 'user' | 'assistant';
+  readonly content: unknown;
+}
+
+/**
+ * A repaired history as Anthropic's Messages API wants it: roles alternate, the results of a turn's calls stand
+ * together at the beginning of the user's next one.
+ */
+function messageHistory(messages: readonly Message[]): WireMessage[] {
+  // Thoughts belong to the calls that are being answered, and to no earlier turn.
+  const loopStart = messages.findLastIndex(({ role }) => role === 'user');
+  const wire: { role: WireMessage['role']; content: WireObject[] }[] = [];
+  messages.forEach((message, index) => {
+    const role = message.role === 'assistant' ? 'assistant' : 'user';
+    const content = blocksOf(message, index > loopStart);
+    const last = wire.at(-1);
+    if (last?.role === role) last.content.push(...content);
+    else wire.push({ role, content });
+  });
+  return wire.map(({ role, content }) => ({ role, content: plain(content) }));
+}
+
+/** One text alone needs no block. */
+function plain(content: readonly WireObject[]): unknown {
+  const [first] = content;
+  return content.length === 1 && first?.['type'] === 'text' ? first['text'] : content;
+}
+
+function blocksOf(message: Message, isInLoop: boolean): WireObject[] {
+  if (message.role === 'tool') {
+    const { toolCallId, content, isError } = message;
+    const result = { type: 'tool_result', tool_use_id: wireId(toolCallId), content };
+    return [isError === true ? { ...result, is_error: true } : result];
+  }
+  const text = message.content.trim() === '' ? [] : [{ type: 'text', text: message.content }];
+  if (message.role !== 'assistant') return text;
+  const calls = message.toolCalls ?? [];
+  const thinking = isInLoop ? asObjects(calls[0]?.providerExtras?.['thinking']) : [];
+  return [...thinking, ...text, ...calls.map(wireCall)];
+}
+
+function wireCall({ id, name, argsText }: ToolCall): WireObject {
+  return { type: 'tool_use', id: wireId(id), name, input: asObject(parseArgs(argsText).args) ?? {} };
+}
+
+/** Ids of other vendors' calls can hold what this one refuses. */
+function wireId(id: string): string {
+  return id.replace(/[^\w-]/g, '_');
 }

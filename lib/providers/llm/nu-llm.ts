@@ -1,4 +1,6 @@
-import { ChatLLM, compatibleProfile, type ChatConfig, type ChatProfile } from './compatible-llm.ts';
+import type { Logger } from '../../core/logger.ts';
+import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
+import { ChatLLM } from './chat-llm.ts';
 
 /** A model of {@link NuLLM}; others pass through. */
 export type NuLLMModel =
@@ -10,27 +12,28 @@ export interface NuLLMConfig extends ChatConfig {
   readonly model?: NuLLMModel;
 }
 
+const profile: ChatProfile<NuLLMConfig> = {
+  name: 'NuLLM',
+  baseUrl: 'https://api.groq.com/openai/v1',
+  defaultModel: 'llama-3.3-70b-versatile',
+  tokenLimitField: 'max_completion_tokens',
+  lateSystemRole: 'system',
+  startsWithUser: false,
+  reasoningEffort: (model) => (model.includes('gpt-oss') ? 'low' : model.startsWith('qwen/') ? 'none' : undefined),
+  // Withdrawn from free and developer accounts on 2026-08-16 (console.groq.com/docs/deprecations).
+  retiredModels: {
+    'llama-3.3-70b-versatile': 'openai/gpt-oss-120b',
+    'llama-3.1-8b-instant': 'openai/gpt-oss-20b',
+  },
+};
+
 /**
  * NuLLM: Groq chat completions, `https://api.groq.com/openai/v1`, https://console.groq.com/docs/api-reference
  *
  * Models that think are asked to do so as little as they can.
  */
 export class NuLLM extends ChatLLM<NuLLMConfig> {
-  override readonly name: string = 'NuLLM';
-  protected override readonly defaultBaseUrl: string = 'https://api.groq.com/openai/v1';
-  protected override readonly defaultModel: string = 'llama-3.3-70b-versatile';
-  protected override readonly profile: ChatProfile = {
-    ...compatibleProfile,
-    tokenLimitField: 'max_completion_tokens',
-    lateSystemRole: 'system',
-    startsWithUser: false,
-    hasCallsInText: false,
-    callExtras: () => ({}),
-    reasoningEffort: (model) => (model.includes('gpt-oss') ? 'low' : model.startsWith('qwen/') ? 'none' : undefined),
-    // Withdrawn from free and developer accounts on 2026-08-16 (console.groq.com/docs/deprecations).
-    retiredModels: {
-      'llama-3.3-70b-versatile': 'openai/gpt-oss-120b',
-      'llama-3.1-8b-instant': 'openai/gpt-oss-20b',
-    },
-  };
+  constructor(config: NuLLMConfig, logger?: Logger) {
+    super(chatWire(profile), config, logger);
+  }
 }

@@ -1,4 +1,6 @@
-import { ChatLLM, compatibleProfile, type ChatConfig, type ChatProfile } from './compatible-llm.ts';
+import type { Logger } from '../../core/logger.ts';
+import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
+import { ChatLLM } from './chat-llm.ts';
 
 /** A model of {@link OmicronLLM}; others pass through. */
 export type OmicronLLMModel =
@@ -18,6 +20,17 @@ export interface OmicronLLMConfig extends ChatConfig {
 /** What the service takes in place of its signature, on a call that another model made. */
 const unsigned = { google: { thought_signature: 'skip_thought_signature_validator' } };
 
+const profile: ChatProfile<OmicronLLMConfig> = {
+  name: 'OmicronLLM',
+  baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+  defaultModel: 'gemini-3.8-flash',
+  streamOptions: { include_usage: true },
+  callExtras: ({ providerExtras }) => ({ extra_content: providerExtras?.['extra_content'] ?? unsigned }),
+  // Of the 2.5 models, all but the pro ones can do without; the 3.7 and 3.8 ones refuse `minimal`.
+  reasoningEffort: (model) => (/^gemini-2\.5-(?!pro)/.test(model) ? 'none' : 'low'),
+  retiredModels: { 'gemini-2.0-flash': 'gemini-3.8-flash', 'gemini-2.0-flash-lite': 'gemini-3.5-flash-lite' },
+};
+
 /**
  * OmicronLLM: Gemini by its chat completions layer, `https://generativelanguage.googleapis.com/v1beta/openai`,
  * https://ai.google.dev/gemini-api/docs/openai
@@ -25,16 +38,7 @@ const unsigned = { google: { thought_signature: 'skip_thought_signature_validato
  * Its models are asked to think as little as they can. What they sign goes back with the call.
  */
 export class OmicronLLM extends ChatLLM<OmicronLLMConfig> {
-  override readonly name: string = 'OmicronLLM';
-  protected override readonly defaultBaseUrl: string = 'https://generativelanguage.googleapis.com/v1beta/openai';
-  protected override readonly defaultModel: string = 'gemini-3.8-flash';
-  protected override readonly profile: ChatProfile = {
-    ...compatibleProfile,
-    streamOptions: { include_usage: true },
-    hasCallsInText: false,
-    callExtras: ({ providerExtras }) => ({ extra_content: providerExtras?.['extra_content'] ?? unsigned }),
-    // Of the 2.5 models, all but the pro ones can do without; the 3.7 and 3.8 ones refuse `minimal`.
-    reasoningEffort: (model) => (/^gemini-2\.5-(?!pro)/.test(model) ? 'none' : 'low'),
-    retiredModels: { 'gemini-2.0-flash': 'gemini-3.8-flash', 'gemini-2.0-flash-lite': 'gemini-3.5-flash-lite' },
-  };
+  constructor(config: OmicronLLMConfig, logger?: Logger) {
+    super(chatWire(profile), config, logger);
+  }
 }

@@ -1,5 +1,6 @@
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { ChatLLM, compatibleProfile, type ChatConfig, type ChatProfile } from './compatible-llm.ts';
+import type { Logger } from '../../core/logger.ts';
+import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
+import { ChatLLM } from './chat-llm.ts';
 
 /** Configuration of {@link ThetaLLM}. */
 export interface ThetaLLMConfig extends ChatConfig {
@@ -38,33 +39,27 @@ function refusedFields(model: string, effort: string | undefined): readonly stri
   return [...(isRefused ? ['temperature', 'top_p'] : []), ...(stops ? [] : ['stop'])];
 }
 
+const profile: ChatProfile<ThetaLLMConfig> = {
+  name: 'ThetaLLM',
+  baseUrl: 'https://api.openai.com/v1',
+  tokenLimitField: 'max_completion_tokens',
+  // Padding against those who count the bytes of an answer costs time.
+  streamOptions: { include_usage: true, include_obfuscation: false },
+  lateSystemRole: 'system',
+  startsWithUser: false,
+  reasoningEffort: (model) => familyOf(model)?.effort,
+  refusedFields,
+  rules: { organizationId: { type: 'text' }, projectId: { type: 'text' } },
+  headers: ({ organizationId, projectId }) => ({ 'OpenAI-Organization': organizationId, 'OpenAI-Project': projectId }),
+};
+
 /**
  * ThetaLLM: OpenAI chat completions, `https://api.openai.com/v1`, https://platform.openai.com/docs/api-reference/chat
  *
  * Models that think are asked to do so as little as they can, and are not sent what they refuse.
  */
 export class ThetaLLM extends ChatLLM<ThetaLLMConfig> {
-  override readonly name: string = 'ThetaLLM';
-  protected override readonly defaultBaseUrl: string = 'https://api.openai.com/v1';
-  protected override readonly profile: ChatProfile = {
-    ...compatibleProfile,
-    tokenLimitField: 'max_completion_tokens',
-    // Padding against those who count the bytes of an answer costs time.
-    streamOptions: { include_usage: true, include_obfuscation: false },
-    lateSystemRole: 'system',
-    startsWithUser: false,
-    hasCallsInText: false,
-    callExtras: () => ({}),
-    reasoningEffort: (model) => familyOf(model)?.effort,
-    refusedFields,
-  };
-
-  protected override get headers(): Readonly<Record<string, string | undefined>> {
-    const { organizationId, projectId } = this.config;
-    return { 'OpenAI-Organization': organizationId, 'OpenAI-Project': projectId, ...super.headers };
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    return { ...super.configRules(), organizationId: { type: 'text' }, projectId: { type: 'text' } };
+  constructor(config: ThetaLLMConfig, logger?: Logger) {
+    super(chatWire(profile), config, logger);
   }
 }

@@ -1,4 +1,6 @@
-import { ChatLLM, compatibleProfile, type ChatConfig, type ChatProfile } from './compatible-llm.ts';
+import type { Logger } from '../../core/logger.ts';
+import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
+import { ChatLLM } from './chat-llm.ts';
 
 /** A model of {@link XiLLM}; others pass through. */
 export type XiLLMModel = 'mistral-small-latest' | 'mistral-medium-latest' | 'mistral-large-latest' | (string & {});
@@ -23,24 +25,25 @@ function callId(id: string): string {
   return (hash(0x811c9dc5) + hash(0x01000193)).slice(-9);
 }
 
+const profile: ChatProfile<XiLLMConfig> = {
+  name: 'XiLLM',
+  baseUrl: 'https://api.mistral.ai/v1',
+  defaultModel: 'mistral-small-latest',
+  seedField: 'random_seed',
+  // A tool's result is followed by the assistant's words, never by the user's.
+  toolToUser: ' ',
+  callId,
+  reasoningEffort: (model) => (/^mistral-small-(latest|2603)$/.test(model) ? 'none' : undefined),
+  retiredModels: { 'mistral-large-2411': 'mistral-large-latest' },
+};
+
 /**
  * XiLLM: Mistral chat completions, `https://api.mistral.ai/v1`, https://docs.mistral.ai/api
  *
  * The small models, which can, are asked not to think.
  */
 export class XiLLM extends ChatLLM<XiLLMConfig> {
-  override readonly name: string = 'XiLLM';
-  protected override readonly defaultBaseUrl: string = 'https://api.mistral.ai/v1';
-  protected override readonly defaultModel: string = 'mistral-small-latest';
-  protected override readonly profile: ChatProfile = {
-    ...compatibleProfile,
-    seedField: 'random_seed',
-    // A tool's result is followed by the assistant's words, never by the user's.
-    toolToUser: ' ',
-    hasCallsInText: false,
-    callId,
-    callExtras: () => ({}),
-    reasoningEffort: (model) => (/^mistral-small-(latest|2603)$/.test(model) ? 'none' : undefined),
-    retiredModels: { 'mistral-large-2411': 'mistral-large-latest' },
-  };
+  constructor(config: XiLLMConfig, logger?: Logger) {
+    super(chatWire(profile), config, logger);
+  }
 }

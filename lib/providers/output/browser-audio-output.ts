@@ -1,4 +1,4 @@
-import { ContextOutput, type ContextOutputConfig } from '../../browser/context-output.ts';
+import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
 
 /** Configuration of {@link BrowserAudioOutput}. */
 export interface BrowserAudioOutputConfig extends ContextOutputConfig {

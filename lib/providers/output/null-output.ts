@@ -2,8 +2,8 @@ import type { SchedulerLike } from 'rxjs';
 import type { AudioFormat } from '../../audio/types.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { ProviderRole, ProviderType } from '../../core/roles.ts';
-import { PacedOutput } from '../../operators/paced-output.ts';
-import { Playout } from '../../operators/playout.ts';
+import { PacedOutput } from '../../playback/paced-output.ts';
+import { Playout } from '../../playback/playout.ts';
 
 /** Configuration of {@link NullOutput}. */
 export interface NullOutputConfig {

@@ -1,6 +1,6 @@
 import {
   asyncScheduler,
-  BehaviorSubject,
+  defer,
   EMPTY,
   filter,
   finalize,
@@ -10,25 +10,70 @@ import {
   Subscription,
   tap,
   type Observable,
+  type ObservableInput,
   type SchedulerLike,
 } from 'rxjs';
-import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { Playout } from '../../operators/playout.ts';
-import { SpeakerMixer } from '../../operators/speaker-mixer.ts';
-import { chatVoiceRules, type ChatVoiceCConfig, type ChatVoiceEnd, type SpeakingMember } from './chat-voice-config.ts';
+import type { PlaybackEvent, ProviderRole, ProviderType } from '../../core/roles.ts';
+import { PacedOutput } from '../../playback/paced-output.ts';
+import { Playout } from '../../playback/playout.ts';
+import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
+import { CallInput } from './call-input.ts';
 import { watchConnection, type ChatVoiceTurn } from './chat-voice-connection.ts';
-import { loadChatVoicePackages } from './chat-voice-load.ts';
 import { decodeMember } from './chat-voice-member.ts';
-import { opusOptions, type ChatVoicePackages, type VoiceConnectionLike } from './chat-voice-packages.ts';
+import {
+  loadChatVoicePackages,
+  opusOptions,
+  type ChatVoicePackages,
+  type VoiceConnectionLike,
+} from './chat-voice-packages.ts';
 import { ChatVoicePlayer } from './chat-voice-player.ts';
 import { listenTo } from './listenable.ts';
 import type { SpeakerAudio } from './meeting-input.ts';
-import { PlatformProvider } from './platform-provider.ts';
 import { wholeFrame } from './whole-frame.ts';
+
+/** Configuration of ChatVoiceC. The bot, its intents and the channel are the application's. */
+export interface ChatVoiceCConfig {
+  /** Whose voices are heard, by their ids; a function decides for each. Default: everybody's. */
+  readonly listensTo?: readonly string[] | ((userId: string) => boolean);
+  /** Silence after which a member's stream ends, until that one speaks again, in milliseconds. Default: 1000. */
+  readonly silenceMs?: number;
+  /** How much audio the player may hold that was not heard, 0 to 1000 ms. Default: 60. */
+  readonly leadMs?: number;
+  /** How long a connection may be disconnected before the call counts as over, in milliseconds. Default: 5000. */
+  readonly reconnectMs?: number;
+  /** Longest wait for a connection to be ready before an error says why it may not be, in milliseconds. Default: 20,000. */
+  readonly connectTimeoutMs?: number;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** How a call ended: the connection was destroyed, stayed disconnected, or was given up by us. */
+export interface ChatVoiceEnd {
+  /** Which of them it was. */
+  readonly reason: 'destroyed' | 'disconnected' | 'detached';
+  /** The code with which the platform closed a connection that stayed disconnected: 4014 when the bot was removed. */
+  readonly closeCode?: number;
+}
+
+/** Whether a member speaks. */
+export interface SpeakingMember {
+  /** The platform's id of the member. */
+  readonly userId: string;
+  /** False when the member has ceased to. */
+  readonly isSpeaking: boolean;
+}
+
+const rules: Readonly<Record<string, ConfigRule>> = {
+  silenceMs: { min: 100, max: 60_000 },
+  leadMs: { min: 0, max: 1000 },
+  reconnectMs: { min: 0, max: 600_000 },
+  connectTimeoutMs: { min: 1, max: 600_000 },
+};
 
 const frameMs = 20;
 const stereo: AudioMetadata = { encoding: 'linear16', sampleRate: 48_000, channels: 2, bitDepth: 16 };
@@ -48,13 +93,17 @@ const afterSilence = 1;
  *
  * Needs the optional packages @discordjs/voice, prism-media and an Opus codec (@discordjs/opus or opusscript).
  */
-export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
+export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
   override readonly name = 'ChatVoiceC' as const;
+  override readonly roles: readonly ProviderRole[] = ['input', 'output'];
+  override readonly type: ProviderType = 'websocket';
   override readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16', channels: [1, 2] }];
   protected override readonly playout: Playout;
   readonly #speakerAudio$ = new Subject<SpeakerAudio>();
   readonly #speaking$ = new Subject<SpeakingMember>();
-  readonly #callEnded$ = new BehaviorSubject<ChatVoiceEnd | undefined>(undefined);
+  readonly #input = new CallInput<ChatVoiceEnd>((problem, options) =>
+    this.report(this.error(`${this.name}: ${problem}`, options)),
+  );
   readonly #scheduler: SchedulerLike;
   readonly #mixer: SpeakerMixer;
   /** Who is decoded now. */
@@ -91,26 +140,56 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
 
   /** The end of the call, once. Hot; late subscribers get it too. */
   get callEnded$(): Observable<ChatVoiceEnd> {
-    return this.#callEnded$.pipe(filter((end) => end !== undefined));
+    return this.#input.end$;
   }
 
-  override getMetadata(): AudioMetadata {
+  /** What the members say, mixed, from `start()` on; what came earlier (up to 60 s) first. Completes with the call. Hot. */
+  get audio$(): Observable<AudioChunk> {
+    return this.#input.audio$;
+  }
+
+  /** The format of `audio$`. */
+  getMetadata(): AudioMetadata {
     return mono;
+  }
+
+  /** Starts `audio$`. */
+  start(): Promise<void> {
+    return new Promise((resolve) => {
+      this.assertReady('start');
+      this.#input.capture.start();
+      resolve();
+    });
+  }
+
+  /** Silence, at once; drops what was not heard, and leaves what is captured alone. */
+  // eslint-disable-next-line @typescript-eslint/no-misused-promises -- one method serves both roles, and an input's stop() has a promise
+  override stop(): Promise<void> {
+    super.stop();
+    return Promise.resolve();
+  }
+
+  override play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
+    return defer(() => (this.#input.isOver ? EMPTY : super.play(audio$)));
+  }
+
+  override enqueue(chunk: AudioChunk): void {
+    if (!this.#input.isOver) super.enqueue(chunk);
   }
 
   /** Calls back with what each member says; returns what undoes it. */
   onSpeakerAudio(callback: (speech: SpeakerAudio) => void): () => void {
-    return this.listen(this.speakerAudio$, callback);
+    return this.#input.listen(this.speakerAudio$, callback);
   }
 
   /** Calls back when a member begins or ceases to speak; returns what undoes it. */
   onSpeaking(callback: (member: SpeakingMember) => void): () => void {
-    return this.listen(this.speaking$, callback);
+    return this.#input.listen(this.speaking$, callback);
   }
 
   /** Calls back when the call has ended; returns what undoes it. */
   onCallEnded(callback: (end: ChatVoiceEnd) => void): () => void {
-    return this.listen(this.callEnded$, callback);
+    return this.#input.listen(this.callEnded$, callback);
   }
 
   /**
@@ -126,10 +205,7 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
       });
     }
     this.detach();
-    if (this.isOver) this.capture.stop();
-    this.capture.reopen();
-    this.isOver = false;
-    this.#callEnded$.next(undefined);
+    this.#input.begin();
     this.#connection = connection;
     this.#wire();
   }
@@ -140,7 +216,7 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, chatVoiceRules);
+    return configProblem(this.config, rules);
   }
 
   protected override async onInitialize(): Promise<void> {
@@ -157,7 +233,7 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
 
   protected override onDispose(): Promise<void> | void {
     this.detach();
-    this.capture.stop();
+    this.#input.capture.stop();
     return super.onDispose();
   }
 
@@ -191,7 +267,7 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
         filter((userId) => this.#isHeard(userId)),
         tap((userId) => this.#speaking$.next({ userId, isSpeaking: false })),
       ),
-      this.#mixer.mixed$.pipe(tap((chunk) => this.capture.push(chunk))),
+      this.#mixer.mixed$.pipe(tap((chunk) => this.#input.capture.push(chunk))),
     );
     const connection$ = merge(
       listenTo(connection, 'error').pipe(
@@ -250,20 +326,14 @@ export class ChatVoiceC extends PlatformProvider<ChatVoiceCConfig> {
   #end(end: ChatVoiceEnd): void {
     if (!this.#connection) return;
     this.#connection = undefined;
-    this.isOver = true;
     this.playout.hold();
     this.#call.unsubscribe();
     this.#player = undefined;
     // Before plays complete: who hears of it should see them cut off. It may attach the next connection.
-    this.#callEnded$.next(end);
-    if (this.#hasCall()) return;
+    this.#input.end(end);
+    if (!this.#input.isOver) return;
     this.playout.stop();
-    this.capture.end();
-    this.capture.stop();
-  }
-
-  #hasCall(): boolean {
-    return this.#connection !== undefined;
+    this.#input.close();
   }
 
   #complain(code: 'connection' | 'internal' | 'protocol', problem: string): void {

@@ -1,3 +1,6 @@
+// eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an optional package that is not installed is declared there
+/// <reference path="./optional-packages.d.ts" />
+import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import type { ListenableLike } from './listenable.ts';
 
 /** Where Opus packets or samples come from. */
@@ -73,3 +76,12 @@ export const opusOptions: OpusOptions = { rate: 48_000, channels: 2, frameSize: 
 
 /** The packet that stands for silence: what the package's player sends in gaps, and clients after a voice. */
 export const silencePacket: Uint8Array<ArrayBuffer> = Uint8Array.of(0xf8, 0xff, 0xfe);
+
+/** @throws VoiceError `missing_package` for the one that is not installed. */
+export async function loadChatVoicePackages(provider: string): Promise<ChatVoicePackages> {
+  const voice = await loadOptionalPeer(provider, '@discordjs/voice', '>= 0.19.1', () =>
+    import('@discordjs/voice').catch(rethrow),
+  );
+  const prism = await loadOptionalPeer(provider, 'prism-media', '^1.3.5', () => import('prism-media').catch(rethrow));
+  return { voice, opus: prism.default.opus };
+}

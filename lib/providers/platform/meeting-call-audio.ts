@@ -1,9 +1,9 @@
 import { distinctUntilChanged, EMPTY, from, ignoreElements, map, merge, of, startWith, switchMap, tap } from 'rxjs';
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../../audio/types.ts';
-import { closeContext, keepRunning, openContext, type ContextOptions } from '../../browser/audio-context.ts';
-import { resource } from '../../browser/resource.ts';
-import { TrackCapture } from '../../browser/track-capture.ts';
+import { closeContext, keepRunning, openContext, type ContextOptions } from '../../playback/audio-context.ts';
+import { resource } from '../../playback/resource.ts';
+import { TrackCapture } from '../../playback/track-capture.ts';
 import type { DeviceEvent } from '../../core/roles.ts';
 import { listenTo } from './listenable.ts';
 import type { MeetingCallLike } from './meeting-call-packages.ts';

@@ -1,16 +1,15 @@
-import { asyncScheduler, BehaviorSubject, filter, ignoreElements, ReplaySubject, Subscription, tap } from 'rxjs';
+import { asyncScheduler, ignoreElements, ReplaySubject, Subscription, tap } from 'rxjs';
 import { catchError, EMPTY, merge, startWith, type Observable } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
-import { ContextOutput, type ContextOutputConfig } from '../../browser/context-output.ts';
-import { capturedFormat } from '../../browser/track-capture.ts';
+import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
+import { capturedFormat } from '../../playback/track-capture.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { messageOf, type VoiceErrorOptions } from '../../core/errors.ts';
 import type { ProviderRole } from '../../core/roles.ts';
-import { Capture } from '../../operators/capture.ts';
-import { listen } from './listen.ts';
+import { CallInput } from './call-input.ts';
 import { listenTo } from './listenable.ts';
 import { hearMeeting } from './meeting-call-audio.ts';
-import { loadMeetingCallPackages } from './meeting-call-load.ts';
+import { loadMeetingCallPackages } from './meeting-call-packages.ts';
 import type { LocalAudioStreamLike, MeetingCallLike, MeetingCallPackages } from './meeting-call-packages.ts';
 import { keepOwnVoice } from './meeting-call-voice.ts';
 import { callStates, endingOf, refusalOf } from './meeting-call-words.ts';
@@ -49,15 +48,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   protected override readonly channels = 1;
   protected override readonly elsewhere: string = elsewhere;
   readonly #callState$ = new ReplaySubject<MeetingCallStateChange>(1);
-  readonly #callEnded$ = new BehaviorSubject<MeetingEnd | undefined>(undefined);
-  readonly #capture = new Capture({
-    onOverflow: (ms) => {
-      this.#complain(`more than ${ms} ms came before start(): the oldest are dropped`, {
-        code: 'overflow',
-        recoverable: true,
-      });
-    },
-  });
+  readonly #input = new CallInput<MeetingEnd>((problem, options) => this.#complain(problem, options));
   #call: MeetingCallLike | undefined;
   #local: LocalAudioStreamLike | undefined;
   #destination: MediaStreamAudioDestinationNode | undefined;
@@ -65,7 +56,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
 
   /** What is said in the meeting, mixed, without our own voice, from `start()` on. Completes with the call. Hot. */
   get audio$(): Observable<AudioChunk> {
-    return this.#capture.audio$;
+    return this.#input.audio$;
   }
 
   /** The states of the call. Hot; the latest value first. */
@@ -75,17 +66,17 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
 
   /** The end of the call, once. Hot; late subscribers get it too. */
   get callEnded$(): Observable<MeetingEnd> {
-    return this.#callEnded$.pipe(filter((end) => end !== undefined));
+    return this.#input.end$;
   }
 
   /** Calls back with each state, and the platform's own name of it; returns what undoes it. */
   onCallStateChanged(callback: (state: MeetingCallState, raw: string) => void): () => void {
-    return this.#listen(this.callState$, ({ state, raw }) => callback(state, raw));
+    return this.#input.listen(this.callState$, ({ state, raw }) => callback(state, raw));
   }
 
   /** Calls back when the call has ended; returns what undoes it. */
   onCallEnded(callback: (end: MeetingEnd) => void): () => void {
-    return this.#listen(this.callEnded$, callback);
+    return this.#input.listen(this.callEnded$, callback);
   }
 
   /** The format of `audio$`. */
@@ -97,7 +88,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   start(): Promise<void> {
     return new Promise((resolve) => {
       this.assertReady('start');
-      this.#capture.start();
+      this.#input.capture.start();
       resolve();
     });
   }
@@ -131,8 +122,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     await super.onInitialize(signal);
     signal.throwIfAborted();
     this.#work = new Subscription();
-    this.#callEnded$.next(undefined);
-    this.#capture.reopen();
+    this.#input.begin();
     try {
       const { AzureCommunicationTokenCredential: Credential } = common;
       const credential =
@@ -159,7 +149,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
 
   protected override onDispose(): void {
     this.#end({ reason: 'left' });
-    this.#capture.stop();
+    this.#input.capture.stop();
     super.onDispose();
     this.#destination = undefined;
   }
@@ -188,7 +178,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     );
     const meeting$ = hearMeeting(call, {
       ...{ provider: this.name, elsewhere, workletUrl, scheduler, hz: sampleRate },
-      onChunk: (chunk) => this.#capture.push(chunk),
+      onChunk: (chunk) => this.#input.capture.push(chunk),
       onDevice: (event) => this.tell(event),
       onForbidden: (cause) =>
         this.#complain('the service gives no raw audio of this meeting', { code: 'forbidden', cause }),
@@ -217,15 +207,9 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     if (call.state !== 'Disconnected') call.hangUp().catch(() => undefined);
     this.#work.unsubscribe();
     if (end.reason === 'left') this.#callState$.next({ state: 'Disconnected', raw: 'Disconnected' });
-    this.#callEnded$.next(end);
+    this.#input.end(end);
     super.stop();
-    this.#capture.end();
-  }
-
-  #listen<T>(values$: Observable<T>, callback: (value: T) => void): () => void {
-    return listen(values$, callback, (cause) =>
-      this.#complain(`a callback failed: ${messageOf(cause)}`, { code: 'internal', cause }),
-    );
+    this.#input.capture.end();
   }
 
   #complain(problem: string, options: Omit<VoiceErrorOptions, 'provider'>): void {

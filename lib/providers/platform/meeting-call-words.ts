@@ -1,5 +1,5 @@
 import type { VoiceErrorCode } from '../../core/errors.ts';
-import { num } from '../../core/guard.ts';
+import { asNumber } from '../../core/guard.ts';
 
 /** Where a call is: SPEC.md's names of the states. */
 export type MeetingCallState = 'InLobby' | 'Connected' | 'Disconnected';
@@ -45,7 +45,7 @@ export function endingOf({ code, subCode = 0 }: { code: number; subCode?: number
  * What the package threw, without its own words: they may quote the token. `undefined` for what is none of its errors.
  */
 export function refusalOf(cause: unknown): { why: string; code: VoiceErrorCode } | undefined {
-  const subCode = num(typeof cause === 'object' && cause !== null ? Reflect.get(cause, 'subCode') : undefined);
+  const subCode = asNumber(typeof cause === 'object' && cause !== null ? Reflect.get(cause, 'subCode') : undefined);
   if (subCode === undefined) return undefined;
   const isCredential = (subCode >= 44_100 && subCode < 44_120) || subCode === 40_234 || subCode === 40_235;
   const unknown = isCredential ? 'the token is not accepted' : 'the service does not take the call';

@@ -1,8 +1,8 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import { num, obj, parseJsonObject, str } from '../../core/guard.ts';
+import { asNumber, asObject, parseJsonObject, asString } from '../../core/guard.ts';
 import { decodeHex } from '../../core/hex.ts';
 import { hexOf, hmacSha256, verifyHmacSha256 } from './hmac.ts';
-import type { MeetingTarget } from './meeting-target-d.ts';
+import type { MeetingTarget } from './meeting-input-d.ts';
 
 /** A webhook as it came. */
 export interface MeetingInputDWebhookRequest {
@@ -55,23 +55,23 @@ export async function readMeetingInputDWebhook(
 ): Promise<MeetingInputDWebhook | undefined> {
   if (!(await verifyMeetingInputDWebhook(request))) return undefined;
   const message = parseJsonObject(request.body);
-  const event = str(message?.['event']) ?? '';
-  const payload = obj(message?.['payload']) ?? {};
-  const plainToken = str(payload['plainToken']);
+  const event = asString(message?.['event']) ?? '';
+  const payload = asObject(message?.['payload']) ?? {};
+  const plainToken = asString(payload['plainToken']);
   if (event === 'endpoint.url_validation' && plainToken !== undefined) {
     const encryptedToken = hexOf(await hmacSha256(request.secretToken, plainToken));
     return { type: 'validation', response: { plainToken, encryptedToken } };
   }
   // Older texts of the platform have the fields flat, newer ones in `object`.
-  const stream = obj(payload['object']) ?? payload;
-  const meetingUuid = str(stream['meeting_uuid']);
-  const rtmsStreamId = str(stream['rtms_stream_id']);
-  const serverUrl = str(stream['server_urls']);
+  const stream = asObject(payload['object']) ?? payload;
+  const meetingUuid = asString(stream['meeting_uuid']);
+  const rtmsStreamId = asString(stream['rtms_stream_id']);
+  const serverUrl = asString(stream['server_urls']);
   if (event.endsWith('.rtms_started') && meetingUuid && rtmsStreamId && serverUrl) {
     return { type: 'started', target: { meetingUuid, rtmsStreamId, serverUrl } };
   }
   if (event.endsWith('.rtms_stopped') && rtmsStreamId) {
-    const stopReason = num(stream['stop_reason']);
+    const stopReason = asNumber(stream['stop_reason']);
     return { type: 'stopped', rtmsStreamId, ...(stopReason !== undefined && { stopReason }) };
   }
   return { type: 'other', event };

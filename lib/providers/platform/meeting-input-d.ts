@@ -1,19 +1,17 @@
 import { asyncScheduler, EMPTY, merge, ReplaySubject, Subject, Subscription, tap, type Observable } from 'rxjs';
 import { frameBytes } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
-import type { BackoffOptions } from '../../core/backoff.ts';
+import type { BackoffOptions } from '../../stream/backoff.ts';
 import { decodeBase64 } from '../../core/base64.ts';
-import { configProblem } from '../../core/config-rule.ts';
-import { num, obj, str } from '../../core/guard.ts';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import { asNumber, asObject, asString } from '../../core/guard.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
-import { SpeakerMixer } from '../../operators/speaker-mixer.ts';
-import type { SocketSessionOptions } from '../../transport/socket-session.ts';
+import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
+import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
 import { hexOf, hmacSha256 } from './hmac.ts';
-import { MeetingInput, type SpeakerAudio } from './meeting-input.ts';
-import { MeetingStreamD, type MeetingStreamDEvent } from './meeting-stream-d.ts';
-import { meetingInputDRules, meetingSampleRates, type ActiveSpeaker, type MeetingTarget } from './meeting-target-d.ts';
-import type { MeetingStreamState } from './meeting-words-d.ts';
+import { MeetingInput, type ActiveSpeaker, type SpeakerAudio } from './meeting-input.ts';
+import { MeetingStreamD, type MeetingStreamDEvent, type MeetingStreamState } from './meeting-stream-d.ts';
 import { Timeline } from './timeline.ts';
 
 /** Configuration of {@link MeetingInputD}. */
@@ -35,6 +33,29 @@ export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' 
   /** How a lost connection is replaced; `false` for not at all. */
   readonly reconnect?: boolean | BackoffOptions;
 }
+
+/** Which stream to follow: what the platform's webhook says. */
+export interface MeetingTarget {
+  /** `meeting_uuid`, as it is. */
+  readonly meetingUuid: string;
+  /** `rtms_stream_id`. */
+  readonly rtmsStreamId: string;
+  /** `server_urls`; of several, separated by commas, the first is taken. */
+  readonly serverUrl: string;
+}
+
+/** Hz, in the order of the platform's codes. */
+const sampleRates: readonly number[] = [8000, 16000, 32000, 48000];
+
+const rules: Readonly<Record<string, ConfigRule>> = {
+  clientId: { type: 'text', required: true },
+  clientSecret: { type: 'text', required: true },
+  dataOpt: { oneOf: ['mixed', 'per-participant'] },
+  sampleRate: { oneOf: sampleRates },
+  sendRateMs: { oneOf: Array.from({ length: 50 }, (_, index) => (index + 1) * 20) },
+  bufferData: { type: 'boolean' },
+  fillGaps: { type: 'boolean' },
+};
 
 /**
  * Zoom Realtime Media Streams (RTMS): what is said in a meeting, webinar or session; nothing can be said in it. No default
@@ -118,7 +139,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, meetingInputDRules);
+    return configProblem(this.config, rules);
   }
 
   protected override onInitialize(): void {
@@ -131,7 +152,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   }
 
   /** @internal */
-  protected socketOptions(): Pick<SocketSessionOptions, 'openSocket'> {
+  protected socketOptions(): Pick<ReconnectingSocketOptions, 'openSocket'> {
     return {};
   }
 
@@ -152,7 +173,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
         ...{ url, meetingUuid, rtmsStreamId, bufferData, reconnect },
         signature: await this.freshCredential(signature),
         audio: {
-          ...{ content_type: 2, sample_rate: meetingSampleRates.indexOf(metadata.sampleRate), channel: 1, codec: 1 },
+          ...{ content_type: 2, sample_rate: sampleRates.indexOf(metadata.sampleRate), channel: 1, codec: 1 },
           ...{ data_opt: dataOpt === 'mixed' ? 1 : 2, send_rate: sendRateMs },
         },
         transport: this.transportOptions,
@@ -219,13 +240,13 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   }
 
   #hear(content: unknown, metadata: AudioMetadata): void {
-    const { data, user_id, user_name, timestamp } = obj(content) ?? { data: content };
-    const bytes = decodeBase64(str(data) ?? '%');
+    const { data, user_id, user_name, timestamp } = asObject(content) ?? { data: content };
+    const bytes = decodeBase64(asString(data) ?? '%');
     if (!bytes?.length) {
       this.warn('audio that is no base64');
       return;
     }
-    const stampMs = num(timestamp);
+    const stampMs = asNumber(timestamp);
     if (stampMs !== undefined) this.#originMs ??= stampMs;
     const atMs = stampMs === undefined ? undefined : stampMs - (this.#originMs ?? 0);
     const whole = bytes.subarray(0, bytes.length - (bytes.length % frameBytes(metadata)));
@@ -233,8 +254,8 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
       for (const chunk of this.#timeline?.place(whole, atMs) ?? []) this.capture.push(chunk);
       return;
     }
-    const userId = str(user_id) ?? String(num(user_id) ?? 0);
-    const userName = str(user_name);
+    const userId = asString(user_id) ?? String(asNumber(user_id) ?? 0);
+    const userName = asString(user_name);
     const chunk = { data: whole, metadata, ...(atMs !== undefined && { timestamp: atMs }) };
     this.#speakerAudio$.next({ userId, ...(userName && { userName }), chunk });
     if (!this.#mixer.push(userId, whole)) this.warn('audio that comes faster than it sounds');

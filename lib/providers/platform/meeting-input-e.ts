@@ -19,18 +19,17 @@ import {
   type Observable,
 } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
-import { assertWebAudio, closeContext, keepRunning, openContext } from '../../browser/audio-context.ts';
-import { resource } from '../../browser/resource.ts';
-import { capturedFormat, holdRemoteTrack, TrackCapture } from '../../browser/track-capture.ts';
-import type { BackoffOptions } from '../../core/backoff.ts';
+import { assertWebAudio, closeContext, keepRunning, openContext } from '../../playback/audio-context.ts';
+import { resource } from '../../playback/resource.ts';
+import { capturedFormat, holdRemoteTrack, TrackCapture } from '../../playback/track-capture.ts';
+import type { BackoffOptions } from '../../stream/backoff.ts';
 import { VoiceError } from '../../core/errors.ts';
-import { obj, str } from '../../core/guard.ts';
+import { asObject, asString } from '../../core/guard.ts';
 import type { AuthType, RemoteConfig } from '../../core/remote-provider.ts';
-import { retryBackoff } from '../../operators/retry-backoff.ts';
+import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
-import type { ActiveSpeaker } from './meeting-target-d.ts';
-import { MeetingInput } from './meeting-input.ts';
+import { MeetingInput, type ActiveSpeaker } from './meeting-input.ts';
 import { connectPeer, type MeetingPeerEvent } from './meeting-peer-e.ts';
 import type { MeetingSessionStatus } from './meeting-people-e.ts';
 
@@ -194,7 +193,7 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
     return request$.pipe(
       readJson(),
       map((answer) => {
-        const sdp = str(obj(answer)?.['answer']);
+        const sdp = asString(asObject(answer)?.['answer']);
         if (sdp !== undefined) return sdp;
         throw this.error(`${this.name}: the service gave no answer to the offer`, { code: 'protocol' });
       }),

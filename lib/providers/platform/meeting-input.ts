@@ -1,11 +1,10 @@
-import { BehaviorSubject, filter, type Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
-import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
-import { Capture } from '../../operators/capture.ts';
-import { listen } from './listen.ts';
+import type { Capture } from '../../playback/capture.ts';
+import { CallInput } from './call-input.ts';
 
 /** What one of several people says. */
 export interface SpeakerAudio {
@@ -15,6 +14,14 @@ export interface SpeakerAudio {
   readonly userName?: string;
   /** The speaker's own audio. */
   readonly chunk: AudioChunk;
+}
+
+/** Who speaks now. */
+export interface ActiveSpeaker {
+  /** The platform's id of the speaker. */
+  readonly userId: string;
+  /** The speaker's name, where the platform tells it. */
+  readonly userName?: string;
 }
 
 /** How a meeting ended for this provider. */
@@ -30,17 +37,9 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
   readonly roles: readonly ProviderRole[] = ['input'];
   readonly type: ProviderType = 'websocket';
   protected readonly defaultBaseUrl: string | undefined = undefined;
-  readonly #callEnded$ = new BehaviorSubject<MeetingEnd | undefined>(undefined);
-
-  protected readonly capture: Capture = new Capture({
-    onOverflow: (ms) =>
-      this.report(
-        this.error(`${this.name}: more than ${ms} ms came before start(): the oldest are dropped`, {
-          code: 'overflow',
-          recoverable: true,
-        }),
-      ),
-  });
+  readonly #input = new CallInput<MeetingEnd>((problem, options) =>
+    this.report(this.error(`${this.name}: ${problem}`, options)),
+  );
 
   /** Tells once of each kind of message that is ignored. */
   protected readonly warn: (kind: string) => void = oncePerKind((kind) =>
@@ -49,17 +48,17 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
 
   /** What is said in the meeting, from `start()` on; what came earlier (up to 60 s) first. Completes with it. Hot. */
   get audio$(): Observable<AudioChunk> {
-    return this.capture.audio$;
+    return this.#input.audio$;
   }
 
   /** The end of the meeting, once. Hot; late subscribers get it too. */
   get callEnded$(): Observable<MeetingEnd> {
-    return this.#callEnded$.pipe(filter((end) => end !== undefined));
+    return this.#input.end$;
   }
 
   /** Calls back when the meeting has ended; returns what undoes it. */
   onCallEnded(callback: (end: MeetingEnd) => void): () => void {
-    return this.listen(this.callEnded$, callback);
+    return this.#input.listen(this.callEnded$, callback);
   }
 
   /** The format of `audio$`. */
@@ -90,25 +89,26 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
     this.capture.resume();
   }
 
+  /** Where what is said goes. */
+  protected get capture(): Capture {
+    return this.#input.capture;
+  }
+
   /** A meeting begins. */
   protected begin(): void {
-    if (this.#callEnded$.value) this.capture.stop();
-    this.capture.reopen();
-    this.#callEnded$.next(undefined);
+    this.#input.begin();
   }
 
   /** The meeting has ended. */
   protected end(end: MeetingEnd): void {
-    if (this.#callEnded$.value) return;
-    this.#callEnded$.next(end);
+    if (this.#input.isOver) return;
+    this.#input.end(end);
     this.capture.end();
   }
 
   /** Calls back for each value, until the returned function is called; what the callback throws goes to `errors$`. */
   protected listen<T>(values$: Observable<T>, callback: (value: T) => void): () => void {
-    return listen(values$, callback, (cause) =>
-      this.report(this.error(`${this.name}: a callback failed: ${messageOf(cause)}`, { code: 'internal', cause })),
-    );
+    return this.#input.listen(values$, callback);
   }
 
   protected override onDispose(): Promise<void> | void {

@@ -23,7 +23,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
-import { obj, objs, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { asObject, asObjects, parseJsonObject, type WireObject } from '../../core/guard.ts';
 import {
   MeetingPeopleE,
   sessionStatuses,
@@ -94,7 +94,7 @@ export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeer
       channel.send(JSON.stringify({ request: { requestId, ...request } }));
     };
     const resources$ = (name: ChannelName): Observable<WireObject> =>
-      messages$(name).pipe(mergeMap(({ resources }) => objs(resources)));
+      messages$(name).pipe(mergeMap(({ resources }) => asObjects(resources)));
 
     const status$ = messages$('session-control').pipe(
       mergeMap((message) => sessionStatuses(message)),
@@ -120,7 +120,7 @@ export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeer
       map(({ track }) => ({ type: 'track', track })),
     );
     const stats$ = resources$('media-stats').pipe(
-      map(({ configuration }) => readStatsWanted(obj(configuration) ?? {})),
+      map(({ configuration }) => readStatsWanted(asObject(configuration) ?? {})),
       switchMap((wanted) =>
         wanted.intervalSeconds > 0
           ? interval(wanted.intervalSeconds * 1000, options.scheduler).pipe(
@@ -150,7 +150,9 @@ export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeer
       map((speaker): MeetingPeerEvent => ({ type: 'speaker', ...speaker })),
     );
 
-    const left$ = messages$('session-control').pipe(filter(({ response }) => obj(response)?.['leave'] !== undefined));
+    const left$ = messages$('session-control').pipe(
+      filter(({ response }) => asObject(response)?.['leave'] !== undefined),
+    );
     const leave$ = defer(() => {
       if (control?.readyState !== 'open') return EMPTY;
       const said$ = new Observable<never>(() => say('session-control', { leave: {} }));

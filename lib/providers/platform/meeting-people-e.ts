@@ -1,4 +1,4 @@
-import { num, obj, objs, str, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
 
 /** Where a session is. */
 export type MeetingSessionStatus = 'waiting' | 'joined' | 'disconnected';
@@ -23,10 +23,10 @@ const loudestMarker = 42;
 
 /** The states of the session in a message of `session-control`. */
 export function sessionStatuses({ resources }: WireObject): { status: MeetingSessionStatus; reason: string }[] {
-  return objs(resources).flatMap(({ sessionStatus }) => {
-    const { connectionState, disconnectReason } = obj(sessionStatus) ?? {};
+  return asObjects(resources).flatMap(({ sessionStatus }) => {
+    const { connectionState, disconnectReason } = asObject(sessionStatus) ?? {};
     const status = statuses.get(connectionState);
-    return status ? [{ status, reason: str(disconnectReason) ?? 'REASON_SESSION_UNHEALTHY' }] : [];
+    return status ? [{ status, reason: asString(disconnectReason) ?? 'REASON_SESSION_UNHEALTHY' }] : [];
   });
 }
 
@@ -40,19 +40,19 @@ export class MeetingPeopleE {
   /** Takes a message of `participants`. */
   participants(message: WireObject): void {
     this.#take(this.#participants, message, ({ participant }) => {
-      const { participantKey, signedInUser, anonymousUser, phoneUser } = obj(participant) ?? {};
-      const user = obj(signedInUser) ?? obj(anonymousUser) ?? obj(phoneUser);
-      const key = str(participantKey);
-      return key === undefined ? undefined : { key, name: str(user?.['displayName']) ?? '' };
+      const { participantKey, signedInUser, anonymousUser, phoneUser } = asObject(participant) ?? {};
+      const user = asObject(signedInUser) ?? asObject(anonymousUser) ?? asObject(phoneUser);
+      const key = asString(participantKey);
+      return key === undefined ? undefined : { key, name: asString(user?.['displayName']) ?? '' };
     });
   }
 
   /** Takes a message of `media-entries`. */
   entries(message: WireObject): void {
     this.#take(this.#entries, message, ({ mediaEntry }) => {
-      const { participantKey, audioCsrc } = obj(mediaEntry) ?? {};
-      const csrc = num(audioCsrc);
-      return csrc === undefined ? undefined : { key: str(participantKey) ?? String(csrc), csrc };
+      const { participantKey, audioCsrc } = asObject(mediaEntry) ?? {};
+      const csrc = asNumber(audioCsrc);
+      return csrc === undefined ? undefined : { key: asString(participantKey) ?? String(csrc), csrc };
     });
   }
 
@@ -69,9 +69,9 @@ export class MeetingPeopleE {
 
   /** Resources are snapshots by their id, until they are deleted. */
   #take<T>(all: Map<number, T>, message: WireObject, read: (resource: WireObject) => T | undefined): void {
-    for (const { id } of objs(message['deletedResources'])) all.delete(num(id) ?? -1);
-    for (const resource of objs(message['resources'])) {
-      const id = num(resource['id']);
+    for (const { id } of asObjects(message['deletedResources'])) all.delete(asNumber(id) ?? -1);
+    for (const resource of asObjects(message['resources'])) {
+      const id = asNumber(resource['id']);
       const value = read(resource);
       if (id !== undefined && value !== undefined && (all.has(id) || all.size < maxPeople)) all.set(id, value);
     }

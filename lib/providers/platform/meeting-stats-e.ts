@@ -1,4 +1,4 @@
-import { arr, num, obj, str, type WireObject } from '../../core/guard.ts';
+import { asArray, asNumber, asObject, asString, type WireObject } from '../../core/guard.ts';
 
 /** Which statistics the service wants, and how often. */
 export interface StatsWanted {
@@ -13,20 +13,20 @@ const longestSeconds = 3600;
 
 /** What a `configuration` of the service asks for. */
 export function readStatsWanted(configuration: WireObject): StatsWanted {
-  const allowlist = Object.entries(obj(configuration['allowlist']) ?? {});
+  const allowlist = Object.entries(asObject(configuration['allowlist']) ?? {});
   const keys = allowlist.map(([type, value]): [string, string[]] => {
-    const entry = obj(value) ?? {};
+    const entry = asObject(value) ?? {};
     // The service's own sample types it as `key` and reads `keys`.
-    return [type, [...arr(entry['keys']), ...arr(entry['key'])].flatMap((key) => str(key) ?? [])];
+    return [type, [...asArray(entry['keys']), ...asArray(entry['key'])].flatMap((key) => asString(key) ?? [])];
   });
-  const seconds = num(configuration['uploadIntervalSeconds']) ?? 0;
+  const seconds = asNumber(configuration['uploadIntervalSeconds']) ?? 0;
   return { intervalSeconds: seconds > 0 ? Math.min(Math.max(seconds, 1), longestSeconds) : 0, keys: new Map(keys) };
 }
 
 /** The sections of an upload: of each wanted report what is wanted of it, under the service's names. */
 export function statsSections(reports: Iterable<WireObject>, { keys }: StatsWanted): WireObject[] {
   return [...reports].flatMap((report) => {
-    const type = str(report['type']) ?? '';
+    const type = asString(report['type']) ?? '';
     const wanted = (keys.get(type) ?? []).filter((key) => key !== 'id' && report[key] !== undefined);
     if (wanted.length === 0) return [];
     const values = Object.fromEntries(wanted.map((key) => [snakeCase(key), report[key]]));

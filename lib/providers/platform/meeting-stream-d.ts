@@ -10,13 +10,48 @@ import {
   timer,
   type Observable,
 } from 'rxjs';
-import type { BackoffOptions } from '../../core/backoff.ts';
-import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
-import { entry, num, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { BackoffOptions } from '../../stream/backoff.ts';
+import type { VoiceError, VoiceErrorCode, VoiceErrorOptions } from '../../core/errors.ts';
+import { ownEntry, asNumber, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
-import { SocketSession, type SocketData, type SocketSessionOptions } from '../../transport/socket-session.ts';
-import { refusalOf, sessionStates, stopOf, streamStates, type MeetingStreamState } from './meeting-words-d.ts';
+import {
+  ReconnectingSocket,
+  type SocketData,
+  type ReconnectingSocketOptions,
+} from '../../transport/reconnecting-socket.ts';
+
+/** What the platform calls the state of a stream or session. */
+export type MeetingStreamState =
+  'inactive' | 'active' | 'interrupted' | 'terminating' | 'terminated' | 'paused' | 'resumed';
+
+/** By their numbers. */
+const streamStates: readonly MeetingStreamState[] = [
+  ...(['inactive', 'active', 'interrupted', 'terminating', 'terminated', 'paused', 'resumed'] as const),
+];
+/** Session states 0 to 4; 5 is the end. */
+const sessionStates: readonly MeetingStreamState[] = ['inactive', 'inactive', 'active', 'paused', 'resumed'];
+
+/** Answers of a handshake that mean neither a wrong configuration nor a fault of ours: code, and whether to try again. */
+const statuses: Readonly<Record<string, readonly [string, VoiceErrorCode, boolean]>> = {
+  2: ['the stream is over, or of another meeting', 'not_found', false],
+  3: ['the signature is wrong: check clientId and clientSecret', 'unauthorized', false],
+  8: ['another connection has this stream', 'rate_limited', true],
+  9: ['this app or meeting gives no audio: check its scopes', 'forbidden', false],
+  15: ['its media connection is still there', 'rate_limited', true],
+  16: ['its media connection is still there', 'rate_limited', true],
+  45: ['the service failed', 'server', true],
+};
+
+/** Why a stream stopped, by the platform's number. */
+const stopReasons: Readonly<Record<string, string>> = {
+  ...{ 1: 'stopped by the host', 2: 'stopped by the user', 3: 'the user left', 4: 'the user was removed' },
+  ...{ 5: 'the host disabled the app', 6: 'the meeting ended', 7: 'cancelled', 8: 'revoked: delete what was recorded' },
+  ...{ 9: 'all apps were disabled', 10: 'internal failure', 11: 'timed out', 12: 'interrupted', 13: 'interrupted' },
+  ...{ 14: 'interrupted', 15: 'closed abnormally by the app', 16: 'closed abnormally by the app', 17: 'the app left' },
+  ...{ 18: 'authentication failed', 19: 'reconnected too late', 20: 'closed by the receiver' },
+  ...{ 23: 'stopped by an administrator', 24: 'keep-alives were missed' },
+};
 
 /** Which stream a {@link MeetingStreamD} follows, and how. */
 export interface MeetingStreamDOptions {
@@ -31,7 +66,7 @@ export interface MeetingStreamDOptions {
   readonly reconnect: boolean | BackoffOptions | undefined;
   readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
   /** The runtime's WebSocket; for tests. */
-  readonly sockets: Pick<SocketSessionOptions, 'openSocket'>;
+  readonly sockets: Pick<ReconnectingSocketOptions, 'openSocket'>;
 }
 
 /** What comes from a {@link MeetingStreamD}. */
@@ -58,8 +93,8 @@ export class MeetingStreamD {
   /** Of the signaling socket. Hot; the latest value first. */
   readonly connection$: Observable<ConnectionEvent>;
   readonly #options: MeetingStreamDOptions;
-  readonly #signaling: SocketSession;
-  readonly #media: SocketSession;
+  readonly #signaling: ReconnectingSocket;
+  readonly #media: ReconnectingSocket;
   readonly #events$ = new Subject<MeetingStreamDEvent>();
   /** The platform was told to send; an error when that will never be. */
   readonly #acknowledged$ = new ReplaySubject<void>(1);
@@ -71,19 +106,19 @@ export class MeetingStreamD {
   constructor(options: MeetingStreamDOptions) {
     this.#options = options;
     const { url, transport, reconnect, sockets } = options;
-    const shared: Pick<SocketSessionOptions, 'classifyClose'> & Partial<SocketSessionOptions> = {
+    const shared: Pick<ReconnectingSocketOptions, 'classifyClose'> & Partial<ReconnectingSocketOptions> = {
       ...transport,
       ...sockets,
       ...{ keepAlive, reconnect },
       classifyClose: () => (this.#isClosing ? 'normal' : 'retry'),
     };
-    this.#signaling = new SocketSession({
+    this.#signaling = new ReconnectingSocket({
       ...{ ...shared, provider: transport.provider },
       request: () => Promise.resolve({ url }),
       opening: () => [this.#handshake(1, 1, { buffer_data: options.bufferData })],
       isReady: (data) => isAccepted(data, 2),
     });
-    this.#media = new SocketSession({
+    this.#media = new ReconnectingSocket({
       ...{ ...shared, provider: transport.provider },
       // Known before this session is opened.
       request: () => Promise.resolve({ url: this.#mediaUrl ?? url }),
@@ -148,36 +183,39 @@ export class MeetingStreamD {
     });
   }
 
-  #send(session: SocketSession, message: WireObject): void {
+  #send(session: ReconnectingSocket, message: WireObject): void {
     session.send(JSON.stringify(message));
   }
 
-  #receive(session: SocketSession, data: SocketData): void {
+  #receive(session: ReconnectingSocket, data: SocketData): void {
     const message = parseJsonObject(data);
-    const handler = entry(this.#handlers, String(message?.['msg_type']));
+    const handler = ownEntry(this.#handlers, String(message?.['msg_type']));
     if (message) handler?.(message, session);
   }
 
-  readonly #handlers: Readonly<Record<string, (message: WireObject, session: SocketSession) => void>> = {
+  readonly #handlers: Readonly<Record<string, (message: WireObject, session: ReconnectingSocket) => void>> = {
     2: (message, session) => this.#answered(message, session),
     4: (message, session) => this.#answered(message, session),
-    6: ({ event }) => this.#event(obj(event) ?? {}),
-    8: ({ state, reason }) => this.#state(streamStates[num(state) ?? -1], num(reason)),
+    6: ({ event }) => this.#event(asObject(event) ?? {}),
+    8: ({ state, reason }) => this.#state(streamStates[asNumber(state) ?? -1], asNumber(reason)),
     9: ({ state, stop_reason, reason }) =>
-      this.#state(state === 5 ? 'terminated' : sessionStates[num(state) ?? -1], num(stop_reason) ?? num(reason)),
+      this.#state(
+        state === 5 ? 'terminated' : sessionStates[asNumber(state) ?? -1],
+        asNumber(stop_reason) ?? asNumber(reason),
+      ),
     12: ({ timestamp }, session) => this.#send(session, { msg_type: 13, timestamp }),
     14: ({ content }) => this.#events$.next({ type: 'audio', content }),
   };
 
-  #answered(message: WireObject, session: SocketSession): void {
-    const status = num(message['status_code']) ?? 0;
+  #answered(message: WireObject, session: ReconnectingSocket): void {
+    const status = asNumber(message['status_code']) ?? 0;
     if (status !== 0) {
       session.reconnect(this.#refusal(status));
       return;
     }
     if (session === this.#media) return;
-    const addresses = obj(obj(message['media_server'])?.['server_urls']) ?? {};
-    const address = str(addresses['audio']) ?? str(addresses['all']);
+    const addresses = asObject(asObject(message['media_server'])?.['server_urls']) ?? {};
+    const address = asString(addresses['audio']) ?? asString(addresses['all']);
     if (address === undefined || !URL.canParse(address)) {
       session.reconnect(
         this.#options.error('the meeting names no address for audio: check the scopes of the app', {
@@ -207,8 +245,8 @@ export class MeetingStreamD {
 
   #event({ event_type, user_id, user_name }: WireObject): void {
     if (event_type === 7) this.#media.reconnect();
-    const userId = str(user_id) ?? num(user_id);
-    const userName = str(user_name);
+    const userId = asString(user_id) ?? asNumber(user_id);
+    const userName = asString(user_name);
     if (event_type !== 2 || userId === undefined) return;
     this.#events$.next({ type: 'speaker', userId: String(userId), ...(userName && { userName }) });
   }
@@ -248,5 +286,23 @@ export class MeetingStreamD {
 
 function isAccepted(data: SocketData, type: number): boolean {
   const message = parseJsonObject(data);
-  return message?.['msg_type'] === type && (num(message['status_code']) ?? 0) === 0;
+  return message?.['msg_type'] === type && (asNumber(message['status_code']) ?? 0) === 0;
+}
+
+/** What a handshake's status means. */
+function refusalOf(status: number): { why: string; code: VoiceErrorCode; recoverable: boolean } {
+  const [why, code, recoverable] = ownEntry(statuses, String(status)) ?? [
+    'it does not take what was asked for',
+    'configuration',
+    false,
+  ];
+  return { why, code, recoverable };
+}
+
+/** Why a stream stopped, and whether another connection may bring it back. */
+function stopOf(reason: number | undefined): { detail: string; isRetriable: boolean } {
+  return {
+    detail: ownEntry(stopReasons, String(reason)) ?? (reason ? `stopped (${reason})` : 'stopped'),
+    isRetriable: reason !== undefined && reason >= 10 && reason <= 16,
+  };
 }

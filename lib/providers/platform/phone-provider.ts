@@ -1,9 +1,14 @@
-import { asyncScheduler, BehaviorSubject, filter, Subject, type Observable, type SchedulerLike } from 'rxjs';
+import { asyncScheduler, defer, EMPTY, Subject, type Observable, type ObservableInput, type SchedulerLike } from 'rxjs';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
+import { Provider } from '../../core/provider.ts';
+import type { OutputProvider, PlaybackEvent, ProviderRole, ProviderType } from '../../core/roles.ts';
+import type { Capture } from '../../playback/capture.ts';
+import type { Playout } from '../../playback/playout.ts';
 import { AttachedSocket, type PlatformSocket } from './attached-socket.ts';
-import { PlatformProvider } from './platform-provider.ts';
+import { CallInput } from './call-input.ts';
 
 /** Configuration of every phone. */
 export interface PhoneConfig {
@@ -28,10 +33,19 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   maxBytesPerSecond: { min: 1, max: Infinity },
 };
 
-/** A phone call whose WebSocket the application accepts and attaches. */
-export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvider<C> {
+/**
+ * A phone call whose WebSocket the application accepts and attaches. Where input and output have methods of one name,
+ * they are the output's: `stop()`, `pause()` and `resume()` never touch what is captured.
+ */
+export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> implements OutputProvider {
+  readonly roles: readonly ProviderRole[] = ['input', 'output'];
+  readonly type: ProviderType = 'websocket';
+  abstract readonly accepts: readonly AudioFormat[];
+  protected abstract readonly playout: Playout;
+  readonly #input = new CallInput<CallEnd>((problem, options) =>
+    this.report(this.error(`${this.name}: ${problem}`, options)),
+  );
   readonly #dtmf$ = new Subject<string>();
-  readonly #callEnded$ = new BehaviorSubject<CallEnd | undefined>(undefined);
   #socket: AttachedSocket | undefined;
 
   /** Tells once of each kind of message that is ignored. */
@@ -46,17 +60,88 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
 
   /** The end of the call, once. Hot; late subscribers get it too. */
   get callEnded$(): Observable<CallEnd> {
-    return this.#callEnded$.pipe(filter((end) => end !== undefined));
+    return this.#input.end$;
+  }
+
+  /** What the caller says, from `start()` on; what came earlier (up to 60 s) first. Completes with the call. Hot. */
+  get audio$(): Observable<AudioChunk> {
+    return this.#input.audio$;
+  }
+
+  get playback$(): Observable<PlaybackEvent> {
+    return this.playout.playback$;
+  }
+
+  /**
+   * What the caller heard, once it was heard; `timestamp` is when its first sample sounded, on the scheduler's clock. For
+   * recorders. Hot.
+   */
+  get heard$(): Observable<AudioChunk> {
+    return this.playout.heard$;
+  }
+
+  get positionMs(): number {
+    return this.playout.positionMs;
+  }
+
+  /** The format of `audio$`. */
+  abstract getMetadata(): AudioMetadata;
+
+  /** Starts `audio$`. */
+  start(): Promise<void> {
+    return new Promise((resolve) => {
+      this.assertReady('start');
+      this.capture.start();
+      resolve();
+    });
+  }
+
+  /** After a call, what is played goes nowhere. */
+  play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
+    return defer(() => {
+      if (this.#input.isOver) return EMPTY;
+      this.assertReady('play');
+      return this.playout.play(audio$);
+    });
+  }
+
+  enqueue(chunk: AudioChunk): void {
+    if (this.#input.isOver) return;
+    this.assertReady('enqueue');
+    this.playout.enqueue(chunk);
+  }
+
+  flush(): Promise<void> {
+    return this.playout.flush();
+  }
+
+  /** Silence, at once; drops what was not heard. */
+  // eslint-disable-next-line @typescript-eslint/no-misused-promises -- one method serves both roles, and an input's stop() has a promise
+  stop(): Promise<void> {
+    this.playout.stop();
+    return Promise.resolve();
+  }
+
+  pause(): void {
+    this.playout.pause();
+  }
+
+  resume(): void {
+    this.playout.resume();
+  }
+
+  setVolume(volume: number): void {
+    this.playout.setVolume(volume);
   }
 
   /** Calls back for each key; returns what undoes it. */
   onDtmf(callback: (digit: string) => void): () => void {
-    return this.listen(this.dtmf$, callback);
+    return this.#input.listen(this.dtmf$, callback);
   }
 
   /** Calls back when the call has ended; returns what undoes it. */
   onCallEnded(callback: (end: CallEnd) => void): () => void {
-    return this.listen(this.callEnded$, callback);
+    return this.#input.listen(this.callEnded$, callback);
   }
 
   /**
@@ -65,10 +150,8 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
    */
   attach(socket: PlatformSocket): void {
     this.hangUp();
-    if (this.isOver) this.#cleanUp();
-    this.capture.reopen();
-    this.isOver = false;
-    this.#callEnded$.next(undefined);
+    if (this.#input.isOver) this.playout.stop();
+    this.#input.begin();
     const { scheduler = asyncScheduler, maxBytesPerSecond = 256 * 1024 } = this.config;
     this.#socket = new AttachedSocket(socket, { maxMessageBytes, maxBytesPerSecond, scheduler });
     this.#socket.listen({
@@ -84,6 +167,11 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
   /** Closes the socket. What becomes of the call then is the platform's business. */
   hangUp(): void {
     if (this.#socket) this.endCall('closed', 1000);
+  }
+
+  /** Where the caller's audio goes. */
+  protected get capture(): Capture {
+    return this.#input.capture;
   }
 
   /** Whether there is a call: a socket that has not ended. */
@@ -111,12 +199,13 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
     if (!socket) return;
     // First of all: nothing is sent any more.
     this.#socket = undefined;
-    this.isOver = true;
     if (code !== undefined) socket.close(code);
     this.playout.hold();
     // Before plays complete: who hears of it should see them cut off. It may attach the next call.
-    this.#callEnded$.next({ reason });
-    this.#cleanUp();
+    this.#input.end({ reason });
+    if (!this.#input.isOver) return;
+    this.playout.stop();
+    this.#input.close();
   }
 
   protected override configProblem(): string | undefined {
@@ -130,14 +219,6 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends PlatformProvi
   protected override onDispose(): Promise<void> | void {
     this.hangUp();
     this.capture.stop();
-    return super.onDispose();
-  }
-
-  /** Lets go of what belongs to the call that has ended, unless the next one is there. */
-  #cleanUp(): void {
-    if (this.#socket) return;
     this.playout.stop();
-    this.capture.end();
-    this.capture.stop();
   }
 }

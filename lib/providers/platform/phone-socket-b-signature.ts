@@ -1,6 +1,6 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { decodeBase64 } from '../../core/base64.ts';
-import { num, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import { asNumber, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import { bytesOf, hexOf, verifyHmacSha256 } from './hmac.ts';
 
 /** What {@link verifyPhoneSocketBSignature} checks. */
@@ -34,14 +34,14 @@ export async function verifyPhoneSocketBSignature(options: PhoneSocketBSignature
   const claims = jsonOf(payload);
   if (!given || !claims || jsonOf(header)?.['alg'] !== 'HS256') return false;
   if (!(await verifyHmacSha256(signatureSecret, given, signed))) return false;
-  const ageMs = scheduler.now() - (num(claims['iat']) ?? NaN) * 1000;
+  const ageMs = scheduler.now() - (asNumber(claims['iat']) ?? NaN) * 1000;
   const hash = body === undefined ? undefined : await sha256(body);
   return [
     Math.abs(ageMs) <= maxAgeMs,
     claims['iss'] === 'Vonage',
     apiKey === undefined || claims['api_key'] === apiKey,
     applicationId === undefined || claims['application_id'] === applicationId,
-    hash === undefined || str(claims['payload_hash'])?.toLowerCase() === hash,
+    hash === undefined || asString(claims['payload_hash'])?.toLowerCase() === hash,
   ].every(Boolean);
 }
 

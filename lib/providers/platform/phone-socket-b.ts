@@ -2,9 +2,9 @@ import { firstValueFrom, fromEvent, map, race, Subject, takeUntil, timer } from 
 import { durationMs } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import { entry, num, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import { ownEntry, asNumber, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { Playout } from '../../operators/playout.ts';
+import { Playout } from '../../playback/playout.ts';
 import type { PlatformSocket } from './attached-socket.ts';
 import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
 import { wholeFrame } from './whole-frame.ts';
@@ -22,12 +22,29 @@ export interface PhoneSocketBConfig extends PhoneConfig {
   readonly connectTimeoutMs?: number;
 }
 
+/** One call. */
+interface Call {
+  /** What its first message says; `undefined` before it. */
+  readonly opening?: Opening;
+  readonly carry: PcmCarry;
+  /** Audio that came before the format was known. */
+  readonly early: Uint8Array<ArrayBuffer>[];
+  readonly earlyBytes: number;
+}
+
+/** What a first message says. */
+interface Opening {
+  readonly contentType: string;
+  readonly metadata: AudioMetadata;
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
 const frameMs = 20;
 const sampleRates = [8000, 16000, 24000];
 const defaultContentType = 'audio/l16;rate=16000';
 
 /** Most audio that is kept while its format is not known: 10 s at the highest rate. */
-const maxUnknownBytes = 480_000;
+const maxEarlyBytes = 480_000;
 
 /**
  * Vonage Voice API, an NCCO's `connect` to an endpoint of type `websocket`: one phone call, whose WebSocket the
@@ -47,13 +64,7 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
   ];
   protected override readonly playout: Playout;
   readonly #connected$ = new Subject<void>();
-  #contentType: string | undefined;
-  #headers: Readonly<Record<string, unknown>> = {};
-  #metadata: AudioMetadata = formatOf(16000);
-  #carry: PcmCarry = new PcmCarry(2);
-  /** Audio that came before the format was known. */
-  #unknown: Uint8Array<ArrayBuffer>[] = [];
-  #unknownBytes = 0;
+  #call: Call = newCall();
   /** Where the caller's audio has come to. */
   #heardMs = 0;
 
@@ -62,7 +73,7 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
     const { leadMs = 60, notify = false, scheduler } = config;
     this.playout = new Playout(
       {
-        write: ({ data }) => this.send(wholeFrame(data, this.#metadata, frameMs)),
+        write: ({ data }) => this.send(wholeFrame(data, this.getMetadata(), frameMs)),
         clear: () => this.send('{"action":"clear"}'),
         ...(notify && { mark: (id: string) => this.send(JSON.stringify({ action: 'notify', payload: { id } })) }),
       },
@@ -72,17 +83,17 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
 
   /** The format of the call; before its first message that of the platform's default, 16 kHz. */
   override getMetadata(): AudioMetadata {
-    return this.#metadata;
+    return this.#call.opening?.metadata ?? formatOf(16000);
   }
 
   /** The negotiated `content-type`; before the first message the platform's default, `audio/l16;rate=16000`. */
   getContentType(): string {
-    return this.#contentType ?? defaultContentType;
+    return this.#call.opening?.contentType ?? defaultContentType;
   }
 
   /** The `headers` of the NCCO's endpoint, which the first message brings; empty before it. */
   getHeaders(): Readonly<Record<string, unknown>> {
-    return this.#headers;
+    return this.#call.opening?.headers ?? {};
   }
 
   /**
@@ -93,19 +104,15 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
    */
   override attach(socket: PlatformSocket, { connected }: { readonly connected?: string | object } = {}): void {
     this.hangUp();
-    this.#contentType = undefined;
-    this.#headers = {};
-    this.#metadata = formatOf(16000);
-    this.#carry = new PcmCarry(2);
+    this.#call = newCall();
     this.#heardMs = 0;
-    this.#forget();
     super.attach(socket);
     if (connected) this.receive(typeof connected === 'string' ? connected : JSON.stringify(connected));
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     await super.onInitialize(signal);
-    if (!this.isAttached || this.#contentType !== undefined) return;
+    if (!this.isAttached || this.#call.opening) return;
     const { connectTimeoutMs = 10_000, scheduler } = this.config;
     const fail = (problem: string, code: 'connection' | 'timeout') => (): never => {
       throw this.error(`${this.name}: ${problem}`, { code });
@@ -125,63 +132,69 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
 
   protected override receive(data: string | Uint8Array): void {
     const message = parseJsonObject(data);
-    const event = str(message?.['event']);
-    const handler = entry(this.#handlers, event);
+    const event = asString(message?.['event']);
+    const handler = ownEntry(this.#handlers, event);
     if (typeof data !== 'string' && !event) this.#hear(new Uint8Array(data));
     else if (message && handler) handler(message);
-    else if (message?.['dtmf'] && !event) this.#press(obj(message['dtmf']) ?? {});
+    else if (message?.['dtmf'] && !event) this.#press(asObject(message['dtmf']) ?? {});
     else this.warn(message && event ? 'messages of unknown types' : 'what is no message of the platform');
   }
 
   readonly #handlers: Readonly<Record<string, (message: WireObject) => void>> = {
     'websocket:connected': (message) => this.#connect(message),
     'websocket:dtmf': (message) => this.#press(message),
-    'websocket:notify': ({ payload }) => this.playout.marked(str(obj(payload)?.['id']) ?? ''),
+    'websocket:notify': ({ payload }) => this.playout.marked(asString(asObject(payload)?.['id']) ?? ''),
     'websocket:cleared': () => undefined,
     'websocket:disconnected': () => undefined,
     'websocket:hangup': () => undefined,
   };
 
-  #connect({ event: _, 'content-type': given, ...headers }: WireObject): void {
-    const contentType = str(given) ?? defaultContentType;
-    const sampleRate = Number(/^audio\/l16\s*;\s*rate=(\d+)/i.exec(contentType)?.[1]);
-    if (this.#contentType !== undefined) {
+  #connect(message: WireObject): void {
+    const opening = readOpening(message);
+    if (this.#call.opening) {
       this.warn('a second first message');
-    } else if (!sampleRates.includes(sampleRate)) {
-      const message = `${this.name} takes audio/l16 at ${sampleRates.join(', ')} Hz only: set the content-type of the NCCO`;
-      this.report(this.error(message, { code: 'unsupported_format' }));
+    } else if (!opening) {
+      const problem = `${this.name} takes audio/l16 at ${sampleRates.join(', ')} Hz only: set the content-type of the NCCO`;
+      this.report(this.error(problem, { code: 'unsupported_format' }));
       this.endCall('closed', 1008);
     } else {
-      this.#contentType = contentType;
-      this.#headers = headers;
-      this.#metadata = formatOf(sampleRate);
-      this.playout.release(this.#metadata);
-      for (const data of this.#forget()) this.#hear(data);
+      const { early } = this.#call;
+      this.#call = { ...this.#call, opening, early: [], earlyBytes: 0 };
+      this.playout.release(opening.metadata);
+      for (const data of early) this.#hear(data);
       this.#connected$.next();
     }
   }
 
   #hear(bytes: Uint8Array<ArrayBuffer>): void {
-    if (this.#contentType !== undefined) {
-      const data = this.#carry.push(bytes);
-      this.capture.push({ data, metadata: this.#metadata, timestamp: this.#heardMs });
-      this.#heardMs += durationMs(data.length, this.#metadata);
-    } else if (this.#unknownBytes + bytes.length <= maxUnknownBytes) {
-      this.#unknown.push(bytes);
-      this.#unknownBytes += bytes.length;
+    const { opening, carry, early, earlyBytes } = this.#call;
+    if (opening) {
+      const { metadata } = opening;
+      const data = carry.push(bytes);
+      this.capture.push({ data, metadata, timestamp: this.#heardMs });
+      this.#heardMs += durationMs(data.length, metadata);
+    } else if (earlyBytes + bytes.length <= maxEarlyBytes) {
+      early.push(bytes);
+      this.#call = { ...this.#call, earlyBytes: earlyBytes + bytes.length };
     } else {
       this.warn('more than 10 s of audio before the first message');
     }
   }
 
   #press({ digit }: WireObject): void {
-    this.press(str(digit) ?? String(num(digit)));
+    this.press(asString(digit) ?? String(asNumber(digit)));
   }
+}
 
-  #forget(): Uint8Array<ArrayBuffer>[] {
-    this.#unknownBytes = 0;
-    return this.#unknown.splice(0);
-  }
+function newCall(): Call {
+  return { carry: new PcmCarry(2), early: [], earlyBytes: 0 };
+}
+
+/** What a first message says; `undefined` where its audio has another format. */
+function readOpening({ event: _, 'content-type': given, ...headers }: WireObject): Opening | undefined {
+  const contentType = asString(given) ?? defaultContentType;
+  const sampleRate = Number(/^audio\/l16\s*;\s*rate=(\d+)/i.exec(contentType)?.[1]);
+  return sampleRates.includes(sampleRate) ? { contentType, headers, metadata: formatOf(sampleRate) } : undefined;
 }
 
 function formatOf(sampleRate: number): AudioMetadata {

@@ -1,8 +1,8 @@
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64, encodeBase64 } from '../../core/base64.ts';
-import { entry, obj, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import { ownEntry, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { Playout } from '../../operators/playout.ts';
+import { Playout } from '../../playback/playout.ts';
 import type { PlatformSocket } from './attached-socket.ts';
 import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
 import { Timeline } from './timeline.ts';
@@ -15,11 +15,19 @@ export interface PhoneStreamAConfig extends PhoneConfig {
   readonly fillGaps?: boolean;
 }
 
-/** What is known of a call since its `start`. */
+/** What a `start` says. */
 interface Stream {
   readonly streamSid: string;
+  /** The same as JSON. */
+  readonly wireSid: string;
   readonly callSid: string | undefined;
   readonly customParameters: Readonly<Record<string, string>>;
+}
+
+/** One call: where its audio stands, and since its `start` what that said. */
+interface Call {
+  readonly timeline: Timeline;
+  readonly stream?: Stream;
 }
 
 const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8000, channels: 1, bitDepth: 8 };
@@ -38,17 +46,16 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
     { encoding: 'linear16' },
   ];
   protected override readonly playout: Playout;
-  #stream: Stream | undefined;
-  #timeline: Timeline = new Timeline(mulaw, false);
+  #call: Call = { timeline: new Timeline(mulaw, false) };
 
   constructor(config: PhoneStreamAConfig = {}, logger?: Logger) {
     super(config, logger);
     const { leadMs = 200, scheduler } = config;
     this.playout = new Playout(
       {
-        write: ({ data }) => this.#send('media', { payload: encodeBase64(data) }),
+        write: ({ data }) => this.#send('media', `{"payload":"${encodeBase64(data)}"}`),
         clear: () => this.#send('clear'),
-        mark: (name) => this.#send('mark', { name }),
+        mark: (name) => this.#send('mark', `{"name":"${name}"}`),
       },
       { format: mulaw, leadMs, held: true, ...(scheduler && { scheduler }) },
     );
@@ -60,12 +67,12 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
 
   /** The platform's id of the call; `undefined` before its `start`. */
   getCallSid(): string | undefined {
-    return this.#stream?.callSid;
+    return this.#call.stream?.callSid;
   }
 
   /** The `<Parameter>`s of the TwiML; empty before the call's `start`. */
   getCustomParameters(): Readonly<Record<string, string>> {
-    return this.#stream?.customParameters ?? {};
+    return this.#call.stream?.customParameters ?? {};
   }
 
   /**
@@ -76,73 +83,82 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
    */
   override attach(socket: PlatformSocket, { start }: { readonly start?: string | object } = {}): void {
     this.hangUp();
-    this.#stream = undefined;
-    this.#timeline = new Timeline(mulaw, this.config.fillGaps ?? false);
+    this.#call = { timeline: new Timeline(mulaw, this.config.fillGaps ?? false) };
     super.attach(socket);
     if (start) this.receive(typeof start === 'string' ? start : JSON.stringify(start));
   }
 
   protected override receive(data: string | Uint8Array): void {
     const message = parseJsonObject(data);
-    const event = str(message?.['event']);
-    const handler = entry(this.#handlers, event);
-    const streamSid = this.#stream?.streamSid;
+    const event = asString(message?.['event']);
+    const handler = ownEntry(this.#handlers, event);
+    const { stream } = this.#call;
     if (!message || !event) this.warn('what is no message of the platform');
     else if (!handler) this.warn('messages of unknown types');
-    else if (unbound.has(event) || message['streamSid'] === streamSid) handler(message);
-    else this.warn(streamSid === undefined ? `${event} before start` : `${event} of another stream`);
+    else if (unbound.has(event) || message['streamSid'] === stream?.streamSid) handler(message);
+    else this.warn(stream ? `${event} of another stream` : `${event} before start`);
   }
 
   readonly #handlers: Readonly<Record<string, (message: WireObject) => void>> = {
     connected: () => undefined,
     start: (message) => this.#start(message),
-    media: ({ media }) => this.#media(obj(media) ?? {}),
-    mark: ({ mark }) => this.playout.marked(str(obj(mark)?.['name']) ?? ''),
-    dtmf: ({ dtmf }) => this.press(str(obj(dtmf)?.['digit']) ?? ''),
+    media: ({ media }) => this.#media(asObject(media) ?? {}),
+    mark: ({ mark }) => this.playout.marked(asString(asObject(mark)?.['name']) ?? ''),
+    dtmf: ({ dtmf }) => this.press(asString(asObject(dtmf)?.['digit']) ?? ''),
     stop: () => this.endCall('stopped', 1000),
   };
 
   #start(message: WireObject): void {
-    const { callSid, customParameters, mediaFormat, ...start } = obj(message['start']) ?? {};
-    const streamSid = str(start['streamSid']) ?? str(message['streamSid']);
-    const { encoding = 'audio/x-mulaw', sampleRate = 8000, channels = 1 } = obj(mediaFormat) ?? {};
-    if (this.#stream) {
-      this.warn('a second start');
-    } else if (!streamSid) {
-      this.warn('a start without streamSid');
-    } else if (encoding !== 'audio/x-mulaw' || sampleRate !== 8000 || channels !== 1) {
+    const start = this.#call.stream ? 'a second start' : readStart(message);
+    if (start === 'format') {
       this.report(
         this.error('PhoneStreamA takes audio/x-mulaw at 8000 Hz, mono, only', { code: 'unsupported_format' }),
       );
       this.endCall('closed', 1008);
+    } else if (typeof start === 'string') {
+      this.warn(start);
     } else {
-      const parameters = Object.entries(obj(customParameters) ?? {}).filter(isText);
-      this.#stream = { streamSid, callSid: str(callSid), customParameters: Object.fromEntries(parameters) };
+      this.#call = { ...this.#call, stream: start };
       this.playout.release();
     }
   }
 
   #media({ track = 'inbound', timestamp, payload }: WireObject): void {
     if (track !== 'inbound') return;
-    const data = decodeBase64(str(payload) ?? '%');
+    const data = decodeBase64(asString(payload) ?? '%');
     if (!data) {
       this.warn('media whose payload is no base64');
       return;
     }
-    const atMs = str(timestamp);
-    for (const chunk of this.#timeline.place(data, atMs === undefined ? undefined : Number(atMs))) {
+    const atMs = asString(timestamp);
+    for (const chunk of this.#call.timeline.place(data, atMs === undefined ? undefined : Number(atMs))) {
       this.capture.push(chunk);
     }
   }
 
-  #send(event: 'media' | 'mark' | 'clear', body?: object): void {
-    const streamSid = this.#stream?.streamSid;
-    if (streamSid !== undefined) this.send(JSON.stringify({ event, streamSid, ...(body && { [event]: body }) }));
+  /** Written by hand: fifty times a second, of texts that JSON has nothing to escape in but the id. */
+  #send(event: 'media' | 'mark' | 'clear', body?: string): void {
+    const { stream } = this.#call;
+    if (stream) this.send(`{"event":"${event}","streamSid":${stream.wireSid}${body ? `,"${event}":${body}` : ''}}`);
   }
 }
 
 /** Messages that come before the stream has an id. */
 const unbound = new Set(['connected', 'start']);
+
+/** What a `start` says, what is wrong with it, or that its audio has another format. */
+function readStart(message: WireObject): Stream | 'a start without streamSid' | 'format' {
+  const { callSid, customParameters, mediaFormat, ...start } = asObject(message['start']) ?? {};
+  const streamSid = asString(start['streamSid']) ?? asString(message['streamSid']);
+  const { encoding = 'audio/x-mulaw', sampleRate = 8000, channels = 1 } = asObject(mediaFormat) ?? {};
+  if (!streamSid) return 'a start without streamSid';
+  if (encoding !== 'audio/x-mulaw' || sampleRate !== 8000 || channels !== 1) return 'format';
+  const parameters = Object.entries(asObject(customParameters) ?? {}).filter(isText);
+  return {
+    ...{ streamSid, wireSid: JSON.stringify(streamSid), callSid: asString(callSid) },
+    customParameters: Object.fromEntries(parameters),
+  };
+}
 
 function isText(parameter: [string, unknown]): parameter is [string, string] {
   return typeof parameter[1] === 'string';

@@ -1,18 +1,23 @@
-import type { AudioFormat } from '../../audio/types.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
-import { arr, entry, num, str, wireWord, type WireObject } from '../../core/guard.ts';
+import { type ConfigRules, wireParameters } from '../../core/config-rule.ts';
+import { type WireObject, asArray, asNumber, asString, ownEntry, wireWord } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
-import type { SocketRequest, SocketRequestContext, SocketSessionOptions } from '../../transport/socket-session.ts';
-import {
-  AlphaFluxChanges,
-  alphaFluxConflict,
-  alphaFluxFailures,
-  alphaFluxQuery,
-  alphaFluxRules,
-  type AlphaFluxExtras,
-} from './alpha-flux-settings.ts';
+import type { SpeechEvent } from '../../core/roles.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { meanConfidence, type ResultKind, type Said } from './streaming/utterances.ts';
+import type { ResultKind, STTContext, STTEffect, STTStep, STTWire, Said } from './stt-wire.ts';
+import { meanConfidence } from './stt-words.ts';
+
+/** What {@link AlphaFlux} takes beside SPEC.md's options. */
+export interface AlphaFluxExtras {
+  /** Milliseconds of silence that end a turn anyhow, 500 to 60,000. Default: the service's, 5,000. */
+  readonly eotTimeoutMs?: number;
+  /** Words to listen for, at most 100. */
+  readonly keyterms?: readonly string[];
+  /** Languages to expect, ISO 639-1; `flux-general-multi` only. */
+  readonly languageHints?: readonly string[];
+  /** Further parameters of the service, as they stand in its docs. */
+  readonly parameters?: Query;
+}
 
 /** How the service hears turns. */
 export interface AlphaFluxOptions extends AlphaFluxExtras {
@@ -27,21 +32,91 @@ export interface AlphaFluxOptions extends AlphaFluxExtras {
   readonly eotThreshold?: number;
 }
 
+/** Options that change while a session lasts: the service is told one message at a time. */
+interface AlphaFluxChanges {
+  /** What the service goes by. */
+  readonly told: AlphaFluxOptions;
+  /** What it is to go by. */
+  readonly wanted: AlphaFluxOptions;
+  /** For how many keep-alives the last change has waited for its answer; `undefined` when none waits. */
+  readonly waits: number | undefined;
+}
+
+type ChangesStep = STTStep<AlphaFluxChanges>;
+
+/** Before any connection. */
+const fresh: AlphaFluxChanges = { told: {}, wanted: {}, waits: undefined };
+
+const thresholds = ['eagerEotThreshold', 'eotThreshold', 'eotTimeoutMs'] as const;
+const thresholdRules: ConfigRules = Object.fromEntries(thresholds.map((key) => [key, { wire: true }]));
+
+/** A connection is asked for with these options. */
+function asked(changes: AlphaFluxChanges, options: AlphaFluxOptions = {}): AlphaFluxChanges {
+  return { ...changes, told: options };
+}
+
+/** Whether a message can tell these options. */
+function canTell({ told }: AlphaFluxChanges, options: AlphaFluxOptions = {}): boolean {
+  const { model, parameters } = options;
+  const isFixed = !differing({ model: told.model, parameters: told.parameters }, { model, parameters });
+  // No message takes a threshold back.
+  return isFixed && thresholds.every((key) => told[key] === undefined || options[key] !== undefined);
+}
+
+/** Tells what has changed, once the service has answered what it was told before. */
+function tellChanges({ told, waits }: AlphaFluxChanges, wanted: AlphaFluxOptions = {}): ChangesStep {
+  if (waits !== undefined) return [{ told, wanted, waits }];
+  const changed = differing(wireParameters(told, thresholdRules), wireParameters(wanted, thresholdRules));
+  const lists = differing(listsOf(told), listsOf(wanted));
+  if (!changed && !lists) return [{ told, wanted, waits }];
+  const message = { type: 'Configure', ...(changed && { thresholds: changed }), ...lists };
+  return [
+    { told: wanted, wanted, waits: 0 },
+    { type: 'send', message },
+  ];
+}
+
+/** The service has answered; an answer that nobody waits for means nothing. */
+function onAnswer(changes: AlphaFluxChanges): ChangesStep {
+  return changes.waits === undefined ? [changes] : tellChanges({ ...changes, waits: undefined }, changes.wanted);
+}
+
+/** A keep-alive passes: no answer is waited for beyond the second. */
+function onTick(changes: AlphaFluxChanges): ChangesStep {
+  const { waits } = changes;
+  if (waits === undefined) return [changes];
+  return waits > 0 ? onAnswer(changes) : [{ ...changes, waits: waits + 1 }];
+}
+
+function listsOf({ keyterms = [], languageHints = [] }: AlphaFluxOptions): WireObject {
+  return { keyterms, language_hints: languageHints };
+}
+
+/** The entries that are not what they were; `undefined` when there are none. */
+function differing(before: WireObject, after: WireObject): WireObject | undefined {
+  const changed = Object.entries(after).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]));
+  return changed.length > 0 ? Object.fromEntries(changed) : undefined;
+}
+
 /** Configuration of {@link AlphaFlux}. The model sets the language; interim results always come. */
 export interface AlphaFluxConfig extends StreamingSTTConfig {
   /** What the service is asked for. Default: its own defaults. */
   readonly options?: AlphaFluxOptions;
 }
 
-const sampleRates = [16_000, 8_000, 24_000, 44_100, 48_000];
+const english = 'flux-general-en';
 
-/** Audio before a turn that may hold its first sound, in milliseconds. */
-const leadMs = 1_000;
-
-const keepAliveMs = 5_000;
+const rules: ConfigRules = {
+  'options.model': { oneOf: [english, 'flux-general-multi'], wire: 'model', default: english },
+  'options.eagerEotThreshold': { min: 0.3, max: 0.9, wire: 'eager_eot_threshold' },
+  'options.eotThreshold': { min: 0.5, max: 1, wire: 'eot_threshold' },
+  'options.eotTimeoutMs': { min: 500, max: 60_000, integer: true, wire: 'eot_timeout_ms' },
+  'options.keyterms': { type: 'texts', maxLength: 100, wire: 'keyterm' },
+  'options.languageHints': { type: 'texts', wire: 'language_hint' },
+};
 
 /** What the service says of a turn: what becomes of the voice, and of its words. */
-const events: Readonly<Record<string, readonly ['started' | 'ended' | 'resumed' | undefined, ResultKind]>> = {
+const events: Readonly<Record<string, readonly [SpeechEvent['type'] | undefined, ResultKind]>> = {
   StartOfTurn: ['started', 'interim'],
   Update: [undefined, 'interim'],
   EagerEndOfTurn: ['ended', 'preflight'],
@@ -49,138 +124,141 @@ const events: Readonly<Record<string, readonly ['started' | 'ended' | 'resumed' 
   EndOfTurn: ['ended', 'complete'],
 };
 
+const sampleRates = [16_000, 8_000, 24_000, 44_100, 48_000];
+
+/** Audio before a turn that may hold its first sound, in milliseconds. */
+const leadMs = 1_000;
+
+const [gapMs, keepAliveMs] = [500, 5_000];
+
+interface AlphaFluxTurns {
+  /** Whether the runtime has pings. */
+  readonly canPing: boolean;
+  /** Whether a turn goes on. */
+  readonly isOpen: boolean;
+  /** The last turn of this connection that has ended. */
+  readonly lastTurn: number;
+  readonly changes: AlphaFluxChanges;
+}
+
+type Context = STTContext<AlphaFluxConfig>;
+type Step = STTStep<AlphaFluxTurns>;
+
+/** Deepgram Flux's wire. */
+export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
+  name: 'AlphaFlux',
+  baseUrl: () => 'https://api.deepgram.com',
+  path: '/v2/listen',
+  accepts: () => (['linear16', 'linear32', 'mulaw', 'alaw'] as const).map((encoding) => ({ encoding, sampleRates })),
+  rules,
+  reportsSpeechEnd: true,
+  failures: {
+    UNPARSABLE_CLIENT_MESSAGE: { code: 'protocol', hint: 'it does not know a message that it was sent' },
+    INTERNAL_SERVER_ERROR: { code: 'server', recoverable: true, hint: 'another connection follows' },
+  },
+  start: () => ({ canPing: true, isOpen: false, lastTurn: -1, changes: fresh }),
+  read: {
+    TurnInfo: onTurn,
+    ConfigureSuccess: (state) => withChanges(state, onAnswer(state.changes)),
+    ConfigureFailure: onRefused,
+    Warning: (state, { code }) => {
+      const log: STTEffect = { type: 'log', text: wireWord(code) };
+      const isIdle = code === 'FORCE_END_TURN_NO_ACTIVE_TURN';
+      return isIdle ? [state, log, { type: 'result', kind: 'complete', text: '' }] : [state, log];
+    },
+    Error: (state, { code, description }) => [
+      state,
+      { type: 'failure', kind: wireWord(code), sentence: asString(description) },
+    ],
+  },
+  commands: { finalize: (state) => [state, { type: 'send', message: { type: 'ForceEndTurn' } }] },
+
+  query: ({ config, format: { encoding, sampleRate } }) => ({
+    ...{ encoding, sample_rate: sampleRate },
+    ...wireParameters(config, rules),
+    ...config.options?.parameters,
+  }),
+  conflict({ options: { model = english, eagerEotThreshold = 0, eotThreshold = 0.7, languageHints = [] } = {} }) {
+    if (eagerEotThreshold > eotThreshold) {
+      return `options.eagerEotThreshold must be at most eotThreshold (${eotThreshold}), not ${eagerEotThreshold}`;
+    }
+    return languageHints.length > 0 && model === english
+      ? `options.languageHints is for flux-general-multi, not ${model}`
+      : undefined;
+  },
+  connecting: (state, { config }) => [{ ...state, changes: asked(state.changes, config.options) }],
+  isReady: ({ type }) => type === 'Connected',
+  begin: (state, { config }) =>
+    withChanges(
+      { ...state, isOpen: false, lastTurn: -1 },
+      tellChanges({ ...state.changes, waits: undefined }, config.options),
+    ),
+  reconfigure(state, changed, { config }) {
+    if ('proxyUrl' in changed || 'endpoint' in changed || !canTell(state.changes, config.options)) return undefined;
+    return withChanges(state, tellChanges(state.changes, config.options));
+  },
+  keepAlive: () => ({ intervalMs: keepAliveMs }),
+  tick: (state, _context, canPing) => withChanges({ ...state, canPing }, onTick(state.changes)),
+  gapMs,
+  // A turn ends only where audio goes on, and a browser has no other sign of life to give.
+  gap: (state, quietMs) =>
+    state.isOpen || (!state.canPing && quietMs % keepAliveMs === 0) ? [state, { type: 'silence', ms: gapMs }] : [state],
+  farewell: ({ isOpen }) => [...(isOpen ? ['{"type":"ForceEndTurn"}'] : []), '{"type":"CloseStream"}'],
+};
+
 /**
  * Deepgram Flux, API V2, at `wss://api.deepgram.com/v2/listen`: the service finds turns, and announces their likely end
  * early (`isPreflight`) when `eagerEotThreshold` is set. See https://developers.deepgram.com/docs/flux/quickstart.
  */
-export class AlphaFlux extends StreamingSTT<AlphaFluxConfig> {
-  readonly name = 'AlphaFlux';
-  readonly accepts: readonly AudioFormat[] = [
-    { encoding: 'linear16', sampleRates },
-    { encoding: 'linear32', sampleRates },
-    { encoding: 'mulaw', sampleRates },
-    { encoding: 'alaw', sampleRates },
-  ];
-  override readonly reportsSpeechEnd: boolean = true;
-  protected readonly defaultBaseUrl = 'https://api.deepgram.com';
-  protected override readonly path: string = '/v2/listen';
-  protected override readonly rules: ConfigRules = alphaFluxRules;
-  protected override readonly gapMs: number = 500;
-  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    TurnInfo: (message) => this.#onTurn(message),
-    ConfigureSuccess: () => void this.#changes.answered(),
-    ConfigureFailure: (message) => this.#onRefused(message),
-    Warning: (message) => this.#onWarning(message),
-    Error: (message) =>
-      this.renew(this.failure(wireWord(message['code']), alphaFluxFailures, str(message['description']))),
-  };
-
-  readonly #changes = new AlphaFluxChanges((message) => this.say(message));
-  #canPing: boolean = true;
-  /** Whether a turn goes on. */
-  #isOpen: boolean = false;
-  /** The last turn of this connection that has ended. */
-  #lastTurn: number = -1;
+export class AlphaFlux extends StreamingSTT<AlphaFluxConfig, AlphaFluxTurns> {
+  constructor(config: AlphaFluxConfig, logger?: Logger) {
+    super(alphaFluxWire, config, logger);
+  }
 
   /** Ends the speaker's turn: a complete result follows, without text when there is no turn. */
   finalize(): void {
-    this.say({ type: 'ForceEndTurn' });
+    this.tell('finalize');
   }
+}
 
-  protected override request(context: SocketRequestContext): Promise<SocketRequest> {
-    this.#changes.asked(this.#options);
-    return super.request(context);
-  }
+function withChanges(state: AlphaFluxTurns, [changes, ...effects]: STTStep<AlphaFluxChanges>): Step {
+  return [{ ...state, changes }, ...effects];
+}
 
-  protected override query(): Query {
-    const { encoding, sampleRate } = this.format;
-    return { encoding, sample_rate: sampleRate, ...alphaFluxQuery(this.#options) };
-  }
+function onRefused(state: AlphaFluxTurns, { code }: WireObject): Step {
+  if (state.changes.waits === undefined) return [state];
+  const text = `the service keeps its former options (${wireWord(code)})`;
+  const refused: STTEffect = { type: 'warning', text, code: 'configuration', always: true };
+  return [...withChanges(state, onAnswer(state.changes)), refused];
+}
 
-  protected override farewell(): { farewell: string[] } {
-    const close = '{"type":"CloseStream"}';
-    return { farewell: this.#isOpen ? ['{"type":"ForceEndTurn"}', close] : [close] };
-  }
+function onTurn(state: AlphaFluxTurns, message: WireObject, context: Context): Step {
+  const turn = asNumber(message['turn_index']) ?? state.lastTurn + 1;
+  const endMs = (asNumber(message['audio_window_end']) ?? 0) * 1_000;
+  const event = asString(message['event']);
+  if (turn <= state.lastTurn) return [state];
+  if (event === 'Update' && !state.isOpen) return [state, { type: 'finalized', ms: endMs - leadMs }];
+  const [speech, kind] = ownEntry(events, event) ?? [];
+  if (kind === undefined) return [state];
+  const said = saidIn(message, context);
+  // Asked for an end, the service owes an answer.
+  const isAsked = kind === 'complete' && message['trigger'] === 'manual';
+  const told: STTEffect[] = [
+    ...(speech ? [{ type: 'voice', is: speech } as const] : []),
+    ...(said.text || isAsked ? [{ type: 'result', kind, ...said } as const] : []),
+  ];
+  if (kind !== 'complete') return [{ ...state, isOpen: true }, ...told];
+  const over: Step = [{ ...state, isOpen: false, lastTurn: turn }, ...told];
+  return [...over, { type: 'reset' }, { type: 'finalized', ms: endMs }];
+}
 
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return {
-      isReady: this.isOf('Connected'),
-      keepAlive: { intervalMs: keepAliveMs, message: (canPing) => this.#onKeepAlive(canPing) },
-    };
-  }
-
-  protected override configProblem(): string | undefined {
-    return alphaFluxConflict(this.#options);
-  }
-
-  protected override onConnection(): void {
-    this.#isOpen = false;
-    this.#lastTurn = -1;
-    this.#changes.begin(this.#options);
-  }
-
-  /** A turn ends only where audio goes on, and a browser has no other sign of life to give. */
-  protected override wantsSilence(quietMs: number): boolean {
-    return this.#isOpen || (!this.#canPing && quietMs % keepAliveMs === 0);
-  }
-
-  protected override applyLive(changed: Partial<AlphaFluxConfig>): boolean {
-    if ('proxyUrl' in changed || 'endpoint' in changed || !this.#changes.canTell(this.#options)) return false;
-    this.#changes.tell(this.#options);
-    return true;
-  }
-
-  get #options(): AlphaFluxOptions {
-    return this.config.options ?? {};
-  }
-
-  #onKeepAlive(canPing: boolean): undefined {
-    this.#canPing = canPing;
-    this.#changes.tick();
-  }
-
-  #onRefused(message: WireObject): void {
-    if (!this.#changes.answered()) return;
-    const text = `${this.name}: the service keeps its former options (${wireWord(message['code'])})`;
-    this.report(this.error(text, { code: 'configuration', recoverable: true }));
-  }
-
-  #onWarning(message: WireObject): void {
-    this.logger.debug(`${this.name}: ${wireWord(message['code'])}`);
-    if (message['code'] === 'FORCE_END_TURN_NO_ACTIVE_TURN') this.utterances.result('complete', '');
-  }
-
-  #onTurn(message: WireObject): void {
-    const turn = num(message['turn_index']) ?? this.#lastTurn + 1;
-    const endMs = (num(message['audio_window_end']) ?? 0) * 1000;
-    const event = str(message['event']);
-    if (turn <= this.#lastTurn) return;
-    if (event === 'Update' && !this.#isOpen) {
-      this.finalized(endMs - leadMs);
-      return;
-    }
-    const [speech, kind] = entry(events, event) ?? [];
-    if (kind === undefined) return;
-    this.#isOpen = kind !== 'complete';
-    if (speech) this.utterances[speech]();
-    const said = this.#saidIn(message);
-    // Asked for an end, the service owes an answer.
-    const isAsked = kind === 'complete' && message['trigger'] === 'manual';
-    if (said.text || isAsked) this.utterances.result(kind, said.text, said);
-    if (this.#isOpen) return;
-    this.utterances.reset();
-    this.#lastTurn = turn;
-    this.finalized(endMs);
-  }
-
-  #saidIn(message: WireObject): Said {
-    const words = this.words(message['words'], ({ word }) => str(word));
-    const isEnglish = (this.config.options?.model ?? 'flux-general-en') === 'flux-general-en';
-    return {
-      text: str(message['transcript'])?.trim() ?? '',
-      words,
-      confidence: meanConfidence(words),
-      language: str(arr(message['languages'])[0]) ?? (isEnglish ? 'en' : undefined),
-    };
-  }
+function saidIn(message: WireObject, { config, words: wordsOf }: Context): Said {
+  const words = wordsOf(message['words'], ({ word }) => asString(word));
+  const isEnglish = (config.options?.model ?? english) === english;
+  return {
+    text: asString(message['transcript'])?.trim() ?? '',
+    words,
+    confidence: meanConfidence(words),
+    language: asString(asArray(message['languages'])[0]) ?? (isEnglish ? 'en' : undefined),
+  };
 }

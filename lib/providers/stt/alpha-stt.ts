@@ -1,12 +1,21 @@
 import { describeFormat } from '../../audio/formats.ts';
-import type { AudioFormat } from '../../audio/types.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
-import { arr, num, obj, objs, str, type WireObject } from '../../core/guard.ts';
+import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import { asArray, asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
-import type { SocketSessionOptions } from '../../transport/socket-session.ts';
-import { alphaSTTRules, type AlphaSTTExtras } from './alpha-stt-settings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { meanConfidence, type ResultKind, type Said } from './streaming/utterances.ts';
+import type { ResultKind, Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
+import { meanConfidence } from './stt-words.ts';
+
+/** What {@link AlphaSTT} takes beside SPEC.md's options. */
+export interface AlphaSTTExtras {
+  /** Whether the service tells the start of a voice before its words. Default: true. */
+  readonly vadEvents?: boolean;
+  /** Words to listen for. Nova-3 only. */
+  readonly keyterms?: readonly string[];
+  /** Further parameters of the service, as they stand in its docs. */
+  readonly parameters?: Query;
+}
 
 /** What the service does with the audio; see its docs for the details of each. */
 export interface AlphaSTTOptions extends AlphaSTTExtras {
@@ -32,140 +41,153 @@ export interface AlphaSTTConfig extends StreamingSTTConfig {
   readonly options?: AlphaSTTOptions;
 }
 
+const rules: ConfigRules = {
+  'options.model': { type: 'text', wire: 'model', default: 'nova-3' },
+  language: { type: 'text', wire: 'language', default: 'en-US' },
+  interimResults: { type: 'boolean', wire: 'interim_results', default: true },
+  'options.punctuation': { type: 'boolean', wire: 'punctuate', default: true },
+  'options.smartFormat': { type: 'boolean', wire: 'smart_format', default: true },
+  'options.profanityFilter': { type: 'boolean', wire: 'profanity_filter' },
+  'options.diarize': { type: 'boolean', wire: 'diarize_model', toWire: (isOn) => (isOn ? 'latest' : undefined) },
+  'options.endpointing': { min: 0, integer: true, orFalse: true, wire: 'endpointing', default: 300 },
+  'options.utteranceEndMs': { min: 1_000, integer: true, orFalse: true, wire: 'utterance_end_ms', default: 1_000 },
+  'options.vadEvents': { type: 'boolean', wire: 'vad_events', default: true },
+  'options.keyterms': { type: 'texts', wire: 'keyterm' },
+};
+
+/** The utterance so far. */
+interface AlphaUtterance {
+  /** What will not change. */
+  readonly segments: readonly Said[];
+  /** What follows, and may change. */
+  readonly interim: Said | undefined;
+}
+
+type Context = STTContext<AlphaSTTConfig>;
+type Step = STTStep<AlphaUtterance>;
+
+const nothing: AlphaUtterance = { segments: [], interim: undefined };
+
 /** Parts after which an utterance counts as complete, whatever the service says: some minutes of speech. */
 const maxSegments = 256;
+
+/** Deepgram's wire. */
+export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
+  name: 'AlphaSTT',
+  baseUrl: () => 'https://api.deepgram.com',
+  path: '/v1/listen',
+  accepts: () => [{ encoding: 'linear16' }, { encoding: 'linear32' }, { encoding: 'mulaw' }, { encoding: 'alaw' }],
+  rules,
+  start: () => nothing,
+  read: {
+    SpeechStarted: (state) => [state, { type: 'voice', is: 'started' }],
+    Results: onResults,
+    UtteranceEnd: (state) =>
+      // Its words are no more final than the interim result that has them.
+      state.segments.length === 0 && state.interim ? finalize(state) : complete(state),
+    Metadata: (state, { request_id: id }) => [
+      state,
+      { type: 'log', text: `request ${asString(id) ?? 'without an id'} ended` },
+    ],
+  },
+  commands: { finalize },
+
+  query({ config, format: { encoding, sampleRate, channels } }) {
+    const { interimResults = true, options = {} } = config;
+    const { utteranceEndMs = interimResults && 1_000, parameters } = options;
+    const { model, language, ...others } = wireParameters(config, rules);
+    return {
+      ...{ model, language, encoding, sample_rate: sampleRate, channels, ...others },
+      // The service finds the end of an utterance by its interim results.
+      interim_results: interimResults || utteranceEndMs !== false,
+      utterance_end_ms: utteranceEndMs === false ? undefined : utteranceEndMs,
+      ...parameters,
+    };
+  },
+  conflict({ options: { model = 'nova-3', keyterms } = {} }) {
+    return keyterms && !model.startsWith('nova-3') ? `options.keyterms is for Nova-3, not ${model}` : undefined;
+  },
+  keepAlive: () => ({ intervalMs: 4_000 }),
+  // The service ends a connection that has never heard audio, whatever else it is told.
+  tick: (state, { sentMs }) => [
+    state,
+    sentMs > 0 ? { type: 'send', message: { type: 'KeepAlive' } } : { type: 'silence', ms: 100 },
+  ],
+  closes({ code, reason }, { format }) {
+    if (code !== 1008 || !/data-?0000/i.test(reason)) return undefined;
+    const message = `the service cannot decode the audio as ${describeFormat(format)}`;
+    return { message, code: 'unsupported_format', status: code };
+  },
+  farewell: () => ['{"type":"CloseStream"}'],
+  end: ({ segments, interim }) => complete({ segments: interim ? [...segments, interim] : segments, interim }),
+};
 
 /**
  * Deepgram live transcription, API V1 (Nova), at `wss://api.deepgram.com/v1/listen`: word times and confidence, voice
  * activity; no preflight. See https://developers.deepgram.com/docs/live-streaming-audio.
  */
-export class AlphaSTT extends StreamingSTT<AlphaSTTConfig> {
-  readonly name = 'AlphaSTT';
-  readonly accepts: readonly AudioFormat[] = [
-    { encoding: 'linear16' },
-    { encoding: 'linear32' },
-    { encoding: 'mulaw' },
-    { encoding: 'alaw' },
-  ];
-  protected readonly defaultBaseUrl = 'https://api.deepgram.com';
-  protected override readonly path: string = '/v1/listen';
-  protected override readonly rules: ConfigRules = alphaSTTRules;
-  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    SpeechStarted: () => this.utterances.started(),
-    Results: (message) => this.#onResults(message),
-    UtteranceEnd: () => this.#onUtteranceEnd(),
-    Metadata: ({ request_id: id }) => this.logger.debug(`${this.name}: request ${str(id) ?? 'without an id'} ended`),
-  };
-
-  /** The utterance so far, as far as it will not change. */
-  #segments: Said[] = [];
-  /** Its words that may change. */
-  #interim: Said | undefined;
+export class AlphaSTT extends StreamingSTT<AlphaSTTConfig, AlphaUtterance> {
+  constructor(config: AlphaSTTConfig, logger?: Logger) {
+    super(alphaWire, config, logger);
+  }
 
   /** Has the service make final what it heard: a complete result follows, without text when there is nothing new. */
   finalize(): void {
-    this.say({ type: 'Finalize' });
+    this.tell('finalize');
   }
+}
 
-  protected override query(): Query {
-    const { encoding, sampleRate, channels } = this.format;
-    const { language = 'en-US', interimResults = true, options = {} } = this.config;
-    const { model = 'nova-3', smartFormat = true, punctuation = true, vadEvents = true, endpointing = 300 } = options;
-    const { profanityFilter, diarize, keyterms, parameters, utteranceEndMs = interimResults && 1_000 } = options;
-    return {
-      ...{ model, language, encoding, sample_rate: sampleRate, channels },
-      // The service finds the end of an utterance by its interim results.
-      interim_results: interimResults || utteranceEndMs !== false,
-      ...{ punctuate: punctuation, smart_format: smartFormat, profanity_filter: profanityFilter },
-      ...{ diarize_model: diarize ? 'latest' : undefined, endpointing },
-      utterance_end_ms: utteranceEndMs === false ? undefined : utteranceEndMs,
-      ...{ vad_events: vadEvents, keyterm: keyterms, ...parameters },
-    };
-  }
+function finalize(state: AlphaUtterance): Step {
+  return [state, { type: 'send', message: { type: 'Finalize' } }];
+}
 
-  protected override farewell(): { farewell: string[] } {
-    return { farewell: ['{"type":"CloseStream"}'] };
+function onResults(state: AlphaUtterance, message: WireObject, context: Context): Step {
+  const segment = segmentOf(message, context);
+  const hasText = segment.text !== '';
+  if (message['is_final'] !== true) {
+    if (!hasText) return [state];
+    const voice: STTEffect = { type: 'voice', is: 'started' };
+    return [{ ...state, interim: segment }, voice, result('interim', [...state.segments, segment])];
   }
+  const [start, duration] = [asNumber(message['start']), asNumber(message['duration'])];
+  const endMs = start === undefined || duration === undefined ? undefined : (start + duration) * 1_000;
+  if (endMs !== undefined && context.isFinal(endMs) && hasText) return [state];
+  const segments = hasText ? [...state.segments, segment] : state.segments;
+  const next: AlphaUtterance = { segments, interim: undefined };
+  const isAsked = message['from_finalize'] === true;
+  const isOver = isAsked || message['speech_final'] === true || segments.length >= maxSegments;
+  const [last, ...effects]: Step =
+    isOver || isEndless(context.config)
+      ? complete(next, isAsked)
+      : [next, ...(hasText ? [result('segment', segments)] : [])];
+  return [last, ...(endMs === undefined ? [] : [{ type: 'finalized', ms: endMs } as const]), ...effects];
+}
 
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return {
-      keepAlive: { intervalMs: 4_000, message: () => this.#keepAlive() },
-      classifyClose: ({ code, reason }) => {
-        if (code !== 1008 || !/data-?0000/i.test(reason)) return 'retry';
-        const message = `${this.name}: the service cannot decode the audio as ${describeFormat(this.format)}`;
-        return this.error(message, { code: 'unsupported_format', status: code });
-      },
-    };
-  }
+function segmentOf(message: WireObject, context: Context): Said {
+  const [alternative = {}] = asObjects(asObject(message['channel'])?.['alternatives']);
+  return {
+    text: asString(alternative['transcript'])?.trim() ?? '',
+    words: context.words(alternative['words'], (word) => asString(word['punctuated_word']) ?? asString(word['word'])),
+    confidence: asNumber(alternative['confidence']),
+    language: asString(asArray(alternative['languages'])[0]),
+  };
+}
 
-  protected override configProblem(): string | undefined {
-    const { model = 'nova-3', keyterms } = this.config.options ?? {};
-    return keyterms && !model.startsWith('nova-3') ? `options.keyterms is for Nova-3, not ${model}` : undefined;
-  }
+function complete({ segments }: AlphaUtterance, evenEmpty: boolean = false): Step {
+  const said = segments.length > 0 || evenEmpty ? [result('complete', segments)] : [];
+  return [nothing, { type: 'voice', is: 'ended' }, ...said];
+}
 
-  protected override onEnd(): void {
-    if (this.#interim) this.#segments.push(this.#interim);
-    this.#complete();
-  }
+function result(kind: ResultKind, segments: readonly Said[]): STTEffect {
+  const words = segments.flatMap((segment) => segment.words ?? []);
+  const text = segments.map((segment) => segment.text).join(' ');
+  const { language, confidence } = segments.at(-1) ?? {};
+  const mean = segments.length > 1 ? meanConfidence(words) : undefined;
+  return { type: 'result', kind, text, words, confidence: mean ?? confidence, language };
+}
 
-  /** The service ends a connection that has never heard audio, whatever else it is told. */
-  #keepAlive(): string | undefined {
-    if (this.sentMs > 0) return '{"type":"KeepAlive"}';
-    this.sendSilence(100);
-    return undefined;
-  }
-
-  #onResults(message: WireObject): void {
-    const [alternative = {}] = objs(obj(message['channel'])?.['alternatives']);
-    const segment: Said = {
-      text: str(alternative['transcript'])?.trim() ?? '',
-      words: this.words(alternative['words'], (word) => str(word['punctuated_word']) ?? str(word['word'])),
-      confidence: num(alternative['confidence']),
-      language: str(arr(alternative['languages'])[0]),
-    };
-    const hasText = segment.text !== '';
-    if (message['is_final'] !== true) {
-      if (!hasText) return;
-      this.#interim = segment;
-      this.utterances.started();
-      this.#publish('interim', [...this.#segments, segment]);
-      return;
-    }
-    const [start, duration] = [num(message['start']), num(message['duration'])];
-    const isKnown = start !== undefined && duration !== undefined && !this.finalized((start + duration) * 1000);
-    if (isKnown && hasText) return;
-    this.#interim = undefined;
-    if (hasText) this.#segments.push(segment);
-    if (message['from_finalize'] === true) this.#complete(true);
-    else if (message['speech_final'] === true || this.#isEndless) this.#complete();
-    else if (hasText) this.#publish('segment', this.#segments);
-  }
-
-  #onUtteranceEnd(): void {
-    // Its words are no more final than the interim result that has them.
-    if (this.#segments.length === 0 && this.#interim) this.finalize();
-    else this.#complete();
-  }
-
-  #complete(evenEmpty: boolean = false): void {
-    const segments = this.#segments;
-    this.#segments = [];
-    this.#interim = undefined;
-    this.utterances.ended();
-    if (segments.length > 0 || evenEmpty) this.#publish('complete', segments);
-  }
-
-  #publish(kind: ResultKind, segments: readonly Said[]): void {
-    const words = segments.flatMap((segment) => segment.words ?? []);
-    const text = segments.map((segment) => segment.text).join(' ');
-    const { language, confidence } = segments.at(-1) ?? {};
-    const mean = segments.length > 1 ? meanConfidence(words) : undefined;
-    this.utterances.result(kind, text, { words, confidence: mean ?? confidence, language });
-  }
-
-  /** Whether the service will not end the utterance by itself. */
-  get #isEndless(): boolean {
-    const { endpointing, utteranceEndMs = this.config.interimResults ?? true } = this.config.options ?? {};
-    return (endpointing === false && utteranceEndMs === false) || this.#segments.length >= maxSegments;
-  }
+/** Whether the service will not end an utterance by itself. */
+function isEndless({ interimResults = true, options = {} }: AlphaSTTConfig): boolean {
+  const { endpointing, utteranceEndMs = interimResults } = options;
+  return endpointing === false && utteranceEndMs === false;
 }

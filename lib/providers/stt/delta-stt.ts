@@ -1,30 +1,56 @@
-import type { AudioFormat } from '../../audio/types.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
-import { num, objs, parseJsonObject, str, type WireObject } from '../../core/guard.ts';
+import type { AudioMetadata } from '../../audio/types.ts';
+import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import { asArray, asNumber, asString, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type { SocketCloseOptions, SocketSessionOptions } from '../../transport/socket-session.ts';
-import {
-  deltaEncodings,
-  deltaFailures,
-  deltaRetired,
-  deltaRules,
-  deltaStart,
-  type DeltaSTTOptions,
-} from './delta-stt-settings.ts';
-import { hasText, mostFrequent, textOf, wordsOf, type Token } from './delta-stt-tokens.ts';
-import { formatsOf } from './streaming/named-encodings.ts';
-import { StreamingSTT } from './streaming-stt.ts';
-import { meanConfidence, type ResultKind } from './streaming/utterances.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
+import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
+import { again, complete, nothing, onTokens, type DeltaUtterance } from './delta-stt-utterance.ts';
+import { formatsOf, nameOf, type NamedEncodings } from './named-encodings.ts';
+import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
+import type { Failures, STTWire } from './stt-wire.ts';
+
+/** What the talk is about; some 10,000 characters in all. */
+export interface DeltaContext {
+  /** Facts, such as the domain or the speaker's name. */
+  readonly general?: readonly { readonly key: string; readonly value: string }[];
+  /** Anything, in sentences; the whole context has at most some 10,000 characters. */
+  readonly text?: string;
+  /** Words to listen for. */
+  readonly terms?: readonly string[];
+  /** How words are to be translated. */
+  readonly translation_terms?: readonly { readonly source: string; readonly target: string }[];
+}
+
+/** What {@link DeltaSTT} takes beside SPEC.md's keys. */
+export interface DeltaSTTOptions extends StreamingSTTConfig {
+  /** Whether the service hears no other language, as far as it can. Default: false. */
+  readonly languageHintsStrict?: boolean;
+  /** Longest wait for the end of an utterance, 500 to 3,000 ms. Default: the service's, 2,000. */
+  readonly maxEndpointDelayMs?: number;
+  /** How readily an utterance ends, -1 to 1. Default: the service's, 0. */
+  readonly endpointSensitivity?: number;
+  /** How much sooner an utterance ends, at the price of errors, 0 to 3. Default: the service's, 0. */
+  readonly endpointLatencyAdjustmentLevel?: number;
+  /** Whether results tell the language. Default: false. */
+  readonly enableLanguageIdentification?: boolean;
+  /** What the talk is about. */
+  readonly context?: DeltaContext;
+  /** Your own name of the session, at most 256 characters. */
+  readonly clientReferenceId?: string;
+  /** Further keys of the service's first message, such as `translation`; see its docs. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+}
 
 /** Configuration of {@link DeltaSTT}. `language` is BCP 47, and one hint in place of `languageHints`. */
 export interface DeltaSTTConfig extends DeltaSTTOptions {
-  /** Default: `stt-rt-v5`. */
+  /** `stt-rt-v4` and older are retired, which a warning says. Default: `stt-rt-v5`. */
   readonly model?: string;
-  /** Default: that of the audio. */
+  /** Audio in another format is converted. Default: that of the audio. */
   readonly audioFormat?: 'pcm_s16le' | 'pcm_f32le' | 'mulaw' | 'alaw';
-  /** Hz. Default: that of the audio. */
+  /** Hz; audio at another rate is converted. Default: that of the audio. */
   readonly sampleRate?: number;
-  /** Languages to expect, ISO 639-1. Default: `language`, where it is set, else any. */
+  /** Languages to expect, ISO 639-1; regions are left out. Default: `language`, where it is set, else any. */
   readonly languageHints?: readonly string[];
   /** Whether the service ends utterances by itself; without, only `finalize()` does. Default: true. */
   readonly enableEndpointDetection?: boolean;
@@ -32,54 +58,113 @@ export interface DeltaSTTConfig extends DeltaSTTOptions {
   readonly enableSpeakerDiarization?: boolean;
 }
 
+/** The service's names of the raw encodings that it takes. */
+const encodings: NamedEncodings = {
+  pcm_s16le: 'linear16',
+  pcm_f32le: 'linear32',
+  mulaw: 'mulaw',
+  alaw: 'alaw',
+};
+
+/** What the keys may hold (the vendor's limits), with their names in the first message. */
+export const deltaSTTRules: ConfigRules = {
+  model: { type: 'text', wire: true, default: 'stt-rt-v5' },
+  language: { type: 'text' },
+  audioFormat: { oneOf: Object.keys(encodings) },
+  sampleRate: { min: 1, integer: true },
+  languageHints: {
+    ...{ type: 'texts', wire: true },
+    toWire: (tags) => [...new Set(asArray(tags).map((tag) => primaryLanguage(String(tag))))],
+  },
+  languageHintsStrict: { type: 'boolean', wire: true },
+  enableEndpointDetection: { type: 'boolean', wire: true, default: true },
+  maxEndpointDelayMs: { min: 500, max: 3_000, integer: true, wire: true },
+  endpointSensitivity: { min: -1, max: 1, wire: true },
+  endpointLatencyAdjustmentLevel: { min: 0, max: 3, integer: true, wire: true },
+  enableSpeakerDiarization: { type: 'boolean', wire: true, default: false },
+  enableLanguageIdentification: { type: 'boolean', wire: true },
+  'context.text': { type: 'text' },
+  'context.terms': { type: 'texts' },
+  clientReferenceId: { type: 'text', maxLength: 256, wire: true },
+};
+
+/** Models that the service has retired, and what to take in their place. */
+const retired: Readonly<Record<string, string>> = {
+  'stt-rt-preview': 'stt-rt-v5',
+  'stt-rt-v2': 'stt-rt-v5',
+  'stt-rt-v3': 'stt-rt-v5',
+  'stt-rt-v4': 'stt-rt-v5',
+};
+
+/** What the service's error codes mean. */
+const failures: Failures = {
+  400: { code: 'configuration', hint: 'it does not take one of the settings, or the audio' },
+  401: { code: 'unauthorized', hint: 'check the credential, which belongs to one region' },
+  402: { code: 'quota', hint: 'the account or the project has no budget left' },
+  408: { code: 'timeout', recoverable: true, hint: 'audio came too late or too slowly' },
+  429: { code: 'rate_limited', recoverable: true, hint: 'too much at once' },
+  500: { code: 'server', recoverable: true, hint: 'another connection follows' },
+  // The service moves its streams this way.
+  503: { code: 'overloaded', recoverable: true, retryAfterMs: 0, hint: 'it asks for another connection' },
+};
+
 const keepAliveMs = 5_000;
-
-/** Audio before a word that may belong to it, in milliseconds. */
-const leadMs = 100;
-
-/** Tokens after which an utterance counts as complete, whatever the service says: some minutes of speech. */
-const maxTokens = 2_048;
-
-/** What ends an utterance: silence, and the answer to `finalize`. */
-const markers: ReadonlySet<string> = new Set(['<end>', '<fin>']);
 
 /** What a page may offer as a subprotocol (RFC 6455, section 4.1): no colon, which temporary keys have. */
 const protocolName = /^[\w!#$%&'*+.^`|~-]+$/;
+
+/** Soniox's wire. */
+export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
+  name: 'DeltaSTT',
+  baseUrl: () => 'https://stt-rt.soniox.com',
+  path: '/transcribe-websocket',
+  // The four raw encodings, or the configured one, at the configured or at any sample rate.
+  accepts: (config) => formatsOf(encodings, config),
+  rules: deltaSTTRules,
+  retired,
+  ownKeys: ['interimResults'],
+  catchUpSpeed: 1.25,
+  failures,
+  start: () => nothing,
+  read: {
+    tokens: onTokens,
+    error: (state, { error_code: code, error_message: sentence }) => [
+      state,
+      { type: 'failure', kind: asNumber(code) ?? 500, sentence: asString(sentence) },
+    ],
+  },
+  commands: { finalize: (state) => [state, { type: 'send-after-audio', message: { type: 'finalize' } }] },
+
+  credentials: (key) => ({
+    headers: { Authorization: `Bearer ${key}` },
+    ...(protocolName.test(key) && { protocols: ['soniox-api-key', key] }),
+  }),
+  // The messages have no type of their own.
+  typeOf: ({ error_code: code }) => (code === undefined ? 'tokens' : 'error'),
+  begin: (state) => [again(state)],
+  // The service ends a stream that has heard nothing for 20 s.
+  keepAlive: () => ({ intervalMs: keepAliveMs, whenQuiet: true }),
+  tick: (state) => [state, { type: 'send', message: { type: 'keepalive' } }],
+  farewell: () => [''],
+  isLast: ({ finished }) => finished === true,
+  end: (state) => complete({ ...state, finals: [...state.finals, ...state.newest] }),
+};
 
 /**
  * Soniox real-time transcription at `wss://stt-rt.soniox.com/transcribe-websocket`: over 60 languages, word times,
  * speakers. See https://soniox.com/docs/stt/api-reference/websocket-api.
  */
-export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
-  readonly name = 'DeltaSTT';
-  protected readonly defaultBaseUrl = 'https://stt-rt.soniox.com';
-  protected override readonly path: string = '/transcribe-websocket';
-  protected override readonly rules: ConfigRules = deltaRules;
-  protected override readonly ownKeys: readonly string[] = ['interimResults'];
-  protected override readonly catchUpSpeed: number = 1.25;
-  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    tokens: (message) => this.#onTokens(message),
-    error: (message) => this.#onError(message),
-  };
-
+export class DeltaSTT extends StreamingSTT<DeltaSTTConfig, DeltaUtterance> {
   /** A key that the first message brings. */
   #spokenKey: string | undefined;
-  /** The utterance so far, as far as it will not change. */
-  #finals: Token[] = [];
-  #newest: readonly Token[] = [];
-  /** How many of `#finals` another connection need not hear: whole words. */
-  #settled: number = 0;
-  /** The words before were heard by another connection. */
-  #joins: boolean = false;
 
-  /** The four raw encodings, or the configured one, at the configured or at any sample rate. */
-  get accepts(): readonly AudioFormat[] {
-    return formatsOf(deltaEncodings, this.config);
+  constructor(config: DeltaSTTConfig, logger?: Logger) {
+    super(deltaWire, config, logger);
   }
 
   /** Ends the utterance: a complete result follows, without text when there is nothing new. */
   finalize(): void {
-    this.sayAfterAudio({ type: 'finalize' });
+    this.tell('finalize');
   }
 
   /** The key as header; in browsers, a temporary key as subprotocol, or in the first message where it cannot be one. */
@@ -89,107 +174,24 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
   }
 
   protected override socketCredentials(key: string): SocketCredentials {
-    const headers = { Authorization: `Bearer ${key}` };
-    if (protocolName.test(key)) return { headers, protocols: ['soniox-api-key', key] };
-    this.#spokenKey = key;
-    return { headers };
+    const credentials = super.socketCredentials(key);
+    if (!credentials.protocols) this.#spokenKey = key;
+    return credentials;
   }
 
-  protected override farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'> {
-    return { farewell: [''], until: (data) => parseJsonObject(data)?.['finished'] === true };
+  protected override socketOptions(): Partial<ReconnectingSocketOptions> {
+    return { opening: () => [JSON.stringify({ api_key: this.#spokenKey, ...deltaStart(this.config, this.format) })] };
   }
+}
 
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return {
-      opening: () => [JSON.stringify({ api_key: this.#spokenKey, ...deltaStart(this.config, this.format) })],
-      // The service ends a stream that has heard nothing for 20 s.
-      keepAlive: { intervalMs: keepAliveMs, message: () => this.whenQuiet({ type: 'keepalive' }) },
-    };
-  }
-
-  protected override onInitialize(signal: AbortSignal): Promise<void> | void {
-    this.warnOfRetired(this.config.model, deltaRetired);
-    return super.onInitialize(signal);
-  }
-
-  /** The messages have no type of their own. */
-  protected override typeOf(message: WireObject): string {
-    return message['error_code'] === undefined ? 'tokens' : 'error';
-  }
-
-  protected override onConnection(): void {
-    this.#newest = [];
-    const settled = this.#finals.slice(0, this.#settled);
-    this.#finals = settled.map((token) => ({ ...token, startMs: undefined, endMs: undefined }));
-    this.#joins = this.#finals.length > 0;
-  }
-
-  protected override onEnd(): void {
-    this.#finals.push(...this.#newest);
-    this.#complete();
-  }
-
-  #onTokens(message: WireObject): void {
-    const newest: Token[] = [];
-    const before = this.#finals.length;
-    let joins = this.#joins;
-    for (const each of objs(message['tokens'])) {
-      const text = str(each['text']);
-      if (!text || each['translation_status'] === 'translation') continue;
-      const isFinal = each['is_final'] === true;
-      const isMarker = isFinal && markers.has(text);
-      if (isMarker) this.#complete(text === '<fin>');
-      else (isFinal ? this.#finals : newest).push(this.#tokenOf(text, each, joins));
-      if (isFinal) this.#joins = false;
-      joins = false;
-    }
-    const hasChanged = newest.length > 0 || this.#newest.length > 0 || this.#finals.length !== before;
-    this.#newest = newest;
-    if (message['finished'] === true || this.#finals.length >= maxTokens) this.#complete();
-    else if (hasChanged) this.#publish('interim', [...this.#finals, ...newest]);
-    this.#settle(message);
-  }
-
-  #tokenOf(text: string, token: WireObject, joins: boolean): Token {
-    const { start_ms: start, end_ms: end } = token;
-    const [word] = this.words([{ ...token, start, end }], () => text, 1);
-    const joined = joins && !/^\s/.test(text) ? ` ${text}` : text;
-    return { text: joined, word, language: str(token['language']), startMs: num(start), endMs: num(end) };
-  }
-
-  /** Tells what audio is not needed any more: up to the last word that may still grow. */
-  #settle(message: WireObject): void {
-    if (this.#finals.length > 0) {
-      const last = this.#finals.findLastIndex(({ text, startMs }) => /^\s/.test(text) && startMs !== undefined);
-      const { startMs } = this.#finals[last] ?? {};
-      if (startMs === undefined) return;
-      const { endMs = 0 } = this.#finals[last - 1] ?? {};
-      // With the pause before it, for a word begins before it is heard to begin.
-      if (this.finalized(startMs - Math.max(0, Math.min(leadMs, startMs - endMs)))) this.#settled = last;
-    } else if (this.#newest.length === 0) this.finalized(num(message['final_audio_proc_ms']) ?? 0);
-  }
-
-  #complete(evenEmpty: boolean = false): void {
-    const tokens = this.#finals;
-    this.#finals = [];
-    this.#newest = [];
-    this.#settled = 0;
-    if (hasText(tokens) || evenEmpty) this.utterances.ended();
-    this.#publish('complete', tokens, evenEmpty);
-  }
-
-  #publish(kind: ResultKind, tokens: readonly Token[], evenEmpty: boolean = false): void {
-    if (!hasText(tokens) && !evenEmpty) return;
-    if (kind === 'interim') this.utterances.started();
-    const words = wordsOf(tokens);
-    this.utterances.result(kind, textOf(tokens), {
-      ...{ words, confidence: meanConfidence(tokens.flatMap(({ word }) => word ?? [])) },
-      language: mostFrequent(tokens.flatMap(({ language }) => language ?? [])),
-    });
-  }
-
-  #onError(message: WireObject): void {
-    const code = num(message['error_code']) ?? 500;
-    this.renew(this.failure(code, deltaFailures, str(message['error_message'])));
-  }
+/** The first message. */
+function deltaStart(config: DeltaSTTConfig, { encoding, sampleRate, channels }: AudioMetadata): WireObject {
+  const { language, context, parameters } = config;
+  const { languageHints = language === undefined ? undefined : [language] } = config;
+  return {
+    ...{ audio_format: nameOf(encodings, encoding), sample_rate: sampleRate, num_channels: channels },
+    ...wireParameters({ ...config, languageHints }, deltaSTTRules),
+    ...(context && { context }),
+    ...parameters,
+  };
 }

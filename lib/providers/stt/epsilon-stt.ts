@@ -1,197 +1,234 @@
 import { firstValueFrom, fromEvent, takeUntil } from 'rxjs';
 import { bytesPerMs, frameBytes } from '../../audio/formats.ts';
-import type { AudioFormat } from '../../audio/types.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
-import { arr, num, obj, str, wireWord, type WireObject } from '../../core/guard.ts';
+import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
+import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import { asArray, asNumber, asObject, asString, wireWord, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
-import type {
-  SocketClose,
-  SocketCloseOptions,
-  SocketRequest,
-  SocketRequestContext,
-  SocketSessionOptions,
-} from '../../transport/socket-session.ts';
-import {
-  epsilonEncodings,
-  epsilonRules,
-  epsilonSampleRates,
-  epsilonSession,
-  type EpsilonEncoding,
-  type EpsilonSTTOptions,
-} from './epsilon-stt-settings.ts';
-import { Recent } from './streaming/recent.ts';
+import type { SocketRequest, SocketRequestContext } from '../../transport/reconnecting-socket.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
+import { completed, type STTContext, type STTEffect, type STTStep, type STTWire } from './stt-wire.ts';
+
+/** The service's names of the encodings that it takes. */
+const encodings: Readonly<Record<EpsilonEncoding, AudioEncoding>> = {
+  'wav/pcm': 'linear16',
+  'wav/ulaw': 'mulaw',
+  'wav/alaw': 'alaw',
+};
+
+/** The sample rates that it takes, in Hz. */
+const sampleRates = [16_000, 8_000, 32_000, 44_100, 48_000];
+
+/** What {@link EpsilonSTT}'s audio may be. */
+export type EpsilonEncoding = 'wav/pcm' | 'wav/ulaw' | 'wav/alaw';
+
+/** A word to listen for, with more or less weight. */
+export interface EpsilonVocabulary {
+  /** As it is written. */
+  readonly value: string;
+  /** How much it counts, 0 to 1. Default: the service's. */
+  readonly intensity?: number;
+  /** As it is spoken, in other spellings. */
+  readonly pronunciations?: readonly string[];
+  /** Its language, ISO 639-1. */
+  readonly language?: string;
+}
+
+/** Keys of {@link EpsilonSTTConfig} that go beyond the usual. */
+export interface EpsilonSTTOptions {
+  /** The service bills each. Default: 1. */
+  readonly channels?: number;
+  /** Seconds after which an utterance ends in the middle of speech. Default: the service's, 5. */
+  readonly maximumDurationWithoutEndpointing?: number;
+  /** Words to listen for, such as names. Default: none. */
+  readonly customVocabulary?: readonly (string | EpsilonVocabulary)[];
+  /** Where the service runs. Default: the service's. */
+  readonly region?: 'eu-west' | 'us-west';
+}
 
 /** Configuration of {@link EpsilonSTT}. */
 export interface EpsilonSTTConfig extends StreamingSTTConfig, EpsilonSTTOptions {
-  /** Default: `solaria-1`. */
+  /** Live audio has only the default. Default: `solaria-1`. */
   readonly model?: string;
-  /** Default: `wav/pcm`, which is linear16. */
+  /** What the audio is; `wav/pcm` is linear16. Default: `wav/pcm`. */
   readonly encoding?: EpsilonEncoding;
-  /** 8000, 16000, 32000, 44100 or 48000 Hz. Default: that of the audio. */
+  /** Hz; audio at another rate is converted. Default: that of the audio. */
   readonly sampleRate?: number;
   /** Languages to expect, ISO 639-1; none lets the service find out. Default: `language`, where it is set. */
   readonly languages?: readonly string[];
-  /** Seconds of silence that end an utterance, 0.01 to 10. Default: the service's, 0.05; for conversations 0.3 to 0.8. */
+  /** Seconds of silence that end an utterance, 0.3 to 0.8 for conversations. Default: the service's, 0.05. */
   readonly endpointing?: number;
   /** Whether the speaker may change the language; name the `languages`. Default: false. */
   readonly codeSwitching?: boolean;
 }
 
-/** Utterances whose late results are still told from those of the next ones. */
+/** What the keys may hold, and their names in the request for a session. */
+export const epsilonSTTRules: ConfigRules = {
+  model: { type: 'text', wire: 'model', default: 'solaria-1' },
+  encoding: { oneOf: Object.keys(encodings), wire: 'encoding', default: 'wav/pcm' },
+  sampleRate: { oneOf: sampleRates },
+  channels: { min: 1, max: 8, integer: true },
+  languages: { type: 'texts' },
+  codeSwitching: { type: 'boolean' },
+  endpointing: { min: 0.01, max: 10, wire: 'endpointing' },
+  maximumDurationWithoutEndpointing: { min: 5, max: 60, wire: true },
+  region: { oneOf: ['eu-west', 'us-west'] },
+};
+
+/** What one of the service's sessions has said. */
+interface EpsilonSession {
+  /** Bytes of the session's audio that the service has. */
+  readonly acknowledged: number;
+  /** The byte that this connection counts from: it may count from 0 after a loss. `undefined` until it counts. */
+  readonly base: number | undefined;
+  /** The utterances that ended last, whose late results are still told from those of the next ones. */
+  readonly finished: readonly string[];
+  readonly hasVoice: boolean;
+}
+
+type Context = STTContext<EpsilonSTTConfig>;
+type Step = STTStep<EpsilonSession>;
+
 const remembered = 8;
+
+const fresh: EpsilonSession = { acknowledged: 0, base: undefined, finished: [], hasVoice: false };
+
+const stop: WireObject = { type: 'stop_recording' };
+
+/** Gladia's wire. */
+export const epsilonWire: STTWire<EpsilonSTTConfig, EpsilonSession> = {
+  name: 'EpsilonSTT',
+  baseUrl: () => 'https://api.gladia.io',
+  accepts: ({ encoding = 'wav/pcm', sampleRate, channels = 1 }) => [
+    { encoding: encodings[encoding], sampleRates: sampleRate ? [sampleRate] : sampleRates, channels: [channels] },
+  ],
+  rules: epsilonSTTRules,
+  reportsSpeechEnd: true,
+  keepsAddress: true,
+  start: () => fresh,
+  read: {
+    audio_chunk: onAcknowledged,
+    speech_start: (state) => [
+      { ...state, hasVoice: true },
+      { type: 'voice', is: 'started' },
+    ],
+    speech_end: (state) => [
+      { ...state, hasVoice: false },
+      { type: 'voice', is: 'ended' },
+    ],
+    transcript: onTranscript,
+  },
+  each(state, { error }) {
+    const failure = asObject(error);
+    if (!failure) return [state];
+    const text = `the service reports ${wireWord(failure['exception'] ?? failure['status_code'])}`;
+    return [state, { type: 'warning', text }];
+  },
+
+  resumesAtMs: ({ acknowledged }, { isResumed, toAudioMs, format }) =>
+    isResumed ? toAudioMs(acknowledged / bytesPerMs(format)) : undefined,
+  begin: (state, { isResumed }) => [isResumed ? { ...state, base: undefined } : fresh],
+  // The service ends a session that hears nothing for some 30 s.
+  keepAlive: () => ({ whenQuiet: true }),
+  tick: (state) => [state, { type: 'send', message: { type: 'audio_chunk', data: { chunk: '' } } }],
+  // No session takes other settings: the next one has them.
+  reconfigure: (state) => [state, { type: 'send', message: stop }, { type: 'forget-address' }, { type: 'reconnect' }],
+  forgets: ({ code }) => code === 1000 || code === 1001 || (code >= 4400 && code < 4500),
+  farewell: () => [JSON.stringify(stop)],
+  isLast: ({ type }) => type === 'end_recording' || type === 'end_session',
+};
 
 /**
  * Gladia live transcription, API v2, at `https://api.gladia.io/v2/live`: a POST opens a session, whose WebSocket goes on
  * where it was when it is lost. Words and confidence come with final results only. See
  * https://docs.gladia.io/chapters/live-stt/quickstart.
  */
-export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig> {
-  readonly name = 'EpsilonSTT';
-  override readonly reportsSpeechEnd: boolean = true;
-  protected readonly defaultBaseUrl = 'https://api.gladia.io';
-  protected override readonly rules: ConfigRules = epsilonRules;
-  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    audio_chunk: ({ data }) => this.#onAcknowledged(arr(obj(data)?.['byte_range'])),
-    speech_start: () => this.#onVoice(true),
-    speech_end: () => this.#onVoice(false),
-    transcript: ({ data }) => this.#onTranscript(obj(data) ?? {}),
-  };
-
-  /** The address of the session, whose token grants it. */
-  #address: URL | undefined;
-  #resumes: boolean = false;
-  /** Bytes of the session's audio that the service has, and where it counts from: it may count from 0 after a loss. */
-  #acknowledged: number = 0;
-  #base: number | undefined;
-  readonly #finished = new Recent(remembered);
-  #hasVoice: boolean = false;
-
-  /** One row: the configured encoding, at the configured or any possible sample rate. */
-  get accepts(): readonly AudioFormat[] {
-    const { encoding = 'wav/pcm', sampleRate, channels = 1 } = this.config;
-    const sampleRates = sampleRate ? [sampleRate] : epsilonSampleRates;
-    return [{ encoding: epsilonEncodings[encoding], sampleRates, channels: [channels] }];
+export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig, EpsilonSession> {
+  constructor(config: EpsilonSTTConfig, logger?: Logger) {
+    super(epsilonWire, config, logger);
   }
 
+  /** Opens a session, whose token is in its address. */
   protected override async request({ signal }: SocketRequestContext): Promise<SocketRequest> {
-    this.#resumes = this.#address !== undefined;
-    this.#address ??= await this.#initiate(signal);
-    return { url: this.#address };
-  }
-
-  protected override farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'> {
-    return { farewell: ['{"type":"stop_recording"}'], until: this.isOf('end_recording', 'end_session') };
-  }
-
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return {
-      // The service ends a session that hears nothing for some 30 s.
-      keepAlive: { message: () => this.whenQuiet({ type: 'audio_chunk', data: { chunk: '' } }) },
-      classifyClose: ({ code }: SocketClose) => {
-        if (code === 1000 || code === 1001 || (code >= 4400 && code < 4500)) this.forget();
-        return 'retry';
-      },
-      // A session that is over is no reason to end: another can be had.
-      errorOf: () => {
-        this.forget();
-        return { recoverable: true };
-      },
-    };
-  }
-
-  protected override applyLive(): boolean {
-    this.say({ type: 'stop_recording' });
-    this.forget();
-    return false;
-  }
-
-  protected override onConnection(): void {
-    if (this.#resumes) return;
-    this.#acknowledged = 0;
-    this.#finished.clear();
-  }
-
-  protected override onEnd(): void {
-    super.onEnd();
-    this.forget();
-  }
-
-  protected override forget(): void {
-    this.#address = undefined;
-  }
-
-  protected override resumeFromMs(): number | undefined {
-    this.#base = undefined;
-    return this.#resumes ? this.audioMs(this.#acknowledged / bytesPerMs(this.format)) : undefined;
-  }
-
-  protected override onMessage({ error }: WireObject): void {
-    const failure = obj(error);
-    if (!failure) return;
-    this.reportOnce(`the service reports ${wireWord(failure['exception'] ?? failure['status_code'])}`);
-  }
-
-  async #initiate(signal: AbortSignal): Promise<URL> {
-    const { codeSwitching = false, language, languages = [language ?? []].flat() } = this.config;
+    const { codeSwitching = false, language, languages = [language ?? []].flat(), region } = this.config;
     if (codeSwitching && languages.length === 0) {
       this.logger.warn(`${this.name}: codeSwitching without languages chooses among a hundred, and errs: name some`);
     }
-    const url = this.resolveUrl('/v2/live', { region: this.config.region });
+    const url = this.resolveUrl('/v2/live', { region });
     url.protocol = url.protocol.replace(/^ws/, 'http');
     const key = this.isProxyMode ? undefined : await this.resolveApiKey();
     const request$ = httpRequest({
       ...this.transportOptions,
       url,
       headers: { 'x-gladia-key': key },
-      json: epsilonSession(this.config, this.format),
+      json: sessionOf(this.config, this.format),
     });
     const answer = await firstValueFrom(request$.pipe(readJson(), takeUntil(fromEvent(signal, 'abort'))), {
       defaultValue: undefined,
     });
-    const address = str(obj(answer)?.['url']);
+    const address = asString(asObject(answer)?.['url']);
     if (!address) throw this.error(`${this.name}: the service gave no session`, { code: 'protocol' });
     const session = new URL(address, url);
     session.protocol = session.protocol.replace(/^http/, 'ws');
     this.assertSecure(session);
     // Who has the token has the session: no text may show it.
     await this.freshCredential(session.searchParams.get('token') ?? session.search);
-    return session;
+    return { url: session };
   }
+}
 
-  #onAcknowledged([first, end]: readonly unknown[]): void {
-    const [from, to] = [num(first), num(end)];
-    if (from === undefined || to === undefined) return;
-    this.#base ??= from < this.#acknowledged ? this.#acknowledged : 0;
-    const bytes = this.#base + to;
-    this.#acknowledged = Math.max(this.#acknowledged, bytes - (bytes % frameBytes(this.format)));
+/** What is asked of a session. */
+function sessionOf(config: EpsilonSTTConfig, { encoding, sampleRate, channels }: AudioMetadata): WireObject {
+  const { customVocabulary, codeSwitching, language, interimResults = true } = config;
+  const { languages = language ? [primaryLanguage(language)] : undefined } = config;
+  return {
+    ...wireParameters(config, epsilonSTTRules),
+    ...{ sample_rate: sampleRate, channels, bit_depth: encoding === 'linear16' ? 16 : 8 },
+    ...((languages ?? codeSwitching) !== undefined && {
+      language_config: { languages, code_switching: codeSwitching },
+    }),
+    ...(customVocabulary && {
+      realtime_processing: { custom_vocabulary: true, custom_vocabulary_config: { vocabulary: customVocabulary } },
+    }),
+    messages_config: {
+      receive_partial_transcripts: interimResults,
+      ...{ receive_final_transcripts: true, receive_speech_events: true, receive_acknowledgments: true },
+      ...{ receive_errors: true, receive_lifecycle_events: true, receive_pre_processing_events: false },
+      ...{ receive_realtime_processing_events: false, receive_post_processing_events: false },
+    },
+  };
+}
+
+function onAcknowledged(state: EpsilonSession, { data }: WireObject, { format }: Context): Step {
+  const [from, to] = asArray(asObject(data)?.['byte_range']).map(asNumber);
+  if (from === undefined || to === undefined) return [state];
+  const { acknowledged, base = from < acknowledged ? acknowledged : 0 } = state;
+  const bytes = base + to;
+  return [{ ...state, base, acknowledged: Math.max(acknowledged, bytes - (bytes % frameBytes(format))) }];
+}
+
+function onTranscript(state: EpsilonSession, { data }: WireObject, context: Context): Step {
+  const { id, is_final: isFinal, utterance } = asObject(data) ?? {};
+  const { text: given, language: spoken, ...details } = asObject(utterance) ?? {};
+  const [text, language, name] = [asString(given)?.trim(), asString(spoken), asString(id)];
+  if (!text || (name !== undefined && state.finished.includes(name))) return [state];
+  if (isFinal !== true) {
+    // A final result can come in the middle of speech.
+    const voice: readonly STTEffect[] = state.hasVoice ? [{ type: 'voice', is: 'started' }] : [];
+    return [state, ...voice, { type: 'result', kind: 'interim', text, language }];
   }
-
-  #onVoice(hasVoice: boolean): void {
-    this.#hasVoice = hasVoice;
-    if (hasVoice) this.utterances.started();
-    else this.utterances.ended();
-  }
-
-  #onTranscript(data: WireObject): void {
-    const id = str(data['id']);
-    const utterance = obj(data['utterance']) ?? {};
-    const text = str(utterance['text'])?.trim();
-    const language = str(utterance['language']);
-    if (!text || this.#finished.has(id)) return;
-    if (data['is_final'] !== true) {
-      // A final result can come in the middle of speech.
-      if (this.#hasVoice) this.utterances.started();
-      this.utterances.result('interim', text, { language });
-      return;
-    }
-    this.#finished.add(id);
-    const speaker = utterance['speaker'];
-    const words = this.words(utterance['words'], ({ word }) => str(word)).map((word) =>
+  const finished = name === undefined ? state.finished : [name, ...state.finished].slice(0, remembered);
+  const { speaker } = details;
+  const words = context
+    .words(details['words'], ({ word }) => asString(word))
+    .map((word) =>
       typeof speaker === 'number' || typeof speaker === 'string' ? { ...word, speaker: String(speaker) } : word,
     );
-    this.utterances.complete(text, { words, confidence: num(utterance['confidence']), language });
-    const endMs = num(utterance['end']);
-    if (endMs !== undefined) this.finalized(endMs * 1000);
-  }
+  const endMs = (asNumber(details['end']) ?? NaN) * 1_000;
+  return [
+    { ...state, finished },
+    ...completed({ text, language, words, confidence: asNumber(details['confidence']) }),
+    ...(Number.isNaN(endMs) ? [] : [{ type: 'finalized', ms: endMs } as const]),
+  ];
 }

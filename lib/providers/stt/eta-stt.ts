@@ -1,20 +1,44 @@
-import type { AudioFormat } from '../../audio/types.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
-import { num, objs, str, type WireObject } from '../../core/guard.ts';
-import type { TransportOptions } from '../../core/remote-provider.ts';
-import type { SocketClose, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
-import {
-  etaConflict,
-  etaEncodings,
-  etaFailures,
-  etaLanguage,
-  etaQuery,
-  etaRules,
-  type EtaSTTOptions,
-} from './eta-stt-settings.ts';
-import { formatsOf, nameOf } from './streaming/named-encodings.ts';
+import { wireParameters, type ConfigRule } from '../../core/config-rule.ts';
+import { asNumber, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
+import type { SocketRequest, SocketRequestContext } from '../../transport/reconnecting-socket.ts';
+import { formatsOf, nameOf, type NamedEncodings } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { meanConfidence } from './streaming/utterances.ts';
+import {
+  completed,
+  heard,
+  silenceInGaps,
+  type Failures,
+  type STTContext,
+  type STTStep,
+  type STTWire,
+} from './stt-wire.ts';
+import { meanConfidence } from './stt-words.ts';
+
+/** Keys of {@link EtaSTTConfig} that go beyond the usual. */
+export interface EtaSTTOptions {
+  /** A vocabulary that was sent to the service before; English only. */
+  readonly customVocabularyId?: string;
+  /** Which generation of models hears. Default: the service's, by language. */
+  readonly transcriber?: 'machine' | 'machine_v2';
+  /** Whether words name their speaker; with `machine_v2` only. Default: false. */
+  readonly enableSpeakerSwitch?: boolean;
+  /** Whether finals come without punctuation, capitals and numbers; English and Spanish. Default: false. */
+  readonly skipPostprocessing?: boolean;
+  /** Whether interim results have times and confidence, which costs accuracy. Default: false. */
+  readonly detailedPartials?: boolean;
+  /** What counts more; English and Spanish with `machine_v2`. Default: the service's, `speed`. */
+  readonly priority?: 'speed' | 'accuracy';
+  /** A text of up to 512 characters that the service keeps with the job. */
+  readonly metadata?: string;
+  /** Seconds after which the service deletes the job, 0 to 2,592,000. */
+  readonly deleteAfterSeconds?: number;
+  /** How long the service may wait for a free worker, 60 to 600 seconds. Default: the service's, 60. */
+  readonly maxConnectionWaitSeconds?: number;
+  /** What the audio is, where it is not samples: `audio/x-flac` or `audio/x-wav`, with its parameters. */
+  readonly contentType?: string;
+}
 
 /** Configuration of {@link EtaSTT}. `language` is one of en, fr, de, it, ja, ko, cmn, pt and es; default: en. */
 export interface EtaSTTConfig extends StreamingSTTConfig, EtaSTTOptions {
@@ -28,120 +52,169 @@ export interface EtaSTTConfig extends StreamingSTTConfig, EtaSTTOptions {
   readonly maxSegmentDurationSeconds?: number;
 }
 
-/** Silence that stands in for audio that does not come until an utterance has ended, and how often after that. */
-const endingMs = 3_000;
-const idleMs = 5_000;
+/** What a key may hold, and what it needs beside it. */
+interface EtaRule extends ConfigRule {
+  /** Languages that it works with. Default: all. */
+  readonly only?: readonly ('en' | 'es')[];
+  /** Whether it needs the second generation of models. */
+  readonly v2?: boolean;
+}
 
-/** How long the service may look for a free worker, in milliseconds, and how long an upgrade takes. */
-const [workerMs, upgradeMs] = [60_000, 10_000];
+const flag: EtaRule = { type: 'boolean', wire: true, toWire: (isOn) => (isOn ? true : undefined) };
+
+/** The keys; the service is told in the address what is on. */
+export const etaSTTRules: Readonly<Record<string, EtaRule>> = {
+  sampleRate: { min: 8_000, max: 48_000, integer: true },
+  filterProfanity: { ...flag, only: ['en'] },
+  removeDisfluencies: { ...flag, only: ['en'] },
+  customVocabularyId: { type: 'text', wire: true, only: ['en'] },
+  skipPostprocessing: { ...flag, only: ['en', 'es'] },
+  priority: { oneOf: ['speed', 'accuracy'], wire: true, only: ['en', 'es'], v2: true },
+  enableSpeakerSwitch: { ...flag, v2: true },
+  maxSegmentDurationSeconds: { min: 5, max: 30, integer: true, wire: true },
+  transcriber: { oneOf: ['machine', 'machine_v2'], wire: true },
+  detailedPartials: flag,
+  metadata: { maxLength: 512, wire: true },
+  deleteAfterSeconds: { min: 0, max: 2_592_000, integer: true, wire: true },
+  maxConnectionWaitSeconds: { min: 60, max: 600, integer: true, wire: true },
+  contentType: { type: 'text' },
+};
+
+const languages = ['en', 'fr', 'de', 'it', 'ja', 'ko', 'cmn', 'pt', 'es'];
 
 /** Languages that are written without blanks. */
 const unspaced: ReadonlySet<string> = new Set(['ja', 'cmn']);
 
-/** Close codes from which on a close is the service's own, with a meaning. */
+/** The service's names of the encodings that it takes as samples. */
+const encodings: NamedEncodings = { S16LE: 'linear16', F32LE: 'linear32' };
+
+/** What the service's closes mean; it has no messages for failures. */
+const failures: Failures = {
+  1007: { code: 'protocol', hint: 'it says that a message is invalid' },
+  4001: { code: 'unauthorized', hint: 'it does not accept the access token' },
+  4002: { code: 'configuration', hint: 'it refuses a setting' },
+  4003: { code: 'quota', hint: 'the account has nothing left to spend' },
+  4010: { code: 'overloaded', recoverable: true, hint: 'it is shutting down' },
+  4013: { code: 'overloaded', recoverable: true, hint: 'it has no free worker' },
+  4029: { code: 'rate_limited', recoverable: true, hint: 'too many streams at once' },
+};
+
+/** Close codes from here on are the service's own. */
 const firstOwnCode = 4_000;
+
+/** How long an upgrade takes at most, in milliseconds, once the service has a free worker. */
+const upgradeMs = 10_000;
+
+const gapMs = 500;
+
+/** Rev AI's wire. */
+export const etaWire: STTWire<EtaSTTConfig, undefined> = {
+  name: 'EtaSTT',
+  baseUrl: () => 'https://api.rev.ai',
+  path: '/speechtotext/v1/stream',
+  // Samples, at the configured or at any sample rate; else what `contentType` says.
+  accepts({ sampleRate, contentType }) {
+    const rate = sampleRate === undefined ? {} : { sampleRate };
+    if (contentType === undefined) return formatsOf(encodings, rate);
+    if (contentType.startsWith('audio/x-flac')) return formatsOf({ flac: 'flac' }, rate);
+    return formatsOf({ wav: 'linear16' }, rate).map((format) => ({ ...format, containers: ['wav'] }));
+  },
+  rules: etaSTTRules,
+  ownKeys: ['interimResults'],
+  gapMs,
+  gap: silenceInGaps(gapMs, 3_000, 5_000),
+  minFrameMs: 250,
+  catchUpSpeed: 1.5,
+  failures,
+  start: () => undefined,
+  read: {
+    connected: (state, { id }) => [state, { type: 'log', text: `job ${asString(id) ?? 'without an id'} begins` }],
+    partial(state, { elements }, { config }) {
+      const text = joined(asObjects(elements), glueOf(config));
+      return text ? [state, ...heard({ text })] : [state];
+    },
+    final: onFinal,
+  },
+
+  query: ({ config, format: { encoding, sampleRate, channels } }) => ({
+    content_type:
+      config.contentType ??
+      `audio/x-raw;layout=interleaved;rate=${sampleRate};format=${nameOf(encodings, encoding) ?? ''};channels=${channels}`,
+    language: languageOf(config) === 'en' ? undefined : languageOf(config),
+    ...wireParameters(config, etaSTTRules),
+  }),
+  credentials: (key) => ({ query: { access_token: key } }),
+  connectTimeoutMs: ({ maxConnectionWaitSeconds = 60 }) => maxConnectionWaitSeconds * 1_000 + upgradeMs,
+  conflict(config) {
+    const language = languageOf(config);
+    const { transcriber, contentType } = config;
+    if (!languages.includes(language)) {
+      return `language must be ${languages.join(', ')}, not ${language.slice(0, 20)}`;
+    }
+    for (const [key, { only, v2 = false }] of Object.entries(etaSTTRules)) {
+      if (!Reflect.get(config, key)) continue;
+      if (only && !only.some((each) => each === language)) {
+        return `${key} is for English ${only.length > 1 ? 'and Spanish ' : ''}only`;
+      }
+      if (v2 && transcriber !== 'machine_v2') return `${key} needs transcriber 'machine_v2'`;
+    }
+    const isKnown = contentType === undefined || /^audio\/x-(flac|wav)\b/.test(contentType);
+    return isKnown ? undefined : 'contentType must be audio/x-flac or audio/x-wav';
+  },
+  isReady: ({ type }) => type === 'connected',
+  closes: ({ code }) =>
+    code < firstOwnCode || code in failures
+      ? undefined
+      : { message: `the service has closed with ${code}`, code: 'server', status: code },
+  farewell: () => ['EOS'],
+};
 
 /**
  * Rev AI streaming speech-to-text, API v1, at `wss://api.rev.ai/speechtotext/v1/stream`: punctuated finals with word times
  * and confidence. See https://docs.rev.ai/api/streaming/.
  */
-export class EtaSTT extends StreamingSTT<EtaSTTConfig> {
-  readonly name = 'EtaSTT';
-  protected readonly defaultBaseUrl = 'https://api.rev.ai';
-  protected override readonly rules: ConfigRules = etaRules;
-  protected override readonly ownKeys: readonly string[] = ['interimResults'];
-  protected override readonly gapMs: number = 500;
-  protected override readonly minFrameMs: number = 250;
-  protected override readonly catchUpSpeed: number = 1.5;
-  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    connected: ({ id }) => this.logger.debug(`${this.name}: job ${str(id) ?? 'without an id'} begins`),
-    partial: (message) => this.#onPartial(message),
-    final: (message) => this.#onFinal(message),
-  };
-
-  /** Samples, at the configured or at any sample rate; else what `contentType` says. */
-  get accepts(): readonly AudioFormat[] {
-    const { sampleRate, contentType } = this.config;
-    const rates = sampleRate === undefined ? {} : { sampleRates: [sampleRate] };
-    if (contentType?.startsWith('audio/x-flac')) return [{ encoding: 'flac', ...rates }];
-    if (contentType !== undefined) return [{ encoding: 'linear16', ...rates, containers: ['wav'] }];
-    return formatsOf(etaEncodings, this.config);
+export class EtaSTT extends StreamingSTT<EtaSTTConfig, undefined> {
+  constructor(config: EtaSTTConfig, logger?: Logger) {
+    super(etaWire, config, logger);
   }
 
-  protected override get transportOptions(): TransportOptions {
-    const { connectTimeoutMs, maxConnectionWaitSeconds } = this.config;
-    const waitMs = maxConnectionWaitSeconds === undefined ? workerMs : maxConnectionWaitSeconds * 1000;
-    return { ...super.transportOptions, connectTimeoutMs: connectTimeoutMs ?? waitMs + upgradeMs };
+  /** The service takes its token in the address alone, in Node as well. */
+  protected override async request(context: SocketRequestContext): Promise<SocketRequest> {
+    const { url, query } = await super.request(context);
+    const address = new URL(url);
+    address.search = String(new URLSearchParams([...Object.entries(query ?? {}), ...address.searchParams]));
+    return { url: address };
   }
+}
 
-  protected override async request(): Promise<SocketRequest> {
-    const url = this.resolveSocketUrl('/speechtotext/v1/stream', {
-      // The only form that the service has, in Node as well.
-      access_token: this.isProxyMode ? undefined : await this.resolveApiKey(),
-      content_type: this.config.contentType ?? this.#contentType,
-      ...etaQuery(this.config),
-    });
-    return { url };
-  }
+function onFinal(state: undefined, message: WireObject, context: STTContext<EtaSTTConfig>): STTStep<undefined> {
+  const endMs = (asNumber(message['end_ts']) ?? 0) * 1_000;
+  if (endMs > 0 && context.isFinal(endMs)) return [state];
+  const elements = asObjects(message['elements']);
+  const spoken = elements.filter(({ type }) => type === 'text');
+  const times = spoken.map(({ ts: start, end_ts: end, speaker_id: speaker = message['speaker_id'], ...word }) => ({
+    ...{ ...word, start, end, speaker },
+  }));
+  const words = context.words(times, ({ value }) => asString(value));
+  // The blanks of a final stand among its marks; one without marks was left as it was heard.
+  const text = joined(elements, elements.some(({ type }) => type === 'punct') ? '' : glueOf(context.config));
+  const told = spoken.length > 0 ? completed({ text, words, confidence: meanConfidence(words) }) : [];
+  return [state, ...(endMs > 0 ? [{ type: 'finalized', ms: endMs } as const] : []), ...told];
+}
 
-  protected override farewell(): { farewell: string[] } {
-    return { farewell: ['EOS'] };
-  }
+function joined(elements: readonly WireObject[], glue: string): string {
+  return elements
+    .flatMap(({ value }) => asString(value) ?? [])
+    .join(glue)
+    .trim();
+}
 
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return {
-      isReady: this.isOf('connected'),
-      classifyClose: (close) => this.#onClose(close),
-    };
-  }
+function glueOf(config: EtaSTTConfig): string {
+  return unspaced.has(languageOf(config)) ? '' : ' ';
+}
 
-  protected override configProblem(): string | undefined {
-    return etaConflict(this.config);
-  }
-
-  protected override wantsSilence(quietMs: number): boolean {
-    return quietMs <= endingMs || quietMs % idleMs === 0;
-  }
-
-  get #contentType(): string {
-    const { encoding, sampleRate, channels } = this.format;
-    const format = nameOf(etaEncodings, encoding) ?? '';
-    return `audio/x-raw;layout=interleaved;rate=${sampleRate};format=${format};channels=${channels}`;
-  }
-
-  #onPartial(message: WireObject): void {
-    const text = this.#joined(objs(message['elements']), false);
-    if (text) this.utterances.heard(text);
-  }
-
-  #onFinal(message: WireObject): void {
-    const elements = objs(message['elements']);
-    const spoken = elements.filter(({ type }) => type === 'text');
-    const endMs = (num(message['end_ts']) ?? 0) * 1000;
-    const isRepeated = endMs > 0 && !this.finalized(endMs);
-    if (isRepeated || spoken.length === 0) return;
-    const times = spoken.map(({ ts: start, end_ts: end, speaker_id: speaker = message['speaker_id'], ...word }) => ({
-      ...{ ...word, start, end, speaker },
-    }));
-    const words = this.words(times, ({ value }) => str(value));
-    const hasBlanks = elements.some(({ type }) => type === 'punct');
-    const details = { words, confidence: meanConfidence(words) };
-    this.utterances.complete(this.#joined(elements, hasBlanks), details);
-  }
-
-  /** Finals have their blanks among their elements; partials, and finals as they were heard, have none. */
-  #joined(elements: readonly WireObject[], hasBlanks: boolean): string {
-    const glue = hasBlanks || unspaced.has(etaLanguage(this.config)) ? '' : ' ';
-    return elements
-      .flatMap(({ value }) => str(value) ?? [])
-      .join(glue)
-      .trim();
-  }
-
-  #onClose({ code }: SocketClose): ReturnType<NonNullable<SocketSessionOptions['classifyClose']>> {
-    if (code in etaFailures) return this.failure(code, etaFailures);
-    if (code < firstOwnCode) return 'retry';
-    const message = `${this.name}: the service has closed with ${code}`;
-    return this.error(message, { code: 'server', status: code });
-  }
+/** The service's name of the language: without a region. */
+function languageOf({ language = 'en' }: EtaSTTConfig): string {
+  const primary = primaryLanguage(language);
+  return primary === 'zh' ? 'cmn' : primary;
 }

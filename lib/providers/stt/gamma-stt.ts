@@ -1,28 +1,30 @@
-import type { AudioFormat } from '../../audio/types.ts';
+import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
-import { num, objs, str, type WireObject } from '../../core/guard.ts';
+import { type ConfigRules, wireParameters } from '../../core/config-rule.ts';
+import { type WireObject, asNumber, asObjects, asString } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
 import type { Credential, Query, SocketCredentials } from '../../core/remote-provider.ts';
-import type { SocketCloseOptions, SocketData, SocketSessionOptions } from '../../transport/socket-session.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
+import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import {
-  gammaConflict,
-  gammaFailures,
-  gammaFormats,
-  gammaHasTimestamps,
-  gammaQuery,
-  gammaRules,
-  type GammaSTTOptions,
-} from './gamma-stt-settings.ts';
-import { StreamingSTT } from './streaming-stt.ts';
-import type { ResultDetails } from './streaming/utterances.ts';
+  type Failures,
+  type STTContext,
+  type STTEffect,
+  type STTReader,
+  type STTStep,
+  type STTWire,
+  type Said,
+  completed,
+  heard,
+} from './stt-wire.ts';
 
 /** Configuration of {@link GammaSTT}. `language` is ISO 639-1, ISO 639-3 or BCP 47; default: the service finds it out. */
 export interface GammaSTTConfig extends GammaSTTOptions {
-  /** A single-use token in place of `apiKey`. Each connection takes another, so give a factory. */
+  /** Single-use token in place of `apiKey`. Each connection takes another, so give a factory. */
   readonly token?: Credential;
-  /** Default: `scribe_v2_realtime`. */
+  /** For live audio the service has one. Default: `scribe_v2_realtime`. */
   readonly model?: string;
-  /** Default: that of the audio. */
+  /** Audio in another format is converted. Default: that of the audio. */
   readonly audioFormat?: 'pcm_8000' | 'pcm_16000' | 'pcm_22050' | 'pcm_24000' | 'pcm_44100' | 'pcm_48000' | 'ulaw_8000';
   /** What ends an utterance: silence, or `finalize()` alone. Default: `vad`. */
   readonly commitStrategy?: 'vad' | 'manual';
@@ -33,60 +35,196 @@ export interface GammaSTTConfig extends GammaSTTOptions {
   readonly includeTimestamps?: boolean;
 }
 
+/** The service's names of the formats that it takes. */
+const gammaFormats: Readonly<Record<string, AudioFormat>> = {
+  pcm_16000: { encoding: 'linear16', sampleRates: [16_000] },
+  pcm_8000: { encoding: 'linear16', sampleRates: [8_000] },
+  pcm_22050: { encoding: 'linear16', sampleRates: [22_050] },
+  pcm_24000: { encoding: 'linear16', sampleRates: [24_000] },
+  pcm_44100: { encoding: 'linear16', sampleRates: [44_100] },
+  pcm_48000: { encoding: 'linear16', sampleRates: [48_000] },
+  ulaw_8000: { encoding: 'mulaw', sampleRates: [8_000] },
+};
+
+/** What {@link GammaSTT} takes beside SPEC.md's keys. */
+export interface GammaSTTOptions extends StreamingSTTConfig {
+  /** Seconds of silence that end an utterance, 0.3 to 3; for conversations 0.3 to 0.8. Default: the service's, 1.5. */
+  readonly vadSilenceThresholdSecs?: number;
+  /** How sure the service must be of a voice, 0.1 to 0.9. Default: the service's, 0.4. */
+  readonly vadThreshold?: number;
+  /** Milliseconds of voice that count as speech, 50 to 2,000. Default: the service's, 100. */
+  readonly minSpeechDurationMs?: number;
+  /** Milliseconds without voice that count as silence, 50 to 2,000. Default: the service's, 100. */
+  readonly minSilenceDurationMs?: number;
+  /** Whether final results tell the language. Default: false. */
+  readonly includeLanguageDetection?: boolean;
+  /** Further languages to expect, ISO 639-1 or 639-3. */
+  readonly secondaryLanguages?: readonly string[];
+  /** Words to listen for, at most 50 of at most 20 characters. */
+  readonly keyterms?: readonly string[];
+  /** Leaves filler words out. Default: false. */
+  readonly noVerbatim?: boolean;
+  /** Ignores voices in the background; not with `includeTimestamps`. Default: false. */
+  readonly filterBackgroundAudio?: boolean;
+  /** Whether the service keeps what it heard; `false` needs an enterprise account. Default: the service's, true. */
+  readonly enableLogging?: boolean;
+  /** What was said before, as context, at most 50 characters. */
+  readonly previousText?: string;
+  /** Further parameters of the service, as they stand in its docs. */
+  readonly parameters?: Query;
+}
+
+/** What the keys may hold (the vendor's limits), with their names in the address. */
+export const gammaSTTRules: ConfigRules = {
+  model: { type: 'text', wire: 'model_id', default: 'scribe_v2_realtime' },
+  audioFormat: { oneOf: Object.keys(gammaFormats) },
+  commitStrategy: { oneOf: ['vad', 'manual'], wire: true, default: 'vad' },
+  includeTimestamps: { type: 'boolean', wire: true },
+  language: { type: 'text', wire: 'language_code', toWire: (tag) => primaryLanguage(String(tag)) },
+  includeLanguageDetection: { type: 'boolean', wire: true },
+  secondaryLanguages: { type: 'texts', wire: true },
+  keyterms: { type: 'texts', maxLength: 50, wire: true },
+  noVerbatim: { type: 'boolean', wire: true },
+  filterBackgroundAudio: { type: 'boolean', wire: true },
+  enableLogging: { type: 'boolean', wire: true },
+  vadSilenceThresholdSecs: { min: 0.3, max: 3, wire: true },
+  vadThreshold: { min: 0.1, max: 0.9, wire: true },
+  minSpeechDurationMs: { min: 50, max: 2_000, integer: true, wire: true },
+  minSilenceDurationMs: { min: 50, max: 2_000, integer: true, wire: true },
+  previousText: { type: 'text', maxLength: 50 },
+};
+
+const vadKeys = ['vadSilenceThresholdSecs', 'vadThreshold', 'minSpeechDurationMs', 'minSilenceDurationMs'] as const;
+
+const longestTerm = 20;
+
+/** What does not go together, as a sentence for people. */
+function gammaConflict(config: GammaSTTConfig): string | undefined {
+  const { includeTimestamps, filterBackgroundAudio, keyterms = [], commitStrategy } = config;
+  if (includeTimestamps && filterBackgroundAudio) return 'filterBackgroundAudio does not go with includeTimestamps';
+  if (keyterms.some(({ length }) => length > longestTerm)) {
+    return `keyterms must have at most ${longestTerm} characters each`;
+  }
+  const misplaced = vadKeys.find((key) => commitStrategy === 'manual' && config[key] !== undefined);
+  return misplaced && `${misplaced} is for commitStrategy vad`;
+}
+
+/** Whether a final result has words with times. */
+function gammaHasTimestamps({ includeTimestamps, filterBackgroundAudio }: GammaSTTConfig): boolean {
+  return includeTimestamps ?? !filterBackgroundAudio;
+}
+
+/** What the address says. */
+function gammaQuery(config: GammaSTTConfig, { encoding, sampleRate }: AudioMetadata): Query {
+  return {
+    audio_format: `${encoding === 'mulaw' ? 'ulaw' : 'pcm'}_${sampleRate}`,
+    ...wireParameters({ ...config, includeTimestamps: gammaHasTimestamps(config) }, gammaSTTRules),
+    ...config.parameters,
+  };
+}
+
+/** What the service's error messages mean, by their type. */
+const gammaFailures: Failures = {
+  auth_error: { code: 'unauthorized', status: 401, hint: 'check the credential; a token serves one connection' },
+  unaccepted_terms: { code: 'forbidden', hint: "accept the service's terms in its dashboard" },
+  quota_exceeded: { code: 'quota', hint: 'the account has none left' },
+  invalid_request: { code: 'configuration', hint: 'it does not take one of the settings' },
+  input_error: { code: 'protocol', hint: 'it does not take a message' },
+  chunk_size_exceeded: { code: 'protocol', hint: 'a piece of audio was too long' },
+  insufficient_audio_activity: { code: 'server', recoverable: true, hint: 'it has heard nothing for long' },
+  session_time_limit_exceeded: { code: 'server', recoverable: true, hint: 'the session was too long, another begins' },
+  rate_limited: { code: 'rate_limited', recoverable: true, hint: 'too much at once' },
+  resource_exhausted: { code: 'overloaded', recoverable: true, hint: 'it has no room' },
+  queue_overflow: { code: 'overloaded', recoverable: true, hint: 'audio came faster than it could hear' },
+  transcriber_error: { code: 'server', recoverable: true, hint: 'another connection follows' },
+  error: { code: 'server', recoverable: true, hint: 'another connection follows' },
+};
+
+interface GammaState {
+  /** Whether the answer to a `finalize()` is due. */
+  readonly isAsked: boolean;
+}
+
+type Context = STTContext<GammaSTTConfig>;
+type Step = STTStep<GammaState>;
+type Reader = STTReader<GammaSTTConfig, GammaState>;
+
 const keepAliveMs = 8_000;
+
+const onText: Reader = (state, message) => {
+  const text = asString(message['text'])?.trim() ?? '';
+  return text ? [state, ...heard({ text })] : [state];
+};
+
+/** ElevenLabs' wire. */
+export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
+  name: 'GammaSTT',
+  baseUrl: () => 'https://api.elevenlabs.io',
+  path: '/v1/speech-to-text/realtime',
+  // Linear16 at six rates and mulaw at 8000 Hz, or the configured format.
+  accepts: ({ audioFormat }) =>
+    Object.entries(gammaFormats).flatMap(([name, format]) => ((audioFormat ?? name) === name ? format : [])),
+  rules: gammaSTTRules,
+  conflict: gammaConflict,
+  ownKeys: ['interimResults'],
+  credentialKey: 'apiKey or token',
+  catchUpSpeed: 2,
+  failures: gammaFailures,
+  start: () => ({ isAsked: false }),
+  read: {
+    ...Object.fromEntries(Object.keys(gammaFailures).map((kind) => [kind, failing(kind)])),
+    session_started: (state, { session_id: id }) => [
+      state,
+      { type: 'log', text: `session ${asString(id) ?? 'without an id'}` },
+    ],
+    partial_transcript: onText,
+    final_transcript: onText,
+    final_transcript_with_timestamps: onText,
+    committed_transcript: (state, message, context) =>
+      hasDetails(context.config) ? [state] : onCommitted(state, message, context),
+    committed_transcript_with_timestamps: (state, message, context) =>
+      hasDetails(context.config) ? onCommitted(state, message, context) : [state],
+    commit_throttled: (state, _message, context) => (state.isAsked ? onCommitted(state, {}, context) : [state]),
+    warning: (state) => [state, { type: 'warning', text: 'the service warns' }],
+  },
+  commands: {
+    finalize: (_state, { format }) => [
+      { isAsked: true },
+      { type: 'send-after-audio', message: chunk(format, { commit: true }) },
+    ],
+  },
+
+  query: ({ config, format }) => gammaQuery(config, format),
+  typeOf: ({ message_type: type }) => asString(type),
+  isReady: ({ message_type: type }) => type === 'session_started',
+  // The service ends a connection that hears nothing, and pings don't count.
+  keepAlive: () => ({ intervalMs: keepAliveMs, whenQuiet: true }),
+  tick: (state, { format }) => [state, { type: 'send', message: chunk(format) }],
+  // What was said before goes with the first audio of each connection.
+  encode: (frame, _state, { config: { previousText }, format, sentFrames }) =>
+    JSON.stringify({
+      ...chunk(format, { audio: encodeBase64(frame) }),
+      previous_text: sentFrames === 0 ? previousText : undefined,
+    }),
+  farewell: (_state, { format }) => [JSON.stringify(chunk(format, { commit: true }))],
+  isLast({ message_type: type }, _state, { config }) {
+    const last = hasDetails(config) ? 'committed_transcript_with_timestamps' : 'committed_transcript';
+    return type === last || type === 'commit_throttled';
+  },
+};
 
 /**
  * ElevenLabs Scribe v2 Realtime at `wss://api.elevenlabs.io/v1/speech-to-text/realtime`: over 90 languages, found out by
  * the service. See https://elevenlabs.io/docs/api-reference/speech-to-text/v-1-speech-to-text-realtime.
  */
-export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
-  readonly name = 'GammaSTT';
-  protected readonly defaultBaseUrl = 'https://api.elevenlabs.io';
-  protected override readonly path: string = '/v1/speech-to-text/realtime';
-  protected override readonly rules: ConfigRules = gammaRules;
-  protected override readonly ownKeys: readonly string[] = ['interimResults'];
-  protected override readonly credentialKey: string = 'apiKey or token';
-  protected override readonly catchUpSpeed: number = 2;
-  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    ...Object.fromEntries(
-      Object.keys(gammaFailures).map((kind) => [kind, (message: WireObject) => this.#onFailure(kind, message)]),
-    ),
-    session_started: ({ session_id: id }) => this.logger.debug(`${this.name}: session ${str(id) ?? 'without an id'}`),
-    partial_transcript: (message) => this.#onText(message),
-    final_transcript: (message) => this.#onText(message),
-    final_transcript_with_timestamps: (message) => this.#onText(message),
-    committed_transcript: (message) => {
-      if (!this.#hasDetails) this.#onCommitted(message);
-    },
-    committed_transcript_with_timestamps: (message) => {
-      if (this.#hasDetails) this.#onCommitted(message);
-    },
-    commit_throttled: () => {
-      if (this.#isAsked) this.#onCommitted({});
-    },
-    warning: () => this.reportOnce('the service warns'),
-  };
-
-  /** Whether the answer to a `finalize()` is due. */
-  #isAsked: boolean = false;
-  /** What the next audio is told of the time before. */
-  #context: string | undefined;
-
-  /** Linear16 at six rates and mulaw at 8000 Hz, or the configured format. */
-  get accepts(): readonly AudioFormat[] {
-    const { audioFormat } = this.config;
-    const formats = audioFormat === undefined ? Object.values(gammaFormats) : [gammaFormats[audioFormat] ?? []].flat();
-    return formats.map(({ encoding, sampleRate }) => ({ encoding, sampleRates: [sampleRate] }));
+export class GammaSTT extends StreamingSTT<GammaSTTConfig, GammaState> {
+  constructor(config: GammaSTTConfig, logger?: Logger) {
+    super(gammaWire, config, logger);
   }
 
   /** Ends the utterance: a complete result follows, without text when there is nothing new. */
   finalize(): void {
-    this.#isAsked = this.sayAfterAudio(this.#chunk('', true));
-  }
-
-  protected override query(): Query {
-    const { encoding, sampleRate } = this.format;
-    return { audio_format: `${encoding === 'mulaw' ? 'ulaw' : 'pcm'}_${sampleRate}`, ...gammaQuery(this.config) };
+    this.tell('finalize');
   }
 
   /** The key as header; a single-use token in the query, which is also what a page can present. */
@@ -98,99 +236,54 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
     return { headers: { 'xi-api-key': key }, ...(typeof apiKey === 'function' && { query: { token: key } }) };
   }
 
-  protected override farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'> {
-    const last = this.#hasDetails ? 'committed_transcript_with_timestamps' : 'committed_transcript';
-    return { farewell: [JSON.stringify(this.#chunk('', true))], until: this.isOf(last, 'commit_throttled') };
-  }
-
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return {
-      isReady: this.isOf('session_started'),
-      // The service ends a connection that hears nothing, and pings don't count.
-      keepAlive: { intervalMs: keepAliveMs, message: () => this.whenQuiet(this.#chunk('', false)) },
-    };
-  }
-
-  protected override configProblem(): string | undefined {
-    return gammaConflict(this.config);
-  }
-
   protected override get directCredential(): unknown {
     return this.config.token ?? this.config.apiKey;
   }
+}
 
-  protected override typeOf(message: WireObject): string | undefined {
-    return str(message['message_type']);
-  }
+function failing(kind: string): Reader {
+  return (state, { error }) => [state, { type: 'failure', kind, sentence: asString(error) }];
+}
 
-  protected override encodeAudio(frame: Uint8Array<ArrayBuffer>): SocketData {
-    const context = this.#context;
-    this.#context = undefined;
-    const chunk = this.#chunk(encodeBase64(frame), false);
-    return JSON.stringify(context === undefined ? chunk : { ...chunk, previous_text: context });
-  }
+function chunk({ sampleRate }: AudioMetadata, { audio = '', commit = false } = {}): WireObject {
+  return { message_type: 'input_audio_chunk', audio_base_64: audio, commit, sample_rate: sampleRate };
+}
 
-  protected override onConnection(): void {
-    this.#context = this.config.previousText;
-  }
+function onCommitted({ isAsked }: GammaState, message: WireObject, context: Context): Step {
+  const said = saidIn(message, context);
+  const told: readonly STTEffect[] = said.text || isAsked ? completed(said) : [{ type: 'reset' }];
+  const ends = asObjects(message['words']).map(({ end }) => asNumber(end) ?? 0);
+  const isUntimed = said.text !== '' && !gammaHasTimestamps(context.config);
+  const ms = ends.length > 0 ? Math.max(...ends) * 1_000 : context.sentMs - silenceMs(context.config);
+  return [{ isAsked: false }, ...told, ...(ends.length > 0 || isUntimed ? [{ type: 'finalized', ms } as const] : [])];
+}
 
-  protected override onEnd(): void {
-    super.onEnd();
-    this.#isAsked = false;
-  }
-
-  #chunk(audio: string, commit: boolean): WireObject {
-    const { sampleRate } = this.format;
-    return { message_type: 'input_audio_chunk', audio_base_64: audio, commit, sample_rate: sampleRate };
-  }
-
-  #onText({ text }: WireObject): void {
-    const said = str(text)?.trim() ?? '';
-    if (said) this.utterances.heard(said);
-  }
-
-  #onCommitted(message: WireObject): void {
-    const text = str(message['text'])?.trim() ?? '';
-    const isAsked = this.#isAsked;
-    this.#isAsked = false;
-    if (text || isAsked) this.utterances.complete(text, this.#detailsOf(message));
-    else this.utterances.reset();
-    const ends = objs(message['words']).map(({ end }) => num(end) ?? 0);
-    if (ends.length > 0) this.finalized(Math.max(...ends) * 1_000);
-    else if (text && !gammaHasTimestamps(this.config)) this.finalized(this.sentMs - this.#silenceMs);
-  }
-
-  #detailsOf(message: WireObject): ResultDetails {
-    const spoken = objs(message['words']).filter(({ type = 'word' }) => type === 'word');
-    const logprobs = spoken.flatMap(({ logprob }) => num(logprob) ?? []);
-    const words = spoken.map(({ logprob, speaker_id: speaker, ...word }) => {
-      const probability = num(logprob);
-      return { ...word, speaker, ...(probability !== undefined && { confidence: likelihood([probability]) }) };
-    });
-    return {
-      ...(words.length > 0 && { words: this.words(words, ({ text }) => str(text)) }),
-      confidence: logprobs.length > 0 ? likelihood(logprobs) : undefined,
-      language: str(message['language_code']),
-    };
-  }
-
-  #onFailure(kind: string, message: WireObject): void {
-    this.renew(this.failure(kind, gammaFailures, str(message['error'])));
-  }
-
-  /** Whether a commit is told a second time, with what is known of its words and language. */
-  get #hasDetails(): boolean {
-    return gammaHasTimestamps(this.config) || this.config.includeLanguageDetection === true;
-  }
-
-  /** Silence that stands before the end of an utterance, in milliseconds. */
-  get #silenceMs(): number {
-    const { commitStrategy, vadSilenceThresholdSecs = 1.5 } = this.config;
-    return commitStrategy === 'manual' ? 0 : vadSilenceThresholdSecs * 1_000;
-  }
+function saidIn(message: WireObject, context: Context): Said {
+  const spoken = asObjects(message['words']).filter(({ type = 'word' }) => type === 'word');
+  const logprobs = spoken.flatMap(({ logprob }) => asNumber(logprob) ?? []);
+  const words = spoken.map(({ logprob, speaker_id: speaker, ...word }) => {
+    const probability = asNumber(logprob);
+    return { ...word, speaker, ...(probability !== undefined && { confidence: likelihood([probability]) }) };
+  });
+  return {
+    text: asString(message['text'])?.trim() ?? '',
+    ...(words.length > 0 && { words: context.words(words, ({ text }) => asString(text)) }),
+    confidence: logprobs.length > 0 ? likelihood(logprobs) : undefined,
+    language: asString(message['language_code']),
+  };
 }
 
 /** The probability of all of some logarithms, on average. */
 function likelihood(logprobs: readonly number[]): number {
   return Math.min(1, Math.exp(logprobs.reduce((sum, each) => sum + each, 0) / logprobs.length));
+}
+
+/** Whether a commit is told a second time, with what is known of its words and language. */
+function hasDetails(config: GammaSTTConfig): boolean {
+  return gammaHasTimestamps(config) || config.includeLanguageDetection === true;
+}
+
+/** Silence that stands before the end of an utterance, in milliseconds. */
+function silenceMs({ commitStrategy, vadSilenceThresholdSecs = 1.5 }: GammaSTTConfig): number {
+  return commitStrategy === 'manual' ? 0 : vadSilenceThresholdSecs * 1_000;
 }

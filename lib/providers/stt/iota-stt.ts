@@ -3,12 +3,13 @@ import { describeFormat } from '../../audio/formats.ts';
 import type { AudioEncoding, AudioFormat } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { num, obj, objs, str, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
 import type { TranscribedWord, TranscriptionResult } from '../../core/roles.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
-import { httpRequest, readJson } from '../../transport/http.ts';
-import { retryBeforeFirst } from '../../transport/retry-before-first.ts';
+import { httpRequest, readJson, requestRetries } from '../../transport/http.ts';
+import { isRecoverable } from '../../stream/backoff.ts';
+import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { BatchSTT } from './batch-stt.ts';
 import type { Recording, RecordingLimits } from './recordings.ts';
 
@@ -105,7 +106,15 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
         timeouts: { firstByteMs: requestTimeoutMs },
         errorOf,
       }),
-    ).pipe(readJson(), map(resultOf), retryBeforeFirst({ scheduler, shouldRetry: ({ code }) => code !== 'timeout' }));
+    ).pipe(
+      readJson(),
+      map(resultOf),
+      retryBackoff({
+        ...requestRetries,
+        shouldRetry: (error) => isRecoverable(error) && error.code !== 'timeout',
+        ...(scheduler && { scheduler }),
+      }),
+    );
   }
 
   #recognitionConfig(recording: Recording): WireObject {
@@ -140,16 +149,16 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
 
 /** The result that an answer is: an answer without words is one too. */
 function resultOf(answer: unknown): TranscriptionResult {
-  const { results, totalBilledTime, requestId } = obj(answer) ?? {};
-  const parts = objs(results).flatMap(({ alternatives }) => objs(alternatives).slice(0, 1));
-  const confidences = parts.map(({ confidence }) => num(confidence)).filter((each) => each !== undefined);
-  const perPart = parts.map(({ words }) => objs(words).map(wordOf));
+  const { results, totalBilledTime, requestId } = asObject(answer) ?? {};
+  const parts = asObjects(results).flatMap(({ alternatives }) => asObjects(alternatives).slice(0, 1));
+  const confidences = parts.map(({ confidence }) => asNumber(confidence)).filter((each) => each !== undefined);
+  const perPart = parts.map(({ words }) => asObjects(words).map(wordOf));
   // With speakers, the last part repeats the words of all.
   const hasSpeakers = perPart.at(-1)?.some(({ speaker }) => speaker !== undefined) ?? false;
   const words = (hasSpeakers ? perPart.slice(-1) : perPart).flat();
-  const language = str(objs(results)[0]?.['languageCode']);
+  const language = asString(asObjects(results)[0]?.['languageCode']);
   return {
-    text: joined(parts.map(({ transcript }) => str(transcript) ?? '')),
+    text: joined(parts.map(({ transcript }) => asString(transcript) ?? '')),
     ...{ isFinal: true, utteranceComplete: true, isPreflight: false },
     ...(confidences.length > 0 && {
       confidence: confidences.reduce((sum, each) => sum + each, 0) / confidences.length,
@@ -165,10 +174,10 @@ function resultOf(answer: unknown): TranscriptionResult {
 
 function wordOf({ word, startTime, endTime, confidence, speakerLabel, speakerTag }: WireObject): TranscribedWord {
   const endMs = msOf(endTime);
-  const sure = num(confidence);
-  const speaker = str(speakerLabel) ?? num(speakerTag)?.toString();
+  const sure = asNumber(confidence);
+  const speaker = asString(speakerLabel) ?? asNumber(speakerTag)?.toString();
   return {
-    text: str(word) ?? '',
+    text: asString(word) ?? '',
     // The service leaves out what is 0.
     startMs: msOf(startTime) ?? 0,
     ...(endMs !== undefined && { endMs }),
@@ -179,7 +188,7 @@ function wordOf({ word, startTime, endTime, confidence, speakerLabel, speakerTag
 
 /** Milliseconds of `1.300s`. */
 function msOf(duration: unknown): number | undefined {
-  const seconds = /^(\d+(?:\.\d+)?)s$/.exec(str(duration) ?? '')?.[1];
+  const seconds = /^(\d+(?:\.\d+)?)s$/.exec(asString(duration) ?? '')?.[1];
   return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
 }
 

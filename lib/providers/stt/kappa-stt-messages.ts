@@ -1,7 +1,7 @@
 import { bytesPerSample, frameBytes, type PcmFormat } from '../../audio/formats.ts';
-import { entry, parseJsonObject, type WireObject } from '../../core/guard.ts';
-import { encodeHex } from '../../core/hex.ts';
-import type { SocketData } from '../../transport/socket-session.ts';
+import { ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { hexUuid } from '../../core/hex.ts';
+import type { SocketData } from '../../transport/reconnecting-socket.ts';
 
 const utf8 = new TextEncoder();
 const crlf = '\r\n';
@@ -26,10 +26,7 @@ export interface UspHeaders {
 
 /** A name for a connection or a turn: a UUID without its dashes, which every message must have. */
 export function uspId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  return encodeHex(bytes).toUpperCase();
+  return hexUuid().toUpperCase();
 }
 
 /** A message with a JSON body. */
@@ -58,10 +55,10 @@ export function readUsp(data: SocketData): UspMessage | undefined {
       return colon > 0 ? [[line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()] as const] : [];
     }),
   );
-  const path = entry(headers, 'path');
+  const path = ownEntry(headers, 'path');
   if (path === undefined) return undefined;
   const body = end < 0 ? undefined : parseJsonObject(data.slice(end + 2 * crlf.length));
-  const requestId = (entry(headers, 'x-requestid') ?? '').toUpperCase();
+  const requestId = (ownEntry(headers, 'x-requestid') ?? '').toUpperCase();
   return { path: path.toLowerCase(), requestId, body: body ?? {} };
 }
 
@@ -72,15 +69,8 @@ const tags: Readonly<Record<string, number>> = { linear16: 1, alaw: 6, mulaw: 7 
 export function riffHeader(format: PcmFormat): Uint8Array<ArrayBuffer> {
   const { encoding, sampleRate, channels } = format;
   const view = new DataView(new ArrayBuffer(44));
-  const words: readonly (readonly [at: number, word: string])[] = [
-    ...([
-      [0, 'RIFF'],
-      [8, 'WAVE'],
-      [12, 'fmt '],
-      [36, 'data'],
-    ] as const),
-  ];
-  for (const [at, word] of words) new Uint8Array(view.buffer).set(utf8.encode(word), at);
+  const words = { 0: 'RIFF', 8: 'WAVE', 12: 'fmt ', 36: 'data' };
+  for (const [at, word] of Object.entries(words)) new Uint8Array(view.buffer).set(utf8.encode(word), Number(at));
   view.setUint32(16, 16, true);
   view.setUint16(20, tags[encoding] ?? 1, true);
   view.setUint16(22, channels, true);

@@ -1,17 +1,28 @@
-import type { AudioFormat } from '../../audio/types.ts';
 import { azureSpeechUrl, isAzureRegion } from '../../core/azure-region.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
-import { obj, str, type WireObject } from '../../core/guard.ts';
-import type { AuthType, Query, SocketCredentials } from '../../core/remote-provider.ts';
-import type { SocketData, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
+import { type ConfigRules, wireParameters } from '../../core/config-rule.ts';
+import { type WireObject, asNumber, asObject, asObjects, asString } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { Query } from '../../core/remote-provider.ts';
+import type { SocketRequest } from '../../transport/reconnecting-socket.ts';
 import { readUsp, riffHeader, uspAudio, uspId, uspText } from './kappa-stt-messages.ts';
-import { readPhrase, type KappaPhrase } from './kappa-stt-phrases.ts';
-import { kappaContext, kappaFailures, kappaQuery, kappaRules, type KappaSTTOptions } from './kappa-stt-settings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
+import {
+  type Failures,
+  type STTContext,
+  type STTEffect,
+  type STTStep,
+  type STTWire,
+  completed,
+  heard,
+  silenceInGaps,
+} from './stt-wire.ts';
 
 /** Configuration of {@link KappaSTT}. An `apiKey` that is a factory gives tokens, unless `authType` is `token`. */
 export interface KappaSTTConfig extends StreamingSTTConfig, KappaSTTOptions {
-  /** The resource's region, such as `westeurope`. Required without `proxyUrl` and `endpoint`. */
+  /**
+   * The resource's region, such as `westeurope`; `china…` and `usgov…` have clouds of their own. Required without
+   * `proxyUrl` and `endpoint`.
+   */
   readonly region?: string;
   /** What the service listens for: a talk, single phrases, or dictated text. Default: `conversation`. */
   readonly recognitionMode?: 'conversation' | 'interactive' | 'dictation';
@@ -19,65 +30,189 @@ export interface KappaSTTConfig extends StreamingSTTConfig, KappaSTTOptions {
   readonly outputFormat?: 'simple' | 'detailed';
 }
 
-/** Silence that stands in for audio that does not come until a phrase has ended, and how often after that. */
-const endingMs = 3_000;
-const idleMs = 60_000;
+const modes = { conversation: 'Conversation', interactive: 'Interactive', dictation: 'Dictation' } as const;
+
+/** Keys of {@link KappaSTTConfig} that go beyond the usual. */
+export interface KappaSTTOptions {
+  /** Whether detailed results tell when each word was said. Default: true. */
+  readonly wordLevelTimestamps?: boolean;
+  /** What becomes of profanities. Default: the service's, `masked`. */
+  readonly profanity?: 'masked' | 'removed' | 'raw';
+  /** Silence at the beginning after which a turn without words ends, in milliseconds. Default: the service's. */
+  readonly initialSilenceTimeoutMs?: number;
+  /** Silence that ends a phrase, 100 to 5,000 milliseconds. Default: the service's, some 500. */
+  readonly segmentationSilenceTimeoutMs?: number;
+  /** How often a word must be heard before an interim result has it, 1 or more. Default: the service's. */
+  readonly stableIntermediateThreshold?: number;
+  /** Words and phrases to listen for. */
+  readonly phrases?: readonly string[];
+  /** A custom model's deployment, in place of `language`. */
+  readonly customModelId?: string;
+  /** Whether the service keeps the audio. Default: false. */
+  readonly storeAudio?: boolean;
+}
+
+/** What the keys may hold, and their names in the address. */
+export const kappaSTTRules: ConfigRules = {
+  language: { type: 'text', wire: 'language', default: 'en-US' },
+  recognitionMode: { oneOf: Object.keys(modes) },
+  customModelId: { type: 'text', wire: 'cid' },
+  outputFormat: { oneOf: ['simple', 'detailed'], wire: 'format', default: 'simple' },
+  profanity: { oneOf: ['masked', 'removed', 'raw'], wire: 'profanity' },
+  wordLevelTimestamps: { type: 'boolean' },
+  initialSilenceTimeoutMs: { min: 0, integer: true, wire: 'initialSilenceTimeoutMs' },
+  segmentationSilenceTimeoutMs: { min: 100, max: 5_000, integer: true, wire: 'segmentationSilenceTimeoutMs' },
+  stableIntermediateThreshold: { min: 1, integer: true, wire: 'stableIntermediateThreshold' },
+  phrases: { type: 'texts' },
+  storeAudio: { type: 'boolean', wire: 'storeAudio', toWire: (isOn) => (isOn === true ? true : undefined) },
+};
+
+/** What the service's closes mean, and the statuses of its phrases. Others are worth another connection. */
+const kappaFailures: Failures = {
+  1002: { code: 'protocol', hint: 'it takes a message for a violation of the protocol' },
+  1003: { code: 'unsupported_format', hint: 'it cannot read the audio' },
+  1007: { code: 'unsupported_format', hint: 'it cannot read the audio: is its format what was configured?' },
+  4000: { code: 'unsupported_format', hint: 'it cannot read the audio' },
+  Error: { code: 'server', recoverable: true, hint: 'it failed' },
+  TooManyRequests: { code: 'rate_limited', status: 429, recoverable: true, hint: 'too many sessions at once' },
+  BadRequest: { code: 'configuration', status: 400, hint: 'check the configuration' },
+  Forbidden: { code: 'forbidden', status: 403, hint: 'the credential or the quota does not permit this' },
+};
+
+/** The parameters of the address. */
+function kappaQuery(config: KappaSTTConfig): Query {
+  const { language, ...others } = wireParameters(config, kappaSTTRules);
+  return {
+    // A custom model has its language.
+    language: config.customModelId === undefined ? language : undefined,
+    ...others,
+    wordLevelTimestamps: hasWordTimes(config) ? true : undefined,
+  };
+}
+
+/** What each turn is told. */
+function kappaContext(config: KappaSTTConfig): WireObject {
+  const { language = 'en-US', recognitionMode = 'conversation', outputFormat = 'simple', phrases = [] } = config;
+  const { initialSilenceTimeoutMs, segmentationSilenceTimeoutMs, profanity } = config;
+  const segmentation = { mode: 'Custom', segmentationSilenceTimeoutMs };
+  return {
+    phraseDetection: {
+      ...{ mode: modes[recognitionMode], language, initialSilenceTimeout: initialSilenceTimeoutMs },
+      ...(segmentationSilenceTimeoutMs !== undefined && { [recognitionMode]: { segmentation } }),
+      enrichment: { profanity: profanity && profanity.charAt(0).toUpperCase() + profanity.slice(1) },
+    },
+    phraseOutput: {
+      format: outputFormat === 'detailed' ? 'Detailed' : 'Simple',
+      ...(hasWordTimes(config) && { detailed: { options: ['WordTimings'] } }),
+    },
+    ...(phrases.length > 0 && {
+      dgi: { groups: [{ type: 'Generic', items: phrases.map((text) => ({ text })) }], bias: 1 },
+    }),
+  };
+}
+
+function hasWordTimes({ outputFormat, wordLevelTimestamps = true }: KappaSTTConfig): boolean {
+  return outputFormat === 'detailed' && wordLevelTimestamps;
+}
+
+/** What was recognised, whether it may still change or not. */
+interface KappaPhrase {
+  /** The service's word for how it went; empty for a hypothesis. */
+  readonly status: string;
+  readonly text: string;
+  /** Where it ends, in milliseconds of the turn; NaN where nobody says. */
+  readonly endMs: number;
+  /** Its words, with `start` and `end` in milliseconds of the turn. */
+  readonly words: readonly WireObject[];
+  readonly confidence: number | undefined;
+  readonly language: string | undefined;
+  /** All that it may be, the best first. */
+  readonly nBest: readonly WireObject[];
+}
+
+interface KappaTurn {
+  /** Its name; every message has one. */
+  readonly id: string;
+  /** Milliseconds of audio that were not final when it began. */
+  readonly pendingMs: number;
+  /** Words that no phrase has confirmed. */
+  readonly hypothesis: KappaPhrase | undefined;
+  /** Whether this connection has been told who speaks to it. */
+  readonly isIntroduced: boolean;
+}
+
+type Context = STTContext<KappaSTTConfig>;
+type Step = STTStep<KappaTurn>;
 
 /** Audio that holds no word any more, in milliseconds. */
 const tailMs = 50;
+
+/** Ticks of the wire in a millisecond: they are of 100 ns. */
+const ticksPerMs = 10_000;
+
+const gapMs = 500;
+
+const [endingMs, idleMs] = [3_000, 60_000];
+
+/** Azure's wire. */
+export const kappaWire: STTWire<KappaSTTConfig, KappaTurn> = {
+  name: 'KappaSTT',
+  baseUrl: ({ region }) => azureSpeechUrl('stt', region),
+  accepts: () => [
+    { encoding: 'linear16', sampleRates: [16_000, 8_000, 22_050, 24_000, 32_000, 44_100, 48_000] },
+    { encoding: 'mulaw', sampleRates: [8_000] },
+    { encoding: 'alaw', sampleRates: [8_000] },
+  ],
+  rules: kappaSTTRules,
+  failures: kappaFailures,
+  endsAudio: true,
+  catchUpSpeed: 2,
+  gapMs,
+  gap: silenceInGaps(gapMs, endingMs, idleMs),
+  start: () => ({ id: '', pendingMs: 0, hypothesis: undefined, isIntroduced: false }),
+  read: {
+    'turn.start': (state) => [state, { type: 'log', text: 'a turn begins' }],
+    'turn.end': onTurnEnd,
+    'speech.startdetected': (state) => [state, { type: 'voice', is: 'started' }],
+    'speech.enddetected': (state) => [state, { type: 'voice', is: 'ended' }],
+    'speech.hypothesis': onHypothesis,
+    'speech.fragment': onHypothesis,
+    'speech.phrase': onPhrase,
+  },
+
+  // A key goes with `token`, a token of the token service with `bearer`.
+  authType: ({ apiKey }) => (typeof apiKey === 'function' ? 'bearer' : 'token'),
+  // The key's own header, or a bearer; in browsers the same in the query.
+  credentials(key, _config, authType) {
+    const credential: Readonly<Record<string, string>> =
+      authType === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'Ocp-Apim-Subscription-Key': key };
+    return { headers: credential, query: credential };
+  },
+  conflict({ region, endpoint }, isProxyMode) {
+    if (region !== undefined && !isAzureRegion(region)) return 'region must be a name such as westeurope';
+    return region || endpoint || isProxyMode ? undefined : 'region is missing: set it, endpoint or proxyUrl';
+  },
+  decode(data) {
+    const message = readUsp(data);
+    return message && { ...message };
+  },
+  // What belongs to a turn that is over is late.
+  typeOf: ({ path, requestId }, { id }) =>
+    requestId === '' || requestId === id ? asString(path) : 'of an earlier turn',
+  connecting: (state) => [{ ...state, isIntroduced: false }],
+  begin,
+  encode: (frame, { id }, { now }) => uspAudio({ path: 'audio', requestId: id, now }, frame),
+  end: (state, context) => [state, ...(state.hypothesis ? complete(state.hypothesis, context) : [])],
+};
 
 /**
  * Azure AI Speech, real-time speech-to-text over the WebSocket of its SDKs, at
  * `wss://<region>.stt.speech.microsoft.com/speech/recognition/<mode>/cognitiveservices/v1`: interim hypotheses and phrases,
  * in any number of turns on one connection. See https://learn.microsoft.com/azure/ai-services/speech-service/.
  */
-export class KappaSTT extends StreamingSTT<KappaSTTConfig> {
-  readonly name = 'KappaSTT';
-  readonly accepts: readonly AudioFormat[] = [
-    { encoding: 'linear16', sampleRates: [16_000, 8_000, 22_050, 24_000, 32_000, 44_100, 48_000] },
-    { encoding: 'mulaw', sampleRates: [8_000] },
-    { encoding: 'alaw', sampleRates: [8_000] },
-  ];
-  protected override readonly rules: ConfigRules = kappaRules;
-  protected override readonly gapMs: number = 500;
-  protected override readonly endsAudio: boolean = true;
-  protected override readonly catchUpSpeed: number = 2;
-  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    'turn.start': () => this.logger.debug(`${this.name}: a turn begins`),
-    'turn.end': ({ requestId }) => this.#onTurnEnd(requestId),
-    'speech.startdetected': () => this.utterances.started(),
-    'speech.enddetected': () => this.utterances.ended(),
-    'speech.hypothesis': ({ body }) => this.#onHypothesis(readPhrase(obj(body) ?? {})),
-    'speech.fragment': ({ body }) => this.#onHypothesis(readPhrase(obj(body) ?? {})),
-    'speech.phrase': ({ body }) => this.#onPhrase(readPhrase(obj(body) ?? {})),
-  };
-
-  #requestId: string = '';
-  /** Whether this connection has been told who speaks to it. */
-  #isIntroduced: boolean = false;
-  /** Words that no phrase has confirmed. */
-  #hypothesis: KappaPhrase | undefined;
-  /** Milliseconds of audio that were not final when the turn began. */
-  #pendingMs: number = 0;
-
-  protected get defaultBaseUrl(): string | undefined {
-    return azureSpeechUrl('stt', this.config.region);
-  }
-
-  /** A key goes with `token`, a token of the token service with `bearer`. */
-  override get authType(): AuthType {
-    return this.config.authType ?? (typeof this.config.apiKey === 'function' ? 'bearer' : 'token');
-  }
-
-  /** The key's own header, or a bearer; in browsers the same in the query. */
-  protected override socketCredentials(key: string): SocketCredentials {
-    const credential: Readonly<Record<string, string>> =
-      this.authType === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'Ocp-Apim-Subscription-Key': key };
-    return { headers: credential, query: credential };
-  }
-
-  protected override query(): Query {
-    return { ...kappaQuery(this.config), 'X-ConnectionId': uspId() };
+export class KappaSTT extends StreamingSTT<KappaSTTConfig, KappaTurn> {
+  constructor(config: KappaSTTConfig, logger?: Logger) {
+    super(kappaWire, config, logger);
   }
 
   protected override async request(): Promise<SocketRequest> {
@@ -85,107 +220,93 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig> {
     // The newer address has no mode: the messages name it.
     const isWhole = this.resolveBaseUrl()?.endsWith('/universal/v2');
     const path = isWhole ? '' : `/speech/recognition/${recognitionMode}/cognitiveservices/v1`;
-    this.#isIntroduced = false;
-    return { url: this.resolveSocketUrl(path, this.query()), ...(await this.resolveSocketCredentials()) };
+    const url = this.resolveSocketUrl(path, { ...kappaQuery(this.config), 'X-ConnectionId': uspId() });
+    return { url, ...(await this.resolveSocketCredentials()) };
   }
+}
 
-  /** The end of the audio has said it all. */
-  protected override farewell(): { farewell: [] } {
-    return { farewell: [] };
-  }
+/** Another turn: who speaks, what the turn is, and how its audio begins. */
+function begin(state: KappaTurn, context: Context): Step {
+  const { config, format, now, pendingMs } = context;
+  const { recognitionMode = 'conversation' } = config;
+  const requestId = context.id.toUpperCase();
+  const text = (path: string, body: WireObject): STTEffect => ({
+    type: 'send',
+    message: uspText({ path, requestId, now }, body),
+  });
+  const system = { name: 'rxvoice', version: '1', build: 'JavaScript', lang: 'JavaScript' };
+  const introduction = text('speech.config', { context: { system }, recognition: recognitionMode });
+  const header = uspAudio({ path: 'audio', requestId, now, contentType: 'audio/x-wav' }, riffHeader(format));
+  return [
+    { id: requestId, pendingMs, hypothesis: undefined, isIntroduced: true },
+    ...(state.isIntroduced ? [] : [introduction]),
+    text('speech.context', kappaContext(config)),
+    { type: 'send', message: header },
+  ];
+}
 
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return {
-      classifyClose: ({ code }) => (code in kappaFailures ? this.failure(code, kappaFailures) : 'retry'),
-    };
-  }
+/** A turn may end while audio is on its way: what it has not heard, the next one hears. */
+function onTurnEnd(state: KappaTurn, { requestId }: WireObject, { isEnding, pendingMs }: Context): Step {
+  if (requestId !== state.id) return [state];
+  const isStuck = pendingMs >= state.pendingMs;
+  return [state, { type: isEnding && (isStuck || pendingMs < tailMs) ? 'heard-all' : 'begin-again' }];
+}
 
-  protected override configProblem(): string | undefined {
-    const { region, endpoint } = this.config;
-    if (region !== undefined && !isAzureRegion(region)) return 'region must be a name such as westeurope';
-    return region || endpoint || this.isProxyMode ? undefined : 'region is missing: set it, endpoint or proxyUrl';
-  }
+function onHypothesis(state: KappaTurn, { body }: WireObject): Step {
+  const hypothesis = readPhrase(body);
+  const { text, language } = hypothesis;
+  return text ? [{ ...state, hypothesis }, ...heard({ text, language })] : [state];
+}
 
-  protected override onConnection(): void {
-    this.#requestId = uspId();
-    this.#pendingMs = this.pendingMs;
-    this.#hypothesis = undefined;
-  }
+function onPhrase(state: KappaTurn, { body }: WireObject, context: Context): Step {
+  const phrase = readPhrase(body);
+  const { status: kind, text, endMs } = phrase;
+  if (Object.hasOwn(kappaFailures, kind)) return [state, { type: 'failure', kind }];
+  const isTimed = Number.isFinite(endMs);
+  const isRepeated = isTimed && context.isFinal(endMs);
+  return [
+    { ...state, hypothesis: undefined },
+    ...(isTimed ? [{ type: 'finalized', ms: endMs } as const] : []),
+    ...(kind === 'Success' && text && !isRepeated ? complete(phrase, context) : []),
+  ];
+}
 
-  protected override preamble(): readonly SocketData[] {
-    const introduction = this.#isIntroduced ? [] : [this.#text('speech.config', this.#introduction)];
-    this.#isIntroduced = true;
-    const header = uspAudio({ ...this.#headers('audio'), contentType: 'audio/x-wav' }, riffHeader(this.format));
-    return [...introduction, this.#text('speech.context', kappaContext(this.config)), header];
-  }
+function complete(phrase: KappaPhrase, context: Context): readonly STTEffect[] {
+  const { text, confidence, language, words, nBest } = phrase;
+  return completed({
+    ...{ text, confidence, language },
+    ...(words.length > 0 && { words: context.words(words, ({ word }) => asString(word), 1) }),
+    ...(nBest.length > 0 && { fields: { nBest } }),
+  });
+}
 
-  protected override onEnd(): void {
-    if (this.#hypothesis) this.#complete(this.#hypothesis);
-  }
+/** Reads a `speech.hypothesis`, a `speech.fragment` or a `speech.phrase`. */
+function readPhrase(value: unknown): KappaPhrase {
+  const body = asObject(value) ?? {};
+  const nBest = asObjects(body['NBest']);
+  const [best = {}] = nBest;
+  const text =
+    asString(best['Display']) ??
+    asString(best['DisplayText']) ??
+    asString(body['DisplayText']) ??
+    asString(body['Text']);
+  return {
+    status: asString(body['RecognitionStatus']) ?? '',
+    text: text?.trim() ?? '',
+    endMs: msOf(body['Offset']) + msOf(body['Duration']),
+    words: asObjects(best['Words']).map(
+      ({ Word: word, Offset: offset, Duration: duration, Confidence: confidence }) => {
+        const start = msOf(offset);
+        return { word, start, end: start + msOf(duration), confidence, speaker: body['SpeakerId'] };
+      },
+    ),
+    confidence: asNumber(best['Confidence']),
+    language: asString(asObject(body['PrimaryLanguage'])?.['Language']),
+    nBest,
+  };
+}
 
-  protected override encodeAudio(frame: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-    return uspAudio(this.#headers('audio'), frame);
-  }
-
-  protected override readMessage(data: SocketData): WireObject | undefined {
-    const message = readUsp(data);
-    return message && { ...message };
-  }
-
-  /** What belongs to a turn that is over is late. */
-  protected override typeOf({ path, requestId }: WireObject): string | undefined {
-    return requestId === '' || requestId === this.#requestId ? str(path) : 'of an earlier turn';
-  }
-
-  protected override wantsSilence(quietMs: number): boolean {
-    return quietMs <= endingMs || quietMs % idleMs === 0;
-  }
-
-  get #introduction(): WireObject {
-    const { recognitionMode = 'conversation' } = this.config;
-    const system = { name: 'rxvoice', version: '1', build: 'JavaScript', lang: 'JavaScript' };
-    return { context: { system }, recognition: recognitionMode };
-  }
-
-  #headers(path: string): { path: string; requestId: string; now: number } {
-    return { path, requestId: this.#requestId, now: this.scheduler.now() };
-  }
-
-  #text(path: string, body: WireObject): string {
-    return uspText(this.#headers(path), body);
-  }
-
-  /** A turn may end while audio is on its way: what it has not heard, the next one hears. */
-  #onTurnEnd(requestId: unknown): void {
-    if (requestId !== this.#requestId) return;
-    const isStuck = this.pendingMs >= this.#pendingMs;
-    if (this.isEnding && (isStuck || this.pendingMs < tailMs)) this.heardAll();
-    else this.beginAgain();
-  }
-
-  #onHypothesis(phrase: KappaPhrase): void {
-    const { text, language } = phrase;
-    if (!text) return;
-    this.#hypothesis = phrase;
-    this.utterances.heard(text, { language });
-  }
-
-  #onPhrase(phrase: KappaPhrase): void {
-    const { status, text, endMs } = phrase;
-    if (Object.hasOwn(kappaFailures, status)) {
-      this.renew(this.failure(status, kappaFailures));
-      return;
-    }
-    this.#hypothesis = undefined;
-    const isRepeated = Number.isFinite(endMs) && !this.finalized(endMs);
-    if (status === 'Success' && text && !isRepeated) this.#complete(phrase);
-  }
-
-  #complete({ text, confidence, language, words, nBest }: KappaPhrase): void {
-    this.utterances.complete(text, {
-      ...{ confidence, language },
-      ...(words.length > 0 && { words: this.words(words, ({ word }) => str(word), 1) }),
-      ...(nBest.length > 0 && { fields: { nBest } }),
-    });
-  }
+/** Milliseconds of a time of the wire, where it may be a text; NaN for anything else. */
+function msOf(ticks: unknown): number {
+  return typeof ticks === 'number' || (typeof ticks === 'string' && ticks !== '') ? Number(ticks) / ticksPerMs : NaN;
 }

@@ -1,9 +1,31 @@
 import type { AudioFormat } from '../../audio/types.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
+import { wireParameters, type ConfigRules, type WireValue } from '../../core/config-rule.ts';
 import type { Query } from '../../core/remote-provider.ts';
-import type { AwsConfig } from '../../transport/aws-signer.ts';
-import type { LambdaSTTConfig } from './lambda-stt.ts';
-import type { Failure, Failures, StreamingSTTConfig } from './streaming-stt.ts';
+import type { AwsCredentials } from '../../transport/aws-signature.ts';
+import type { StreamingSTTConfig } from './streaming-stt.ts';
+import type { Failure, Failures } from './stt-wire.ts';
+
+/** Configuration of {@link LambdaSTT}. `apiKey` has no effect: requests are signed with `credentials`. */
+export interface LambdaSTTConfig extends StreamingSTTConfig, LambdaSTTOptions {
+  /** What requests are signed with, or an async factory that is called for each connection; temporary ones are best. */
+  readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>);
+  /** The region of the service, such as `us-east-1`; required without `proxyUrl`. */
+  readonly region?: string;
+  /** BCP 47, such as `en-US`; not beside `identifyLanguage`. Default: `language`, else `en-US`. */
+  readonly languageCode?: string;
+  /** What the audio is. Default: `pcm`, which is linear16. */
+  readonly mediaEncoding?: LambdaMediaEncoding;
+  /** In hertz, at best 16,000; audio at another rate is converted. Default: that of the audio. */
+  readonly sampleRate?: number;
+  /** Whether the words of partial results change less, which costs accuracy. Default: false. */
+  readonly enablePartialResultsStabilization?: boolean;
+  /** How soon words stop changing; switches the stabilization on. Default: the service's, `high`. */
+  readonly partialResultsStability?: 'high' | 'medium' | 'low';
+  /** Finds out which one of `languageOptions` is spoken. Default: false. */
+  readonly identifyLanguage?: boolean;
+  /** The languages that may be spoken: two or more, one dialect of each. */
+  readonly languageOptions?: readonly string[];
+}
 
 /** The sample rates that audio comes at, among 8,000 to 48,000 Hz; the service takes any. */
 const sampleRates = [16_000, 8_000, 11_025, 12_000, 22_050, 24_000, 32_000, 44_100, 48_000];
@@ -38,7 +60,7 @@ export interface LambdaSTTOptions {
   readonly vocabularyFilterMethod?: 'remove' | 'mask' | 'tag';
   /** Tells speakers apart; `metadata.words` name them. Default: false. */
   readonly showSpeakerLabel?: boolean;
-  /** Transcribes the two channels of the audio apart; `metadata.words` name them as speakers. Default: false. */
+  /** Transcribes the two channels of stereo audio apart; `metadata.words` name them as speakers. Default: false. */
   readonly enableChannelIdentification?: boolean;
   /** A custom language model, with `languageCode`. */
   readonly languageModelName?: string;
@@ -56,35 +78,47 @@ export interface LambdaSTTOptions {
   readonly transcriptFormat?: 'WRITTEN' | 'SPOKEN';
 }
 
-/** A key that goes into the address under its own name. */
-type LambdaParameter = Exclude<
-  keyof LambdaSTTConfig,
-  keyof StreamingSTTConfig | keyof AwsConfig | 'languageCode' | 'mediaEncoding' | 'sampleRate'
->;
+/** What the keys may hold of those that go into the address under their own names, in the service's spelling. */
+const told: ConfigRules = {
+  enablePartialResultsStabilization: { type: 'boolean' },
+  partialResultsStability: { oneOf: ['high', 'medium', 'low'] },
+  identifyLanguage: { type: 'boolean' },
+  identifyMultipleLanguages: { type: 'boolean' },
+  languageOptions: { type: 'texts' },
+  preferredLanguage: { type: 'text' },
+  vocabularyName: {},
+  vocabularyFilterName: {},
+  vocabularyNames: { type: 'texts' },
+  vocabularyFilterNames: { type: 'texts' },
+  vocabularyFilterMethod: { oneOf: ['remove', 'mask', 'tag'] },
+  showSpeakerLabel: { type: 'boolean' },
+  enableChannelIdentification: { type: 'boolean' },
+  languageModelName: {},
+  contentIdentificationType: { oneOf: ['PII'] },
+  contentRedactionType: { oneOf: ['PII'] },
+  piiEntityTypes: { type: 'texts' },
+  sessionId: {},
+  sessionResumeWindow: { min: 1, max: 300, integer: true },
+  transcriptFormat: { oneOf: ['WRITTEN', 'SPOKEN'] },
+};
 
-/** The keys that go into the address under their own names, in the service's spelling. */
-const parameters: readonly LambdaParameter[] = [
-  'enablePartialResultsStabilization',
-  'partialResultsStability',
-  'identifyLanguage',
-  'identifyMultipleLanguages',
-  'languageOptions',
-  'preferredLanguage',
-  'vocabularyName',
-  'vocabularyFilterName',
-  'vocabularyNames',
-  'vocabularyFilterNames',
-  'vocabularyFilterMethod',
-  'showSpeakerLabel',
-  'enableChannelIdentification',
-  'languageModelName',
-  'contentIdentificationType',
-  'contentRedactionType',
-  'piiEntityTypes',
-  'sessionId',
-  'sessionResumeWindow',
-  'transcriptFormat',
-];
+/** What the keys may hold, and their names in the address. */
+export const lambdaSTTRules: ConfigRules = {
+  mediaEncoding: { oneOf: Object.keys(lambdaEncodings), wire: 'media-encoding', default: 'pcm' },
+  languageCode: { type: 'text' },
+  sampleRate: { min: 8_000, max: 48_000, integer: true },
+  ...Object.fromEntries(Object.entries(told).map(([key, rule]) => [key, { ...rule, wire: kebab(key), toWire }])),
+};
+
+/** Lists are one value; what is off is left out. */
+function toWire(value: unknown): WireValue {
+  if (Array.isArray(value)) return value.join(',') || undefined;
+  return typeof value === 'string' || typeof value === 'number' || value === true ? value || undefined : undefined;
+}
+
+function kebab(key: string): string {
+  return key.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
+}
 
 /** Whether the service finds out the language. */
 export function identifies({ identifyLanguage = false, identifyMultipleLanguages = false }: LambdaSTTConfig): boolean {
@@ -92,48 +126,18 @@ export function identifies({ identifyLanguage = false, identifyMultipleLanguages
 }
 
 /** The parameters of the address. */
-export function lambdaQuery(settings: LambdaSTTConfig, sampleRate: number): Query {
-  const { mediaEncoding = 'pcm', language = 'en-US', languageCode = language, ...config } = settings;
+export function lambdaQuery(config: LambdaSTTConfig, sampleRate: number): Query {
+  const { language = 'en-US', languageCode = language } = config;
+  const { 'media-encoding': encoding, ...others } = wireParameters(config, lambdaSTTRules);
   return {
-    'media-encoding': mediaEncoding,
+    'media-encoding': encoding,
     'sample-rate': sampleRate,
-    'language-code': identifies(settings) ? undefined : languageCode,
-    ...Object.fromEntries(parameters.map((key) => [kebab(key), parameter(config[key])])),
+    'language-code': identifies(config) ? undefined : languageCode,
+    ...others,
     ...(config.partialResultsStability && { 'enable-partial-results-stabilization': true }),
     'number-of-channels': config.enableChannelIdentification ? 2 : undefined,
   };
 }
-
-/** Lists are one value; what is off is left out. */
-function parameter(value: string | number | boolean | readonly string[] | undefined): string | undefined {
-  if (typeof value === 'object') return value.length > 0 ? value.join(',') : undefined;
-  return value === undefined || value === false || value === '' ? undefined : String(value);
-}
-
-const kebab = (key: string): string => key.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
-
-/** What the keys may hold. */
-export const lambdaRules: ConfigRules = {
-  languageCode: { type: 'text' },
-  mediaEncoding: { oneOf: Object.keys(lambdaEncodings) },
-  sampleRate: { min: 8_000, max: 48_000, integer: true },
-  enablePartialResultsStabilization: { type: 'boolean' },
-  partialResultsStability: { oneOf: ['high', 'medium', 'low'] },
-  identifyLanguage: { type: 'boolean' },
-  identifyMultipleLanguages: { type: 'boolean' },
-  languageOptions: { type: 'texts' },
-  preferredLanguage: { type: 'text' },
-  vocabularyNames: { type: 'texts' },
-  vocabularyFilterNames: { type: 'texts' },
-  vocabularyFilterMethod: { oneOf: ['remove', 'mask', 'tag'] },
-  showSpeakerLabel: { type: 'boolean' },
-  enableChannelIdentification: { type: 'boolean' },
-  contentIdentificationType: { oneOf: ['PII'] },
-  contentRedactionType: { oneOf: ['PII'] },
-  piiEntityTypes: { type: 'texts' },
-  sessionResumeWindow: { min: 1, max: 300, integer: true },
-  transcriptFormat: { oneOf: ['WRITTEN', 'SPOKEN'] },
-};
 
 /** What goes together and what does not, as a sentence for people. */
 export function lambdaConflict(config: LambdaSTTConfig, needsRegion: boolean): string | undefined {

@@ -1,12 +1,19 @@
 import type { AudioFormat } from '../../audio/types.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
-import { entry, num, obj, objs, str, type WireObject } from '../../core/guard.ts';
-import type { Query } from '../../core/remote-provider.ts';
-import type { AwsCredentials } from '../../transport/aws-signature.ts';
+import type { VoiceError } from '../../core/errors.ts';
+import {
+  asNumber,
+  asObject,
+  asObjects,
+  asString,
+  ownEntry,
+  parseJsonObject,
+  type WireObject,
+} from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
 import { AwsSigner } from '../../transport/aws-signer.ts';
+import { decodeEventStream, encodeEventStream, type EventStreamValue } from '../../transport/event-stream.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
-import type { SocketData, SocketRequest, SocketSessionOptions } from '../../transport/socket-session.ts';
-import { audioEvent, readLambda, spokenItems, textOf } from './lambda-stt-messages.ts';
+import type { SocketData, SocketRequest, ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
 import {
   identifies,
   lambdaConflict,
@@ -14,43 +21,82 @@ import {
   lambdaFailures,
   lambdaKind,
   lambdaQuery,
-  lambdaRules,
-  type LambdaMediaEncoding,
-  type LambdaSTTOptions,
+  lambdaSTTRules,
 } from './lambda-stt-settings.ts';
-import { Recent } from './streaming/recent.ts';
-import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { meanConfidence } from './streaming/utterances.ts';
+import { StreamingSTT } from './streaming-stt.ts';
+import {
+  completed,
+  heard,
+  silenceInGaps,
+  type STTContext,
+  type STTFault,
+  type STTStep,
+  type STTWire,
+} from './stt-wire.ts';
+import { meanConfidence } from './stt-words.ts';
+import type { LambdaSTTConfig } from './lambda-stt-settings.ts';
 
-/** Configuration of {@link LambdaSTT}. `apiKey` has no effect: requests are signed with `credentials`. */
-export interface LambdaSTTConfig extends StreamingSTTConfig, LambdaSTTOptions {
-  /** What requests are signed with, or an async factory that is called for each connection; temporary ones are best. */
-  readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>);
-  /** The region of the service, such as `us-east-1`; required without `proxyUrl`. */
-  readonly region?: string;
-  /** BCP 47, such as `en-US`; not beside `identifyLanguage`. Default: `language`, else `en-US`. */
-  readonly languageCode?: string;
-  /** What the audio is. Default: `pcm`, which is linear16. */
-  readonly mediaEncoding?: LambdaMediaEncoding;
-  /** 8000 to 48000 Hz. Default: that of the audio. */
-  readonly sampleRate?: number;
-  /** Whether the words of partial results change less, which costs accuracy. Default: false. */
-  readonly enablePartialResultsStabilization?: boolean;
-  /** How soon words stop changing; switches the stabilization on. Default: the service's, `high`. */
-  readonly partialResultsStability?: 'high' | 'medium' | 'low';
-  /** Finds out which one of `languageOptions` is spoken. Default: false. */
-  readonly identifyLanguage?: boolean;
-  /** The languages that may be spoken: two or more, one dialect of each. */
-  readonly languageOptions?: readonly string[];
+export type { LambdaSTTConfig } from './lambda-stt-settings.ts';
+
+interface LambdaResults {
+  /** The results that were final last, whose late repetitions are still known. */
+  readonly finished: readonly string[];
 }
 
-/** Finished results whose late repetitions are still known. */
+type Context = STTContext<LambdaSTTConfig>;
+type Step = STTStep<LambdaResults>;
+
 const remembered = 8;
+
+const gapMs = 500;
 
 /** Silence that the service waits for before an utterance ends; longer gaps cost money and end nothing. */
 const endingMs = 3_000;
+
 /** How often the service must hear something when nobody speaks: it gives up after 15 s. */
 const idleMs = 5_000;
+
+/** Amazon Transcribe's wire. */
+export const lambdaWire: STTWire<LambdaSTTConfig, LambdaResults> = {
+  name: 'LambdaSTT',
+  baseUrl: ({ region = '' }) =>
+    `https://transcribestreaming.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}:8443`,
+  // One row: the configured encoding.
+  accepts({ mediaEncoding = 'pcm', sampleRate, enableChannelIdentification = false }) {
+    const row: AudioFormat = lambdaEncodings[mediaEncoding];
+    const channels = [enableChannelIdentification ? 2 : 1];
+    return [{ ...row, ...(sampleRate && { sampleRates: [sampleRate] }), channels }];
+  },
+  rules: lambdaSTTRules,
+  credentialKey: 'credentials',
+  // The next connection is signed with them.
+  ownKeys: ['credentials'],
+  failures: lambdaFailures,
+  minFrameMs: 50,
+  catchUpSpeed: 2,
+  gapMs,
+  gap: silenceInGaps(gapMs, endingMs, idleMs),
+  start: () => ({ finished: [] }),
+  read: {
+    TranscriptEvent: (state, { body }, context) =>
+      asObjects(asObject(asObject(body)?.['Transcript'])?.['Results']).reduce<Step>(
+        ([now, ...effects], result) => {
+          const [next, ...more] = onResult(now, result, context);
+          return [next, ...effects, ...more];
+        },
+        [state],
+      ),
+    exception: onFailure,
+    error: onFailure,
+  },
+
+  conflict: (config, isProxyMode) => lambdaConflict(config, !isProxyMode),
+  decode,
+  begin: () => [{ finished: [] }],
+  encode: audioEvent,
+  // An empty one ends the stream.
+  farewell: () => [audioEvent(new Uint8Array(0))],
+};
 
 /**
  * Amazon Transcribe streaming, API 2017-10-26, at
@@ -58,119 +104,110 @@ const idleMs = 5_000;
  * word times; requests are signed and framed without a vendor SDK. See
  * https://docs.aws.amazon.com/transcribe/latest/dg/streaming.html.
  */
-export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
-  readonly name = 'LambdaSTT';
-  protected override readonly path: string = '/stream-transcription-websocket';
-  protected override readonly rules: ConfigRules = lambdaRules;
-  protected override readonly credentialKey: string = 'credentials';
-  // The next connection is signed with them.
-  protected override readonly ownKeys: readonly string[] = ['credentials'];
-  protected override readonly gapMs: number = 500;
-  protected override readonly minFrameMs: number = 50;
-  protected override readonly catchUpSpeed: number = 2;
-  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    TranscriptEvent: ({ body }) => {
-      for (const result of objs(obj(obj(body)?.['Transcript'])?.['Results'])) this.#onResult(result);
-    },
-    exception: (message) => this.#onFailure(message),
-    error: (message) => this.#onFailure(message),
-  };
-
+export class LambdaSTT extends StreamingSTT<LambdaSTTConfig, LambdaResults> {
   readonly #signer: AwsSigner = new AwsSigner({
     service: 'transcribe',
     config: () => this.config,
     remember: (secret) => this.freshCredential(secret),
     error: (message, options) => this.error(`${this.name}: ${message}`, options),
   });
-  readonly #finished = new Recent(remembered);
 
-  /** One row: the configured encoding. */
-  get accepts(): readonly AudioFormat[] {
-    const { mediaEncoding = 'pcm', sampleRate, enableChannelIdentification = false } = this.config;
-    const row: AudioFormat = lambdaEncodings[mediaEncoding];
-    return [
-      { ...row, ...(sampleRate && { sampleRates: [sampleRate] }), channels: [enableChannelIdentification ? 2 : 1] },
-    ];
-  }
-
-  protected get defaultBaseUrl(): string {
-    const { region = '' } = this.config;
-    return `https://transcribestreaming.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}:8443`;
+  constructor(config: LambdaSTTConfig, logger?: Logger) {
+    super(lambdaWire, config, logger);
   }
 
   protected override get directCredential(): unknown {
     return this.config.credentials;
   }
 
-  protected override query(): Query {
-    return lambdaQuery(this.config, this.format.sampleRate);
-  }
-
   protected override async request(): Promise<SocketRequest> {
-    const url = this.resolveSocketUrl(this.path, this.query());
+    const url = this.resolveSocketUrl(
+      '/stream-transcription-websocket',
+      lambdaQuery(this.config, this.format.sampleRate),
+    );
     return { url: this.isProxyMode ? url : await this.#signer.presign(url) };
   }
 
-  protected override farewell(): { farewell: SocketData[] } {
-    return { farewell: [audioEvent(new Uint8Array(0))] };
-  }
-
-  protected override socketOptions(): Partial<SocketSessionOptions> {
+  protected override socketOptions(): Partial<ReconnectingSocketOptions> {
     return { errorOf: (failure) => this.#factsOf(failure) };
   }
 
-  protected override configProblem(): string | undefined {
-    return lambdaConflict(this.config, !this.isProxyMode);
-  }
-
-  protected override encodeAudio(frame: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-    return audioEvent(frame);
-  }
-
-  protected override readMessage(data: SocketData): WireObject | undefined {
-    return readLambda(data);
-  }
-
-  protected override wantsSilence(quietMs: number): boolean {
-    return quietMs <= endingMs || quietMs % idleMs === 0;
-  }
-
-  protected override onConnection(): void {
-    this.#finished.clear();
-  }
-
-  #onResult(result: WireObject): void {
-    const id = str(result['ResultId']);
-    const text = textOf(result);
-    if (!text || this.#finished.has(id)) return;
-    const isIdentified = identifies(this.config);
-    const words = this.words(spokenItems(result), ({ content }) => str(content));
-    const language = str(result['LanguageCode']) ?? (isIdentified ? undefined : this.config.languageCode);
-    const details = { words, confidence: meanConfidence(words), language };
-    if (result['IsPartial'] !== false) {
-      this.utterances.heard(text, details);
-      return;
-    }
-    this.#finished.add(id);
-    const endMs = (num(result['EndTime']) ?? 0) * 1000;
-    const isNew = this.finalized(endMs);
-    // The channels of one recording are heard apart: what is final in one says nothing of the other.
-    if (isNew || endMs === 0 || result['ChannelId'] !== undefined) this.utterances.complete(text, details);
-  }
-
-  #onFailure({ name, message }: WireObject): void {
-    const said = str(message) ?? '';
-    const error = this.failure(lambdaKind(str(name) ?? '', said), lambdaFailures, said);
-    const facts = this.#signer.errorOf({ status: error.status, headers: {}, message: said });
-    const { code, status, cause } = error;
-    this.renew(facts ? this.error(error.message, { code, status, cause, ...facts }) : error);
+  /** What the service says of the time sets the signer's clock right. */
+  protected override failure(fault: STTFault): VoiceError {
+    const error = super.failure(fault);
+    const { message, code, status, cause } = error;
+    const said = 'sentence' in fault ? (fault.sentence ?? '') : '';
+    const facts = this.#signer.errorOf({ status, headers: {}, message: said });
+    return facts ? this.error(message, { code, status, cause, ...facts }) : error;
   }
 
   /** What a refused upgrade means: its type stands in a header, or in the body. */
   #factsOf(failure: HttpFailure): HttpErrorFacts | undefined {
     const [name = ''] = (failure.headers['x-amzn-errortype'] ?? failure.reason ?? '').split(/[:,]/, 1);
     const reason = lambdaKind(name, failure.message);
-    const known = entry(lambdaFailures, reason);
+    const known = ownEntry(lambdaFailures, reason);
     return this.#signer.errorOf(failure) ?? (known && { code: known.code, recoverable: known.recoverable, reason });
+  }
+}
+
+function onResult(state: LambdaResults, result: WireObject, context: Context): Step {
+  const { ResultId, ChannelId: channel, LanguageCode, EndTime, IsPartial, Alternatives } = result;
+  const { finished } = state;
+  const id = asString(ResultId);
+  const [best = {}] = asObjects(Alternatives);
+  const text = asString(best['Transcript'])?.trim();
+  if (!text || (id !== undefined && finished.includes(id))) return [state];
+  const words = context.words(spokenItems(best, channel), ({ content }) => asString(content));
+  const configured = identifies(context.config) ? undefined : context.config.languageCode;
+  const said = { text, words, confidence: meanConfidence(words), language: asString(LanguageCode) ?? configured };
+  if (IsPartial !== false) return [state, ...heard(said)];
+  const endMs = (asNumber(EndTime) ?? 0) * 1_000;
+  // The channels of one recording are heard apart: what is final in one says nothing of the other.
+  const isNew = !context.isFinal(endMs) || endMs === 0 || channel !== undefined;
+  return [
+    { finished: id === undefined ? finished : [id, ...finished].slice(0, remembered) },
+    { type: 'finalized', ms: endMs },
+    ...(isNew ? completed(said) : []),
+  ];
+}
+
+/** The words of a result, marks left out. Where the channels are heard apart, they stand for the speakers. */
+function spokenItems({ Items: items }: WireObject, channel: unknown): WireObject[] {
+  return asObjects(items).flatMap((item) => {
+    const { Type: type, StartTime: start, EndTime: end, Content: content, Confidence: confidence } = item;
+    return type === 'pronunciation' ? { start, end, content, confidence, speaker: item['Speaker'] ?? channel } : [];
+  });
+}
+
+function onFailure(state: LambdaResults, { name, message }: WireObject): Step {
+  const sentence = asString(message) ?? '';
+  return [state, { type: 'failure', kind: lambdaKind(asString(name) ?? '', sentence), sentence }];
+}
+
+const text = (value: string): EventStreamValue => ({ type: 'string', value });
+const headers: ReadonlyMap<string, EventStreamValue> = new Map([
+  [':event-type', text('AudioEvent')],
+  [':message-type', text('event')],
+  [':content-type', text('application/octet-stream')],
+]);
+
+/** Audio as the service wants it. */
+function audioEvent(audio: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return encodeEventStream({ headers, payload: audio });
+}
+
+/** An event's `type` and `body`, or an `exception` or `error` with its `name` and `message`. */
+function decode(data: SocketData): WireObject | undefined {
+  if (typeof data === 'string') return undefined;
+  try {
+    const { headers: given, payload } = decodeEventStream(data);
+    const header = (name: string): string | undefined => asString(given.get(`:${name}`)?.value);
+    const kind = header('message-type');
+    const body = parseJsonObject(payload) ?? {};
+    if (kind === 'event') return { type: header('event-type'), body };
+    const name = header('exception-type') ?? header('error-code') ?? 'an error';
+    return { type: kind, name, message: asString(body['Message']) ?? header('error-message') ?? '' };
+  } catch {
+    return undefined;
   }
 }

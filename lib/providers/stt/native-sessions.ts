@@ -13,16 +13,16 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { VoiceError, VoiceErrorCode } from '../../core/errors.ts';
-import { entry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/guard.ts';
 import type { TranscriptionResult } from '../../core/roles.ts';
 import {
   nativePhrases,
   nativeRecognizer,
+  type NativePhrase,
   type NativeRecognition,
   type NativeRecognitionEvents,
 } from './native-recognition.ts';
 import type { NativeResults } from './native-results.ts';
-import type { NativeSTTConfig } from './native-stt.ts';
 
 /** Sessions in a row that may fail, the first pause between two, and the longest, in milliseconds. */
 const maxFailures = 5;
@@ -60,8 +60,32 @@ function unreachable(error: string): Failure {
   return { code: 'connection', recoverable: true, message };
 }
 
+/** Configuration of `NativeSTT`. */
+export interface NativeSTTConfig {
+  /** BCP 47. Default: `en-US`. */
+  readonly language?: string;
+  /** Whether a session goes on after a final result, where the browser can. Default: true. */
+  readonly continuous?: boolean;
+  /** Whether results come while the speaker speaks. Default: true. */
+  readonly interimResults?: boolean;
+  /** How many readings of a final result there may be; all but the best are in its `metadata.alternatives`. Default: 1. */
+  readonly maxAlternatives?: number;
+  /** Whether the audio must stay on the device; Chrome 139 with an installed language, else an error. Default: the browser's choice. */
+  readonly processLocally?: boolean;
+  /** What is likely to be said; Chrome 142, elsewhere without effect. */
+  readonly phrases?: readonly NativePhrase[];
+  /** A track to hear in place of the microphone, such as an echo-cancelled one; Chrome 135, elsewhere without effect. */
+  readonly track?: MediaStreamTrack;
+  /** Whether it is deaf while NativeTTS speaks: it has no echo cancellation. Default: true. */
+  readonly halfDuplex?: boolean;
+  /** Silence after which words whose final does not come are final, in milliseconds. Default: 1,500. */
+  readonly finalTimeoutMs?: number;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
 /** What {@link NativeSessions} tells, also while it is being ended. */
-export interface NativeEars {
+export interface NativeListener {
   /** The speaker's voice was heard, or fell silent. */
   voice(isSpeaking: boolean): void;
   /** Something was said. */
@@ -81,11 +105,11 @@ export class NativeSessions {
   readonly #config: NativeSTTConfig;
   readonly #scheduler: SchedulerLike;
   readonly #results: NativeResults;
-  readonly #ears: NativeEars;
+  readonly #ears: NativeListener;
   #recognition: NativeRecognition | undefined;
   #takesPhrases = true;
 
-  constructor(config: NativeSTTConfig, scheduler: SchedulerLike, results: NativeResults, ears: NativeEars) {
+  constructor(config: NativeSTTConfig, scheduler: SchedulerLike, results: NativeResults, ears: NativeListener) {
     this.#config = config;
     this.#scheduler = scheduler;
     this.#results = results;
@@ -150,7 +174,7 @@ export class NativeSessions {
           this.#takesPhrases = false;
           run.healthy = true;
         }
-        const failure = entry(fatal, error);
+        const failure = ownEntry(fatal, error);
         if (failure) subscriber.error(this.#error(failure));
       });
       on('end', () => {

@@ -17,8 +17,8 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import { isAndroid, nativeVoiceSpeaks$ } from '../../browser/native-voice.ts';
-import { fromInput } from '../../core/bridge.ts';
+import { isAndroid, nativeVoiceSpeaks$ } from '../../playback/native-voice.ts';
+import { fromInput } from '../../stream/bridge.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -31,33 +31,11 @@ import type {
   STTProvider,
   TranscriptionResult,
 } from '../../core/roles.ts';
-import { nativeRecognizer, type NativePhrase } from './native-recognition.ts';
+import { nativeRecognizer } from './native-recognition.ts';
 import { NativeResults } from './native-results.ts';
-import { NativeSessions } from './native-sessions.ts';
+import { NativeSessions, type NativeSTTConfig } from './native-sessions.ts';
 
-/** Configuration of {@link NativeSTT}. */
-export interface NativeSTTConfig {
-  /** BCP 47. Default: `en-US`. */
-  readonly language?: string;
-  /** Whether a session goes on after a final result, where the browser can. Default: true. */
-  readonly continuous?: boolean;
-  /** Whether results come while the speaker speaks. Default: true. */
-  readonly interimResults?: boolean;
-  /** How many readings of a final result there may be; all but the best are in its `metadata.alternatives`. Default: 1. */
-  readonly maxAlternatives?: number;
-  /** Whether the audio must stay on the device; Chrome 139 with an installed language, else an error. Default: the browser's choice. */
-  readonly processLocally?: boolean;
-  /** What is likely to be said; Chrome 142, elsewhere without effect. */
-  readonly phrases?: readonly NativePhrase[];
-  /** A track to hear in place of the microphone, such as an echo-cancelled one; Chrome 135, elsewhere without effect. */
-  readonly track?: MediaStreamTrack;
-  /** Whether it is deaf while NativeTTS speaks: it has no echo cancellation. Default: true. */
-  readonly halfDuplex?: boolean;
-  /** Silence after which words whose final does not come are final, in milliseconds. Default: 1,500. */
-  readonly finalTimeoutMs?: number;
-  /** The clock. Default: RxJS's asyncScheduler. */
-  readonly scheduler?: SchedulerLike;
-}
+export type { NativeSTTConfig } from './native-sessions.ts';
 
 const rules: Readonly<Record<string, ConfigRule>> = {
   language: { type: 'text' },

@@ -1,7 +1,7 @@
 import { endWith, from, ignoreElements, map, tap, type Observable, type ObservableInput } from 'rxjs';
 import { joinBytes } from '../../audio/concat.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
-import { fromInput } from '../../core/bridge.ts';
+import { fromInput } from '../../stream/bridge.ts';
 
 /** A complete recording. */
 export interface Recording {

@@ -1,4 +1,5 @@
 import {
+  asyncScheduler,
   defer,
   finalize,
   merge,
@@ -10,70 +11,147 @@ import {
   throwError,
   type Observable,
   type ObservableInput,
+  type SchedulerLike,
 } from 'rxjs';
 import { bytesForMs, describeFormat, describeFormats, sameFormat } from '../../audio/formats.ts';
 import { takes } from '../../audio/negotiate.ts';
-import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import { configProblem } from '../../core/config-rule.ts';
 import type { VoiceError } from '../../core/errors.ts';
-import type { WireObject } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import {
+  RemoteProvider,
+  type AuthType,
+  type SocketCredentials,
+  type TransportOptions,
+} from '../../core/remote-provider.ts';
+import type { ConnectionEvent, SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
 import type {
-  ConnectionEvent,
-  SpeechEvent,
-  STTProvider,
-  TranscribedWord,
-  TranscriptionResult,
-} from '../../core/roles.ts';
-import type { SocketCloseOptions, SocketData, SocketSession } from '../../transport/socket-session.ts';
-import { AudioLine, waitingMs } from './streaming/audio-line.ts';
-import { disposeMs, ListeningSession } from './streaming/listening-session.ts';
-import { laterKeys, type StreamingSTTConfig } from './streaming/streaming-stt-config.ts';
-import { sendAll } from './streaming/send-all.ts';
-import { StreamingWire } from './streaming/streaming-wire.ts';
-import { transcribedWords } from './streaming/transcribed-words.ts';
-import { VoiceWatch } from './streaming/voice-watch.ts';
+  SocketCloseOptions,
+  SocketRequest,
+  SocketRequestContext,
+  ReconnectingSocket,
+  ReconnectingSocketOptions,
+} from '../../transport/reconnecting-socket.ts';
+import { AudioUplink, waitingMs } from './audio-uplink.ts';
+import { hear, silentHearing, type Hearing, type HearingEffect, type HearingInput } from './hearing.ts';
+import { disposeMs, sendAll, type Listening } from './listening.ts';
+import { laterKeys, streamingRules, type StreamingSTTConfig } from './streaming-stt-config.ts';
+import type { STTContext, STTFault, STTWire } from './stt-wire.ts';
+import { beginning, encoded, explained, listen, liveContext, type Say, type WireHost } from './wire-connection.ts';
 
-export type { Failure, Failures } from './streaming/service-failure.ts';
-export type { StreamingSTTConfig } from './streaming/streaming-stt-config.ts';
+export type { StreamingSTTConfig } from './streaming-stt-config.ts';
+
+/** What each effect does; `say` sends at once. */
+type Enactors = {
+  readonly [T in HearingEffect['type']]: (effect: Extract<HearingEffect, { readonly type: T }>, say: Say) => unknown;
+};
+
+type Enactor = (effect: HearingEffect, say: Say) => unknown;
 
 /** Connections in a row that hear a voice and say nothing, after which the session is given up. */
 const maxAlarms = 3;
 
 /**
- * Base of the speech-to-text providers that stream over a WebSocket. It owns the session: audio is kept until the
- * service has made it final, and heard again by the next connection when one is lost; times count from the start of all
- * audio, over any number of connections. A provider adds its address, its messages and what they mean.
+ * Speech-to-text over a WebSocket: runs an {@link STTWire}. It folds what happens (messages, connections, operations,
+ * time) through the wire and enacts what that asks for. Audio is kept until the service has made it final, and heard again
+ * by the next connection when one is lost; times count from the start of all audio, over any number of connections.
+ *
+ * @typeParam C - The provider's configuration.
+ * @typeParam S - What its wire remembers.
  */
-export abstract class StreamingSTT<C extends StreamingSTTConfig> extends StreamingWire<C> implements STTProvider {
+export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends RemoteProvider<C> implements STTProvider {
+  readonly name: string;
   readonly roles = ['stt'] as const;
   readonly type = 'websocket' as const;
+  /** Whether `speech$` tells when a voice falls silent. */
+  readonly reportsSpeechEnd: boolean;
+  protected override readonly credentialKey: string;
 
+  readonly #wire: STTWire<C, S>;
+  readonly #context: STTContext<C>;
+  readonly #transcripts$ = new Subject<TranscriptionResult>();
+  readonly #speech$ = new Subject<SpeechEvent>();
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   readonly #lost$ = new Subject<VoiceError>();
-  #session: ListeningSession | undefined;
-  #stopping: Promise<boolean> | undefined;
-  #format: AudioMetadata | undefined;
-  readonly #line = new AudioLine({
+  readonly #warnOnce = oncePerKind((text) => this.#warn(`: ${text}`, { code: 'server' }));
+  readonly #malformedOnce = oncePerKind((kind) => this.#warn(` ${kind}`, { code: 'protocol' }));
+  readonly #uplink = new AudioUplink({
     format: () => this.format,
-    scheduler: () => this.scheduler,
-    minFrameMs: () => this.minFrameMs,
+    scheduler: () => this.#scheduler,
+    minFrameMs: () => this.#wire.minFrameMs ?? 0,
     speed: () => this.#speed,
-    encode: (frame) => this.encodeAudio(frame),
+    encode: (frame) => this.#wire.encode?.(frame, this.#hearing.wire, this.#context) ?? frame,
     isReady: () => this.#socket?.isReady ?? false,
     send: (data) => void this.#socket?.send(data),
-    onSent: (frames) => this.#expectAnswer(frames),
+    onSent: (frames) => {
+      const limitMs = this.config.silenceTimeoutMs ?? this.#wire.silenceTimeoutMs ?? 10_000;
+      this.#hear({ type: 'sent', frames, limitMs });
+    },
   });
-  readonly #watch = new VoiceWatch();
-  /** What the connection had been sent when it was last asked for quiet. */
-  #heardMs: number = 0;
+  /** What each effect does. */
+  readonly #enactors: Enactors = {
+    transcript: ({ result }) => this.#transcripts$.next(result),
+    speech: ({ event }) => this.#speech$.next(event),
+    send: ({ message }, say) => say(encoded(message)),
+    'send-after-audio': ({ message }) => this.#listening && this.#uplink.say(encoded(message)),
+    silence: ({ ms }) => this.#uplink.fill(ms),
+    finalized: ({ ms }) => this.#uplink.finalized(ms),
+    failure: (fault) => this.#socket?.reconnect(this.failure(fault)),
+    reconnect: () => this.#socket?.reconnect(),
+    'begin-again': () => {
+      if (!this.#socket?.isReady) return;
+      for (const data of beginning(this.#host)) this.#socket.send(data);
+    },
+    'heard-all': () => this.#listening?.heardAll(),
+    warning: ({ text, code = 'server', always = false }) =>
+      always ? this.#warn(`: ${text}`, { code }) : this.#warnOnce(text),
+    malformed: ({ kind }) => this.#malformedOnce(kind),
+    log: ({ text }) => this.logger.debug(`${this.name}: ${text}`),
+    dead: (effect) => this.#replaceDead(effect),
+  };
+  /** The state of the fold. */
+  #hearing: Hearing<S>;
+  #listening: Listening | undefined;
+  #stopping: Promise<boolean> | undefined;
+  #format: AudioMetadata | undefined;
+
+  /** @param wire - The service. */
+  constructor(wire: STTWire<C, S>, config: C, logger?: Logger) {
+    super(config, logger);
+    this.name = wire.name;
+    this.reportsSpeechEnd = wire.reportsSpeechEnd ?? false;
+    this.credentialKey = wire.credentialKey ?? 'apiKey';
+    this.#wire = wire;
+    this.#hearing = silentHearing(wire.start());
+    this.#context = liveContext<C>(this.#uplink, {
+      config: () => this.config,
+      format: () => this.format,
+      now: () => this.#scheduler.now(),
+      isEnding: () => this.#listening?.isEnding ?? false,
+      hearing: () => this.#hearing,
+    });
+  }
+
+  /** Formats that `sendAudio` takes, best first. */
+  get accepts(): readonly AudioFormat[] {
+    return this.#wire.accepts(this.config);
+  }
+
+  /** How the credential is presented: `authType`, else the service's own way. */
+  override get authType(): AuthType {
+    return this.config.authType ?? this.#wire.authType?.(this.config) ?? this.defaultAuthType;
+  }
 
   /** Results, each with the whole text of its utterance so far. Hot. */
   get transcripts$(): Observable<TranscriptionResult> {
-    return this.utterances.transcripts$;
+    return this.#transcripts$.asObservable();
   }
 
   /** The speaker's voice, as the service hears it. Hot. */
   get speech$(): Observable<SpeechEvent> {
-    return this.utterances.speech$;
+    return this.#speech$.asObservable();
   }
 
   /** The service's connection; the latest event first. Hot. */
@@ -93,12 +171,12 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
       });
     }
     const isOther = !sameFormat(this.format, metadata);
-    if (isOther && this.#session) {
+    if (isOther && this.#listening) {
       const message = `${this.name} hears ${describeFormat(this.format)}: disconnect() before another configureAudio()`;
       throw this.error(message, { code: 'configuration' });
     }
     this.#format = metadata;
-    if (isOther) this.#line.reset();
+    if (isOther) this.#uplink.reset();
   }
 
   /**
@@ -109,7 +187,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
   connect(): Promise<void> {
     this.assertReady('connect');
     if (this.#stopping) return this.#stopping.then(() => this.connect());
-    return (this.#session ??= this.#start()).socket.open();
+    return (this.#listening ??= this.#listen()).socket.open();
   }
 
   /** Has the service finish what it heard, waits for the last results (`closeTimeoutMs`), closes; forgets audio that waits. */
@@ -120,9 +198,11 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
   /** Sends audio; while there is no connection it is kept, up to 60 s. */
   sendAudio({ data, metadata }: AudioChunk): void {
     if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
-    if (this.#line.push(data)) return;
-    const message = `${this.name}: more than ${waitingMs / 1000} s of audio wait for a connection: the oldest is lost`;
-    this.report(this.error(message, { code: 'overflow', recoverable: true }));
+    if (!this.#uplink.push(data)) {
+      const message = `: more than ${waitingMs / 1000} s of audio wait for a connection: the oldest is lost`;
+      this.#warn(message, { code: 'overflow' });
+    }
+    if (this.#wire.hear) this.#hear({ type: 'audio', data });
   }
 
   /**
@@ -132,7 +212,7 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
   transcribe(audio$: ObservableInput<AudioChunk>): Observable<TranscriptionResult> {
     return defer(() => {
       this.assertReady('transcribe');
-      if (this.#session) {
+      if (this.#listening) {
         throw this.error(`${this.name} is connected: it hears one stream at a time`, { code: 'configuration' });
       }
       const done$ = sendAll(audio$, this).pipe(switchMap(() => this.#finish()));
@@ -144,96 +224,51 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
     });
   }
 
-  /** The format of the audio that is sent. */
-  protected get format(): AudioMetadata {
-    if (this.#format) return this.#format;
-    const { encoding, sampleRates, channels } = this.accepts[0] ?? { encoding: 'linear16' };
-    return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
+  protected get defaultBaseUrl(): string | undefined {
+    return this.#wire.baseUrl(this.config);
   }
 
-  /** Sends a control message; false when there is no session. */
-  protected say(message: WireObject): boolean {
-    return this.#socket?.send(JSON.stringify(message)) ?? false;
+  /** Has the wire carry out one of its `commands`; false when there is no session, and nothing to do. */
+  protected tell(command: string): boolean {
+    if (!this.#listening) return false;
+    this.#hear({ type: 'command', name: command });
+    return true;
   }
 
-  /**
-   * Sends a control message that is about the audio so far: after the audio that still waits, on the next connection when
-   * there is none. False when there is no session.
-   */
-  protected sayAfterAudio(message: WireObject): boolean {
-    if (this.#session) this.#line.say(JSON.stringify(message));
-    return this.#session !== undefined;
+  /** Address and credential of one connection. Default: the wire's `path` and `query`. */
+  protected async request(_context: SocketRequestContext): Promise<SocketRequest> {
+    const url = this.resolveSocketUrl(this.#wire.path ?? '', this.#wire.query?.(this.#context));
+    return { url, ...(await this.resolveSocketCredentials()) };
   }
 
-  /** A message for a connection that was sent nothing since the last question, `undefined` for any other. */
-  protected whenQuiet(message: WireObject): string | undefined {
-    const isQuiet = this.sentMs === this.#heardMs;
-    this.#heardMs = this.sentMs;
-    return isQuiet ? JSON.stringify(message) : undefined;
+  /** What connections need beside what the wire says. */
+  protected socketOptions(): Partial<ReconnectingSocketOptions> {
+    return {};
   }
 
-  /** Gives the connection up: another follows at once, or after an error by the rules of a loss. */
-  protected renew(error?: VoiceError): void {
-    this.#socket?.reconnect(error);
+  /** The error that a fault of the service's is. */
+  protected failure(fault: STTFault): VoiceError {
+    const { text, ...options } = explained(fault, this.#wire.failures, (sentence) => this.redact(sentence));
+    return this.error(`${this.name}: ${text}`, options);
   }
 
-  /** The service begins anew on the same connection: it hears again what it has not made final. */
-  protected beginAgain(): void {
-    const socket = this.#socket;
-    if (!socket?.isReady) return;
-    for (const data of this.#begin()) socket.send(data);
+  protected override get transportOptions(): TransportOptions {
+    const options = super.transportOptions;
+    return { ...options, connectTimeoutMs: options.connectTimeoutMs ?? this.#wire.connectTimeoutMs?.(this.config) };
   }
 
-  /** Whether the audio has ended, and the service is to say that it has heard all of it. */
-  protected get isEnding(): boolean {
-    return this.#session?.isEnding ?? false;
+  protected override socketCredentials(key: string): SocketCredentials {
+    return this.#wire.credentials?.(key, this.config, this.authType) ?? super.socketCredentials(key);
   }
 
-  /** The service has heard the audio to its end; see `endsAudio`. */
-  protected heardAll(): void {
-    this.#session?.heardAll();
-  }
-
-  /** Milliseconds of audio that the service has not made final. */
-  protected get pendingMs(): number {
-    return this.#line.pendingMs;
-  }
-
-  /** Milliseconds of audio and silence that were sent, and sent again, since the service's clock began. */
-  protected get sentMs(): number {
-    return this.#line.sentMs;
-  }
-
-  /** Where the audio so far ends, in milliseconds of the connection, with what waits for it; `undefined` without one. */
-  protected get audioEndMs(): number | undefined {
-    return this.#line.endMs;
-  }
-
-  /** The position in all audio of a moment of the connection, both in milliseconds. */
-  protected audioMs(connectionMs: number): number {
-    return this.#line.audioMs(connectionMs);
-  }
-
-  /** The service needs no audio before a moment of the connection, in milliseconds; false when it said so before. */
-  protected finalized(connectionMs: number): boolean {
-    return this.#line.finalized(connectionMs);
-  }
-
-  /** Sends silence that is no part of the audio. */
-  protected sendSilence(ms: number): void {
-    this.#line.fill(ms);
-  }
-
-  /** Words of the wire; `unitMs` are the milliseconds of a unit of their `start` and `end`, which count from the connection's start. */
-  protected words(
-    value: unknown,
-    textOf: (word: WireObject) => string | undefined,
-    unitMs: number = 1_000,
-  ): TranscribedWord[] {
-    return transcribedWords(value, textOf, (time) => this.#line.momentOf(time * unitMs));
+  protected override configProblem(): string | undefined {
+    const { config, isProxyMode } = this;
+    const problem = configProblem(config, { ...streamingRules, ...this.#wire.rules });
+    return problem ?? this.#wire.conflict?.(config, isProxyMode);
   }
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    this.warnOfRetired((this.config as { model?: string }).model, this.#wire.retired ?? {});
     this.assertAuth();
     this.assertConfig();
     this.resolveUrl('');
@@ -245,79 +280,84 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
   }
 
   protected override onConfigUpdate(changed: Partial<C>): void {
-    const matters = ([key]: [string, unknown]): boolean => !laterKeys.has(key) && !this.ownKeys.includes(key);
-    const told = Object.entries(changed).filter(matters);
-    if (this.#session && told.length > 0 && !this.applyLive(Object.fromEntries(told) as Partial<C>)) this.renew();
+    const { ownKeys = [] } = this.#wire;
+    const told = Object.entries(changed).filter(([key]) => !laterKeys.has(key) && !ownKeys.includes(key));
+    if (!this.#listening || told.length === 0) return;
+    this.#hear({ type: 'changed', changed: Object.fromEntries(told) as Partial<C> });
   }
 
-  get #socket(): SocketSession | undefined {
-    return this.#session?.socket;
+  get #host(): WireHost<C, S> {
+    return {
+      ...{ wire: this.#wire, uplink: this.#uplink, context: this.#context, scheduler: this.#scheduler },
+      hearing: () => this.#hearing,
+      hear: (input, say) => this.#hear(input, say),
+      request: (context) => this.request(context),
+      failure: (fault) => this.failure(fault),
+      onError: (error) => this.report(error),
+      onConnection: (event) => this.#onConnection(event),
+    };
+  }
+
+  get #socket(): ReconnectingSocket | undefined {
+    return this.#listening?.socket;
+  }
+
+  get #scheduler(): SchedulerLike {
+    return this.config.scheduler ?? asyncScheduler;
+  }
+
+  /** The format of the audio that is sent. */
+  protected get format(): AudioMetadata {
+    if (this.#format) return this.#format;
+    const { encoding, sampleRates, channels } = this.accepts[0] ?? { encoding: 'linear16' };
+    return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
   }
 
   /** How many times as fast as it sounds a connection hears what has waited; one that only says goodbye hears it at once. */
   get #speed(): number | undefined {
-    const { catchUpSpeed = this.catchUpSpeed } = this.config;
-    return catchUpSpeed === false || this.#session?.isLeaving ? undefined : catchUpSpeed;
+    const { catchUpSpeed = this.#wire.catchUpSpeed } = this.config;
+    return catchUpSpeed === false || this.#listening?.isLeaving ? undefined : catchUpSpeed;
   }
 
   get #closeTimeoutMs(): number {
     return this.config.closeTimeoutMs ?? 1_000;
   }
 
-  #start(): ListeningSession {
-    return new ListeningSession({
-      socket: {
-        ...this.transportOptions,
-        reconnect: this.config.reconnect,
-        maxOutboxBytes: this.#line.isPcm ? 2 * bytesForMs(waitingMs, this.format) : undefined,
-        // Nobody has told the service to end: another connection goes on.
-        classifyClose: () => 'retry',
-        ...this.socketOptions(),
-        request: (context) => this.request(context),
-      },
-      ...{ line: this.#line, scheduler: this.scheduler, endsAudio: this.endsAudio },
-      gaps$: this.gapMs === undefined ? undefined : this.#line.fillGaps(this.gapMs, (ms) => this.wantsSilence(ms)),
-      begin: () => this.#begin(),
-      farewell: () => this.farewell(),
-      onMessage: (data) => {
-        this.#watch.answered();
-        this.receive(data);
-      },
-      onError: (error) => this.report(error),
-      onConnection: (event) => {
-        if (event.type === 'closed' || event.type === 'lost') this.#onEnd(event);
-        this.#connection$.next(event);
-      },
-    });
+  /** One input: the state moves on, then its effects happen, so that whoever reacts to one finds the new state. */
+  #hear(input: HearingInput<C>, say: Say = (data) => void this.#socket?.send(data)): void {
+    const [hearing, ...effects] = hear(this.#wire, this.#hearing, input, this.#context);
+    this.#hearing = hearing;
+    for (const effect of effects) (this.#enactors[effect.type] as Enactor)(effect, say);
   }
 
-  /** What a connection that is ready hears first. */
-  #begin(): SocketData[] {
-    const resumeMs = this.resumeFromMs();
-    this.#watch.restart();
-    this.#line.open(resumeMs === undefined);
-    this.onConnection();
-    return [...this.preamble(), ...this.#line.first(resumeMs, this.isEnding)];
+  #listen(): Listening {
+    const common = {
+      ...this.transportOptions,
+      reconnect: this.config.reconnect,
+      maxOutboxBytes: this.#uplink.isPcm ? 2 * bytesForMs(waitingMs, this.format) : undefined,
+    };
+    return listen(this.#host, common, this.socketOptions());
   }
 
-  #onEnd(event: Extract<ConnectionEvent, { type: 'closed' | 'lost' }>): void {
-    this.utterances.ended();
-    this.onEnd();
-    this.utterances.reset();
-    this.#session = undefined;
+  #onConnection(event: ConnectionEvent): void {
+    if (event.type === 'closed' || event.type === 'lost') {
+      this.#hear({ type: 'end' });
+      this.#listening = undefined;
+    }
     // The next session hears other audio; after a loss it hears what this one did not.
+    if (event.type === 'closed') this.#uplink.reset();
     if (event.type === 'lost') this.#lost$.next(event.error);
-    else this.#line.reset();
+    this.#connection$.next(event);
   }
 
   /** Ends the session; true when the service has said all that it had to say. */
   async #stop(options: SocketCloseOptions): Promise<boolean> {
-    if (!this.#session) {
+    if (!this.#listening) {
       // What was kept after a loss is not for whoever begins anew.
-      this.#line.reset();
+      this.#uplink.reset();
       return true;
     }
-    this.#stopping ??= this.#session.end(options).finally(() => {
+    this.#stopping ??= this.#listening.end(options).finally(() => {
       this.#stopping = undefined;
     });
     return this.#stopping;
@@ -326,23 +366,20 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
   /** Ends the session of a recording, every word of which matters. */
   async #finish(): Promise<void> {
     // However fast the audio came, a service hears it at the speed of speech, or faster.
-    const timeoutMs = this.#closeTimeoutMs + this.pendingMs;
+    const timeoutMs = this.#closeTimeoutMs + this.#uplink.pendingMs;
     if (await this.#stop({ timeoutMs, reconnect: true })) return;
     const message = `${this.name}: the last results did not come within ${Math.round(timeoutMs)} ms`;
     throw this.error(message, { code: 'timeout', recoverable: true });
   }
 
   /** Gives up a connection that hears a voice and says nothing (RELIABILITY.md, F10). */
-  #expectAnswer(frames: readonly Uint8Array<ArrayBuffer>[]): void {
-    const { silenceTimeoutMs = this.silenceTimeoutMs } = this.config;
-    if (silenceTimeoutMs === false || !this.#watch.sent(frames, this.format, silenceTimeoutMs)) return;
-    const recoverable = this.#watch.alarms < maxAlarms;
-    const message = `${this.name}: no word for ${silenceTimeoutMs} ms of speech: the connection counts as dead`;
+  #replaceDead({ alarms, limitMs }: Extract<HearingEffect, { type: 'dead' }>): void {
+    const recoverable = alarms < maxAlarms;
+    const message = `${this.name}: no word for ${limitMs} ms of speech: the connection counts as dead`;
     const error = this.error(message, { code: 'timeout', recoverable });
     // One that is not recoverable ends the session, which reports it.
     if (recoverable) this.report(error);
-    this.forget();
-    this.renew(error);
+    this.#socket?.reconnect(error);
   }
 
   #fits(metadata: AudioMetadata): boolean {
@@ -351,8 +388,12 @@ export abstract class StreamingSTT<C extends StreamingSTTConfig> extends Streami
       this.configureAudio(metadata);
       return true;
     } catch {
-      this.warnOnce(`hears ${describeFormat(this.format)}, and drops ${describeFormat(metadata)}`);
+      this.#malformedOnce(`hears ${describeFormat(this.format)}, and drops ${describeFormat(metadata)}`);
       return false;
     }
+  }
+
+  #warn(text: string, { code }: Pick<VoiceError, 'code'>): void {
+    this.report(this.error(`${this.name}${text}`, { code, recoverable: true }));
   }
 }

@@ -1,11 +1,26 @@
 import type { AudioEncoding } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { str, type WireObject } from '../../core/guard.ts';
+import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import { asString, type WireObject } from '../../core/guard.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
-import type { SocketClose } from '../../transport/socket-session.ts';
-import type { Failures } from './streaming-stt.ts';
-import type { ThetaRealtimeSTTConfig } from './theta-realtime-stt.ts';
+import type { SocketClose } from '../../transport/reconnecting-socket.ts';
+import type { StreamingSTTConfig } from './streaming-stt.ts';
+import type { Failures } from './stt-wire.ts';
+
+/** Configuration of {@link ThetaRealtimeSTT}. `language` is ISO 639-1, as a hint. */
+export interface ThetaRealtimeSTTConfig extends StreamingSTTConfig, ThetaRealtimeSTTOptions {
+  /**
+   * `gpt-4o-mini-transcribe`, `gpt-4o-transcribe`, `whisper-1`, `gpt-realtime-whisper`, or another, which passes through.
+   * Default: `gpt-4o-mini-transcribe`.
+   */
+  readonly model?: ThetaRealtimeSTTModel;
+  /** What the talk is about, and words to expect; not for `gpt-realtime-whisper`. */
+  readonly prompt?: string;
+  /** How the service finds the end of an utterance; `null` leaves it to {@link ThetaRealtimeSTT.finalize}. */
+  readonly turnDetection?: ThetaTurnDetection | null;
+  /** For a microphone close to the mouth, or one across the room. Default: none. */
+  readonly noiseReduction?: 'near_field' | 'far_field';
+}
 
 /** A model of {@link ThetaRealtimeSTT}; others pass through. */
 export type ThetaRealtimeSTTModel =
@@ -13,7 +28,7 @@ export type ThetaRealtimeSTTModel =
 
 /** How {@link ThetaRealtimeSTT} finds the end of an utterance. */
 export interface ThetaTurnDetection {
-  /** By silence, or by what was said. Default: `server_vad`. */
+  /** By silence, or by what was said; `turnDetection: null` leaves it to `finalize()`. Default: `server_vad`. */
   readonly type?: 'server_vad' | 'semantic_vad';
   /** How loud a voice must be, 0 to 1; by silence. Default: the service's, 0.5. */
   readonly threshold?: number;
@@ -29,7 +44,7 @@ export interface ThetaTurnDetection {
 export interface ThetaRealtimeSTTOptions {
   /** Words to listen for; `gpt-transcribe` and `gpt-live-transcribe` only. */
   readonly keywords?: readonly string[];
-  /** How long words may take to be sure of them; `gpt-realtime-whisper` only. */
+  /** How long words may take to be sure of them; `gpt-realtime-whisper` only. Default: the service's. */
   readonly delay?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
   /** Whether results have a confidence. Default: false. */
   readonly includeLogprobs?: boolean;
@@ -39,19 +54,21 @@ export interface ThetaRealtimeSTTOptions {
   readonly projectId?: string;
 }
 
-/** What the keys may hold. */
-export const thetaRules: Readonly<Record<string, ConfigRule>> = {
-  model: { type: 'text' },
+const defaultModel = 'gpt-4o-mini-transcribe';
+
+/** What the keys may hold, and the names of those that the service is told as they are. */
+export const thetaRealtimeSTTRules: ConfigRules = {
+  model: { type: 'text', wire: 'model', default: defaultModel },
   language: { type: 'text' },
-  prompt: { type: 'text' },
+  prompt: { type: 'text', wire: 'prompt' },
   'turnDetection.type': { oneOf: ['server_vad', 'semantic_vad'] },
   'turnDetection.threshold': { min: 0, max: 1 },
   'turnDetection.prefixPaddingMs': { min: 0, integer: true },
   'turnDetection.silenceDurationMs': { min: 0, integer: true },
   'turnDetection.eagerness': { oneOf: ['low', 'medium', 'high', 'auto'] },
   noiseReduction: { oneOf: ['near_field', 'far_field'] },
-  keywords: { type: 'texts' },
-  delay: { oneOf: ['minimal', 'low', 'medium', 'high', 'xhigh'] },
+  keywords: { type: 'texts', wire: 'keywords' },
+  delay: { oneOf: ['minimal', 'low', 'medium', 'high', 'xhigh'], wire: 'delay' },
   includeLogprobs: { type: 'boolean' },
 };
 
@@ -73,7 +90,7 @@ const settingsId = 'settings';
 
 /** Which failure an error is; `undefined` for one that leaves the session as it is. */
 export function thetaErrorKind({ code, type, event_id: about }: WireObject): string | undefined {
-  const kind = [str(code), str(type)].find((each) => each && Object.hasOwn(thetaFailures, each));
+  const kind = [asString(code), asString(type)].find((each) => each && Object.hasOwn(thetaFailures, each));
   return kind === 'invalid_request_error' && about !== settingsId ? undefined : kind;
 }
 
@@ -107,7 +124,7 @@ const live: ReadonlySet<string> = new Set(['gpt-realtime-whisper', 'gpt-live-tra
 const listing: ReadonlySet<string> = new Set(['gpt-transcribe', 'gpt-live-transcribe']);
 
 /** The model of a configuration. */
-export function thetaModel({ model = 'gpt-4o-mini-transcribe' }: ThetaRealtimeSTTConfig): string {
+function thetaModel({ model = defaultModel }: ThetaRealtimeSTTConfig): string {
   return model;
 }
 
@@ -141,16 +158,15 @@ export function thetaUpdate(config: ThetaRealtimeSTTConfig, encoding: AudioEncod
 }
 
 function sessionOf(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): WireObject {
-  const { prompt, keywords, delay, noiseReduction, includeLogprobs = false } = config;
-  const model = thetaModel(config);
+  const { noiseReduction, includeLogprobs = false } = config;
   const language = config.language && primaryLanguage(config.language);
-  const spoken = listing.has(model) ? { languages: language && [language] } : { language };
+  const spoken = listing.has(thetaModel(config)) ? { languages: language && [language] } : { language };
   return {
     type: 'transcription',
     audio: {
       input: {
         format: formats[encoding],
-        transcription: { model, ...spoken, prompt, keywords, delay },
+        transcription: { ...wireParameters(config, thetaRealtimeSTTRules), ...spoken },
         noise_reduction: noiseReduction && { type: noiseReduction },
         turn_detection: thetaDetects(config) ? turnDetection(config.turnDetection ?? {}) : null,
       },

@@ -1,12 +1,9 @@
-import type { AudioChunk, AudioFormat } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { num, obj, str, wireWord, type WireObject } from '../../core/guard.ts';
-import type { AuthType, Query, SocketCredentials } from '../../core/remote-provider.ts';
-import type { SocketCloseOptions, SocketSessionOptions } from '../../transport/socket-session.ts';
-import { Endpointer } from './streaming/endpointer.ts';
-import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { thetaDetails, ThetaItems, type ThetaItem } from './theta-realtime-items.ts';
+import { asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import { ended, findEnd, isVoiced, noVoice, type OpenVoice } from './endpointer.ts';
+import { StreamingSTT } from './streaming-stt.ts';
+import type { STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
 import {
   thetaCloseKind,
   thetaConflict,
@@ -14,185 +11,234 @@ import {
   thetaDetects,
   thetaErrorKind,
   thetaFailures,
-  thetaRules,
+  thetaRealtimeSTTRules,
   thetaUpdate,
-  type ThetaRealtimeSTTModel,
-  type ThetaRealtimeSTTOptions,
-  type ThetaTurnDetection,
 } from './theta-realtime-stt-settings.ts';
+import type { ThetaRealtimeSTTConfig } from './theta-realtime-stt-settings.ts';
 
-/** Configuration of {@link ThetaRealtimeSTT}. `language` is ISO 639-1, as a hint. */
-export interface ThetaRealtimeSTTConfig extends StreamingSTTConfig, ThetaRealtimeSTTOptions {
-  /** Default: `gpt-4o-mini-transcribe`. */
-  readonly model?: ThetaRealtimeSTTModel;
-  /** What the talk is about, and words to expect; not for `gpt-realtime-whisper`. */
-  readonly prompt?: string;
-  /** How the service finds the end of an utterance; `null` leaves it to {@link ThetaRealtimeSTT.finalize}. */
-  readonly turnDetection?: ThetaTurnDetection | null;
-  /** For a microphone close to the mouth, or one across the room. Default: none. */
-  readonly noiseReduction?: 'near_field' | 'far_field';
+export type { ThetaRealtimeSTTConfig } from './theta-realtime-stt-settings.ts';
+
+/** What was said between two ends of utterances. */
+interface ThetaItem {
+  readonly id: string;
+  /** Its words so far. */
+  readonly text: string;
+  /** Where it ends, in milliseconds of the connection; `undefined` while nobody knows. */
+  readonly endMs: number | undefined;
+  readonly isDone: boolean;
+  /** Its last word; `undefined` when there is none. */
+  readonly last: WireObject | undefined;
 }
+
+interface ThetaTalk {
+  /** What is being transcribed, in the order in which it was said, whichever of it is ready first. */
+  readonly items: readonly ThetaItem[];
+  /** The items that are over, the newest first. */
+  readonly finished: readonly string[];
+  /** Moments of the connection up to which the client has ended utterances. */
+  readonly commits: readonly number[];
+  /** The voice where the client has to find its end. */
+  readonly voice: OpenVoice;
+  /** Whether the service hears a voice. */
+  readonly hasVoice: boolean;
+  /** Whether the service has taken the last utterance of the session. */
+  readonly isOver: boolean;
+}
+
+type Context = STTContext<ThetaRealtimeSTTConfig>;
+type Step = STTStep<ThetaTalk>;
+
+/** Utterances that the service may work on at the same time; older ones are given up. */
+const maxItems = 64;
+
+/** Utterances that wait for the words of one before them. */
+const maxWaiting = 2;
 
 /** Silence that ends an utterance where the client has to say so, in milliseconds. */
 const localSilenceMs = 500;
+
+const gapMs = 500;
+
+const commit: WireObject = { type: 'input_audio_buffer.commit' };
+
+/** Keys that say who is asked, or who pays. */
+const addressKeys = ['proxyUrl', 'endpoint', 'organizationId', 'projectId'];
+
+const itemOf = 'conversation.item.input_audio_transcription';
+
+/** OpenAI's wire for transcription. */
+export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
+  name: 'ThetaRealtimeSTT',
+  baseUrl: () => 'https://api.openai.com/v1',
+  path: '/realtime',
+  accepts: () => [
+    { encoding: 'linear16', sampleRates: [24_000] },
+    { encoding: 'mulaw', sampleRates: [8_000] },
+    { encoding: 'alaw', sampleRates: [8_000] },
+  ],
+  rules: thetaRealtimeSTTRules,
+  reportsSpeechEnd: true,
+  failures: thetaFailures,
+  start: () => ({ items: [], finished: [], commits: [], voice: noVoice, hasVoice: false, isOver: false }),
+  read: {
+    'input_audio_buffer.speech_started': (state) => [
+      { ...state, hasVoice: true },
+      { type: 'voice', is: 'started' },
+    ],
+    'input_audio_buffer.speech_stopped': (state, { item_id: id, audio_end_ms: endMs }) => [
+      withItem({ ...state, hasVoice: false }, id, () => ({ endMs: asNumber(endMs) })),
+      { type: 'voice', is: 'ended' },
+    ],
+    'input_audio_buffer.committed': onCommitted,
+    [`${itemOf}.delta`]: onDelta,
+    [`${itemOf}.completed`]: (state, message, context) => finish(state, message['item_id'], message, context),
+    [`${itemOf}.failed`](state, { item_id: id, error }, context) {
+      const [next, ...effects] = finish(state, id, undefined, context);
+      const text = `the service cannot transcribe an utterance (${wireWord(asObject(error)?.['code'])})`;
+      return [next, { type: 'warning', text }, ...effects];
+    },
+    error: onError,
+  },
+  commands: { finalize: (state, context) => finalize(state, context) },
+
+  query: () => ({ intent: 'transcription' }),
+  credentials: thetaCredentials,
+  authType: () => 'bearer',
+  conflict: thetaConflict,
+  opening: ({ config, format }) => [JSON.stringify(thetaUpdate(config, format.encoding))],
+  // What comes earlier is judged by other settings.
+  isReady: ({ type }) => type === 'session.updated',
+  begin: (state) => [{ ...state, items: [], finished: [], commits: [], hasVoice: false }],
+  reconfigure(state, changed, { config, format }) {
+    if (addressKeys.some((key) => key in changed)) return undefined;
+    return [
+      { ...state, voice: noVoice },
+      { type: 'send', message: thetaUpdate(config, format.encoding) },
+    ];
+  },
+  hear(state, data, context) {
+    const { config, format } = context;
+    if (thetaDetects(config) || config.turnDetection === null) return [state];
+    const silenceMs = config.turnDetection?.silenceDurationMs ?? localSilenceMs;
+    const [voice, hasEnded] = findEnd(state.voice, data, format, silenceMs);
+    return hasEnded ? finalize({ ...state, voice }, context) : [{ ...state, voice }];
+  },
+  gapMs,
+  gap(state, quietMs, context) {
+    // Audio that ends in the middle of a voice has no silence that ends it.
+    const isStuck = isVoiced(state.voice) && quietMs >= localSilenceMs;
+    const [next, ...effects] = isStuck ? finalize(state, context) : [state];
+    return [next, ...effects, ...(state.hasVoice ? [{ type: 'silence', ms: gapMs } as const] : [])];
+  },
+  encode: (frame) => `{"type":"input_audio_buffer.append","audio":"${encodeBase64(frame)}"}`,
+  // Nothing comes while one speaks.
+  silenceTimeoutMs: 60_000,
+  closes(close) {
+    const kind = thetaCloseKind(close);
+    return kind === undefined ? undefined : { kind };
+  },
+  refusals: ({ reason }) =>
+    reason === 'insufficient_quota' ? { code: 'quota', recoverable: false, reason } : undefined,
+  leave: (state, { sentMs }) => [{ ...state, isOver: false, commits: [...state.commits, sentMs] }],
+  farewell: () => [JSON.stringify(commit)],
+  isLast: (_message, { isOver, items }) => isOver && items.length === 0,
+  end: (state, context) => take(state, state.items.length, context),
+};
 
 /**
  * OpenAI Realtime API, transcription sessions, at `wss://api.openai.com/v1/realtime?intent=transcription`: voice activity,
  * and the words of each utterance; no word times. See https://platform.openai.com/docs/guides/realtime-transcription.
  */
-export class ThetaRealtimeSTT extends StreamingSTT<ThetaRealtimeSTTConfig> {
-  readonly name = 'ThetaRealtimeSTT';
-  readonly accepts: readonly AudioFormat[] = [
-    { encoding: 'linear16', sampleRates: [24_000] },
-    { encoding: 'mulaw', sampleRates: [8_000] },
-    { encoding: 'alaw', sampleRates: [8_000] },
-  ];
-  override readonly reportsSpeechEnd: boolean = true;
-  protected readonly defaultBaseUrl = 'https://api.openai.com/v1';
-  protected override readonly defaultAuthType: AuthType = 'bearer';
-  protected override readonly path: string = '/realtime';
-  protected override readonly rules: Readonly<Record<string, ConfigRule>> = thetaRules;
-  protected override readonly gapMs: number = 500;
-  // Nothing comes while one speaks.
-  protected override readonly silenceTimeoutMs: number = 60_000;
-  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    'input_audio_buffer.speech_started': () => this.#onVoice(true),
-    'input_audio_buffer.speech_stopped': (message) => this.#onVoice(false, message),
-    'input_audio_buffer.committed': (message) => this.#onCommitted(message),
-    'conversation.item.input_audio_transcription.delta': (message) => this.#onDelta(message),
-    'conversation.item.input_audio_transcription.completed': (message) => this.#onDone(message['item_id'], message),
-    'conversation.item.input_audio_transcription.failed': (message) => this.#onFailed(message),
-    error: (message) => this.#onError(obj(message['error']) ?? {}),
-  };
-
-  readonly #items = new ThetaItems();
-  /** Moments of the connection up to which the client has ended utterances. */
-  #commits: number[] = [];
-  #endpointer: Endpointer | undefined;
-  #hasVoice: boolean = false;
-  /** Whether the service has taken the last utterance of the session. */
-  #isOver: boolean = false;
+export class ThetaRealtimeSTT extends StreamingSTT<ThetaRealtimeSTTConfig, ThetaTalk> {
+  constructor(config: ThetaRealtimeSTTConfig, logger?: Logger) {
+    super(thetaRealtimeWire, config, logger);
+  }
 
   /** Ends the utterance: its result follows. */
   finalize(): void {
-    this.#commits.push(this.sentMs);
-    this.#endpointer?.reset();
-    this.sayAfterAudio({ type: 'input_audio_buffer.commit' });
+    this.tell('finalize');
   }
+}
 
-  override sendAudio(chunk: AudioChunk): void {
-    super.sendAudio(chunk);
-    if (thetaDetects(this.config) || this.config.turnDetection === null) return;
-    this.#endpointer ??= new Endpointer(this.format, this.config.turnDetection?.silenceDurationMs ?? localSilenceMs);
-    if (this.#endpointer.push(chunk.data)) this.finalize();
-  }
+function finalize(state: ThetaTalk, { sentMs }: Context): Step {
+  const { commits, voice } = state;
+  return [
+    { ...state, commits: [...commits, sentMs], voice: ended(voice) },
+    { type: 'send-after-audio', message: commit },
+  ];
+}
 
-  protected override query(): Query {
-    return { intent: 'transcription' };
+/** Changes an item; a new one is the last. A late word of what is over changes nothing. */
+function withItem(state: ThetaTalk, id: unknown, change: (item: ThetaItem) => Partial<ThetaItem>): ThetaTalk {
+  const name = asString(id) ?? '';
+  const { items, finished } = state;
+  if (items.some((item) => item.id === name)) {
+    return { ...state, items: items.map((item) => (item.id === name ? { ...item, ...change(item) } : item)) };
   }
+  if (name === '' || finished.includes(name)) return state;
+  const fresh: ThetaItem = { id: name, text: '', endMs: undefined, isDone: false, last: undefined };
+  return { ...state, items: [...items, { ...fresh, ...change(fresh) }].slice(-maxItems) };
+}
 
-  protected override socketCredentials(key: string): SocketCredentials {
-    return thetaCredentials(key, this.config);
-  }
+function onCommitted(state: ThetaTalk, { item_id: id }: WireObject): Step {
+  const [commitMs, ...commits] = state.commits;
+  const isTimed = state.items.some((item) => item.id === id && item.endMs !== undefined);
+  const next = withItem({ ...state, isOver: true }, id, ({ endMs = commitMs }) => ({ endMs }));
+  return [isTimed ? next : { ...next, commits }];
+}
 
-  protected override farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'> {
-    this.#isOver = false;
-    this.#commits.push(this.sentMs);
-    return {
-      farewell: ['{"type":"input_audio_buffer.commit"}'],
-      // Base classes hear a message before this does.
-      until: () => this.#isOver && !this.#items.first,
-    };
-  }
+function onDelta(state: ThetaTalk, { item_id: id, delta }: WireObject, { config }: Context): Step {
+  const next = withItem(state, id, ({ text }) => ({ text: text + (asString(delta) ?? '') }));
+  const [first] = next.items;
+  const text = first?.text.trim();
+  if (!text || first?.id !== id) return [next];
+  const voice: readonly STTEffect[] = thetaDetects(config) ? [] : [{ type: 'voice', is: 'started' }];
+  return [next, ...voice, { type: 'result', kind: 'interim', text }];
+}
 
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return {
-      opening: () => [JSON.stringify(thetaUpdate(this.config, this.format.encoding))],
-      // What comes earlier is judged by other settings.
-      isReady: this.isOf('session.updated'),
-      classifyClose: (close) => {
-        const kind = thetaCloseKind(close);
-        return kind === undefined ? 'retry' : this.failure(kind, thetaFailures);
-      },
-      errorOf: ({ reason }) =>
-        reason === 'insufficient_quota' ? { code: 'quota', recoverable: false, reason } : undefined,
-    };
-  }
+/** An utterance is over: all whose turn has come are told; those that were said before it come first. */
+function finish(state: ThetaTalk, id: unknown, last: WireObject | undefined, context: Context): Step {
+  const next = withItem(state, id, () => ({ isDone: true, last }));
+  const { items } = next;
+  // One that never ends must not hold up all that follow.
+  const isLate = items.filter(({ isDone }) => isDone).length > maxWaiting;
+  const start = isLate ? items.findIndex(({ isDone }) => isDone) : 0;
+  const open = items.findIndex(({ isDone }, at) => at >= start && !isDone);
+  return take(next, open < 0 ? items.length : open, context);
+}
 
-  protected override configProblem(): string | undefined {
-    return thetaConflict(this.config);
-  }
+/** The first items are over: each is told as a whole. */
+function take(state: ThetaTalk, count: number, { config }: Context): Step {
+  const taken = state.items.slice(0, count);
+  const names = taken.map(({ id }) => id).reverse();
+  const effects = taken.flatMap(({ text, last, endMs }): STTEffect[] => {
+    const said = (asString(last?.['transcript']) ?? text).trim();
+    return [
+      ...(thetaDetects(config) ? [] : [{ type: 'voice', is: 'ended' } as const]),
+      ...(said ? [{ type: 'result', kind: 'complete', text: said, ...detailsOf(last) } as const] : []),
+      ...(endMs === undefined ? [] : [{ type: 'finalized', ms: endMs } as const]),
+    ];
+  });
+  const finished = [...names, ...state.finished].slice(0, maxItems);
+  return [{ ...state, items: state.items.slice(count), finished }, ...effects];
+}
 
-  protected override applyLive(changed: Partial<ThetaRealtimeSTTConfig>): boolean {
-    if (['proxyUrl', 'endpoint', 'organizationId', 'projectId'].some((key) => key in changed)) return false;
-    this.#endpointer = undefined;
-    return this.say(thetaUpdate(this.config, this.format.encoding));
+function onError(state: ThetaTalk, message: WireObject): Step {
+  const error = asObject(message['error']) ?? {};
+  if (error['code'] === 'input_audio_buffer_commit_empty') {
+    return [{ ...state, isOver: true, commits: state.commits.slice(1) }];
   }
+  const kind = thetaErrorKind(error);
+  if (kind !== undefined) return [state, { type: 'failure', kind, sentence: asString(error['message']) }];
+  return [state, { type: 'warning', text: `the service reports ${wireWord(error['code'] ?? error['type'])}` }];
+}
 
-  protected override encodeAudio(frame: Uint8Array<ArrayBuffer>): string {
-    return `{"type":"input_audio_buffer.append","audio":"${encodeBase64(frame)}"}`;
-  }
-
-  protected override wantsSilence(quietMs: number): boolean {
-    // Audio that ends in the middle of a voice has no silence that ends it.
-    if (this.#endpointer?.isVoiced && quietMs >= localSilenceMs) this.finalize();
-    return this.#hasVoice;
-  }
-
-  protected override onConnection(): void {
-    this.#items.clear();
-    this.#commits = [];
-    this.#hasVoice = false;
-  }
-
-  protected override onEnd(): void {
-    for (const item of this.#items.drain()) this.#complete(item);
-  }
-
-  #onVoice(hasVoice: boolean, { item_id: id, audio_end_ms: endMs }: WireObject = {}): void {
-    this.#hasVoice = hasVoice;
-    if (hasVoice) this.utterances.started();
-    else {
-      this.utterances.ended();
-      this.#items.item(id).endMs = num(endMs);
-    }
-  }
-
-  #onCommitted({ item_id: id }: WireObject): void {
-    this.#isOver = true;
-    this.#items.item(id).endMs ??= this.#commits.shift();
-  }
-
-  #onDelta({ item_id: id, delta }: WireObject): void {
-    const item = this.#items.item(id);
-    item.text += str(delta) ?? '';
-    if (item !== this.#items.first || item.text.trim() === '') return;
-    if (!thetaDetects(this.config)) this.utterances.started();
-    this.utterances.result('interim', item.text.trim());
-  }
-
-  #onDone(id: unknown, message: WireObject | undefined): void {
-    for (const item of this.#items.finish(id, message)) this.#complete(item);
-  }
-
-  #onFailed({ item_id: id, error }: WireObject): void {
-    this.reportOnce(`the service cannot transcribe an utterance (${wireWord(obj(error)?.['code'])})`);
-    this.#onDone(id, undefined);
-  }
-
-  #complete({ endMs, text, done }: ThetaItem): void {
-    const said = (str(done?.message?.['transcript']) ?? text).trim();
-    if (!thetaDetects(this.config)) this.utterances.ended();
-    if (said) this.utterances.result('complete', said, thetaDetails(done?.message));
-    if (endMs !== undefined) this.finalized(endMs);
-  }
-
-  #onError(error: WireObject): void {
-    const kind = thetaErrorKind(error);
-    if (error['code'] === 'input_audio_buffer_commit_empty') {
-      this.#isOver = true;
-      this.#commits.shift();
-    } else if (kind !== undefined) this.renew(this.failure(kind, thetaFailures, str(error['message'])));
-    else this.reportOnce(`the service reports ${wireWord(error['code'] ?? error['type'])}`);
-  }
+/** What a transcript brings beside its text. */
+function detailsOf(message: WireObject = {}) {
+  const logprobs = asObjects(message['logprobs']).flatMap(({ logprob }) => asNumber(logprob) ?? []);
+  const mean = logprobs.reduce((sum, each) => sum + each, 0) / logprobs.length;
+  return {
+    confidence: logprobs.length > 0 ? Math.min(1, Math.exp(mean)) : undefined,
+    language: asString(asObjects(message['languages'])[0]?.['code']),
+  };
 }

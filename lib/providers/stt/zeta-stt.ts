@@ -1,27 +1,25 @@
-import type { AudioFormat } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { num, obj, str, wireWord, type WireObject } from '../../core/guard.ts';
-import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type { SocketCloseOptions, SocketData, SocketSessionOptions } from '../../transport/socket-session.ts';
-import { formatsOf } from './streaming/named-encodings.ts';
-import { StreamingSTT } from './streaming-stt.ts';
-import { meanConfidence, type ResultKind } from './streaming/utterances.ts';
-import { itemsOf, textOf, type Item } from './zeta-stt-items.ts';
+import type { AudioMetadata } from '../../audio/types.ts';
+import { type ConfigRule, type ConfigRules, wireParameters } from '../../core/config-rule.ts';
+import { type WireObject, asNumber, asObject, asObjects, asString, ownEntry, wireWord } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { TranscribedWord } from '../../core/roles.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
+import { type NamedEncodings, formatsOf, nameOf } from './named-encodings.ts';
+import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import {
-  isLiveChange,
-  zetaConflict,
-  zetaEncodings,
-  zetaFailures,
-  zetaLiveConfig,
-  zetaRules,
-  zetaStart,
-  type ZetaSTTOptions,
-  type ZetaVocabulary,
-} from './zeta-stt-settings.ts';
+  type Failures,
+  type STTContext,
+  type STTEffect,
+  type STTStep,
+  type STTWire,
+  type Said,
+  heard,
+} from './stt-wire.ts';
+import { meanConfidence } from './stt-words.ts';
 
 /** Configuration of {@link ZetaSTT}. `language` is ISO 639-1 or a pack such as `cmn_en`; default: `en`. */
 export interface ZetaSTTConfig extends ZetaSTTOptions {
-  /** Default: that of the audio. */
+  /** Audio in another format is converted. Default: that of the audio. */
   readonly audioFormat?: 'pcm_s16le' | 'pcm_f32le' | 'mulaw';
   /** Hz; below 12,000 the service takes its telephony model. Default: that of the audio. */
   readonly sampleRate?: number;
@@ -35,148 +33,346 @@ export interface ZetaSTTConfig extends ZetaSTTOptions {
   readonly additionalVocab?: readonly (string | ZetaVocabulary)[];
 }
 
+/** The service's names of the encodings that it takes. */
+const zetaEncodings: NamedEncodings = {
+  pcm_s16le: 'linear16',
+  pcm_f32le: 'linear32',
+  mulaw: 'mulaw',
+};
+
+/** A word to listen for. */
+export interface ZetaVocabulary {
+  /** As it is written; at most six words. */
+  readonly content: string;
+  /** As it is spoken, in other spellings. */
+  readonly sounds_like?: readonly string[];
+}
+
+/** What {@link ZetaSTT} takes beside SPEC.md's keys. */
+export interface ZetaSTTOptions extends StreamingSTTConfig {
+  /** Most speakers to tell apart. */
+  readonly maxSpeakers?: number;
+  /** How readily another voice is another speaker, 0 to 1. Default: the service's, 0.5. */
+  readonly speakerSensitivity?: number;
+  /** How the result is spelled: `en-GB`, `en-US`, `en-AU`, `cmn-Hans` or `cmn-Hant`. Default: that of `language`, if any. */
+  readonly outputLocale?: string;
+  /** A field whose words the service knows better, such as `finance` or `medical`. */
+  readonly domain?: string;
+  /** Seconds after which words are final at the latest, 0.7 to 4, and more than the silence trigger. Default: 1, or as much as that needs. */
+  readonly maxDelay?: number;
+  /** Whether a number or a date that is being spoken may take longer. Default: the service's, `flexible`. */
+  readonly maxDelayMode?: 'flexible' | 'fixed';
+  /** Whether results tell what is a number, a date and the like. Default: false. */
+  readonly enableEntities?: boolean;
+  /** Leaves hesitation out; English. Default: false. */
+  readonly removeDisfluencies?: boolean;
+  /** Punctuation marks of the results. */
+  readonly punctuation?: {
+    /** Marks that the service may set. Default: the service's. */
+    readonly permittedMarks?: readonly string[];
+    /** How readily it sets them, 0 to 1. Default: the service's. */
+    readonly sensitivity?: number;
+  };
+  /** Ignores voices that are softer, 0 to 100. */
+  readonly volumeThreshold?: number;
+  /** Further keys of the service's `transcription_config`, as they stand in its docs. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+}
+
+/** What a key may hold (the vendor's limits), and where it stands in the service's settings: `a.b` is `b` of the object `a`. */
+interface ZetaRule extends ConfigRule {
+  /** Whether a running session takes another value. */
+  readonly live?: boolean;
+}
+
+const defaultTrigger = 0.75;
+
+/** How much later than the silence that ends an utterance its words may become final, in seconds. */
+const delayMargin = 0.25;
+
+/** The keys, with their names on the wire. */
+export const zetaSTTRules: Readonly<Record<string, ZetaRule>> = {
+  language: { type: 'text', wire: 'language', default: 'en', toWire: (tag) => languageOf(String(tag)) },
+  audioFormat: { oneOf: Object.keys(zetaEncodings) },
+  sampleRate: { min: 1, integer: true },
+  interimResults: { type: 'boolean', wire: 'enable_partials', default: true, live: true },
+  operatingPoint: { oneOf: ['standard', 'enhanced'], wire: 'model' },
+  endOfUtteranceSilenceTrigger: {
+    ...{ min: 0, max: 2, default: defaultTrigger, live: true },
+    wire: 'conversation_config.end_of_utterance_silence_trigger',
+  },
+  enableSpeakerDiarization: { type: 'boolean', wire: 'diarization', toWire: (isOn) => (isOn ? 'speaker' : undefined) },
+  maxSpeakers: { min: 2, integer: true, wire: 'speaker_diarization_config.max_speakers' },
+  speakerSensitivity: { min: 0, max: 1, wire: 'speaker_diarization_config.speaker_sensitivity' },
+  outputLocale: { type: 'text', wire: true },
+  domain: { type: 'text', wire: true },
+  maxDelay: { min: 0.7, max: 4, wire: true, live: true },
+  maxDelayMode: { oneOf: ['flexible', 'fixed'], wire: true, live: true },
+  enableEntities: { type: 'boolean', wire: true },
+  removeDisfluencies: {
+    ...{ type: 'boolean', wire: 'transcript_filtering_config.remove_disfluencies' },
+    toWire: (isOn) => (isOn ? true : undefined),
+  },
+  'punctuation.permittedMarks': { type: 'texts', wire: 'punctuation_overrides.permitted_marks' },
+  'punctuation.sensitivity': { min: 0, max: 1, wire: 'punctuation_overrides.sensitivity' },
+  volumeThreshold: { min: 0, max: 100, wire: 'audio_filtering_config.volume_threshold', live: true },
+};
+
+/** The rules of what a running session can change; the language is always named. */
+const liveRules = Object.fromEntries(
+  Object.entries(zetaSTTRules).filter(([key, { live = false }]) => live || key === 'language'),
+);
+
+const maxVocabulary = 1_000;
+
+const locales: ReadonlySet<string> = new Set(['en-GB', 'en-US', 'en-AU', 'cmn-Hans', 'cmn-Hant']);
+
+/** What does not go together, as a sentence for people. */
+function zetaConflict(config: ZetaSTTConfig): string | undefined {
+  const { additionalVocab = [], maxDelay = Infinity, enableSpeakerDiarization = false, maxSpeakers } = config;
+  const { endOfUtteranceSilenceTrigger: trigger = defaultTrigger } = config;
+  if (additionalVocab.length > maxVocabulary) return `additionalVocab must have at most ${maxVocabulary} entries`;
+  if (maxDelay <= trigger) {
+    return `maxDelay must be more than endOfUtteranceSilenceTrigger (${trigger}), not ${maxDelay}`;
+  }
+  return maxSpeakers !== undefined && !enableSpeakerDiarization
+    ? 'maxSpeakers needs enableSpeakerDiarization'
+    : undefined;
+}
+
+/** The first message: what is sent, and what is wanted of it. */
+function zetaStart(config: ZetaSTTConfig, { encoding, sampleRate }: AudioMetadata): WireObject {
+  return {
+    message: 'StartRecognition',
+    audio_format: { type: 'raw', encoding: nameOf(zetaEncodings, encoding), sample_rate: sampleRate },
+    transcription_config: {
+      ...settings(config, zetaSTTRules),
+      additional_vocab: config.additionalVocab,
+      ...config.parameters,
+    },
+  };
+}
+
+/** What tells a running session of changed keys; `undefined` when no message can. */
+function zetaUpdate(config: ZetaSTTConfig, changed: readonly string[]): WireObject | undefined {
+  if (!changed.every((key) => ownEntry(zetaSTTRules, key)?.live)) return undefined;
+  return { message: 'SetRecognitionConfig', transcription_config: settings(config, liveRules) };
+}
+
+/** The keys that are set, as the service names them. */
+function settings(config: ZetaSTTConfig, rules: ConfigRules): WireObject {
+  const { language = '', endOfUtteranceSilenceTrigger: trigger = defaultTrigger } = config;
+  const { outputLocale = locales.has(language) ? language : undefined } = config;
+  const { maxDelay = Math.max(1, trigger + delayMargin) } = config;
+  const named = wireParameters({ ...config, outputLocale, maxDelay }, rules);
+  return Object.entries(named).reduce<WireObject>((all, [name, value]) => {
+    const [group = name, key] = name.split('.');
+    return { ...all, [group]: key === undefined ? value : { ...asObject(all[group]), [key]: value } };
+  }, {});
+}
+
+function languageOf(tag: string): string {
+  const base = primaryLanguage(tag);
+  return base === 'zh' ? 'cmn' : base;
+}
+
+const again = { recoverable: true, retryAfterMs: 5_000 } as const;
+
+/** What the service's errors mean, by their type, and what its close codes mean. */
+const zetaFailures: Failures = {
+  not_authorised: { code: 'unauthorized', status: 401, hint: 'check the credential' },
+  not_allowed: { code: 'forbidden', status: 403, hint: 'the account may not do this' },
+  invalid_message: { code: 'protocol', hint: 'it does not understand a message' },
+  invalid_model: { code: 'configuration', hint: 'check language and operatingPoint' },
+  invalid_language: { code: 'configuration', hint: 'check language' },
+  invalid_config: { code: 'configuration', hint: 'it does not take one of the settings' },
+  invalid_audio_type: { code: 'configuration', hint: 'it does not take the audio' },
+  invalid_output_format: { code: 'configuration', hint: 'it does not take one of the settings' },
+  protocol_error: { code: 'protocol', hint: 'it did not expect a message' },
+  timelimit_exceeded: { code: 'quota', hint: 'the account has no time left' },
+  insufficient_funds: { code: 'quota', hint: 'the account has no funds left' },
+  quota_exceeded: { code: 'rate_limited', ...again, hint: 'too many sessions at once' },
+  job_error: { code: 'server', ...again, hint: 'another connection follows' },
+  unknown_error: { code: 'server', ...again, hint: 'another connection follows' },
+  data_error: { code: 'server', recoverable: true, hint: 'another connection follows' },
+  buffer_error: { code: 'overloaded', recoverable: true, hint: 'audio came faster than it could hear' },
+  session_transfer: { code: 'server', recoverable: true, hint: 'another connection follows' },
+  idle_timeout: { code: 'timeout', recoverable: true, hint: 'it heard nothing for long, another session begins' },
+  session_timeout: { code: 'timeout', recoverable: true, hint: 'the session was too long, another begins' },
+  1003: { code: 'protocol', hint: 'it did not expect a message' },
+  1011: { code: 'server', ...again, hint: 'another connection follows' },
+  4001: { code: 'unauthorized', hint: 'check the credential' },
+  4003: { code: 'forbidden', hint: 'the account may not do this' },
+  4004: { code: 'configuration', hint: 'check language and operatingPoint' },
+  4005: { code: 'rate_limited', ...again, hint: 'too many sessions at once' },
+  4006: { code: 'quota', hint: 'the account has no time left' },
+  4013: { code: 'server', ...again, hint: 'another connection follows' },
+};
+
+/** A word or a punctuation mark. */
+interface Item {
+  readonly text: string;
+  /** Which neighbours it follows without a space. */
+  readonly attaches: string;
+  /** A mark is none. */
+  readonly word: TranscribedWord | undefined;
+  readonly language: string | undefined;
+}
+
+/** The utterance so far. */
+interface ZetaUtterance {
+  /** What will not change. */
+  readonly finals: readonly Item[];
+  /** What follows, and may change. */
+  readonly partial: readonly Item[];
+  /** What stands between two words of the language. */
+  readonly delimiter: string;
+}
+
+type Context = STTContext<ZetaSTTConfig>;
+type Step = STTStep<ZetaUtterance>;
+
 /** Words and marks after which an utterance counts as complete, whatever the service says: some minutes of speech. */
 const maxItems = 2_048;
+
+/** Speechmatics' wire. */
+export const zetaWire: STTWire<ZetaSTTConfig, ZetaUtterance> = {
+  name: 'ZetaSTT',
+  baseUrl: () => 'https://eu.rt.speechmatics.com',
+  path: '/v2',
+  // Linear16, linear32 and mulaw, or the configured one, at the configured or at any sample rate.
+  accepts: (config) => formatsOf(zetaEncodings, config),
+  rules: zetaSTTRules,
+  conflict: zetaConflict,
+  catchUpSpeed: 2,
+  failures: zetaFailures,
+  start: () => ({ finals: [], partial: [], delimiter: ' ' }),
+  read: {
+    RecognitionStarted: (state, { id, language_pack_info: pack }) => [
+      { ...state, delimiter: asString(asObject(pack)?.['word_delimiter']) ?? ' ' },
+      { type: 'log', text: `session ${asString(id) ?? 'without an id'}` },
+    ],
+    AudioAdded: (state) => [state],
+    AddPartialTranscript: onPartial,
+    AddTranscript: onFinal,
+    EndOfUtterance: (state, { forced }) => complete(state, forced === true),
+    EndOfTranscript: (state) => complete(state),
+    Warning: (state, { type }) => [state, { type: 'warning', text: `the service warns (${wireWord(type)})` }],
+    Error: (state, { type, reason }) => [state, { type: 'failure', kind: wireWord(type), sentence: asString(reason) }],
+  },
+  commands: {
+    forceEndOfUtterance: (state, { audioEndMs: endMs }) => {
+      const timestamp = endMs === undefined ? undefined : Math.round(endMs) / 1_000;
+      return [state, { type: 'send-after-audio', message: { message: 'ForceEndOfUtterance', timestamp } }];
+    },
+  },
+
+  // The key as header; in browsers, a temporary key in the query.
+  credentials: (key) => ({ headers: { Authorization: `Bearer ${key}` }, query: { jwt: key } }),
+  typeOf: ({ message }) => asString(message),
+  opening: ({ config, format }) => [JSON.stringify(zetaStart(config, format))],
+  isReady: ({ message }) => message === 'RecognitionStarted',
+  begin: (state) => [{ ...state, partial: [] }],
+  reconfigure(state, changed, { config }) {
+    const message = zetaUpdate(config, Object.keys(changed));
+    return message && [state, { type: 'send', message }];
+  },
+  farewell: (_state, { sentFrames }) => [JSON.stringify({ message: 'EndOfStream', last_seq_no: sentFrames })],
+  isLast: ({ message }) => message === 'EndOfTranscript',
+  end: (state) => complete({ ...state, finals: [...state.finals, ...state.partial] }),
+};
 
 /**
  * Speechmatics real-time transcription, API v2, at `wss://eu.rt.speechmatics.com/v2`: over 50 languages, word times,
  * speakers. See https://docs.speechmatics.com/api-ref/realtime-transcription-websocket.
  */
-export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
-  readonly name = 'ZetaSTT';
-  protected readonly defaultBaseUrl = 'https://eu.rt.speechmatics.com';
-  protected override readonly path: string = '/v2';
-  protected override readonly rules: Readonly<Record<string, ConfigRule>> = zetaRules;
-  protected override readonly catchUpSpeed: number = 2;
-  protected readonly handlers: Readonly<Record<string, (message: WireObject) => void>> = {
-    RecognitionStarted: (message) => this.#onStarted(message),
-    AudioAdded: () => undefined,
-    AddPartialTranscript: (message) => this.#onPartial(message),
-    AddTranscript: (message) => this.#onFinal(message),
-    EndOfUtterance: ({ forced }) => this.#complete(forced === true),
-    EndOfTranscript: () => this.#complete(),
-    Warning: ({ type }) => this.reportOnce(`the service warns (${wireWord(type)})`),
-    Error: ({ type, reason }) => this.renew(this.failure(wireWord(type), zetaFailures, str(reason))),
-  };
-
-  #delimiter: string = ' ';
-  #finals: Item[] = [];
-  #partial: readonly Item[] = [];
-  /** Frames that this connection has been sent. */
-  #frames: number = 0;
-
-  /** Linear16, linear32 and mulaw, or the configured one, at the configured or at any sample rate. */
-  get accepts(): readonly AudioFormat[] {
-    return formatsOf(zetaEncodings, this.config);
+export class ZetaSTT extends StreamingSTT<ZetaSTTConfig, ZetaUtterance> {
+  constructor(config: ZetaSTTConfig, logger?: Logger) {
+    super(zetaWire, config, logger);
   }
 
   /** Ends the speaker's utterance at the end of the audio so far: its complete result follows. */
   forceEndOfUtterance(): void {
-    const endMs = this.audioEndMs;
-    this.sayAfterAudio({
-      message: 'ForceEndOfUtterance',
-      ...(endMs !== undefined && { timestamp: Math.round(endMs) / 1_000 }),
-    });
+    this.tell('forceEndOfUtterance');
   }
 
   /** As {@link forceEndOfUtterance}. */
   finalize(): void {
     this.forceEndOfUtterance();
   }
+}
 
-  /** The key as header; in browsers, a temporary key in the query. */
-  protected override socketCredentials(key: string): SocketCredentials {
-    return { headers: { Authorization: `Bearer ${key}` }, query: { jwt: key } };
-  }
+function onPartial(state: ZetaUtterance, message: WireObject, context: Context): Step {
+  const partial = itemsOf(message, context);
+  if (partial.length === 0 && state.partial.length === 0) return [state];
+  const next = { ...state, partial };
+  return [next, ...interim(next)];
+}
 
-  protected override farewell(): Pick<SocketCloseOptions, 'farewell' | 'until'> {
-    return {
-      farewell: () => [JSON.stringify({ message: 'EndOfStream', last_seq_no: this.#frames })],
-      until: this.isOf('EndOfTranscript'),
-    };
-  }
+function onFinal(state: ZetaUtterance, message: WireObject, context: Context): Step {
+  const items = itemsOf(message, context);
+  const endSeconds = asNumber(asObject(message['metadata'])?.['end_time']);
+  const final: readonly STTEffect[] = endSeconds === undefined ? [] : [{ type: 'finalized', ms: endSeconds * 1_000 }];
+  const next = { ...state, finals: [...state.finals, ...items], partial: [] };
+  const [last, ...told] =
+    next.finals.length >= maxItems ? complete(next) : ([next, ...(items.length > 0 ? interim(next) : [])] as const);
+  return [last, ...final, ...told];
+}
 
-  protected override socketOptions(): Partial<SocketSessionOptions> {
-    return {
-      opening: () => [JSON.stringify(zetaStart(this.config, this.format))],
-      isReady: this.isOf('RecognitionStarted'),
-      classifyClose: ({ code }) => (code in zetaFailures ? this.failure(code, zetaFailures) : 'retry'),
-    };
-  }
+function interim({ finals, partial, delimiter }: ZetaUtterance): readonly STTEffect[] {
+  const said = saidIn([...finals, ...partial], delimiter);
+  return said.words.length > 0 ? heard(said) : [];
+}
 
-  protected override configProblem(): string | undefined {
-    return zetaConflict(this.config);
-  }
-
-  protected override typeOf(message: WireObject): string | undefined {
-    return str(message['message']);
-  }
-
-  protected override encodeAudio(frame: Uint8Array<ArrayBuffer>): SocketData {
-    this.#frames += 1;
-    return frame;
-  }
-
-  protected override applyLive(changed: Partial<ZetaSTTConfig>): boolean {
-    if (!isLiveChange(changed)) return false;
-    this.say({ message: 'SetRecognitionConfig', transcription_config: zetaLiveConfig(this.config) });
-    return true;
-  }
-
-  protected override onConnection(): void {
-    this.#frames = 0;
-    this.#partial = [];
-  }
-
-  protected override onEnd(): void {
-    this.#finals.push(...this.#partial);
-    this.#complete();
-  }
-
-  #onStarted(message: WireObject): void {
-    this.#delimiter = str(obj(message['language_pack_info'])?.['word_delimiter']) ?? ' ';
-    this.logger.debug(`${this.name}: session ${str(message['id']) ?? 'without an id'}`);
-  }
-
-  #onPartial(message: WireObject): void {
-    const items = this.#itemsOf(message);
-    const hasChanged = items.length > 0 || this.#partial.length > 0;
-    this.#partial = items;
-    if (hasChanged) this.#publish('interim', [...this.#finals, ...items]);
-  }
-
-  #onFinal(message: WireObject): void {
-    const items = this.#itemsOf(message);
-    this.#partial = [];
-    this.#finals.push(...items);
-    const endSeconds = num(obj(message['metadata'])?.['end_time']);
-    if (endSeconds !== undefined) this.finalized(endSeconds * 1_000);
-    if (this.#finals.length >= maxItems) this.#complete();
-    else if (items.length > 0) this.#publish('interim', this.#finals);
-  }
-
-  #itemsOf(message: WireObject): Item[] {
-    return itemsOf(message, (word) => this.words([word], ({ content }) => str(content))[0]);
-  }
-
-  #complete(evenEmpty: boolean = false): void {
-    const items = this.#finals;
-    this.#finals = [];
-    this.#partial = [];
-    if (items.length > 0 || evenEmpty) this.utterances.ended();
-    this.#publish('complete', items, evenEmpty);
-  }
-
-  #publish(kind: ResultKind, items: readonly Item[], evenEmpty: boolean = false): void {
-    const words = items.flatMap(({ word }) => word ?? []);
+function complete(state: ZetaUtterance, evenEmpty: boolean = false): Step {
+  const { finals, delimiter } = state;
+  const said = saidIn(finals, delimiter);
+  const confidence = meanConfidence(said.words);
+  return [
+    { ...state, finals: [], partial: [] },
+    ...(finals.length > 0 || evenEmpty ? [{ type: 'voice', is: 'ended' } as const] : []),
     // A mark alone belongs to the utterance before.
-    if (words.length === 0 && !evenEmpty) return;
-    if (kind === 'interim') this.utterances.started();
-    this.utterances.result(kind, textOf(items, this.#delimiter), {
-      words,
-      // That of words which may change has no meaning.
-      ...(kind === 'complete' && { confidence: meanConfidence(words) }),
-      language: items.find(({ language }) => language !== undefined)?.language,
-    });
-  }
+    ...(said.words.length > 0 || evenEmpty ? [{ type: 'result', kind: 'complete', ...said, confidence } as const] : []),
+  ];
+}
+
+/** What words and marks say; the confidence of words that may change has no meaning. */
+function saidIn(items: readonly Item[], delimiter: string): Said & { readonly words: readonly TranscribedWord[] } {
+  return {
+    text: textOf(items, delimiter),
+    words: items.flatMap(({ word }) => word ?? []),
+    language: items.find(({ language }) => language !== undefined)?.language,
+  };
+}
+
+/** The words and marks of a transcript. */
+function itemsOf({ results }: WireObject, { words: wordsOf }: Context): Item[] {
+  return asObjects(results).flatMap((result) => {
+    const { type, start_time: start, end_time: end, attaches_to: attaches } = result;
+    const [alternative = {}] = asObjects(result['alternatives']);
+    const { content, language, speaker } = alternative;
+    const text = asString(content);
+    if (!text) return [];
+    // UU is a speaker that the service does not know.
+    const known = speaker === 'UU' ? undefined : speaker;
+    const spoken = type === 'punctuation' ? [] : [{ ...alternative, start, end, speaker: known }];
+    const [word] = wordsOf(spoken, () => text);
+    return { text, word, attaches: asString(attaches) ?? 'none', language: asString(language) };
+  });
+}
+
+/** What they say together; `delimiter` stands between two words. A mark of the utterance before is left out. */
+function textOf(items: readonly Item[], delimiter: string): string {
+  const first = items.findIndex(({ attaches }) => !attachesTo('previous', attaches));
+  return items
+    .slice(Math.max(first, 0))
+    .map(({ text, attaches }, at, all) => {
+      const isAttached = attachesTo('previous', attaches) || attachesTo('next', all[at - 1]?.attaches);
+      return at === 0 || isAttached ? text : delimiter + text;
+    })
+    .join('');
+}
+
+function attachesTo(neighbour: 'previous' | 'next', attaches: string | undefined): boolean {
+  return attaches === neighbour || attaches === 'both';
 }

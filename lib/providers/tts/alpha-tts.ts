@@ -1,17 +1,11 @@
-import { asyncScheduler, type Observable } from 'rxjs';
 import { bytesPerSample } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
-import { entry, oncePerKind, parseJsonObject, str } from '../../core/guard.ts';
-import type { HttpErrorOf } from '../../transport/http-error.ts';
-import type { SocketClose, SocketData } from '../../transport/socket-session.ts';
-import type { TTSConfig } from './base-tts.ts';
-import type { LaneMessage, LaneWire } from './sockets/lane-wire.ts';
+import type { VoiceErrorOptions } from '../../core/errors.ts';
+import { asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
 import { SocketTTS } from './socket-tts.ts';
-import { SpeechLane } from './sockets/speech-lane.ts';
-import { SpeechLanes } from './sockets/speech-lanes.ts';
-import type { SynthesisEvent } from './utterance.ts';
+import type { SocketWire } from './sockets/socket-wire.ts';
+import type { TTSConfig } from './voice-service.ts';
 
 /** A voice of {@link AlphaTTS}: `aura-2-{voice}-{language}`, or an older `aura-{voice}-en`; others pass through. */
 export type AlphaTTSVoice =
@@ -59,15 +53,6 @@ const sampleRates: Readonly<Record<AlphaTTSFormat, readonly number[]>> = {
   alaw: [8000, 16000],
 };
 
-/** What a message is to us, by its type. */
-const answers: Readonly<Record<string, LaneMessage | 'note' | 'warning'>> = {
-  Flushed: { type: 'flushed' },
-  Cleared: { type: 'cleared' },
-  Metadata: 'note',
-  Warning: 'warning',
-  Error: 'warning',
-};
-
 /** Payloads in the reason of a close that no other connection would mend. */
 const closes: readonly { readonly payload: RegExp; readonly why: string; readonly options: VoiceErrorOptions }[] = [
   {
@@ -79,6 +64,63 @@ const closes: readonly { readonly payload: RegExp; readonly why: string; readonl
   { payload: /BIG-000/i, why: 'a message that is too long', options: { code: 'configuration' } },
 ];
 
+function formatOf({ outputFormat: encoding = 'linear16', sampleRate }: AlphaTTSConfig): AudioMetadata {
+  const [usual = 8000] = ownEntry(sampleRates, encoding) ?? [];
+  return { encoding, sampleRate: sampleRate ?? usual, channels: 1, bitDepth: bytesPerSample(encoding) * 8 };
+}
+
+const text = (message: WireObject, key: string): string => asString(message[key]) ?? '';
+
+function warn(state: undefined, message: WireObject) {
+  const warning = `the service warns: ${text(message, 'code')} ${text(message, 'description')}`;
+  return [state, { type: 'warning', text: warning }] as const;
+}
+
+const wire: SocketWire<AlphaTTSConfig, undefined> = {
+  name: 'AlphaTTS',
+  baseUrl: 'https://api.deepgram.com',
+  rules: ({ outputFormat = 'linear16' }) => ({
+    outputFormat: { oneOf: Object.keys(sampleRates) },
+    sampleRate: { oneOf: ownEntry(sampleRates, outputFormat) ?? [] },
+    'options.speed': { min: 0.7, max: 1.5 },
+    'limits.charactersPerMinute': { min: 2_000 },
+    'limits.flushesPerMinute': { min: 20 },
+  }),
+  format: formatOf,
+  maxTextLength: () => 2000,
+  address: (config) => {
+    const { voice, options: { model = 'aura-2-thalia-en', speed, mipOptOut } = {} } = config;
+    const { encoding, sampleRate } = formatOf(config);
+    const query = { model: voice ?? model, encoding, sample_rate: sampleRate, speed, mip_opt_out: mipOptOut };
+    return { path: '/v1/speak', query };
+  },
+  connection: ({ limits: { charactersPerMinute = 2400, flushesPerMinute = 20 } = {} }) => ({
+    ...{ by: 'order', flush: '{"type":"Flush"}', flushReserve: 8, charactersPerMinute, flushesPerMinute },
+  }),
+  voice: () => () => ({
+    say: (text) => JSON.stringify({ type: 'Speak', text }),
+    cancel: '{"type":"Clear"}',
+  }),
+  farewell: ['{"type":"Close"}'],
+  start: undefined,
+  typeOf: ({ type }) => asString(type),
+  read: {
+    binary: (state, _message, { data }) => (typeof data === 'string' ? [state] : [state, { type: 'audio', data }]),
+    Flushed: (state) => [state, { type: 'end' }],
+    Cleared: (state) => [state, { type: 'cleared' }],
+    Metadata: (state, message) => [state, { type: 'note', text: `request ${text(message, 'request_id')}` }],
+    Warning: warn,
+    Error: warn,
+  },
+  // An unknown voice is refused like a malformed query.
+  errorOf: ({ message }) => (/No such model/i.test(message) ? { code: 'not_found' } : undefined),
+  closeError: ({ code, reason }, { error }) => {
+    const known = closes.find(({ payload }) => payload.test(reason));
+    const text = `the service closed the connection: ${known?.why ?? ''} (${code} ${reason})`;
+    return known && error(text, { ...known.options, status: code });
+  },
+};
+
 /**
  * AlphaTTS: Deepgram Aura text-to-speech, API V1 (`/v1/speak`), `https://api.deepgram.com`,
  * https://developers.deepgram.com/docs/tts-websocket
@@ -88,108 +130,7 @@ const closes: readonly { readonly payload: RegExp; readonly why: string; readonl
  * text waits.
  */
 export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
-  override readonly name: string = 'AlphaTTS';
-  protected override readonly defaultBaseUrl: string = 'https://api.deepgram.com';
-  // An unknown voice is refused like a malformed query.
-  protected override readonly errorOf: HttpErrorOf = ({ message }) =>
-    /No such model/i.test(message) ? { code: 'not_found' } : undefined;
-  #lanes: SpeechLanes | undefined;
-  readonly #warn = oncePerKind((kind) => this.report(this.error(kind, { code: 'protocol', recoverable: true })));
-
-  readonly #wire: Omit<LaneWire, 'charactersPerMinute' | 'flushesPerMinute' | 'maxTextLength'> = {
-    speak: (text) => JSON.stringify({ type: 'Speak', text }),
-    flush: '{"type":"Flush"}',
-    clear: '{"type":"Clear"}',
-    close: '{"type":"Close"}',
-    read: (data) => this.#read(data),
-    flushReserve: 8,
-    classifyClose: (close) => this.#classifyClose(close),
-  };
-
-  override get maxTextLength(): number {
-    return 2000;
-  }
-
-  override getMetadata(): AudioMetadata {
-    const { outputFormat: encoding = 'linear16', sampleRate = entry(sampleRates, encoding)?.[0] ?? 8000 } = this.config;
-    return { encoding, sampleRate, channels: 1, bitDepth: bytesPerSample(encoding) * 8 };
-  }
-
-  override warm(): void {
-    this.#openLanes().warm();
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    const { outputFormat = 'linear16' } = this.config;
-    return {
-      outputFormat: { oneOf: Object.keys(sampleRates) },
-      sampleRate: { oneOf: entry(sampleRates, outputFormat) ?? [] },
-      'options.speed': { min: 0.7, max: 1.5 },
-      'limits.charactersPerMinute': { min: 2_000 },
-      'limits.flushesPerMinute': { min: 20 },
-    };
-  }
-
-  protected override socketUrl(): URL {
-    const { voice, options: { model = 'aura-2-thalia-en', speed, mipOptOut } = {} } = this.config;
-    const { encoding, sampleRate } = this.getMetadata();
-    const query = { model: voice ?? model, encoding, sample_rate: sampleRate, speed, mip_opt_out: mipOptOut };
-    return this.resolveSocketUrl('/v1/speak', query);
-  }
-
-  protected override synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
-    return this.#openLanes().speak(text$);
-  }
-
-  /** Voice, format and address are those of a connection. */
-  protected override onConfigUpdate(): void {
-    this.#lanes?.retire();
-    if (this.initialized) this.warm();
-  }
-
-  protected override async onDispose(): Promise<void> {
-    await this.#lanes?.close();
-    await super.onDispose();
-  }
-
-  #openLanes(): SpeechLanes {
-    this.#lanes ??= new SpeechLanes({
-      open: () => this.#openLane(),
-      closed: ({ session }) => this.removeSession(session),
-      scheduler: this.config.scheduler ?? asyncScheduler,
-    });
-    return this.#lanes;
-  }
-
-  #openLane(): SpeechLane {
-    const { charactersPerMinute = 2400, flushesPerMinute = 20 } = this.config.limits ?? {};
-    return new SpeechLane({
-      ...this.linkOptions(),
-      wire: { ...this.#wire, charactersPerMinute, flushesPerMinute, maxTextLength: this.maxTextLength },
-    });
-  }
-
-  #read(data: SocketData): LaneMessage | undefined {
-    const message = parseJsonObject(data);
-    const text = (key: string): string => str(message?.[key]) ?? '';
-    const answer = entry(answers, text('type'));
-    // Also JSON that came as binary is what it says.
-    if (typeof data !== 'string' && answer === undefined) return { type: 'audio', data };
-    if (typeof answer === 'object') return answer;
-    if (answer === 'note') this.logger.debug(`${this.name}: request ${text('request_id')}`);
-    else if (answer === 'warning')
-      this.#warn(`${this.name}: the service warns: ${text('code')} ${text('description')}`);
-    else this.#warn(`${this.name}: the service sent a message that it does not document`);
-    return undefined;
-  }
-
-  #classifyClose({ code, reason }: SocketClose): 'retry' | VoiceError {
-    const known = closes.find(({ payload }) => payload.test(reason));
-    if (!known) return 'retry';
-    const { why, options } = known;
-    return this.error(`${this.name}: the service closed the connection: ${why} (${code} ${reason})`, {
-      ...options,
-      status: code,
-    });
+  constructor(config: AlphaTTSConfig, logger?: Logger) {
+    super(wire, config, logger);
   }
 }

@@ -1,4 +1,4 @@
-import type { RestTTSConfig } from './rest-tts.ts';
+import type { RequestTTSConfig } from './requests/request-wire.ts';
 
 /** A model of {@link ChiTTS}: `-hd` sounds best, `-turbo` answers soonest; later ones pass through. */
 export type ChiTTSModel =
@@ -42,7 +42,7 @@ export interface ChiTTSVoiceModify {
 }
 
 /** Configuration of {@link ChiTTS}. What is absent is left to the service. */
-export interface ChiTTSConfig extends RestTTSConfig {
+export interface ChiTTSConfig extends RequestTTSConfig {
   /** A system voice, such as `English_expressive_narrator`, or a clone. Required. */
   readonly voiceId: string;
   /** Default: `speech-2.8-turbo`. */

@@ -1,4 +1,4 @@
-import type { TTSConfig } from './base-tts.ts';
+import type { TTSConfig } from './voice-service.ts';
 
 /** A model of {@link GammaTTS}, with or without `eleven_`; later ones pass through. */
 export type GammaTTSModel = 'turbo_v2_5' | 'turbo_v2' | 'multilingual_v2' | 'flash_v2_5' | 'flash_v2' | (string & {});

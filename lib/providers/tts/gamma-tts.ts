@@ -1,13 +1,21 @@
+import { durationMs, isPcmLike } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
+import { decodeBase64 } from '../../core/base64.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
-import { entry, num, str, type WireObject } from '../../core/guard.ts';
-import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type { HttpErrorOf } from '../../transport/http-error.ts';
-import { ContextTTS } from './context-tts.ts';
-import type { ContextVoice, ContextWire } from './sockets/context-wire.ts';
+import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { Step } from '../../stream/fold.ts';
 import type { GammaTTSConfig } from './gamma-tts-config.ts';
-import { gammaTalk, isFinal } from './gamma-tts-talk.ts';
+import { SocketTTS } from './socket-tts.ts';
+import type { ContextVoice, ReadEffect, Reading, SocketWire } from './sockets/socket-wire.ts';
+import type { WireErrors } from './voice-service.ts';
+import {
+  endCharacters,
+  hearCharacters,
+  noCharacters,
+  type CharacterTimes,
+  type CharacterWords,
+} from './words/character-words.ts';
 
 const formats: Readonly<Record<string, Pick<AudioMetadata, 'encoding' | 'bitDepth' | 'container' | 'mimeType'>>> = {
   pcm: { encoding: 'linear16', bitDepth: 16 },
@@ -42,6 +50,162 @@ const errors: Readonly<Record<string, readonly [why: string, options: VoiceError
   quota_exceeded: ['the account has nothing left to spend', { code: 'quota' }],
 };
 
+/** What is known of a context. */
+interface Heard {
+  readonly words: CharacterWords;
+  readonly audioBytes: number;
+}
+
+function modelOf({ modelId = 'eleven_turbo_v2_5' }: GammaTTSConfig): string {
+  return /^(turbo|flash|multilingual|v3)/.test(modelId) ? `eleven_${modelId}` : modelId;
+}
+
+function isAutomatic({ autoMode, chunkLengthSchedule }: GammaTTSConfig): boolean {
+  return autoMode ?? chunkLengthSchedule === undefined;
+}
+
+function voiceOf(config: GammaTTSConfig): ContextVoice {
+  const { stability, similarityBoost, style, useSpeakerBoost, speed, chunkLengthSchedule } = config;
+  const isBalanced = stability !== undefined || similarityBoost !== undefined;
+  const settings = {
+    ...(isBalanced && { stability: stability ?? 0.5, similarity_boost: similarityBoost ?? 0.75 }),
+    ...{ style, use_speaker_boost: useSpeakerBoost, speed },
+  };
+  const opening = {
+    text: ' ',
+    voice_settings: Object.values(settings).some((value) => value !== undefined) ? settings : undefined,
+    generation_config: chunkLengthSchedule && { chunk_length_schedule: chunkLengthSchedule },
+    pronunciation_dictionary_locators: config.pronunciationDictionaries?.map(({ id, versionId }) => ({
+      ...{ pronunciation_dictionary_id: id, version_id: versionId },
+    })),
+  };
+  return (id) => {
+    const message = (body: object): string => JSON.stringify({ ...body, context_id: id });
+    return {
+      opening: [message(opening)],
+      say: (text) => message({ text }),
+      ending: [message({ flush: true }), message({ close_context: true })],
+      cancel: message({ close_context: true }),
+    };
+  };
+}
+
+/** The service's word for an error, if a message is one. */
+function errorWord(message: WireObject): string | undefined {
+  if (message['audio']) return undefined;
+  const isCoded = asNumber(message['code']) !== undefined;
+  const word = asString(message['error']) ?? (isCoded ? asString(message['message']) : undefined);
+  return word === '' ? undefined : word;
+}
+
+function errorOf(message: WireObject, { error }: WireErrors): VoiceError | undefined {
+  const word = errorWord(message);
+  if (word === undefined) return undefined;
+  const name = Object.keys(errors).find((each) => word.includes(each));
+  const [why, options] = ownEntry(errors, name) ?? ['the service failed', { code: 'server', recoverable: true }];
+  const status = asNumber(message['code']);
+  return error(`${why}${name === undefined ? '' : ` (${name})`}`, { ...options, status });
+}
+
+function hear({ words, audioBytes }: Heard, message: WireObject, { format }: Reading): Step<Heard, ReadEffect> {
+  const data = decodeBase64(asString(message['audio']) ?? '');
+  const isFinal = message['isFinal'] === true || message['is_final'] === true;
+  const times = timesOf(asObject(message['alignment']));
+  const audioMs = isPcmLike(format.encoding) ? durationMs(audioBytes, format) : undefined;
+  const [heard, ...told] = times ? hearCharacters(words, times, audioMs) : [words];
+  const [rest, ...last] = isFinal ? endCharacters(heard) : [heard];
+  return [
+    { words: rest, audioBytes: audioBytes + (data?.length ?? 0) },
+    ...(data ? [{ type: 'audio', data } as const] : []),
+    ...[...told, ...last].map((word) => ({ type: 'word', ...word }) as const),
+    ...(isFinal ? [{ type: 'end' } as const] : []),
+  ];
+}
+
+/** A day, in milliseconds: no time is later. */
+const latestMs = 86_400_000;
+
+/** The vendor's documents and its clients do not agree on the names. */
+function timesOf(alignment: WireObject | undefined): CharacterTimes | undefined {
+  if (!alignment) return undefined;
+  const numbers = (...keys: readonly string[]): number[] =>
+    asArray(keys.map((key) => alignment[key]).find(Array.isArray)).map((value) =>
+      Math.min(asNumber(value) ?? 0, latestMs),
+    );
+  return {
+    characters: asArray(alignment['chars']).map((character) => asString(character) ?? ''),
+    startMs: numbers('charStartTimesMs', 'charsStartTimesMs'),
+    durationMs: numbers('charDurationsMs', 'charsDurationsMs'),
+  };
+}
+
+const part = { min: 0, max: 1 };
+
+const wire: SocketWire<GammaTTSConfig, Heard> = {
+  name: 'GammaTTS',
+  baseUrl: 'https://api.elevenlabs.io',
+  rules: () => ({
+    voiceId: { required: true, type: 'text' },
+    modelId: { type: 'text' },
+    outputFormat: { oneOf: outputFormats },
+    ...{ stability: part, similarityBoost: part, style: part, speed: { min: 0.7, max: 1.2 } },
+    inactivityTimeout: { min: 1, max: 180, integer: true },
+    applyTextNormalization: { oneOf: ['auto', 'on', 'off'] },
+    seed: { min: 0, max: 4_294_967_295, integer: true },
+  }),
+  problem: (config) => {
+    if (modelOf(config).startsWith('eleven_v3')) {
+      return `${modelOf(config)} does not speak over a socket: set modelId to eleven_flash_v2_5`;
+    }
+    const isLength = (length: number): boolean => Number.isInteger(length) && length >= 50 && length <= 500;
+    if (config.chunkLengthSchedule?.every(isLength) !== false) return undefined;
+    return 'chunkLengthSchedule must hold whole numbers from 50 to 500';
+  },
+  format: ({ outputFormat = 'pcm_16000' }) => {
+    const [name, rate] = outputFormat.split('_');
+    return { encoding: 'linear16', ...ownEntry(formats, name), sampleRate: Number(rate), channels: 1 };
+  },
+  maxTextLength: (config) => ownEntry(textLimits, modelOf(config)) ?? 10_000,
+  // In Node the key is a header; a page can only present a single-use token, which an `apiKey` factory fetches.
+  credentials: (key, { apiKey }) => {
+    const query = { single_use_token: key };
+    if (key.startsWith('sutkn_')) return { query };
+    return { headers: { 'xi-api-key': key }, ...(typeof apiKey === 'function' && { query }) };
+  },
+  address: (config) => ({
+    path: `/v1/text-to-speech/${encodeURIComponent(config.voiceId)}/multi-stream-input`,
+    query: {
+      model_id: modelOf(config),
+      output_format: config.outputFormat ?? 'pcm_16000',
+      sync_alignment: true,
+      inactivity_timeout: config.inactivityTimeout ?? 180,
+      auto_mode: isAutomatic(config) || undefined,
+      language_code: config.language,
+      apply_text_normalization: config.applyTextNormalization,
+      enable_ssml_parsing: config.enableSsmlParsing,
+      enable_logging: config.enableLogging,
+      seed: config.seed,
+    },
+  }),
+  connection: (config) => ({ by: 'id', maxContexts: 5, endsCancelled: true, speaksAtOnce: isAutomatic(config) }),
+  voice: voiceOf,
+  keepAlive: (id) => JSON.stringify({ text: '', context_id: id }),
+  farewell: ['{"close_socket":true}'],
+  start: { words: noCharacters, audioBytes: 0 },
+  contextOf: (message) => asString(message['contextId']) ?? asString(message['context_id']),
+  typeOf: (message) => (errorWord(message) === undefined ? 'speech' : 'error'),
+  read: {
+    speech: hear,
+    error: (state, message, { errors }) => {
+      const error = errorOf(message, errors);
+      return error ? [state, { type: 'error', error }] : [state];
+    },
+  },
+  // Its word for a refusal says more than the status.
+  errorOf: ({ reason }) => ownEntry(errors, reason)?.[1],
+  closeError: ({ reason, code }, report) => errorOf({ error: reason, code }, report),
+};
+
 /**
  * GammaTTS: ElevenLabs streaming text-to-speech (`/v1/text-to-speech/{voice}/multi-stream-input`),
  * `https://api.elevenlabs.io`, https://elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-multi-stream-input
@@ -49,123 +213,8 @@ const errors: Readonly<Record<string, readonly [why: string, options: VoiceError
  * One connection speaks all utterances, at most five at once, each in a context of its own. The service tells when each
  * character sounds, so `words$` are its times.
  */
-export class GammaTTS extends ContextTTS<GammaTTSConfig> {
-  override readonly name: string = 'GammaTTS';
-  protected override readonly defaultBaseUrl: string = 'https://api.elevenlabs.io';
-  // Its word for a refusal says more than the status.
-  protected override readonly errorOf: HttpErrorOf = ({ reason }) => entry(errors, reason)?.[1];
-
-  override get maxTextLength(): number {
-    return entry(textLimits, this.#model) ?? 10_000;
-  }
-
-  override getMetadata(): AudioMetadata {
-    const [name, rate] = (this.config.outputFormat ?? 'pcm_16000').split('_');
-    return { encoding: 'linear16', ...entry(formats, name), sampleRate: Number(rate), channels: 1 };
-  }
-
-  /** In Node the key is a header; a page can only present a single-use token, which an `apiKey` factory fetches. */
-  override async resolveSocketCredentials(): Promise<SocketCredentials> {
-    if (this.isProxyMode) return {};
-    const key = await this.resolveApiKey();
-    const query = { single_use_token: key };
-    if (key.startsWith('sutkn_')) return { query };
-    return { headers: { 'xi-api-key': key }, ...(typeof this.config.apiKey === 'function' && { query }) };
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    const part = { min: 0, max: 1 };
-    return {
-      voiceId: { required: true, type: 'text' },
-      modelId: { type: 'text' },
-      outputFormat: { oneOf: outputFormats },
-      ...{ stability: part, similarityBoost: part, style: part, speed: { min: 0.7, max: 1.2 } },
-      inactivityTimeout: { min: 1, max: 180, integer: true },
-      applyTextNormalization: { oneOf: ['auto', 'on', 'off'] },
-      seed: { min: 0, max: 4_294_967_295, integer: true },
-    };
-  }
-
-  protected override configProblem(): string | undefined {
-    const { chunkLengthSchedule = [] } = this.config;
-    if (this.#model.startsWith('eleven_v3')) {
-      return `${this.#model} does not speak over a socket: set modelId to eleven_flash_v2_5`;
-    }
-    if (!chunkLengthSchedule.every((length) => Number.isInteger(length) && length >= 50 && length <= 500)) {
-      return 'chunkLengthSchedule must hold whole numbers from 50 to 500';
-    }
-    return super.configProblem();
-  }
-
-  protected override socketUrl(): URL {
-    const { voiceId, outputFormat = 'pcm_16000', language, inactivityTimeout = 180, seed } = this.config;
-    const { enableSsmlParsing, enableLogging, applyTextNormalization } = this.config;
-    return this.resolveSocketUrl(`/v1/text-to-speech/${encodeURIComponent(voiceId)}/multi-stream-input`, {
-      model_id: this.#model,
-      output_format: outputFormat,
-      sync_alignment: true,
-      inactivity_timeout: inactivityTimeout,
-      auto_mode: this.#isAutomatic || undefined,
-      language_code: language,
-      apply_text_normalization: applyTextNormalization,
-      enable_ssml_parsing: enableSsmlParsing,
-      enable_logging: enableLogging,
-      seed,
-    });
-  }
-
-  protected override contextWire(): ContextWire {
-    const format = this.getMetadata();
-    return {
-      voice: () => this.#voice(),
-      contextOf: (message) => str(message['contextId']) ?? str(message['context_id']),
-      errorOf: (message) => this.#errorOf(message),
-      isEnd: isFinal,
-      format: () => format,
-      maxTextLength: this.maxTextLength,
-      ...{ maxContexts: 5, endsCancelled: true, speaksAtOnce: this.#isAutomatic },
-      keepAlive: (id) => JSON.stringify({ text: '', context_id: id }),
-      farewell: ['{"close_socket":true}'],
-      classifyClose: ({ reason, code }) => this.#errorOf({ error: reason, code }) ?? 'retry',
-    };
-  }
-
-  get #model(): string {
-    const { modelId = 'eleven_turbo_v2_5' } = this.config;
-    return /^(turbo|flash|multilingual|v3)/.test(modelId) ? `eleven_${modelId}` : modelId;
-  }
-
-  get #isAutomatic(): boolean {
-    return this.config.autoMode ?? this.config.chunkLengthSchedule === undefined;
-  }
-
-  #voice(): ContextVoice {
-    const { stability, similarityBoost, style, useSpeakerBoost, speed, chunkLengthSchedule } = this.config;
-    const isBalanced = stability !== undefined || similarityBoost !== undefined;
-    const settings = {
-      ...(isBalanced && { stability: stability ?? 0.5, similarity_boost: similarityBoost ?? 0.75 }),
-      ...{ style, use_speaker_boost: useSpeakerBoost, speed },
-    };
-    const opening = {
-      text: ' ',
-      voice_settings: Object.values(settings).some((value) => value !== undefined) ? settings : undefined,
-      generation_config: chunkLengthSchedule && { chunk_length_schedule: chunkLengthSchedule },
-      pronunciation_dictionary_locators: this.config.pronunciationDictionaries?.map(({ id, versionId }) => ({
-        ...{ pronunciation_dictionary_id: id, version_id: versionId },
-      })),
-    };
-    const format = this.getMetadata();
-    return (id) => gammaTalk(id, opening, format);
-  }
-
-  #errorOf(message: WireObject): VoiceError | undefined {
-    const word = str(message['error']) ?? (num(message['code']) === undefined ? undefined : str(message['message']));
-    if (!word || message['audio']) return undefined;
-    const name = Object.keys(errors).find((each) => word.includes(each));
-    const [why, options] = entry(errors, name) ?? ['the service failed', { code: 'server', recoverable: true }];
-    return this.error(`${this.name}: ${why}${name === undefined ? '' : ` (${name})`}`, {
-      ...options,
-      status: num(message['code']),
-    });
+export class GammaTTS extends SocketTTS<GammaTTSConfig, Heard> {
+  constructor(config: GammaTTSConfig, logger?: Logger) {
+    super(wire, config, logger);
   }
 }

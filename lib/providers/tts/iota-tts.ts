@@ -1,15 +1,14 @@
-import { concatMap, EMPTY, of, type Observable } from 'rxjs';
+import { concatMap, EMPTY, of } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { obj, str } from '../../core/guard.ts';
-import type { HttpErrorOf } from '../../transport/http-error.ts';
-import { readJson, type HttpRequestHeaders, type HttpResponse } from '../../transport/http.ts';
-import type { Markup } from './text/markup.ts';
-import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
-import { utf8Length } from './text/split-text.ts';
-import { isSsml, ssml } from './text/ssml.ts';
-import type { SynthesisEvent } from './utterance.ts';
+import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import { asObject, asString } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import { utf8Length } from '../../text/split-text.ts';
+import { isSsml, ssml } from '../../text/ssml.ts';
+import { readJson } from '../../transport/http.ts';
+import { RequestTTS } from './request-tts.ts';
+import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
 /** An encoding of {@link IotaTTS}. */
 export type IotaTTSEncoding = 'MP3' | 'OGG_OPUS' | 'LINEAR16' | 'MULAW' | 'ALAW';
@@ -27,7 +26,7 @@ export type IotaTTSEffectsProfile =
   | (string & {});
 
 /** Configuration of {@link IotaTTS}. What is absent is left to the service. */
-export interface IotaTTSConfig extends RestTTSConfig {
+export interface IotaTTSConfig extends RequestTTSConfig {
   /** BCP 47, without a script: `cmn-CN`. Default: what `voiceName` begins with, else `en-US`. */
   readonly languageCode?: string;
   /** Such as `en-US-Neural2-F`. Default: the service's choice for the language. */
@@ -66,95 +65,70 @@ const fastestRate = 2;
 /** The audio of 5,000 bytes of text, slowly, in base64. */
 const maxAnswerBytes = 96 * 1024 * 1024;
 
+/** What the keys may hold, and the names of those that the service takes in its `audioConfig`. */
+export const iotaTTSRules: ConfigRules = {
+  audioEncoding: { oneOf: Object.keys(formats), wire: 'audioEncoding', default: 'MP3' },
+  ssmlGender: { oneOf: ['MALE', 'FEMALE'] },
+  speakingRate: { min: 0.25, max: 4, wire: 'speakingRate', toWire: (rate: number) => Math.min(rate, fastestRate) },
+  pitch: { min: -20, max: 20, wire: 'pitch' },
+  volumeGainDb: { min: -96, max: 16, wire: 'volumeGainDb' },
+  sampleRate: { min: 8000, max: 48_000, integer: true, wire: 'sampleRateHertz' },
+  effectsProfileId: { type: 'texts', wire: 'effectsProfileId' },
+};
+
+/** Of `cmn-CN-Wavenet-A` it is `cmn-CN`. */
+function languageOf({ languageCode, voiceName = '' }: IotaTTSConfig): string {
+  return languageCode ?? /^[a-z]{2,3}-[A-Z\d]{2,3}(?=-)/.exec(voiceName)?.[0] ?? 'en-US';
+}
+
+const wire: RequestWire<IotaTTSConfig> = {
+  name: 'IotaTTS',
+  baseUrl: 'https://texttospeech.googleapis.com',
+  rules: () => iotaTTSRules,
+  advice: ({ speakingRate = 1 }) =>
+    speakingRate > fastestRate
+      ? [`speakingRate ${speakingRate} is sent as ${fastestRate}, the most that the service takes`]
+      : [],
+  format: ({ audioEncoding = 'MP3', sampleRate = 24_000 }) => ({ sampleRate, channels: 1, ...formats[audioEncoding] }),
+  maxTextLength: () => 5000,
+  lengthOf: utf8Length,
+  markupOf: (text) => (isSsml(text) ? ssml : undefined),
+  credential: (key) => ({ 'X-goog-api-key': key }),
+  request: (text, { config }) => {
+    const { voiceName, ssmlGender, modelName, prompt } = config;
+    return {
+      path: '/v1/text:synthesize',
+      json: {
+        input: { ...(isSsml(text) ? { ssml: text } : { text }), prompt },
+        voice: { languageCode: languageOf(config), name: voiceName, ssmlGender, modelName },
+        audioConfig: wireParameters(config, iotaTTSRules),
+      },
+    };
+  },
+  read: (response, { error }) =>
+    of(response).pipe(
+      readJson(maxAnswerBytes),
+      concatMap((answer) => {
+        // The service leaves out what is empty.
+        const { audioContent = '' } = asObject(answer) ?? { audioContent: null };
+        const base64 = asString(audioContent);
+        const data = base64 === undefined ? undefined : decodeBase64(base64);
+        if (!data) throw error('the answer has no audio', { code: 'protocol' });
+        return data.length > 0 ? of({ type: 'audio' as const, data }) : EMPTY;
+      }),
+    ),
+  // The service answers a wrong key as an invalid request.
+  errorOf: ({ reason }) => (reason === 'API_KEY_INVALID' ? { code: 'unauthorized' } : undefined),
+};
+
 /**
  * IotaTTS: Google Cloud Text-to-Speech v1 (`text:synthesize`), `https://texttospeech.googleapis.com`,
  * https://cloud.google.com/text-to-speech/docs/reference/rest/v1/text/synthesize
  *
  * A text that starts with `<speak` is SSML. At most 5,000 bytes a request; longer texts are cut at sentences.
  */
-export class IotaTTS extends RestTTS<IotaTTSConfig> {
-  override readonly name: string = 'IotaTTS';
-  protected override readonly defaultBaseUrl: string = 'https://texttospeech.googleapis.com';
-  // Of a wrong key the service says that the request is invalid.
-  protected override readonly errorOf: HttpErrorOf = ({ reason }) =>
-    reason === 'API_KEY_INVALID' ? { code: 'unauthorized' } : undefined;
-
-  override get maxTextLength(): number {
-    return 5000;
-  }
-
-  protected override lengthOf(character: string): number {
-    return utf8Length(character);
-  }
-
-  protected override markupOf(text: string): Markup | undefined {
-    return isSsml(text) ? ssml : undefined;
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    return {
-      audioEncoding: { oneOf: Object.keys(formats) },
-      ssmlGender: { oneOf: ['MALE', 'FEMALE'] },
-      speakingRate: { min: 0.25, max: 4 },
-      pitch: { min: -20, max: 20 },
-      volumeGainDb: { min: -96, max: 16 },
-      sampleRate: { min: 8000, max: 48_000, integer: true },
-      effectsProfileId: { type: 'texts' },
-    };
-  }
-
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    await super.onInitialize(signal);
-    const { speakingRate = 1 } = this.config;
-    if (speakingRate <= fastestRate) return;
-    this.logger.warn(
-      `${this.name}: speakingRate ${speakingRate} is sent as ${fastestRate}, the most that the service takes`,
-    );
-  }
-
-  protected override wireFormat(): AudioMetadata {
-    const { audioEncoding = 'MP3', sampleRate = 24_000 } = this.config;
-    return { sampleRate, channels: 1, ...formats[audioEncoding] };
-  }
-
-  protected override async credentialHeaders(): Promise<HttpRequestHeaders> {
-    return { 'X-goog-api-key': this.isProxyMode ? undefined : await this.resolveApiKey() };
-  }
-
-  protected override request(text: string): SpeechRequest {
-    const { voiceName, ssmlGender, audioEncoding = 'MP3', speakingRate, pitch, volumeGainDb } = this.config;
-    const { sampleRate, effectsProfileId, modelName, prompt } = this.config;
-    return {
-      path: '/v1/text:synthesize',
-      json: {
-        input: { ...(isSsml(text) ? { ssml: text } : { text }), prompt },
-        voice: { languageCode: this.#language, name: voiceName, ssmlGender, modelName },
-        audioConfig: {
-          audioEncoding,
-          speakingRate: speakingRate && Math.min(speakingRate, fastestRate),
-          ...{ pitch, volumeGainDb, sampleRateHertz: sampleRate, effectsProfileId },
-        },
-      },
-    };
-  }
-
-  protected override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
-    return of(response).pipe(
-      readJson(maxAnswerBytes),
-      concatMap((answer) => {
-        // The service leaves out what is empty.
-        const { audioContent = '' } = obj(answer) ?? { audioContent: null };
-        const base64 = str(audioContent);
-        const data = base64 === undefined ? undefined : decodeBase64(base64);
-        if (!data) throw this.error(`${this.name}: the answer has no audio`, { code: 'protocol' });
-        return data.length > 0 ? of({ type: 'audio' as const, data }) : EMPTY;
-      }),
-    );
-  }
-
-  /** Of `cmn-CN-Wavenet-A` it is `cmn-CN`. */
-  get #language(): string {
-    const { languageCode, voiceName = '' } = this.config;
-    return languageCode ?? /^[a-z]{2,3}-[A-Z\d]{2,3}(?=-)/.exec(voiceName)?.[0] ?? 'en-US';
+export class IotaTTS extends RequestTTS<IotaTTSConfig> {
+  constructor(config: IotaTTSConfig, logger?: Logger) {
+    super(wire, config, logger);
   }
 }

@@ -1,10 +1,10 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import { azureSpeechUrl, isAzureRegion } from '../../core/azure-region.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
+import type { Logger } from '../../core/logger.ts';
 import type { AuthType } from '../../core/remote-provider.ts';
-import type { HttpRequestHeaders } from '../../transport/http.ts';
-import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
-import { escapeXml, xmlElement } from './text/ssml.ts';
+import { escapeXml, xmlElement } from '../../text/ssml.ts';
+import { RequestTTS } from './request-tts.ts';
+import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
 /** A format of {@link KappaTTS}, by the service's id; other ids of the same kinds pass through. */
 export type KappaTTSFormat =
@@ -46,7 +46,7 @@ export type KappaTTSRole =
   | (string & {});
 
 /** Configuration of {@link KappaTTS}. */
-export interface KappaTTSConfig extends RestTTSConfig {
+export interface KappaTTSConfig extends RequestTTSConfig {
   /** The resource's region, such as `westeurope`. Required without `proxyUrl` and `endpoint`. */
   readonly region?: string;
   /** Such as `en-US-JennyNeural`. Required. */
@@ -90,90 +90,6 @@ const usualFormat = 'audio-24khz-48kbitrate-mono-mp3';
 /** What the slowest scripts take 10 minutes for, after which the service cuts the audio off. */
 const longestText = 2000;
 
-/**
- * KappaTTS: Microsoft Azure AI Speech, text-to-speech by requests (`POST /cognitiveservices/v1`, SSML),
- * `https://<region>.tts.speech.microsoft.com`,
- * https://learn.microsoft.com/azure/ai-services/speech-service/rest-text-to-speech
- *
- * Text is plain text: it is escaped. Longer than 2,000 characters it is cut at sentences, since audio ends after 10
- * minutes. A key goes into the service's own header; a token, which is what a factory gives, is a bearer.
- */
-export class KappaTTS extends RestTTS<KappaTTSConfig> {
-  override readonly name: string = 'KappaTTS';
-
-  protected override get defaultBaseUrl(): string | undefined {
-    return azureSpeechUrl('tts', this.config.region);
-  }
-
-  override get authType(): AuthType {
-    return this.config.authType ?? (typeof this.config.apiKey === 'function' ? 'bearer' : 'token');
-  }
-
-  override get maxTextLength(): number {
-    return Math.floor(longestText * Math.min(1, this.config.rate ?? 1));
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    return {
-      voiceName: { required: true },
-      region: { required: !this.isProxyMode && !this.config.endpoint },
-      styleDegree: { min: 0.01, max: 2 },
-      rate: { min: 0.5, max: 2 },
-      pitch: { min: -12, max: 12 },
-      volume: { min: 0, max: 100 },
-    };
-  }
-
-  protected override configProblem(): string | undefined {
-    const { region, outputFormat = usualFormat } = this.config;
-    if (region && !isAzureRegion(region)) return `region must be a name such as westeurope, not "${region}"`;
-    if (!formatOf(outputFormat)) {
-      const kinds = 'audio-…-mp3, raw-…-pcm, riff-…-pcm, raw-8khz-8bit-mono-mulaw, ogg-…-opus or webm-…-opus';
-      return `outputFormat must be such as ${kinds}, not "${outputFormat}"`;
-    }
-    return super.configProblem();
-  }
-
-  protected override wireFormat(): AudioMetadata {
-    const { outputFormat = usualFormat } = this.config;
-    return formatOf(outputFormat) ?? { encoding: 'mp3', sampleRate: 24_000, channels: 1 };
-  }
-
-  protected override async credentialHeaders(): Promise<HttpRequestHeaders> {
-    if (this.isProxyMode) return {};
-    const key = await this.resolveApiKey();
-    return this.authType === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'Ocp-Apim-Subscription-Key': key };
-  }
-
-  protected override request(text: string): SpeechRequest {
-    const { outputFormat = usualFormat, deploymentId } = this.config;
-    return {
-      path: '/cognitiveservices/v1',
-      query: { deploymentId },
-      headers: { 'Content-Type': 'application/ssml+xml', 'X-Microsoft-OutputFormat': outputFormat },
-      body: this.#document(text),
-    };
-  }
-
-  #document(text: string): string {
-    const { voiceName, style, styleDegree, role, rate, pitch, volume, language } = this.config;
-    const prosody = {
-      rate: rate === undefined ? undefined : signed((rate - 1) * 100, '%', 2),
-      pitch: pitch === undefined ? undefined : signed(pitch, 'st'),
-      volume,
-    };
-    const expression = { style, styledegree: style === undefined ? undefined : styleDegree, role };
-    const spoken = wrap('prosody', prosody, escapeXml(text));
-    const expressed = wrap('mstts:express-as', expression, spoken);
-    const attributes = {
-      ...{ version: '1.0', xmlns: 'http://www.w3.org/2001/10/synthesis' },
-      'xmlns:mstts': expressed === spoken ? undefined : 'https://www.w3.org/2001/mstts',
-      'xml:lang': language ?? /^[^-]+-[^-]+(?=-)/.exec(voiceName)?.[0] ?? 'en-US',
-    };
-    return xmlElement('speak', attributes, xmlElement('voice', { name: voiceName }, expressed));
-  }
-}
-
 /** The element around a content, where any of its attributes is given. */
 function wrap(
   name: string,
@@ -194,4 +110,77 @@ function formatOf(id: string): AudioMetadata | undefined {
   const [, format] = formats.find(([pattern]) => pattern.test(id)) ?? [];
   const [, rate, kilo] = /-(\d+)(k?)hz-/.exec(id) ?? [];
   return format && rate ? { sampleRate: Number(rate) * (kilo ? 1000 : 1), channels: 1, ...format } : undefined;
+}
+
+/** A key is sent as one, a token, which is what a factory gives, as a bearer. */
+function authTypeOf({ authType, apiKey }: KappaTTSConfig): AuthType {
+  return authType ?? (typeof apiKey === 'function' ? 'bearer' : 'token');
+}
+
+function documentOf(text: string, config: KappaTTSConfig): string {
+  const { voiceName, style, styleDegree, role, rate, pitch, volume, language } = config;
+  const prosody = {
+    rate: rate === undefined ? undefined : signed((rate - 1) * 100, '%', 2),
+    pitch: pitch === undefined ? undefined : signed(pitch, 'st'),
+    volume,
+  };
+  const expression = { style, styledegree: style === undefined ? undefined : styleDegree, role };
+  const spoken = wrap('prosody', prosody, escapeXml(text));
+  const expressed = wrap('mstts:express-as', expression, spoken);
+  const attributes = {
+    ...{ version: '1.0', xmlns: 'http://www.w3.org/2001/10/synthesis' },
+    'xmlns:mstts': expressed === spoken ? undefined : 'https://www.w3.org/2001/mstts',
+    'xml:lang': language ?? /^[^-]+-[^-]+(?=-)/.exec(voiceName)?.[0] ?? 'en-US',
+  };
+  return xmlElement('speak', attributes, xmlElement('voice', { name: voiceName }, expressed));
+}
+
+const wire: RequestWire<KappaTTSConfig> = {
+  name: 'KappaTTS',
+  baseUrl: ({ region }) => azureSpeechUrl('tts', region),
+  rules: ({ proxyUrl, endpoint }) => ({
+    voiceName: { required: true },
+    region: { required: !proxyUrl && !endpoint },
+    styleDegree: { min: 0.01, max: 2 },
+    rate: { min: 0.5, max: 2 },
+    pitch: { min: -12, max: 12 },
+    volume: { min: 0, max: 100 },
+  }),
+  problem: ({ region, outputFormat = usualFormat }) => {
+    if (region && !isAzureRegion(region)) return `region must be a name such as westeurope, not "${region}"`;
+    const kinds = 'audio-…-mp3, raw-…-pcm, riff-…-pcm, raw-8khz-8bit-mono-mulaw, ogg-…-opus or webm-…-opus';
+    return formatOf(outputFormat) ? undefined : `outputFormat must be such as ${kinds}, not "${outputFormat}"`;
+  },
+  format: ({ outputFormat = usualFormat }) =>
+    formatOf(outputFormat) ?? { encoding: 'mp3', sampleRate: 24_000, channels: 1 },
+  maxTextLength: ({ rate = 1 }) => Math.floor(longestText * Math.min(1, rate)),
+  credential: (key, config) =>
+    authTypeOf(config) === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'Ocp-Apim-Subscription-Key': key },
+  request: (text, { config }) => ({
+    path: '/cognitiveservices/v1',
+    query: { deploymentId: config.deploymentId },
+    headers: {
+      'Content-Type': 'application/ssml+xml',
+      'X-Microsoft-OutputFormat': config.outputFormat ?? usualFormat,
+    },
+    body: documentOf(text, config),
+  }),
+};
+
+/**
+ * KappaTTS: Microsoft Azure AI Speech, text-to-speech by requests (`POST /cognitiveservices/v1`, SSML),
+ * `https://<region>.tts.speech.microsoft.com`,
+ * https://learn.microsoft.com/azure/ai-services/speech-service/rest-text-to-speech
+ *
+ * Text is plain text: it is escaped. Longer than 2,000 characters it is cut at sentences, since audio ends after 10
+ * minutes. A key goes into the service's own header; a token, which is what a factory gives, is a bearer.
+ */
+export class KappaTTS extends RequestTTS<KappaTTSConfig> {
+  constructor(config: KappaTTSConfig, logger?: Logger) {
+    super(wire, config, logger);
+  }
+
+  override get authType(): AuthType {
+    return authTypeOf(this.config);
+  }
 }

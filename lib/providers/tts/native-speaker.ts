@@ -10,7 +10,7 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import { breaksWhenPaused } from '../../browser/native-voice.ts';
+import { breaksWhenPaused } from '../../playback/native-voice.ts';
 import type { PlaybackEvent } from '../../core/roles.ts';
 import { nativeUtterance, type NativeUtteranceEvent } from './native-utterance.ts';
 

@@ -1,6 +1,7 @@
 import {
   concatMap,
   defer,
+  filter,
   firstValueFrom,
   lastValueFrom,
   map,
@@ -12,8 +13,9 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import { nativeVoiceSpeaks$ } from '../../browser/native-voice.ts';
-import { fromInput } from '../../core/bridge.ts';
+import { nativeVoiceSpeaks$ } from '../../playback/native-voice.ts';
+import { fromInput } from '../../stream/bridge.ts';
+import type { Step } from '../../stream/fold.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -26,13 +28,15 @@ import type {
   SpokenWord,
   TTSProvider,
 } from '../../core/roles.ts';
-import { callBack } from './call-back.ts';
+import { incrementalFold } from '../../stream/incremental-fold.ts';
 import { NativeSpeaker, type NativePiece } from './native-speaker.ts';
 import { nativeFormat, NativeTexts } from './native-texts.ts';
 import { cancelNativeSpeech } from './native-utterance.ts';
 import { chooseNativeVoice, nativeVoiceNamed, nativeVoices, nativeVoicesKnown$ } from './native-voices.ts';
 import { PlayQueue } from './native-queue.ts';
-import { splitText } from './text/split-text.ts';
+import { splitText } from '../../text/split-text.ts';
+import { isAudible, SynthesisOutputs } from './synthesis-outputs.ts';
+import type { UtteranceEvent } from './utterance.ts';
 import { spreadWords } from './words/spread-words.ts';
 
 /** Configuration of {@link NativeTTS}. */
@@ -80,12 +84,13 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
   /** Receives their format; set by {@link NativeTTS.onMetadata}. */
   protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
 
-  readonly #audio$ = new Subject<AudioChunk>();
-  readonly #metadata$ = new Subject<AudioMetadata>();
-  readonly #words$ = new Subject<SpokenWord>();
+  readonly #outputs: SynthesisOutputs = new SynthesisOutputs({
+    provider: this.name,
+    callbacks: () => ({ onAudio: this.audioCallback, onMetadata: this.metadataCallback }),
+    report: (error) => this.report(error),
+  });
   readonly #playback$ = new Subject<PlaybackEvent>();
   readonly #texts: NativeTexts = new NativeTexts();
-  #utterances = 0;
   #speaker: NativeSpeaker | undefined;
   #lastPositionMs = 0;
   readonly #queue: PlayQueue = new PlayQueue(
@@ -101,17 +106,17 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
 
   /** Chunks that stand for the text that is to be spoken. Hot. */
   get audio$(): Observable<AudioChunk> {
-    return this.#audio$.asObservable();
+    return this.#outputs.audio$;
   }
 
   /** Their format. Hot. */
   get metadata$(): Observable<AudioMetadata> {
-    return this.#metadata$.asObservable();
+    return this.#outputs.metadata$;
   }
 
   /** When each word sounds, on the clock of `positionMs`. Hot. */
   get words$(): Observable<SpokenWord> {
-    return this.#words$.asObservable();
+    return this.#outputs.words$;
   }
 
   /** The events of every `play()`. Hot. */
@@ -145,7 +150,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
 
   /** Whether a chunk holds anything. */
   isAudioReady(chunk: AudioChunk): boolean {
-    return chunk.data.byteLength > 0;
+    return isAudible(chunk);
   }
 
   /** The browser's voices, as far as it has loaded them. */
@@ -164,20 +169,21 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
       this.assertReady('speak');
-      const utteranceId = `NativeTTS-${++this.#utterances}`;
-      let atMs = 0;
+      const utteranceId = this.#outputs.nextId();
       return fromInput(typeof text$ === 'string' ? [text$] : text$).pipe(
         concatMap((text) => splitText(text, this.maxTextLength)),
-        map((piece) => {
-          const { text, durationMs, ...audio } = this.#texts.chunkFor(piece, this.config.rate ?? 1);
-          const chunk = { ...audio, utteranceId };
-          this.#publish(chunk, atMs === 0);
-          for (const word of spreadWords(text, atMs, atMs + durationMs)) {
-            this.#words$.next({ ...word, estimated: true, utteranceId });
-          }
-          atMs += durationMs;
-          return chunk;
+        map((piece) => this.#texts.chunkFor(piece, this.config.rate ?? 1)),
+        incrementalFold(0, (atMs, { text, durationMs, data, metadata }): Step<number, UtteranceEvent> => {
+          const chunk = { data, utteranceId, ...(atMs === 0 && { metadata }) };
+          const words = spreadWords(text, atMs, atMs + durationMs).map((word): UtteranceEvent => ({
+            type: 'word',
+            word: { ...word, estimated: true, utteranceId },
+          }));
+          return [atMs + durationMs, { type: 'chunk', chunk }, ...words];
         }),
+        tap((event) => this.#outputs.publish(event)),
+        filter((event) => event.type === 'chunk'),
+        map(({ chunk }) => chunk),
       );
     });
   }
@@ -310,18 +316,5 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     throw this.error(`${this.name} plays no audio but its own text: add an output such as BrowserAudioOutput`, {
       code: 'unsupported_format',
     });
-  }
-
-  #publish(chunk: AudioChunk, isFirst: boolean): void {
-    if (isFirst) {
-      this.#metadata$.next(nativeFormat);
-      this.#call('onMetadata', this.metadataCallback, nativeFormat);
-    }
-    this.#audio$.next(chunk);
-    this.#call('onAudio', this.audioCallback, chunk);
-  }
-
-  #call<T>(name: string, callback: ((value: T) => void) | undefined, value: T): void {
-    callBack(callback, value, { provider: this.name, name, report: (error) => this.report(error) });
   }
 }

@@ -1,6 +1,6 @@
 import { asyncScheduler, defer, Observable, Subscription, switchMap, tap, timer, type SchedulerLike } from 'rxjs';
 import { VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
-import { entry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/guard.ts';
 
 /** What becomes of one utterance of the browser's voice. */
 export type NativeUtteranceEvent =
@@ -117,7 +117,7 @@ function failure(error: string): VoiceError {
       ? 'the browser speaks only after the user has clicked, tapped or pressed a key: call unlock() in the handler of that'
       : `the browser's voice failed: ${error}`;
   return new VoiceError(`NativeTTS: ${message}`, {
-    code: entry(codes, error) ?? 'device',
+    code: ownEntry(codes, error) ?? 'device',
     recoverable: error !== 'invalid-argument' && error !== 'text-too-long',
     provider: 'NativeTTS',
   });

@@ -1,28 +1,28 @@
-import { catchError, concat, defer, EMPTY, from, ignoreElements, map, merge, tap, type Observable } from 'rxjs';
+import { catchError, defer, EMPTY, map, merge, type Observable, type OperatorFunction } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { entry, obj, str } from '../../core/guard.ts';
-import type { AwsCredentials } from '../../transport/aws-signature.ts';
-import { AwsSigner } from '../../transport/aws-signer.ts';
-import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
-import { httpRequest, readText, type HttpRequestHeaders } from '../../transport/http.ts';
-import { marksIn, wordsAt, type ByteMark } from './words/byte-marks.ts';
-import type { Markup } from './text/markup.ts';
-import { omegaFormats, omegaSampleRate, type OmegaFormat, type OmegaTTSFormat } from './omega-tts-formats.ts';
-import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
-import { isSsml, ssml } from './text/ssml.ts';
+import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import { asObject, asString, ownEntry } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import { incrementalFold } from '../../stream/incremental-fold.ts';
+import type { Markup } from '../../text/markup.ts';
+import { isSsml, ssml } from '../../text/ssml.ts';
+import { AwsSigner, type AwsConfig } from '../../transport/aws-signer.ts';
+import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
+import { readText, type HttpRequestHeaders } from '../../transport/http.ts';
+import { RequestTTS } from './request-tts.ts';
+import type { RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
+import { marksIn, wordsAt, type ByteMark } from './words/byte-marks.ts';
+
+/** A format of {@link OmegaTTS}. */
+export type OmegaTTSFormat = 'mp3' | 'ogg_vorbis' | 'ogg_opus' | 'pcm' | 'mulaw' | 'alaw';
 
 /** An engine of {@link OmegaTTS}; the voice and the region must have it. */
 export type OmegaTTSEngine = 'neural' | 'generative' | 'long-form' | 'standard';
 
 /** Configuration of {@link OmegaTTS}. `apiKey` and `authType` have no effect: requests are signed with `credentials`. */
-export interface OmegaTTSConfig extends RestTTSConfig {
-  /** What requests are signed with, or an async factory that is called for each request; temporary ones are best. */
-  readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>);
-  /** The region of the service, such as `us-east-1`; required without `proxyUrl`. */
-  readonly region?: string;
+export interface OmegaTTSConfig extends RequestTTSConfig, AwsConfig {
   /** Such as `Joanna`. Required. */
   readonly voiceId: string;
   /** Default: `neural`. */
@@ -41,6 +41,32 @@ export interface OmegaTTSConfig extends RestTTSConfig {
   readonly wordTimings?: boolean;
 }
 
+/** What a format is on the wire. */
+interface Format {
+  readonly metadata: Omit<AudioMetadata, 'sampleRate' | 'channels'>;
+  /** In Hz; the first one is the default. */
+  readonly sampleRates: readonly number[];
+}
+
+/** Of the formats that are made for listening. */
+const musicRates = [24_000, 22_050, 8000, 16_000, 44_100, 48_000];
+
+/** What the service sends for each format. */
+const formats: Readonly<Record<OmegaTTSFormat, Format>> = {
+  mp3: { metadata: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' }, sampleRates: musicRates },
+  ogg_vorbis: {
+    metadata: { encoding: 'vorbis', container: 'ogg', mimeType: 'audio/ogg; codecs=vorbis' },
+    sampleRates: musicRates,
+  },
+  ogg_opus: {
+    metadata: { encoding: 'opus', container: 'ogg', mimeType: 'audio/ogg; codecs=opus' },
+    sampleRates: [48_000],
+  },
+  pcm: { metadata: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' }, sampleRates: [16_000, 8000] },
+  mulaw: { metadata: { encoding: 'mulaw', bitDepth: 8, mimeType: 'audio/basic' }, sampleRates: [8000] },
+  alaw: { metadata: { encoding: 'alaw', bitDepth: 8, mimeType: 'audio/x-alaw-basic' }, sampleRates: [8000] },
+};
+
 /** What the service's types of errors mean beyond their status. */
 const meanings: Readonly<Record<string, HttpErrorFacts>> = {
   ThrottlingException: { code: 'rate_limited', recoverable: true },
@@ -52,14 +78,118 @@ const meanings: Readonly<Record<string, HttpErrorFacts>> = {
   ),
 };
 
+/** What the keys may hold, and their names in a request. */
+export const omegaTTSRules: ConfigRules = {
+  voiceId: { required: true, wire: 'VoiceId' },
+  engine: { oneOf: ['neural', 'generative', 'long-form', 'standard'], wire: 'Engine', default: 'neural' },
+  languageCode: { wire: 'LanguageCode' },
+  lexiconNames: {
+    type: 'texts',
+    maxLength: 5,
+    wire: 'LexiconNames',
+    toWire: (names: readonly string[]) => (names.length > 0 ? names : undefined),
+  },
+  outputFormat: { oneOf: Object.keys(formats), wire: 'OutputFormat', default: 'mp3' },
+  sampleRate: { wire: 'SampleRate', toWire: String },
+  textType: { oneOf: ['text', 'ssml'] },
+};
+
+function formatOf({ outputFormat }: OmegaTTSConfig): Format {
+  return ownEntry(formats, outputFormat) ?? formats.mp3;
+}
+
+function metadataOf(config: OmegaTTSConfig): AudioMetadata {
+  const { metadata, sampleRates } = formatOf(config);
+  // The oldest engine has a default of its own.
+  const usualRate = config.engine === 'standard' && sampleRates === musicRates ? 22_050 : sampleRates[0];
+  return { sampleRate: config.sampleRate ?? usualRate ?? 0, channels: 1, ...metadata };
+}
+
+function markupOf(text: string, { textType }: OmegaTTSConfig): Markup | undefined {
+  return textType === 'ssml' || isSsml(text) ? ssml : undefined;
+}
+
+function requestFor(text: string, config: OmegaTTSConfig, output?: object): SpeechRequest {
+  const { VoiceId, ...parameters } = wireParameters(config, omegaTTSRules);
+  const isMarkup = markupOf(text, config) !== undefined;
+  const body = {
+    ...{ ...parameters, ...output },
+    Text: isMarkup && !isSsml(text) ? `<speak>${text}</speak>` : text,
+    TextType: isMarkup ? 'ssml' : 'text',
+    VoiceId,
+  };
+  // The very text that is signed is sent; in lower case, so that the signed header takes its place.
+  return { path: '/v1/speech', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+/** The request for when each word begins, which the service answers by itself, an object a line. */
+function marksRequestFor(text: string, config: OmegaTTSConfig): SpeechRequest {
+  return requestFor(text, config, { OutputFormat: 'json', SampleRate: undefined, SpeechMarkTypes: ['word'] });
+}
+
+interface Marks {
+  readonly type: 'marks';
+  readonly marks: readonly ByteMark[];
+}
+
+/** Adds the words once all has come: the last one lasts until the audio ends. */
+function withWords(text: string, config: OmegaTTSConfig): OperatorFunction<SynthesisEvent | Marks, SynthesisEvent> {
+  const written = markupOf(text, config) ? '' : text;
+  return incrementalFold<Pick<Marks, 'marks'> & { readonly bytes: number }, SynthesisEvent | Marks, SynthesisEvent>(
+    { bytes: 0, marks: [] },
+    ({ bytes, marks }, event) => {
+      if (event.type === 'marks') return [{ bytes, marks: event.marks }];
+      return [{ bytes: bytes + (event.type === 'audio' ? event.data.length : 0), marks }, event];
+    },
+    ({ bytes, marks }) =>
+      wordsAt(marks, written, durationMs(bytes, metadataOf(config))).map((word) => ({ type: 'word', ...word })),
+  );
+}
+
+function reasonOf({ json, headers }: HttpFailure): string | undefined {
+  const { code, __type } = asObject(json) ?? {};
+  const type = headers['x-amzn-errortype'] ?? asString(__type) ?? asString(code) ?? '';
+  return type.split(/[:,]/, 1)[0]?.replace(/^.*#/, '');
+}
+
+function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
+  const wire: RequestWire<OmegaTTSConfig> = {
+    name: 'OmegaTTS',
+    baseUrl: ({ region = '' }) => `https://polly.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
+    rules: (config) => ({
+      ...omegaTTSRules,
+      region: { required: !config.proxyUrl },
+      sampleRate: { oneOf: formatOf(config).sampleRates },
+    }),
+    problem: (config) => {
+      // It becomes a part of the host that the credentials go to.
+      if (config.region && !/^[a-z\d]+(-[a-z\d]+)+$/.test(config.region)) return 'region must look like us-east-1';
+      return config.wordTimings && formatOf(config).metadata.bitDepth === undefined
+        ? 'wordTimings needs outputFormat pcm, mulaw or alaw'
+        : undefined;
+    },
+    format: metadataOf,
+    maxTextLength: () => 3000,
+    // Whether the service counts code points or units of UTF-16 it does not say: the latter are never fewer.
+    lengthOf: (character) => character.length,
+    markupOf,
+    request: (text, { config }) => requestFor(text, config),
+    errorOf: (failure) => {
+      const reason = reasonOf(failure);
+      const facts: HttpErrorFacts | undefined = signer().errorOf(failure) ?? ownEntry(meanings, reason);
+      return reason ? { ...facts, reason } : facts;
+    },
+  };
+  return wire;
+}
+
 /**
  * OmegaTTS: Amazon Polly (API 2016-06-10, `POST /v1/speech`, signed), `https://polly.<region>.amazonaws.com`,
  * https://docs.aws.amazon.com/polly/latest/dg/API_SynthesizeSpeech.html
  *
  * At most 3,000 characters a request; longer texts are cut at sentences.
  */
-export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
-  override readonly name: string = 'OmegaTTS';
+export class OmegaTTS extends RequestTTS<OmegaTTSConfig> {
   protected override readonly credentialKey: string = 'credentials';
   readonly #signer: AwsSigner = new AwsSigner({
     service: 'polly',
@@ -67,61 +197,17 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
     remember: (secret) => this.freshCredential(secret),
     error: (message, options) => this.error(`${this.name}: ${message}`, options),
   });
-  protected override readonly errorOf: HttpErrorOf = (failure) => {
-    const { code, __type } = obj(failure.json) ?? {};
-    const type = failure.headers['x-amzn-errortype'] ?? str(__type) ?? str(code) ?? '';
-    const reason = type.split(/[:,]/, 1)[0]?.replace(/^.*#/, '');
-    const facts = this.#signer.errorOf(failure) ?? entry(meanings, reason);
-    return reason ? { ...facts, reason } : facts;
-  };
 
-  protected override get defaultBaseUrl(): string {
-    const { region = '' } = this.config;
-    return `https://polly.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
+  constructor(config: OmegaTTSConfig, logger?: Logger) {
+    super(
+      wireOf(() => this.#signer),
+      config,
+      logger,
+    );
   }
 
   protected override get directCredential(): unknown {
     return this.config.credentials;
-  }
-
-  override get maxTextLength(): number {
-    return 3000;
-  }
-
-  // Whether the service counts code points or units of UTF-16 it does not say: the latter are never fewer.
-  protected override lengthOf(character: string): number {
-    return character.length;
-  }
-
-  protected override markupOf(text: string): Markup | undefined {
-    return this.config.textType === 'ssml' || isSsml(text) ? ssml : undefined;
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    return {
-      voiceId: { required: true },
-      region: { required: !this.isProxyMode },
-      engine: { oneOf: ['neural', 'generative', 'long-form', 'standard'] },
-      outputFormat: { oneOf: Object.keys(omegaFormats) },
-      sampleRate: { oneOf: this.#format.sampleRates },
-      textType: { oneOf: ['text', 'ssml'] },
-      lexiconNames: { type: 'texts', maxLength: 5 },
-    };
-  }
-
-  protected override configProblem(): string | undefined {
-    const { region, wordTimings = false } = this.config;
-    // It becomes a part of the host that the credentials go to.
-    if (region && !/^[a-z\d]+(-[a-z\d]+)+$/.test(region)) return 'region must look like us-east-1';
-    if (wordTimings && this.#format.metadata.bitDepth === undefined) {
-      return 'wordTimings needs outputFormat pcm, mulaw or alaw';
-    }
-    return super.configProblem();
-  }
-
-  protected override wireFormat(): AudioMetadata {
-    const { engine, sampleRate = omegaSampleRate(this.#format, engine) } = this.config;
-    return { sampleRate, channels: 1, ...this.#format.metadata };
   }
 
   protected override async credentialHeaders({ path, headers, body }: SpeechRequest): Promise<HttpRequestHeaders> {
@@ -130,68 +216,19 @@ export class OmegaTTS extends RestTTS<OmegaTTSConfig> {
     return this.#signer.headers({ method: 'POST', url: this.resolveUrl(path), headers: sent, body });
   }
 
-  protected override request(text: string): SpeechRequest {
-    const { outputFormat = 'mp3', sampleRate } = this.config;
-    return this.#speech(text, { OutputFormat: outputFormat, SampleRate: sampleRate?.toString() });
-  }
-
   protected override exchange(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
     if (!this.config.wordTimings) return super.exchange(text, firstAudioMs);
     return defer(() => {
-      let bytes = 0;
-      let marks: readonly ByteMark[] = [];
-      const audio$ = super.exchange(text, firstAudioMs).pipe(
-        tap((event) => {
-          if (event.type === 'audio') bytes += event.data.length;
+      const marks$ = this.ask(marksRequestFor(text, this.config), firstAudioMs).pipe(
+        readText(),
+        map((lines): Marks => ({ type: 'marks', marks: marksIn(lines) })),
+        // Without them the words are estimated.
+        catchError((error: unknown) => {
+          this.logger.warn(`${this.name}: no word times`, error);
+          return EMPTY;
         }),
       );
-      const marks$ = this.#marks(text, firstAudioMs).pipe(tap((all) => (marks = all)));
-      const words$ = defer(() =>
-        from(wordsAt(marks, this.markupOf(text) ? '' : text, durationMs(bytes, this.wireFormat()))),
-      );
-      return concat(
-        merge(audio$, marks$.pipe(ignoreElements())),
-        words$.pipe(map((word) => ({ type: 'word' as const, ...word }))),
-      );
+      return merge(super.exchange(text, firstAudioMs), marks$).pipe(withWords(text, this.config));
     });
-  }
-
-  /** When each word begins: an answer of its own, an object a line. Without it the words are estimated. */
-  #marks(text: string, firstByteMs: number): Observable<readonly ByteMark[]> {
-    const request = this.#speech(text, { OutputFormat: 'json', SpeechMarkTypes: ['word'] });
-    return defer(() =>
-      httpRequest({
-        ...{ ...this.transportOptions, url: this.resolveUrl(request.path), body: request.body, errorOf: this.errorOf },
-        headers: async () => ({ ...request.headers, ...(await this.credentialHeaders(request)) }),
-        timeouts: { firstByteMs },
-      }),
-    ).pipe(
-      readText(),
-      map(marksIn),
-      catchError((error: unknown) => {
-        this.logger.warn(`${this.name}: no word times`, error);
-        return EMPTY;
-      }),
-    );
-  }
-
-  #speech(text: string, output: Readonly<Record<string, unknown>>): SpeechRequest {
-    const { voiceId, engine = 'neural', languageCode, lexiconNames = [] } = this.config;
-    const isMarkup = this.markupOf(text) !== undefined;
-    const body = {
-      Engine: engine,
-      LanguageCode: languageCode,
-      LexiconNames: lexiconNames.length > 0 ? lexiconNames : undefined,
-      ...output,
-      Text: isMarkup && !isSsml(text) ? `<speak>${text}</speak>` : text,
-      TextType: isMarkup ? 'ssml' : 'text',
-      VoiceId: voiceId,
-    };
-    // The very text that is signed is sent; in lower case, so that the signed header takes its place.
-    return { path: '/v1/speech', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-  }
-
-  get #format(): OmegaFormat {
-    return entry(omegaFormats, this.config.outputFormat) ?? omegaFormats.mp3;
   }
 }

@@ -1,9 +1,8 @@
 import type { AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { entry } from '../../core/guard.ts';
-import type { AuthType } from '../../core/remote-provider.ts';
-import type { HttpErrorOf } from '../../transport/http-error.ts';
-import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
+import { ownEntry } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import { RequestTTS } from './request-tts.ts';
+import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
 /** A model of {@link PhiTTS}; the service takes an id that it does not know for `mistv3`. */
 export type PhiTTSModel = 'coda' | 'mistv3' | 'mistv2' | 'arcana' | 'arcanav3' | 'arcanav2' | (string & {});
@@ -12,7 +11,7 @@ export type PhiTTSModel = 'coda' | 'mistv3' | 'mistv2' | 'arcana' | 'arcanav3' |
 export type PhiTTSFormat = 'mp3' | 'wav' | 'ogg' | 'webm' | 'pcm' | 'mulaw';
 
 /** Configuration of {@link PhiTTS}. What is absent is left to the service. */
-export interface PhiTTSConfig extends RestTTSConfig {
+export interface PhiTTSConfig extends RequestTTSConfig {
   /** The voice, such as `astra`. Required; it must belong to the model and the language: the service does not check. */
   readonly speaker: string;
   /** Default: `coda`, which also speaks for the retired `arcana` models. */
@@ -85,92 +84,78 @@ const languages: Readonly<Record<string, readonly string[]>> = {
   ...{ en: ['eng'], es: ['spa'], fr: ['fra', 'fre'], de: ['ger', 'deu'] },
   ...{ pt: ['por'], ja: ['jpn'], ar: ['ara'], hi: ['hin'] },
 };
-const retired = { arcana: 'coda', arcanav2: 'coda', arcanav3: 'coda' };
+
+/** Keys that only some models know: those of `mistv2`, and those of the others. */
+const own = {
+  mistv2: ['speedAlpha', 'noTextNormalization', 'phonemizeBetweenBrackets'],
+  others: ['timeScaleFactor'],
+} as const;
+
+const modelOf = ({ model = 'coda' }: PhiTTSConfig): string => model;
+const isMistV2 = (config: PhiTTSConfig): boolean => modelOf(config) === 'mistv2';
+const known = ({ audioFormat }: PhiTTSConfig): Format => ownEntry(formats, audioFormat) ?? formats.mp3;
+
+function rateOf(config: PhiTTSConfig): number {
+  const { sampleRate, mistv2 = sampleRate } = known(config);
+  return config.samplingRate ?? (isMistV2(config) ? mistv2 : sampleRate);
+}
+
+/** `mistv2` knows codes of three letters, `mistv3` those of two, `coda` both. */
+function languageOf(config: PhiTTSConfig): string | undefined {
+  const { language = '' } = config;
+  const entry = Object.entries(languages).find(([two, three]) => two === language || three.includes(language));
+  return entry ? (isMistV2(config) ? entry[1][0] : entry[0]) : config.language;
+}
+
+const wire: RequestWire<PhiTTSConfig> = {
+  name: 'PhiTTS',
+  baseUrl: 'https://users.rime.ai',
+  authType: 'bearer',
+  rules: (config) => ({
+    speaker: { required: true },
+    audioFormat: {
+      oneOf: Object.keys(formats).filter((name) => !isMistV2(config) || ownEntry(formats, name)?.mistv2 !== undefined),
+    },
+    samplingRate: isMistV2(config)
+      ? { min: 4000, max: 44_100, integer: true }
+      : { min: 8000, max: 96_000, integer: true },
+    timeScaleFactor: { min: 0.4, max: 2.5 },
+    speedAlpha: { min: 0.1, max: 10 },
+  }),
+  model: ({ model }) => model,
+  retired: { arcana: 'coda', arcanav2: 'coda', arcanav3: 'coda' },
+  advice: (config) =>
+    own[isMistV2(config) ? 'others' : 'mistv2']
+      .filter((key) => config[key] !== undefined)
+      .map((key) => `${key} is not for ${modelOf(config)}, and not sent`),
+  format: (config) => ({ sampleRate: rateOf(config), channels: 1, ...known(config).metadata }),
+  maxTextLength: () => 1000,
+  request: (text, { config }) => {
+    const { accept, metadata } = known(config);
+    const { speaker, samplingRate, inlineSpeedAlpha, pauseBetweenBrackets } = config;
+    return {
+      path: '/v1/rime-tts',
+      headers: { Accept: accept },
+      json: {
+        ...{ text, speaker, modelId: modelOf(config), lang: languageOf(config) },
+        // Raw samples do not tell their rate: it is said, not left to the service.
+        samplingRate: samplingRate ?? (metadata.container ? undefined : rateOf(config)),
+        ...{ inlineSpeedAlpha, pauseBetweenBrackets },
+        ...Object.fromEntries(own[isMistV2(config) ? 'mistv2' : 'others'].map((key) => [key, config[key]])),
+      },
+    };
+  },
+  // An unpaid account is refused as if its key were wrong.
+  errorOf: ({ text }) => (text.trim() === 'invalid subscription' ? { code: 'quota' } : undefined),
+};
 
 /**
  * PhiTTS: Rime text-to-speech (`POST /v1/rime-tts`), `https://users.rime.ai`, https://docs.rime.ai
  *
  * At most 1,000 characters a request; longer texts are cut at sentences.
  */
-export class PhiTTS extends RestTTS<PhiTTSConfig> {
-  override readonly name: string = 'PhiTTS';
-  protected override readonly defaultBaseUrl: string = 'https://users.rime.ai';
-  protected override readonly defaultAuthType: AuthType = 'bearer';
-  // An unpaid account is refused as if its key were wrong.
-  protected override readonly errorOf: HttpErrorOf = ({ text }) =>
-    text.trim() === 'invalid subscription' ? { code: 'quota' } : undefined;
-
-  override get maxTextLength(): number {
-    return 1000;
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    const known = Object.entries(formats).filter(([, { mistv2 }]) => !this.#isMistV2 || mistv2 !== undefined);
-    return {
-      speaker: { required: true },
-      audioFormat: { oneOf: known.map(([name]) => name) },
-      samplingRate: this.#isMistV2
-        ? { min: 4000, max: 44_100, integer: true }
-        : { min: 8000, max: 96_000, integer: true },
-      timeScaleFactor: { min: 0.4, max: 2.5 },
-      speedAlpha: { min: 0.1, max: 10 },
-    };
-  }
-
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    await super.onInitialize(signal);
-    this.warnOfRetired(this.config.model, retired);
-    const foreign = this.#isMistV2
-      ? (['timeScaleFactor'] as const)
-      : (['speedAlpha', 'noTextNormalization', 'phonemizeBetweenBrackets'] as const);
-    for (const key of foreign) {
-      if (this.config[key] !== undefined)
-        this.logger.warn(`${this.name}: ${key} is not for ${this.#model}, and not sent`);
-    }
-  }
-
-  protected override wireFormat(): AudioMetadata {
-    return { sampleRate: this.#sampleRate, channels: 1, ...this.#format.metadata };
-  }
-
-  protected override request(text: string): SpeechRequest {
-    const { speaker, samplingRate, inlineSpeedAlpha, pauseBetweenBrackets } = this.config;
-    const { speedAlpha, noTextNormalization, phonemizeBetweenBrackets, timeScaleFactor } = this.config;
-    // Raw samples do not tell their rate: it is said, not left to the service.
-    const isRaw = this.#format.metadata.container === undefined;
-    return {
-      path: '/v1/rime-tts',
-      headers: { Accept: this.#format.accept },
-      json: {
-        ...{ text, speaker, modelId: this.#model, lang: this.#language },
-        samplingRate: samplingRate ?? (isRaw ? this.#sampleRate : undefined),
-        ...{ inlineSpeedAlpha, pauseBetweenBrackets },
-        ...(this.#isMistV2 ? { speedAlpha, noTextNormalization, phonemizeBetweenBrackets } : { timeScaleFactor }),
-      },
-    };
-  }
-
-  get #model(): string {
-    return this.config.model ?? 'coda';
-  }
-
-  get #isMistV2(): boolean {
-    return this.#model === 'mistv2';
-  }
-
-  get #format(): Format {
-    return entry(formats, this.config.audioFormat) ?? formats.mp3;
-  }
-
-  get #sampleRate(): number {
-    const { sampleRate, mistv2 = sampleRate } = this.#format;
-    return this.config.samplingRate ?? (this.#isMistV2 ? mistv2 : sampleRate);
-  }
-
-  /** `mistv2` knows codes of three letters, `mistv3` those of two, `coda` both. */
-  get #language(): string | undefined {
-    const { language } = this.config;
-    const known = Object.entries(languages).find(([two, three]) => [two, ...three].includes(language ?? ''));
-    return known ? (this.#isMistV2 ? known[1][0] : known[0]) : language;
+export class PhiTTS extends RequestTTS<PhiTTSConfig> {
+  constructor(config: PhiTTSConfig, logger?: Logger) {
+    super(wire, config, logger);
   }
 }

@@ -1,13 +1,47 @@
 import { bytesPerSample } from '../../audio/formats.ts';
 import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { arr, entry, num, obj, str, type WireObject } from '../../core/guard.ts';
-import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
-import { ContextTTS } from './context-tts.ts';
-import type { PiTTSConfig, PiTTSEncoding } from './pi-tts-config.ts';
-import type { ContextEvent, ContextTalk, ContextVoice, ContextWire } from './sockets/context-wire.ts';
+import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { HttpErrorFacts } from '../../transport/http-error.ts';
+import { SocketTTS } from './socket-tts.ts';
+import type { ContextVoice, SocketWire, SpokenEvent } from './sockets/socket-wire.ts';
+import type { TTSConfig } from './voice-service.ts';
+
+/** A model of {@link PiTTS}: `sonic-3`, `sonic-3.5`, `sonic-latest` or a dated one; others pass through. */
+export type PiTTSModel = 'sonic-3' | 'sonic-3.5' | 'sonic-latest' | 'sonic-2' | (string & {});
+
+/** An encoding of {@link PiTTS}: raw samples, mono. */
+export type PiTTSEncoding = 'pcm_s16le' | 'pcm_f32le' | 'pcm_mulaw' | 'pcm_alaw';
+
+/** Configuration of {@link PiTTS}. All of it counts from the next utterance on. */
+export interface PiTTSConfig extends TTSConfig {
+  /** The id of a voice, also of a cloned one. Required. */
+  readonly voiceId: string;
+  /** Default: `sonic-3`. The service has retired `sonic`, `sonic-english` and `sonic-multilingual`. */
+  readonly modelId?: PiTTSModel;
+  /** ISO 639-1; of a BCP 47 tag, its language. Default: `en`. */
+  readonly language?: string;
+  /** Default: `pcm_s16le`. */
+  readonly outputEncoding?: PiTTSEncoding;
+  /** 8000, 16000, 22050, 24000, 44100 or 48000 Hz. Default: 24000; 8000 for `pcm_mulaw` and `pcm_alaw`. */
+  readonly outputSampleRate?: number;
+  /** A word, or 0.6 to 1.5; `slow` is 0.8 and `fast` 1.2. Models before `sonic-3` know the words only. Default: the voice's. */
+  readonly speed?: 'slow' | 'normal' | 'fast' | number;
+  /** 0.5 to 2; `sonic-3` and newer. Default: the service's, 1. */
+  readonly volume?: number;
+  /**
+   * Such as `['curious']`, or the older tags such as `['positivity:high']`. The service takes one: the first counts, its
+   * level is lost. `sonic-3` and newer.
+   */
+  readonly emotion?: readonly string[];
+  /** Milliseconds that the service may wait for more text; 0 to 5,000. Default: 0, since text comes in sentences. */
+  readonly maxBufferDelayMs?: number;
+  /** The id of a pronunciation dictionary; `sonic-3` and newer. */
+  readonly pronunciationDictId?: string;
+  /** Most utterances at once. Default: 2, what the smallest plan allows. */
+  readonly concurrency?: number;
+}
 
 /** The version whose errors have codes, and whose voices are objects. */
 const version = '2026-03-01';
@@ -50,141 +84,55 @@ const errors: Readonly<Record<string, HttpErrorFacts>> = {
   concurrency_limited: { code: 'rate_limited', recoverable: true },
 };
 
-/**
- * PiTTS: Cartesia Sonic text-to-speech (`/tts/websocket`, version 2026-03-01), `https://api.cartesia.ai`,
- * https://docs.cartesia.ai/api-reference/tts/websocket
- *
- * One connection speaks all utterances, each in a context of its own, so that the melody goes on from sentence to
- * sentence. The service tells when each word sounds in most languages; in the others `words$` are estimates.
- */
-export class PiTTS extends ContextTTS<PiTTSConfig> {
-  override readonly name: string = 'PiTTS';
-  protected override readonly defaultBaseUrl: string = 'https://api.cartesia.ai';
-  protected override readonly errorOf: HttpErrorOf = ({ json }) => {
-    const reason = str(obj(json)?.['error_code']);
-    return { ...entry(errors, reason), reason };
-  };
+const modelOf = ({ modelId = 'sonic-3' }: PiTTSConfig): string => modelId;
 
-  override getMetadata(): AudioMetadata {
-    const encoding = encodings[this.#encoding];
-    const sampleRate = this.config.outputSampleRate ?? (bytesPerSample(encoding) === 1 ? 8000 : 24_000);
-    return { encoding, sampleRate, channels: 1, bitDepth: bytesPerSample(encoding) * 8 };
-  }
-
-  /** In Node the key is a header; a page can only present an access token, which an `apiKey` factory fetches. */
-  override async resolveSocketCredentials(): Promise<SocketCredentials> {
-    if (this.isProxyMode) return {};
-    const key = await this.resolveApiKey();
-    if (typeof this.config.apiKey !== 'function') return { headers: { 'X-API-Key': key } };
-    return { headers: { Authorization: `Bearer ${key}` }, query: { access_token: key } };
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    const { speed } = this.config;
-    return {
-      voiceId: { required: true, type: 'text' },
-      modelId: { type: 'text' },
-      outputEncoding: { oneOf: Object.keys(encodings) },
-      outputSampleRate: { oneOf: [8000, 16_000, 22_050, 24_000, 44_100, 48_000] },
-      speed: typeof speed === 'string' ? { oneOf: Object.keys(speeds) } : { min: 0.6, max: 1.5 },
-      volume: { min: 0.5, max: 2 },
-      emotion: { type: 'texts' },
-      maxBufferDelayMs: { min: 0, max: 5_000, integer: true },
-      concurrency: { min: 1, max: 1_000, integer: true },
-    };
-  }
-
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    await super.onInitialize(signal);
-    const { emotion = [], volume } = this.config;
-    this.warnOfRetired(this.#model, retired);
-    if (isOld(this.#model) && (emotion.length > 0 || volume !== undefined)) {
-      this.logger.warn(`${this.name}: ${this.#model} knows no emotion and no volume, which are not sent`);
-    } else if (emotion.length > 1) this.logger.warn(`${this.name}: of several emotions only the first is sent`);
-  }
-
-  protected override socketUrl(): URL {
-    return this.resolveSocketUrl('/tts/websocket', { cartesia_version: version });
-  }
-
-  protected override contextWire(): ContextWire {
-    const { concurrency = 2, maxBufferDelayMs = 0 } = this.config;
-    return {
-      voice: () => this.#voice(),
-      contextOf: (message) => str(message['context_id']),
-      errorOf: (message) =>
-        message['type'] === 'error'
-          ? this.refusalIn(message, { status: num(message['status_code']) ?? 500 })
-          : undefined,
-      isEnd: (message) => message['type'] === 'done',
-      format: () => this.getMetadata(),
-      ...{ maxTextLength: this.maxTextLength, maxContexts: concurrency, endsCancelled: false },
-      speaksAtOnce: maxBufferDelayMs === 0,
-      // The service's own limit is 1 s.
-      expiresMs: 700,
-      farewell: [],
-      classifyClose: () => 'retry',
-    };
-  }
-
-  get #model(): string {
-    return this.config.modelId ?? 'sonic-3';
-  }
-
-  get #encoding(): PiTTSEncoding {
-    return this.config.outputEncoding ?? 'pcm_s16le';
-  }
-
-  #voice(): ContextVoice {
-    const { voiceId, language = 'en', maxBufferDelayMs = 0, pronunciationDictId } = this.config;
-    const settings = {
-      model_id: this.#model,
-      voice: { mode: 'id', id: voiceId },
-      language: language.split('-')[0]?.toLowerCase(),
-      output_format: { container: 'raw', encoding: this.#encoding, sample_rate: this.getMetadata().sampleRate },
-      add_timestamps: true,
-      max_buffer_delay_ms: maxBufferDelayMs,
-      pronunciation_dict_id: pronunciationDictId,
-      ...this.#manner(),
-    };
-    return (id) => talk(id, settings);
-  }
-
-  #manner(): object {
-    const { speed, volume, emotion: [tag = ''] = [] } = this.config;
-    if (isOld(this.#model)) return { speed: typeof speed === 'number' ? nearestWord(speed) : speed };
-    const [name = ''] = tag.split(':');
-    const manner = {
-      speed: typeof speed === 'string' ? entry(speeds, speed) : speed,
-      volume,
-      emotion: entry(emotions, name) ?? (name || undefined),
-    };
-    const isSet = Object.values(manner).some((value) => value !== undefined);
-    return isSet ? { generation_config: manner } : {};
-  }
+function formatOf({ outputEncoding = 'pcm_s16le', outputSampleRate }: PiTTSConfig): AudioMetadata {
+  const encoding = encodings[outputEncoding];
+  const sampleRate = outputSampleRate ?? (bytesPerSample(encoding) === 1 ? 8000 : 24_000);
+  return { encoding, sampleRate, channels: 1, bitDepth: bytesPerSample(encoding) * 8 };
 }
 
-function talk(id: string, settings: object): ContextTalk {
-  const say = (transcript: string, hasMore: boolean): string =>
-    JSON.stringify({ context_id: id, ...settings, transcript, continue: hasMore });
-  return {
-    opening: [],
-    say: (text) => say(text, true),
-    ending: [say('', false)],
-    cancel: JSON.stringify({ context_id: id, cancel: true }),
-    read: (message) => {
-      if (message['type'] === 'timestamps') return wordsOf(obj(message['word_timestamps']));
-      const data = message['type'] === 'chunk' ? decodeBase64(str(message['data']) ?? '') : undefined;
-      return data ? [{ type: 'audio', data }] : [];
-    },
+function voiceOf(config: PiTTSConfig): ContextVoice {
+  const { voiceId, language = 'en', outputEncoding = 'pcm_s16le', maxBufferDelayMs = 0, pronunciationDictId } = config;
+  const settings = {
+    model_id: modelOf(config),
+    voice: { mode: 'id', id: voiceId },
+    language: language.split('-')[0]?.toLowerCase(),
+    output_format: { container: 'raw', encoding: outputEncoding, sample_rate: formatOf(config).sampleRate },
+    add_timestamps: true,
+    max_buffer_delay_ms: maxBufferDelayMs,
+    pronunciation_dict_id: pronunciationDictId,
+    ...mannerOf(config),
   };
+  return (id) => {
+    const say = (transcript: string, hasMore: boolean): string =>
+      JSON.stringify({ context_id: id, ...settings, transcript, continue: hasMore });
+    return {
+      say: (text) => say(text, true),
+      ending: [say('', false)],
+      cancel: JSON.stringify({ context_id: id, cancel: true }),
+    };
+  };
+}
+
+function mannerOf(config: PiTTSConfig): object {
+  const { speed, volume, emotion: [tag = ''] = [] } = config;
+  if (isOld(modelOf(config))) return { speed: typeof speed === 'number' ? nearestWord(speed) : speed };
+  const [name = ''] = tag.split(':');
+  const manner = {
+    speed: typeof speed === 'string' ? ownEntry(speeds, speed) : speed,
+    volume,
+    emotion: ownEntry(emotions, name) ?? (name || undefined),
+  };
+  const isSet = Object.values(manner).some((value) => value !== undefined);
+  return isSet ? { generation_config: manner } : {};
 }
 
 /** Words and their times in seconds; markup in the text comes back as words. */
-function wordsOf(timestamps: WireObject = {}): ContextEvent[] {
-  const seconds = (key: string, index: number): number | undefined => num(arr(timestamps[key])[index]);
-  return arr(timestamps['words']).flatMap((word, index): ContextEvent[] => {
-    const text = str(word)?.trim() ?? '';
+function wordsOf(timestamps: WireObject = {}): SpokenEvent[] {
+  const seconds = (key: string, index: number): number | undefined => asNumber(asArray(timestamps[key])[index]);
+  return asArray(timestamps['words']).flatMap((word, index): SpokenEvent[] => {
+    const text = asString(word)?.trim() ?? '';
     const start = seconds('start', index);
     const end = seconds('end', index);
     if (!text || text.startsWith('<') || start === undefined || end === undefined) return [];
@@ -194,4 +142,74 @@ function wordsOf(timestamps: WireObject = {}): ContextEvent[] {
 
 function nearestWord(speed: number): string {
   return speed < 0.9 ? 'slow' : speed > 1.1 ? 'fast' : 'normal';
+}
+
+const wire: SocketWire<PiTTSConfig, undefined> = {
+  name: 'PiTTS',
+  baseUrl: 'https://api.cartesia.ai',
+  rules: ({ speed }) => ({
+    voiceId: { required: true, type: 'text' },
+    modelId: { type: 'text' },
+    outputEncoding: { oneOf: Object.keys(encodings) },
+    outputSampleRate: { oneOf: [8000, 16_000, 22_050, 24_000, 44_100, 48_000] },
+    speed: typeof speed === 'string' ? { oneOf: Object.keys(speeds) } : { min: 0.6, max: 1.5 },
+    volume: { min: 0.5, max: 2 },
+    emotion: { type: 'texts' },
+    maxBufferDelayMs: { min: 0, max: 5_000, integer: true },
+    concurrency: { min: 1, max: 1_000, integer: true },
+  }),
+  advice: (config) => {
+    const { emotion = [], volume } = config;
+    if (isOld(modelOf(config)) && (emotion.length > 0 || volume !== undefined)) {
+      return [`${modelOf(config)} knows no emotion and no volume, which are not sent`];
+    }
+    return emotion.length > 1 ? ['of several emotions only the first is sent'] : [];
+  },
+  model: modelOf,
+  retired,
+  format: formatOf,
+  // In Node the key is a header; a page can only present an access token, which an `apiKey` factory fetches.
+  credentials: (key, { apiKey }) =>
+    typeof apiKey === 'function'
+      ? { headers: { Authorization: `Bearer ${key}` }, query: { access_token: key } }
+      : { headers: { 'X-API-Key': key } },
+  address: () => ({ path: '/tts/websocket', query: { cartesia_version: version } }),
+  connection: ({ concurrency = 2, maxBufferDelayMs = 0 }) => ({
+    ...{ by: 'id', maxContexts: concurrency, endsCancelled: false, speaksAtOnce: maxBufferDelayMs === 0 },
+    // The service's own limit is 1 s.
+    expiresMs: 700,
+  }),
+  voice: voiceOf,
+  start: undefined,
+  contextOf: (message) => asString(message['context_id']),
+  typeOf: ({ type }) => asString(type),
+  read: {
+    chunk: (state, message) => {
+      const data = decodeBase64(asString(message['data']) ?? '');
+      return data ? [state, { type: 'audio', data }] : [state];
+    },
+    timestamps: (state, message) => [state, ...wordsOf(asObject(message['word_timestamps']))],
+    done: (state) => [state, { type: 'end' }],
+    error: (state, message, { errors }) => {
+      const error = errors.refusal(message, { status: asNumber(message['status_code']) ?? 500 });
+      return [state, { type: 'error', error }];
+    },
+  },
+  errorOf: ({ json }) => {
+    const reason = asString(asObject(json)?.['error_code']);
+    return { ...ownEntry(errors, reason), reason };
+  },
+};
+
+/**
+ * PiTTS: Cartesia Sonic text-to-speech (`/tts/websocket`, version 2026-03-01), `https://api.cartesia.ai`,
+ * https://docs.cartesia.ai/api-reference/tts/websocket
+ *
+ * One connection speaks all utterances, each in a context of its own, so that the melody goes on from sentence to
+ * sentence. The service tells when each word sounds in most languages; in the others `words$` are estimates.
+ */
+export class PiTTS extends SocketTTS<PiTTSConfig> {
+  constructor(config: PiTTSConfig, logger?: Logger) {
+    super(wire, config, logger);
+  }
 }

@@ -1,13 +1,15 @@
 import type { Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { entry } from '../../core/guard.ts';
+import { decodeBase64 } from '../../core/base64.ts';
+import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
-import type { AuthType } from '../../core/remote-provider.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
-import { readPsiTimings } from './psi-tts-timings.ts';
-import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
+import { RequestTTS } from './request-tts.ts';
+import { readAudio, readObjects } from './requests/read-audio.ts';
+import type { RequestContext, RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
 /** A model of {@link PsiTTS}; the service takes an id that it does not know for `s2.1-pro`, and bills that. */
@@ -24,7 +26,7 @@ export interface PsiTTSReference {
 }
 
 /** Configuration of {@link PsiTTS}. What is absent is left to the service. */
-export interface PsiTTSConfig extends RestTTSConfig {
+export interface PsiTTSConfig extends RequestTTSConfig {
   /** Default: `s2.1-pro`. */
   readonly model?: PsiTTSModel;
   /** The voice's id; several for a text with several speakers. */
@@ -88,46 +90,126 @@ const formats: Readonly<Record<PsiTTSFormat, Format>> = {
   opus: { metadata: { encoding: 'opus', container: 'ogg', mimeType: 'audio/opus' }, sampleRates: [48000] },
 };
 
+const part = { min: 0, max: 1, wire: true } as const;
+
+/** What the keys may hold, and their names in a request. */
+export const psiTTSRules: ConfigRules = {
+  format: { oneOf: Object.keys(formats), wire: true, default: 'mp3' },
+  latency: { oneOf: ['normal', 'balanced', 'low'], wire: true, default: 'normal' },
+  referenceId: { wire: true },
+  sampleRate: { wire: true },
+  mp3Bitrate: { oneOf: [64, 128, 192], wire: true },
+  opusBitrate: { oneOf: [-1000, 24000, 32000, 48000, 64000], wire: true },
+  speed: { min: 0.5, max: 2, wire: true },
+  volume: { wire: true },
+  normalizeLoudness: { wire: true },
+  normalize: { wire: true },
+  chunkLength: { min: 100, max: 300, wire: true },
+  minChunkLength: { min: 0, max: 100, wire: true },
+  temperature: part,
+  topP: part,
+  repetitionPenalty: { wire: true },
+  maxNewTokens: { wire: true },
+  conditionOnPreviousChunks: { wire: true },
+  earlyStopThreshold: part,
+  features: { wire: true },
+};
+
 /** MessagePack's encoder. */
 type Encode = (value: unknown, options: { readonly ignoreUndefined: boolean }) => Uint8Array<ArrayBuffer>;
+
+type Word = Extract<SynthesisEvent, { type: 'word' }>;
+
+function formatOf({ format }: PsiTTSConfig): Format {
+  return ownEntry(formats, format) ?? formats.mp3;
+}
+
+async function readReference({ audio, text }: PsiTTSReference): Promise<{ audio: Uint8Array; text: string }> {
+  // A Buffer, too, becomes a plain Uint8Array: the encoder writes only those as binary.
+  const bytes = audio instanceof Blob ? await audio.arrayBuffer() : audio;
+  return { audio: bytes instanceof Uint8Array ? new Uint8Array(bytes) : new Uint8Array(bytes), text };
+}
+
+/** Times are in seconds, from the beginning of the part. */
+function wordsOf(event: WireObject): readonly Word[] {
+  const offset = asNumber(event['chunk_audio_offset_sec']) ?? 0;
+  const ms = (seconds: number): number => Math.round((offset + seconds) * 1000);
+  return asObjects(asObject(event['alignment'])?.['segments']).flatMap((segment): readonly Word[] => {
+    const [start, end] = [asNumber(segment['start']), asNumber(segment['end'])];
+    const text = asString(segment['text'])?.trim();
+    if (!text || start === undefined || end === undefined) return [];
+    return [{ type: 'word', text, startMs: ms(start), endMs: ms(end) }];
+  });
+}
+
+/**
+ * Audio and its words as the service times them. It sends all words of a part of the text again whenever it knows more:
+ * the last ones count, and are told when the part is over.
+ */
+function readTimed(response: HttpResponse, context: RequestContext<PsiTTSConfig>): Observable<SynthesisEvent> {
+  return readObjects<{ readonly part: number; readonly words: readonly Word[] }>(response, context, {
+    start: { part: -Infinity, words: [] },
+    read: ({ part, words }, event) => {
+      const data = decodeBase64(asString(event['audio_base64']) ?? '');
+      if (!data) throw context.error('the audio is not base64', { code: 'protocol' });
+      const audio = data.length > 0 ? [{ type: 'audio', data } as const] : [];
+      const seq = asNumber(event['chunk_seq']) ?? 0;
+      const known = wordsOf(event);
+      if (seq > part) return [{ part: seq, words: known }, ...words, ...audio];
+      // Of a part that is over, it is too late to know better.
+      return [{ part, words: seq === part && known.length > 0 ? known : words }, ...audio];
+    },
+    end: ({ words }) => words,
+  });
+}
+
+function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
+  const wire: RequestWire<PsiTTSConfig> = {
+    name: 'PsiTTS',
+    baseUrl: 'https://api.fish.audio',
+    authType: 'bearer',
+    rules: (config) => ({ ...psiTTSRules, sampleRate: { oneOf: formatOf(config).sampleRates } }),
+    problem: ({ referenceId, references }) =>
+      referenceId !== undefined && references !== undefined ? 'set referenceId or references, not both' : undefined,
+    format: (config) => {
+      const { metadata, sampleRates } = formatOf(config);
+      return { sampleRate: config.sampleRate ?? sampleRates.at(-1) ?? 44_100, channels: 1, ...metadata };
+    },
+    // Of an account that has not spent 100 USD yet.
+    concurrency: 5,
+    request: async (text, { config }) => {
+      const references = config.references && (await Promise.all(config.references.map(readReference)));
+      const { speed, volume, normalize_loudness, ...parameters } = wireParameters(config, psiTTSRules);
+      const prosody = { speed, volume, normalize_loudness };
+      const isProsodic = Object.values(prosody).some((value) => value !== undefined);
+      const body = { text, ...parameters, references, prosody: isProsodic ? prosody : undefined };
+      return {
+        path: config.wordTimings ? '/v1/tts/stream/with-timestamp' : '/v1/tts',
+        headers: { 'Content-Type': 'application/msgpack', model: config.model ?? 's2.1-pro' },
+        // A view on the encoder's larger buffer.
+        body: encoder()?.(body, { ignoreUndefined: true }),
+      };
+    },
+    read: (response, context) =>
+      mediaType(response.headers) === 'text/event-stream' ? readTimed(response, context) : readAudio(response, context),
+  };
+  return wire;
+}
 
 /**
  * PsiTTS: Fish Audio text-to-speech (`POST /v1/tts`, MessagePack), `https://api.fish.audio`, https://docs.fish.audio
  *
  * Needs the optional package @msgpack/msgpack (>= 3.0.0).
  */
-export class PsiTTS extends RestTTS<PsiTTSConfig> {
-  override readonly name: string = 'PsiTTS';
-  protected override readonly defaultBaseUrl: string = 'https://api.fish.audio';
-  protected override readonly defaultAuthType: AuthType = 'bearer';
-  // Of an account that has not spent 100 USD yet.
-  protected override readonly maxConcurrency: number = 5;
+export class PsiTTS extends RequestTTS<PsiTTSConfig> {
   #encode: Encode | undefined;
 
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    const part = { min: 0, max: 1 };
-    return {
-      format: { oneOf: Object.keys(formats) },
-      latency: { oneOf: ['normal', 'balanced', 'low'] },
-      sampleRate: { oneOf: this.#format.sampleRates },
-      speed: { min: 0.5, max: 2 },
-      mp3Bitrate: { oneOf: [64, 128, 192] },
-      opusBitrate: { oneOf: [-1000, 24000, 32000, 48000, 64000] },
-      chunkLength: { min: 100, max: 300 },
-      minChunkLength: { min: 0, max: 100 },
-      ...{ temperature: part, topP: part, earlyStopThreshold: part },
-    };
-  }
-
-  protected override wireFormat(): AudioMetadata {
-    const { metadata, sampleRates } = this.#format;
-    return { sampleRate: this.config.sampleRate ?? sampleRates.at(-1) ?? 44_100, channels: 1, ...metadata };
-  }
-
-  protected override configProblem(): string | undefined {
-    const { referenceId, references } = this.config;
-    const isTwice = referenceId !== undefined && references !== undefined;
-    return isTwice ? 'set referenceId or references, not both' : super.configProblem();
+  constructor(config: PsiTTSConfig, logger?: Logger) {
+    super(
+      wireOf(() => this.#encode),
+      config,
+      logger,
+    );
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
@@ -139,52 +221,4 @@ export class PsiTTS extends RestTTS<PsiTTSConfig> {
   protected async importEncoder(): Promise<Encode> {
     return (await import('@msgpack/msgpack').catch(rethrow)).encode;
   }
-
-  protected override async request(text: string): Promise<SpeechRequest> {
-    const { config } = this;
-    const references = config.references && (await Promise.all(config.references.map(readReference)));
-    const prosody = { speed: config.speed, volume: config.volume, normalize_loudness: config.normalizeLoudness };
-    const body = {
-      text,
-      format: config.format ?? 'mp3',
-      latency: config.latency ?? 'normal',
-      reference_id: config.referenceId,
-      references,
-      sample_rate: config.sampleRate,
-      mp3_bitrate: config.mp3Bitrate,
-      opus_bitrate: config.opusBitrate,
-      normalize: config.normalize,
-      prosody: Object.values(prosody).some((value) => value !== undefined) ? prosody : undefined,
-      chunk_length: config.chunkLength,
-      min_chunk_length: config.minChunkLength,
-      temperature: config.temperature,
-      top_p: config.topP,
-      repetition_penalty: config.repetitionPenalty,
-      max_new_tokens: config.maxNewTokens,
-      condition_on_previous_chunks: config.conditionOnPreviousChunks,
-      early_stop_threshold: config.earlyStopThreshold,
-      features: config.features,
-    };
-    return {
-      path: config.wordTimings ? '/v1/tts/stream/with-timestamp' : '/v1/tts',
-      headers: { 'Content-Type': 'application/msgpack', model: config.model ?? 's2.1-pro' },
-      // A view on the encoder's larger buffer.
-      ...(this.#encode && { body: this.#encode(body, { ignoreUndefined: true }) }),
-    };
-  }
-
-  protected override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
-    const isTimed = mediaType(response.headers) === 'text/event-stream';
-    return isTimed ? readPsiTimings(response, this.name) : super.readResponse(response);
-  }
-
-  get #format(): Format {
-    return entry(formats, this.config.format) ?? formats.mp3;
-  }
-}
-
-async function readReference({ audio, text }: PsiTTSReference): Promise<{ audio: Uint8Array; text: string }> {
-  // A Buffer, too, becomes a plain Uint8Array: the encoder writes only those as binary.
-  const bytes = audio instanceof Blob ? await audio.arrayBuffer() : audio;
-  return { audio: bytes instanceof Uint8Array ? new Uint8Array(bytes) : new Uint8Array(bytes), text };
 }

@@ -1,4 +1,4 @@
-import type { RestTTSConfig } from './rest-tts.ts';
+import type { RequestTTSConfig } from './requests/request-wire.ts';
 import type { RhoTTSFormat } from './rho-tts-formats.ts';
 
 /** A model of {@link RhoTTS}; later ones pass through. */
@@ -11,7 +11,7 @@ export type RhoTTSEmotion =
   | (string & {});
 
 /** Configuration of {@link RhoTTS}. What is absent is left to the service. */
-export interface RhoTTSConfig extends RestTTSConfig {
+export interface RhoTTSConfig extends RequestTTSConfig {
   /** The id of a voice, also of a cloned one; `voices()` lists them. Required; it must belong to the model. */
   readonly voiceId: string;
   /** Default: `simba-3.2`, which speaks English, for voices whose id ends in `_32`; else `simba-3.0`. */

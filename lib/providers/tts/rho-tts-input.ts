@@ -1,5 +1,5 @@
 import type { RhoTTSConfig } from './rho-tts-config.ts';
-import { escapeXml, isSsml, xmlElement } from './text/ssml.ts';
+import { escapeXml, isSsml, xmlElement } from '../../text/ssml.ts';
 
 /** How plain text is to be spoken: the service has no other fields for it. */
 type Manner = Pick<RhoTTSConfig, 'emotion' | 'pitch' | 'speed' | 'volume'>;

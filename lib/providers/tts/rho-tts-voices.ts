@@ -1,4 +1,5 @@
-import { obj, objs, str, type WireObject } from '../../core/guard.ts';
+import { asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import type { Query } from '../../core/remote-provider.ts';
 import type { RhoTTSModel } from './rho-tts-config.ts';
 import type { TTSVoice } from './tts-voice.ts';
 
@@ -14,23 +15,37 @@ export interface RhoTTSVoiceFilter {
   readonly model?: RhoTTSModel;
 }
 
+/** The voices of all pages of the catalog. */
+export async function rhoVoices(
+  fetchPage: (query: Query) => Promise<unknown>,
+  filter: RhoTTSVoiceFilter,
+  cursor?: string,
+): Promise<TTSVoice[]> {
+  const page = await fetchPage({ limit: 200, cursor, ...filter });
+  const next = asObject(page)?.['has_more'] === true ? asString(asObject(page)?.['next_cursor']) : undefined;
+  const more = next === undefined || next === cursor ? [] : await rhoVoices(fetchPage, filter, next);
+  return [...voicesOf(page), ...more];
+}
+
 /** The voices of a page of the catalog; older versions give the bare list. */
-export function rhoVoices(page: unknown): TTSVoice[] {
-  return objs(Array.isArray(page) ? page : obj(page)?.['voices']).flatMap(voiceOf);
+function voicesOf(page: unknown): TTSVoice[] {
+  return asObjects(Array.isArray(page) ? page : asObject(page)?.['voices']).flatMap(voiceOf);
 }
 
 function voiceOf(voice: WireObject): TTSVoice[] {
-  const id = str(voice['id']);
+  const id = asString(voice['id']);
   if (id === undefined) return [];
-  const models = objs(voice['models']);
-  const spoken = models.flatMap(({ languages }) => objs(languages).flatMap(({ locale }) => str(locale) ?? []));
-  const gender = str(voice['gender']);
-  const previewUrl = str(voice['preview_audio']);
+  const models = asObjects(voice['models']);
+  const spoken = models.flatMap(({ languages }) =>
+    asObjects(languages).flatMap(({ locale }) => asString(locale) ?? []),
+  );
+  const gender = asString(voice['gender']);
+  const previewUrl = asString(voice['preview_audio']);
   return [
     {
-      ...{ id, name: str(voice['display_name']) ?? id },
-      languages: [...new Set([str(voice['locale']) ?? [], spoken].flat())],
-      models: models.flatMap(({ name }) => str(name) ?? []),
+      ...{ id, name: asString(voice['display_name']) ?? id },
+      languages: [...new Set([asString(voice['locale']) ?? [], spoken].flat())],
+      models: models.flatMap(({ name }) => asString(name) ?? []),
       // Older versions write it in one word.
       ...(gender && { gender: gender === 'notSpecified' ? 'not_specified' : gender }),
       ...(previewUrl && { previewUrl }),

@@ -1,24 +1,22 @@
-import { concat, concatMap, defer, EMPTY, from, of, type Observable } from 'rxjs';
-import type { AudioMetadata } from '../../audio/types.ts';
+import type { Observable } from 'rxjs';
 import { decodeBase64 } from '../../core/base64.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { entry, num, obj, objs, oncePerKind, str, type WireObject } from '../../core/guard.ts';
-import type { AuthType } from '../../core/remote-provider.ts';
-import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
+import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import { escapeXml, isSsml, ssml } from '../../text/ssml.ts';
+import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import type { HttpResponse } from '../../transport/http.ts';
-import { jsonObjects } from '../../transport/json-objects.ts';
 import { mediaType } from '../../transport/sse.ts';
-import type { TTSCallOptions } from './base-tts.ts';
-import type { Markup } from './text/markup.ts';
-import { RestTTS, type SpeechRequest } from './rest-tts.ts';
+import { RequestTTS } from './request-tts.ts';
+import { readAudio, readObjects } from './requests/read-audio.ts';
+import type { RequestContext, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { RhoTTSConfig } from './rho-tts-config.ts';
 import { rhoFormats, type RhoFormat } from './rho-tts-formats.ts';
 import { rhoDocument, rhoInput } from './rho-tts-input.ts';
 import { rhoVoices, type RhoTTSVoiceFilter } from './rho-tts-voices.ts';
-import { SpeechMarks, type SpeechMark } from './words/speech-marks.ts';
-import { escapeXml, isSsml, ssml } from './text/ssml.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { SynthesisEvent } from './utterance.ts';
+import type { TTSCallOptions } from './voice-service.ts';
+import { endMarks, hearMarks, type SpeechMark, type SpeechMarks } from './words/speech-marks.ts';
 
 /** The newest version in which the service takes all models. */
 const version = { 'Speechify-Version': '2026-09-13' };
@@ -35,8 +33,115 @@ const errors: Readonly<Record<string, HttpErrorFacts>> = {
   spend_cap_exceeded: { code: 'quota', recoverable: false },
 };
 
-/** Longest event or answer, in characters: a whole recording in base64. */
-const maxLength = 48 * 1024 * 1024;
+function markOf(mark: WireObject): SpeechMark[] {
+  const [text, startMs, endMs] = [asString(mark['value']), asNumber(mark['start_time']), asNumber(mark['end_time'])];
+  if (!text?.trim() || (mark['type'] ?? 'word') !== 'word' || startMs === undefined || endMs === undefined) return [];
+  return [{ text, startMs, endMs, start: asNumber(mark['start']), end: asNumber(mark['end']) }];
+}
+
+function modelOf({ model, voiceId }: RhoTTSConfig): string {
+  return model ?? (voiceId.endsWith('_32') ? 'simba-3.2' : 'simba-3.0');
+}
+
+const isStreamed = ({ audioFormat }: RhoTTSConfig): boolean => audioFormat !== 'wav';
+
+function formatOf({ audioFormat }: RhoTTSConfig): RhoFormat {
+  return ownEntry(rhoFormats, audioFormat) ?? rhoFormats.mp3;
+}
+
+function rateOf(config: RhoTTSConfig): number {
+  return config.sampleRate ?? formatOf(config).sampleRates[0] ?? 24_000;
+}
+
+function requestFor(text: string, config: RhoTTSConfig, isMarked: boolean): SpeechRequest {
+  const { voiceId, audioFormat = 'mp3', bitrate = 128, language, sampleRate, safetyIdentifier } = config;
+  const options = {
+    loudness_normalization: config.loudnessNormalization,
+    text_normalization: config.textNormalization,
+  };
+  const stream = isMarked ? '/v1/audio/stream/with-timestamps' : '/v1/audio/stream';
+  const format = `${audioFormat}_${rateOf(config)}${audioFormat === 'mp3' ? `_${bitrate}` : ''}`;
+  const accepted = isMarked ? 'text/event-stream' : formatOf(config).metadata.mimeType;
+  return {
+    path: isStreamed(config) ? stream : '/v1/audio/speech',
+    headers: { ...version, Accept: isStreamed(config) ? accepted : undefined },
+    json: {
+      ...{ input: rhoInput(text, config), voice_id: voiceId, model: modelOf(config) },
+      ...(!isStreamed(config) && { audio_format: audioFormat }),
+      output_format: isStreamed(config) || sampleRate !== undefined ? format : undefined,
+      language,
+      options: Object.values(options).some((value) => value !== undefined) ? options : undefined,
+      safety_identifier: safetyIdentifier,
+    },
+  };
+}
+
+/** Events, or one object; an answer of another kind is audio. */
+function readAnswer(response: HttpResponse, context: RequestContext<RhoTTSConfig>): Observable<SynthesisEvent> {
+  const { error, refusal } = context;
+  const type = mediaType(response.headers);
+  if (type !== 'application/json' && type !== 'text/event-stream') return readAudio(response, context);
+  return readObjects<{ readonly marks: SpeechMarks; readonly isDone: boolean }>(response, context, {
+    start: { marks: undefined, isDone: false },
+    read: (state, message) => {
+      if (asObject(message['error']) ?? asString(message['error']))
+        throw refusal(message, { headers: response.headers });
+      const whole = asString(message['audio_data']);
+      const isDone = state.isDone || whole !== undefined || message['type'] === 'speech.done';
+      const data = decodeBase64(whole ?? asString(message['audio']) ?? '');
+      if (!data) throw error('the audio is not base64', { code: 'protocol' });
+      const told = asObject(message['speech_marks'])?.['chunks'] ?? message['speech_marks'];
+      const [heard, ...words] = hearMarks(state.marks, asObjects(told).flatMap(markOf));
+      const [marks, ...last] = isDone ? endMarks(heard) : [heard];
+      return [
+        { marks, isDone },
+        ...(data.length > 0 ? [{ type: 'audio', data } as const] : []),
+        ...[...words, ...last].map((word) => ({ type: 'word', ...word }) as const),
+      ];
+    },
+    end: ({ isDone }) => {
+      if (isDone) return [];
+      throw error('the audio ends before its end', { code: 'connection', recoverable: true });
+    },
+  });
+}
+
+/** The wire of one provider, which learns which models mark no words. */
+function wireOf(): RequestWire<RhoTTSConfig> {
+  const unmarked = new Set<string>();
+  const wire: RequestWire<RhoTTSConfig> = {
+    name: 'RhoTTS',
+    baseUrl: 'https://api.speechify.ai',
+    authType: 'bearer',
+    rules: (config) => ({
+      voiceId: { required: true, type: 'text' },
+      audioFormat: { oneOf: Object.keys(rhoFormats) },
+      sampleRate: { oneOf: formatOf(config).sampleRates },
+      bitrate: { oneOf: [32, 64, 96, 128, 160] },
+      emotion: { type: 'text' },
+      pitch: { min: -83, max: 100 },
+      speed: { min: 0.5, max: 100 },
+      volume: { min: -100, max: 100 },
+    }),
+    model: ({ model }) => model,
+    retired,
+    format: (config) => ({ sampleRate: rateOf(config), channels: 1, ...formatOf(config).metadata }),
+    maxTextLength: (config) => (isStreamed(config) ? 20_000 : 2_000) - rhoDocument('', config).length,
+    lengthOf: (character) => escapeXml(character).length,
+    markupOf: (text) => (isSsml(text) ? ssml : undefined),
+    concurrency: 1,
+    request: (text, { config }) =>
+      requestFor(text, config, (config.wordTimings ?? true) && !unmarked.has(modelOf(config))),
+    read: readAnswer,
+    errorOf: ({ reason }, config) => {
+      if (reason !== 'speech_marks_unsupported') return ownEntry(errors, reason);
+      // It is asked again without them.
+      unmarked.add(modelOf(config));
+      return { recoverable: true, retryAfterMs: 0 };
+    },
+  };
+  return wire;
+}
 
 /**
  * RhoTTS: Speechify text-to-speech (Simba; `POST /v1/audio/stream/with-timestamps`, `POST /v1/audio/speech` for WAV),
@@ -45,26 +150,9 @@ const maxLength = 48 * 1024 * 1024;
  * Text that begins with `<speak` is SSML; plain text is spoken with the configured emotion, pitch and speed. The free
  * plan has one request at a time, so that is the default of `concurrency`.
  */
-export class RhoTTS extends RestTTS<RhoTTSConfig> {
-  override readonly name: string = 'RhoTTS';
-  protected override readonly defaultBaseUrl: string = 'https://api.speechify.ai';
-  protected override readonly defaultAuthType: AuthType = 'bearer';
-  protected override readonly maxConcurrency: number = 1;
-  /** Models that have refused to mark words. */
-  readonly #unmarked = new Set<string>();
-  readonly #ignore: (kind: string) => void = oncePerKind((kind) => {
-    this.logger.warn(`${this.name}: ${kind} of the service is ignored`);
-  });
-
-  protected override readonly errorOf: HttpErrorOf = ({ reason }) => {
-    if (reason !== 'speech_marks_unsupported') return entry(errors, reason);
-    // It is asked again without them.
-    this.#unmarked.add(this.#model);
-    return { recoverable: true, retryAfterMs: 0 };
-  };
-
-  override get maxTextLength(): number {
-    return (this.#isStreamed ? 20_000 : 2_000) - rhoDocument('', this.config).length;
+export class RhoTTS extends RequestTTS<RhoTTSConfig> {
+  constructor(config: RhoTTSConfig, logger?: Logger) {
+    super(wireOf(), config, logger);
   }
 
   /**
@@ -72,122 +160,10 @@ export class RhoTTS extends RestTTS<RhoTTSConfig> {
    *
    * @throws VoiceError when the provider is not initialized, when the request fails, and when `signal` aborts it.
    */
-  async voices({ signal, ...filter }: RhoTTSVoiceFilter & TTSCallOptions = {}): Promise<readonly TTSVoice[]> {
-    const voices: TTSVoice[] = [];
-    let cursor: string | undefined;
-    do {
-      const query = { limit: 200, cursor, ...filter };
-      const page = await this.fetchJson({ path: '/v1/voices', query, headers: version }, signal ? { signal } : {});
-      voices.push(...rhoVoices(page));
-      const next: string | undefined = obj(page)?.['has_more'] === true ? str(obj(page)?.['next_cursor']) : undefined;
-      cursor = next === cursor ? undefined : next;
-    } while (cursor !== undefined);
-    return voices;
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    return {
-      voiceId: { required: true, type: 'text' },
-      audioFormat: { oneOf: Object.keys(rhoFormats) },
-      sampleRate: { oneOf: this.#format.sampleRates },
-      bitrate: { oneOf: [32, 64, 96, 128, 160] },
-      emotion: { type: 'text' },
-      pitch: { min: -83, max: 100 },
-      speed: { min: 0.5, max: 100 },
-      volume: { min: -100, max: 100 },
-    };
-  }
-
-  protected override onInitialize(signal: AbortSignal): Promise<void> {
-    this.warnOfRetired(this.config.model, retired);
-    return super.onInitialize(signal);
-  }
-
-  protected override lengthOf(character: string): number {
-    return escapeXml(character).length;
-  }
-
-  protected override markupOf(text: string): Markup | undefined {
-    return isSsml(text) ? ssml : undefined;
-  }
-
-  protected override wireFormat(): AudioMetadata {
-    return { sampleRate: this.#sampleRate, channels: 1, ...this.#format.metadata };
-  }
-
-  protected override request(text: string): SpeechRequest {
-    const { voiceId, audioFormat = 'mp3', bitrate = 128, language, sampleRate, safetyIdentifier } = this.config;
-    const { loudnessNormalization, textNormalization, wordTimings = true } = this.config;
-    const isMarked = wordTimings && !this.#unmarked.has(this.#model);
-    const options = { loudness_normalization: loudnessNormalization, text_normalization: textNormalization };
-    const stream = isMarked ? '/v1/audio/stream/with-timestamps' : '/v1/audio/stream';
-    const format = `${audioFormat}_${this.#sampleRate}${audioFormat === 'mp3' ? `_${bitrate}` : ''}`;
-    return {
-      path: this.#isStreamed ? stream : '/v1/audio/speech',
-      headers: {
-        ...version,
-        Accept: this.#isStreamed ? (isMarked ? 'text/event-stream' : this.#format.metadata.mimeType) : undefined,
-      },
-      json: {
-        ...{ input: rhoInput(text, this.config), voice_id: voiceId, model: this.#model },
-        ...(!this.#isStreamed && { audio_format: audioFormat }),
-        output_format: this.#isStreamed || sampleRate !== undefined ? format : undefined,
-        language,
-        options: Object.values(options).some((value) => value !== undefined) ? options : undefined,
-        safety_identifier: safetyIdentifier,
-      },
-    };
-  }
-
-  protected override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
-    const type = mediaType(response.headers);
-    if (type !== 'application/json' && type !== 'text/event-stream') return super.readResponse(response);
-    const marks = new SpeechMarks();
-    let isDone = false;
-    const events$ = of(response).pipe(
-      jsonObjects({ maxLength, onGarbage: () => this.#ignore('a message that is no JSON object') }),
-      concatMap((message) => {
-        if (obj(message['error']) ?? str(message['error']))
-          throw this.refusalIn(message, { headers: response.headers });
-        const whole = str(message['audio_data']);
-        isDone ||= whole !== undefined || message['type'] === 'speech.done';
-        const data = decodeBase64(whole ?? str(message['audio']) ?? '');
-        if (!data) throw this.error(`${this.name}: the audio is not base64`, { code: 'protocol' });
-        const told = obj(message['speech_marks'])?.['chunks'] ?? message['speech_marks'];
-        const words = [...marks.push(objs(told).flatMap(markOf)), ...(isDone ? marks.flush() : [])];
-        return from<SynthesisEvent[]>([
-          ...(data.length > 0 ? [{ type: 'audio' as const, data }] : []),
-          ...words.map((word) => ({ type: 'word' as const, ...word })),
-        ]);
-      }),
+  voices({ signal, ...filter }: RhoTTSVoiceFilter & TTSCallOptions = {}): Promise<readonly TTSVoice[]> {
+    return rhoVoices(
+      (query) => this.fetchJson({ path: '/v1/voices', query, headers: version }, signal ? { signal } : {}),
+      filter,
     );
-    const end$ = defer(() => {
-      if (isDone) return EMPTY;
-      throw this.error(`${this.name}: the audio ends before its end`, { code: 'connection', recoverable: true });
-    });
-    return concat(events$, end$);
   }
-
-  get #model(): string {
-    const { model, voiceId } = this.config;
-    return model ?? (voiceId.endsWith('_32') ? 'simba-3.2' : 'simba-3.0');
-  }
-
-  get #format(): RhoFormat {
-    return entry(rhoFormats, this.config.audioFormat) ?? rhoFormats.mp3;
-  }
-
-  get #sampleRate(): number {
-    return this.config.sampleRate ?? this.#format.sampleRates[0] ?? 24_000;
-  }
-
-  get #isStreamed(): boolean {
-    return this.config.audioFormat !== 'wav';
-  }
-}
-
-function markOf(mark: WireObject): SpeechMark[] {
-  const [text, startMs, endMs] = [str(mark['value']), num(mark['start_time']), num(mark['end_time'])];
-  if (!text?.trim() || (mark['type'] ?? 'word') !== 'word' || startMs === undefined || endMs === undefined) return [];
-  return [{ text, startMs, endMs, start: num(mark['start']), end: num(mark['end']) }];
 }

@@ -1,20 +1,65 @@
-import { concat, EMPTY, from, of, switchMap, type Observable } from 'rxjs';
+import { concatMap, EMPTY, of, switchMap, type Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import { entry, num, obj, objs, str, type WireObject } from '../../core/guard.ts';
-import type { HttpErrorOf } from '../../transport/http-error.ts';
-import { httpRequest, readJson, type HttpRequestHeaders, type HttpResponse } from '../../transport/http.ts';
+import { asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
-import type { TTSCallOptions } from './base-tts.ts';
-import { RestTTS, type SpeechRequest } from './rest-tts.ts';
-import type { SigmaTTSConfig, SigmaTTSFormat, SigmaTTSModel } from './sigma-tts-config.ts';
+import { RequestTTS } from './request-tts.ts';
+import { readAudio, readObject, wordEvent } from './requests/read-audio.ts';
+import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { SynthesisEvent } from './utterance.ts';
+import type { TTSCallOptions } from './voice-service.ts';
 
-type Format = Omit<AudioMetadata, 'sampleRate' | 'channels'>;
+/** A model of {@link SigmaTTS}; later ones pass through. */
+export type SigmaTTSModel = 'GEN2' | 'FALCON' | (string & {});
 
-const formats: Readonly<Record<SigmaTTSFormat, Format>> = {
+/** A format of {@link SigmaTTS}. */
+export type SigmaTTSFormat = 'mp3' | 'wav' | 'flac' | 'alaw' | 'ulaw' | 'pcm';
+
+/** Where {@link SigmaTTS} streams. */
+export type SigmaTTSRegion =
+  | ('global' | 'us-east' | 'us-west' | 'in' | 'ca' | 'kr' | 'me' | 'jp' | 'au' | 'eu-central' | 'uk' | 'sa-east')
+  | (string & {});
+
+/** Configuration of {@link SigmaTTS}. What is absent is left to the service. */
+export interface SigmaTTSConfig extends RequestTTSConfig {
+  /** A voice, such as `en-US-natalie`; `voices()` lists them. Required; it must belong to the model. */
+  readonly voiceId: string;
+  /** Default: `GEN2`. `FALCON` answers sooner, and streams. */
+  readonly model?: SigmaTTSModel;
+  /** Streams audio as it is made, without word times. Default: false for `GEN2`, true for other models, which only do. */
+  readonly streaming?: boolean;
+  /** Where the service streams. Default: `global`, the nearest. */
+  readonly region?: SigmaTTSRegion;
+  /** Default: `mp3`; a pipeline on a server needs `pcm`, `wav`, `ulaw` or `alaw`. */
+  readonly format?: SigmaTTSFormat;
+  /** A style of the voice, such as `Conversational`. Default: the voice's. */
+  readonly style?: string;
+  /** Speed: a whole number from -50 to 50. Default: 0. */
+  readonly rate?: number;
+  /** A whole number from -50 to 50. Default: 0. */
+  readonly pitch?: number;
+  /** How much it varies, a whole number from 0 to 5; `GEN2` only. Default: 1. */
+  readonly variation?: number;
+  /** BCP 47, such as `en-US`, for voices that speak several. Default: the voice's. */
+  readonly locale?: string;
+  /** 8000, 24000, 44100 or 48000 Hz; 16000 where it streams. Default: 44100, `FALCON` 24000; `alaw` and `ulaw` are 8000. */
+  readonly sampleRate?: number;
+  /** Default: `MONO`; `alaw` and `ulaw` have no other. */
+  readonly channelType?: 'MONO' | 'STEREO';
+  /** Seconds that the speech of a request is to last; `GEN2` only, not where it streams. */
+  readonly audioDuration?: number;
+  /** How words are pronounced. */
+  readonly pronunciationDictionary?: Readonly<
+    Record<string, { readonly type: 'IPA' | 'SAY_AS'; readonly pronunciation: string }>
+  >;
+  /** Whether `words$` has the words as they were written, English only. Default: the service's, false. */
+  readonly wordDurationsAsOriginalText?: boolean;
+}
+
+const formats: Readonly<Record<SigmaTTSFormat, Omit<AudioMetadata, 'sampleRate' | 'channels'>>> = {
   mp3: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' },
   wav: { encoding: 'linear16', bitDepth: 16, container: 'wav', mimeType: 'audio/wav' },
   flac: { encoding: 'flac', container: 'flac', mimeType: 'audio/flac' },
@@ -23,8 +68,45 @@ const formats: Readonly<Record<SigmaTTSFormat, Format>> = {
   pcm: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
 };
 
-/** Longest answer, in bytes: a whole recording in base64. */
-const maxAnswerBytes = 64 * 1024 * 1024;
+/** An answer may name a file in place of its audio. */
+interface File {
+  readonly type: 'file';
+  readonly address: string;
+}
+
+const modelOf = ({ model = 'GEN2' }: SigmaTTSConfig): string => model;
+const isStreamed = (config: SigmaTTSConfig): boolean => config.streaming ?? modelOf(config) !== 'GEN2';
+const isG711 = ({ format }: SigmaTTSConfig): boolean => format === 'alaw' || format === 'ulaw';
+const change = { min: -50, max: 50, integer: true };
+
+const wire: RequestWire<SigmaTTSConfig> = {
+  name: 'SigmaTTS',
+  baseUrl: (config) => `https://${isStreamed(config) ? `${config.region ?? 'global'}.` : ''}api.murf.ai`,
+  credential: (key) => ({ 'api-key': key }),
+  rules: (config) => ({
+    voiceId: { required: true, type: 'text' },
+    format: { oneOf: Object.keys(formats) },
+    style: { type: 'text' },
+    ...{ rate: change, pitch: change, variation: { min: 0, max: 5, integer: true } },
+    locale: { type: 'text' },
+    region: { type: 'text' },
+    sampleRate: {
+      oneOf: isG711(config) ? [8000] : [8000, 24_000, 44_100, 48_000, ...(isStreamed(config) ? [16_000] : [])],
+    },
+    channelType: { oneOf: isG711(config) ? ['MONO'] : ['MONO', 'STEREO'] },
+    audioDuration: { min: 0, max: 3600 },
+  }),
+  format: formatOf,
+  maxTextLength: () => 3000,
+  // The service does not say whether it counts code points or units of UTF-16: the latter are never fewer.
+  lengthOf: ({ length }) => length,
+  // Of accounts outside us-east.
+  concurrency: 2,
+  request: requestFor,
+  read: readAnswer,
+  // To a wrong key the service answers 403.
+  errorOf: ({ status }) => (status === 403 ? { code: 'unauthorized' } : undefined),
+};
 
 /**
  * SigmaTTS: Murf text-to-speech (`POST /v1/speech/generate`, streaming `POST /v1/speech/stream`), `https://api.murf.ai`
@@ -32,25 +114,9 @@ const maxAnswerBytes = 64 * 1024 * 1024;
  *
  * At most 3,000 characters a request; longer texts are cut at sentences.
  */
-export class SigmaTTS extends RestTTS<SigmaTTSConfig> {
-  override readonly name: string = 'SigmaTTS';
-  // Of accounts outside us-east.
-  protected override readonly maxConcurrency: number = 2;
-  // A wrong key is forbidden to it, and a busy account says nothing else.
-  protected override readonly errorOf: HttpErrorOf = ({ status }) =>
-    status === 403 ? { code: 'unauthorized' } : undefined;
-
-  protected override get defaultBaseUrl(): string {
-    return this.#isStreamed ? `https://${this.config.region ?? 'global'}.api.murf.ai` : 'https://api.murf.ai';
-  }
-
-  override get maxTextLength(): number {
-    return 3000;
-  }
-
-  // Whether the service counts code points or units of UTF-16 it does not say: the latter are never fewer.
-  protected override lengthOf(character: string): number {
-    return character.length;
+export class SigmaTTS extends RequestTTS<SigmaTTSConfig> {
+  constructor(config: SigmaTTSConfig, logger?: Logger) {
+    super(wire, config, logger);
   }
 
   /**
@@ -58,126 +124,79 @@ export class SigmaTTS extends RestTTS<SigmaTTSConfig> {
    *
    * @throws VoiceError when the provider is not initialized, when the request fails, and when `signal` aborts it.
    */
-  async voices({ model = this.#model, signal }: { readonly model?: SigmaTTSModel } & TTSCallOptions = {}): Promise<
-    readonly TTSVoice[]
-  > {
+  async voices({
+    model = modelOf(this.config),
+    signal,
+  }: { readonly model?: SigmaTTSModel } & TTSCallOptions = {}): Promise<readonly TTSVoice[]> {
     const request = { path: '/v1/speech/voices', query: { model } };
-    return objs(await this.fetchJson(request, signal ? { signal } : {})).flatMap(voiceOf);
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    const change = { min: -50, max: 50, integer: true };
-    const isFixed = this.#isG711;
-    const rates = [8000, 24_000, 44_100, 48_000, ...(this.#isStreamed ? [16_000] : [])];
-    return {
-      voiceId: { required: true, type: 'text' },
-      format: { oneOf: Object.keys(formats) },
-      style: { type: 'text' },
-      ...{ rate: change, pitch: change, variation: { min: 0, max: 5, integer: true } },
-      locale: { type: 'text' },
-      region: { type: 'text' },
-      sampleRate: { oneOf: isFixed ? [8000] : rates },
-      channelType: { oneOf: isFixed ? ['MONO'] : ['MONO', 'STEREO'] },
-      audioDuration: { min: 0, max: 3600 },
-    };
-  }
-
-  protected override wireFormat(): AudioMetadata {
-    return { sampleRate: this.#sampleRate, channels: this.config.channelType === 'STEREO' ? 2 : 1, ...this.#format };
-  }
-
-  protected override request(text: string): SpeechRequest {
-    const { config } = this;
-    const { voiceId, format = 'mp3', style, rate, pitch, variation, locale, pronunciationDictionary } = config;
-    const { audioDuration, wordDurationsAsOriginalText } = config;
-    // Raw samples tell neither their rate nor their channels.
-    const isTold = !this.#format.container;
-    const whole = {
-      ...{ modelVersion: this.#model, encodeAsBase64: true },
-      ...{ audioDuration, wordDurationsAsOriginalText },
-    };
-    return {
-      path: this.#isStreamed ? '/v1/speech/stream' : '/v1/speech/generate',
-      json: {
-        ...{ text, voiceId, ...(this.#isStreamed ? { model: this.#model } : whole), format: format.toUpperCase() },
-        sampleRate: config.sampleRate ?? (isTold ? this.#sampleRate : undefined),
-        channelType: config.channelType ?? (isTold ? 'MONO' : undefined),
-        ...{ style, rate, pitch, variation, locale, pronunciationDictionary },
-      },
-    };
-  }
-
-  protected override async credentialHeaders(): Promise<HttpRequestHeaders> {
-    return this.isProxyMode ? {} : { 'api-key': await this.resolveApiKey() };
-  }
-
-  protected override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
-    if (mediaType(response.headers) !== 'application/json') return super.readResponse(response);
-    return of(response).pipe(
-      readJson(maxAnswerBytes),
-      switchMap((json) => {
-        const answer = obj(json) ?? {};
-        const warning = str(answer['warning']);
-        if (warning) this.logger.debug(`${this.name}: ${warning}`);
-        return concat(this.#audioOf(answer), from(objs(answer['wordDurations']).flatMap(wordOf)));
-      }),
-    );
-  }
-
-  /** The audio in an answer, or of the file that it names. */
-  #audioOf(answer: WireObject): Observable<SynthesisEvent> {
-    const encoded = str(answer['encodedAudio']);
-    const data = encoded ? decodeBase64(encoded) : undefined;
-    if (data?.length) return of({ type: 'audio', data });
-    const address = str(answer['audioFile']) ?? '';
-    if (encoded || !/^https?:/.test(address) || !URL.canParse(address)) {
-      throw this.error(`${this.name}: the answer has no audio`, { code: 'protocol' });
-    }
-    return httpRequest({ ...this.transportOptions, url: address }).pipe(
-      switchMap((response) =>
-        mediaType(response.headers) === 'application/json' ? EMPTY : super.readResponse(response),
-      ),
-    );
-  }
-
-  get #model(): string {
-    return this.config.model ?? 'GEN2';
-  }
-
-  get #isStreamed(): boolean {
-    return this.config.streaming ?? this.#model !== 'GEN2';
-  }
-
-  get #format(): Format {
-    return entry(formats, this.config.format) ?? formats.mp3;
-  }
-
-  get #isG711(): boolean {
-    return this.config.format === 'alaw' || this.config.format === 'ulaw';
-  }
-
-  get #sampleRate(): number {
-    if (this.#isG711) return 8000;
-    return this.config.sampleRate ?? (this.#model === 'GEN2' ? 44_100 : 24_000);
+    return asObjects(await this.fetchJson(request, signal ? { signal } : {})).flatMap(voiceOf);
   }
 }
 
-function wordOf(duration: WireObject): SynthesisEvent[] {
-  const [text, startMs, endMs] = [str(duration['word'])?.trim(), num(duration['startMs']), num(duration['endMs'])];
-  return text && startMs !== undefined && endMs !== undefined ? [{ type: 'word', text, startMs, endMs }] : [];
+function formatOf(config: SigmaTTSConfig): AudioMetadata {
+  const usual = modelOf(config) === 'GEN2' ? 44_100 : 24_000;
+  return {
+    sampleRate: isG711(config) ? 8000 : (config.sampleRate ?? usual),
+    channels: config.channelType === 'STEREO' ? 2 : 1,
+    ...(ownEntry(formats, config.format) ?? formats.mp3),
+  };
+}
+
+function requestFor(text: string, { config }: RequestContext<SigmaTTSConfig>): SpeechRequest {
+  const { voiceId, format = 'mp3', style, rate, pitch, variation, locale, pronunciationDictionary } = config;
+  const { audioDuration, wordDurationsAsOriginalText } = config;
+  // Raw samples tell neither their rate nor their channels.
+  const { container, sampleRate } = formatOf(config);
+  const whole = { modelVersion: modelOf(config), encodeAsBase64: true, audioDuration, wordDurationsAsOriginalText };
+  return {
+    path: isStreamed(config) ? '/v1/speech/stream' : '/v1/speech/generate',
+    json: {
+      ...{ text, voiceId, ...(isStreamed(config) ? { model: modelOf(config) } : whole), format: format.toUpperCase() },
+      sampleRate: config.sampleRate ?? (container ? undefined : sampleRate),
+      channelType: config.channelType ?? (container ? undefined : 'MONO'),
+      ...{ style, rate, pitch, variation, locale, pronunciationDictionary },
+    },
+  };
+}
+
+function readAnswer(response: HttpResponse, context: RequestContext<SigmaTTSConfig>): Observable<SynthesisEvent> {
+  return readObject<SynthesisEvent | File>(response, context, (answer) => {
+    const warning = asString(answer['warning']);
+    if (warning) context.note(warning);
+    const words = asObjects(answer['wordDurations']);
+    return [audioIn(answer, context), ...words.flatMap(({ word, startMs, endMs }) => wordEvent(word, startMs, endMs))];
+  }).pipe(concatMap((event) => (event.type === 'file' ? audioAt(event.address, context) : of(event))));
+}
+
+function audioIn(
+  { encodedAudio, audioFile }: WireObject,
+  { error }: RequestContext<SigmaTTSConfig>,
+): SynthesisEvent | File {
+  const encoded = asString(encodedAudio);
+  const data = encoded ? decodeBase64(encoded) : undefined;
+  if (data?.length) return { type: 'audio', data };
+  const address = asString(audioFile) ?? '';
+  if (!encoded && /^https?:/.test(address) && URL.canParse(address)) return { type: 'file', address };
+  throw error('the answer has no audio', { code: 'protocol' });
+}
+
+function audioAt(address: string, context: RequestContext<SigmaTTSConfig>): Observable<SynthesisEvent> {
+  return context
+    .download(address)
+    .pipe(switchMap((file) => (mediaType(file.headers) === 'application/json' ? EMPTY : readAudio(file, context))));
 }
 
 function voiceOf(voice: WireObject): TTSVoice[] {
-  const id = str(voice['voiceId']);
+  const id = asString(voice['voiceId']);
   if (id === undefined) return [];
-  const locales = obj(voice['supportedLocales']) ?? {};
-  const styles = Object.values(locales).flatMap((locale) => obj(locale)?.['availableStyles'] ?? []);
-  const [gender, description] = [str(voice['gender'])?.toLowerCase(), str(voice['description'])];
+  const locales = asObject(voice['supportedLocales']) ?? {};
+  const styles = Object.values(locales).flatMap((locale) => asObject(locale)?.['availableStyles'] ?? []);
+  const [gender, description] = [asString(voice['gender'])?.toLowerCase(), asString(voice['description'])];
   return [
     {
-      ...{ id, name: str(voice['displayName']) ?? id },
-      languages: [...new Set([str(voice['locale']) ?? [], Object.keys(locales)].flat())],
-      styles: [...new Set(styles.flatMap((style) => str(style) ?? []))],
+      ...{ id, name: asString(voice['displayName']) ?? id },
+      languages: [...new Set([asString(voice['locale']) ?? [], Object.keys(locales)].flat())],
+      styles: [...new Set(styles.flatMap((style) => asString(style) ?? []))],
       ...(gender && { gender }),
       ...(description && { description }),
     },

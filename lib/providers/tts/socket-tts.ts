@@ -1,20 +1,35 @@
 import {
+  AsyncSubject,
+  asyncScheduler,
   catchError,
   concatMap,
+  defer,
   EMPTY,
   finalize,
   ignoreElements,
+  lastValueFrom,
+  materialize,
   ReplaySubject,
   Subject,
   Subscription,
   takeUntil,
   type Observable,
+  type ObservableInput,
 } from 'rxjs';
+import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { configProblem } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
-import type { ConnectionEvent, ProviderType } from '../../core/roles.ts';
-import { SocketSession, type SocketSessionOptions } from '../../transport/socket-session.ts';
-import { BaseTTS, type TTSCallOptions, type TTSConfig } from './base-tts.ts';
-import type { SpeechLinkOptions } from './sockets/speech-link.ts';
+import type { Logger } from '../../core/logger.ts';
+import { RemoteProvider, type AuthType, type SocketCredentials } from '../../core/remote-provider.ts';
+import type { ConnectionEvent, ProviderRole, ProviderType, SpokenWord } from '../../core/roles.ts';
+import { fromAbort } from '../../stream/bridge.ts';
+import { refusal, type HttpErrorOf } from '../../transport/http-error.ts';
+import { ReconnectingSocket, type ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
+import type { SocketWire } from './sockets/socket-wire.ts';
+import { VoiceConnection } from './sockets/voice-connection.ts';
+import { VoiceConnections } from './sockets/voice-connections.ts';
+import { isAudible, SynthesisOutputs } from './synthesis-outputs.ts';
+import type { RemoteVoice, TTSCallOptions, TTSConfig, WireErrors } from './voice-service.ts';
 
 /** Longest message of a service: RELIABILITY's limit of roles that bring audio. */
 const maxMessageBytes = 16 * 1024 * 1024;
@@ -22,64 +37,50 @@ const maxMessageBytes = 16 * 1024 * 1024;
 /** A voice is soon given up: nobody waits for a sentence as long as for a connection that captures audio. */
 const reconnect = { maxTries: 3, maxRetryAfterMs: 5_000 };
 
+/** Most pieces of text that a synthesis holds while others are spoken. */
+const maxPieces = 10_000;
+
 /** What a provider adds to the options of its session. */
 export type SocketTTSSessionOptions = Pick<
-  SocketSessionOptions,
+  ReconnectingSocketOptions,
   'classifyClose' | 'isReady' | 'keepAlive' | 'opening' | 'replay'
 >;
 
-/** Most pieces of text that an utterance holds while others are spoken. */
-const maxPieces = 10_000;
-
-/** One utterance of the imperative API. */
-class Draft {
-  readonly done: Promise<void>;
-  readonly #text$ = new ReplaySubject<string>(maxPieces);
-  /** Emits when it is over, also to who asks late. */
-  readonly #over$ = new ReplaySubject<void>(1);
-  #resolve: () => void = () => undefined;
-  #reject: (error: VoiceError) => void = () => undefined;
-
-  constructor() {
-    this.done = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    // `finalize()` may come later than the error, or never.
-    this.done.catch(() => undefined);
-  }
-
-  get text$(): Observable<string> {
-    return this.#text$;
-  }
-
-  get over$(): Observable<void> {
-    return this.#over$;
-  }
-
-  add(text: string): void {
-    this.#text$.next(text);
-  }
-
-  /** No more text will come. */
-  close(): void {
-    this.#text$.complete();
-  }
-
-  /** It has been spoken, cancelled, or has failed. */
-  end(error?: VoiceError): void {
-    if (error) this.#reject(error);
-    else this.#resolve();
-    this.#over$.next();
-  }
+/** One synthesis of `processChunk()` and `finalize()`. */
+interface Draft {
+  readonly text$: ReplaySubject<string>;
+  /** Ends when it was spoken or cancelled; fails when that failed. */
+  readonly over$: AsyncSubject<void>;
 }
 
-/** Text-to-speech over a connection that stays open between utterances. */
-export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
-  readonly type: ProviderType = 'websocket';
+/**
+ * Runs the wire of a text-to-speech service on a WebSocket. The connection is opened beforehand and stays open between
+ * texts; a lost one is replaced, and the text goes on from the first piece that was not heard to its end.
+ *
+ * @typeParam C - The provider's configuration.
+ * @typeParam S - What the readers of a context's messages know.
+ */
+export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends RemoteProvider<C> implements RemoteVoice {
+  override readonly name: string;
+  override readonly roles: readonly ProviderRole[] = ['tts'];
+  override readonly type: ProviderType = 'websocket';
 
+  protected override readonly defaultAuthType: AuthType;
+
+  /** Receives every chunk of synthesized audio; set by {@link SocketTTS.onAudio}. */
+  protected audioCallback: ((chunk: AudioChunk) => void) | undefined = undefined;
+  /** Receives the format of every synthesis; set by {@link SocketTTS.onMetadata}. */
+  protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
+
+  readonly #wire: SocketWire<C, S>;
+  readonly #errors: WireErrors;
+  readonly #errorOf: HttpErrorOf = (failure) => this.#wire.errorOf?.(failure, this.config);
+  readonly #outputs: SynthesisOutputs;
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
-  readonly #sessions = new Map<SocketSession, Subscription>();
+  readonly #sessions = new Map<ReconnectingSocket, Subscription>();
+  #connections: VoiceConnections | undefined;
+  /** What is fixed for the present connections. */
+  #terms: string | undefined;
   /** What `processChunk()` adds to. */
   #draft: Draft | undefined;
   /** All that are not over. */
@@ -87,62 +88,141 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
   readonly #drafts$ = new Subject<Draft>();
   #speaking: Subscription = Subscription.EMPTY;
 
+  constructor(wire: SocketWire<C, S>, config: C, logger?: Logger) {
+    super(config, logger);
+    this.name = wire.name;
+    this.defaultAuthType = wire.authType ?? 'token';
+    this.#wire = wire;
+    this.#errors = {
+      error: (text, options) => this.error(`${this.name}: ${text}`, options),
+      refusal: (message, facts) =>
+        refusal({ ...facts, text: JSON.stringify(message) }, { ...this.transportOptions, errorOf: this.#errorOf }),
+    };
+    this.#outputs = new SynthesisOutputs({
+      provider: wire.name,
+      callbacks: () => ({ onAudio: this.audioCallback, onMetadata: this.metadataCallback }),
+      report: (error) => this.report(error),
+    });
+  }
+
+  /** All synthesized audio. Hot. */
+  get audio$(): Observable<AudioChunk> {
+    return this.#outputs.audio$;
+  }
+
+  /** The format of each synthesis, before its first audio. Hot. */
+  get metadata$(): Observable<AudioMetadata> {
+    return this.#outputs.metadata$;
+  }
+
+  /** When each word sounds: as the service says, else estimated from the length of the audio and marked so. Hot. */
+  get words$(): Observable<SpokenWord> {
+    return this.#outputs.words$;
+  }
+
   /** What becomes of the connection. Hot; the latest value first. */
   get connection$(): Observable<ConnectionEvent> {
     return this.#connection$.asObservable();
   }
 
-  /** Opens the connection if there is none, so that the next utterance need not wait for it. */
-  abstract warm(): void;
+  protected override get defaultBaseUrl(): string | undefined {
+    const { baseUrl } = this.#wire;
+    return typeof baseUrl === 'function' ? baseUrl(this.config) : baseUrl;
+  }
 
-  /** Speaks text: the first call begins an utterance, {@link SocketTTS.finalize} ends it. Its audio comes on `audio$`. */
-  override processChunk(text: string): void {
-    this.assertReady('processChunk');
-    if (!this.#draft) {
-      this.#draft = new Draft();
-      this.#drafts.add(this.#draft);
-      this.#drafts$.next(this.#draft);
-    }
-    this.#draft.add(text);
+  /** Longest text of one message, in characters; longer ones are cut at sentences. */
+  get maxTextLength(): number {
+    return this.#wire.maxTextLength?.(this.config) ?? Infinity;
+  }
+
+  /** Sets what receives all synthesized audio (`audio$`), in place of what did before. */
+  onAudio(callback: ((chunk: AudioChunk) => void) | undefined): void {
+    this.audioCallback = callback;
+  }
+
+  /** Sets what receives the format of each synthesis (`metadata$`), in place of what did before. */
+  onMetadata(callback: ((metadata: AudioMetadata) => void) | undefined): void {
+    this.metadataCallback = callback;
+  }
+
+  /** Whether a chunk holds any audio; one that holds none is never delivered. */
+  isAudioReady(chunk: AudioChunk): boolean {
+    return isAudible(chunk);
+  }
+
+  /** A shallow copy of the configuration, new each time. */
+  getConfig(): C {
+    return { ...this.config };
+  }
+
+  /** The format that `speak()` yields. */
+  getMetadata(): AudioMetadata {
+    return this.#wire.format(this.config);
+  }
+
+  /** Opens the connection if there is none, so that the next text need not wait for it. */
+  warm(): void {
+    this.#open().warm();
   }
 
   /**
-   * Ends the utterance that {@link SocketTTS.processChunk} began; resolves when its last audio has come, or with
+   * Speaks one text. Every chunk carries the id of its synthesis (`utteranceId`), the first one its format. Cold:
+   * subscribing starts it, unsubscribing cancels it at the service; late audio of a cancelled one goes nowhere.
+   */
+  speak(text$: ObservableInput<string>): Observable<AudioChunk> {
+    return defer(() => {
+      this.assertReady('speak');
+      return this.#outputs.speak(text$, (pieces$) => ({
+        events$: defer(() => this.#open().speak(pieces$)),
+        format: this.getMetadata(),
+        ended$: this.aborted$('was disposed while it spoke'),
+      }));
+    });
+  }
+
+  /** Speaks text: the first call begins a synthesis, {@link SocketTTS.finalize} ends it. Its audio comes on `audio$`. */
+  processChunk(text: string): void {
+    this.assertReady('processChunk');
+    if (!this.#draft) {
+      this.#draft = { text$: new ReplaySubject(maxPieces), over$: new AsyncSubject() };
+      this.#drafts.add(this.#draft);
+      this.#drafts$.next(this.#draft);
+    }
+    this.#draft.text$.next(text);
+  }
+
+  /**
+   * Ends the synthesis that {@link SocketTTS.processChunk} began; resolves when its last audio has come, or with
    * {@link SocketTTS.cancel}.
    *
-   * @throws VoiceError when the utterance failed, and when `signal` aborts, which cancels it.
+   * @throws VoiceError when the synthesis failed, and when `signal` aborts, which cancels it.
    */
-  override async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
+  async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
     this.assertReady('finalize');
     const draft = this.#draft;
     this.#draft = undefined;
     if (!draft) return;
-    draft.close();
-    const onAbort = (): void => draft.end(VoiceError.from(signal?.reason, { code: 'aborted', provider: this.name }));
-    if (signal?.aborted) onAbort();
-    signal?.addEventListener('abort', onAbort, { once: true });
-    try {
-      await draft.done;
-    } finally {
-      signal?.removeEventListener('abort', onAbort);
-    }
+    draft.text$.complete();
+    const over$ = draft.over$.pipe(
+      takeUntil(fromAbort(signal)),
+      finalize(() => draft.over$.complete()),
+    );
+    await lastValueFrom(over$, { defaultValue: undefined });
   }
 
-  override cancel(): void {
+  /** Drops what {@link SocketTTS.processChunk} has brought and silences it at the service. */
+  cancel(): void {
     this.#draft = undefined;
     // The last one first: when the first one ends, the next would begin.
-    for (const draft of [...this.#drafts].reverse()) draft.end();
+    for (const { over$ } of [...this.#drafts].reverse()) over$.complete();
   }
 
-  /** The address with its query, as the configuration is now. */
-  protected abstract socketUrl(): URL;
-
   /** A session with this provider's credential, limits and clock; it is ended with the provider. */
-  protected createSession(options: SocketTTSSessionOptions): SocketSession {
-    const url = this.socketUrl();
-    const session = new SocketSession({
+  protected createSession(options: SocketTTSSessionOptions): ReconnectingSocket {
+    const url = this.#url();
+    const session = new ReconnectingSocket({
       ...this.transportOptions,
-      ...{ reconnect, maxMessageBytes, errorOf: this.errorOf },
+      ...{ reconnect, maxMessageBytes, errorOf: this.#errorOf },
       ...options,
       request: async () => ({ url, ...(await this.resolveSocketCredentials()) }),
     });
@@ -157,45 +237,83 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
     return session;
   }
 
-  /**
-   * What a connection that speaks needs to know of this provider.
-   *
-   * @internal
-   */
-  protected linkOptions(): SpeechLinkOptions {
-    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
-    return {
-      provider: this.name,
-      session: (options) => this.createSession(options),
-      ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler },
-      report: (error) => this.report(error),
-    };
+  protected override socketCredentials(key: string): SocketCredentials {
+    return this.#wire.credentials?.(key, this.config) ?? super.socketCredentials(key);
   }
 
-  /** Lets go of a session that has ended. */
-  protected removeSession(session: SocketSession): void {
-    this.#sessions.get(session)?.unsubscribe();
-    this.#sessions.delete(session);
+  protected override configProblem(): string | undefined {
+    return this.#wire.problem?.(this.config) ?? configProblem(this.config, this.#wire.rules(this.config));
   }
 
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    await super.onInitialize(signal);
+  protected override onConfigUpdate(): void {
+    if (this.initialized) this.warm();
+  }
+
+  protected override onInitialize(_signal: AbortSignal): void {
+    this.assertAuth();
+    this.assertConfig();
     // What is wrong with the address is said here, not at the first sentence.
-    this.socketUrl();
+    this.#url();
+    this.warnOfRetired(this.#wire.model?.(this.config), this.#wire.retired ?? {});
+    for (const advice of this.#wire.advice?.(this.config) ?? []) this.logger.warn(`${this.name}: ${advice}`);
     this.#speaking = this.#drafts$
       .pipe(concatMap((draft) => this.#speakDraft(draft)))
       .subscribe({ error: () => undefined });
     this.warm();
   }
 
-  protected override onDispose(): Promise<void> | void {
+  protected override async onDispose(): Promise<void> {
+    await this.#connections?.close();
     this.cancel();
     this.#speaking.unsubscribe();
     this.#drafts.clear();
     for (const session of this.#sessions.keys()) {
       session.terminate();
-      this.removeSession(session);
+      this.#forget(session);
     }
+  }
+
+  #url(): URL {
+    const { path, query } = this.#wire.address(this.config);
+    return this.resolveSocketUrl(path, query);
+  }
+
+  /** The connections that speak as the configuration is now; where it has changed, others retire. */
+  #open(): VoiceConnections {
+    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000 } = this.config;
+    const connection = this.#wire.connection(this.config);
+    const timeouts = { firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs };
+    const terms = JSON.stringify([this.#url(), connection, timeouts]);
+    const { scheduler = asyncScheduler } = this.config;
+    this.#connections ??= new VoiceConnections({
+      open: () => this.#connect(),
+      closed: ({ session }) => this.#forget(session),
+      ...{ capacity: connection.by === 'order' ? 1 : Infinity, scheduler },
+    });
+    if (this.#terms !== undefined && this.#terms !== terms) this.#connections.retire();
+    this.#terms = terms;
+    return this.#connections;
+  }
+
+  #connect(): VoiceConnection<S> {
+    const wire = this.#wire;
+    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
+    return new VoiceConnection({
+      ...{ wire, connection: wire.connection(this.config), maxTextLength: this.maxTextLength },
+      ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler, errors: this.#errors },
+      session: (options) => this.createSession(options),
+      voice: () => ({ voice: wire.voice(this.config), format: this.getMetadata() }),
+      farewell: wire.farewell ?? [],
+      closeError: (close) => wire.closeError?.(close, this.#errors),
+      report: (error) => this.report(error),
+      note: (text) => this.logger.debug(`${this.name}: ${text}`),
+    });
+  }
+
+  /** Lets go of a session that has ended. */
+  #forget(session: ReconnectingSocket): void {
+    this.#sessions.get(session)?.unsubscribe();
+    this.#sessions.delete(session);
   }
 
   /** Speaks one draft to its end, whatever that is. */
@@ -204,14 +322,14 @@ export abstract class SocketTTS<C extends TTSConfig> extends BaseTTS<C> {
       ignoreElements(),
       catchError((cause: unknown) => {
         const error = VoiceError.from(cause, { provider: this.name });
-        draft.end(error);
+        draft.over$.error(error);
         // `finalize()` throws it, but perhaps only much later.
         if (this.#draft === draft && error.code !== 'aborted') this.report(error);
         return EMPTY;
       }),
-      takeUntil(draft.over$),
+      takeUntil(draft.over$.pipe(materialize())),
       finalize(() => {
-        draft.end();
+        draft.over$.complete();
         this.#drafts.delete(draft);
       }),
     );

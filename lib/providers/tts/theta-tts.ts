@@ -1,8 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import type { AuthType } from '../../core/remote-provider.ts';
-import type { HttpErrorOf } from '../../transport/http-error.ts';
-import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
+import type { Logger } from '../../core/logger.ts';
+import { RequestTTS } from './request-tts.ts';
+import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
 /** A model of {@link ThetaTTS}: `tts-1` is fast, `tts-1-hd` better; later ones pass through. */
 export type ThetaTTSModel = 'tts-1' | 'tts-1-hd' | 'gpt-4o-mini-tts' | (string & {});
@@ -14,7 +13,7 @@ export type ThetaTTSVoice = 'alloy' | 'echo' | 'fable' | 'onyx' | 'nova' | 'shim
 export type ThetaTTSFormat = 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm';
 
 /** Configuration of {@link ThetaTTS}. */
-export interface ThetaTTSConfig extends RestTTSConfig {
+export interface ThetaTTSConfig extends RequestTTSConfig {
   /** Default: `tts-1`. */
   readonly model?: ThetaTTSModel;
   /** A voice of the catalogue, or the id of a custom one. Default: `alloy`. */
@@ -40,49 +39,37 @@ const formats: Readonly<Record<ThetaTTSFormat, Partial<AudioMetadata> & Pick<Aud
     pcm: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
   };
 
+const wire: RequestWire<ThetaTTSConfig> = {
+  name: 'ThetaTTS',
+  baseUrl: 'https://api.openai.com/v1',
+  authType: 'bearer',
+  rules: () => ({
+    responseFormat: { oneOf: Object.keys(formats) },
+    speed: { min: 0.25, max: 4 },
+    instructions: { maxLength: 4096 },
+  }),
+  format: ({ responseFormat = 'mp3' }) => ({ sampleRate: 24_000, channels: 1, ...formats[responseFormat] }),
+  maxTextLength: () => 4096,
+  request: (input, { config }) => {
+    const { model = 'tts-1', voice = 'alloy', responseFormat = 'mp3', speed, instructions, organizationId } = config;
+    return {
+      path: '/audio/speech',
+      headers: { 'OpenAI-Organization': organizationId },
+      json: { model, input, voice, response_format: responseFormat, speed, instructions },
+    };
+  },
+  // A used-up account answers like a busy one, but waiting does not help it.
+  errorOf: ({ reason }) => (reason === 'insufficient_quota' ? { code: 'quota', recoverable: false } : undefined),
+};
+
 /**
  * ThetaTTS: OpenAI text-to-speech (`POST /audio/speech`), `https://api.openai.com/v1`,
  * https://platform.openai.com/docs/guides/text-to-speech
  *
  * At most 4,096 characters a request; longer texts are cut at sentences.
  */
-export class ThetaTTS extends RestTTS<ThetaTTSConfig> {
-  override readonly name: string = 'ThetaTTS';
-  protected override readonly defaultBaseUrl: string = 'https://api.openai.com/v1';
-  protected override readonly defaultAuthType: AuthType = 'bearer';
-  // A used-up account answers like a busy one, but waiting does not help it.
-  protected override readonly errorOf: HttpErrorOf = ({ reason }) =>
-    reason === 'insufficient_quota' ? { code: 'quota', recoverable: false } : undefined;
-
-  override get maxTextLength(): number {
-    return 4096;
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    return {
-      responseFormat: { oneOf: Object.keys(formats) },
-      speed: { min: 0.25, max: 4 },
-      instructions: { maxLength: 4096 },
-    };
-  }
-
-  protected override wireFormat(): AudioMetadata {
-    return { sampleRate: 24_000, channels: 1, ...formats[this.config.responseFormat ?? 'mp3'] };
-  }
-
-  protected override request(input: string): SpeechRequest {
-    const {
-      model = 'tts-1',
-      voice = 'alloy',
-      responseFormat = 'mp3',
-      speed,
-      instructions,
-      organizationId,
-    } = this.config;
-    return {
-      path: '/audio/speech',
-      headers: { 'OpenAI-Organization': organizationId },
-      json: { model, input, voice, response_format: responseFormat, speed, instructions },
-    };
+export class ThetaTTS extends RequestTTS<ThetaTTSConfig> {
+  constructor(config: ThetaTTSConfig, logger?: Logger) {
+    super(wire, config, logger);
   }
 }

@@ -1,7 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRule } from '../../core/config-rule.ts';
-import type { AuthType } from '../../core/remote-provider.ts';
-import { RestTTS, type RestTTSConfig, type SpeechRequest } from './rest-tts.ts';
+import type { Logger } from '../../core/logger.ts';
+import { RequestTTS } from './request-tts.ts';
+import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
 /** A model of {@link UpsilonTTS}; later ones pass through. */
 export type UpsilonTTSModel = 'lightning_v3.1' | 'lightning_v3.1_pro' | (string & {});
@@ -10,7 +10,7 @@ export type UpsilonTTSModel = 'lightning_v3.1' | 'lightning_v3.1_pro' | (string 
 export type UpsilonTTSFormat = 'wav' | 'mp3' | 'pcm' | 'ulaw' | 'alaw';
 
 /** Configuration of {@link UpsilonTTS}. */
-export interface UpsilonTTSConfig extends RestTTSConfig {
+export interface UpsilonTTSConfig extends RequestTTSConfig {
   /** A voice of the catalog, or a clone (`voice_…`). Required. It must belong to the model: the service does not check. */
   readonly voiceId: string;
   /** Default: `lightning_v3.1`. */
@@ -39,6 +39,43 @@ const formats: Readonly<Record<UpsilonTTSFormat, Omit<AudioMetadata, 'sampleRate
   alaw: { encoding: 'alaw', bitDepth: 8, mimeType: 'audio/alaw' },
 };
 
+/** The sample rate to ask for; `undefined`: the service's own. */
+function rateOf({ outputFormat, sampleRate }: UpsilonTTSConfig): number | undefined {
+  return outputFormat === 'ulaw' || outputFormat === 'alaw' ? 8000 : sampleRate;
+}
+
+const wire: RequestWire<UpsilonTTSConfig> = {
+  name: 'UpsilonTTS',
+  baseUrl: 'https://api.smallest.ai/waves',
+  authType: 'bearer',
+  rules: () => ({
+    voiceId: { required: true },
+    outputFormat: { oneOf: Object.keys(formats) },
+    sampleRate: { oneOf: [8000, 16000, 24000, 44100] },
+    speed: { min: 0.5, max: 2 },
+  }),
+  format: (config) => ({ sampleRate: rateOf(config) ?? 44_100, channels: 1, ...formats[config.outputFormat ?? 'wav'] }),
+  maxTextLength: () => 250,
+  concurrency: 1,
+  request: (text, { config }) => ({
+    path: '/v1/tts',
+    // Whatever the format: without it the answer can be empty (the vendor's reference).
+    headers: { Accept: 'audio/wav' },
+    json: {
+      text,
+      voice_id: config.voiceId,
+      model: config.model ?? 'lightning_v3.1',
+      output_format: config.outputFormat ?? 'wav',
+      sample_rate: rateOf(config),
+      speed: config.speed,
+      language: config.language,
+      number_pronunciation_language: config.numberPronunciationLanguage,
+      math_notation: config.mathNotation,
+      pronunciation_dicts: config.pronunciationDicts,
+    },
+  }),
+};
+
 /**
  * UpsilonTTS: Smallest.ai Waves text-to-speech (Lightning), `https://api.smallest.ai/waves`,
  * https://docs.smallest.ai/waves
@@ -46,55 +83,8 @@ const formats: Readonly<Record<UpsilonTTSFormat, Omit<AudioMetadata, 'sampleRate
  * Texts are cut at 250 characters, above which the service's quality suffers. Accounts have one request at a time, so
  * that is the default of `concurrency`.
  */
-export class UpsilonTTS extends RestTTS<UpsilonTTSConfig> {
-  override readonly name: string = 'UpsilonTTS';
-  protected override readonly defaultBaseUrl: string = 'https://api.smallest.ai/waves';
-  protected override readonly defaultAuthType: AuthType = 'bearer';
-  protected override readonly maxConcurrency: number = 1;
-
-  override get maxTextLength(): number {
-    return 250;
-  }
-
-  protected override configRules(): Readonly<Record<string, ConfigRule>> {
-    return {
-      voiceId: { required: true },
-      outputFormat: { oneOf: Object.keys(formats) },
-      sampleRate: { oneOf: [8000, 16000, 24000, 44100] },
-      speed: { min: 0.5, max: 2 },
-    };
-  }
-
-  protected override wireFormat(): AudioMetadata {
-    return { sampleRate: this.#sampleRate ?? 44_100, channels: 1, ...formats[this.config.outputFormat ?? 'wav'] };
-  }
-
-  protected override request(text: string): SpeechRequest {
-    const { voiceId, model = 'lightning_v3.1', outputFormat = 'wav', speed, language } = this.config;
-    const { numberPronunciationLanguage, mathNotation, pronunciationDicts } = this.config;
-    return {
-      path: '/v1/tts',
-      // Whatever the format: without it the answer can be empty (the vendor's reference).
-      headers: { Accept: 'audio/wav' },
-      json: {
-        ...{
-          text,
-          voice_id: voiceId,
-          model,
-          output_format: outputFormat,
-          sample_rate: this.#sampleRate,
-          speed,
-          language,
-        },
-        number_pronunciation_language: numberPronunciationLanguage,
-        math_notation: mathNotation,
-        pronunciation_dicts: pronunciationDicts,
-      },
-    };
-  }
-
-  get #sampleRate(): number | undefined {
-    const { outputFormat, sampleRate } = this.config;
-    return outputFormat === 'ulaw' || outputFormat === 'alaw' ? 8000 : sampleRate;
+export class UpsilonTTS extends RequestTTS<UpsilonTTSConfig> {
+  constructor(config: UpsilonTTSConfig, logger?: Logger) {
+    super(wire, config, logger);
   }
 }

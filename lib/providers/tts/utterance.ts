@@ -6,7 +6,7 @@ import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { WavReader } from '../../audio/wav-reader.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { SpokenWord } from '../../core/roles.ts';
-import { incremental, type IncrementalStage } from '../../operators/incremental.ts';
+import { incremental, type IncrementalStage } from '../../stream/incremental.ts';
 import { spreadWords, type WordTiming } from './words/spread-words.ts';
 
 /** What a wire says while an utterance is synthesized. */

@@ -1,26 +1,26 @@
 import fc from 'fast-check';
-import { SlidingWindow } from '../../../../lib/providers/tts/sockets/sliding-window.ts';
+import { SlidingWindow } from '../../../../lib/stream/sliding-window.ts';
 
 describe('SlidingWindow', () => {
   it('is open until its limit is used up', () => {
-    const window = new SlidingWindow(10, 1000);
+    let window = new SlidingWindow(10, 1000);
     expect(window.waitMs(10, 0)).toBe(0);
-    window.add(6, 0);
+    window = window.add(6, 0);
     expect([window.left(0), window.waitMs(4, 0), window.waitMs(5, 0)]).toEqual([4, 0, 1000]);
   });
 
   it('frees what has left the window, oldest first', () => {
-    const window = new SlidingWindow(10, 1000);
-    window.add(6, 0);
-    window.add(4, 300);
+    let window = new SlidingWindow(10, 1000);
+    window = window.add(6, 0);
+    window = window.add(4, 300);
     expect([window.waitMs(6, 400), window.waitMs(7, 400)]).toEqual([600, 900]);
     expect([window.left(999), window.left(1000), window.left(1300)]).toEqual([0, 6, 10]);
   });
 
   it('lets an amount above the limit wait for an empty window, not for ever', () => {
-    const window = new SlidingWindow(10, 1000);
+    let window = new SlidingWindow(10, 1000);
     expect(window.waitMs(50, 0)).toBe(0);
-    window.add(1, 0);
+    window = window.add(1, 0);
     expect(window.waitMs(50, 100)).toBe(900);
   });
 
@@ -30,14 +30,14 @@ describe('SlidingWindow', () => {
     });
     fc.assert(
       fc.property(demand, (demand) => {
-        const window = new SlidingWindow(10, 1000);
+        let window = new SlidingWindow(10, 1000);
         const sent: { at: number; amount: number }[] = [];
         let now = 0;
         for (const [amount, pause] of demand) {
           now += pause;
           now += window.waitMs(amount, now);
           expect(window.waitMs(amount, now)).toBe(0);
-          window.add(amount, now);
+          window = window.add(amount, now);
           sent.push({ at: now, amount });
         }
         for (const { at } of sent) {

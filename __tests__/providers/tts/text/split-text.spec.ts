@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { splitText, uncutParts, utf8Length } from '../../../../lib/providers/tts/text/split-text.ts';
+import { splitText, uncutParts, utf8Length } from '../../../../lib/text/split-text.ts';
 
 const withoutSpace = (text: string): string => text.replace(/\s/g, '');
 

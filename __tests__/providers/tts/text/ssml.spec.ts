@@ -1,4 +1,4 @@
-import { escapeXml, isSsml, splitSsml, textOfSsml, xmlElement } from '../../../../lib/providers/tts/text/ssml.ts';
+import { escapeXml, isSsml, splitSsml, textOfSsml, xmlElement } from '../../../../lib/text/ssml.ts';
 
 describe('escapeXml', () => {
   const cases: readonly (readonly [string, string])[] = [

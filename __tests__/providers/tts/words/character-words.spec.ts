@@ -1,4 +1,27 @@
-import { CharacterWords, type CharacterTimes } from '../../../../lib/providers/tts/words/character-words.ts';
+import {
+  endCharacters,
+  hearCharacters,
+  noCharacters,
+  type CharacterTimes,
+} from '../../../../lib/providers/tts/words/character-words.ts';
+import type { WordTiming } from '../../../../lib/providers/tts/words/spread-words.ts';
+
+/** What one utterance has heard. */
+class Heard {
+  #state = noCharacters;
+
+  push(times: CharacterTimes, audioMs?: number): WordTiming[] {
+    const [state, ...words] = hearCharacters(this.#state, times, audioMs);
+    this.#state = state;
+    return words;
+  }
+
+  flush(): WordTiming[] {
+    const [state, ...words] = endCharacters(this.#state);
+    this.#state = state;
+    return words;
+  }
+}
 
 /** Ten milliseconds a character, from `startMs`. */
 const times = (text: string, startMs: number = 0): CharacterTimes => ({
@@ -11,17 +34,17 @@ const short = ({ text, startMs, endMs }: { text: string; startMs: number; endMs:
 
 /** The words of a text in pieces, and the last one. */
 function wordsOf(...pieces: readonly (readonly [CharacterTimes, audioMs?: number])[]): string[] {
-  const words = new CharacterWords();
+  const words = new Heard();
   return [...pieces.flatMap(([piece, audioMs]) => words.push(piece, audioMs)), ...words.flush()].map(short);
 }
 
-describe('CharacterWords', () => {
+describe('hearCharacters', () => {
   it('makes words at white space', () => {
     expect(wordsOf([times('Hi there.  Bye')])).toEqual(['Hi 0-20', 'there. 30-90', 'Bye 110-140']);
   });
 
   it('gives a word when a space has ended it', () => {
-    const words = new CharacterWords();
+    const words = new Heard();
     expect(words.push(times('Hi the')).map(short)).toEqual(['Hi 0-20']);
     expect(words.push(times('re. ', 60)).map(short)).toEqual(['there. 30-90']);
     expect(words.flush()).toEqual([]);
@@ -56,7 +79,7 @@ describe('CharacterWords', () => {
   });
 
   it('makes words where no spaces are written', () => {
-    const words = new CharacterWords();
+    const words = new Heard();
     const first = words.push(times('你好世界')).map(short);
     expect([...first, ...words.flush().map(short)]).toEqual(['你好 0-20', '世界 20-40']);
     expect(first).toEqual(['你好 0-20']);

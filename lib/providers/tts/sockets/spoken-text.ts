@@ -1,71 +1,97 @@
+/** Numbers of pieces, counted from the first one. */
+interface Progress {
+  /** Pieces that the service was told. */
+  readonly said: number;
+  /** Pieces that were heard to their end. */
+  readonly heard: number;
+  /** Letters of the words that were heard since. */
+  readonly letters: number;
+  /** Where the present context began. */
+  readonly from: number;
+}
+
 /**
- * The text of an utterance in its pieces: which of them the service was told, and which of those were heard to their
- * end, as far as the words tell.
+ * The text of a synthesis in its pieces: which of them the service was told, and which were heard to their end, as far
+ * as words tell. Immutable.
  */
 export class SpokenText {
-  readonly #pieces: string[] = [];
-  /** Pieces that were heard to their end. */
-  #heard: number = 0;
-  /** Letters of the words that were heard since. */
-  #letters: number = 0;
-  /** Pieces that the service was told. */
-  #said: number = 0;
-  /** Where the present context began. */
-  #from: number = 0;
+  readonly #pieces: readonly string[];
+  readonly #progress: Progress;
 
-  add(pieces: readonly string[]): void {
-    this.#pieces.push(...pieces);
+  constructor(pieces: readonly string[] = [], progress: Progress = { said: 0, heard: 0, letters: 0, from: 0 }) {
+    this.#pieces = pieces;
+    this.#progress = progress;
   }
 
-  /** Whether there is nothing that the service was not told. */
+  /** How many pieces the service was told. */
+  get said(): number {
+    return this.#progress.said;
+  }
+
+  /** How many pieces were heard to their end. */
+  get heard(): number {
+    return this.#progress.heard;
+  }
+
+  /** Whether the service was told everything. */
   get isSaid(): boolean {
-    return this.#said === this.#pieces.length;
+    return this.said === this.#pieces.length;
   }
 
   /** Whether all that the service was told has been heard. */
   get isHeard(): boolean {
-    return this.#heard === this.#said;
+    return this.heard === this.said;
   }
 
   /** Whether the present context was told anything. */
   get isBegun(): boolean {
-    return this.#said > this.#from;
+    return this.said > this.#progress.from;
   }
 
   /** Whether any piece of the present context was heard to its end. */
   get hasAdvanced(): boolean {
-    return this.#heard > this.#from;
+    return this.heard > this.#progress.from;
   }
 
-  /** What the service has yet to be told, which it is now. */
-  say(): readonly string[] {
-    const pieces = this.#pieces.slice(this.#said);
-    this.#said = this.#pieces.length;
-    return pieces;
+  /** The piece that the service is to be told next. */
+  get next(): string | undefined {
+    return this.#pieces[this.said];
+  }
+
+  /** What was heard of the present context. */
+  get heardInContext(): string {
+    return this.#pieces.slice(this.#progress.from, this.heard).join(' ');
+  }
+
+  add(pieces: readonly string[]): SpokenText {
+    return new SpokenText([...this.#pieces, ...pieces], this.#progress);
+  }
+
+  /** The service has been told the next piece. */
+  say(): SpokenText {
+    return this.#with({ said: this.said + 1 });
   }
 
   /** A word has sounded. */
-  hear(word: string): void {
-    this.#letters += lettersOf(word);
-    while (this.#heard < this.#said) {
-      const letters = lettersOf(this.#pieces[this.#heard] ?? '');
-      if (this.#letters < letters) return;
-      this.#letters -= letters;
-      this.#heard++;
-    }
+  hear(word: string): SpokenText {
+    const letters = this.#progress.letters + lettersOf(word);
+    const wanted = lettersOf(this.#pieces[this.heard] ?? '');
+    if (this.isHeard || letters < wanted) return this.#with({ letters });
+    return this.#with({ heard: this.heard + 1, letters: letters - wanted }).hear('');
   }
 
-  /** All that the service was told has sounded. */
-  hearAll(): void {
-    this.#heard = this.#said;
+  /** All pieces before this number have sounded. */
+  hearTo(heard: number): SpokenText {
+    return this.#with({ heard });
   }
 
-  /** Begins another context with the first piece that was not heard to its end; gives what was heard in this one. */
-  restart(): string {
-    const heard = this.#pieces.slice(this.#from, this.#heard).join(' ');
-    this.#from = this.#said = this.#heard;
-    this.#letters = 0;
-    return heard;
+  /** What follows is counted in another context, which is told all after `said` anew. */
+  restart(said: number = this.heard): SpokenText {
+    return this.#with({ said, from: this.heard, letters: 0 });
+  }
+
+  #with(changes: Partial<Progress>): SpokenText {
+    return new SpokenText(this.#pieces, { ...this.#progress, ...changes });
   }
 }
 

@@ -1,4 +1,4 @@
-import { num, parseJsonObject, str } from '../../../core/guard.ts';
+import { asNumber, parseJsonObject, asString } from '../../../core/guard.ts';
 import type { WordTiming } from './spread-words.ts';
 
 /** A word as a service marks it: when it begins, and where it stands in the UTF-8 of the text. */
@@ -15,9 +15,9 @@ export interface ByteMark {
 export function marksIn(lines: string): ByteMark[] {
   return lines.split('\n').flatMap((line) => {
     const { type, value, time, start, end } = parseJsonObject(line) ?? {};
-    const [text, startMs] = [str(value), num(time)];
+    const [text, startMs] = [asString(value), asNumber(time)];
     if (type !== 'word' || !text || startMs === undefined) return [];
-    return [{ text, startMs, start: num(start), end: num(end) }];
+    return [{ text, startMs, start: asNumber(start), end: asNumber(end) }];
   });
 }
 

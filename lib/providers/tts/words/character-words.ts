@@ -1,3 +1,4 @@
+import type { Step } from '../../../stream/fold.ts';
 import { unspaced, wordsOf, type WordTiming } from './spread-words.ts';
 
 /** Characters of a text and their times, as a service gives them with a piece of audio. */
@@ -9,61 +10,82 @@ export interface CharacterTimes {
   readonly durationMs: readonly number[];
 }
 
+interface Character {
+  readonly character: string;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** What is known of the characters so far. */
+export interface CharacterWords {
+  /** Times count from the beginning of a piece, not of the utterance. */
+  readonly isPerPiece: boolean;
+  /** Where the last piece ended, as it was given. */
+  readonly givenEndMs: number;
+  /** Where the last piece ended, from the beginning of the utterance. */
+  readonly endMs: number;
+  /** The beginning of a word. */
+  readonly rest: readonly Character[];
+}
+
+/** Before the first character. */
+export const noCharacters: CharacterWords = { isPerPiece: false, givenEndMs: 0, endMs: 0, rest: [] };
+
 /**
  * Makes words of characters that come in pieces, cut anywhere. Services count the times of a piece from the beginning
  * of the utterance or from that of the piece: when one begins before half of what the last one ended at, it is the
  * latter from there on.
+ *
+ * @param audioMs - Where the audio of the piece begins, from the beginning of the utterance. Default: where the last
+ * piece of text ended, for formats whose length cannot be counted.
  */
-export class CharacterWords {
-  #isPerPiece: boolean = false;
-  /** Where the last piece ended: as it was given, and from the beginning of the utterance. */
-  #givenEndMs: number = 0;
-  #endMs: number = 0;
-  /** The beginning of a word. */
-  #rest: { readonly character: string; readonly startMs: number; readonly endMs: number }[] = [];
+export function hearCharacters(
+  before: CharacterWords,
+  { characters, startMs, durationMs }: CharacterTimes,
+  audioMs: number = before.endMs,
+): Step<CharacterWords, WordTiming> {
+  const [first = 0] = startMs;
+  const isPerPiece = before.isPerPiece || first < before.givenEndMs / 2;
+  const offsetMs = isPerPiece ? audioMs : 0;
+  const [state, ...words] = characters.reduce<Step<CharacterWords, WordTiming>>(
+    ([known, ...told], character, index) => {
+      const givenMs = startMs[index] ?? known.givenEndMs;
+      const givenEndMs = givenMs + (durationMs[index] ?? 0);
+      const times = { isPerPiece, givenEndMs, endMs: offsetMs + givenEndMs };
+      if (!/^\s*$/.test(character)) {
+        const heard = { character, startMs: offsetMs + givenMs, endMs: times.endMs };
+        return [{ ...times, rest: [...known.rest, heard] }, ...told];
+      }
+      const [ended, ...last] = endCharacters({ ...known, ...times });
+      return [ended, ...told, ...last];
+    },
+    [{ ...before, isPerPiece }],
+  );
+  const text = textOf(state);
+  if (!unspaced.test(text)) return [state, ...words];
+  // Where no space ends a word, all but the last one are complete.
+  const [rest, ...complete] = takeWords(state, wordsOf(text).at(-1)?.index ?? 0);
+  return [rest, ...words, ...complete];
+}
 
-  /**
-   * @param audioMs - Where the audio of the piece begins, from the beginning of the utterance. Default: where the last
-   * piece of text ended, for formats whose length cannot be counted.
-   */
-  push({ characters, startMs, durationMs }: CharacterTimes, audioMs: number = this.#endMs): WordTiming[] {
-    const [first = 0] = startMs;
-    this.#isPerPiece ||= first < this.#givenEndMs / 2;
-    const offsetMs = this.#isPerPiece ? audioMs : 0;
-    const words: WordTiming[] = [];
-    characters.forEach((character, index) => {
-      const givenMs = startMs[index] ?? this.#givenEndMs;
-      const start = offsetMs + givenMs;
-      this.#givenEndMs = givenMs + (durationMs[index] ?? 0);
-      this.#endMs = offsetMs + this.#givenEndMs;
-      if (/^\s*$/.test(character)) words.push(...this.flush());
-      else this.#rest.push({ character, startMs: start, endMs: this.#endMs });
-    });
-    const text = this.#text;
-    // Where no space ends a word, all but the last one are complete.
-    if (unspaced.test(text)) words.push(...this.#take(wordsOf(text).at(-1)?.index ?? 0));
-    return words;
-  }
+/** The last word, which no space has ended. */
+export function endCharacters(state: CharacterWords): Step<CharacterWords, WordTiming> {
+  return takeWords(state, textOf(state).length);
+}
 
-  /** The last word, which no space has ended. */
-  flush(): WordTiming[] {
-    return this.#take(this.#text.length);
-  }
+function textOf({ rest }: CharacterWords): string {
+  return rest.map(({ character }) => character).join('');
+}
 
-  get #text(): string {
-    return this.#rest.map(({ character }) => character).join('');
-  }
-
-  /** The words in the first `length` code units of the rest. */
-  #take(length: number): WordTiming[] {
-    const text = this.#text.slice(0, length);
-    /** The character that each code unit belongs to. */
-    const at = this.#rest.flatMap((each) => Array.from({ length: each.character.length }, () => each));
-    this.#rest = this.#rest.slice(new Set(at.slice(0, length)).size);
-    return wordsOf(text).map(({ word, index }) => ({
-      text: word,
-      startMs: at[index]?.startMs ?? this.#endMs,
-      endMs: at[index + word.length - 1]?.endMs ?? this.#endMs,
-    }));
-  }
+/** Takes the words in the first `length` code units of the rest. */
+function takeWords(state: CharacterWords, length: number): Step<CharacterWords, WordTiming> {
+  const { rest, endMs } = state;
+  /** The character that each code unit belongs to. */
+  const at = rest.flatMap((each) => Array.from({ length: each.character.length }, () => each));
+  const words = wordsOf(textOf(state).slice(0, length)).map(({ word, index }) => ({
+    text: word,
+    startMs: at[index]?.startMs ?? endMs,
+    endMs: at[index + word.length - 1]?.endMs ?? endMs,
+  }));
+  return [{ ...state, rest: rest.slice(new Set(at.slice(0, length)).size) }, ...words];
 }

@@ -1,3 +1,4 @@
+import type { Step } from '../../../stream/fold.ts';
 import type { WordTiming } from './spread-words.ts';
 
 /** A word as a service marks it: where it stands in the text, and when it sounds. */
@@ -8,25 +9,24 @@ export interface SpeechMark extends WordTiming {
   readonly end: number | undefined;
 }
 
+/** The last mark so far, which the next one may go on with. */
+export type SpeechMarks = SpeechMark | undefined;
+
 /** Joins marks that nothing stands between: a service marks "text-to-speech" five times. Marks come in any pieces. */
-export class SpeechMarks {
-  #last: SpeechMark | undefined;
+export function hearMarks(before: SpeechMarks, marks: readonly SpeechMark[]): Step<SpeechMarks, WordTiming> {
+  return marks.reduce<Step<SpeechMarks, WordTiming>>(
+    ([last, ...words], mark) => {
+      if (!last) return [mark, ...words];
+      if (last.end === undefined || last.end !== mark.start) return [mark, ...words, wordOf(last)];
+      return [{ ...mark, text: last.text + mark.text, start: last.start, startMs: last.startMs }, ...words];
+    },
+    [before],
+  );
+}
 
-  push(marks: readonly SpeechMark[]): WordTiming[] {
-    return marks.flatMap((mark) => {
-      const last = this.#last;
-      const isJoined = last?.end !== undefined && last.end === mark.start;
-      this.#last = isJoined ? { ...mark, text: last.text + mark.text, start: last.start, startMs: last.startMs } : mark;
-      return last && !isJoined ? [wordOf(last)] : [];
-    });
-  }
-
-  /** The last word. */
-  flush(): WordTiming[] {
-    const last = this.#last;
-    this.#last = undefined;
-    return last ? [wordOf(last)] : [];
-  }
+/** The last word. */
+export function endMarks(last: SpeechMarks): Step<SpeechMarks, WordTiming> {
+  return last ? [undefined, wordOf(last)] : [undefined];
 }
 
 function wordOf({ text, startMs, endMs }: SpeechMark): WordTiming {

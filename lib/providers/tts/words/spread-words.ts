@@ -1,4 +1,4 @@
-import { segmenterFor } from '../../../core/segmenter.ts';
+import { segmenterFor } from '../../../text/segmenter.ts';
 
 /** When a word sounds, in milliseconds. */
 export interface WordTiming {

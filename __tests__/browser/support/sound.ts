@@ -1,0 +1,60 @@
+/** A node's sound, as it leaves the node. */
+export interface Recording {
+  /** What was recorded since the recording began, or since it was last taken. */
+  take(): Float32Array<ArrayBuffer>;
+  /** Resolves when this many more milliseconds are recorded. */
+  more(ms: number): Promise<void>;
+  /** Resolves when a sample passes a level. */
+  louderThan(level: number): Promise<void>;
+}
+
+/**
+ * Resolves when a context's own clock has come so many milliseconds further. A busy machine holds sound up, and the
+ * page's timers run on: what waits for sound asks the sound.
+ */
+export function played(context: BaseAudioContext, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const mark = new ConstantSourceNode(context, { offset: 0 });
+    const from = context.currentTime;
+    mark.connect(context.destination);
+    mark.onended = () => resolve();
+    mark.start(from);
+    mark.stop(from + ms / 1000);
+  });
+}
+
+/** Records a node of a context that has the library's worklets; anything else may be connected to the recorder too. */
+export function record(node: AudioNode, frameLength = 480): Recording & { readonly recorder: AudioNode } {
+  const { context } = node;
+  const recorder = new AudioWorkletNode(context, 'rxvoice-capture', {
+    channelCount: 1,
+    channelCountMode: 'explicit',
+    processorOptions: { frameLength },
+  });
+  const frames: Float32Array<ArrayBuffer>[] = [];
+  const listeners = new Set<(frame: Float32Array) => void>();
+  recorder.port.onmessage = ({ data }) => {
+    const frame = data as Float32Array<ArrayBuffer>;
+    frames.push(frame);
+    for (const listener of [...listeners]) listener(frame);
+  };
+  node.connect(recorder).connect(context.destination);
+  const until = (isIt: (frame: Float32Array) => boolean): Promise<void> =>
+    new Promise((resolve) => {
+      const listener = (frame: Float32Array): void => {
+        if (!isIt(frame)) return;
+        listeners.delete(listener);
+        resolve();
+      };
+      listeners.add(listener);
+    });
+  return {
+    recorder,
+    take: () => Float32Array.from(frames.splice(0).flatMap((frame) => [...frame])),
+    more: (ms) => {
+      let left = (ms * context.sampleRate) / 1000;
+      return until(({ length }) => (left -= length) <= 0);
+    },
+    louderThan: (level) => until((frame) => frame.some((sample) => sample > level)),
+  };
+}

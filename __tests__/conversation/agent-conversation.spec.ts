@@ -1,0 +1,204 @@
+import { Subject, tap, throwError } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import {
+  agentConversation,
+  History,
+  type AudioChunk,
+  type SpeechEvent,
+  type TranscriptionResult,
+  type VoiceEvent,
+} from 'rxvoice';
+import { FakeOutput, FakeSTT, textAudioFormat, textToAudio } from 'rxvoice/testing';
+import type { Command } from '../../lib/conversation/commands.ts';
+import { SpeechTicket } from '../../lib/conversation/commands.ts';
+import { ofType, timeline } from '../pipeline/support/timeline.ts';
+
+type Act = (agent: ScriptedAgent, commands$: Subject<Command>) => void;
+
+/** An agent whose service the test plays. */
+class ScriptedAgent {
+  readonly name = 'ScriptedAgent';
+  readonly transcripts$ = new Subject<TranscriptionResult>();
+  readonly speech$ = new Subject<SpeechEvent>();
+  readonly tokens$ = new Subject<string>();
+  readonly audio$ = new Subject<AudioChunk>();
+  readonly audioDone$ = new Subject<void>();
+  readonly latency$ = new Subject<never>();
+  readonly injected: string[] = [];
+
+  injectUserMessage(text: string): void {
+    this.injected.push(`user ${text}`);
+  }
+
+  injectAgentMessage(text: string): void {
+    this.injected.push(`agent ${text}`);
+  }
+
+  /** A whole reply at once, as the service sends it. */
+  reply(text: string): void {
+    this.tokens$.next(text);
+    this.audio$.next({ data: textToAudio(text), metadata: textAudioFormat, utteranceId: text });
+    this.audioDone$.next();
+  }
+}
+
+function run(
+  acts: Readonly<Record<number, Act>>,
+  untilMs = 10_000,
+): { events: VoiceEvent[]; history: History; agent: ScriptedAgent } {
+  const scheduler = new TestScheduler(() => undefined);
+  return scheduler.run(({ flush }) => {
+    const [agent, history, commands$] = [new ScriptedAgent(), new History(), new Subject<Command>()];
+    const events: VoiceEvent[] = [];
+    const output = new FakeOutput({ scheduler });
+    const running = agentConversation({ agent, output, commands$ }, { history, scheduler })
+      .pipe(tap((event) => events.push(event)))
+      .subscribe();
+    for (const [at, act] of Object.entries(acts)) {
+      scheduler.schedule(() => {
+        act(agent, commands$);
+      }, Number(at));
+    }
+    scheduler.schedule(() => {
+      running.unsubscribe();
+    }, untilMs);
+    flush();
+    return { events, history, agent };
+  });
+}
+
+const told = ['turn.started', 'turn.committed', 'speech.started', 'speech.ended', 'turn.ended', 'agent.state'] as const;
+
+const spoken = { type: 'say', options: {}, source: 'say' } as const;
+
+describe('a conversation with an agent', () => {
+  it('plays its replies, and remembers both sides', () => {
+    const { events, history } = run({
+      100: (agent) => agent.transcripts$.next(FakeSTT.result('hello', 'final')),
+      300: (agent) => {
+        agent.reply('Good day.');
+      },
+    });
+    expect(timeline(events, ...told)).toEqual([
+      '0 agent.state listening',
+      '100 turn.started',
+      '100 turn.committed hello',
+      '100 agent.state thinking',
+      '300 speech.started',
+      '300 agent.state speaking',
+      '750 speech.ended Good day.',
+      '750 turn.ended completed',
+      '750 agent.state listening',
+    ]);
+    expect(history.messages()).toEqual([
+      { role: 'user', content: 'hello' },
+      { role: 'assistant', content: 'Good day.' },
+    ]);
+  });
+
+  it('plays a greeting that nobody asked for', () => {
+    const { history } = run({
+      100: (agent) => {
+        agent.reply('Welcome!');
+      },
+    });
+    expect(history.messages()).toEqual([{ role: 'assistant', content: 'Welcome!' }]);
+  });
+
+  it('falls silent the moment the user speaks, and remembers what was heard', () => {
+    const { events, history } = run({
+      100: (agent) => agent.transcripts$.next(FakeSTT.result('hello', 'final')),
+      300: (agent) => {
+        agent.reply('One two three four five six.');
+      },
+      900: (agent) => agent.speech$.next({ type: 'started' }),
+      1_200: (agent) => agent.transcripts$.next(FakeSTT.result('stop', 'final')),
+      1_400: (agent) => {
+        agent.reply('Fine.');
+      },
+    });
+    expect(timeline(events, 'speech.ended', 'turn.ended')).toEqual([
+      '900 speech.ended One two',
+      '900 turn.ended interrupted',
+      '1650 speech.ended Fine.',
+      '1650 turn.ended completed',
+    ]);
+    expect(history.messages().map(({ content }) => content)).toEqual(['hello', 'One two', 'stop', 'Fine.']);
+  });
+
+  it('passes on what the application says and sends', () => {
+    const ticket = new SpeechTicket();
+    const { agent } = run({
+      100: (_, commands$) => commands$.next({ type: 'send', text: 'typed', options: {}, ticket }),
+      200: (_, commands$) =>
+        commands$.next({ type: 'say', text$: ['By ', 'the way.'], options: {}, source: 'say', ticket }),
+    });
+    expect(agent.injected).toEqual(['user typed', 'agent By the way.']);
+  });
+
+  it('says nothing of blank text', async () => {
+    const ticket = new SpeechTicket();
+    const { agent } = run({
+      100: (_, commands$) => commands$.next({ ...spoken, text$: ['', ' '], ticket }),
+    });
+    expect(await ticket.done).toEqual({ heardText: '', interrupted: false });
+    expect(agent.injected).toEqual([]);
+  });
+
+  it('tells what the agent does not take, and what fails, and goes on', async () => {
+    const [refused, failed] = [new SpeechTicket(), new SpeechTicket()];
+    const { agent, events } = run({
+      100: (each, commands$) => {
+        each.injectUserMessage = (): never => {
+          throw new Error('no session');
+        };
+        commands$.next({ type: 'send', text: 'typed', options: {}, ticket: refused });
+        const text$ = throwError(() => new Error('no text'));
+        commands$.next({ ...spoken, text$, ticket: failed });
+      },
+      200: (_, commands$) => commands$.next({ ...spoken, text$: ['Still here.'], ticket: new SpeechTicket() }),
+      300: (each) => each.audio$.error(new Error('no audio')),
+    });
+    for (const ticket of [refused, failed]) expect(await ticket.done).toEqual({ heardText: '', interrupted: true });
+    expect(agent.injected).toEqual(['agent Still here.']);
+    expect(ofType(events, 'error').map(({ message, provider }) => [message, provider])).toEqual([
+      ['no session', 'ScriptedAgent'],
+      ['no text', 'ScriptedAgent'],
+      ['no audio', 'ScriptedAgent'],
+    ]);
+  });
+
+  it('tells how the reply to what the application sent came out', async () => {
+    const [heard, cut, unanswered] = [new SpeechTicket(), new SpeechTicket(), new SpeechTicket()];
+    const send = (ticket: SpeechTicket): Act => {
+      return (_, commands$) => commands$.next({ type: 'send', text: 'typed', options: {}, ticket });
+    };
+    run({
+      100: send(heard),
+      300: (agent) => {
+        agent.reply('Fine.');
+      },
+      1_000: send(cut),
+      1_300: (agent) => {
+        agent.reply('One two three four five six.');
+      },
+      1_900: () => {
+        cut.interrupt();
+      },
+      3_000: send(unanswered),
+    });
+    expect(await Promise.all([heard.done, cut.done, unanswered.done])).toEqual([
+      { heardText: 'Fine.', interrupted: false },
+      { heardText: 'One two', interrupted: true },
+      { heardText: '', interrupted: true },
+    ]);
+  });
+
+  it('ends its turn when it is stopped', () => {
+    const { events } = run({
+      100: (agent) => agent.transcripts$.next(FakeSTT.result('hello', 'final')),
+      200: (_, commands$) => commands$.next({ type: 'stop' }),
+    });
+    expect(timeline(events, 'turn.ended', 'turn.metrics')).toEqual(['200 turn.ended stopped', '200 turn.metrics']);
+  });
+});

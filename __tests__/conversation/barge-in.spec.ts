@@ -1,0 +1,270 @@
+import { from, map, type Observable, type ObservableInput } from 'rxjs';
+import type { AudioChunk } from 'rxvoice';
+import {
+  application,
+  FakeLLM,
+  textAudioFormat,
+  user,
+  voiceTest,
+  type FakeOutput,
+  type VoiceTestOptions,
+  type VoiceTestResult,
+} from 'rxvoice/testing';
+import { ofType, timeline } from '../pipeline/support/timeline.ts';
+
+const stages = [
+  'bargeIn.suspected',
+  'bargeIn.paused',
+  'bargeIn.confirmed',
+  'bargeIn.resumed',
+  'bargeIn.ignored',
+] as const;
+const story = 'One two three four five. Six seven eight nine ten.';
+
+/** The user asks at 0; the story is audible from 200 on, 50 ms a character, to 2,690. */
+const telling = (
+  steps: VoiceTestOptions['steps'],
+  options: Partial<VoiceTestOptions> = {},
+): ReturnType<typeof voiceTest> =>
+  voiceTest({
+    llm: { answer: (_, request) => (request === 1 ? story : 'Fine.') },
+    steps: { 0: user.final('tell me'), ...steps },
+    untilMs: 20_000,
+    ...options,
+  });
+
+describe('barge-in', () => {
+  it('pauses before it cuts, and remembers what was heard', () => {
+    const { events, history, llm, tts, heardText } = telling({
+      1_000: user.starts,
+      1_600: user.interim('stop'),
+      1_700: user.interim('stop it'),
+      2_200: user.final('stop it please'),
+    });
+    expect(timeline(events, ...stages)).toEqual([
+      '1000 bargeIn.suspected',
+      '1200 bargeIn.paused',
+      '1500 bargeIn.confirmed 500',
+    ]);
+    expect(history.messages()).toEqual([
+      { role: 'user', content: 'tell me' },
+      { role: 'assistant', content: 'One two three four' },
+      { role: 'user', content: 'stop it please' },
+      { role: 'assistant', content: 'Fine.' },
+    ]);
+    expect(heardText.startsWith('One two three four')).toBe(true);
+    expect(llm.requests.map(({ outcome }) => outcome)).toEqual(['completed', 'completed']);
+    expect(tts.cancelled).toBe(0);
+    expect(timeline(events, 'turn.ended')[0]).toBe('1500 turn.ended interrupted');
+  });
+
+  it('is confirmed by two words, without waiting for more voice', () => {
+    const { events } = telling({ 1_000: user.starts, 1_100: user.interim('hold on') });
+    expect(timeline(events, ...stages)).toEqual(['1000 bargeIn.suspected', '1100 bargeIn.confirmed 100']);
+  });
+
+  it('remembers no more than was heard of a voice whose audio is compressed', () => {
+    const metadata = { encoding: 'mp3', sampleRate: 24_000, channels: 1 } as const;
+    const run = (steps: VoiceTestOptions['steps']): VoiceTestResult =>
+      voiceTest({
+        steps,
+        llm: { answer: () => story },
+        tts: { words: false },
+        wrapTTS: (tts) => ({
+          name: tts.name,
+          speak: (text$) => tts.speak(text$).pipe(map((chunk) => ({ ...chunk, metadata }))),
+        }),
+        wrapOutput: (output) => {
+          const decoded = (audio$: ObservableInput<AudioChunk>): Observable<AudioChunk> =>
+            from(audio$).pipe(map((chunk) => ({ ...chunk, metadata: textAudioFormat })));
+          const play: FakeOutput['play'] = output.play.bind(output);
+          return Object.assign(output, { play: (audio$: ObservableInput<AudioChunk>) => play(decoded(audio$)) });
+        },
+        untilMs: 60_000,
+      });
+    const cut = run({ 0: user.final('tell me'), 1_600: application.does('interrupt') });
+    expect(cut.heardText).toMatch(/^One two three four/);
+    expect(cut.history.items[1]).toMatchObject({ heard: 'One two three', interrupted: true, estimated: true });
+    // A speech that was heard to its end tells how fast the voice is.
+    const learnt = run({
+      0: user.final('tell me'),
+      20_000: user.final('again'),
+      21_600: application.does('interrupt'),
+    });
+    expect(learnt.history.items[1]).toMatchObject({ heard: story, interrupted: false, estimated: false });
+    expect(learnt.history.items[3]).toMatchObject({ heard: 'One two three four five. Six', estimated: true });
+    expect(learnt.heardText).toBe(`${story}One two three four five. Six`);
+  });
+
+  it('resumes at the sample after a false alarm, and repeats nothing', () => {
+    const { events, heardText, history } = telling({ 1_000: user.starts, 1_300: user.falls });
+    expect(timeline(events, ...stages)).toEqual([
+      '1000 bargeIn.suspected',
+      '1200 bargeIn.paused',
+      '2500 bargeIn.resumed',
+    ]);
+    expect(heardText).toBe(story);
+    expect(history.messages().at(-1)).toEqual({ role: 'assistant', content: story });
+    expect(timeline(events, 'speech.paused', 'speech.resumed')).toEqual(['1200 speech.paused', '2500 speech.resumed']);
+    const [paused, resumed] = [ofType(events, 'speech.paused')[0], ofType(events, 'speech.resumed')[0]];
+    expect(paused?.positionMs).toBe(resumed?.positionMs);
+  });
+
+  it('does not pause for a short sound', () => {
+    const { events, heardText } = telling({ 1_000: user.starts, 1_100: user.falls });
+    expect(timeline(events, ...stages)).toEqual(['1000 bargeIn.suspected', '2300 bargeIn.resumed']);
+    expect(heardText).toBe(story);
+  });
+
+  it('is driven by words alone where the service tells of no voice', () => {
+    const { events } = telling(
+      { 1_000: user.interim('wait'), 1_400: user.interim('wait a second') },
+      { reportsSpeechEnd: false },
+    );
+    expect(timeline(events, ...stages)).toEqual([
+      '1000 bargeIn.suspected',
+      '1200 bargeIn.paused',
+      '1400 bargeIn.confirmed 400',
+    ]);
+  });
+
+  it('is not confirmed by a voice that nobody says has ended', () => {
+    const { events, heardText } = telling({ 1_000: user.starts }, { reportsSpeechEnd: false });
+    expect(timeline(events, ...stages)).toEqual([
+      '1000 bargeIn.suspected',
+      '1200 bargeIn.paused',
+      '2200 bargeIn.resumed',
+    ]);
+    expect(heardText).toBe(story);
+  });
+
+  it('ignores one word that was no interruption', () => {
+    const { events, history } = telling({ 1_000: user.interim('uh'), 1_100: user.final('uh') });
+    expect(timeline(events, ...stages)).toEqual([
+      '1000 bargeIn.suspected',
+      '1100 bargeIn.ignored too-short: uh',
+      '1200 bargeIn.paused',
+      '2300 bargeIn.resumed',
+    ]);
+    expect(history.messages()).toHaveLength(2);
+  });
+
+  it('before the first token joins the message, and leaves no trace', () => {
+    const { history, llm } = telling({ 50: user.interim('about'), 400: user.final('about cats') });
+    expect(llm.requests.map(({ outcome }) => outcome)).toEqual(['aborted', 'completed']);
+    expect(history.messages()).toEqual([
+      { role: 'user', content: 'tell me about cats' },
+      { role: 'assistant', content: 'Fine.' },
+    ]);
+  });
+
+  it('before the first audio joins the message, and leaves no trace', () => {
+    const { history, events } = telling({ 180: user.interim('about'), 400: user.final('about cats') });
+    expect(timeline(events, 'turn.ended')[0]).toBe('180 turn.ended merged');
+    expect(history.messages()[0]).toEqual({ role: 'user', content: 'tell me about cats' });
+    expect(ofType(events, 'speech.ended')[0]).toMatchObject({ heardText: '', interrupted: true });
+  });
+
+  it('at the last frame keeps the whole answer', () => {
+    const { history, events } = telling({ 2_690: [user.interim('thank you')], 3_000: user.final('thank you') });
+    expect(ofType(events, 'speech.ended')[0]?.interrupted).toBe(true);
+    expect(history.messages()[1]?.content).toBe('One two three four five. Six seven eight nine');
+  });
+
+  it('delays the answer for a cough, and never deletes it', () => {
+    const { events, heardText, llm } = telling({ 50: user.starts, 300: user.falls });
+    expect(llm.requests).toHaveLength(1);
+    expect(timeline(events, ...stages, 'speech.started')).toEqual([
+      '50 bargeIn.suspected',
+      '250 bargeIn.paused',
+      '1500 bargeIn.resumed',
+      '1500 speech.started',
+    ]);
+    expect(heardText).toBe(story);
+  });
+
+  it('answers after all when words before the answer came to nothing', () => {
+    const { events, llm, history } = telling({ 50: user.interim('eh'), 100: user.final('') });
+    expect(timeline(events, 'turn.ended', 'transcript.timeout')[0]).toBe('50 turn.ended merged');
+    expect(llm.requests.at(-1)).toMatchObject({ outcome: 'completed' });
+    expect(history.messages()[0]?.content).toMatch(/^tell me/);
+    expect(history.messages()).toHaveLength(2);
+  });
+
+  it('immediate: cuts at the first sign', () => {
+    const { events } = telling({ 1_000: user.starts }, { bargeIn: 'immediate' });
+    expect(timeline(events, ...stages)).toEqual(['1000 bargeIn.suspected', '1000 bargeIn.confirmed 0']);
+  });
+
+  it('false: never cuts', () => {
+    const { events, heardText } = telling(
+      { 1_000: user.starts, 1_500: user.interim('stop it now'), 2_000: user.final('stop it now') },
+      { bargeIn: false },
+    );
+    expect(timeline(events, ...stages)).toEqual(['2000 bargeIn.ignored disabled: stop it now']);
+    expect(heardText).toBe(story);
+  });
+
+  it('discards what is said during something uninterruptible', () => {
+    const { events, llm } = voiceTest({
+      steps: { 0: application.say('This call is recorded.', { interruptible: false }), 500: user.final('no way man') },
+      untilMs: 5_000,
+    });
+    expect(timeline(events, ...stages)).toEqual(['500 bargeIn.ignored uninterruptible: no way man']);
+    expect(llm.requests).toEqual([]);
+  });
+
+  it('queues what is said during something uninterruptible, by option', () => {
+    const { events, history } = voiceTest({
+      bargeIn: { whileUninterruptible: 'queue' },
+      steps: { 0: application.say('This call is recorded.', { interruptible: false }), 500: user.final('no way man') },
+      untilMs: 10_000,
+    });
+    expect(timeline(events, 'speech.ended', 'turn.committed')).toEqual([
+      '1150 speech.ended This call is recorded.',
+      '1150 turn.committed no way man',
+      expect.stringContaining('speech.ended You said no way man.'),
+    ]);
+    expect(history.messages().map(({ role }) => role)).toEqual(['assistant', 'user', 'assistant']);
+  });
+
+  it('takes other thresholds in the greeting', () => {
+    const { events } = voiceTest({
+      greeting: 'Welcome to the long greeting of this house.',
+      bargeIn: { greeting: { minWords: 4, confirmAfterMs: Infinity } },
+      steps: { 500: user.interim('hi there'), 700: user.interim('hi there my friend') },
+      untilMs: 5_000,
+    });
+    expect(timeline(events, 'bargeIn.confirmed')).toEqual(['700 bargeIn.confirmed 200']);
+  });
+
+  it('sends no audio of a speech after its interruption was confirmed', () => {
+    const { events } = telling(
+      { 400: user.interim('no no'), 900: user.final('no no') },
+      {
+        llm: { answer: (_, request) => (request === 1 ? story.repeat(5) : 'Fine.') },
+      },
+    );
+    const [confirmed] = ofType(events, 'bargeIn.confirmed');
+    const late = ofType(events, 'audio.chunk').filter(
+      ({ at, speechId }) => at >= (confirmed?.at ?? 0) && speechId === confirmed?.speechId,
+    );
+    expect(confirmed?.speechId).toBeDefined();
+    expect(late).toEqual([]);
+  });
+
+  it('by text cuts too, unless it is told to wait', () => {
+    const cut = telling({ 1_000: application.send('stop') });
+    const waits = telling({ 1_000: application.send('and then?', { interrupt: false }) });
+    expect(timeline(cut.events, 'turn.ended')[0]).toBe('1000 turn.ended interrupted');
+    expect(timeline(waits.events, 'turn.ended')[0]).toMatch(/completed$/);
+    expect(waits.history.messages().map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+  });
+
+  it('is what the application can do as well', () => {
+    const { events, llm } = telling({ 150: application.does('interrupt') });
+    expect(timeline(events, 'turn.ended')).toEqual(['150 turn.ended interrupted']);
+    expect(llm.requests.map(({ outcome }) => outcome)).toEqual(['aborted']);
+    expect(llm).toBeInstanceOf(FakeLLM);
+  });
+});

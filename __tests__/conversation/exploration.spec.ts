@@ -1,0 +1,103 @@
+/**
+ * Slow: every sequence of moves up to a depth, for each way of taking turns, is tried on the reducers.
+ *
+ * Turn-taking, barge-in, preflight and the output meet in orders that nobody thinks of. Here all of them are tried: from
+ * each state that any sequence of moves reaches, whatever comes next must keep the promises of the events, and the
+ * conversation, left to itself, must come back to listening.
+ */
+import fc from 'fast-check';
+import type { Rules } from '../../lib/conversation/reduce.ts';
+import { begin, goOn, keyOf, move, moves, unrest, type Move, type World } from './support/model.ts';
+
+const rules: Rules = {
+  ...{ bargeIn: true, reportsSpeechEnd: true, locale: undefined, turnTaking: {}, isAgent: false },
+  ...{ whileUninterruptible: 'discard', idleMs: 15_000, sttTimeoutMs: 5_000 },
+  preflight: { enabled: true, speak: false, maxStarts: 3, maxSpeechMs: 10_000 },
+};
+
+const pushToTalk: readonly Move[] = ['begin', 'commit', 'cancel'];
+const spoken = moves.filter((each) => !pushToTalk.includes(each));
+
+const ways: readonly { name: string; rules: Rules; depth: number; moves: readonly Move[] }[] = [
+  { name: 'the service tells when a voice ends', rules, depth: 6, moves: spoken },
+  { name: 'the service tells only of words', rules: { ...rules, reportsSpeechEnd: false }, depth: 4, moves: spoken },
+  { name: 'the first sign cuts', rules: { ...rules, bargeIn: 'immediate' }, depth: 4, moves: spoken },
+  { name: 'nothing cuts', rules: { ...rules, bargeIn: false }, depth: 4, moves: spoken },
+  {
+    name: 'what is said over the uninterruptible waits',
+    rules: { ...rules, whileUninterruptible: 'queue' },
+    ...{ depth: 4, moves: spoken },
+  },
+  { name: 'push-to-talk', rules: { ...rules, turnTaking: { strategy: 'manual' } }, depth: 4, moves },
+];
+
+/** Left to itself, a conversation comes to rest within a few deadlines. */
+function rest(world: World, by: Rules): World {
+  let now = world;
+  for (let steps = 0; steps < 60; steps++) {
+    const next = goOn(now, by);
+    if (!next || next.broken !== undefined) return next ?? now;
+    now = next;
+  }
+  return { ...now, broken: 'no rest after 60 deadlines' };
+}
+
+describe('whatever happens, in whatever order,', () => {
+  let [states, sequences] = [0, 0];
+  afterAll(() => {
+    process.stdout.write(`Exploration: ${states} states, ${sequences} sequences of moves\n`);
+  });
+
+  for (const way of ways) {
+    it(`the conversation comes back to listening when ${way.name}`, () => {
+      const first = begin(way.rules);
+      const seen = new Set([keyOf(first)]);
+      let frontier: readonly (readonly [World, readonly Move[]])[] = [[first, []]];
+      for (let depth = 0; depth < way.depth; depth++) {
+        const next: (readonly [World, readonly Move[]])[] = [];
+        for (const [world, path] of frontier) {
+          for (const what of way.moves) {
+            const after = move(world, what, way.rules);
+            if (!after) continue;
+            sequences++;
+            const story = [...path, what];
+            if (after.broken !== undefined) throw new Error(`${after.broken}: ${story.join(', ')}`);
+            const key = keyOf(after);
+            if (seen.has(key)) continue;
+            seen.add(key);
+            const rested = rest(after, way.rules);
+            const wrong = rested.broken ?? unrest(rested);
+            if (wrong !== undefined) throw new Error(`${wrong}: ${story.join(', ')}`);
+            next.push([after, story]);
+          }
+        }
+        frontier = next;
+      }
+      states += seen.size;
+      expect(seen.size).toBeGreaterThan(100);
+    });
+  }
+
+  it('so it is in long conversations, tried at random', () => {
+    const seed = Number(process.env['RXVOICE_SEED'] ?? 20_261_122);
+    const numRuns = 20_000;
+    process.stdout.write(`Random conversations: ${numRuns}, seed ${seed} (RXVOICE_SEED=… tries others)\n`);
+    const conversation = fc.record({
+      way: fc.constantFrom(...ways),
+      story: fc.array(fc.constantFrom(...moves), { minLength: 5, maxLength: 40 }),
+    });
+    fc.assert(
+      fc.property(conversation, ({ way, story }) => {
+        const last = story.reduce<World>((world, what) => {
+          const next = move(world, what, way.rules) ?? world;
+          if (next.broken !== undefined) throw new Error(next.broken);
+          return next;
+        }, begin(way.rules));
+        const rested = rest(last, way.rules);
+        const wrong = rested.broken ?? unrest(rested);
+        if (wrong !== undefined) throw new Error(wrong);
+      }),
+      { seed, numRuns },
+    );
+  });
+});

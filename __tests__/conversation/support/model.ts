@@ -1,0 +1,288 @@
+/**
+ * A model of everything around the reducers: answers and speeches that progress, are cut off and fail, and the queue in
+ * which whatever they report waits its turn. With it, conversations can be explored without audio, streams or timers.
+ */
+import { EMPTY } from 'rxjs';
+import { SpeechTicket } from '../../../lib/conversation/commands.ts';
+import type { AgentState, VoiceEventType } from '../../../lib/conversation/events.ts';
+import type { Effect, Input } from '../../../lib/conversation/inputs.ts';
+import { reduce, type Rules } from '../../../lib/conversation/reduce.ts';
+import {
+  agentStateOf,
+  candidateOf,
+  startState,
+  wakeAt,
+  type ConversationState,
+} from '../../../lib/conversation/state.ts';
+import { FakeSTT } from 'rxvoice/testing';
+
+/** How far what the agent says has come. */
+type Progress = 'asked' | 'ready' | 'audible';
+
+/** A moment of a conversation. Immutable. */
+export interface World {
+  readonly at: number;
+  readonly state: ConversationState;
+  /** What is being answered or said, by the id of its speech. */
+  readonly speeches: Readonly<Record<string, Progress>>;
+  /** What has been begun and not ended, as the events tell it: turns and preflights. */
+  readonly open: readonly string[];
+  /** Turns that are committed. */
+  readonly committed: readonly string[];
+  /** What the events told that they never may. */
+  readonly broken?: string;
+}
+
+/** What can happen to a conversation. */
+export type Move =
+  | 'voice starts'
+  | 'voice ends'
+  | 'voice resumes'
+  | 'words'
+  | 'other words'
+  | 'may be the end'
+  | 'final'
+  | 'other final'
+  | 'empty final'
+  | 'interrupt'
+  | 'type'
+  | 'type patiently'
+  | 'say'
+  | 'say uninterruptibly'
+  | 'begin'
+  | 'commit'
+  | 'cancel'
+  | 'agent gets ready'
+  | 'agent is heard'
+  | 'agent is done'
+  | 'agent fails'
+  | 'a quarter of a second'
+  | 'the next deadline';
+
+/** Everything that can happen. */
+export const moves: readonly Move[] = [
+  ...(['voice starts', 'voice ends', 'voice resumes', 'words', 'other words', 'may be the end'] as const),
+  ...(['final', 'other final', 'empty final', 'interrupt', 'type', 'type patiently'] as const),
+  ...(['say', 'say uninterruptibly', 'begin', 'commit', 'cancel'] as const),
+  ...(['agent gets ready', 'agent is heard', 'agent is done', 'agent fails'] as const),
+  ...(['a quarter of a second', 'the next deadline'] as const),
+];
+
+const transcript = (text: string, kind: 'interim' | 'final' | 'preflight'): Input => ({
+  type: 'transcript',
+  result: FakeSTT.result(text, kind),
+});
+const say = (interruptible: boolean): Input => ({
+  ...{ type: 'say', text$: EMPTY, options: { interruptible }, source: 'say', ticket: new SpeechTicket() },
+});
+
+/** What each move of the user and the application is to the reducers. */
+const inputs: Partial<Record<Move, () => Input>> = {
+  'voice starts': () => ({ type: 'speech', event: 'started' }),
+  'voice ends': () => ({ type: 'speech', event: 'ended' }),
+  'voice resumes': () => ({ type: 'speech', event: 'resumed' }),
+  words: () => transcript('one', 'interim'),
+  'other words': () => transcript('one two', 'interim'),
+  'may be the end': () => transcript('one', 'preflight'),
+  final: () => transcript('one', 'final'),
+  'other final': () => transcript('one two', 'final'),
+  'empty final': () => transcript('', 'final'),
+  interrupt: () => ({ type: 'interrupt' }),
+  type: () => ({ type: 'send', text: 'typed', options: {}, ticket: new SpeechTicket() }),
+  'type patiently': () => ({ type: 'send', text: 'typed', options: { interrupt: false }, ticket: new SpeechTicket() }),
+  say: () => say(true),
+  'say uninterruptibly': () => say(false),
+  begin: () => ({ type: 'begin' }),
+  commit: () => ({ type: 'commit' }),
+  cancel: () => ({ type: 'cancel' }),
+};
+
+/** The first moment. */
+export function begin(rules: Rules): World {
+  return take({ at: 0, state: startState, speeches: {}, open: [], committed: [] }, { type: 'started' }, rules);
+}
+
+/** What a move leads to; `undefined` where it cannot happen, or adds nothing to what can. */
+export function move(world: World, what: Move, rules: Rules): World | undefined {
+  const { state, at } = world;
+  const input = inputs[what]?.();
+  if (input) {
+    // Two of a kind that wait show all that more of them would.
+    if (input.type === 'say' && state.says.length >= 2) return undefined;
+    if (input.type === 'send' && state.waiting.length >= 2) return undefined;
+    return take(world, input, rules);
+  }
+  if (what === 'a quarter of a second') return at + 250 < wakeAt(state) ? { ...world, at: at + 250 } : undefined;
+  if (what === 'the next deadline') return tick(world, rules);
+  return progress(world, what, rules);
+}
+
+/** The next thing that happens by itself when the user and the application stay out of it. */
+export function goOn(world: World, rules: Rules): World | undefined {
+  return (
+    move(world, 'agent is heard', rules) ??
+    move(world, 'agent gets ready', rules) ??
+    move(world, 'agent is done', rules) ??
+    tick(world, rules)
+  );
+}
+
+function tick(world: World, rules: Rules): World | undefined {
+  const at = wakeAt(world.state);
+  if (at === Infinity) return undefined;
+  const next = take({ ...world, at: Math.max(world.at, at) }, { type: 'tick' }, rules);
+  const isStuck = wakeAt(next.state) <= next.at;
+  return isStuck ? { ...next, broken: 'a deadline that comes again at once' } : next;
+}
+
+/** What the agent says comes a step further; answers go before what was asked to be said, as both are told apart. */
+function progress(world: World, what: Move, rules: Rules): World | undefined {
+  const { state, speeches, at } = world;
+  const wanted: Progress = what === 'agent gets ready' ? 'asked' : what === 'agent is heard' ? 'ready' : 'audible';
+  const isGated = (id: string): boolean =>
+    state.candidate?.speechId === id && state.candidate.phase !== 'committed' && what !== 'agent fails';
+  const found = Object.entries(speeches).find(([id, stage]) => {
+    if (isGated(id)) return false;
+    if (what === 'agent is heard') return stage === 'ready' && state.output.speaking?.id === id;
+    return what === 'agent fails' || stage === wanted;
+  });
+  if (!found) return undefined;
+  const [id] = found;
+  const { candidate } = state;
+  const isAnswer = candidate?.speechId === id;
+  const is = (stage: Progress): World => ({ ...world, speeches: { ...speeches, [id]: stage } });
+  if (what === 'agent gets ready') {
+    const said = state.says.find((each) => each.id === id);
+    const { source = 'answer', interruptible = true, urgent = false } = said ?? {};
+    const turn = isAnswer ? { turnId: candidate.turnId } : {};
+    return take(is('ready'), { type: 'speech.ready', speech: { id, ...turn, source, interruptible, urgent } }, rules);
+  }
+  if (what === 'agent is heard') return take(is('audible'), { type: 'speech.audible', id }, rules);
+  const failed = what === 'agent fails';
+  const error = failed && isAnswer ? [failure(candidate.id)] : [];
+  if (failed && isAnswer && candidate.phase === 'preflight') return take(world, failure(candidate.id), rules);
+  const { [id]: _, ...others } = speeches;
+  return [...error, ended(world, id, false, failed)].reduce<World>((soFar, input) => take(soFar, input, rules), {
+    ...world,
+    at,
+    speeches: others,
+  });
+}
+
+function failure(candidate: string): Input {
+  return { type: 'answer.failed', candidate, error: new Error('it broke'), role: 'llm' };
+}
+
+/** How a speech tells that it is over. */
+function ended({ state, at }: World, speechId: string, interrupted: boolean, failed = false): Input {
+  const outcome = { heardText: '', interrupted };
+  const { candidate } = state;
+  if (candidate?.speechId !== speechId) return { type: 'say.ended', id: speechId, tickets: [], outcome };
+  return {
+    ...{ type: 'answer.ended', candidate: candidate.id, failed, tokens: 1, wastedTokens: 1, outcome, silentAt: at },
+    unanswered: candidate.text,
+  };
+}
+
+/** One input, and everything that it leads to at once. */
+function take(world: World, first: Input, rules: Rules): World {
+  const queue: Input[] = [first];
+  const agentStates: AgentState[] = [];
+  const before = agentStateOf(world.state);
+  let now = world;
+  let steps = 0;
+  for (let input = queue.shift(); input; input = queue.shift()) {
+    if (steps++ > 100) return { ...now, broken: 'inputs that lead to each other for ever' };
+    const [state, ...effects] = reduce(now.state, input, now.at, rules);
+    now = show(now, state, queue);
+    for (const effect of effects) {
+      if (effect.type === 'then') queue.push(effect.input);
+      if (effect.type === 'emit' && effect.event.type === 'agent.state' && 'state' in effect.event) {
+        agentStates.push(effect.event.state);
+      }
+      now = watch(now, effect);
+    }
+  }
+  const isDetour = before === 'speaking' && agentStates.includes('thinking') && agentStates.at(-1) === 'listening';
+  return isDetour ? { ...now, broken: 'thinking in the tick of an interruption' } : now;
+}
+
+/** What is answered and said follows the state: what is taken away ends, and reports what was heard of it. */
+function show(world: World, state: ConversationState, queue: Input[]): World {
+  const [candidate, previous] = [candidateOf(state), candidateOf(world.state)];
+  const next: World = { ...world, state };
+  const wanted = new Set([...state.says.map(({ id }) => id), ...(candidate ? [candidate.speechId] : [])]);
+  const speeches: Record<string, Progress> = {};
+  for (const [id, stage] of Object.entries(world.speeches)) {
+    if (wanted.has(id)) speeches[id] = stage;
+    else if (previous?.speechId === id || world.state.says.some((each) => each.id === id)) {
+      queue.push(ended(next, id, true));
+    }
+  }
+  const known = new Set([previous?.speechId, ...world.state.says.map(({ id }) => id)]);
+  for (const id of wanted) if (!known.has(id)) speeches[id] = 'asked';
+  return { ...next, speeches };
+}
+
+/** Whether the events keep what CONVERSATION promises of their order. */
+function watch(world: World, effect: Effect): World {
+  if (effect.type !== 'emit') return world;
+  const { type, turnId = '' } = effect.event;
+  const without = (key: string): readonly string[] => world.open.filter((each) => each !== key);
+  const isOpen = (key: string): boolean => world.open.includes(key);
+  const fail = (broken: string): World => ({ ...world, broken });
+  const steps: Partial<Record<VoiceEventType, () => World>> = {
+    'turn.started': () => ({ ...world, open: [...world.open, turnId] }),
+    'turn.committed': () =>
+      isOpen(turnId) ? { ...world, committed: [...world.committed, turnId] } : fail('a commit of no open turn'),
+    'turn.ended': () => {
+      if (!isOpen(turnId)) return fail('a turn that ends twice, or never began');
+      const committed = world.committed.filter((each) => each !== turnId);
+      return { ...world, open: without(turnId), committed };
+    },
+    'transcript.final': () => (world.committed.includes(turnId) ? fail('a final transcript after its commit') : world),
+    'preflight.started': () =>
+      isOpen('preflight') ? fail('two preflights at once') : { ...world, open: [...world.open, 'preflight'] },
+    'preflight.adopted': () =>
+      isOpen('preflight') ? { ...world, open: without('preflight') } : fail('an adopted preflight that never began'),
+    'preflight.discarded': () =>
+      isOpen('preflight') ? { ...world, open: without('preflight') } : fail('a discarded preflight that never began'),
+  };
+  return steps[type]?.() ?? world;
+}
+
+/** What is wrong with a conversation that has been left to itself, if anything. */
+export function unrest({ state, speeches, open }: World): string | undefined {
+  if (agentStateOf(state) !== 'listening') return `the agent is ${agentStateOf(state)}`;
+  if (state.user.state !== 'silent') return 'the user speaks for ever';
+  if (state.bargeIn.stage !== 'none') return `an interruption is ${state.bargeIn.stage} for ever`;
+  if (state.turnTaking.phase !== 'idle' && state.turnTaking.phase !== 'open')
+    return `${state.turnTaking.phase} for ever`;
+  if (Object.keys(speeches).length > 0) return 'something is being said for ever';
+  if (state.waiting.length > 0) return 'something waits for ever';
+  // Push-to-talk: the application ends the turn that it began.
+  const isHeld = state.turnTaking.phase === 'open';
+  if (open.length > 0 && !isHeld) return `${open.join()} never ended`;
+  return undefined;
+}
+
+/** What of a moment decides what can still happen: times count from now, and names by their order. */
+export function keyOf({ at, state, speeches, open, committed }: World): string {
+  const names = new Map<string, string>();
+  const { ids: _, idleAt, ...rest } = state;
+  const essence = { ...rest, isIdling: idleAt !== Infinity, speeches: Object.entries(speeches), open, committed };
+  return JSON.stringify(essence, (key, value: unknown) => {
+    if (key === 'rules' || key === 'moments' || key === 'measured' || key === 'tickets' || key === 'ticket') {
+      return undefined;
+    }
+    if (/^(content|result|lastWords)$/.test(key)) return undefined;
+    if (typeof value === 'number') {
+      if (/(At|until|since|at)$/i.test(key)) return value === Infinity ? '∞' : Math.max(-11_000, value - at);
+      return value;
+    }
+    if (typeof value !== 'string' || !/^(turn|speech|answer)-\d+$/.test(value)) return value;
+    const name = names.get(value) ?? `#${names.size}`;
+    names.set(value, name);
+    return name;
+  });
+}

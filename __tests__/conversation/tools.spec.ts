@@ -1,0 +1,207 @@
+import { delay, NEVER, of, throwError, timer } from 'rxjs';
+import type { LLMEvent, Message, Tool } from 'rxvoice';
+import { user, voiceTest, type VoiceTestOptions, type VoiceTestResult } from 'rxvoice/testing';
+import { ofType, timeline } from '../pipeline/support/timeline.ts';
+
+const call = (name: string, args: unknown = {}, id = `call-${name}`): LLMEvent => ({
+  ...{ type: 'tool-call', id, name, args, argsText: JSON.stringify(args) },
+});
+const done: LLMEvent = { type: 'done', finishReason: 'stop' };
+const token = (text: string): LLMEvent => ({ type: 'token', text });
+
+/** A model that calls tools when the user has spoken, and speaks when it has their results. */
+const calling =
+  (...events: LLMEvent[]) =>
+  (messages: readonly Message[]): readonly LLMEvent[] =>
+    messages.at(-1)?.role === 'tool' ? [token('All done.'), done] : [...events, done];
+
+/** A tool that takes its time. */
+const slow = (name: string, ms: number, extra: Partial<Tool> = {}): Tool => ({
+  name,
+  execute: () => of(`${name} done`).pipe(delay(ms)),
+  ...extra,
+});
+
+const test = (tools: readonly Tool[], options: Partial<VoiceTestOptions> = {}): VoiceTestResult =>
+  voiceTest({
+    llm: { answer: calling(...tools.map(({ name }) => call(name))) },
+    tools,
+    steps: { 0: user.final('do it') },
+    untilMs: 60_000,
+    ...options,
+  });
+
+const told = ['tool.call', 'tool.result', 'tool.error', 'tool.cancelled', 'turn.ended'] as const;
+
+describe('tools', () => {
+  it('run in parallel, and their results keep the order of the calls', () => {
+    const { events, llm, history } = test([slow('one', 500), slow('two', 200)]);
+    expect(timeline(events, ...told)).toEqual([
+      '120 tool.call one',
+      '120 tool.call two',
+      '320 tool.result two done',
+      '620 tool.result one done',
+      '1230 turn.ended completed',
+    ]);
+    expect(llm.requests[1]?.messages.slice(1)).toEqual([
+      { role: 'assistant', content: '', toolCalls: [expect.objectContaining({ id: 'call-one' }), expect.anything()] },
+      { role: 'tool', toolCallId: 'call-one', content: 'one done' },
+      { role: 'tool', toolCallId: 'call-two', content: 'two done' },
+    ]);
+    expect(history.messages().at(-1)).toEqual({ role: 'assistant', content: 'All done.' });
+  });
+
+  it('are told what failed: a throw, a bad argument, an unknown name, a time-out', () => {
+    const tools: Tool[] = [
+      { name: 'throws', execute: () => throwError(() => new Error('no such city')) },
+      { name: 'hangs', execute: () => NEVER, timeoutMs: 2_000 },
+      { name: 'fine', execute: () => ({ ok: true }) },
+    ];
+    const unparsable: LLMEvent = { type: 'tool-call', id: 'x', name: 'fine', args: undefined, argsText: '{"a":' };
+    const { llm, events } = test(tools, {
+      llm: { answer: calling(call('throws'), call('hangs'), call('nobody'), unparsable, call('fine')) },
+    });
+    expect(llm.requests[1]?.messages.filter(({ role }) => role === 'tool').map(({ content }) => content)).toEqual([
+      'Error: no such city.',
+      'Error: it did not finish within 2 seconds.',
+      'Error: there is no tool "nobody"; there are: throws, hangs, fine.',
+      'Error: the arguments are not valid JSON.',
+      '{"ok":true}',
+    ]);
+    expect(ofType(events, 'turn.ended')[0]?.reason).toBe('completed');
+  });
+
+  it('get what their Standard Schema makes of the arguments, or an error', () => {
+    const seen: unknown[] = [];
+    const tool: Tool<number> = {
+      name: 'double',
+      schema: {
+        '~standard': {
+          version: 1,
+          vendor: 'test',
+          validate: (value) => {
+            const { n } = value as { n: unknown };
+            return typeof n === 'number' ? { value: n * 2 } : { issues: [{ message: 'n must be a number' }] };
+          },
+        },
+      },
+      execute: (n) => {
+        seen.push(n);
+        return n;
+      },
+    };
+    const { llm } = test([tool as Tool], {
+      llm: { answer: calling(call('double', { n: 21 }, 'a'), call('double', { n: 'x' }, 'b')) },
+    });
+    expect(seen).toEqual([42]);
+    expect(llm.requests[1]?.messages.filter(({ role }) => role === 'tool').map(({ content }) => content)).toEqual([
+      '42',
+      'Error: the arguments are not valid: n must be a number.',
+    ]);
+  });
+
+  it('cannot flood the model', () => {
+    const { llm } = test([{ name: 'flood', execute: () => 'x'.repeat(10_000_000) }]);
+    expect(llm.requests[1]?.messages.at(-1)?.content.length).toBeLessThan(20_000);
+  });
+
+  it('may be called five rounds long; then the model must speak', () => {
+    const { llm } = test([slow('again', 10)], { llm: { answer: () => [call('again'), done] } });
+    expect(llm.requests.map(({ options }) => options.toolChoice)).toEqual([
+      ...[undefined, undefined, undefined, undefined, 'none'],
+    ]);
+  });
+
+  it('have what was said before them spoken while they run', () => {
+    const { events, history } = test([slow('look', 3_000)], {
+      llm: { answer: calling(token('Let me look that up.'), call('look')) },
+    });
+    expect(timeline(events, 'speech.started', 'tool.result', 'speech.ended')).toEqual([
+      '170 speech.started',
+      '3120 tool.result look done',
+      expect.stringContaining('speech.ended Let me look that up. All done.'),
+    ]);
+    expect(history.items.map((item) => ('heard' in item ? item.heard : item.role))).toEqual([
+      ...['user', 'Let me look that up.', 'tool', 'All done.'],
+    ]);
+  });
+
+  it('are bridged by a filler that nobody remembers', () => {
+    const { heardText, history } = test([slow('look', 3_000, { filler: 'One moment.' })]);
+    expect(heardText).toBe('One moment.All done.');
+    expect(history.messages().filter(({ role, content }) => role === 'assistant' && content)).toEqual([
+      { role: 'assistant', content: 'All done.' },
+    ]);
+  });
+
+  it('are aborted by an interruption, and the model is told so', () => {
+    let aborted = 0;
+    const tool: Tool = {
+      name: 'look',
+      execute: (_, { signal }) => {
+        signal.addEventListener('abort', () => aborted++);
+        return NEVER;
+      },
+    };
+    const { events, history, llm } = test([tool, slow('quick', 100)], {
+      llm: { answer: (messages) => (messages.length > 1 ? 'Stopped.' : [call('look'), call('quick'), done]) },
+      steps: { 0: user.final('do it'), 1_000: user.interim('no stop'), 1_500: user.final('no stop that') },
+    });
+    expect(timeline(events, ...told).slice(0, 5)).toEqual([
+      '120 tool.call look',
+      '120 tool.call quick',
+      '220 tool.result quick done',
+      '1000 tool.cancelled look',
+      '1000 turn.ended merged',
+    ]);
+    expect(aborted).toBe(1);
+    // No request was under way: the model had finished, and waited for its tools.
+    expect(ofType(events, 'llm.aborted')).toEqual([]);
+    expect(history.messages().slice(1, 5)).toEqual([
+      expect.objectContaining({ role: 'assistant', content: '' }),
+      { role: 'tool', toolCallId: 'call-look', content: 'Cancelled: the user interrupted.', isError: true },
+      { role: 'tool', toolCallId: 'call-quick', content: 'quick done' },
+      { role: 'user', content: 'no stop that' },
+    ]);
+    expect(llm.requests.at(-1)?.outcome).toBe('completed');
+  });
+
+  it('that must finish, do, and their result replaces the place holder', () => {
+    let runs = 0;
+    const tool: Tool = {
+      name: 'pay',
+      onInterrupt: 'finish',
+      execute: () => {
+        runs++;
+        return timer(5_000);
+      },
+    };
+    const { history, llm } = test([tool], {
+      steps: { 0: user.final('do it'), 1_000: user.interim('and then'), 1_500: user.final('and then tell me') },
+      llm: {
+        answer: (messages) =>
+          messages.filter(({ role }) => role === 'user').length > 1
+            ? [token('Yes.'), done]
+            : calling(call('pay'))(messages),
+      },
+    });
+    expect(runs).toBe(1);
+    expect(llm.requests[1]?.messages.find(({ role }) => role === 'tool')?.content).toBe('Still running.');
+    expect(history.messages().find(({ role }) => role === 'tool')?.content).toBe('0');
+  });
+
+  it('never run on speculation', () => {
+    const { events } = test([slow('pay', 10)], {
+      steps: { 0: user.preflight('do it'), 2_000: user.final('do not do it') },
+      llm: {
+        answer: (messages) => (messages.at(-1)?.content === 'do it' ? [call('pay'), done] : [token('Ok.'), done]),
+      },
+    });
+    expect(ofType(events, 'tool.call')).toEqual([]);
+  });
+
+  it('run once a speculation is confirmed', () => {
+    const { events } = test([slow('pay', 10)], { steps: { 0: user.preflight('do it'), 2_000: user.final('Do it!') } });
+    expect(timeline(events, 'tool.call')).toEqual(['2000 tool.call pay']);
+  });
+});

@@ -1,0 +1,264 @@
+import type { AgentFunctionCall } from '../../../lib/core/roles.ts';
+import type { AgentContext, AgentEffect, AgentWire } from '../../../lib/providers/agent/agent-wire.ts';
+import {
+  advance,
+  newDialogue,
+  type AgentEvent,
+  type AgentInput,
+  type Dialogue,
+} from '../../../lib/providers/agent/dialogue.ts';
+
+/** A wire whose messages are lists of the effects that they have, and whose state counts them. */
+const wire: AgentWire<object, number> = {
+  ...{ name: 'TestAgent', baseUrl: 'https://agent.example', path: '/', accepts: [], rules: {} },
+  input: () => ({ encoding: 'linear16', sampleRate: 16_000, channels: 1 }),
+  output: () => ({ encoding: 'linear16', sampleRate: 24_000, channels: 1 }),
+  start: () => 0,
+  opening: () => [],
+  readyAfter: 'ready',
+  read: {
+    effects: (count, { list }) => [count + 1, ...(list as AgentEffect[])],
+    throws: () => {
+      throw new Error('no such field');
+    },
+  },
+  result: ({ id }, content) => [{ type: 'result', id, content }],
+};
+const context: AgentContext<object> = { config: {}, input: wire.input({}), history: [], now: 0 };
+
+type Input = AgentInput<number>;
+const message = (...list: AgentEffect[]): Input => ({
+  ...{ type: 'message' },
+  data: JSON.stringify({ type: 'effects', list }),
+});
+const audio = (length: number): Input => ({ type: 'message', data: new Uint8Array(length).fill(1) });
+const gone = new Error('gone');
+const connection = (type: 'connecting' | 'connected' | 'closed' | 'reconnecting'): Input => ({
+  ...{ type: 'connection', ended: gone },
+  event: type === 'reconnecting' ? { type, attempt: 1, delayMs: 1 } : { type },
+});
+const command = (id: number, acknowledgement?: string): Input => ({
+  ...{ type: 'command', id },
+  command: {
+    step: (count) => [count, { type: 'send', message: { command: id } }],
+    ...(acknowledgement !== undefined && { acknowledgement }),
+  },
+});
+const opened: Input = { type: 'opened' };
+const said = (role: 'user' | 'assistant', text: string): AgentEffect => ({ type: 'said', role, text });
+const voice = (is: 'started' | 'ended'): AgentEffect => ({ type: 'voice', is });
+const token = (text: string): AgentEffect => ({ type: 'token', text });
+const done: AgentEffect = { type: 'audio-done' };
+const call = (id: string, clientSide = true): AgentFunctionCall => ({
+  ...{ id, name: 'weather', args: {}, argsText: '{}', clientSide },
+});
+const calls = (id: string, clientSide?: boolean): AgentEffect => ({ type: 'call', call: call(id, clientSide) });
+
+/** An event in a few words. */
+function brief(event: AgentEvent): string {
+  switch (event.type) {
+    case 'tell': {
+      const { stream, value } = event;
+      const words = {
+        ...{ transcripts: 'text', speech: 'type', conversation: 'text', audio: 'utteranceId' },
+        ...{ metadata: 'sampleRate', functionCalls: 'id', functionEnds: 'type' },
+      } as const satisfies Partial<Record<typeof stream, string>>;
+      const key = Object.hasOwn(words, stream) ? words[stream as keyof typeof words] : undefined;
+      const word: unknown = key === undefined ? value : (value as unknown as Record<string, unknown>)[key];
+      return `${stream} ${typeof word === 'string' ? word : JSON.stringify(word)}`;
+    }
+    case 'connection':
+      return event.event.type;
+    case 'send':
+      return `send ${JSON.stringify(event.message)}`;
+    case 'run':
+      return `run ${event.call.id}`;
+    case 'settled':
+      return `settled ${event.id}${event.error ? ` ${event.error.message}` : ''}`;
+    case 'malformed':
+      return event.kind;
+    default:
+      return event.type;
+  }
+}
+
+function run(...inputs: Input[]): { state: Dialogue<number>; events: AgentEvent[]; told: string[] } {
+  const events: AgentEvent[] = [];
+  const state = inputs.reduce(
+    (before, input) => {
+      const [after, ...more] = advance(wire, before, input, context);
+      events.push(...more);
+      return after;
+    },
+    newDialogue(0, 0),
+  );
+  return { state, events, told: events.map(brief) };
+}
+
+describe('advance', () => {
+  const rows: readonly [string, readonly Input[], readonly string[]][] = [
+    [
+      'joins whole sentences of a reply by a blank, and begins anew with the next reply',
+      [message(said('assistant', 'A.')), message(said('assistant', 'B.'), done), message(said('assistant', 'C.'))],
+      [
+        ...['conversation A.', 'tokens A.', 'conversation B.', 'tokens  B.', 'audioDone undefined'],
+        ...['conversation C.', 'tokens C.'],
+      ],
+    ],
+    [
+      'tells pieces as they are, and the whole text of them only as conversation',
+      [message(token('It'), token(' is.'), said('assistant', 'It is.'), done), message(said('assistant', 'A.'))],
+      ['tokens It', 'tokens  is.', 'conversation It is.', 'audioDone undefined', 'conversation A.', 'tokens A.'],
+    ],
+    [
+      "begins another reply with the user's voice, with the user's words, and after the last audio",
+      [
+        audio(2),
+        audio(2),
+        message(voice('started')),
+        audio(2),
+        message(said('user', 'Hi')),
+        audio(2),
+        message(done),
+        audio(2),
+      ],
+      [
+        ...['audio reply-1', 'audio reply-1', 'speech started', 'audio reply-2', 'speech ended'],
+        ...['conversation Hi', 'transcripts Hi', 'audio reply-3', 'audioDone undefined', 'audio reply-4'],
+      ],
+    ],
+    [
+      'ends a voice once: by its end or by its words, and not without a start',
+      [message(voice('ended')), message(voice('started'), voice('ended'), said('user', 'Hi'), said('user', 'Ho'))],
+      ['speech started', 'speech ended', 'conversation Hi', 'transcripts Hi', 'conversation Ho', 'transcripts Ho'],
+    ],
+    [
+      'tells interim words without remembering them',
+      [message({ type: 'interim', text: 'H' }), message(said('user', 'Hi'))],
+      ['transcripts H', 'conversation Hi', 'transcripts Hi'],
+    ],
+    ['tells no latency that says nothing', [message({ type: 'latency', latency: {} })], []],
+    [
+      'runs a call once, and answers it once',
+      [
+        message(calls('a'), calls('a')),
+        { type: 'outcome', id: 'a', outcome: { type: 'result', content: '1' } },
+        { type: 'outcome', id: 'a', outcome: { type: 'result', content: '2' } },
+        message(calls('a')),
+      ],
+      ['functionCalls a', 'run a', 'functionEnds result', 'send {"type":"result","id":"a","content":"1"}'],
+    ],
+    [
+      'does not answer a cancelled call',
+      [
+        message(calls('a'), calls('b'), { type: 'cancelled', id: 'a' }, { type: 'cancelled', id: 'x' }),
+        { type: 'outcome', id: 'a', outcome: { type: 'result', content: '1' } },
+        { type: 'outcome', id: 'b', outcome: { type: 'error', content: 'no' } },
+      ],
+      [
+        ...['functionCalls a', 'run a', 'functionCalls b', 'run b', 'functionEnds cancelled', 'functionEnds error'],
+        'send {"type":"result","id":"b","content":"no"}',
+      ],
+    ],
+    [
+      "ends the service's own calls when the service says so, by id or the oldest of the name, and with no outcome of ours",
+      [
+        message(calls('a', false), calls('b', false)),
+        { type: 'outcome', id: 'a', outcome: { type: 'result', content: '1' } },
+        message({ type: 'called', name: 'time', content: '?' }),
+        message({ type: 'called', id: 'b', name: 'weather', content: 'sunny' }),
+        message({ type: 'called', name: 'weather', content: 'sunny' }),
+      ],
+      ['functionCalls a', 'run a', 'functionCalls b', 'run b', 'functionEnds result', 'functionEnds result'],
+    ],
+    [
+      'cancels the calls of a connection that is gone',
+      [message(calls('a')), connection('reconnecting')],
+      ['functionCalls a', 'run a', 'functionEnds cancelled', 'reconnecting'],
+    ],
+    [
+      'acknowledges the oldest command of a kind',
+      [opened, connection('connected'), ...[command(1, 'P'), command(2, 'S'), command(3, 'P')]].concat(
+        message({ type: 'acknowledged', acknowledgement: 'P' }, { type: 'acknowledged', acknowledgement: 'x' }),
+      ),
+      ['metadata 24000', 'connected', 'send {"command":1}', 'send {"command":2}', 'send {"command":3}', 'settled 1'],
+    ],
+    [
+      'leaves commands to an opening that is still to be said, which the service acknowledges by being ready',
+      [command(1, 'P'), command(2), opened, command(3, 'P'), connection('connected')],
+      ['send {"command":2}', 'send {"command":3}', 'metadata 24000', 'settled 1', 'connected'],
+    ],
+    [
+      'has the next opening say what a lost connection has not acknowledged',
+      [opened, connection('connected'), command(1, 'P'), connection('reconnecting'), opened, connection('connected')],
+      [
+        ...['metadata 24000', 'connected', 'send {"command":1}', 'reconnecting'],
+        ...['metadata 24000', 'settled 1', 'connected'],
+      ],
+    ],
+    [
+      'leaves no command unsettled at the end',
+      [command(1, 'P'), opened, command(2, 'P'), connection('closed')],
+      ['send {"command":2}', 'settled 1 gone', 'settled 2 gone', 'closed'],
+    ],
+    [
+      'survives what is no message',
+      [
+        { type: 'message', data: '[]' },
+        { type: 'message', data: '{"type":"constructor"}' },
+        { type: 'message', data: '{"type":"throws"}' },
+      ],
+      ['ignores a message that is no JSON object with a type', 'log', 'ignores a malformed message of type throws'],
+    ],
+  ];
+  for (const [name, inputs, told] of rows) {
+    it(name, () => {
+      expect(run(...inputs).told).toEqual(told);
+    });
+  }
+
+  it('tells how long a call took, and what the model is told', () => {
+    const outcome = { type: 'error', content: 'no' } as const;
+    const [asked] = advance(wire, newDialogue(0, 0), message(calls('a')), { ...context, now: 1_000 });
+    const [, ...events] = advance(wire, asked, { type: 'outcome', id: 'a', outcome }, { ...context, now: 1_250 });
+    expect(events).toContainEqual({
+      ...{ type: 'tell', stream: 'functionEnds' },
+      value: { call: call('a'), durationMs: 250, type: 'error', content: 'no' },
+    });
+  });
+
+  it('remembers what both sides said, bounded', () => {
+    const texts = Array.from({ length: 100 }, (_, index) => message(said('user', `${index}`)));
+    const { history } = run(...texts).state;
+    expect([history.length, history.at(0)?.text, history.at(-1)?.text]).toEqual([80, '20', '99']);
+  });
+
+  it('ends each call once and settles each command once, whatever the order of its inputs', () => {
+    const alphabet: readonly Input[] = [
+      ...[opened, connection('connected'), connection('reconnecting')],
+      ...[command(1, 'P'), message({ type: 'acknowledged', acknowledgement: 'P' })],
+      ...[message(calls('a')), message(calls('b', false)), message({ type: 'cancelled', id: 'a' })],
+      { type: 'outcome', id: 'a', outcome: { type: 'result', content: '1' } },
+      ...[message(voice('started')), message(said('user', 'Hi')), audio(2)],
+    ];
+    let sequences = 0;
+    const explore = (state: Dialogue<number>, log: readonly AgentEvent[], asked: number, depth: number): void => {
+      const [end, ...last] = advance(wire, state, connection('closed'), context);
+      const all = [...log, ...last];
+      const count = (is: (event: AgentEvent) => boolean): number => all.filter(is).length;
+      sequences++;
+      expect([end.calls, end.waiting, end.isUserSpeaking, end.isOpened]).toEqual([[], [], false, false]);
+      expect(count((event) => event.type === 'settled')).toBe(asked);
+      expect(count((event) => event.type === 'tell' && event.stream === 'functionEnds')).toBe(
+        count((event) => event.type === 'run'),
+      );
+      if (depth === 0) return;
+      for (const input of alphabet) {
+        const [next, ...events] = advance(wire, state, input, context);
+        explore(next, [...log, ...events], asked + (input.type === 'command' ? 1 : 0), depth - 1);
+      }
+    };
+    explore(newDialogue(0, 0), [], 0, 3);
+    expect(sequences).toBe(1 + 12 + 12 ** 2 + 12 ** 3);
+  });
+});

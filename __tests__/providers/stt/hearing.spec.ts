@@ -1,0 +1,104 @@
+import { alphaWire, type AlphaSTTConfig } from '../../../lib/providers/stt/alpha-stt.ts';
+import { hear, silentHearing, type HearingEffect, type HearingInput } from '../../../lib/providers/stt/hearing.ts';
+import type { STTContext } from '../../../lib/providers/stt/stt-wire.ts';
+import { mono16k } from './stt-fixture.ts';
+
+const context: STTContext<AlphaSTTConfig> = {
+  ...{ config: {}, format: mono16k, id: '', now: 0, sentMs: 0, sentFrames: 0, audioEndMs: undefined, pendingMs: 0 },
+  ...{ isEnding: false, isResumed: false },
+  toAudioMs: (ms) => ms,
+  isFinal: () => false,
+  words: () => [],
+};
+
+/** What a service's messages come to, by hand: no socket, no clock, no provider. */
+function played(inputs: readonly HearingInput<AlphaSTTConfig>[], facts: Partial<STTContext<AlphaSTTConfig>> = {}) {
+  const effects: HearingEffect[] = [];
+  inputs.reduce((hearing, input) => {
+    const [next, ...told] = hear(alphaWire, hearing, input, { ...context, ...facts });
+    effects.push(...told);
+    return next;
+  }, silentHearing(alphaWire.start()));
+  return effects.map(brief);
+}
+
+function brief(effect: HearingEffect): string {
+  if (effect.type === 'speech') return effect.event.type;
+  if (effect.type !== 'transcript') return effect.type;
+  const { text, isFinal, utteranceComplete, utteranceId } = effect.result;
+  return `${utteranceId ?? ''} ${utteranceComplete ? '.' : isFinal ? '-' : '~'} ${text}`;
+}
+
+const begin: HearingInput<AlphaSTTConfig> = { type: 'begin', id: '1' };
+const end: HearingInput<AlphaSTTConfig> = { type: 'end' };
+const message = (fields: Record<string, unknown>): HearingInput<AlphaSTTConfig> => ({
+  type: 'message',
+  message: fields,
+});
+const words = (transcript: string, how: Record<string, unknown> = {}): HearingInput<AlphaSTTConfig> =>
+  message({ type: 'Results', ...how, channel: { alternatives: [{ transcript }] } });
+const loud = (limitMs: number | false): HearingInput<AlphaSTTConfig> => ({
+  ...{ type: 'sent', limitMs },
+  frames: [new Uint8Array(Int16Array.from({ length: 16_000 }, () => 16_000).buffer)],
+});
+
+describe('hear(): one fold of a wire', () => {
+  const cases: Readonly<Record<string, readonly [readonly HearingInput<AlphaSTTConfig>[], readonly string[]]>> = {
+    'a voice starts once, and ends with its utterance': [
+      [
+        begin,
+        message({ type: 'SpeechStarted' }),
+        words('one'),
+        words('one two', { is_final: true, speech_final: true }),
+      ],
+      ['started', 'AlphaSTT-1 ~ one', 'ended', 'AlphaSTT-1 . one two'],
+    ],
+    'segments are one utterance until it is complete, and the next has a number of its own': [
+      [words('a', { is_final: true }), words('b', { is_final: true, speech_final: true }), words('c')],
+      ['AlphaSTT-1 - a', 'AlphaSTT-1 . a b', 'started', 'AlphaSTT-2 ~ c'],
+    ],
+    'a lost connection keeps the words that were final': [
+      [begin, words('a', { is_final: true }), begin, words('b', { is_final: true, speech_final: true })],
+      ['AlphaSTT-1 - a', 'AlphaSTT-1 . a b'],
+    ],
+    'the end of the session completes what was heard, and forgets it': [
+      [words('a'), end, end],
+      ['started', 'AlphaSTT-1 ~ a', 'ended', 'AlphaSTT-1 . a'],
+    ],
+    'an operation of the class is a message, one that the wire does not have is nothing': [
+      [
+        { type: 'command', name: 'finalize' },
+        { type: 'command', name: 'constructor' },
+      ],
+      ['send'],
+    ],
+    'changed options that no message tells need another connection': [
+      [{ type: 'changed', changed: { language: 'fr' } }],
+      ['reconnect'],
+    ],
+    'what cannot be read costs nothing else': [
+      [{ type: 'message', message: undefined }, message({ type: 'constructor' }), words('a')],
+      ['malformed', 'log', 'started', 'AlphaSTT-1 ~ a'],
+    ],
+    'voice without an answer counts, an answer ends the count, another beginning starts it again': [
+      [loud(2_000), words(''), loud(2_000), begin, loud(2_000), loud(2_000), loud(false)],
+      ['dead'],
+    ],
+  };
+  for (const [name, [inputs, expected]] of Object.entries(cases)) {
+    it(name, () => expect(played(inputs)).toEqual(expected));
+  }
+
+  it('what was final before is not said again', () => {
+    const repeated = words('a', { is_final: true, speech_final: true, start: 0, duration: 1 });
+    expect(played([repeated])).toEqual(['finalized', 'AlphaSTT-1 . a']);
+    expect(played([repeated], { isFinal: () => true })).toEqual([]);
+  });
+
+  it('interim results that nobody wants leave no number behind', () => {
+    const inputs = [words('a'), end, words('b'), end];
+    expect(played(inputs, { config: { interimResults: false } })).toEqual([
+      ...['started', 'ended', 'AlphaSTT-1 . a', 'started', 'ended', 'AlphaSTT-2 . b'],
+    ]);
+  });
+});

@@ -1,0 +1,54 @@
+import { firstValueFrom, from, toArray } from 'rxjs';
+import { VoiceError } from '../../../../lib/core/errors.ts';
+import { readObject, wordEvent } from '../../../../lib/providers/tts/requests/read-audio.ts';
+
+const context = {
+  error: (text: string, options: ConstructorParameters<typeof VoiceError>[1]) => new VoiceError(text, options),
+};
+
+function read(contentType: string, body: string): Promise<unknown[]> {
+  const response = {
+    ...{ provider: 'TestTTS', status: 200, headers: { 'content-type': contentType } },
+    body$: from([...body].map((character) => new TextEncoder().encode(character))),
+  };
+  return firstValueFrom(readObject(response, context, (answer) => [answer, 'end']).pipe(toArray()));
+}
+
+describe('readObject()', () => {
+  it('reads an answer that comes in pieces', async () => {
+    expect(await read('application/json; charset=utf-8', '{"a":1}')).toEqual([{ a: 1 }, 'end']);
+  });
+
+  it('takes another value for an empty object', async () => {
+    for (const body of ['null', '[]', '5', '"text"']) {
+      expect(await read('application/json', body)).toEqual([{}, 'end']);
+    }
+  });
+
+  it('takes an answer of another kind for audio', async () => {
+    expect(await read('audio/pcm', 'ab')).toEqual([
+      { type: 'audio', data: new Uint8Array([97]) },
+      { type: 'audio', data: new Uint8Array([98]) },
+    ]);
+  });
+
+  it('refuses what is not JSON', async () => {
+    await expect(read('application/json', '{"a":')).rejects.toMatchObject({ code: 'protocol' });
+  });
+});
+
+describe('wordEvent()', () => {
+  it('trims a word', () => {
+    expect(wordEvent(' Hi ', 0, 320)).toEqual([{ type: 'word', text: 'Hi', startMs: 0, endMs: 320 }]);
+  });
+
+  it('gives none for a word without letters or times', () => {
+    const incomplete = [
+      [' ', 0, 1],
+      [5, 0, 1],
+      ['Hi', undefined, 1],
+      ['Hi', 0, '1'],
+    ] as const;
+    expect(incomplete.flatMap(([word, start, end]) => wordEvent(word, start, end))).toEqual([]);
+  });
+});

@@ -1,0 +1,214 @@
+import { of } from 'rxjs';
+import { fromAbort, fromAsync, fromInput, fromStream } from '../../lib/stream/bridge.ts';
+import { until } from '../transport/http-fixture.ts';
+
+interface Seen<T> {
+  readonly values: T[];
+  error?: unknown;
+  complete?: true;
+}
+
+const observe = <T>(seen: Seen<T>) => ({
+  next: (value: T) => void seen.values.push(value),
+  error: (error: unknown) => void (seen.error = error),
+  complete: () => void (seen.complete = true),
+});
+
+describe('fromStream', () => {
+  it('gives the values and the end', async () => {
+    const seen: Seen<number> = { values: [] };
+    const stream = new ReadableStream<number>({
+      start(controller) {
+        controller.enqueue(1);
+        controller.enqueue(2);
+        controller.close();
+      },
+    });
+    fromStream(stream).subscribe(observe(seen));
+    await until(() => seen.complete === true);
+    expect(seen.values).toEqual([1, 2]);
+  });
+
+  it('hands on an error', async () => {
+    const seen: Seen<number> = { values: [] };
+    const stream = new ReadableStream<number>({ start: (controller) => controller.error(new Error('lost')) });
+    fromStream(stream).subscribe(observe(seen));
+    await until(() => seen.error !== undefined);
+    expect(seen.error).toMatchObject({ message: 'lost' });
+  });
+
+  it('cancels a silent stream when it is unsubscribed', async () => {
+    let cancelled = false;
+    const stream = new ReadableStream<number>({ cancel: () => void (cancelled = true) });
+    const seen: Seen<number> = { values: [] };
+    const subscription = fromStream(stream).subscribe(observe(seen));
+    await until(() => true);
+    subscription.unsubscribe();
+    await until(() => cancelled);
+    expect(seen).toEqual({ values: [] });
+  });
+
+  it('reads nothing more when the first value unsubscribes', async () => {
+    let pulls = 0;
+    let cancelled = false;
+    const stream = new ReadableStream<number>(
+      { pull: (controller) => controller.enqueue(++pulls), cancel: () => void (cancelled = true) },
+      { highWaterMark: 0 },
+    );
+    const values: number[] = [];
+    const subscription = fromStream(stream).subscribe((value) => {
+      values.push(value);
+      subscription.unsubscribe();
+    });
+    await until(() => cancelled);
+    expect([values, pulls]).toEqual([[1], 1]);
+  });
+});
+
+describe('fromAsync', () => {
+  /** A source that says what becomes of it. */
+  function source(produce: (signal: AbortSignal) => AsyncGenerator<number>) {
+    const state = { opened: 0, aborted: 0, closed: 0 };
+    const values$ = fromAsync<number>((signal) => {
+      state.opened++;
+      signal.addEventListener('abort', () => state.aborted++);
+      return Promise.resolve(
+        (async function* () {
+          try {
+            yield* produce(signal);
+          } finally {
+            state.closed++;
+          }
+        })(),
+      );
+    });
+    return { state, values$ };
+  }
+  const aborted = (signal: AbortSignal): Promise<never> =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('aborted')));
+    });
+
+  it('gives the values and the end, to each subscriber its own', async () => {
+    const { state, values$ } = source(async function* () {
+      yield await Promise.resolve(1);
+      yield 2;
+    });
+    expect(state.opened).toBe(0);
+    for (let count = 1; count <= 2; count++) {
+      const seen: Seen<number> = { values: [] };
+      values$.subscribe(observe(seen));
+      await until(() => seen.complete === true);
+      expect([seen.values, state.opened, state.closed]).toEqual([[1, 2], count, count]);
+    }
+  });
+
+  it('hands on an error of the source, and one of opening it', async () => {
+    const seen: Seen<number> = { values: [] };
+    const broken = source(async function* () {
+      yield await Promise.resolve(1);
+      throw new Error('broken');
+    });
+    broken.values$.subscribe(observe(seen));
+    await until(() => seen.error !== undefined);
+    expect(seen).toMatchObject({ values: [1], error: { message: 'broken' } });
+
+    const unopened: Seen<number> = { values: [] };
+    fromAsync<number>(() => Promise.reject(new Error('refused'))).subscribe(observe(unopened));
+    await until(() => unopened.error !== undefined);
+    expect(unopened.error).toMatchObject({ message: 'refused' });
+  });
+
+  it('aborts and closes a silent source when it is unsubscribed, without an error', async () => {
+    const { state, values$ } = source(async function* (signal) {
+      yield 1;
+      await aborted(signal);
+    });
+    const seen: Seen<number> = { values: [] };
+    const subscription = values$.subscribe(observe(seen));
+    await until(() => seen.values.length === 1);
+    subscription.unsubscribe();
+    expect(state.aborted).toBe(1);
+    await until(() => state.closed === 1);
+    expect(seen).toEqual({ values: [1] });
+  });
+
+  it('closes what opens only after it was unsubscribed', async () => {
+    let open = (): void => undefined;
+    let returned = false;
+    const iterator = {
+      next: () => new Promise<never>(() => undefined),
+      return: () => {
+        returned = true;
+        return Promise.reject(new Error('too late'));
+      },
+      [Symbol.asyncIterator]: () => iterator,
+    };
+    const subscription = fromAsync<number>(
+      () => new Promise((resolve) => (open = () => resolve(iterator))),
+    ).subscribe();
+    subscription.unsubscribe();
+    open();
+    await until(() => returned);
+  });
+});
+
+describe('fromInput', () => {
+  it('takes any input', async () => {
+    const stream = new ReadableStream<number>({
+      start(controller) {
+        controller.enqueue(1);
+        controller.close();
+      },
+    });
+    async function* generate(): AsyncGenerator<number> {
+      yield await Promise.resolve(1);
+    }
+    for (const input$ of [of(1), stream, generate(), Promise.resolve(1), [1], new Set([1])]) {
+      const seen: Seen<number> = { values: [] };
+      fromInput<number>(input$).subscribe(observe(seen));
+      await until(() => seen.complete === true);
+      expect(seen.values).toEqual([1]);
+    }
+  });
+
+  it('ends a silent source when it is unsubscribed', async () => {
+    let ended = 0;
+    const silent = {
+      next: () => new Promise<never>(() => undefined),
+      return: () => Promise.resolve({ done: true as const, value: ++ended }),
+      [Symbol.asyncIterator]: () => silent,
+    };
+    const stream = new ReadableStream<number>({
+      cancel: () => {
+        ended++;
+      },
+    });
+    const subscriptions = [fromInput<number>(silent).subscribe(), fromInput<number>(stream).subscribe()];
+    await until(() => true);
+    for (const subscription of subscriptions) subscription.unsubscribe();
+    await until(() => ended === 2);
+  });
+});
+
+describe('fromAbort', () => {
+  it('fails with the reason when the signal aborts, and at once when it has', () => {
+    const abort = new AbortController();
+    const waiting: Seen<never> = { values: [] };
+    const late: Seen<never> = { values: [] };
+    fromAbort(abort.signal).subscribe(observe(waiting));
+    expect(waiting).toEqual({ values: [] });
+    abort.abort(new Error('enough'));
+    fromAbort(abort.signal).subscribe(observe(late));
+    for (const { error } of [waiting, late]) expect(error).toMatchObject({ code: 'aborted', message: 'enough' });
+  });
+
+  it('says nothing once it is unsubscribed, nor without a signal', () => {
+    const abort = new AbortController();
+    const seen: Seen<never> = { values: [] };
+    fromAbort(abort.signal).subscribe(observe(seen)).unsubscribe();
+    fromAbort(undefined).subscribe(observe(seen)).unsubscribe();
+    abort.abort();
+    expect(seen).toEqual({ values: [] });
+  });
+});

@@ -1,0 +1,109 @@
+import { map, Subject, tap, type SchedulerAction, type Subscription } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { fold, type Machine, type Step } from '../../lib/stream/fold.ts';
+
+type Input = 'a' | 'b' | 'wait' | 'later' | 'tick' | 'throw';
+interface State {
+  readonly seen: string;
+  readonly until: number;
+}
+
+/** Remembers its inputs; `wait` waits 4 ms, `later` 8 ms. */
+const machine: Machine<State, Input, string> = {
+  start: { seen: '', until: Infinity },
+  reduce({ seen, until }, input, at): Step<State, string> {
+    if (input === 'throw') throw new Error('reducer');
+    const waits = { wait: at + 4, later: at + 8, tick: Infinity, a: until, b: until };
+    return [{ seen: `${seen}${input[0] ?? ''}`, until: waits[input] }, input];
+  },
+  wakeAt: ({ until }) => until,
+  tick: 'tick',
+};
+
+class CountingScheduler extends TestScheduler {
+  timers: number = 0;
+
+  override schedule<T>(work: (this: SchedulerAction<T>, state?: T) => void, delay?: number, state?: T): Subscription {
+    this.timers++;
+    return super.schedule(work, delay, state);
+  }
+}
+
+const inputs: Record<string, Input> = { a: 'a', b: 'b', w: 'wait', l: 'later', x: 'throw' };
+
+function expectSeen(source: string, expected: string, values: Record<string, string>, subscription?: string): void {
+  const scheduler = new TestScheduler((actual, wanted) => {
+    expect(actual).toEqual(wanted);
+  });
+  scheduler.run(({ hot, expectObservable, expectSubscriptions }) => {
+    const source$ = hot(source, inputs, new Error('source'));
+    const seen$ = source$.pipe(
+      fold(machine, scheduler),
+      map(([{ seen }]) => seen),
+    );
+    const error = source.includes('x') ? new Error('reducer') : new Error('source');
+    expectObservable(seen$, subscription).toBe(expected, values, error);
+    if (subscription) expectSubscriptions(source$.subscriptions).toBe(subscription);
+  });
+}
+
+describe('fold', () => {
+  it('emits a step for each input, with the state so far', () => {
+    expectSeen('-a-b-|', '-1-2-|', { 1: 'a', 2: 'ab' });
+  });
+
+  it('tells the machine when its deadline has come', () => {
+    expectSeen('-w--------|', '-1---2----|', { 1: 'w', 2: 'wt' });
+  });
+
+  it('follows a deadline that moves away, and one that comes nearer', () => {
+    expectSeen('-w--w--------|', '-1--2---3----|', { 1: 'w', 2: 'ww', 3: 'wwt' });
+    expectSeen('-l--w--------|', '-1--2---3----|', { 1: 'l', 2: 'lw', 3: 'lwt' });
+  });
+
+  it('completes with its source, and waits for nothing then', () => {
+    expectSeen('-w|', '-1|', { 1: 'w' });
+  });
+
+  it('passes on an error of its source', () => {
+    expectSeen('-a#', '-1#', { 1: 'a' });
+  });
+
+  it('fails with a reducer that throws', () => {
+    expectSeen('-a-x-', '-1-#', { 1: 'a' });
+  });
+
+  it('leaves the source, and no timer, when unsubscribed', () => {
+    expectSeen('-w--------', '-1---', { 1: 'w' }, '^---!');
+  });
+
+  it('emits nothing for a source that never does', () => {
+    expectSeen('-', '-', {});
+  });
+
+  it('takes what a step leads to when everyone has seen that step', () => {
+    const inputs$ = new Subject<Input>();
+    const step$ = new Subject<Step<State, string>>();
+    const seen: string[] = [];
+    // The first listener answers each `a` with a `b`; the second still sees `a` first.
+    step$.subscribe(([, input]) => {
+      if (input === 'a') inputs$.next('b');
+    });
+    step$.subscribe(([{ seen: all }]) => seen.push(all));
+    inputs$.pipe(fold(machine), tap(step$)).subscribe();
+    inputs$.next('a');
+    expect(seen).toEqual(['a', 'ab']);
+  });
+
+  it('has one timer for any number of inputs', () => {
+    const scheduler = new CountingScheduler(() => undefined);
+    scheduler.run(({ flush }) => {
+      const inputs$ = new Subject<Input>();
+      inputs$.pipe(fold(machine, scheduler)).subscribe();
+      for (let count = 0; count < 1_000; count++) inputs$.next('later');
+      flush();
+    });
+    // One, and one more look when it falls due.
+    expect(scheduler.timers).toBeLessThanOrEqual(2);
+  });
+});

@@ -1,0 +1,278 @@
+import {
+  catchError,
+  defer,
+  distinctUntilChanged,
+  EMPTY,
+  exhaustMap,
+  filter,
+  finalize,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  Observable,
+  of,
+  reduce,
+  ReplaySubject,
+  skip,
+  switchMap,
+  take,
+  takeUntil,
+  tap,
+  withLatestFrom,
+} from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
+import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } from '../core/roles.ts';
+import { fromInput } from '../stream/bridge.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
+import type { SpokenPiece } from '../text/spoken-piece.ts';
+import type { Answerer, Shared } from './answerer.ts';
+import type { Command } from './commands.ts';
+import type { Emit } from './event-bus.ts';
+import type { Input, TicketInterrupt } from './inputs.ts';
+import { sayIt } from './say.ts';
+import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
+import { candidateOf, sameCandidate, type Candidate, type ConversationState, type ReplyPart } from './state.ts';
+import { momentOf, type TurnMoment } from './turn.ts';
+
+/** What a conversation needs of an agent. */
+export type Agent = Pick<
+  AgentProvider,
+  'name' | 'transcripts$' | 'speech$' | 'tokens$' | 'audio$' | 'audioDone$' | 'latency$'
+> &
+  Pick<AgentProvider, 'injectUserMessage' | 'injectAgentMessage'> &
+  Partial<Pick<AgentProvider, 'functionCalls$' | 'functionEnds$'>>;
+
+/** The streams and functions that a conversation with an agent is made of. */
+export interface AgentPorts {
+  readonly agent: Agent;
+  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
+  readonly commands$: Observable<Command>;
+  /** Between agent and output, where their formats differ. */
+  transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
+}
+
+/** Longest silence of an agent that owes a reply: as long as the longest run of a function. */
+const replyTimeoutMs = 30_000;
+/** What of a reply may come in the tick in which it begins. */
+const maxWaitingParts = 1_024;
+
+interface Context extends Shared {
+  readonly agent: Agent;
+  readonly voice: SpeechContext;
+}
+
+/** What is heard and said by an agent: a service that keeps the turns itself. */
+export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
+  const { agent } = ports;
+  const voice: SpeechContext = {
+    ...{ ...shared.speech, voice: agent, playoutMs: 3_000 },
+    transcode: (audio$) => ports.transcode?.(audio$) ?? audio$,
+  };
+  const context: Context = { ...shared, agent, voice };
+  return {
+    answer: (candidate) => answer(candidate, context),
+    say: (say) =>
+      sayIt(say, {
+        ...{ ...shared, speech: voice, roleOf: (error) => roleOf(error, context) },
+        synthesize: ({ content }) => playReply('reply$' in content ? content.reply$ : EMPTY, undefined, context),
+      }),
+    warm$: EMPTY,
+    inject: ({ as, text, ticket }) => {
+      try {
+        if (as === 'user') agent.injectUserMessage(text);
+        else agent.injectAgentMessage(text);
+        return undefined;
+      } catch (error) {
+        return { type: 'agent.refused', error: byAgent(agent, error), ticket };
+      }
+    },
+    input$: merge(replies(context), latencies(agent), toolEvents(context)),
+  };
+}
+
+/**
+ * Waits for what the agent says to a candidate, and plays it. Unsubscribing cuts it off, and records what was heard.
+ * Never errors: what fails is reported, and ends the turn.
+ */
+function answer({ id, turnId, speechId }: Candidate, context: Context): Observable<never> {
+  const { agent, state$, history, report, scheduler } = context;
+  const mark = (moment: TurnMoment): void =>
+    report({ type: 'answer.moment', candidate: id, moment, at: scheduler.now() });
+  return new Observable((subscriber) => {
+    let failed = false;
+    const end = ({ heard, text, interrupted }: SpeechResult): void => {
+      const { text: heardText, estimated } = heard;
+      history.addAssistant({ generated: text, heard: heardText, interrupted, estimated });
+      report({
+        ...{ type: 'answer.ended', candidate: id, failed, tokens: 0, wastedTokens: 0, unanswered: undefined },
+        ...{ outcome: { heardText, interrupted }, silentAt: scheduler.now() },
+      });
+    };
+    let isOver = false;
+    const endOnce = (result: SpeechResult): void => {
+      if (!isOver) end(result);
+      isOver = true;
+    };
+    const replyTo$ = state$.pipe(map(({ candidate }) => (candidate?.id === id ? candidate.reply$ : undefined)));
+    // A call that the agent makes is progress: the reply waits for its result.
+    const called$ = agent.functionCalls$?.pipe(map(() => undefined)) ?? EMPTY;
+    mark('request');
+    const playing = merge(replyTo$.pipe(distinctUntilChanged()), called$)
+      .pipe(
+        stallTimeout({ idleMs: replyTimeoutMs, scheduler, error: () => late(agent) }),
+        filter((reply$) => reply$ !== undefined),
+        take(1),
+        switchMap((reply$) => {
+          const request: SpeechRequest = {
+            ...({ id: speechId, turnId, source: 'answer', interruptible: true, gate$: of(true) } as const),
+            synthesize: playReply(reply$, turnId, context),
+          };
+          return speech(request, context.voice, (result) => {
+            if (!result.interrupted) endOnce(result);
+            else nothing = result;
+          });
+        }),
+      )
+      .subscribe({
+        next: (passed) => mark(momentOf[passed]),
+        error: (error: unknown) => {
+          failed = true;
+          report({ type: 'answer.failed', candidate: id, error, role: roleOf(error, context) });
+          subscriber.complete();
+        },
+        complete: () => subscriber.complete(),
+      });
+    let nothing: SpeechResult = { heard: { text: '', rounds: [], estimated: false }, text: '', interrupted: true };
+    return () => {
+      playing.unsubscribe();
+      endOnce(nothing);
+    };
+  });
+}
+
+/** Plays what an agent's service sends of a reply, and tells its text. */
+function playReply(
+  reply$: Observable<ReplyPart>,
+  turnId: string | undefined,
+  { agent, emit, scheduler }: Context,
+): SpeechRequest['synthesize'] {
+  const envelope = { ...(turnId === undefined ? {} : { turnId }), role: 'llm', provider: agent.name } as const;
+  return (script) =>
+    defer(() => {
+      // One reply is one round: its service does not tell which audio belongs to which text.
+      script.beginRound();
+      return reply$.pipe(
+        stallTimeout({ idleMs: replyTimeoutMs, scheduler, error: () => late(agent) }),
+        tap({
+          next: (part) => {
+            if (part.type !== 'text') return;
+            script.addPiece(asItIs(part.text));
+            emit('llm.token', { delta: part.text }, envelope);
+          },
+          complete: () => script.endRound(),
+        }),
+        filter((part) => part.type === 'audio'),
+        mergeMap(({ chunk }, index) => {
+          const told = script.addAudio(chunk);
+          return index === 0 ? (['piece', told] as const) : [told];
+        }),
+      );
+    });
+}
+
+/** What an agent says, reply by reply: one begins with its first text or audio, and ends with its last audio or turn. */
+function replies({ agent, state$ }: Context): Observable<Input> {
+  const part$ = merge(
+    agent.tokens$.pipe(map((text): ReplyPart => ({ type: 'text', text }))),
+    agent.audio$.pipe(
+      filter(({ data }) => data.byteLength > 0),
+      map((chunk): ReplyPart => ({ type: 'audio', chunk })),
+      catchError((error: unknown) => {
+        throw byAgent(agent, error);
+      }),
+    ),
+  );
+  const newTurn$ = state$.pipe(
+    map(candidateOf),
+    distinctUntilChanged(sameCandidate),
+    skip(1),
+    filter((candidate) => candidate !== undefined),
+  );
+  return part$.pipe(
+    exhaustMap((first) => {
+      const reply$ = new ReplaySubject<ReplyPart>(maxWaitingParts);
+      reply$.next(first);
+      const begun: Input = { type: 'agent.reply', reply$ };
+      const rest$ = part$.pipe(
+        tap((part) => reply$.next(part)),
+        ignoreElements(),
+        takeUntil(merge(agent.audioDone$, newTurn$)),
+      );
+      return merge(of(begun), rest$.pipe(finalize(() => reply$.complete())));
+    }),
+    catchError((error: unknown) => of<Input>({ type: 'agent.lost', error })),
+  );
+}
+
+function latencies(agent: Agent): Observable<Input> {
+  return agent.latency$.pipe(map((latency): Input => ({ type: 'agent.latency', latency })));
+}
+
+/** The calls that the agent makes, as events of the turn. */
+function toolEvents({ agent, state$, emit }: Context): Observable<never> {
+  const envelope = ({ answering }: ConversationState): { turnId?: string } =>
+    answering ? { turnId: answering.id } : {};
+  const calls$ = (agent.functionCalls$ ?? EMPTY).pipe(
+    withLatestFrom(state$),
+    tap(([call, state]) => emit('tool.call', { call }, envelope(state))),
+  );
+  const ends$ = (agent.functionEnds$ ?? EMPTY).pipe(
+    withLatestFrom(state$),
+    tap(([end, state]) => tellEnd(end, emit, envelope(state))),
+  );
+  return merge(calls$, ends$).pipe(ignoreElements());
+}
+
+function tellEnd(end: AgentFunctionEnd, emit: Emit, envelope: { readonly turnId?: string }): void {
+  const { call, durationMs } = end;
+  if (end.type === 'cancelled') emit('tool.cancelled', { call }, envelope);
+  else emit(`tool.${end.type}`, { call, content: end.content, durationMs }, envelope);
+}
+
+/** The application's commands, as far as an agent heeds them. */
+export function agentCommand(agent: Agent, command: Command | TicketInterrupt): Observable<Input> {
+  if (command.type === 'send') {
+    const { text, ticket } = command;
+    return of({ type: 'agent.inject', as: 'user', text, ticket });
+  }
+  if (command.type !== 'say') return of(command);
+  const { text$, ticket } = command;
+  return fromInput(text$).pipe(
+    reduce((text, piece) => text + piece, ''),
+    map((text): Input => ({ type: 'agent.inject', as: 'agent', text, ticket })),
+    catchError((error: unknown) => of<Input>({ type: 'agent.refused', error: byAgent(agent, error), ticket })),
+  );
+}
+
+/** An error that names the agent. */
+function byAgent({ name }: Agent, error: unknown): VoiceError {
+  return VoiceError.is(error) && error.provider ? error : VoiceError.from(error, { provider: name });
+}
+
+function roleOf(error: unknown, { voice: { output } }: Context): ProviderRole {
+  return VoiceError.is(error) && error.provider === output.name ? 'output' : 'llm';
+}
+
+function late({ name }: Agent): VoiceError {
+  const message = `${name}: no reply came within ${replyTimeoutMs / 1000} seconds`;
+  return new VoiceError(message, { code: 'timeout', recoverable: true, provider: name });
+}
+
+/** Text that is said exactly as it is written. */
+function asItIs(text: string): SpokenPiece {
+  const { length } = text;
+  const span = { spokenStart: 0, spokenEnd: length, visualStart: 0, visualEnd: length };
+  return { spoken: text, visual: text, spans: [span] };
+}

@@ -1,0 +1,48 @@
+import type { AgentSignal } from './inputs.ts';
+import type { ConversationState, Say } from './state.ts';
+import { withMeasured } from './turn.ts';
+import { settle, type ConversationStep } from './user-turn.ts';
+
+type AgentHandlers = {
+  readonly [T in AgentSignal['type']]: (
+    state: ConversationState,
+    signal: Extract<AgentSignal, { readonly type: T }>,
+  ) => ConversationStep;
+};
+
+/** What an agent's service, which keeps the turns itself, leads to. */
+export const agentHandlers: AgentHandlers = {
+  'agent.inject': (state, signal) => {
+    // Nothing to say has been said.
+    if (!signal.text.trim()) return [state, ...settle([signal.ticket], { heardText: '', interrupted: false })];
+    return [{ ...state, awaitingReply: [...state.awaitingReply, signal.ticket] }, signal];
+  },
+  'agent.refused': (state, { error, ticket }) => [
+    { ...state, awaitingReply: state.awaitingReply.filter((each) => each !== ticket) },
+    { type: 'error', error, role: 'llm' },
+    ...settle([ticket], { heardText: '', interrupted: true }),
+  ],
+  'agent.reply': (state, { reply$ }) => {
+    const { candidate, awaitingReply: tickets } = state;
+    // What comes while the user speaks is the rest of what was cut off.
+    if (state.user.state === 'speaking') return [state];
+    const rest = { ...state, awaitingReply: [] };
+    if (candidate?.phase === 'committed' && !candidate.reply$) {
+      return [{ ...rest, candidate: { ...candidate, reply$, tickets: [...candidate.tickets, ...tickets] } }];
+    }
+    const ids = state.ids + 1;
+    const say: Say = {
+      ...{ id: `speech-${ids}`, content: { reply$ }, source: 'answer', tickets },
+      ...{ interruptible: true, store: true, urgent: false },
+    };
+    return [{ ...rest, ids, says: [...state.says, say] }];
+  },
+  'agent.latency': ({ answering, ...state }, { latency }) => [
+    answering ? { ...state, answering: withMeasured(answering, { agent: latency }) } : state,
+  ],
+  'agent.lost': (state, { error }) => [
+    state,
+    { type: 'error', error, role: 'stt' },
+    { type: 'then', input: { type: 'stop' } },
+  ],
+};

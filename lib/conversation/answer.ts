@@ -1,0 +1,239 @@
+import {
+  catchError,
+  connect,
+  EMPTY,
+  filter,
+  groupBy,
+  ignoreElements,
+  map,
+  merge,
+  Observable,
+  ReplaySubject,
+  takeWhile,
+  tap,
+} from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
+import type { ProviderRole } from '../core/roles.ts';
+import { holdUntil } from '../stream/hold-until.ts';
+import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
+import type { History } from './history.ts';
+import type { AgentReport } from './inputs.ts';
+import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
+import type { Candidate } from './state.ts';
+import { momentOf, type TurnMoment } from './turn.ts';
+import { synthesizeText, type VoiceContext } from './voice.ts';
+
+/** What every answer of a conversation shares. */
+export interface AnswerContext {
+  readonly generation: Pick<
+    GenerationContext,
+    'llm' | 'tools' | 'emit' | 'scheduler' | 'stopped$' | 'llmFirstTokenMs' | 'llmStallMs'
+  >;
+  readonly speech: SpeechContext;
+  readonly voice: VoiceContext;
+  readonly history: History;
+  readonly systemPrompt: string | undefined;
+  readonly speakAhead: boolean;
+  readonly report: (report: AgentReport) => void;
+  /** Emits once a candidate is answered for all to hear. */
+  readonly committed$: (candidateId: string) => Observable<unknown>;
+}
+
+/** What a round of the model, or a filler, has come to. */
+interface Part {
+  readonly text: string;
+  /** Whether it is remembered; a filler is said and forgotten. */
+  readonly stored: boolean;
+  /** The history item that a round with tool calls already has. */
+  readonly item?: string;
+}
+
+/** What an answer has come to. */
+interface Log {
+  readonly parts: readonly Part[];
+  /** The round whose request is under way: not while tools run, nor what is said meanwhile. */
+  readonly asking?: number | undefined;
+  readonly running?: RunningTools | undefined;
+  /** Token events so far. */
+  readonly tokens: number;
+}
+
+/** Most tokens of a round that wait for the rounds before it to be spoken: far more than any answer has. */
+const maxWaitingSteps = 100_000;
+
+const nothingHeard: SpeechResult = { heard: { text: '', rounds: [], estimated: false }, text: '', interrupted: true };
+
+/**
+ * Answers a candidate: asks the model and says what it writes. Subscribing starts both, unsubscribing cuts both off.
+ * Either way it records what was heard, and reports how it ended. Never errors: what fails is reported, and ends the
+ * turn. Emits nothing; completes when the answer was heard.
+ */
+export function answer(candidate: Candidate, context: AnswerContext): Observable<never> {
+  return new Observable((subscriber) => {
+    const { id, turnId, speechId } = candidate;
+    const { history, generation, report, voice, speakAhead } = context;
+    const { emit, scheduler } = generation;
+    const gate$ = context.committed$(id);
+    let log: Log = { parts: [], tokens: 0 };
+    let result = nothingHeard;
+    let isCommitted = false;
+    let failed = false;
+
+    const mark = (moment: TurnMoment): void => {
+      report({ type: 'answer.moment', candidate: id, moment, at: scheduler.now() });
+    };
+    const fail = (error: unknown, role: ProviderRole): void => {
+      failed = isCommitted;
+      report({ type: 'answer.failed', candidate: id, error, role });
+    };
+    const publish = (step: GenerationStep): void => {
+      tell(step, log.parts[step.part]?.stored ?? false, turnId, generation);
+    };
+
+    const step$ = generateAnswer({
+      ...generation,
+      emit: (type, payload) => {
+        emit(type, payload, { turnId });
+      },
+      gate$,
+      messages: () => history.messages(context.systemPrompt, isCommitted ? undefined : candidate.text),
+      onToolsRunning: (running) => {
+        log = { ...log, running };
+      },
+      onToolRound: (part, text, calls, outcomes) => {
+        log = withItem(log, part, history.addToolRound(text, calls, outcomes));
+      },
+    }).pipe(
+      tap((step) => {
+        if (step.type === 'started') mark('request');
+        if (step.type === 'token' && log.tokens === 0) mark('firstToken');
+        log = note(log, step);
+      }),
+      catchError((error: unknown) => {
+        log = { ...log, asking: undefined };
+        fail(error, 'llm');
+        return EMPTY;
+      }),
+      // A step's event comes before what is said of it, and no event before the gate opens.
+      connect((shared$) => merge(shared$.pipe(holdUntil(gate$), tap(publish), ignoreElements()), shared$)),
+    );
+    const opening = gate$
+      .pipe(
+        tap(() => {
+          isCommitted = true;
+        }),
+      )
+      .subscribe();
+    const request: SpeechRequest = {
+      ...({ id: speechId, turnId, source: 'answer', interruptible: true, gate$ } as const),
+      synthesize: synthesizeText({ rounds$: step$.pipe(rounds), gate$, speakAhead }, voice),
+    };
+    const speaking = speech(request, context.speech, (heard) => {
+      result = heard;
+    }).subscribe({
+      next: (passed) => {
+        mark(momentOf[passed]);
+      },
+      error: (error: unknown) => {
+        const isVoice = VoiceError.is(error) && error.provider !== context.speech.output.name;
+        fail(error, isVoice ? 'tts' : 'output');
+        subscriber.complete();
+      },
+      complete: () => {
+        subscriber.complete();
+      },
+    });
+
+    return () => {
+      speaking.unsubscribe();
+      opening.unsubscribe();
+      const silentAt = scheduler.now();
+      const { heard, interrupted } = result;
+      if (isCommitted) {
+        remember(log, result, history);
+        const asked = log.asking === undefined ? undefined : log.parts[log.asking];
+        if (asked) emit('llm.aborted', { text: asked.text }, { turnId, role: 'llm', provider: generation.llm.name });
+      }
+      const length = log.parts.reduce((sum, { text }) => sum + text.length, 0);
+      const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
+      const last = history.items.at(-1);
+      report({
+        ...{ type: 'answer.ended', candidate: id, failed, silentAt, tokens: log.tokens },
+        wastedTokens: Math.round(log.tokens * unheard),
+        outcome: { heardText: isCommitted ? heard.text : '', interrupted },
+        unanswered: last?.role === 'user' ? last.text : undefined,
+      });
+    };
+  });
+}
+
+/** The text of each round as it comes; a round that waits for its turn loses nothing. */
+function rounds(step$: Observable<GenerationStep>): Observable<Observable<string>> {
+  return step$.pipe(
+    groupBy(({ part }) => part, { connector: () => new ReplaySubject<GenerationStep>(maxWaitingSteps) }),
+    map((round$) =>
+      round$.pipe(
+        takeWhile((step) => step.type !== 'ended'),
+        filter((step) => step.type === 'token'),
+        map(({ text }) => text),
+      ),
+    ),
+  );
+}
+
+/** The log with one step more. */
+function note(log: Log, step: GenerationStep): Log {
+  const { part: index } = step;
+  if (step.type === 'started') {
+    const asking = step.stored ? index : log.asking;
+    return { ...log, asking, parts: log.parts.toSpliced(index, 1, { text: '', stored: step.stored }) };
+  }
+  if (step.type === 'ended') return log.asking === index ? { ...log, asking: undefined } : log;
+  const part = log.parts[index];
+  if (!part) return log;
+  const parts = log.parts.with(index, { ...part, text: part.text + step.text });
+  return { ...log, parts, tokens: log.tokens + (part.stored ? 1 : 0) };
+}
+
+function withItem(log: Log, index: number, item: string): Log {
+  const part = log.parts[index];
+  return part ? { ...log, parts: log.parts.with(index, { ...part, item }) } : log;
+}
+
+/** Tells what the model does. */
+function tell(
+  step: GenerationStep,
+  isStored: boolean,
+  turnId: string,
+  { emit, llm }: Pick<GenerationContext, 'emit' | 'llm'>,
+): void {
+  if (!isStored) return;
+  const envelope = { turnId, role: 'llm', provider: llm.name } as const;
+  if (step.type === 'started') emit('llm.started', { round: step.round }, envelope);
+  else if (step.type === 'token') emit('llm.token', { delta: step.text }, envelope);
+  else {
+    const { text, finishReason, usage } = step;
+    emit('llm.completed', { text, finishReason, ...(usage ? { usage } : {}) }, envelope);
+    if (usage) emit('usage', { tokens: usage }, envelope);
+  }
+}
+
+/** What was heard is what is remembered; tools that are still running are remembered as that, or cancelled. */
+function remember(before: Log, { heard, interrupted }: SpeechResult, history: History): void {
+  const { running } = before;
+  const outcomes = running?.round.interrupt((late) => {
+    history.updateToolResult(late);
+  });
+  const { parts } = running
+    ? withItem(before, running.part, history.addToolRound(running.text, running.calls, outcomes ?? []))
+    : before;
+  for (const [index, { text, stored, item }] of parts.entries()) {
+    const said = heard.rounds[index] ?? '';
+    const spoken = {
+      ...{ generated: text, heard: said, interrupted: interrupted && said !== text },
+      estimated: heard.estimated,
+    };
+    if (item !== undefined) history.settle(item, spoken);
+    else if (stored) history.addAssistant(spoken);
+  }
+}

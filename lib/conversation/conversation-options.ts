@@ -1,0 +1,93 @@
+import type { Observable, SchedulerLike } from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import type { LLMProvider, OutputProvider, SpeechEvent, TranscriptionResult, TTSProvider } from '../core/roles.ts';
+import type { Tool } from '../core/tools.ts';
+import type { SpeechTextOptions } from '../text/speech-text.ts';
+import type { BargeInThresholds } from './barge-in.ts';
+import type { Command } from './commands.ts';
+import type { History } from './history.ts';
+import type { TurnTakingOptions } from './turn-taking.ts';
+
+/** How the user may interrupt. Times in milliseconds. */
+export interface BargeInOptions extends BargeInThresholds {
+  /** How much softer the agent speaks while an interruption is suspected, in decibels. Default: 12. */
+  readonly duckDb?: number;
+  /** What becomes of speech during something uninterruptible. Default: `discard`. */
+  readonly whileUninterruptible?: 'discard' | 'queue';
+  /** Other thresholds while the agent is thinking: new words join the message. */
+  readonly thinking?: BargeInThresholds;
+  /** Other thresholds during the greeting. */
+  readonly greeting?: BargeInThresholds;
+}
+
+/** How answers are prepared before the user's turn is certain to be over. */
+export interface PreflightOptions {
+  /** Default: true; it takes a speech-to-text service that sends preflights. */
+  readonly enabled?: boolean;
+  /** Whether the first clause is synthesized too. Default: false. */
+  readonly speak?: boolean;
+  /** Most preflights of one turn. Default: 3. */
+  readonly maxStarts?: number;
+  /** Longest speech that is worth one, in milliseconds. Default: 10,000. */
+  readonly maxSpeechMs?: number;
+}
+
+/** Longest waits, in milliseconds. */
+export interface ConversationTimeouts {
+  /** From the question to the model's first token or tool call. Default: 10,000. */
+  readonly llmFirstTokenMs?: number;
+  /** Between two tokens. Default: 30,000. */
+  readonly llmStallMs?: number;
+  /**
+   * From the first clause to its first audio. Default: 11,000, which lets a provider try twice with its own 5,000.
+   */
+  readonly ttsFirstAudioMs?: number;
+  /** Stand-still of the playback beyond the audio that is left. Default: 3,000. */
+  readonly playoutMs?: number;
+  /** Nobody speaks: `user.idle`. Default: 15,000. */
+  readonly idleMs?: number;
+}
+
+/** The streams and functions that a conversation is made of. */
+export interface ConversationPorts {
+  readonly transcripts$: Observable<TranscriptionResult>;
+  readonly speech$: Observable<SpeechEvent>;
+  readonly commands$: Observable<Command>;
+  readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm'>;
+  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'warm'>;
+  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
+  /** Whether `speech$` tells when a voice falls silent. Default: false. */
+  readonly reportsSpeechEnd?: boolean;
+  /** Asks the speech-to-text service for its final word. */
+  readonly finalize?: () => void;
+  /** When a position in the captured audio, in milliseconds, was captured, on the scheduler's clock. */
+  readonly capturedAt?: (positionMs: number) => number | undefined;
+  /** Between voice and output, where their formats differ. */
+  transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
+}
+
+/** Options of a conversation. */
+export interface ConversationOptions {
+  /** What was said before; what is said from now on is added to it. */
+  readonly history: History;
+  /** Instructions for the model, before all messages. Default: none. */
+  readonly systemPrompt?: string;
+  /** Said at the start. */
+  readonly greeting?: string;
+  /** What the model may have done. Default: nothing. */
+  readonly tools?: readonly Tool[];
+  /** When the user's turn is over. Default: when the speech-to-text service says so. */
+  readonly turnTaking?: TurnTakingOptions;
+  /** `immediate` cuts at the first sign, false never; default: in stages. */
+  readonly bargeIn?: boolean | 'immediate' | BargeInOptions;
+  /** Whether answers are prepared before the turn is certain to be over, and how. Default: true. */
+  readonly preflight?: boolean | PreflightOptions;
+  /** The longest waits. */
+  readonly timeouts?: ConversationTimeouts;
+  /** How the model's Markdown becomes speech, and how words are pronounced. */
+  readonly speechText?: SpeechTextOptions;
+  /** BCP 47 of what the agent says, for cutting it into sentences. Default: the runtime's. */
+  readonly locale?: string;
+  /** The clock; a TestScheduler in tests. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}

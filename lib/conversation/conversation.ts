@@ -1,0 +1,298 @@
+import {
+  asyncScheduler,
+  catchError,
+  defer,
+  distinctUntilChanged,
+  EMPTY,
+  filter,
+  map,
+  merge,
+  mergeMap,
+  Observable,
+  of,
+  pairwise,
+  share,
+  shareReplay,
+  startWith,
+  Subject,
+  switchMap,
+  take,
+  takeUntil,
+  tap,
+  timer,
+  type OperatorFunction,
+  type SchedulerLike,
+} from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import { fromInput } from '../stream/bridge.ts';
+import { fold, type Machine } from '../stream/fold.ts';
+import { agentAnswerer, agentCommand, type AgentPorts } from './agent-answer.ts';
+import { answer, type AnswerContext } from './answer.ts';
+import type { Answerer, Shared } from './answerer.ts';
+import { SpeechTicket, type Command } from './commands.ts';
+import type { ConversationOptions, ConversationPorts, PreflightOptions } from './conversation-options.ts';
+import { enact, publishHistory, reportError, roleOf } from './enact.ts';
+import { createEventBus, type EventBus } from './event-bus.ts';
+import type { VoiceEvent } from './events.ts';
+import type { History } from './history.ts';
+import type { Effect, Input, TicketInterrupt } from './inputs.ts';
+import { dropLateResults } from './late-results.ts';
+import { reduce, type Rules } from './reduce.ts';
+import { sayIt } from './say.ts';
+import { unknownPace } from './script.ts';
+import type { SpeechRequest } from './speech.ts';
+import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
+import { synthesizeText, type VoiceContext } from './voice.ts';
+
+/** Options of {@link agentConversation}. */
+export type AgentConversationOptions = Pick<ConversationOptions, 'history' | 'scheduler'>;
+
+/** What sets one conversation apart from another: who hears, and who answers. */
+interface Setup {
+  readonly ports: Pick<ConversationPorts, 'transcripts$' | 'speech$' | 'capturedAt' | 'output'>;
+  readonly history: History;
+  readonly rules: Rules;
+  readonly scheduler: SchedulerLike;
+  readonly greeting?: string | undefined;
+  readonly finalize: (() => void) | undefined;
+  readonly duckDb: number;
+  /** What the application asks for, as inputs. */
+  readonly commands$: Observable<Input>;
+  /** Answers, says and hears what the state asks for. */
+  readonly answerer: (shared: Shared) => Answerer;
+}
+
+/**
+ * A conversation as one fold. Whatever happens joins one queue, which one pure function folds into one state (`reduce`).
+ * What is answered follows from that state alone; everything else is an effect of a step (`enact`).
+ */
+function converse(setup: Setup): Observable<VoiceEvent> {
+  return new Observable((subscriber) => {
+    const { history, rules, scheduler, greeting } = setup;
+    const bus = createEventBus(scheduler);
+    /** What answers and speeches report, and what one input leaves for the next: all join the end of the queue. */
+    const later$ = new Subject<Input>();
+    const machine: Machine<ConversationState, Input, Effect> = {
+      start: startState,
+      reduce: (state, input, at) => reduce(state, input, at, rules),
+      wakeAt,
+      tick: { type: 'tick' },
+    };
+    const step$ = merge(heardBy(setup.ports, bus), setup.commands$, later$).pipe(fold(machine, scheduler), share());
+    const state$ = step$.pipe(
+      map(([state]) => state),
+      shareReplay({ bufferSize: 1, refCount: true }),
+    );
+    const answerer = setup.answerer(sharedBy(setup, state$, bus, later$));
+    const world = { ...setup, output: setup.ports.output, bus, later$, inject: answerer.inject };
+
+    // The heart: the next candidate replaces the one before, and with it its request, its voice and its playback.
+    const answers$ = state$.pipe(
+      map(candidateOf),
+      distinctUntilChanged(sameCandidate),
+      switchMap((candidate) => (candidate ? answerer.answer(candidate) : EMPTY)),
+    );
+    const work$ = merge(
+      history.changes$.pipe(tap((change) => publishHistory(change, bus))),
+      // The state is seen before its effects: what is cut off has told what was heard when the rest follows.
+      answers$,
+      speakEach(state$, answerer),
+      step$.pipe(tap(([, ...effects]) => effects.forEach((effect) => enact(effect, world)))),
+      step$.pipe(
+        filter(([, ...effects]) => effects.some(({ type }) => type === 'warm')),
+        // After an interruption that this voice may be: silence comes first.
+        switchMap(() => timer(0, scheduler)),
+        mergeMap(() => answerer.warm$),
+      ),
+      answerer.input$.pipe(tap((input) => later$.next(input))),
+    );
+    subscriber.add(bus.events$.subscribe(subscriber));
+    const work = work$.subscribe({
+      error: (error: unknown) => {
+        reportError(bus, error);
+        bus.close();
+      },
+    });
+    subscriber.add(() => {
+      later$.next({ type: 'stop' });
+      work.unsubscribe();
+    });
+    later$.next({ type: 'started' });
+    if (greeting) later$.next(greetingOf(greeting));
+  });
+}
+
+/**
+ * A whole conversation as one function: streams in, events out. Subscribing starts it; it completes after the command
+ * `stop`, and never errors. What it does is told in the guides on turn-taking, barge-in and preflight.
+ */
+export function conversation(ports: ConversationPorts, options: ConversationOptions): Observable<VoiceEvent> {
+  const { scheduler = asyncScheduler, history, greeting, bargeIn } = options;
+  return converse({
+    ...{ ports, history, scheduler, greeting, rules: rulesOf(ports, options) },
+    finalize: ports.finalize,
+    duckDb: (typeof bargeIn === 'object' ? bargeIn.duckDb : undefined) ?? 12,
+    commands$: ports.commands$.pipe(withTickets()),
+    answerer: (shared) => modelAndVoice(ports, options, shared),
+  });
+}
+
+/**
+ * A conversation whose turns a service keeps: the agent listens, thinks and speaks behind one connection; here its
+ * audio is played, cut off when the user speaks, and what was heard is remembered. The same events as `conversation`,
+ * as far as the service tells.
+ */
+export function agentConversation(ports: AgentPorts, options: AgentConversationOptions): Observable<VoiceEvent> {
+  const { scheduler = asyncScheduler, history } = options;
+  const { agent, output, commands$ } = ports;
+  const { transcripts$, speech$ } = agent;
+  const rules: Rules = {
+    ...{ bargeIn: 'immediate', reportsSpeechEnd: true, locale: undefined, turnTaking: {}, isAgent: true },
+    ...{ whileUninterruptible: 'discard', idleMs: 15_000, sttTimeoutMs: 5_000 },
+    preflight: { enabled: false, speak: false, maxStarts: 0, maxSpeechMs: 0 },
+  };
+  return converse({
+    ...{ ports: { transcripts$, speech$, output }, history, scheduler, rules, finalize: undefined, duckDb: 0 },
+    commands$: commands$.pipe(
+      withTickets(),
+      mergeMap((input) => agentCommand(agent, input)),
+    ),
+    answerer: (shared) => agentAnswerer(ports, shared),
+  });
+}
+
+/** What is heard and said by a model and a voice. */
+function modelAndVoice(ports: ConversationPorts, options: ConversationOptions, shared: Shared): Answerer {
+  const { state$, ...rest } = shared;
+  const { emit, scheduler, report } = rest;
+  const { llm, tts, output } = ports;
+  const { systemPrompt, timeouts = {}, tools = [], locale, speechText } = options;
+  const { llmFirstTokenMs = 10_000, llmStallMs = 30_000, ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
+  const speech = {
+    ...{ ...shared.speech, voice: tts, playoutMs },
+    transcode: (audio$: Observable<AudioChunk>) => ports.transcode?.(audio$) ?? audio$,
+  };
+  const voice: VoiceContext = {
+    ...{ tts, scheduler, ttsFirstAudioMs },
+    ...(locale === undefined ? {} : { locale }),
+    ...(speechText === undefined ? {} : { text: speechText }),
+  };
+  const context: AnswerContext = {
+    ...{ report, history: shared.history, speech, voice, systemPrompt, speakAhead: preflightOf(options).speak },
+    committed$: (id) =>
+      state$.pipe(
+        filter(({ candidate }) => candidate?.id === id && candidate.phase === 'committed'),
+        take(1),
+      ),
+    generation: {
+      ...{ llm, tools, emit, scheduler, llmFirstTokenMs, llmStallMs },
+      stopped$: state$.pipe(filter(({ isStopped }) => isStopped)),
+    },
+  };
+  const synthesize = ({ content }: Say): SpeechRequest['synthesize'] => {
+    const text$ = 'text$' in content ? fromInput(content.text$) : EMPTY;
+    return synthesizeText({ rounds$: of(text$), gate$: of(true) }, voice);
+  };
+  return {
+    answer: (candidate) => answer(candidate, context),
+    say: (say) => sayIt(say, { ...rest, speech, synthesize, roleOf: (error) => roleOf(error, output.name) }),
+    // The request that needs the connection tells of its troubles.
+    warm$: merge(...[llm, tts].map((each) => defer(() => each.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY)))),
+    input$: EMPTY,
+  };
+}
+
+/** What the user says. A stream that fails is reported as an error event, and the conversation goes on. */
+function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: EventBus): Observable<Input> {
+  const reported = <T>(source$: Observable<T>): Observable<T> =>
+    source$.pipe(
+      catchError((error: unknown) => {
+        reportError(bus, error, { role: 'stt' });
+        return EMPTY;
+      }),
+    );
+  return merge(
+    reported(transcripts$).pipe(
+      dropLateResults(),
+      map((result): Input => {
+        // The last word's end on the audio's own clock: a message's arrival tells nothing about it.
+        const endMs = result.metadata?.words?.at(-1)?.endMs;
+        const endOfSpeechAt = endMs === undefined ? undefined : capturedAt?.(endMs);
+        return { type: 'transcript', result, ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }) };
+      }),
+    ),
+    reported(speech$).pipe(map(({ type }): Input => ({ type: 'speech', event: type }))),
+  );
+}
+
+/** The application's commands, and the interruption of any of them through its handle. */
+function withTickets(): OperatorFunction<Command, Command | TicketInterrupt> {
+  return mergeMap((command) => {
+    if (!('ticket' in command)) return of(command);
+    const { ticket } = command;
+    const interrupted: TicketInterrupt = { type: 'ticket.interrupt', ticket };
+    return merge(of(command), ticket.cut$.pipe(map(() => interrupted)));
+  });
+}
+
+function greetingOf(text: string): Command {
+  return { type: 'say', text$: of(text), options: {}, source: 'greeting', ticket: new SpeechTicket() };
+}
+
+/** Speaks each say for as long as the state has it. */
+function speakEach(state$: Observable<ConversationState>, answerer: Answerer): Observable<unknown> {
+  const says$ = state$.pipe(
+    map(({ says }) => says),
+    distinctUntilChanged(),
+  );
+  return says$.pipe(
+    startWith<readonly Say[]>([]),
+    pairwise(),
+    mergeMap(([before, now]) => now.filter((say) => !before.includes(say))),
+    mergeMap((say) => answerer.say(say).pipe(takeUntil(says$.pipe(filter((says) => !says.includes(say)))))),
+  );
+}
+
+/** What every answerer is given. */
+function sharedBy(
+  { history, scheduler, ports }: Setup,
+  state$: Observable<ConversationState>,
+  { emit }: EventBus,
+  later$: Subject<Input>,
+): Shared {
+  const report = (input: Input): void => later$.next(input);
+  const speech: Shared['speech'] = {
+    ...{ output: ports.output, emit, report, scheduler, pace: unknownPace() },
+    mayPlay$: (id) =>
+      state$.pipe(
+        filter(({ output }) => output.speaking?.id === id),
+        take(1),
+      ),
+    playbackHold$: state$.pipe(
+      map(({ bargeIn }) => bargeIn.stage !== 'none'),
+      distinctUntilChanged(),
+    ),
+  };
+  return { state$, history, emit, report, scheduler, speech };
+}
+
+function rulesOf({ reportsSpeechEnd = false }: ConversationPorts, options: ConversationOptions): Rules {
+  const { bargeIn = true, turnTaking = {}, locale, timeouts } = options;
+  const { whileUninterruptible = 'discard' } = typeof bargeIn === 'object' ? bargeIn : {};
+  return {
+    ...{ bargeIn, reportsSpeechEnd, locale, turnTaking, whileUninterruptible, isAgent: false },
+    preflight: preflightOf(options),
+    idleMs: timeouts?.idleMs ?? 15_000,
+    sttTimeoutMs: turnTaking.sttTimeoutMs ?? 5_000,
+  };
+}
+
+function preflightOf({ preflight = true }: ConversationOptions): Required<PreflightOptions> {
+  const {
+    enabled = true,
+    speak = false,
+    maxStarts = 3,
+    maxSpeechMs = 10_000,
+  } = typeof preflight === 'object' ? preflight : { enabled: preflight };
+  return { enabled, speak, maxStarts, maxSpeechMs };
+}

@@ -1,0 +1,50 @@
+import { Subject, type Observable, type SchedulerLike } from 'rxjs';
+import type { VoiceEvent, VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
+
+/** Publishes one event. */
+export type Emit = <T extends VoiceEventType>(
+  type: T,
+  payload: VoiceEventMap[T],
+  envelope?: Omit<VoiceEventEnvelope, 'at'>,
+) => void;
+
+/** Where a conversation's events meet: stamped, and in one order for all listeners. */
+export interface EventBus {
+  readonly emit: Emit;
+  /** Passes on an event of another bus, as it is. */
+  publish(event: VoiceEvent): void;
+  readonly events$: Observable<VoiceEvent>;
+  /** The clock that stamps them, in milliseconds. */
+  now(): number;
+  close(): void;
+}
+
+/**
+ * Events that a listener causes while an event is being delivered wait until all have seen that one: otherwise later
+ * listeners would see effect before cause.
+ */
+export function createEventBus(scheduler: SchedulerLike): EventBus {
+  const events$ = new Subject<VoiceEvent>();
+  const waiting: VoiceEvent[] = [];
+  let delivering = false;
+  const publish = (event: VoiceEvent): void => {
+    if (delivering) {
+      waiting.push(event);
+      return;
+    }
+    delivering = true;
+    for (let next: VoiceEvent | undefined = event; next; next = waiting.shift()) events$.next(next);
+    delivering = false;
+  };
+  return {
+    emit: (type, payload, envelope) => {
+      publish({ type, at: scheduler.now(), ...envelope, ...payload } as VoiceEvent);
+    },
+    publish,
+    events$: events$.asObservable(),
+    now: () => scheduler.now(),
+    close: () => {
+      events$.complete();
+    },
+  };
+}

@@ -1,0 +1,180 @@
+import {
+  concat,
+  defer,
+  EMPTY,
+  filter,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  of,
+  ReplaySubject,
+  take,
+  takeUntil,
+  tap,
+  timer,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
+import type { FinishReason, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
+import type { LLMProvider } from '../core/roles.ts';
+import type { Tool } from '../core/tools.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
+import type { Emit } from './event-bus.ts';
+import type { ToolOutcome } from './history.ts';
+import { runTools, toolDefinitions, type ToolRound } from './tool-runner.ts';
+
+/** Most requests of one answer; the last one may not call tools, so that the model must speak. */
+const maxRounds = 5;
+/** How long a tool may run before its filler is said. */
+const fillerAfterMs = 700;
+
+/** What happens in one answer's generation. A part is one round's text, or a filler, which is said but not stored. */
+export type GenerationStep =
+  | { readonly type: 'started'; readonly part: number; readonly stored: boolean; readonly round: number }
+  | { readonly type: 'token'; readonly part: number; readonly text: string }
+  | {
+      readonly type: 'ended';
+      readonly part: number;
+      readonly text: string;
+      readonly finishReason: FinishReason;
+      readonly usage?: TokenUsage;
+    };
+
+/** What a generation needs, and where it reports what the history must know. */
+export interface GenerationContext {
+  readonly llm: Pick<LLMProvider, 'name' | 'generate'>;
+  readonly tools: readonly Tool[];
+  readonly emit: Emit;
+  readonly scheduler: SchedulerLike;
+  /** No tool runs before this emits; it replays. */
+  readonly gate$: Observable<unknown>;
+  readonly stopped$: Observable<unknown>;
+  /** Longest wait for the first token or call, in milliseconds. */
+  readonly llmFirstTokenMs: number;
+  /** Longest wait between two, in milliseconds. */
+  readonly llmStallMs: number;
+  /** What the model is sent now. */
+  messages(): Message[];
+  /** A round's calls have all ended. */
+  onToolRound(part: number, text: string, calls: readonly ToolCall[], outcomes: readonly ToolOutcome[]): void;
+  onToolsRunning(running: RunningTools | undefined): void;
+}
+
+/** Tool calls under way, for whoever interrupts them. */
+export interface RunningTools {
+  readonly part: number;
+  readonly text: string;
+  readonly calls: readonly ToolCall[];
+  readonly round: ToolRound;
+}
+
+/** Asks the model, runs the tools it calls, and asks again, until it has answered. Unsubscribing aborts. */
+export function generateAnswer(context: GenerationContext): Observable<GenerationStep> {
+  const { llm, tools, scheduler } = context;
+  const definitions = toolDefinitions(tools);
+  let parts = 0;
+
+  function ask(round: number): Observable<GenerationStep> {
+    return defer(() => {
+      const part = parts++;
+      const calls: ToolCall[] = [];
+      let text = '';
+      let end: Extract<LLMEvent, { type: 'done' }> | undefined;
+      const toStep = (event: LLMEvent): GenerationStep | undefined => {
+        if (event.type === 'tool-call') calls.push(event);
+        if (event.type === 'done') end = event;
+        if (event.type !== 'token' || !event.text) return undefined;
+        text += event.text;
+        return { type: 'token', part, text: event.text };
+      };
+      const request$ = llm.generate(context.messages(), {
+        ...(definitions.length ? { tools: definitions } : {}),
+        ...(definitions.length && round === maxRounds ? { toolChoice: 'none' } : {}),
+      });
+      const ended$ = defer(() => {
+        const { finishReason = 'stop', usage } = end ?? {};
+        return of<GenerationStep>({ type: 'ended', part, text, finishReason, ...(usage ? { usage } : {}) });
+      });
+      const started: GenerationStep = { type: 'started', part, stored: true, round };
+      return concat(
+        of(started),
+        request$.pipe(
+          stalls(context),
+          map(toStep),
+          filter((step) => step !== undefined),
+        ),
+        ended$,
+        defer(() => (calls.length && round < maxRounds ? callTools(part, text, calls, round) : EMPTY)),
+      );
+    });
+  }
+
+  function callTools(
+    part: number,
+    text: string,
+    calls: readonly ToolCall[],
+    round: number,
+  ): Observable<GenerationStep> {
+    const open$ = context.gate$.pipe(take(1), ignoreElements());
+    const run$ = defer(() => {
+      const toolRound = runTools(calls, context);
+      const outcomes: ToolOutcome[] = [];
+      context.onToolsRunning({ part, text, calls, round: toolRound });
+      const done$ = new ReplaySubject<true>(1);
+      const filler = tools.find((tool) => tool.filler && calls.some(({ name }) => name === tool.name))?.filler;
+      const filler$ = filler
+        ? timer(fillerAfterMs, scheduler).pipe(
+            mergeMap(() => fillerPart(parts++, filler, round)),
+            takeUntil(done$),
+          )
+        : EMPTY;
+      const results$ = toolRound.outcomes$.pipe(
+        tap({
+          next: (outcome) => outcomes.push(outcome),
+          complete: () => {
+            const inOrder = calls.flatMap(({ id }) => outcomes.filter(({ toolCallId }) => toolCallId === id));
+            context.onToolsRunning(undefined);
+            context.onToolRound(part, text, calls, inOrder);
+            done$.next(true);
+          },
+        }),
+        ignoreElements(),
+      );
+      return merge(results$, filler$);
+    });
+    return concat(open$, run$, ask(round + 1));
+  }
+
+  return ask(1);
+}
+
+/** A part that is said and forgotten. */
+function fillerPart(part: number, text: string, round: number): GenerationStep[] {
+  return [
+    { type: 'started', part, stored: false, round },
+    { type: 'token', part, text },
+    { type: 'ended', part, text, finishReason: 'stop' },
+  ];
+}
+
+/** Fails when the model falls silent: before its first word, or between two. */
+function stalls({
+  llm,
+  scheduler,
+  llmFirstTokenMs,
+  llmStallMs,
+}: GenerationContext): MonoTypeOperatorFunction<LLMEvent> {
+  return stallTimeout({
+    firstMs: llmFirstTokenMs,
+    idleMs: llmStallMs,
+    scheduler,
+    error: (stalled, ms) => {
+      const what = stalled === 'first' ? 'did not begin to answer' : 'stopped in the middle: nothing came';
+      const message = `${llm.name} ${what} within ${ms / 1000} seconds`;
+      return new VoiceError(message, { code: 'timeout', recoverable: true, provider: llm.name });
+    },
+  });
+}

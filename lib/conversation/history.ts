@@ -1,0 +1,212 @@
+import { Subject, type Observable } from 'rxjs';
+import type { Message, ToolCall } from '../core/messages.ts';
+import { joinWords } from '../text/words.ts';
+
+/** One thing that the conversation remembers. */
+export type HistoryItem =
+  | { readonly id: string; readonly role: 'user'; readonly text: string }
+  | {
+      readonly id: string;
+      readonly role: 'assistant';
+      /** What the model wrote. */
+      readonly generated: string;
+      /** What of it was audible, in whole words; this is what the model is told later. */
+      readonly heard: string;
+      readonly interrupted: boolean;
+      /** True when `heard` was reckoned without word timings of the service. */
+      readonly estimated: boolean;
+      readonly toolCalls?: readonly ToolCall[];
+    }
+  | {
+      readonly id: string;
+      readonly role: 'tool';
+      readonly toolCallId: string;
+      readonly content: string;
+      readonly isError: boolean;
+    };
+
+/** Options of {@link History}. */
+export interface HistoryOptions {
+  /** Most turns that are kept, those that the agent begins too; older ones are dropped whole. Default: 40. */
+  readonly maxTurns?: number;
+  /** Most tokens sent, as `countTokens` counts them; older turns are dropped whole. Default: no limit. */
+  readonly maxTokens?: number;
+  /** Default: a quarter of the characters, rounded up. */
+  readonly countTokens?: (text: string) => number;
+}
+
+/** What changed in a {@link History}. */
+export type HistoryChange =
+  | { readonly type: 'added'; readonly item: HistoryItem }
+  | { readonly type: 'updated'; readonly item: HistoryItem }
+  | { readonly type: 'truncated'; readonly removed: number };
+
+/** What an assistant's text came to. */
+export interface Spoken {
+  readonly generated: string;
+  readonly heard: string;
+  readonly interrupted: boolean;
+  readonly estimated: boolean;
+}
+
+/** How a tool call ended. */
+export interface ToolOutcome {
+  readonly toolCallId: string;
+  readonly content: string;
+  readonly isError: boolean;
+}
+
+/** What was said and heard, and what the model is told of it. */
+export class History {
+  readonly #options: Required<Omit<HistoryOptions, 'maxTokens'>> & Pick<HistoryOptions, 'maxTokens'>;
+  readonly #changes$ = new Subject<HistoryChange>();
+  #items: HistoryItem[] = [];
+  #nextId = 1;
+
+  constructor(options: HistoryOptions = {}) {
+    this.#options = { maxTurns: 40, countTokens: (text) => Math.ceil(text.length / 4), ...options };
+  }
+
+  /** Hot. */
+  get changes$(): Observable<HistoryChange> {
+    return this.#changes$.asObservable();
+  }
+
+  get items(): readonly HistoryItem[] {
+    return this.#items;
+  }
+
+  /** Adds what the user said; it joins the last message when that is also the user's. */
+  addUser(text: string): HistoryItem {
+    const last = this.#items.at(-1);
+    if (last?.role === 'user') return this.#update({ ...last, text: joinWords(last.text, text) });
+    const item = this.#add({ id: this.#id(), role: 'user', text });
+    this.#trim();
+    return item;
+  }
+
+  /** Adds what the agent said; nothing when nothing of it was heard. */
+  addAssistant({ generated, heard, interrupted, estimated }: Spoken): void {
+    if (!heard.trim()) return;
+    this.#add({ id: this.#id(), role: 'assistant', generated, heard, interrupted, estimated });
+    this.#trim();
+  }
+
+  /**
+   * Adds a model's turn that called tools, together with all their results, so that neither stands alone.
+   *
+   * @returns The item's id, for {@link settle}.
+   */
+  addToolRound(generated: string, toolCalls: readonly ToolCall[], results: readonly ToolOutcome[]): string {
+    const id = this.#id();
+    this.#add({ id, role: 'assistant', generated, heard: generated, interrupted: false, estimated: false, toolCalls });
+    for (const { toolCallId, content, isError } of results) {
+      this.#add({ id: this.#id(), role: 'tool', toolCallId, content, isError });
+    }
+    return id;
+  }
+
+  /** Says what of an assistant's item was heard in the end. */
+  settle(id: string, { heard, interrupted, estimated }: Spoken): void {
+    const item = this.#items.find((each) => each.id === id);
+    if (item?.role !== 'assistant' || (item.heard === heard && item.interrupted === interrupted)) return;
+    this.#update({ ...item, heard, interrupted, estimated });
+  }
+
+  /** Replaces a tool's result, such as the place holder of one that was still running. */
+  updateToolResult({ toolCallId, content, isError }: ToolOutcome): void {
+    const item = this.#items.findLast((each) => each.role === 'tool' && each.toolCallId === toolCallId);
+    if (item?.role === 'tool') this.#update({ ...item, content, isError });
+  }
+
+  /**
+   * What the model is sent: the system prompt, then alternating roles, tool results right behind their calls.
+   *
+   * @param speculative - What the user may just have said, for a preflight; not remembered.
+   */
+  messages(systemPrompt?: string, speculative?: string): Message[] {
+    const messages: Message[] = systemPrompt ? [{ role: 'system', content: systemPrompt }] : [];
+    for (const item of this.#items) append(messages, toMessage(item));
+    if (speculative) append(messages, { role: 'user', content: speculative });
+    return messages;
+  }
+
+  /** A copy that {@link import} takes, and JSON too. */
+  export(): HistoryItem[] {
+    return structuredClone(this.#items);
+  }
+
+  /** Replaces everything. */
+  import(items: readonly HistoryItem[]): void {
+    const removed = this.#items.length;
+    this.#items = [];
+    if (removed) this.#changes$.next({ type: 'truncated', removed });
+    for (const item of items) this.#add({ ...item, id: this.#id() });
+    this.#trim();
+  }
+
+  #id(): string {
+    return `item-${this.#nextId++}`;
+  }
+
+  #add(item: HistoryItem): HistoryItem {
+    this.#items = [...this.#items, item];
+    this.#changes$.next({ type: 'added', item });
+    return item;
+  }
+
+  #update(item: HistoryItem): HistoryItem {
+    this.#items = this.#items.map((each) => (each.id === item.id ? item : each));
+    this.#changes$.next({ type: 'updated', item });
+    return item;
+  }
+
+  /** Drops whole turns from the front, so that a tool call never loses its result. */
+  #trim(): void {
+    const { maxTurns, maxTokens = Infinity, countTokens } = this.#options;
+    const starts = this.#items.flatMap((item, index) => (beginsTurn(item, this.#items[index - 1]) ? [index] : []));
+    const tokens = (from: number): number =>
+      this.#items.slice(from).reduce((sum, item) => sum + countTokens(textOf(item)), 0);
+    let cut = 0;
+    while (starts.length > 1 && (starts.length > maxTurns || tokens(cut) > maxTokens)) {
+      starts.shift();
+      cut = starts[0] ?? cut;
+    }
+    if (!cut) return;
+    this.#items = this.#items.slice(cut);
+    this.#changes$.next({ type: 'truncated', removed: cut });
+  }
+}
+
+/** A turn begins with what the user says, and with what the agent says of its own accord. */
+function beginsTurn(item: HistoryItem, before: HistoryItem | undefined): boolean {
+  if (item.role === 'user') return true;
+  return item.role === 'assistant' && (!before || (before.role === 'assistant' && !before.toolCalls));
+}
+
+function textOf(item: HistoryItem): string {
+  if (item.role === 'user') return item.text;
+  return item.role === 'assistant' ? item.heard : item.content;
+}
+
+function toMessage(item: HistoryItem): Message {
+  if (item.role === 'user') return { role: 'user', content: item.text };
+  if (item.role === 'tool') {
+    const { toolCallId, content, isError } = item;
+    return { role: 'tool', toolCallId, content, ...(isError ? { isError } : {}) };
+  }
+  const { heard, toolCalls } = item;
+  return { role: 'assistant', content: heard, ...(toolCalls ? { toolCalls } : {}) };
+}
+
+/** Adds a message; neighbours of one role become one, so that roles alternate. */
+function append(messages: Message[], message: Message): void {
+  const last = messages.at(-1);
+  if (message.role === 'user' && last?.role === 'user') {
+    messages[messages.length - 1] = { role: 'user', content: joinWords(last.content, message.content) };
+  } else if (message.role === 'assistant' && last?.role === 'assistant' && !last.toolCalls) {
+    messages[messages.length - 1] = { ...message, content: joinWords(last.content, message.content) };
+  } else if (message.role !== 'assistant' || message.content.trim() || message.toolCalls) {
+    messages.push(message);
+  }
+}

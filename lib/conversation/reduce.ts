@@ -1,0 +1,275 @@
+import { agentHandlers } from './agent-turns.ts';
+import type { PreflightOptions } from './conversation-options.ts';
+import { emit, type HeardSignal, type Input } from './inputs.ts';
+import { endSuspicion, hearWhileBusy, isInterruptible, wakeBargeIn, type InterruptionRules } from './interruption.ts';
+import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
+import { agentStateOf, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
+import { takeTurn, type TurnDecision, type TurnTakingOptions, type UserSignal } from './turn-taking.ts';
+import {
+  answerCandidate,
+  chain,
+  commit,
+  cut,
+  decide,
+  discard,
+  dropTurn,
+  endAnswer,
+  reasonToCut,
+  settle,
+  speculate,
+  turnEnded,
+  type ConversationStep,
+} from './user-turn.ts';
+import { withMoment } from './turn.ts';
+
+/** What decides in a conversation. */
+export interface Rules extends InterruptionRules {
+  readonly turnTaking: TurnTakingOptions;
+  readonly preflight: Required<PreflightOptions>;
+  readonly whileUninterruptible: 'discard' | 'queue';
+  readonly idleMs: number;
+  readonly sttTimeoutMs: number;
+  /** Whether the turns are an agent's service's business: it hears by itself that the user goes on. */
+  readonly isAgent: boolean;
+}
+
+type Handlers = {
+  readonly [T in Input['type']]: (
+    state: ConversationState,
+    input: Extract<Input, { readonly type: T }>,
+    at: number,
+    rules: Rules,
+  ) => ConversationStep;
+};
+
+const notHeard = { heardText: '', interrupted: true } as const;
+
+/** What each input leads to. */
+const handlers: Handlers = {
+  ...agentHandlers,
+  started: (state) => [state],
+  'output.resume': (state) => [state],
+  tick: (state, _, at, rules) => wake(state, at, rules),
+
+  transcript: hear,
+  speech: hear,
+
+  say: (state, { text$, source, ticket, options }) => {
+    const { interruptible = true, store = true, priority } = options;
+    const ids = state.ids + 1;
+    const urgent = priority === 'high';
+    const say: Say = {
+      ...{ id: `speech-${ids}`, content: { text$ }, source, tickets: [ticket] },
+      interruptible,
+      store,
+      urgent,
+    };
+    return [{ ...state, ids, says: [...state.says, say] }];
+  },
+  send: (state, { text, options, ticket }, at) => {
+    if (options.interrupt === false && statusOf(state) !== 'free') {
+      return [{ ...state, waiting: [...state.waiting, { type: 'turn.commit', text, ticket }] }];
+    }
+    const input: Commit = { type: 'turn.commit', text, ticket };
+    return chain(cut(state, 'user', reasonToCut(state), at), (after) => [after, { type: 'then', input }]);
+  },
+  interrupt: (state, _, at) => cut(state, 'application', 'interrupted', at),
+  begin: (state, input, at, rules) =>
+    chain(cut(state, 'user', reasonToCut(state), at), (after) => takeTurns(after, input, at, rules)),
+  commit: (state, input, at, rules) => takeTurns(state, input, at, rules),
+  cancel: (state, input, at, rules) => takeTurns(state, input, at, rules),
+  stop: (state, _, at) => {
+    const { waiting, ...rest } = state;
+    const tickets = [...waiting.flatMap(({ ticket = [] }) => ticket), ...state.awaitingReply];
+    const [stopped, ...effects] = cut({ ...rest, waiting: [], awaitingReply: [] }, 'stop', 'stopped', at);
+    const settled = settle(tickets, notHeard);
+    return [{ ...stopped, isStopped: true }, ...settled, ...effects, { type: 'then', input: { type: 'stopped' } }];
+  },
+  stopped: ({ turn, ...state }) => [state, ...(turn ? turnEnded(turn, 'stopped') : []), { type: 'complete' }],
+  'ticket.interrupt': (state, { ticket }, at) => {
+    if (state.candidate?.tickets.includes(ticket)) return cut(state, 'application', 'interrupted', at);
+    const waiting = state.waiting.filter((each) => each.ticket !== ticket);
+    const awaitingReply = state.awaitingReply.filter((each) => each !== ticket);
+    const says = state.says.filter(({ tickets }) => !tickets.includes(ticket));
+    const isSaid = says.length < state.says.length;
+    const answered = state.candidate ? [{ id: state.candidate.speechId }] : [];
+    const output = withdraw(state.output, [...says, ...answered]);
+    return [{ ...state, waiting, awaitingReply, says, output }, ...(isSaid ? [] : settle([ticket], notHeard))];
+  },
+
+  'answer.moment': (state, { candidate: id, moment, at }) => {
+    const { candidate } = state;
+    if (candidate?.id !== id) return [state];
+    return [{ ...state, candidate: { ...candidate, moments: withMoment(candidate.moments, moment, at) } }];
+  },
+  'answer.failed': (state, { candidate: id, error, role }, at) => {
+    const { candidate } = state;
+    // An answer that has been cut off may fail as it likes.
+    if (candidate?.id !== id || candidate.phase === 'ending') return [state];
+    if (candidate.phase === 'preflight') return discard(state, 'failed', at);
+    return [state, { type: 'error', error, role, turnId: candidate.turnId }];
+  },
+  'answer.ended': (state, report) => endAnswer(state, report),
+  'speech.ready': (state, { speech }) => [{ ...state, output: enqueue(state.output, speech) }],
+  'speech.audible': (state, { id }) => [{ ...state, output: heard(state.output, id) }],
+  'say.ended': (state, { id, tickets, outcome }) => [
+    { ...state, says: state.says.filter((say) => say.id !== id), output: release(state.output, id) },
+    ...settle(tickets, outcome),
+  ],
+  'say.failed': (state, { error, role }) => [state, { type: 'error', error, role }],
+
+  'turn.commit': (state, input, at) => commit(state, input, at),
+  'turn.speculate': (state, { text }, at, { preflight }) => speculate(state, text, at, preflight),
+  'turn.drop': (state, { reason }, at) => dropTurn(state, reason, at),
+  'turn.answer': (state, { candidate }) => answerCandidate(state, candidate),
+  'bargeIn.cut': (state, { detectMs, confirmedAt, envelope, signal }, at, rules) => {
+    const told = emit('bargeIn.confirmed', { detectMs, cutMs: at - confirmedAt }, envelope);
+    // The turn begins with what confirmed it: words, or a voice that turn-taking has not been told of.
+    if (signal) return chain([state, told], (after) => takeTurns(after, signal, at, rules));
+    if (state.user.state === 'silent') return [state, told];
+    return chain([state, told], (after) => takeTurns(after, { type: 'speech', event: 'started' }, at, rules));
+  },
+};
+
+/** One input of a conversation: what becomes of the state, and what is to be done. Pure. */
+export function reduce(state: ConversationState, input: Input, at: number, rules: Rules): ConversationStep {
+  // Once it is stopped, all that counts is what the answers and speeches tell of their ends.
+  if (state.isStopped && !/^(answer|say|speech)\.|^stopped$/.test(input.type)) return [state];
+  const handle = handlers[input.type] as (...all: [ConversationState, Input, number, Rules]) => ConversationStep;
+  return follow(state, handle(state, input, at, rules), input, at, rules);
+}
+
+/** What follows from every step, whatever led to it. */
+function follow(
+  before: ConversationState,
+  step: ConversationStep,
+  input: Input,
+  at: number,
+  rules: Rules,
+): ConversationStep {
+  const [after, ...effects] = step;
+  const { state: user } = after.user;
+  // What is heard of the user is told before what follows from it.
+  const told = user === before.user.state ? [] : [emit('user.state', { state: user })];
+  return followers.reduce<ConversationStep>(
+    (soFar, next) => chain(soFar, (state) => next(state, before, input, at, rules)),
+    told.length === 0 ? step : [after, ...told, ...effects],
+  );
+}
+
+type Follower = (
+  state: ConversationState,
+  before: ConversationState,
+  input: Input,
+  at: number,
+  rules: Rules,
+) => ConversationStep;
+
+const releaseBargeIn: Follower = (state) => (statusOf(state) === 'free' ? endSuspicion(state) : [state]);
+
+/** Nothing new begins to sound while the user may be about to say something. */
+const grantOutput: Follower = (state, before) => {
+  if (state.bargeIn.stage !== 'none' || state.isStopped) return [state];
+  // That the suspicion is over is told first.
+  const isOver = before.bargeIn.stage !== 'none' && state.output.queue.length > 0;
+  if (isOver) return [state, { type: 'then', input: { type: 'output.resume' } }];
+  const output = grant(state.output);
+  return [output === state.output ? state : { ...state, output }];
+};
+
+const takeUpWaiting: Follower = (state) => {
+  const [next, ...waiting] = state.waiting;
+  if (!next || statusOf(state) !== 'free') return [state];
+  return [
+    { ...state, waiting },
+    { type: 'then', input: next },
+  ];
+};
+
+const tellStates: Follower = (state, before, input) => {
+  const [user, agent] = [state.user.state, agentStateOf(state)];
+  const previous = input.type === 'started' ? 'idle' : agentStateOf(before);
+  return [
+    state,
+    ...(user === 'speaking' && before.user.state === 'silent' ? [{ type: 'warm' } as const] : []),
+    ...(agent === previous ? [] : [emit('agent.state', { state: agent, previous })]),
+  ];
+};
+
+const watchIdle: Follower = (state, before, input, at, { idleMs }) => {
+  if (state.user.state === 'speaking' || statusOf(state) !== 'free') {
+    return [state.idleAt === Infinity ? state : { ...state, idleAt: Infinity }];
+  }
+  const wasQuiet = before.user.state === 'silent' && statusOf(before) === 'free';
+  const isSign = input.type === 'started' || input.type === 'transcript' || input.type === 'speech';
+  return [wasQuiet && !isSign ? state : { ...state, idleAt: at + idleMs }];
+};
+
+/** In this order: what is told of the agent's state is what all of it came to. */
+const followers: readonly Follower[] = [releaseBargeIn, grantOutput, takeUpWaiting, tellStates, watchIdle];
+
+function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
+  const state = { ...before, user: userAfter(before.user, signal, at + rules.sttTimeoutMs) };
+  const isQueued = rules.whileUninterruptible === 'queue' && !isInterruptible(state, rules);
+  const isService = rules.isAgent && statusOf(state) !== 'speaking';
+  if (statusOf(state) === 'free' || rules.turnTaking.strategy === 'manual' || isQueued || isService) {
+    return takeTurns(state, signal, at, rules);
+  }
+  return hearWhileBusy(state, signal, at, rules);
+}
+
+/** A voice that nothing is heard of any more, whatever the service tells or does not tell, has fallen silent. */
+function userAfter(user: ConversationState['user'], signal: HeardSignal, until: number): ConversationState['user'] {
+  if (signal.type === 'speech') return signal.event === 'ended' ? { state: 'silent' } : { state: 'speaking', until };
+  const { utteranceComplete, text } = signal.result;
+  if (utteranceComplete) return { state: 'silent' };
+  return text.trim() ? { state: 'speaking', until } : user;
+}
+
+function takeTurns(
+  state: ConversationState,
+  signal: UserSignal | HeardSignal | { readonly type: 'tick' },
+  at: number,
+  rules: Rules,
+): ConversationStep {
+  const [turnTaking, ...decisions] = takeTurn(state.turnTaking, signal, at, rules.turnTaking);
+  const endOfSpeechAt = 'endOfSpeechAt' in signal ? signal.endOfSpeechAt : undefined;
+  return decisions.reduce<ConversationStep>(
+    (step, decision) => chain(step, (after) => takeDecision(after, decision, endOfSpeechAt, at, rules)),
+    [{ ...state, turnTaking }],
+  );
+}
+
+/** Commits wait while the agent says something uninterruptible; everything else is done at once. */
+function takeDecision(
+  state: ConversationState,
+  decision: TurnDecision,
+  endOfSpeechAt: number | undefined,
+  at: number,
+  rules: Rules,
+): ConversationStep {
+  if (decision.type !== 'commit') return decide(state, decision, at, rules.preflight);
+  const { text, result } = decision;
+  const input: Commit = {
+    ...{ type: 'turn.commit', text },
+    ...(result ? { result } : {}),
+    ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
+  };
+  const mustWait = statusOf(state) !== 'free' && !isInterruptible(state, rules);
+  return mustWait ? [{ ...state, waiting: [...state.waiting, input] }] : commit(state, input, at);
+}
+
+/** A deadline has come: whatever waited for it goes on. */
+function wake(before: ConversationState, at: number, rules: Rules): ConversationStep {
+  const { user } = before;
+  const state: ConversationState =
+    user.state === 'speaking' && at >= user.until ? { ...before, user: { state: 'silent' } } : before;
+  const isIdle = at >= state.idleAt;
+  const rested: ConversationStep = isIdle
+    ? [{ ...state, idleAt: Infinity }, emit('user.idle', { idleMs: rules.idleMs })]
+    : [state];
+  return chain(
+    chain(rested, (after) => takeTurns(after, { type: 'tick' }, at, rules)),
+    (after) => wakeBargeIn(after, at, rules),
+  );
+}

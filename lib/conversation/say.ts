@@ -1,0 +1,33 @@
+import { catchError, EMPTY, of, type Observable } from 'rxjs';
+import type { ProviderRole } from '../core/roles.ts';
+import type { History } from './history.ts';
+import type { AgentReport } from './inputs.ts';
+import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
+import type { Say } from './state.ts';
+
+/** What saying something needs. */
+export interface SayContext {
+  readonly speech: SpeechContext;
+  /** How what is to be said becomes audio. */
+  synthesize(say: Say): SpeechRequest['synthesize'];
+  readonly history: History;
+  readonly report: (report: AgentReport) => void;
+  roleOf(error: unknown): ProviderRole;
+}
+
+/** Says what the application asked for. Unsubscribing cuts it off, and records what was heard. Never errors. */
+export function sayIt(say: Say, context: SayContext): Observable<unknown> {
+  const { id, source, interruptible, store, urgent, tickets } = say;
+  const onEnd = ({ heard, text, interrupted }: SpeechResult): void => {
+    const { estimated } = heard;
+    if (store) context.history.addAssistant({ generated: text, heard: heard.text, interrupted, estimated });
+    context.report({ type: 'say.ended', id, tickets, outcome: { heardText: heard.text, interrupted } });
+  };
+  const request = { id, source, interruptible, urgent, synthesize: context.synthesize(say), gate$: of(true) };
+  return speech(request, context.speech, onEnd).pipe(
+    catchError((error: unknown) => {
+      context.report({ type: 'say.failed', error, role: context.roleOf(error) });
+      return EMPTY;
+    }),
+  );
+}

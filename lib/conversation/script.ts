@@ -1,0 +1,204 @@
+import { durationMs, isPcmLike } from '../audio/formats.ts';
+import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import type { SpokenWord } from '../core/roles.ts';
+import { segmenterFor } from '../text/segmenter.ts';
+import { visualRange, type SpokenPiece } from '../text/spoken-piece.ts';
+import { joinWords } from '../text/words.ts';
+
+/** Slower than most voices: what is remembered must not be more than what was heard. */
+const cautiousMsPerCharacter = 85;
+/** Rounding of chunks to samples and frames must not cost a word. */
+const toleranceMs = 0.5;
+
+/** One call of the text-to-speech provider: the text of one round of the model. */
+interface Part {
+  readonly pieces: SpokenPiece[];
+  utteranceId: string | undefined;
+  metadata: AudioMetadata | undefined;
+  receivedMs: number;
+  /** Whether its bytes do not tell how long it sounds: only the output's decoder knows. */
+  isCompressed: boolean;
+  complete: boolean;
+}
+
+/** What of a speech was heard. */
+export interface Heard {
+  /** A prefix, in whole words, of what was to be said. */
+  readonly text: string;
+  /** The same for each round of the model. */
+  readonly rounds: readonly string[];
+  /** True when it was reckoned without word timings of the service. */
+  readonly estimated: boolean;
+}
+
+/** How fast a voice speaks, learnt from what it has said. */
+export interface Pace {
+  msPerCharacter: number;
+}
+
+/** The pace of a voice that has not spoken yet. */
+export function unknownPace(): Pace {
+  return { msPerCharacter: cautiousMsPerCharacter };
+}
+
+/** Knows which text belongs to which audio of one speech, so that a play-head can be read as words. */
+export class Script {
+  readonly #parts: Part[] = [];
+  readonly #words: SpokenWord[] = [];
+  readonly #pace: Pace;
+
+  /** @param pace - The voice's; learns from this speech. */
+  constructor(pace: Pace = unknownPace()) {
+    this.#pace = pace;
+  }
+
+  /** Opens the next round; what follows belongs to it. */
+  beginRound(): void {
+    this.#parts.push({
+      pieces: [],
+      utteranceId: undefined,
+      metadata: undefined,
+      receivedMs: 0,
+      isCompressed: false,
+      complete: false,
+    });
+  }
+
+  /** The text of this round's audio is all there. */
+  endRound(): void {
+    const part = this.#parts.at(-1);
+    if (!part) return;
+    part.complete = true;
+    const { length } = spokenOf(part);
+    if (length && part.receivedMs) this.#pace.msPerCharacter = part.receivedMs / length;
+  }
+
+  /** How many characters the voice was given. */
+  get characters(): number {
+    return this.#parts.reduce(
+      (sum, { pieces }) => sum + pieces.reduce((length, piece) => length + piece.spoken.length, 0),
+      0,
+    );
+  }
+
+  addPiece(piece: SpokenPiece): void {
+    this.#parts.at(-1)?.pieces.push(piece);
+  }
+
+  /** @returns The chunk with its format. */
+  addAudio(chunk: AudioChunk): AudioChunk {
+    const part = this.#parts.at(-1);
+    if (!part) return chunk;
+    part.metadata = chunk.metadata ?? part.metadata;
+    part.utteranceId = chunk.utteranceId ?? part.utteranceId;
+    if (part.metadata) {
+      part.isCompressed ||= !isPcmLike(part.metadata.encoding);
+      if (!part.isCompressed) part.receivedMs += durationMs(chunk.data.byteLength, part.metadata);
+    }
+    return chunk.metadata || !part.metadata ? chunk : { ...chunk, metadata: part.metadata };
+  }
+
+  addWord(word: SpokenWord): void {
+    this.#words.push(word);
+  }
+
+  /** Milliseconds of audio that came. */
+  get receivedMs(): number {
+    return this.#parts.reduce((sum, part) => sum + part.receivedMs, 0);
+  }
+
+  /** Everything that was to be said. */
+  get text(): string {
+    return this.#parts.map(visualOf).reduce(joinWords, '');
+  }
+
+  /**
+   * What was heard when `positionMs` of the audio had sounded.
+   *
+   * @param isFinished - Whether the output has played all of it, which of compressed audio only it can tell.
+   */
+  heardAt(positionMs: number, isFinished: boolean = false): Heard {
+    let startMs = 0;
+    let estimated = false;
+    if (isFinished) this.#learnPace(positionMs);
+    const rounds = this.#parts.map((part) => {
+      const localMs = positionMs - startMs;
+      startMs += part.isCompressed ? spokenOf(part).length * this.#pace.msPerCharacter : part.receivedMs;
+      if (isFinished && part.isCompressed) return visualOf(part);
+      if (localMs <= 0) return '';
+      if (part.complete && !part.isCompressed && localMs >= part.receivedMs - toleranceMs) return visualOf(part);
+      const words = this.#words.filter(({ utteranceId }) => utteranceId === part.utteranceId);
+      const { characters, exact } = charactersAt(part, words, localMs, this.#pace);
+      estimated ||= !exact;
+      return visualPrefix(part.pieces, characters);
+    });
+    return { text: rounds.reduce(joinWords, ''), rounds, estimated };
+  }
+
+  /** How fast a voice is whose audio is compressed, only the whole of a speech tells. */
+  #learnPace(playedMs: number): void {
+    const { characters } = this;
+    if (characters && playedMs && this.#parts.every((part) => part.isCompressed)) {
+      this.#pace.msPerCharacter = playedMs / characters;
+    }
+  }
+}
+
+function spokenOf(part: Part): string {
+  return part.pieces.map(({ spoken }) => spoken).join('');
+}
+
+function visualOf(part: Part): string {
+  return part.pieces.map(({ visual }) => visual).join('');
+}
+
+/** How many characters of a part's spoken text were heard: by word timings as far as there are any, else by proportion. */
+function charactersAt(
+  part: Part,
+  words: readonly SpokenWord[],
+  localMs: number,
+  pace: Pace,
+): { characters: number; exact: boolean } {
+  const spoken = spokenOf(part);
+  let timed = 0;
+  let timedMs = 0;
+  let exact = words.length > 0;
+  for (const word of words) {
+    const at = spoken.indexOf(word.text, timed);
+    if (at < 0) continue;
+    if (word.endMs > localMs + toleranceMs) return { characters: timed, exact: exact && !word.estimated };
+    timed = at + word.text.length;
+    timedMs = word.endMs;
+    exact &&= !word.estimated;
+  }
+  const restMs = part.receivedMs - timedMs;
+  const rest = spoken.length - timed;
+  const usual = timed > 0 ? timedMs / timed : pace.msPerCharacter;
+  const msPerCharacter = part.complete && !part.isCompressed && rest > 0 ? restMs / rest : usual;
+  const more = msPerCharacter > 0 ? Math.floor((localMs + toleranceMs - timedMs) / msPerCharacter) : 0;
+  return { characters: wholeWords(spoken, Math.min(spoken.length, timed + Math.max(0, more))), exact: false };
+}
+
+/** The end of the last word that lies wholly within the first `length` characters. */
+function wholeWords(text: string, length: number): number {
+  if (length >= text.length) return text.length;
+  let end = 0;
+  for (const { segment, index, isWordLike } of segmenterFor('word').segment(text)) {
+    if (index + segment.length > length) break;
+    // What follows a word without a space, such as its full stop, belongs to it.
+    if (isWordLike || (end === index && segment.trim())) end = index + segment.length;
+  }
+  return end;
+}
+
+/** The visual text of the first `characters` spoken ones. */
+function visualPrefix(pieces: readonly SpokenPiece[], characters: number): string {
+  let left = characters;
+  let prefix = '';
+  for (const piece of pieces) {
+    if (left < piece.spoken.length) return prefix + piece.visual.slice(0, visualRange(piece, 0, left)[1]);
+    prefix += piece.visual;
+    left -= piece.spoken.length;
+  }
+  return prefix;
+}

@@ -1,0 +1,252 @@
+import {
+  defer,
+  delayWhen,
+  EMPTY,
+  endWith,
+  filter,
+  ignoreElements,
+  merge,
+  NEVER,
+  Observable,
+  ReplaySubject,
+  Subject,
+  Subscription,
+  switchMap,
+  take,
+  takeWhile,
+  tap,
+  throwError,
+  timer,
+  type SchedulerLike,
+} from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
+import type { OutputProvider, PlaybackEvent, SpokenWord } from '../core/roles.ts';
+import { eager } from '../stream/eager.ts';
+import type { Emit } from './event-bus.ts';
+import type { SpeechSource } from './events.ts';
+import type { AgentReport } from './inputs.ts';
+import { Script, type Heard, type Pace } from './script.ts';
+
+/** One thing to say. */
+export interface SpeechRequest {
+  readonly id: string;
+  readonly turnId?: string;
+  readonly source: SpeechSource;
+  readonly interruptible: boolean;
+  /** Whether it goes before others that wait for the output. */
+  readonly urgent?: boolean;
+  /**
+   * The audio, and `piece` before the audio of the first piece of all. Keeps the script: what the voice is given, and
+   * which audio it gave for it.
+   *
+   * @param playedMs - How much of the audio was heard, to this moment.
+   */
+  synthesize(script: Script, playedMs: () => number): Observable<AudioChunk | 'piece'>;
+  /** Nothing is audible, and no event comes, before this emits; it replays. */
+  readonly gate$: Observable<unknown>;
+}
+
+/** What a speech passes on its way. */
+export type SpeechMark = 'first-piece' | 'first-audio' | 'audible';
+
+/** How a speech ended. */
+export interface SpeechResult {
+  readonly heard: Heard;
+  /** Everything that was to be said. */
+  readonly text: string;
+  readonly interrupted: boolean;
+}
+
+/** What all speeches of a conversation share. */
+export interface SpeechContext {
+  /** The text-to-speech provider, or the agent. */
+  readonly voice: { readonly name: string; readonly words$?: Observable<SpokenWord> | undefined };
+  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs'>;
+  /** Between voice and output, where their formats differ. */
+  transcode(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
+  readonly emit: Emit;
+  /** Where a speech says that it wants the output, and that it is heard. */
+  readonly report: (report: AgentReport) => void;
+  /** Emits once a speech may use the output. */
+  readonly mayPlay$: (speechId: string) => Observable<unknown>;
+  readonly scheduler: SchedulerLike;
+  /** Longest stand-still of the play-head beyond the audio that is left, in milliseconds. */
+  readonly playoutMs: number;
+  /** Whether the output is paused, or about to be: the user may be interrupting. The present value first. */
+  readonly playbackHold$: Observable<boolean>;
+  readonly pace: Pace;
+}
+
+/**
+ * Says one thing: what is synthesized goes to the output. Subscribing starts it; unsubscribing cuts it off in the same
+ * tick, down to the requests. Emits its marks; completes when the last sample was heard.
+ *
+ * @param onEnd - Called exactly once: before completion or an error is passed on, or in the teardown. The play-head is
+ * read before anything is silenced. Whoever asked for the speech reports its end, and frees the output with that.
+ */
+export function speech(
+  request: SpeechRequest,
+  context: SpeechContext,
+  onEnd: (result: SpeechResult) => void,
+): Observable<SpeechMark> {
+  return new Observable((subscriber) => {
+    const { emit, output, report, voice } = context;
+    const { id, source, interruptible, urgent = false } = request;
+    const turn = request.turnId === undefined ? {} : { turnId: request.turnId };
+    const envelope = { speechId: id, ...turn };
+    const ofVoice = { ...envelope, role: 'tts', provider: voice.name } as const;
+    const script = new Script(context.pace);
+    const playback = new Subscription();
+    const synthesis = new Subscription();
+    let phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
+    let hasSounded = false;
+    let isFinished = false;
+    const playedMs = (): number => (phase === 'playing' || phase === 'audible' ? output.positionMs : 0);
+
+    const end = (interrupted: boolean): void => {
+      if (phase === 'ended') return;
+      const wasCreated = phase !== 'silent';
+      const position = playedMs();
+      phase = 'ended';
+      // Silence first, then whatever was still being prepared, then the words.
+      playback.unsubscribe();
+      synthesis.unsubscribe();
+      const heard = script.heardAt(position, isFinished);
+      const { text, characters } = script;
+      if (wasCreated) {
+        emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
+        emit('usage', { characters }, ofVoice);
+      }
+      onEnd({ heard, text, interrupted });
+    };
+
+    const { something$, chunks$, subscription } = prepared(request.synthesize(script, playedMs));
+    synthesis.add(subscription);
+    // Without the voice's word times, the words are reckoned by the audio's length.
+    const onWord = (word: SpokenWord): void => {
+      script.addWord(word);
+    };
+    synthesis.add(voice.words$?.subscribe({ next: onWord, error: () => undefined }));
+
+    const audio$ = chunks$.pipe(
+      tap((chunk) => {
+        if (!hasSounded) subscriber.next('first-audio');
+        hasSounded = true;
+        emit('audio.chunk', { chunk }, ofVoice);
+      }),
+    );
+    const onPlayback = ({ type }: PlaybackEvent): void => {
+      isFinished ||= type === 'finished';
+      if (type !== 'started' || phase !== 'playing') return;
+      phase = 'audible';
+      emit('speech.started', { source }, envelope);
+      report({ type: 'speech.audible', id });
+      subscriber.next('audible');
+    };
+    const playing$ = context.mayPlay$(id).pipe(
+      take(1),
+      switchMap(() => {
+        phase = 'playing';
+        return playToTheEnd(context, script, audio$);
+      }),
+    );
+    playback.add(
+      something$
+        .pipe(
+          take(1),
+          delayWhen(() => request.gate$),
+          switchMap((something) => {
+            if (!something) return EMPTY;
+            phase = 'created';
+            emit('speech.created', { source, interruptible }, envelope);
+            subscriber.next('first-piece');
+            report({ type: 'speech.ready', speech: { ...turn, id, source, interruptible, urgent } });
+            return playing$;
+          }),
+        )
+        .subscribe({
+          next: onPlayback,
+          error: (error: unknown) => {
+            end(true);
+            subscriber.error(error);
+          },
+          complete: () => {
+            end(false);
+            subscriber.complete();
+          },
+        }),
+    );
+    return () => {
+      end(true);
+    };
+  });
+}
+
+/** Starts the voice at once: it is asked while the output may still be another's. */
+function prepared(synthesized$: Observable<AudioChunk | 'piece'>): {
+  /** Whether there is anything to say, once that is known. */
+  readonly something$: Observable<boolean>;
+  readonly chunks$: Observable<AudioChunk>;
+  readonly subscription: Subscription;
+} {
+  const something$ = new ReplaySubject<boolean>(1);
+  const audio$ = synthesized$.pipe(
+    tap({
+      next: (step) => {
+        if (step === 'piece') something$.next(true);
+      },
+      error: (error: unknown) => {
+        something$.error(VoiceError.from(error));
+      },
+      complete: () => {
+        something$.next(false);
+      },
+    }),
+    filter((step) => step !== 'piece'),
+  );
+  const { stream$, source } = eager(audio$);
+  return { something$, chunks$: stream$, subscription: source };
+}
+
+/** Plays all audio, and fails when the play-head stands still for no reason. */
+function playToTheEnd(
+  context: SpeechContext,
+  script: Script,
+  audio$: Observable<AudioChunk>,
+): Observable<PlaybackEvent> {
+  const { output, scheduler, playbackHold$, playoutMs } = context;
+  const allThere$ = new Subject<void>();
+  const watch$: Observable<never> = defer(() => {
+    const position = output.positionMs;
+    const leftMs = Math.max(0, script.receivedMs - position);
+    return timer(leftMs + playoutMs, scheduler).pipe(
+      switchMap(() => {
+        if (output.positionMs > position) return watch$;
+        return throwError(() => timedOut(output.name, 'playback stands still', playoutMs));
+      }),
+    );
+  });
+  const done = Symbol('done');
+  const fed$ = audio$.pipe(
+    tap({
+      complete: () => {
+        allThere$.next();
+      },
+    }),
+  );
+  return merge(
+    allThere$.pipe(
+      switchMap(() => playbackHold$),
+      switchMap((isHeld) => (isHeld ? NEVER : watch$)),
+      ignoreElements(),
+    ),
+    output.play(context.transcode(fed$)).pipe(endWith(done)),
+  ).pipe(takeWhile((step): step is PlaybackEvent => step !== done));
+}
+
+/** Nothing came of a provider in time. */
+export function timedOut(provider: string, what: string, ms: number): VoiceError {
+  const message = `${provider}: ${what} within ${ms / 1000} seconds`;
+  return new VoiceError(message, { code: 'timeout', recoverable: true, provider });
+}

@@ -1,0 +1,65 @@
+import type { TurnMetrics } from './events.ts';
+
+/** The moments that a turn's latency is made of, in their order, and the metric that ends with each. */
+const stages = [
+  ['request', 'hook'],
+  ['firstToken', 'llmFirstToken'],
+  ['firstPiece', 'aggregation'],
+  ['firstAudio', 'ttsFirstAudio'],
+  ['audible', 'outputLead'],
+] as const;
+
+/** A moment of an answer. */
+export type TurnMoment = (typeof stages)[number][0];
+
+/** The moment that a speech's progress is. */
+export const momentOf = { 'first-piece': 'firstPiece', 'first-audio': 'firstAudio', audible: 'audible' } as const;
+
+/** When each moment came, on the scheduler's clock. */
+export type TurnMoments = Readonly<Partial<Record<TurnMoment, number>>>;
+
+/** One turn of the conversation: from the user's first word to the end of the answer. */
+export interface Turn {
+  readonly id: string;
+  readonly startedAt: number;
+  /** Preflights that were started in this turn. */
+  readonly speculations: number;
+  readonly committedAt?: number;
+  /** When the user fell silent, where it is known. */
+  readonly endOfSpeechAt?: number;
+  readonly moments: TurnMoments;
+  /** What is measured beside the moments. */
+  readonly measured: TurnMetrics;
+}
+
+/** The moments with one more; the first time counts. */
+export function withMoment(moments: TurnMoments, moment: TurnMoment, at: number): TurnMoments {
+  return moments[moment] === undefined ? { ...moments, [moment]: at } : moments;
+}
+
+/** The turn with something measured. */
+export function withMeasured(turn: Turn, measured: TurnMetrics): Turn {
+  return { ...turn, measured: { ...turn.measured, ...measured } };
+}
+
+/** The turn with more tokens that nobody heard. */
+export function withWaste(turn: Turn, tokens: number): Turn {
+  return tokens ? withMeasured(turn, { wastedTokens: (turn.measured.wastedTokens ?? 0) + tokens }) : turn;
+}
+
+/** A turn's latency. Each part runs from the known moment before it, so that the parts add up. */
+export function metricsOf({ committedAt, endOfSpeechAt, moments, measured }: Turn): TurnMetrics {
+  if (committedAt === undefined) return measured;
+  const endpointing = endOfSpeechAt === undefined ? undefined : Math.max(0, committedAt - endOfSpeechAt);
+  const parts: { -readonly [K in keyof TurnMetrics]: TurnMetrics[K] } =
+    endpointing === undefined ? {} : { endpointing };
+  let at = committedAt;
+  for (const [moment, part] of stages) {
+    const reached = moments[moment];
+    if (reached === undefined) continue;
+    parts[part] = Math.max(0, reached - at);
+    at = Math.max(at, reached);
+  }
+  const total = moments.audible === undefined ? {} : { total: at - committedAt + (endpointing ?? 0) };
+  return { ...measured, ...parts, ...total };
+}

@@ -1,0 +1,245 @@
+import { foldText } from '../text/words.ts';
+import type { Step } from '../stream/fold.ts';
+import type { SpeechOutcome, SpeechTicket } from './commands.ts';
+import type { PreflightOptions } from './conversation-options.ts';
+import type { DiscardReason, TurnEndReason } from './events.ts';
+import { emit, type AgentReport, type Effect } from './inputs.ts';
+import { release, withdraw } from './output-lock.ts';
+import { statusOf, type Candidate, type Commit, type ConversationState, type Cut, type CutBy } from './state.ts';
+import { noTurn, type TurnDecision } from './turn-taking.ts';
+import { metricsOf, withMeasured, withWaste, type Turn } from './turn.ts';
+
+/** A step of the whole conversation. */
+export type ConversationStep = Step<ConversationState, Effect>;
+
+/** One step, then another. */
+export function chain(step: ConversationStep, next: (state: ConversationState) => ConversationStep): ConversationStep {
+  const [state, ...effects] = step;
+  const following = next(state);
+  if (following.length === 1 && following[0] === state) return step;
+  const [after, ...more] = following;
+  return [after, ...effects, ...more];
+}
+
+/** The user's turn, begun if it was not. */
+export function openTurn(
+  state: ConversationState,
+  source: 'speech' | 'text',
+  at: number,
+): readonly [ConversationState, Turn, ...Effect[]] {
+  if (state.turn) return [state, state.turn];
+  const ids = state.ids + 1;
+  const turn: Turn = { id: `turn-${ids}`, startedAt: at, speculations: 0, moments: {}, measured: {} };
+  return [{ ...state, ids, turn }, turn, emit('turn.started', { source }, { turnId: turn.id })];
+}
+
+/** A turn is over. */
+export function turnEnded(turn: Turn, reason: TurnEndReason): Effect[] {
+  const envelope = { turnId: turn.id };
+  return [emit('turn.ended', { reason }, envelope), emit('turn.metrics', metricsOf(turn), envelope)];
+}
+
+/** Does what turn-taking has decided, but for commits, which may have to wait. */
+export function decide(
+  state: ConversationState,
+  decision: Exclude<TurnDecision, { readonly type: 'commit' }>,
+  at: number,
+  preflight: Required<PreflightOptions>,
+): ConversationStep {
+  switch (decision.type) {
+    case 'words':
+      return decision.text === state.lastWords ? [state] : tellWords(state, 'transcript.interim', decision, at);
+    case 'speculate':
+      return chain(tellWords(state, 'transcript.preflight', decision, at), (told) =>
+        speculate(told, decision.text, at, preflight),
+      );
+    case 'retract':
+      return discard(state, decision.reason, at);
+    case 'finalize':
+      return [state, { type: 'finalize' }];
+    case 'timeout': {
+      const told = emit('transcript.timeout', { text: decision.text });
+      return decision.text ? [state, told] : chain([state, told], (after) => dropTurn(after, 'empty', at));
+    }
+    case 'cancel':
+      return dropTurn(state, 'cancelled', at);
+  }
+}
+
+function tellWords(
+  before: ConversationState,
+  type: 'transcript.interim' | 'transcript.preflight',
+  { text, result }: Extract<TurnDecision, { readonly type: 'words' | 'speculate' }>,
+  at: number,
+): ConversationStep {
+  const [state, turn, ...effects] = openTurn(before, 'speech', at);
+  const told = emit(type, { text, result }, { turnId: turn.id, role: 'stt' });
+  return [{ ...state, lastWords: text }, ...effects, told];
+}
+
+/** Has an answer prepared to what the user may have finished saying; one to other words is void. */
+export function speculate(
+  before: ConversationState,
+  text: string,
+  at: number,
+  { enabled, maxStarts, maxSpeechMs }: Required<PreflightOptions>,
+): ConversationStep {
+  const { candidate, turn } = before;
+  if (candidate?.phase === 'preflight') {
+    if (foldText(candidate.text) === foldText(text)) return [before];
+    return chain(discard(before, 'changed', at), (state) => [
+      state,
+      { type: 'then', input: { type: 'turn.speculate', text } },
+    ]);
+  }
+  const isWorthIt = turn && turn.speculations < maxStarts && at - turn.startedAt <= maxSpeechMs;
+  if (!enabled || !isWorthIt || candidate || statusOf(before) !== 'free') return [before];
+  const begun = { ...before, turn: { ...turn, speculations: turn.speculations + 1 } };
+  const state = withCandidate(begun, turn.id, text, at, 'preflight');
+  return [state, emit('preflight.started', { text }, { turnId: turn.id })];
+}
+
+function withCandidate(
+  state: ConversationState,
+  turnId: string,
+  text: string,
+  startedAt: number,
+  phase: 'preflight' | 'certain',
+  ticket?: Commit['ticket'],
+): ConversationState {
+  const ids = state.ids + 1;
+  const candidate: Candidate = {
+    ...{ id: `answer-${ids}`, speechId: `speech-${ids}`, turnId, text, startedAt, moments: {}, phase },
+    tickets: ticket ? [ticket] : [],
+  };
+  return { ...state, ids, candidate };
+}
+
+/** What was prepared is void. It is told so when the answer has said what it cost. */
+export function discard(state: ConversationState, reason: DiscardReason, at: number): ConversationStep {
+  return state.candidate?.phase === 'preflight'
+    ? [ending(state, { reason: 'cancelled', discard: reason, at })]
+    : [state];
+}
+
+/** The answer is to end, and to tell what was heard of it. */
+function ending(state: ConversationState, cut: Cut): ConversationState {
+  const { candidate } = state;
+  if (!candidate || candidate.phase === 'ending') return state;
+  const wasPreflight = candidate.phase === 'preflight';
+  return { ...state, candidate: { ...candidate, phase: 'ending', wasPreflight, cut } };
+}
+
+/** Silences the agent, and aborts what it was preparing. */
+export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, at: number): ConversationStep {
+  const says = state.says.filter(({ interruptible }) => !interruptible && by === 'user');
+  const silenced = { ...state, says, output: withdraw(state.output, says) };
+  const { candidate, answering } = state;
+  if (candidate?.phase !== 'certain') return [ending(silenced, { reason, discard: 'cancelled', at })];
+  // Nothing of it has begun: there is nobody to tell what came of it.
+  const { candidate: _, answering: __, ...rest } = silenced;
+  const unanswered = reason === 'merged' ? { unanswered: candidate.text } : {};
+  const ended = answering ? turnEnded(answering, reason) : [];
+  return [{ ...rest, ...unanswered }, ...ended, ...settle(candidate.tickets, { heardText: '', interrupted: true })];
+}
+
+/** Why an answer that is cut off now ends. */
+export function reasonToCut(state: ConversationState): 'interrupted' | 'merged' {
+  return statusOf(state) === 'speaking' ? 'interrupted' : 'merged';
+}
+
+/** The user has said, or typed, something that is answered for sure. */
+export function commit(state: ConversationState, input: Commit, at: number): ConversationStep {
+  const { text, result, ticket, endOfSpeechAt, isRemembered = false } = input;
+  const { candidate } = state;
+  const fits = candidate?.phase === 'preflight' && foldText(candidate.text) === foldText(text) && !ticket;
+  if (candidate && !fits) {
+    const cleared =
+      candidate.phase === 'preflight' ? discard(state, 'changed', at) : cut(state, 'user', reasonToCut(state), at);
+    return chain(cleared, (after) => [after, { type: 'then', input }]);
+  }
+  const [open, turn, ...started] = openTurn(state, ticket ? 'text' : 'speech', at);
+  const { turn: _, unanswered: __, ...rest } = open;
+  const envelope = { turnId: turn.id };
+  const committed: Turn = { ...turn, committedAt: at, ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }) };
+  const effects: Effect[] = [
+    ...started,
+    ...(ticket || isRemembered
+      ? []
+      : [emit('transcript.final', { text, ...(result ? { result } : {}) }, { ...envelope, role: 'stt' })]),
+    ...(isRemembered ? [] : [{ type: 'remember', text } as const]),
+    emit('turn.committed', { text }, envelope),
+  ];
+  const told = { ...rest, lastWords: '', user: { state: 'silent' } as const };
+  const follow = (id: string): Effect => ({ type: 'then', input: { type: 'turn.answer', candidate: id } });
+  if (candidate?.phase !== 'preflight') {
+    const next = withCandidate({ ...told, answering: committed }, turn.id, text, at, 'certain', ticket);
+    return [next, ...effects, ...(next.candidate ? [follow(next.candidate.id)] : [])];
+  }
+  const leadMs = at - candidate.startedAt;
+  const answering = withMeasured(committed, { preflightLead: leadMs });
+  return [
+    { ...told, answering, candidate: { ...candidate, phase: 'adopted' } },
+    ...effects,
+    emit('preflight.adopted', { text, leadMs }, envelope),
+    follow(candidate.id),
+  ];
+}
+
+/** What was committed has been told of: from now on everyone may hear the answer. */
+export function answerCandidate(state: ConversationState, id: string): ConversationStep {
+  const { candidate } = state;
+  if (candidate?.id !== id || (candidate.phase !== 'adopted' && candidate.phase !== 'certain')) return [state];
+  return [{ ...state, candidate: { ...candidate, phase: 'committed' } }];
+}
+
+/** The open turn came to nothing; a message that lost its answer to it is answered now. */
+export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled', at: number): ConversationStep {
+  if (state.candidate?.phase === 'preflight') {
+    const [after] = discard(state, 'cancelled', at);
+    return [after, { type: 'then', input: { type: 'turn.drop', reason } }];
+  }
+  const { turn, ...rest } = state;
+  const dropped: ConversationState = { ...rest, turnTaking: noTurn, user: { state: 'silent' }, lastWords: '' };
+  const ended = turn ? turnEnded(turn, reason) : [];
+  const { unanswered } = state;
+  if (reason !== 'empty' || unanswered === undefined || statusOf(state) !== 'free') return [dropped, ...ended];
+  const again: Commit = { type: 'turn.commit', text: unanswered, isRemembered: true };
+  return [dropped, ...ended, { type: 'then', input: again }];
+}
+
+/** An answer has told what came of it: its turn ends, or its preflight has come to nothing. */
+export function endAnswer(
+  state: ConversationState,
+  report: Extract<AgentReport, { readonly type: 'answer.ended' }>,
+): ConversationStep {
+  const { candidate, answering, ...others } = state;
+  if (candidate?.id !== report.candidate) return [state];
+  const rest = { ...others, output: release(others.output, candidate.speechId) };
+  const { cut: why } = candidate.phase === 'ending' ? candidate : {};
+  const settled = settle(candidate.tickets, report.outcome);
+  if (candidate.phase === 'preflight' || (candidate.phase === 'ending' && candidate.wasPreflight)) {
+    const wasted = { reason: why?.discard ?? 'failed', wastedTokens: report.tokens } as const;
+    const turn = state.turn ? { turn: withWaste(state.turn, report.tokens) } : {};
+    const kept = answering ? { answering } : {};
+    return [
+      { ...rest, ...turn, ...kept },
+      emit('preflight.discarded', wasted, { turnId: candidate.turnId }),
+      ...settled,
+    ];
+  }
+  const reason = report.failed ? 'error' : (why?.reason ?? 'completed');
+  const unanswered = reason === 'merged' && report.unanswered !== undefined ? { unanswered: report.unanswered } : {};
+  if (!answering) return [{ ...rest, ...unanswered }, ...settled];
+  const cutMs = why && reason === 'interrupted' ? { bargeInCut: report.silentAt - why.at } : {};
+  const turn = withWaste(
+    withMeasured({ ...answering, moments: candidate.moments }, cutMs),
+    report.outcome.interrupted ? report.wastedTokens : 0,
+  );
+  return [{ ...rest, ...unanswered }, ...turnEnded(turn, reason), ...settled];
+}
+
+/** Everyone who asked for it is told how it came out. */
+export function settle(tickets: readonly SpeechTicket[], outcome: SpeechOutcome): Effect[] {
+  return tickets.map((ticket) => ({ type: 'settle', ticket, outcome }));
+}

@@ -1,0 +1,121 @@
+import {
+  concatMap,
+  defer,
+  endWith,
+  filter,
+  map,
+  merge,
+  of,
+  Subject,
+  switchMap,
+  take,
+  takeUntil,
+  takeWhile,
+  tap,
+  throwError,
+  timer,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import type { TTSProvider } from '../core/roles.ts';
+import { sentences } from '../operators/sentences.ts';
+import { speakable } from '../operators/speakable.ts';
+import type { SpeechTextOptions } from '../text/speech-text.ts';
+import { timedOut, type SpeechRequest } from './speech.ts';
+
+/** Text waits while more audio than this is unplayed: less is wasted on a barge-in. */
+const maxUnplayedMs = 5_000;
+/** How often a wait for the play-head looks again, at least. */
+const recheckMs = 100;
+
+/** How a conversation's texts become audio. */
+export interface VoiceContext {
+  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength'>;
+  readonly scheduler: SchedulerLike;
+  /** Longest wait from the first clause to its audio, in milliseconds. */
+  readonly ttsFirstAudioMs: number;
+  /** BCP 47, for cutting text into sentences. */
+  readonly locale?: string;
+  /** How written text becomes speech. */
+  readonly text?: SpeechTextOptions;
+}
+
+/** What is to be said. */
+export interface SpokenText {
+  /** One Observable for each round of the model. */
+  readonly rounds$: Observable<Observable<string>>;
+  /** Nothing is synthesized before this emits; it replays. */
+  readonly gate$: Observable<unknown>;
+  /** Whether the first clause is synthesized before the gate opens. */
+  readonly speakAhead?: boolean;
+}
+
+/** Text to audio, round by round: sentences, made speakable, no faster than the output plays them. */
+export function synthesizeText(
+  { rounds$, gate$, speakAhead = false }: SpokenText,
+  context: VoiceContext,
+): SpeechRequest['synthesize'] {
+  const { tts, scheduler, locale } = context;
+  return (script, playedMs) => {
+    let isOpen = false;
+    const open$ = gate$.pipe(
+      take(1),
+      tap(() => {
+        isOpen = true;
+      }),
+    );
+    const excessMs = (): number => script.receivedMs - playedMs() - maxUnplayedMs;
+    const credit$: Observable<unknown> = defer(() => {
+      if (excessMs() <= 0) return of(true);
+      return timer(Math.max(excessMs(), recheckMs), scheduler).pipe(switchMap(() => credit$));
+    });
+    const pieces$ = new Subject<'piece'>();
+    const firstChunk$ = new Subject<void>();
+    let count = 0;
+    function speakRound(text$: Observable<string>): Observable<AudioChunk> {
+      script.beginRound();
+      const spoken$ = text$.pipe(
+        sentences({
+          ...(locale === undefined ? {} : { locale }),
+          ...(tts.maxTextLength === undefined ? {} : { maxChars: tts.maxTextLength }),
+        }),
+        speakable(context.text),
+        concatMap((piece) => {
+          const isFree = isOpen || (speakAhead && count === 0);
+          if (isFree && excessMs() <= 0) return [piece];
+          return (isFree ? credit$ : open$.pipe(switchMap(() => credit$))).pipe(map(() => piece));
+        }),
+        map((piece) => {
+          script.addPiece(piece);
+          return piece.spoken;
+        }),
+        filter((spoken) => spoken.trim() !== ''),
+        tap(() => {
+          if (count++ === 0) pieces$.next('piece');
+        }),
+      );
+      return tts.speak(spoken$).pipe(
+        map((chunk) => script.addAudio(chunk)),
+        filter((chunk) => chunk.data.byteLength > 0),
+        tap({
+          next: () => {
+            firstChunk$.next();
+          },
+          complete: () => {
+            script.endRound();
+          },
+        }),
+      );
+    }
+    const late$ = pieces$.pipe(
+      switchMap(() => timer(context.ttsFirstAudioMs, scheduler)),
+      switchMap(() => throwError(() => timedOut(tts.name, 'no audio came', context.ttsFirstAudioMs))),
+      takeUntil(firstChunk$),
+    );
+    const done = Symbol('done');
+    return merge(pieces$, late$, rounds$.pipe(concatMap(speakRound), endWith(done))).pipe(
+      takeWhile((step): step is AudioChunk | 'piece' => step !== done),
+    );
+  };
+}

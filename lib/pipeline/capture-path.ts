@@ -1,0 +1,92 @@
+import { BehaviorSubject, tap, type SchedulerLike, type Subscription } from 'rxjs';
+import { durationMs, isPcmLike } from '../audio/formats.ts';
+import type { AudioChunk } from '../audio/types.ts';
+import type { AgentProvider, InputProvider, ProviderContract, STTProvider } from '../core/roles.ts';
+import { audioPath, type AudioEnds, type AudioPath } from './audio-path.ts';
+import { microphoneGate } from './microphone-gate.ts';
+
+/** What {@link CapturePath} needs to know. */
+export interface CapturePathOptions {
+  readonly input: InputProvider;
+  /** Who hears what is captured. */
+  readonly listener: STTProvider | AgentProvider;
+  /** Whether the listener hears nothing before the first {@link CapturePath.open}. */
+  readonly isPushToTalk: boolean;
+  readonly isMuted: boolean;
+  readonly scheduler: SchedulerLike;
+  readonly onPath: (path: AudioPath, ends: AudioEnds) => void;
+  readonly onChunk: (chunk: AudioChunk) => void;
+  readonly onError: (error: unknown, provider: ProviderContract) => void;
+}
+
+/** Captured audio on its way to who hears it, and its clock. */
+export class CapturePath {
+  readonly #options: CapturePathOptions;
+  readonly #isOpen$: BehaviorSubject<boolean>;
+  readonly #isMuted$: BehaviorSubject<boolean>;
+  /** How much was captured, in milliseconds, and when the last of it came. */
+  #captured = { ms: 0, at: 0 };
+
+  constructor(options: CapturePathOptions) {
+    this.#options = options;
+    this.#isOpen$ = new BehaviorSubject(!options.isPushToTalk);
+    this.#isMuted$ = new BehaviorSubject(options.isMuted);
+  }
+
+  /** @throws VoiceError `unsupported_format` when the listener cannot be given what is captured. */
+  start(): Subscription {
+    const { input, listener, isPushToTalk, onPath, onError } = this.#options;
+    const metadata = input.getMetadata();
+    const ends = { source: input.name, target: listener.name };
+    const path = audioPath(metadata, listener.accepts, ends);
+    onPath(path, ends);
+    listener.configureAudio(path.to);
+    const heard$ = input.audio$.pipe(
+      tap((chunk) =>
+        this.#count(chunk, isPcmLike(metadata.encoding) ? durationMs(chunk.data.byteLength, metadata) : 0),
+      ),
+      microphoneGate({ isOpen$: this.#isOpen$, isMuted$: this.#isMuted$, isPushToTalk, metadata }),
+      (audio$) => path.convert(audio$),
+    );
+    let fails = false;
+    return heard$.subscribe({
+      next: (chunk) => {
+        try {
+          listener.sendAudio(chunk);
+          fails = false;
+        } catch (error) {
+          // One error for all the chunks in a row that it cannot take.
+          if (!fails) onError(error, listener);
+          fails = true;
+        }
+      },
+      error: (error: unknown) => onError(error, input),
+    });
+  }
+
+  /** Has the listener hear nothing but silence, or the user again. */
+  mute(isMuted: boolean): void {
+    this.#isMuted$.next(isMuted);
+  }
+
+  /** Push-to-talk: the listener hears the user, and what was captured just before. */
+  open(): void {
+    this.#isOpen$.next(true);
+  }
+
+  /** Push-to-talk: the listener hears nothing more. */
+  close(): void {
+    this.#isOpen$.next(false);
+  }
+
+  /** When the sample at a position of the captured audio was captured: audio is captured as it is spoken. */
+  timeOf(positionMs: number): number | undefined {
+    const { ms, at } = this.#captured;
+    return positionMs > ms ? undefined : at - (ms - positionMs);
+  }
+
+  #count(chunk: AudioChunk, ms: number): void {
+    this.#captured = { ms: this.#captured.ms + ms, at: this.#options.scheduler.now() };
+    this.#options.onChunk(chunk);
+  }
+}

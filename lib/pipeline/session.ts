@@ -1,0 +1,84 @@
+import { defer, EMPTY, firstValueFrom, race, tap, timer, type Observable, type SchedulerLike } from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import type { AgentProvider, STTProvider } from '../core/roles.ts';
+import type { Command } from '../conversation/commands.ts';
+import { agentConversation, conversation } from '../conversation/conversation.ts';
+import type { Emit } from '../conversation/event-bus.ts';
+import type { VoiceEvent } from '../conversation/events.ts';
+import type { History } from '../conversation/history.ts';
+import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
+import { CapturePath } from './capture-path.ts';
+import type { PipelineOptions } from './pipeline-options.ts';
+import type { ErrorOrigin } from './provider-events.ts';
+import type { Roles } from './roles.ts';
+
+/** What one session of a pipeline is wired from. */
+export interface SessionParts {
+  readonly roles: Roles;
+  readonly options: PipelineOptions;
+  readonly history: History;
+  readonly scheduler: SchedulerLike;
+  readonly commands$: Observable<Command>;
+  readonly isMuted: boolean;
+  readonly emit: Emit;
+  readonly reportError: (error: unknown, origin: ErrorOrigin) => void;
+  /** Told of each format that is settled. */
+  readonly onPath: (path: AudioPath, ends: AudioEnds) => void;
+}
+
+/** Captured audio on its way to who hears it. */
+export function captureFor(listener: STTProvider | AgentProvider, parts: SessionParts): CapturePath {
+  const { roles, options, scheduler, isMuted, emit, reportError, onPath } = parts;
+  const { input } = roles;
+  return new CapturePath({
+    ...{ input, listener, scheduler, isMuted, onPath },
+    isPushToTalk: options.turnTaking?.strategy === 'manual',
+    onChunk: (chunk) => {
+      if (options.inputEvents) emit('audio.input', { chunk }, { role: 'input', provider: input.name });
+    },
+    onError: (error, { name, roles: [role = 'stt'] }) => reportError(error, { provider: name, role }),
+  });
+}
+
+/**
+ * The conversation between the roles. Subscribing starts it; it completes when nothing of it can go on.
+ *
+ * @param captured - When the audio that is heard was captured.
+ */
+export function converse(
+  { roles, options, history, scheduler, commands$, onPath }: SessionParts,
+  captured: CapturePath | undefined,
+): Observable<VoiceEvent> {
+  const { stt, llm, tts, output, agent } = roles;
+  const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
+  const transcode = (audio$: Observable<AudioChunk>): Observable<AudioChunk> =>
+    audio$.pipe(adapt(output.accepts, ends, (path) => onPath(path, ends)));
+  const shared = { output, commands$, transcode };
+  if (agent) return agentConversation({ ...shared, agent }, { history, scheduler });
+  if (!stt || !llm || !tts) return EMPTY;
+  const { transcripts$, speech$, reportsSpeechEnd = false } = stt;
+  const ports = {
+    ...{ ...shared, llm, tts, transcripts$, speech$, reportsSpeechEnd },
+    finalize: () => stt.finalize?.(),
+    capturedAt: (positionMs: number) => captured?.timeOf(positionMs),
+  };
+  return conversation(ports, { ...options, history, scheduler });
+}
+
+/** How long a provider's last words are waited for, in milliseconds. */
+const farewellMs = 1_000;
+
+/** Silences the output, and waits for the input and the listener to end, but not forever. */
+export async function endSession(
+  { input, output, stt, agent }: Roles,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  output.stop();
+  const ends = [input.stop(), (agent ?? stt)?.disconnect() ?? Promise.resolve()];
+  const all$ = defer(() => Promise.allSettled(ends)).pipe(
+    tap((results) => {
+      for (const result of results) if (result.status === 'rejected') onError(result.reason);
+    }),
+  );
+  await firstValueFrom(race(all$, timer(farewellMs)), { defaultValue: undefined });
+}

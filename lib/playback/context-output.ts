@@ -1,0 +1,185 @@
+import {
+  asyncScheduler,
+  defer,
+  Subject,
+  Subscription,
+  tap,
+  type Observable,
+  type ObservableInput,
+  type SchedulerLike,
+} from 'rxjs';
+import type { AudioChunk, AudioFormat } from '../audio/types.ts';
+import { closeContext, keepRunning, openContext } from './audio-context.ts';
+import { decodeAudio } from './decode-audio.ts';
+import { Player } from './player.ts';
+import { WorkletLine } from './worklet-line.ts';
+import { playbackProcessor } from './worklets.ts';
+import { VoiceError } from '../core/errors.ts';
+import { Provider } from '../core/provider.ts';
+import type { DeviceEvent, OutputProvider, PlaybackEvent, ProviderRole, ProviderType } from '../core/roles.ts';
+
+/** Configuration keys of every output that plays through a browser's audio context. */
+export interface ContextOutputConfig {
+  /**
+   * Where the page serves the package's file `rxvoice/worklets.js`, for pages whose Content-Security-Policy forbids
+   * `blob:` scripts. Default: the AudioWorklet is inlined.
+   */
+  readonly workletUrl?: string;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+const rawEncodings = ['linear16', 'linear32', 'mulaw', 'alaw'] as const;
+
+/** What outputs share that play through a browser's audio context. */
+export abstract class ContextOutput<C extends ContextOutputConfig> extends Provider<C> implements OutputProvider {
+  readonly roles: readonly ProviderRole[] = ['output'];
+  readonly type: ProviderType = 'rest';
+  /** Raw samples and WAV of any rate, mono or stereo; what is compressed as far as the browser decodes it. */
+  readonly accepts: readonly AudioFormat[] = [
+    ...rawEncodings.map((encoding): AudioFormat => ({ encoding, channels: [1, 2], containers: ['raw', 'wav'] })),
+    { encoding: 'mp3', channels: [1, 2] },
+    { encoding: 'opus', channels: [1, 2], containers: ['ogg', 'webm'] },
+    { encoding: 'vorbis', channels: [1, 2], containers: ['ogg', 'webm'] },
+    { encoding: 'aac', channels: [1, 2], containers: ['adts', 'mp4'] },
+    { encoding: 'flac', channels: [1, 2], containers: ['flac', 'ogg'] },
+  ];
+  /** Channels that sound. */
+  protected abstract readonly channels: number;
+  /** What to take where there is no browser, for the error. */
+  protected abstract readonly elsewhere: string;
+
+  readonly #device$ = new Subject<DeviceEvent>();
+  readonly #line: WorkletLine;
+  readonly #player: Player;
+  #opened = new Subscription();
+  #gain: GainNode | undefined;
+  #isHeldBack = false;
+
+  constructor(...[config, logger]: ConstructorParameters<typeof Provider<C>>) {
+    super(config, logger);
+    this.#line = new WorkletLine({
+      onBegin: () => this.#complain(),
+      onFrozen: () => this.#reopen(),
+      scheduler: config.scheduler,
+    });
+    this.#player = new Player(this.#line, { decode$: decodeAudio(() => this.#line.context) });
+  }
+
+  /** The events of every `play()`. Hot. */
+  get playback$(): Observable<PlaybackEvent> {
+    return this.#player.playback$;
+  }
+
+  /** Whether the browser lets the audio sound. Hot. */
+  get device$(): Observable<DeviceEvent> {
+    return this.#device$.asObservable();
+  }
+
+  /** Milliseconds of the current (else the last) `play()` that have left the speaker. */
+  get positionMs(): number {
+    return this.#player.positionMs;
+  }
+
+  /** The node that everything sounds through, for meters and recorders; a new one after each `initialize()`. */
+  get audioNode(): AudioNode | undefined {
+    return this.#gain;
+  }
+
+  play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
+    return defer(() => {
+      this.assertReady('play');
+      return this.#player.play(audio$);
+    });
+  }
+
+  enqueue(chunk: AudioChunk): void {
+    this.assertReady('enqueue');
+    this.#player.enqueue(chunk);
+  }
+
+  flush(): Promise<void> {
+    return this.#player.flush();
+  }
+
+  /** Silence within 3 ms of audio, with a short ramp; drops what was not heard. */
+  stop(): void {
+    this.#player.stop();
+  }
+
+  /** Silence within 3 ms of audio; `resume()` goes on at the very next sample. */
+  pause(): void {
+    this.#player.pause();
+  }
+
+  resume(): void {
+    this.#player.resume();
+  }
+
+  /** Loudness as a factor, 0 to 1. */
+  setVolume(volume: number): void {
+    this.#player.setVolume(volume);
+  }
+
+  /** Leads the sound of a new context to where it is heard. */
+  protected abstract connect(context: AudioContext, node: AudioNode): Promise<void> | void;
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    await this.#open(undefined, signal);
+  }
+
+  protected override onDispose(): void {
+    this.#player.stop();
+    this.#opened.unsubscribe();
+    this.#gain = undefined;
+  }
+
+  async #open(sampleRate: number | undefined, signal?: AbortSignal): Promise<void> {
+    const { name, elsewhere, config, channels } = this;
+    const context = await openContext({ provider: name, elsewhere, workletUrl: config.workletUrl, sampleRate });
+    try {
+      const gain = new GainNode(context);
+      await this.connect(context, gain);
+      signal?.throwIfAborted();
+      const node = new AudioWorkletNode(context, playbackProcessor, {
+        numberOfInputs: 0,
+        outputChannelCount: [channels],
+      });
+      node.connect(gain);
+      this.#opened.unsubscribe();
+      this.#opened = new Subscription(() => {
+        node.port.postMessage({ type: 'close' });
+        node.port.close();
+        closeContext(context);
+      });
+      this.#opened.add(
+        keepRunning(context, config.scheduler ?? asyncScheduler)
+          .pipe(tap((event) => this.tell(event)))
+          .subscribe(),
+      );
+      this.#gain = gain;
+      this.#line.attach({ context, node, gain, channels });
+    } catch (error) {
+      closeContext(context);
+      throw error;
+    }
+  }
+
+  /** A context whose clock stands still is replaced; what is playing goes on. */
+  #reopen(): void {
+    this.#open(this.#line.context?.sampleRate).catch((cause: unknown) => this.report(VoiceError.from(cause)));
+  }
+
+  /** Publishes what becomes of the device. */
+  protected tell(event: DeviceEvent): void {
+    this.#device$.next(event);
+    this.#isHeldBack = event.type === 'suspended';
+    if (this.#player.isPlaying) this.#complain();
+  }
+
+  #complain(): void {
+    if (!this.#isHeldBack) return;
+    const message = `${this.name}: the browser plays nothing until the user clicks, taps or presses a key on the page`;
+    this.report(this.error(message, { code: 'permission', recoverable: true }));
+  }
+}

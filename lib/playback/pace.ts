@@ -1,0 +1,112 @@
+import { asyncScheduler, Observable, takeWhile, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
+import { describeFormat, durationMs, isPcmLike } from '../audio/formats.ts';
+import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
+import { Fifo } from '../stream/fifo.ts';
+import { PlaybackClock } from './clock.ts';
+import { Pacer } from './pacer.ts';
+
+/** Options of {@link pace}. */
+export interface PaceOptions {
+  /** How far ahead of real time audio may leave, in milliseconds. Default: 0. */
+  readonly leadMs?: number;
+  /** Most audio that may wait, in milliseconds. Default: 300,000. */
+  readonly maxQueueMs?: number;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/**
+ * Lets audio through at the speed at which it sounds, as a microphone would give it: each chunk when the ones before it
+ * have sounded. Due times are absolute, so timers that fire late never add up; after a blocked event loop at most
+ * 200 ms leave at once, and the rest of the schedule moves. After a gap in the source it goes on from there, without a
+ * burst. Completes when the last chunk has sounded; an error of the source passes at once.
+ *
+ * ```text
+ * source   (abc|)
+ * pace()   a--b--c--|      a, b and c sound for 3 frames each
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { from } from 'rxjs';
+ * import { pace } from 'rxvoice/operators';
+ *
+ * const metadata = { encoding: 'linear16', sampleRate: 16000, channels: 1 } as const;
+ * const frames = [{ data: new Uint8Array(640), metadata }, { data: new Uint8Array(640) }];
+ * from(frames).pipe(pace()).subscribe((frame) => console.log(frame.data.length)); // 640, 20 ms later 640
+ * ```
+ *
+ * Errors: VoiceError `unsupported_format` for audio whose duration cannot be told, `overflow` beyond `maxQueueMs`.
+ */
+export function pace(options: PaceOptions = {}): MonoTypeOperatorFunction<AudioChunk> {
+  const { leadMs = 0, maxQueueMs = 300_000, scheduler = asyncScheduler } = options;
+  return (source$) =>
+    new Observable((subscriber) => {
+      const clock = PlaybackClock.of(scheduler);
+      const pacer = new Pacer(clock, leadMs);
+      const queue = new Fifo<{ readonly chunk: AudioChunk; readonly ms: number }>();
+      let waitingMs = 0;
+      let format: AudioMetadata | undefined;
+      let completed = false;
+      let running = false;
+
+      const send = (): number | undefined => {
+        const next = subscriber.closed ? undefined : queue.shift();
+        if (!next) return undefined;
+        waitingMs -= next.ms;
+        subscriber.next(next.chunk);
+        return next.ms;
+      };
+      const wake = (): void => {
+        running = true;
+        const wait = pacer.run(send);
+        running = false;
+        if (subscriber.closed) return;
+        const done = queue.length === 0;
+        const delay = done && completed ? pacer.until(pacer.sentMs - leadMs) : wait;
+        if (done && completed && delay === 0) subscriber.complete();
+        else clock.wake(sleeper, !done || completed ? clock.now() + delay : Infinity);
+      };
+      const sleeper = { wake };
+
+      const accept = (chunk: AudioChunk): void => {
+        format = chunk.metadata ?? format;
+        if (!format || !isPcmLike(format.encoding)) throw untimed(format);
+        const ms = durationMs(chunk.data.length, format);
+        if (waitingMs > 0 && waitingMs + ms > maxQueueMs) throw overflow(maxQueueMs);
+        const idle = queue.length === 0;
+        queue.push({ chunk, ms });
+        waitingMs += ms;
+        // A subscriber may push while it is served: the loop that serves it goes on.
+        if (!idle || running) return;
+        pacer.skipGap();
+        wake();
+      };
+
+      subscriber.add(() => clock.wake(sleeper, Infinity));
+      subscriber.add(
+        source$.pipe(takeWhile((chunk) => (accept(chunk), !subscriber.closed))).subscribe({
+          error: (error: unknown) => subscriber.error(error),
+          complete: () => {
+            completed = true;
+            if (queue.length === 0 && !running) wake();
+          },
+        }),
+      );
+    });
+}
+
+function untimed(format: AudioMetadata | undefined): VoiceError {
+  const what = format ? `${describeFormat(format)} is compressed` : 'the audio has no metadata';
+  return new VoiceError(`pace() cannot tell how long this audio sounds: ${what}`, { code: 'unsupported_format' });
+}
+
+function overflow(maxQueueMs: number): VoiceError {
+  return new VoiceError(
+    `More than ${maxQueueMs} ms of audio wait to be paced: read the source later or raise maxQueueMs`,
+    {
+      code: 'overflow',
+    },
+  );
+}

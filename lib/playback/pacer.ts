@@ -1,0 +1,74 @@
+import { tickMs, type PlaybackClock } from './clock.ts';
+
+/** Most that leaves in one go, in milliseconds of audio: a late timer never makes a longer burst (RELIABILITY.md, F46). */
+const maxBurstMs = 200;
+
+/** Sends the audio of one player at the speed at which it sounds, counted from one origin. */
+export class Pacer {
+  /** Audio handed over so far, in milliseconds. */
+  sentMs = 0;
+  readonly #clock: PlaybackClock;
+  readonly #leadMs: number;
+  #originMs: number;
+
+  constructor(clock: PlaybackClock, leadMs: number) {
+    this.#clock = clock;
+    this.#leadMs = leadMs;
+    this.#originMs = clock.now();
+  }
+
+  /** The position that sounds now if everything was sent in time, in milliseconds. */
+  get positionMs(): number {
+    return this.#clock.now() - this.#originMs;
+  }
+
+  /** Starts the clock: the audio at this position is the next to be sent, and sounds now. */
+  seek(positionMs: number): void {
+    this.sentMs = positionMs;
+    this.#originMs = this.#clock.now() - positionMs;
+  }
+
+  /** Before sending what came after a gap: the audio that follows sounds now, not in the past. */
+  skipGap(): void {
+    if (this.positionMs > this.sentMs) this.seek(this.sentMs);
+  }
+
+  /** The receiver says that it has only come to this position. */
+  holdBack(positionMs: number): void {
+    this.#originMs = Math.max(this.#originMs, this.#clock.now() - positionMs);
+  }
+
+  /** When the audio at a position sounds, on the scheduler's clock. */
+  timeOf(positionMs: number): number {
+    return this.#clock.timestampOf(this.#originMs + positionMs);
+  }
+
+  /** How long until the clock comes to a position, in whole milliseconds. */
+  until(positionMs: number): number {
+    return Math.max(0, Math.ceil(positionMs - this.positionMs - 1e-9));
+  }
+
+  /**
+   * Sends what is due, piece by piece; `send` says how many milliseconds it sent, `undefined` when nothing was there.
+   * Lateness of more than the lead (or 200 ms) is forgiven: the schedule moves instead of bursting.
+   *
+   * @returns how long until the next piece is due, in milliseconds.
+   */
+  run(send: () => number | undefined): number {
+    const late = this.positionMs + this.#leadMs - this.sentMs - Math.max(this.#leadMs, maxBurstMs);
+    if (late > 0) this.#originMs += late;
+    let sent = 0;
+    for (let wait = this.#wait(); ; wait = this.#wait()) {
+      if (wait > 0) return wait;
+      if (sent >= maxBurstMs) return tickMs;
+      const ms = send();
+      if (ms === undefined) return 0;
+      sent += ms;
+      this.sentMs += ms;
+    }
+  }
+
+  #wait(): number {
+    return this.until(this.sentMs - this.#leadMs);
+  }
+}

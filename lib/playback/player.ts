@@ -1,0 +1,179 @@
+import { identity, Observable, Subject, Subscription, tap, type MonoTypeOperatorFunction } from 'rxjs';
+import type { ObservableInput, Observer } from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
+import type { PlaybackEvent } from '../core/roles.ts';
+import { fromInput } from '../stream/bridge.ts';
+import type { AudioMark } from './decode-audio.ts';
+import type { PlaybackLine } from './line.ts';
+import { Play } from './play.ts';
+
+/** Options of a {@link Player}. */
+export interface PlayerOptions {
+  /** Time between `progress` events, in milliseconds. Default: 100. */
+  readonly progressMs?: number | undefined;
+  /** Most audio that may wait, in milliseconds. Default: 300,000. */
+  readonly maxQueueMs?: number | undefined;
+  /** Turns what is compressed into samples, which a line takes. Default: only samples are taken. */
+  readonly decode$?: MonoTypeOperatorFunction<AudioChunk | AudioMark>;
+}
+
+/** Plays one stream of audio at a time on a line: the whole of an output but for where the audio goes. */
+export class Player {
+  readonly #line: PlaybackLine;
+  readonly #options: PlayerOptions;
+  readonly #playback$ = new Subject<PlaybackEvent>();
+  #play: Play | undefined;
+  /** The imperative queue, while it is what plays. */
+  #queue$: Subject<AudioChunk | AudioMark> | undefined;
+  #queueWork = Subscription.EMPTY;
+  /** What an enqueued chunk met with. */
+  #queueError: VoiceError | undefined;
+
+  constructor(line: PlaybackLine, options: PlayerOptions = {}) {
+    this.#line = line;
+    this.#options = options;
+  }
+
+  /** The events of every play. Hot. */
+  get playback$(): Observable<PlaybackEvent> {
+    return this.#playback$.asObservable();
+  }
+
+  /** Milliseconds of the current (else the last) play that were heard. */
+  get positionMs(): number {
+    return this.#play?.positionMs ?? 0;
+  }
+
+  /** Milliseconds of audio that were taken and not heard. */
+  get unheardMs(): number {
+    return this.#play?.unheardMs ?? 0;
+  }
+
+  /** Whether there is a play that is not over. */
+  get isPlaying(): boolean {
+    return this.#play?.isOver === false;
+  }
+
+  /**
+   * Plays one stream. Emits `started` with its first audio and `finished` when the last sample was heard, then
+   * completes; a stream without audio, and one that {@link stop} cut, complete without `finished`. Unsubscribing
+   * silences at once. Cold; fails with VoiceError `not_ready` while something else plays.
+   */
+  play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
+    return new Observable((subscriber) => {
+      const play = this.#begin(subscriber);
+      subscriber.add(() => play.cut());
+      const source$ = this.#decoded(fromInput(audio$)).pipe(tap((item) => put(play, item)));
+      subscriber.add(
+        source$.subscribe({
+          error: (error: unknown) => play.complete(VoiceError.from(error)),
+          complete: () => play.complete(),
+        }),
+      );
+    });
+  }
+
+  /**
+   * Adds a chunk to the imperative queue.
+   *
+   * @throws VoiceError `not_ready` while a `play()` is running, `unsupported_format`, `overflow`: of this chunk, or of
+   * one before it that had to be decoded first.
+   */
+  enqueue(chunk: AudioChunk): void {
+    if (!this.#queue$ || !this.isPlaying) this.#openQueue();
+    this.#queue$?.next(chunk);
+    const error = this.#queueError;
+    this.#queueError = undefined;
+    if (error) throw error;
+  }
+
+  /** Resolves when everything enqueued (or the running `play()`) was heard, or was stopped. */
+  flush(): Promise<void> {
+    return new Promise((resolve) => {
+      const play = this.#play;
+      if (!play || play.isOver) resolve();
+      else if (this.#queue$) this.#queue$.next({ onMark: () => play.flush(resolve) });
+      else play.whenOver(resolve);
+    });
+  }
+
+  /** Silence, at once; what was not heard is dropped, and the running `play()` completes. */
+  stop(): void {
+    this.#closeQueue();
+    this.#play?.cut();
+    this.#line.clear();
+  }
+
+  /** Silence, at once; {@link resume} goes on at the very next sample. */
+  pause(): void {
+    this.#play?.pause();
+  }
+
+  /** Goes on after {@link pause}. */
+  resume(): void {
+    this.#play?.resume();
+  }
+
+  /** Loudness as a factor, 0 to 1, of the audio that is written from now on. */
+  setVolume(volume: number): void {
+    this.#line.setVolume(Math.min(1, Math.max(0, volume)));
+  }
+
+  /** The format of the line is known: what waits for it is converted. */
+  protected settle(): void {
+    this.#play?.settle();
+  }
+
+  #begin(observer?: Observer<PlaybackEvent>): Play {
+    if (this.isPlaying && !(this.#queue$ && this.unheardMs === 0)) {
+      throw new VoiceError('Something is playing already: unsubscribe from it, or stop() it, first', {
+        code: 'not_ready',
+        recoverable: true,
+      });
+    }
+    this.#closeQueue();
+    this.#play?.cut();
+    const { progressMs = 100, maxQueueMs = 300_000 } = this.#options;
+    this.#play = new Play({ line: this.#line, playback$: this.#playback$, progressMs, maxQueueMs }, observer);
+    this.#play.begin();
+    return this.#play;
+  }
+
+  #openQueue(): void {
+    const play = this.#begin();
+    const queue$ = new Subject<AudioChunk | AudioMark>();
+    const work$ = this.#decoded(queue$).pipe(
+      tap((item) => {
+        try {
+          put(play, item);
+        } catch (cause) {
+          this.#queueError = VoiceError.from(cause);
+        }
+      }),
+    );
+    this.#queue$ = queue$;
+    this.#queueWork = work$.subscribe({
+      error: (cause: unknown) => {
+        this.#closeQueue();
+        this.#queueError = VoiceError.from(cause);
+        play.complete(this.#queueError);
+      },
+    });
+  }
+
+  #closeQueue(): void {
+    this.#queueWork.unsubscribe();
+    this.#queue$ = undefined;
+    this.#queueError = undefined;
+  }
+
+  #decoded(items$: Observable<AudioChunk | AudioMark>): Observable<AudioChunk | AudioMark> {
+    return items$.pipe(this.#options.decode$ ?? identity);
+  }
+}
+
+function put(play: Play, item: AudioChunk | AudioMark): void {
+  if ('onMark' in item) item.onMark();
+  else play.push(item);
+}

@@ -1,0 +1,245 @@
+import { asyncScheduler, filter, interval, map, Subscription, tap, type SchedulerLike } from 'rxjs';
+import { frameBytes } from '../audio/formats.ts';
+import { float32View } from '../audio/samples.ts';
+import type { AudioMetadata } from '../audio/types.ts';
+import type { LinePlay, PlaybackLine } from './line.ts';
+
+/** What the playback worklet tells. Frames are counted from the start of the context (`at`) and of the play (`played`). */
+interface WorkletReport {
+  /** `run`: frame `played` sounds at `at`; `rest`: nothing sounds from `at` on; `tick`: time passes. */
+  readonly type: 'run' | 'rest' | 'tick';
+  readonly play: number;
+  readonly at: number;
+  readonly played: number;
+}
+
+/** A context with a playback worklet in it. */
+export interface PlaybackWorklet {
+  readonly context: AudioContext;
+  readonly node: AudioWorkletNode;
+  /** How loud the node is. */
+  readonly gain: GainNode;
+  /** Channels of the node. */
+  readonly channels: number;
+}
+
+/** Options of a {@link WorkletLine}. */
+export interface WorkletLineOptions {
+  /** Called when something begins to play. */
+  readonly onBegin: () => void;
+  /** Called when the context says that it runs and its clock stands still. */
+  readonly onFrozen: () => void;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+/** Audio that the worklet holds ahead, in milliseconds: what the page's own thread may sleep. */
+const leadMs = 5_000;
+
+/** Longest piece that is handed to the worklet, in milliseconds. */
+const pieceMs = 500;
+
+/** How often the context's clock is looked at, in milliseconds, and how often it may stand still. */
+const watchMs = 1_000;
+const maxStandstills = 2;
+
+/** Frames that sounded without a gap: frame `from` of the play at frame `at` of the context. */
+interface Run {
+  readonly at: number;
+  readonly from: number;
+  to: number;
+}
+
+/**
+ * Plays through the playback worklet, and keeps the time of the audio hardware: a hidden page, whose timers are slowed
+ * down, plays on. The worklet says which frame of a play sounds at which frame of the context, the context which of those
+ * leaves the speaker now: so what was heard is known to the frame.
+ */
+export class WorkletLine implements PlaybackLine {
+  readonly #options: WorkletLineOptions;
+  #worklet: PlaybackWorklet | undefined;
+  #play: LinePlay | undefined;
+  /** Tells the reports of one play from those of the others. */
+  #id = 0;
+  /** Frames that the worklet was given, that it has played, and that were heard for certain. */
+  #fed = 0;
+  #played = 0;
+  #floor = 0;
+  /** When which frames sounded, the oldest that matters first. */
+  #runs: Run[] = [];
+  /** Bytes of a frame of the play. */
+  #frameBytes = 4;
+  #volume = 1;
+  #watch = Subscription.EMPTY;
+
+  constructor(options: WorkletLineOptions) {
+    this.#options = options;
+  }
+
+  get context(): AudioContext | undefined {
+    return this.#worklet?.context;
+  }
+
+  get heard(): number {
+    return this.#framesHeard() * this.#frameBytes;
+  }
+
+  isHeard(offset: number): boolean {
+    return offset <= this.heard;
+  }
+
+  formatFor({ channels }: AudioMetadata): AudioMetadata | undefined {
+    if (!this.#worklet) return undefined;
+    const { context, channels: most } = this.#worklet;
+    const { sampleRate } = context;
+    return { encoding: 'linear32', sampleRate, channels: Math.min(channels, most), bitDepth: 32 };
+  }
+
+  /** Plays on this worklet from now on; what is playing goes on there, with the first frame that was not heard. */
+  attach(worklet: PlaybackWorklet): void {
+    const heard = this.#framesHeard();
+    this.#worklet = worklet;
+    worklet.gain.gain.value = this.#volume;
+    worklet.node.port.onmessage = ({ data }: MessageEvent<WorkletReport>) => {
+      if (this.#worklet === worklet && this.#play && data.play === this.#id) this.#report(this.#play, data);
+    };
+    if (!this.#play) return;
+    this.#begin(heard, this.#play.isSilent);
+    this.#give(this.#play);
+  }
+
+  start(play: LinePlay): void {
+    this.#play = play;
+    this.#id++;
+    this.#begin(0, false);
+    this.#watch = this.#watchOver();
+    this.#options.onBegin();
+  }
+
+  feed(): void {
+    const play = this.#play;
+    if (!play) return;
+    this.#give(play);
+    if (play.isDrained) play.moves();
+  }
+
+  halt(): void {
+    this.#post({ type: 'pause' });
+  }
+
+  go(): void {
+    this.#post({ type: 'resume' });
+  }
+
+  finish(): void {
+    this.#floor = this.#framesHeard();
+    this.#runs = [];
+    this.#play = undefined;
+    this.#watch.unsubscribe();
+    this.#post({ type: 'cut' });
+  }
+
+  cut(): void {
+    this.finish();
+  }
+
+  /** The worklet holds nothing of plays that are over. */
+  clear(): void {}
+
+  setVolume(volume: number): void {
+    this.#volume = volume;
+    const { gain, context } = this.#worklet ?? {};
+    gain?.gain.setTargetAtTime(volume, context?.currentTime ?? 0, 0.01);
+  }
+
+  #begin(from: number, paused: boolean): void {
+    this.#fed = this.#played = this.#floor = from;
+    this.#runs = [];
+    this.#post({ type: 'begin', play: this.#id, from, paused });
+  }
+
+  /** Hands the worklet what it may hold ahead, and tells it when that is all. */
+  #give(play: LinePlay): void {
+    const { format, queue, end, isDrained } = play;
+    if (format) this.#frameBytes = frameBytes(format);
+    const total = Math.floor(end / this.#frameBytes);
+    for (let room = 1; format && room > 0 && this.#fed < total;) {
+      room = this.#frames(leadMs) - (this.#fed - this.#played);
+      const frames = Math.min(total - this.#fed, room, this.#frames(pieceMs));
+      if (frames <= 0) break;
+      const bytes = queue.read(this.#fed * this.#frameBytes, frames * this.#frameBytes);
+      const channels = deal(float32View(bytes), format.channels);
+      this.#post({ type: 'push', play: this.#id, channels }, channels);
+      this.#fed += frames;
+    }
+    if (isDrained) this.#post({ type: 'end', play: this.#id });
+  }
+
+  #report(play: LinePlay, { type, at, played }: WorkletReport): void {
+    this.#played = played;
+    const last = this.#runs.at(-1);
+    if (type === 'run') this.#runs.push({ at, from: played, to: Infinity });
+    if (type === 'rest' && last) last.to = played;
+    this.#give(play);
+    if (this.#framesHeard() > 0) play.sounds();
+    // A listener may have cut it.
+    if (this.#play === play) play.moves();
+  }
+
+  /** Safari's contexts can say that they run and do not. */
+  #watchOver(): Subscription {
+    let last = -1;
+    let standstills = 0;
+    return interval(watchMs, this.#options.scheduler ?? asyncScheduler)
+      .pipe(
+        map(() => this.context),
+        filter((context) => context !== undefined),
+        tap((context) => {
+          const isMeantToRun = context.state === 'running' && this.#play?.isSilent === false;
+          standstills = isMeantToRun && context.currentTime === last ? standstills + 1 : 0;
+          last = context.currentTime;
+          if (standstills < maxStandstills) return;
+          standstills = 0;
+          this.#options.onFrozen();
+        }),
+      )
+      .subscribe();
+  }
+
+  #framesHeard(): number {
+    if (!this.#worklet || this.#runs.length === 0) return this.#floor;
+    const now = soundingFrame(this.#worklet.context);
+    for (const { at, from, to } of this.#runs) {
+      if (at > now) break;
+      this.#floor = Math.max(this.#floor, Math.floor(Math.min(from + now - at, to, this.#fed)));
+    }
+    while (this.#runs.length > 1 && (this.#runs[0]?.to ?? 0) <= this.#floor) this.#runs.shift();
+    return this.#floor;
+  }
+
+  #frames(ms: number): number {
+    return Math.round((ms * (this.context?.sampleRate ?? 0)) / 1000);
+  }
+
+  #post(command: Readonly<Record<string, unknown>>, pieces: readonly Float32Array<ArrayBuffer>[] = []): void {
+    this.#worklet?.node.port.postMessage(
+      command,
+      pieces.map(({ buffer }) => buffer),
+    );
+  }
+}
+
+/** The frame of a context that leaves the speaker now. */
+function soundingFrame(context: AudioContext): number {
+  const { contextTime = 0 } = context.getOutputTimestamp();
+  const latency = context.outputLatency || context.baseLatency || 0;
+  return (contextTime > 0 ? contextTime : context.currentTime - latency) * context.sampleRate;
+}
+
+/** Interleaved samples, channel by channel. */
+function deal(samples: Float32Array<ArrayBuffer>, channels: number): Float32Array<ArrayBuffer>[] {
+  if (channels === 1) return [samples.slice()];
+  return Array.from({ length: channels }, (_, channel) =>
+    Float32Array.from({ length: samples.length / channels }, (_each, at) => samples[at * channels + channel] ?? 0),
+  );
+}

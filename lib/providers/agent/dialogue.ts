@@ -1,0 +1,303 @@
+import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { asString, ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import type {
+  AgentFunctionCall,
+  AgentFunctionEnd,
+  AgentLatency,
+  AgentText,
+  ConnectionEvent,
+  SpeechEvent,
+  TranscriptionResult,
+} from '../../core/roles.ts';
+import type { SocketData } from '../../transport/reconnecting-socket.ts';
+import type { AgentCommand, AgentContext, AgentEffect, AgentWire } from './agent-wire.ts';
+import type { FunctionOutcome } from './function-calls.ts';
+
+/** What an agent tells, by the stream that tells it. */
+export interface AgentStreams {
+  readonly transcripts: TranscriptionResult;
+  readonly speech: SpeechEvent;
+  readonly tokens: string;
+  readonly conversation: AgentText;
+  readonly audio: AudioChunk;
+  readonly metadata: AudioMetadata;
+  readonly audioDone: undefined;
+  readonly functionCalls: AgentFunctionCall;
+  readonly functionEnds: AgentFunctionEnd;
+  readonly latency: AgentLatency;
+}
+
+/** Something for one of the agent's streams. */
+export type AgentTold = {
+  readonly [K in keyof AgentStreams]: { readonly type: 'tell'; readonly stream: K; readonly value: AgentStreams[K] };
+}[keyof AgentStreams];
+
+/** What the runner enacts, in order. */
+export type AgentEvent =
+  | AgentTold
+  | { readonly type: 'connection'; readonly event: ConnectionEvent }
+  /** A call is to be run here. */
+  | { readonly type: 'run'; readonly call: AgentFunctionCall }
+  /** A command was acknowledged, or, with an error, never will be. */
+  | { readonly type: 'settled'; readonly id: number; readonly error?: Error }
+  | { readonly type: 'malformed'; readonly kind: string; readonly cause?: unknown }
+  | Extract<AgentEffect, { readonly type: 'send' | 'warning' | 'failure' | 'log' }>;
+
+/** What happens in a session. */
+export type AgentInput<S> =
+  | { readonly type: 'message'; readonly data: SocketData }
+  /** A connection is being told the opening. */
+  | { readonly type: 'opened' }
+  /** `ended` is the error of what the end of the session leaves undone. */
+  | { readonly type: 'connection'; readonly event: ConnectionEvent; readonly ended: Error }
+  | { readonly type: 'command'; readonly id: number; readonly command: AgentCommand<S> }
+  /** A call that was run here has ended. */
+  | { readonly type: 'outcome'; readonly id: string; readonly outcome: FunctionOutcome };
+
+interface RunningCall {
+  readonly call: AgentFunctionCall;
+  readonly extras: WireObject;
+  /** The scheduler's time, in milliseconds. */
+  readonly startedAt: number;
+}
+
+/** A session of an agent: the wire's own state, and what is the same for all agents. */
+export interface Dialogue<S> {
+  readonly wire: S;
+  readonly history: readonly AgentText[];
+  /** Whether the present connection was told the opening. */
+  readonly isOpened: boolean;
+  readonly isUserSpeaking: boolean;
+  /** `text` says how the reply's text came: not yet, as whole sentences, or in pieces. */
+  readonly reply: { readonly hasAudio: boolean; readonly text: 'none' | 'sentences' | 'pieces' };
+  /** Replies that had audio, over all sessions. */
+  readonly replies: number;
+  readonly calls: readonly RunningCall[];
+  /** Ids of the newest calls, so that none runs twice. */
+  readonly callIds: readonly string[];
+  /** Commands that are not acknowledged, oldest first; those in the opening are acknowledged when the service is ready. */
+  readonly waiting: readonly { readonly id: number; readonly acknowledgement: string; readonly isInOpening: boolean }[];
+}
+
+/** A step of a session: its next state, then what to enact. */
+export type DialogueStep<S> = readonly [state: Dialogue<S>, ...events: AgentEvent[]];
+
+/** Bounds of what is remembered. */
+const maxHistory = 80;
+const maxCallIds = 256;
+
+const noReply = { hasAudio: false, text: 'none' } as const;
+
+/** The beginning of a session. */
+export function newDialogue<S>(wire: S, replies: number): Dialogue<S> {
+  return {
+    ...{ wire, history: [], isOpened: false, isUserSpeaking: false, reply: noReply, replies },
+    ...{ calls: [], callIds: [], waiting: [] },
+  };
+}
+
+/** Folds what happens into a session. Pure. */
+export function advance<C, S>(
+  wire: AgentWire<C, S>,
+  state: Dialogue<S>,
+  input: AgentInput<S>,
+  context: AgentContext<C>,
+): DialogueStep<S> {
+  const enact = ([next, ...effects]: readonly [S, ...AgentEffect[]], from = state): DialogueStep<S> =>
+    steps({ ...from, wire: next }, effects, (before, effect) => apply(wire, before, effect, context));
+
+  switch (input.type) {
+    case 'message':
+      return readMessage(wire, state, input.data, context, enact);
+    case 'opened':
+      return [{ ...state, isOpened: true, waiting: state.waiting.map((each) => ({ ...each, isInOpening: true })) }];
+    case 'connection':
+      return reconnected(wire, state, input, context);
+    case 'command': {
+      const { id, command } = input;
+      const { acknowledgement } = command;
+      const [next, ...effects] = command.step(state.wire);
+      if (acknowledgement === undefined) return enact([next, ...effects]);
+      const waiting = [...state.waiting, { id, acknowledgement, isInOpening: false }];
+      // An opening that is still to be said holds it.
+      return enact([next, ...(state.isOpened ? effects : [])], { ...state, waiting });
+    }
+    case 'outcome': {
+      const running = state.calls.find(({ call }) => call.id === input.id && call.clientSide);
+      if (!running) return [state];
+      const { call, extras } = running;
+      const messages = wire.result(call, input.outcome.content, extras);
+      const [next, ...told] = ended(state, running, context.now, input.outcome);
+      return [next, ...told, ...messages.map((message) => ({ type: 'send', message }) as const)];
+    }
+  }
+}
+
+function readMessage<C, S>(
+  wire: AgentWire<C, S>,
+  state: Dialogue<S>,
+  data: SocketData,
+  context: AgentContext<C>,
+  enact: (step: readonly [S, ...AgentEffect[]]) => DialogueStep<S>,
+): DialogueStep<S> {
+  const message = parseJsonObject(data);
+  const type = message && (wire.typeOf ?? typeMember)(message);
+  if (message && type !== undefined) {
+    const read = ownEntry(wire.read, type);
+    if (!read) return [state, { type: 'log', text: `ignores a message of type ${type}` }];
+    try {
+      return enact(read(state.wire, message, context));
+    } catch (cause) {
+      return [state, { type: 'malformed', kind: `ignores a malformed message of type ${type}`, cause }];
+    }
+  }
+  if (typeof data !== 'string') return enact([state.wire, { type: 'audio', data }]);
+  return [state, { type: 'malformed', kind: 'ignores a message that is no JSON object with a type' }];
+}
+
+/** The type of a message of most services. */
+export function typeMember(message: WireObject): string | undefined {
+  return asString(message['type']);
+}
+
+function reconnected<C, S>(
+  wire: AgentWire<C, S>,
+  state: Dialogue<S>,
+  { event, ended: error }: Extract<AgentInput<S>, { readonly type: 'connection' }>,
+  { config, now }: AgentContext<C>,
+): DialogueStep<S> {
+  const connection = { type: 'connection', event } as const;
+  switch (event.type) {
+    case 'connecting':
+      return [state, connection];
+    case 'connected': {
+      const confirmed = state.waiting.filter(({ isInOpening }) => isInOpening);
+      return [
+        { ...state, waiting: state.waiting.filter(({ isInOpening }) => !isInOpening) },
+        tell('metadata', wire.output(config, state.wire)),
+        ...confirmed.map(({ id }) => ({ type: 'settled', id }) as const),
+        connection,
+      ];
+    }
+    default: {
+      // The next connection does not know the calls of this one.
+      const silent = { ...state, isOpened: false, isUserSpeaking: false, reply: noReply };
+      const [next, ...cancelled] = steps(silent, state.calls, (before, running) =>
+        ended(before, running, now, { type: 'cancelled' }),
+      );
+      if (event.type === 'reconnecting') return [next, ...cancelled, connection];
+      const undone = state.waiting.map(({ id }) => ({ type: 'settled', id, error }) as const);
+      return [{ ...next, waiting: [] }, ...cancelled, ...undone, connection];
+    }
+  }
+}
+
+/** What an effect of the wire does to the session. */
+function apply<C, S>(
+  wire: AgentWire<C, S>,
+  state: Dialogue<S>,
+  effect: AgentEffect,
+  { config, now }: AgentContext<C>,
+): DialogueStep<S> {
+  switch (effect.type) {
+    case 'voice':
+      if (effect.is === 'ended') return silenced(state);
+      return [{ ...state, reply: noReply, isUserSpeaking: true }, tell('speech', { type: effect.is })];
+    case 'interim':
+      return [state, tell('transcripts', { ...transcript(effect.text), isFinal: false, utteranceComplete: false })];
+    case 'said':
+      return said(state, { role: effect.role, text: effect.text });
+    case 'token':
+      return [{ ...state, reply: { ...state.reply, text: 'pieces' } }, tell('tokens', effect.text)];
+    case 'audio': {
+      const replies = state.reply.hasAudio ? state.replies : state.replies + 1;
+      const chunk = { data: effect.data, metadata: wire.output(config, state.wire), utteranceId: `reply-${replies}` };
+      return [{ ...state, replies, reply: { ...state.reply, hasAudio: true } }, tell('audio', chunk)];
+    }
+    case 'audio-done':
+      return [{ ...state, reply: noReply }, tell('audioDone', undefined)];
+    case 'latency':
+      return Object.keys(effect.latency).length > 0 ? [state, tell('latency', effect.latency)] : [state];
+    case 'call': {
+      const { call, extras = {} } = effect;
+      if (state.callIds.includes(call.id)) return [state];
+      const calls = [...state.calls, { call, extras, startedAt: now }];
+      const callIds = [...state.callIds, call.id].slice(-maxCallIds);
+      return [{ ...state, calls, callIds }, tell('functionCalls', call), { type: 'run', call }];
+    }
+    case 'called': {
+      const { id, name, content } = effect;
+      const running = state.calls.find(
+        ({ call }) => !call.clientSide && (id === undefined ? call.name === name : call.id === id),
+      );
+      return running ? ended(state, running, now, { type: 'result', content }) : [state];
+    }
+    case 'cancelled': {
+      const running = state.calls.find(({ call }) => call.id === effect.id);
+      return running ? ended(state, running, now, { type: 'cancelled' }) : [state];
+    }
+    case 'acknowledged': {
+      const settled = state.waiting.find(
+        (each) => !each.isInOpening && each.acknowledgement === effect.acknowledgement,
+      );
+      if (!settled) return [state];
+      return [
+        { ...state, waiting: state.waiting.filter((each) => each !== settled) },
+        { type: 'settled', id: settled.id },
+      ];
+    }
+    default:
+      return [state, effect];
+  }
+}
+
+function said<S>(state: Dialogue<S>, text: AgentText): DialogueStep<S> {
+  const history = [...state.history, text].slice(-maxHistory);
+  if (text.role === 'user') {
+    const [silent, ...ending] = silenced({ ...state, history, reply: noReply });
+    return [silent, ...ending, tell('conversation', text), tell('transcripts', transcript(text.text))];
+  }
+  const told = tell('conversation', text);
+  if (state.reply.text === 'pieces') return [{ ...state, history }, told];
+  const token = state.reply.text === 'none' ? text.text : ` ${text.text}`;
+  return [{ ...state, history, reply: { ...state.reply, text: 'sentences' } }, told, tell('tokens', token)];
+}
+
+function silenced<S>(state: Dialogue<S>): DialogueStep<S> {
+  if (!state.isUserSpeaking) return [state];
+  return [{ ...state, isUserSpeaking: false }, tell('speech', { type: 'ended' })];
+}
+
+function ended<S>(
+  state: Dialogue<S>,
+  running: RunningCall,
+  now: number,
+  how: FunctionOutcome | { readonly type: 'cancelled' },
+): DialogueStep<S> {
+  const { call, startedAt } = running;
+  const calls = state.calls.filter((each) => each !== running);
+  return [{ ...state, calls }, tell('functionEnds', { call, durationMs: now - startedAt, ...how })];
+}
+
+function transcript(text: string): TranscriptionResult {
+  return { text, isFinal: true, utteranceComplete: true, isPreflight: false };
+}
+
+function tell<K extends keyof AgentStreams>(stream: K, value: AgentStreams[K]): AgentTold {
+  return { type: 'tell', stream, value } as AgentTold;
+}
+
+/** One step after the other. */
+function steps<S, T>(
+  start: Dialogue<S>,
+  items: readonly T[],
+  step: (state: Dialogue<S>, item: T) => DialogueStep<S>,
+): DialogueStep<S> {
+  return items.reduce<DialogueStep<S>>(
+    ([before, ...events], item) => {
+      const [after, ...more] = step(before, item);
+      return [after, ...events, ...more];
+    },
+    [start],
+  );
+}

@@ -1,0 +1,400 @@
+import {
+  asyncScheduler,
+  BehaviorSubject,
+  concatMap,
+  filter,
+  firstValueFrom,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  ReplaySubject,
+  scan,
+  Subject,
+  Subscription,
+  takeUntil,
+  takeWhile,
+  tap,
+  throwError,
+  timeout,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import { bytesForMs, describeFormat, describeFormats, sameFormat } from '../../audio/formats.ts';
+import { takes } from '../../audio/negotiate.ts';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import { configProblem } from '../../core/config-rule.ts';
+import { VoiceError } from '../../core/errors.ts';
+import { oncePerKind, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import { RemoteProvider } from '../../core/remote-provider.ts';
+import type {
+  AgentFunctionCall,
+  AgentFunctionEnd,
+  AgentLatency,
+  AgentProvider,
+  AgentText,
+  ConnectionEvent,
+  SpeechEvent,
+  TranscriptionResult,
+} from '../../core/roles.ts';
+import {
+  ReconnectingSocket,
+  type SocketData,
+  type ReconnectingSocketOptions,
+} from '../../transport/reconnecting-socket.ts';
+import type { AgentCommand, AgentConfig, AgentContext, AgentStep, AgentWire } from './agent-wire.ts';
+import {
+  advance,
+  newDialogue,
+  typeMember,
+  type AgentEvent,
+  type AgentInput,
+  type AgentStreams,
+  type AgentTold,
+  type DialogueStep,
+} from './dialogue.ts';
+import { runFunction } from './function-calls.ts';
+
+/** Audio that waits for a connection, in milliseconds. */
+const waitingMs = 60_000;
+/** Longest message, in bytes: audio among them. */
+const maxMessageBytes = 16 * 1024 * 1024;
+/** Longest goodbye of a provider that is disposed of, in milliseconds. */
+const disposeMs = 200;
+/** Longest wait for an acknowledgement, in milliseconds. */
+const acknowledgementMs = 10_000;
+
+/** One session with the service: its connections, and the steps of its dialogue. */
+interface Session<S> {
+  readonly socket: ReconnectingSocket;
+  readonly inputs$: Subject<AgentInput<S>>;
+  /** The latest step. */
+  readonly steps$: BehaviorSubject<DialogueStep<S>>;
+  /** Ends by itself with the last connection. */
+  readonly life: Subscription;
+}
+
+/**
+ * An agent behind one WebSocket: runs an {@link AgentWire}. What happens (messages, connections, commands, ended
+ * function calls) is folded into the session's dialogue; what comes of it is enacted here, in order.
+ *
+ * @typeParam C - The provider's configuration.
+ * @typeParam S - What its wire remembers of a session.
+ */
+export abstract class StreamingAgent<C extends AgentConfig, S> extends RemoteProvider<C> implements AgentProvider {
+  override readonly name: string;
+  override readonly roles = ['stt', 'llm', 'tts'] as const;
+  override readonly type = 'websocket' as const;
+  /** Formats that `sendAudio` takes, best first. */
+  readonly accepts: readonly AudioFormat[];
+  protected override readonly defaultBaseUrl: string;
+
+  readonly #events$ = new Subject<AgentEvent>();
+  readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
+  /** What the user said. Hot. */
+  readonly transcripts$: Observable<TranscriptionResult> = this.#told('transcripts');
+  /** The user's voice: `started` cuts the reply off at the service; audio that follows belongs to a later one. Hot. */
+  readonly speech$: Observable<SpeechEvent> = this.#told('speech');
+  /** What the agent says, as text: the pieces of a reply make it when they are put together. Hot. */
+  readonly tokens$: Observable<string> = this.#told('tokens');
+  /** What both sides said, in order. Hot. */
+  readonly conversation$: Observable<AgentText> = this.#told('conversation');
+  /** What the agent says; each reply has its `utteranceId`. Hot. */
+  readonly audio$: Observable<AudioChunk> = this.#told('audio');
+  /** The format of `audio$`, when a connection is ready. Hot. */
+  readonly metadata$: Observable<AudioMetadata> = this.#told('metadata');
+  /** The last audio of a reply has come. Hot. */
+  readonly audioDone$: Observable<void> = this.#told('audioDone');
+  /** Functions that the model wants called, those that the service calls itself among them. Hot. */
+  readonly functionCalls$: Observable<AgentFunctionCall> = this.#told('functionCalls');
+  /** The end of each call, exactly once. Hot. */
+  readonly functionEnds$: Observable<AgentFunctionEnd> = this.#told('functionEnds');
+  /** The latencies of each turn, as far as the service tells. Hot. */
+  readonly latency$: Observable<AgentLatency> = this.#told('latency');
+  /** The service's connection; the latest event first. Hot. */
+  readonly connection$: Observable<ConnectionEvent> = this.#connection$.asObservable();
+
+  readonly #wire: AgentWire<C, S>;
+  readonly #warnOnce = oncePerKind((kind) =>
+    this.report(this.error(`${this.name} ${kind}`, { code: 'protocol', recoverable: true })),
+  );
+  #session: Session<S> | undefined;
+  #input: AudioMetadata | undefined;
+  #hasSentAudio = false;
+  #commands = 0;
+  #replies = 0;
+
+  constructor(wire: AgentWire<C, S>, config: C, logger?: Logger) {
+    super(config, logger);
+    this.#wire = wire;
+    this.name = wire.name;
+    this.accepts = wire.accepts;
+    this.defaultBaseUrl = wire.baseUrl;
+  }
+
+  /**
+   * Says what `sendAudio` will bring; before `connect()`.
+   *
+   * @throws VoiceError `unsupported_format` when the service does not take it, `configuration` while connected.
+   */
+  configureAudio(metadata: AudioMetadata): void {
+    if (!this.accepts.some((format) => takes(format, metadata))) {
+      const formats = describeFormats(this.accepts);
+      const message = `${this.name} does not take ${describeFormat(metadata)}: convert it to ${formats}`;
+      throw this.error(message, { code: 'unsupported_format' });
+    }
+    if (this.#session && !sameFormat(metadata, this.#format)) {
+      const message = `${this.name} hears ${describeFormat(this.#format)}: disconnect() before another configureAudio()`;
+      throw this.error(message, { code: 'configuration' });
+    }
+    this.#input = metadata;
+  }
+
+  /**
+   * Opens a session. Calls at the same time share it.
+   *
+   * @returns Resolves when the service is ready.
+   * @throws VoiceError when the service refuses for good.
+   */
+  connect(): Promise<void> {
+    this.assertReady('connect');
+    return this.#open().socket.open();
+  }
+
+  /** Ends the session. */
+  async disconnect(): Promise<void> {
+    await this.#session?.socket.close();
+  }
+
+  /** Sends audio; while there is no connection it is kept, up to 60 s. */
+  sendAudio({ data, metadata }: AudioChunk): void {
+    if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
+    this.#hasSentAudio = true;
+    this.#open().socket.send(this.#wire.encode?.(data) ?? data);
+  }
+
+  /** Says a text to the agent, as if the user had spoken it. */
+  abstract injectUserMessage(text: string): void;
+
+  /** Has the agent say a text. */
+  abstract injectAgentMessage(text: string): void;
+
+  /** Whether a session is running. */
+  protected get hasSession(): boolean {
+    return this.#session !== undefined;
+  }
+
+  /**
+   * Sends a message.
+   *
+   * @throws VoiceError `not_ready` when there is no session.
+   */
+  protected say(method: string, message: WireObject): void {
+    const { inputs$ } = this.#running(method);
+    const step = (state: S): AgentStep<S> => [state, { type: 'send', message }];
+    inputs$.next({ type: 'command', id: 0, command: { step } });
+  }
+
+  /**
+   * Has the service change something. Resolves when it has acknowledged that.
+   *
+   * @throws VoiceError `not_ready` when there is no session, `timeout` after 10 s without the acknowledgement.
+   */
+  protected async command(method: string, command: AgentCommand<S>): Promise<void> {
+    const { inputs$ } = this.#running(method);
+    const id = ++this.#commands;
+    const settled$ = this.#events$.pipe(
+      filter((event) => event.type === 'settled'),
+      filter((settled) => settled.id === id),
+      mergeMap(({ error }) => (error ? throwError(() => error) : [undefined])),
+      timeout({
+        ...{ first: acknowledgementMs, scheduler: this.#scheduler },
+        with: () => {
+          const message = `${this.name}.${method}() was not acknowledged within ${acknowledgementMs} ms`;
+          return throwError(() => this.error(message, { code: 'timeout', recoverable: true }));
+        },
+      }),
+    );
+    const settled = firstValueFrom(settled$, { defaultValue: undefined });
+    inputs$.next({ type: 'command', id, command });
+    await settled;
+  }
+
+  /** What this service's connections need beside the defaults. */
+  protected sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
+    const { path, opensAfter, readyAfter, opening, keepAlive, typeOf = typeMember } = this.#wire;
+    const isOf = (type: string) => (data: SocketData) => typeOf(parseJsonObject(data) ?? {}) === type;
+    return {
+      reconnect: this.config.reconnect,
+      ...(opensAfter !== undefined && { opensAfter: isOf(opensAfter) }),
+      isReady: isOf(readyAfter),
+      opening: () => {
+        const { inputs$, steps$ } = this.#running('connect');
+        inputs$.next({ type: 'opened' });
+        const [{ wire, history }] = steps$.value;
+        return opening(wire, this.#context(history)).map((message) => JSON.stringify(message));
+      },
+      keepAlive: {
+        message: () => {
+          const isSilent = !this.#hasSentAudio;
+          this.#hasSentAudio = false;
+          return isSilent && keepAlive ? JSON.stringify(keepAlive) : undefined;
+        },
+      },
+      request: async () => ({ url: this.resolveSocketUrl(path), ...(await this.resolveSocketCredentials()) }),
+    };
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, this.#wire.rules) ?? this.#wire.conflict?.(this.config);
+  }
+
+  protected override onInitialize(): void {
+    this.assertAuth();
+    this.assertConfig();
+    this.resolveUrl('');
+  }
+
+  protected override async onDispose(): Promise<void> {
+    const session = this.#session;
+    await session?.socket.close({ timeoutMs: disposeMs });
+    session?.life.unsubscribe();
+    if (this.#session === session) this.#session = undefined;
+  }
+
+  /** The format of the user's audio. */
+  get #format(): AudioMetadata {
+    return this.#input ?? this.#wire.input(this.config);
+  }
+
+  #context(history: readonly AgentText[]): AgentContext<C> {
+    return { config: this.config, input: this.#format, history, now: this.#scheduler.now() };
+  }
+
+  get #scheduler(): SchedulerLike {
+    return this.config.scheduler ?? asyncScheduler;
+  }
+
+  #told<K extends keyof AgentStreams>(stream: K): Observable<AgentStreams[K]> {
+    const isIts = (event: AgentEvent): event is Extract<AgentTold, { readonly stream: K }> =>
+      event.type === 'tell' && event.stream === stream;
+    return this.#events$.pipe(
+      filter(isIts),
+      map(({ value }) => value as AgentStreams[K]),
+    );
+  }
+
+  #running(method: string): Session<S> {
+    if (this.#session) return this.#session;
+    throw this.error(`${this.name}.${method}() needs a session: await connect() first`, { code: 'not_ready' });
+  }
+
+  #open(): Session<S> {
+    if (this.#session) return this.#session;
+    const socket = new ReconnectingSocket({
+      ...this.transportOptions,
+      maxMessageBytes,
+      maxOutboxBytes: 2 * bytesForMs(waitingMs, this.#format),
+      // Nobody has told the service to end: another connection goes on.
+      classifyClose: () => 'retry',
+      // What a new connection needs stands in its opening.
+      replay: () => [],
+      ...this.sessionOptions(),
+    });
+    const start: DialogueStep<S> = [newDialogue(this.#wire.start(this.config), this.#replies)];
+    const steps$ = new BehaviorSubject(start);
+    const session: Session<S> = { socket, steps$, inputs$: new Subject(), life: new Subscription() };
+    this.#session = session;
+    // What comes of an input that arrives while events are enacted follows those.
+    const enacting = steps$.pipe(concatMap(([, ...events]) => events)).subscribe({
+      next: (event) => this.#enact(event, socket),
+      error: (error: unknown) => this.report(VoiceError.from(error, { provider: this.name })),
+    });
+    const folding = merge(
+      socket.errors$.pipe(
+        tap((error) => this.report(error)),
+        ignoreElements(),
+      ),
+      socket.messages$.pipe(map((data) => ({ type: 'message', data }) as const)),
+      socket.connection$.pipe(map((event) => this.#connected(event, steps$.value))),
+      this.#outcomes(),
+      session.inputs$,
+    )
+      .pipe(
+        takeWhile((input) => input.type !== 'connection' || !isFinal(input.event), true),
+        scan(([state], input) => advance(this.#wire, state, input, this.#context(state.history)), start),
+      )
+      .subscribe(steps$);
+    session.life.add(enacting);
+    session.life.add(folding);
+    return session;
+  }
+
+  #connected(event: ConnectionEvent, [{ replies }]: DialogueStep<S>): AgentInput<S> {
+    if (isFinal(event)) this.#session = undefined;
+    this.#replies = replies;
+    const ended = this.error(`${this.name}: the session has ended`, { code: 'aborted' });
+    return { type: 'connection', event, ended: event.type === 'lost' ? event.error : ended };
+  }
+
+  /** Runs the calls that are made here; each ends with its outcome, unless it is cancelled. */
+  #outcomes(): Observable<AgentInput<S>> {
+    return this.#events$.pipe(
+      filter((event) => event.type === 'run'),
+      mergeMap(({ call }) => {
+        const { onFunctionCall, functionTimeoutMs = 30_000 } = this.config;
+        const cancelled$ = this.functionEnds$.pipe(filter((end) => end.type === 'cancelled' && end.call === call));
+        return runFunction(call, onFunctionCall, functionTimeoutMs, this.#scheduler).pipe(
+          map((outcome) => ({ type: 'outcome', id: call.id, outcome }) as const),
+          takeUntil(cancelled$),
+        );
+      }),
+    );
+  }
+
+  #enact(event: AgentEvent, socket: ReconnectingSocket): void {
+    switch (event.type) {
+      case 'connection':
+        this.#connection$.next(event.event);
+        break;
+      case 'send': {
+        const { message } = event;
+        const isData = typeof message === 'string' || message instanceof Uint8Array;
+        socket.send(isData ? message : JSON.stringify(message));
+        break;
+      }
+      case 'warning':
+      case 'failure': {
+        const { type, message, code, recoverable } = event;
+        const error = this.error(`${this.name}: ${message}`, { code, recoverable });
+        // A failure that is not recoverable ends the session, which reports it.
+        if (type === 'warning' || recoverable) this.report(error);
+        if (type === 'failure') socket.reconnect(error);
+        break;
+      }
+      case 'malformed':
+        this.#warnOnce(event.kind);
+        this.logger.debug(`${this.name}: malformed message`, event.cause);
+        break;
+      case 'log':
+        this.logger.debug(`${this.name} ${event.text}`);
+        break;
+      default:
+        this.#events$.next(event);
+    }
+  }
+
+  #fits(metadata: AudioMetadata): boolean {
+    if (sameFormat(metadata, this.#format)) return true;
+    try {
+      this.configureAudio(metadata);
+      return true;
+    } catch {
+      this.#warnOnce(`hears ${describeFormat(this.#format)}, and drops ${describeFormat(metadata)}`);
+      return false;
+    }
+  }
+}
+
+const isFinal = ({ type }: ConnectionEvent): boolean => type === 'closed' || type === 'lost';

@@ -1,0 +1,182 @@
+import { wireParameters, type ConfigRules, type RulesOf } from '../../core/config-rule.ts';
+import { ownEntry, type WireObject } from '../../core/guard.ts';
+import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../core/messages.ts';
+import { chatAnswer, type ChatAnswer } from './chat-answer.ts';
+import type { LLMConfig } from './chat-llm.ts';
+import type { ModelContext, ModelWire } from './model-wire.ts';
+import { repairHistory } from './repair-history.ts';
+import { parseArgs } from './tool-calls.ts';
+
+/** Configuration of every chat completions service. */
+export interface ChatConfig extends LLMConfig {
+  /** 0 to 2. Default: the service's. */
+  readonly temperature?: number;
+  /** 0 to 1. Default: the service's. */
+  readonly topP?: number;
+  /** Makes answers repeatable, as far as the service can. */
+  readonly seed?: number;
+  /** How long the model thinks before it speaks, such as `none` or `low`. Default: what is fastest, where that is known. */
+  readonly reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | (string & {});
+  /** Further fields of the request, under the service's own names; they win. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+  /** Further headers, such as a gateway's. */
+  readonly extraHeaders?: Readonly<Record<string, string>>;
+}
+
+/** How a service wants a conversation written down as chat completions. */
+export interface ChatForm {
+  /** The role of instructions in the middle of a conversation. Default: `user`. */
+  readonly lateSystemRole?: 'system' | 'user';
+  /** What the assistant must have said between a tool's result and the user's next turn. Default: nothing. */
+  readonly toolToUser?: string;
+  /** The content of an assistant's turn that only calls tools. Default: `null`. */
+  readonly silence?: '';
+  /** The id that the service takes for a call; the same for the same id. Default: the id itself. */
+  readonly callId?: (id: string) => string;
+  /** What goes back with a call beside its name and arguments. Default: nothing. */
+  readonly callExtras?: (call: ToolCall) => Readonly<Record<string, unknown>>;
+}
+
+/** A chat completions service: its address, and how it differs from the others of its kind. */
+export interface ChatProfile<C extends ChatConfig = ChatConfig> extends ChatForm {
+  /** The provider's class name. */
+  readonly name: string;
+  /** The default address, with the version folder; `undefined` when only the user knows it. */
+  readonly baseUrl: string | undefined;
+  /** Whether it can do nothing without `apiKey` or `proxyUrl`. Default: true. */
+  readonly needsCredential?: boolean;
+  /** The model when the configuration names none; without one, `model` is required. */
+  readonly defaultModel?: string;
+  /** What the configuration may hold beside the keys of {@link ChatConfig}. */
+  readonly rules?: ConfigRules;
+  /** Headers beside the credential's; `undefined` leaves one out. */
+  readonly headers?: (config: C) => Readonly<Record<string, string | undefined>>;
+  /** Default: `max_tokens`. */
+  readonly tokenLimitField?: 'max_tokens' | 'max_completion_tokens';
+  /** Default: `seed`. */
+  readonly seedField?: 'seed' | 'random_seed';
+  /** Sent as `stream_options`. Default: not sent. */
+  readonly streamOptions?: Readonly<Record<string, unknown>>;
+  /** Whether the user must have the first word. Default: true. */
+  readonly startsWithUser?: boolean;
+  /** Whether the model may write tool calls as text, as small local ones do. Default: false. */
+  readonly hasCallsInText?: boolean;
+  /** The reasoning effort that lets the model speak soonest. Default: none is sent. */
+  readonly reasoningEffort?: (model: string) => string | undefined;
+  /** Fields that a model refuses. */
+  readonly refusedFields?: (model: string, effort: string | undefined) => readonly string[];
+  /** Models that the service has withdrawn, and what stands in for them. */
+  readonly retiredModels?: Readonly<Record<string, string>>;
+}
+
+/** The wire of a chat completions service (OpenAI's reference). */
+export function chatWire<C extends ChatConfig>(profile: ChatProfile<C>): ModelWire<C, ChatAnswer> {
+  const { name, baseUrl, needsCredential = true, callId, hasCallsInText, headers } = profile;
+  const rules = rulesOf(profile);
+  return {
+    ...{ name, baseUrl, needsCredential, rules, callId },
+    request: (messages, options, context) => ({
+      url: context.url('/chat/completions'),
+      headers: async () => ({
+        Accept: 'text/event-stream',
+        Authorization: await context.authorization(),
+        ...headers?.(context.config),
+        ...context.config.extraHeaders,
+      }),
+      json: bodyOf(profile, rules, messages, options, context),
+    }),
+    ...chatAnswer(hasCallsInText),
+  };
+}
+
+function rulesOf({ defaultModel, tokenLimitField, seedField, rules }: ChatProfile<never>): ConfigRules {
+  const own: RulesOf<ChatConfig> = {
+    model: defaultModel === undefined ? { required: true, wire: true } : { default: defaultModel, wire: true },
+    maxTokens: { min: 1, integer: true, wire: tokenLimitField ?? true },
+    temperature: { min: 0, max: 2, wire: true },
+    topP: { min: 0, max: 1, wire: true },
+    stopSequences: { wire: 'stop', toWire: (texts) => (texts.length > 0 ? texts : undefined) },
+    seed: { wire: seedField ?? true },
+    reasoningEffort: { wire: true },
+  };
+  return { ...own, ...rules };
+}
+
+function bodyOf<C extends ChatConfig>(
+  profile: ChatProfile<C>,
+  rules: ConfigRules,
+  history: readonly Message[],
+  options: GenerateOptions,
+  { config, warn }: ModelContext<C>,
+): WireObject {
+  const { startsWithUser = true, refusedFields, retiredModels = {}, streamOptions } = profile;
+  const { maxTokens = config.maxTokens, temperature = config.temperature, tools = [], toolChoice } = options;
+  const model = config.model ?? profile.defaultModel ?? '';
+  const reasoningEffort = config.reasoningEffort ?? profile.reasoningEffort?.(model);
+  const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser });
+  const successor = ownEntry(retiredModels, model);
+  if (successor !== undefined) warn(`the service has retired ${model}; set model, for example to ${successor}`);
+
+  const fields = wireParameters({ ...config, maxTokens, temperature, reasoningEffort }, rules);
+  const refused = refusedFields?.(model, reasoningEffort) ?? [];
+  return {
+    ...Object.fromEntries(Object.entries(fields).filter(([field]) => !refused.includes(field))),
+    messages: [...(system ? [{ role: 'system', content: system }] : []), ...chatHistory(messages, profile)],
+    stream: true,
+    ...(streamOptions && { stream_options: streamOptions }),
+    ...chatTools(tools, toolChoice),
+    ...config.extraBody,
+  };
+}
+
+const unchanged = (id: string): string => id;
+
+/** A repaired history in the form of chat completions. */
+export function chatHistory(messages: readonly Message[], form: ChatForm): WireObject[] {
+  const { lateSystemRole = 'user', toolToUser, silence = null, callId = unchanged, callExtras } = form;
+  return messages.flatMap((message, index): WireObject[] => {
+    switch (message.role) {
+      case 'system':
+        return [{ role: lateSystemRole, content: message.content }];
+      case 'user': {
+        const isAfterTool = toolToUser !== undefined && messages[index - 1]?.role === 'tool';
+        const between = isAfterTool ? [{ role: 'assistant', content: toolToUser }] : [];
+        return [...between, { role: 'user', content: message.content }];
+      }
+      case 'assistant': {
+        const calls = message.toolCalls?.map((call) => ({
+          id: callId(call.id),
+          type: 'function',
+          function: { name: call.name, arguments: argumentsOf(call) },
+          ...callExtras?.(call),
+        }));
+        const content = calls ? message.content || silence : message.content;
+        return [{ role: 'assistant', content, ...(calls && { tool_calls: calls }) }];
+      }
+      case 'tool':
+        return [{ role: 'tool', tool_call_id: callId(message.toolCallId), content: resultOf(message) }];
+    }
+  });
+}
+
+/** The tools that a model may call, and which of them; nothing without any. */
+export function chatTools(tools: readonly ToolDefinition[], choice: GenerateOptions['toolChoice']): WireObject {
+  if (tools.length === 0) return {};
+  return {
+    tools: tools.map(({ name, description, parameters = { type: 'object', properties: {} } }) => ({
+      ...{ type: 'function', function: { name, description, parameters } },
+    })),
+    tool_choice: typeof choice === 'object' ? { type: 'function', function: { name: choice.name } } : choice,
+  };
+}
+
+/** Services parse the arguments that they are sent. */
+function argumentsOf({ argsText }: ToolCall): string {
+  const parsed = parseArgs(argsText);
+  return parsed.args === undefined ? '{}' : parsed.argsText;
+}
+
+/** The format has no mark for a result that is an error. */
+function resultOf({ content, isError }: Extract<Message, { role: 'tool' }>): string {
+  return isError === true && !/^error/i.test(content) ? `Error: ${content}` : content;
+}

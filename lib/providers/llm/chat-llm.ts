@@ -1,0 +1,259 @@
+import {
+  asyncScheduler,
+  defer,
+  map,
+  Observable,
+  of,
+  scan,
+  Subject,
+  switchMap,
+  takeUntil,
+  throwError,
+  type OperatorFunction,
+  type Subscription,
+} from 'rxjs';
+import { configProblem } from '../../core/config-rule.ts';
+import { messageOf } from '../../core/errors.ts';
+import { oncePerKind } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
+import { RemoteProvider, type AuthType, type RemoteConfig } from '../../core/remote-provider.ts';
+import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
+import { retryBackoff } from '../../stream/retry-backoff.ts';
+import { stallTimeout } from '../../stream/stall-timeout.ts';
+import { refusal } from '../../transport/http-error.ts';
+import {
+  httpRequest,
+  keepConnections,
+  readJson,
+  requestRetries,
+  warmConnection,
+  type HttpResponse,
+} from '../../transport/http.ts';
+import { isEventStream, mediaType, sse, type ServerSentEvent } from '../../transport/sse.ts';
+import { modelErrorOf } from './model-errors.ts';
+import type { AnswerContext, ModelContext, ModelEffect, ModelStep, ModelWire } from './model-wire.ts';
+
+/** Configuration keys of every language model behind a service. */
+export interface LLMConfig extends RemoteConfig {
+  /** The model's id. */
+  readonly model?: string;
+  /** Instructions that come before those of the messages. */
+  readonly systemPrompt?: string;
+  /** Longest answer, in tokens. */
+  readonly maxTokens?: number;
+  /** Texts that end an answer when the model would write them. */
+  readonly stopSequences?: readonly string[];
+  /** Longest wait for the answer's first byte, in milliseconds. Default: 10,000. */
+  readonly firstByteTimeoutMs?: number;
+  /** Longest silence of the service in an answer, in milliseconds; any byte ends it. Default: 10,000. */
+  readonly idleTimeoutMs?: number;
+  /** Longest time in an answer without anything from the model, in milliseconds. Default: 30,000. */
+  readonly tokenTimeoutMs?: number;
+  /** Further tries after a failure that may pass, while nothing has been said. Default: 2. */
+  readonly maxRetries?: number;
+  /** Longest wait for all further tries together, also when the service asks for it, in milliseconds. Default: 10,000. */
+  readonly retryBudgetMs?: number;
+}
+
+/** How long the body may continue after the answer has ended, so that its connection can serve the next one. */
+const drainMs = 100;
+
+/** What has been read of an answer; `undefined` once it is complete. */
+type Answer = ModelStep<unknown>;
+
+/**
+ * A language model behind a service. A wire says how the service is asked and how its answers are read; the time-outs,
+ * the retries and the cancellation are the same for all.
+ *
+ * @typeParam C - The provider's configuration.
+ */
+export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> implements LLMProvider {
+  override readonly name: string;
+  override readonly roles: readonly ProviderRole[] = ['llm'];
+  override readonly type: ProviderType = 'rest';
+  protected override readonly defaultBaseUrl: string | undefined;
+  protected override readonly defaultAuthType: AuthType = 'bearer';
+
+  readonly #wire: ModelWire<C>;
+  readonly #tokens$ = new Subject<string>();
+  readonly #warnOnce = oncePerKind((message) => this.logger.warn(message));
+  #connections: Subscription | undefined;
+
+  constructor(wire: ModelWire<C>, config: C, logger?: Logger) {
+    super(config, logger);
+    this.#wire = wire;
+    this.name = wire.name;
+    this.defaultBaseUrl = wire.baseUrl;
+  }
+
+  /** The text of every generation. Hot. */
+  get tokens$(): Observable<string> {
+    return this.#tokens$.asObservable();
+  }
+
+  /**
+   * Asks for an answer. Cold: subscribing sends the request, unsubscribing aborts it down to the socket. Emits tokens
+   * and tool calls, then `done`. A failure that may pass is tried again while nothing was emitted; after that, and when
+   * no try works, it fails with a VoiceError.
+   */
+  generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
+    return defer(() => {
+      this.assertReady('generate');
+      const { scheduler = asyncScheduler } = this.config;
+      const { maxRetries = requestRetries.maxTries, retryBudgetMs = requestRetries.budgetMs } = this.config;
+      return this.#try(messages, options).pipe(
+        retryBackoff({
+          ...requestRetries,
+          ...{ maxTries: maxRetries, budgetMs: retryBudgetMs, scheduler },
+          onRetry: ({ error, delayMs }) =>
+            this.logger.info(`${messageOf(error)}; trying again in ${Math.round(delayMs)} ms`),
+        }),
+        takeUntil(this.aborted$('was disposed in the middle of an answer')),
+      );
+    });
+  }
+
+  /** Opens a connection to the service, unless one is open: for when the user begins to speak. */
+  warm(): void {
+    warmConnection(this.resolveUrl(''));
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, this.#wire.rules);
+  }
+
+  protected override async onInitialize(_signal: AbortSignal): Promise<void> {
+    const { needsCredential = true, prepare } = this.#wire;
+    if (needsCredential) this.assertAuth();
+    this.assertConfig();
+    const url = this.resolveUrl('');
+    await prepare?.(this.name);
+    this.#connections = keepConnections();
+    warmConnection(url);
+  }
+
+  protected override onDispose(): void {
+    this.#connections?.unsubscribe();
+  }
+
+  get #context(): ModelContext<C> {
+    return {
+      ...{ name: this.name, config: this.config, isProxyMode: this.isProxyMode },
+      url: (path) => this.resolveUrl(path),
+      credential: () => this.resolveApiKey(),
+      authorization: async () => (this.config.apiKey === undefined ? undefined : this.resolveAuthHeader()),
+      warn: (message) => this.#warnOnce(`${this.name}: ${message}`),
+    };
+  }
+
+  #try(messages: readonly Message[], options: GenerateOptions): Observable<LLMEvent> {
+    const { firstByteTimeoutMs, idleTimeoutMs, tokenTimeoutMs = 30_000, scheduler } = this.config;
+    const context = this.#answerContext(options);
+    return defer(async () => this.#wire.request(messages, options, this.#context)).pipe(
+      switchMap((request) =>
+        httpRequest({
+          ...this.transportOptions,
+          ...request,
+          timeouts: { firstByteMs: firstByteTimeoutMs, idleMs: idleTimeoutMs },
+          errorOf: modelErrorOf,
+        }),
+      ),
+      switchMap((response) => this.#read(response, context)),
+      stallTimeout({
+        ...{ firstMs: tokenTimeoutMs, idleMs: tokenTimeoutMs, scheduler },
+        isProgress: ([, ...effects]) => effects.some(({ type }) => type !== 'unreadable'),
+        error: (_stalled, ms) =>
+          this.error(`${this.name}: the model gave nothing within ${ms} ms`, { code: 'timeout', recoverable: true }),
+      }),
+      this.#tell(context),
+    );
+  }
+
+  #answerContext({ tools = [] }: GenerateOptions): AnswerContext {
+    const { callId = (id: string): string => id } = this.#wire;
+    return {
+      toolNames: tools.map(({ name }) => name),
+      newCallId: () => callId(`call_${Math.random().toString(36).slice(2)}`),
+    };
+  }
+
+  /** What is read of a response, step by step. */
+  #read(response: HttpResponse, context: AnswerContext): Observable<Answer> {
+    const { start, read, readWhole } = this.#wire;
+    const type = mediaType(response.headers);
+    if (type === 'application/json' && readWhole) {
+      return of(response).pipe(
+        readJson(),
+        map((json) => ended(readWhole(start, json, context))),
+      );
+    }
+    if (type !== '' && !isEventStream(response.headers)) {
+      const message = `${this.name}: the answer is not an event stream but ${type}: is the address right?`;
+      return throwError(() => this.error(message, { code: 'protocol', status: response.status }));
+    }
+    return response.body$.pipe(
+      sse({ provider: this.name }),
+      scan<ServerSentEvent, Answer>(
+        ([state], event) => (state === undefined ? [state] : ended(read(state, event, context))),
+        [start],
+      ),
+    );
+  }
+
+  /** Tells what comes of each step; completes when the body ends, or soon after `done`. */
+  #tell(context: AnswerContext): OperatorFunction<Answer, LLMEvent> {
+    const { start, end } = this.#wire;
+    return (steps$) =>
+      new Observable((subscriber) => {
+        let last: unknown = start;
+        const tell = (effect: ModelEffect): void => {
+          switch (effect.type) {
+            case 'progress':
+              break;
+            case 'unreadable':
+              this.#warnOnce(`${this.name}: the service sent something that is not readable; it is skipped`);
+              break;
+            case 'refused':
+              subscriber.error(refusal(effect, { ...this.transportOptions, errorOf: modelErrorOf }));
+              break;
+            case 'token':
+              this.#tokens$.next(effect.text);
+              subscriber.next(effect);
+              break;
+            case 'done': {
+              const { scheduler = asyncScheduler } = this.config;
+              subscriber.next(effect);
+              subscriber.add(scheduler.schedule(() => subscriber.complete(), drainMs));
+              break;
+            }
+            case 'tool-call':
+              subscriber.next(effect);
+          }
+        };
+        const tellAll = ([state, ...effects]: Answer): void => {
+          last = state;
+          effects.forEach(tell);
+        };
+        return steps$.subscribe({
+          next: tellAll,
+          error: (error: unknown) => subscriber.error(error),
+          complete: () => {
+            const ending: Answer | undefined = last === undefined ? [last] : end?.(last, context);
+            if (ending) {
+              tellAll(ending);
+              subscriber.complete();
+            } else {
+              const message = `${this.name}: the stream ended before the answer did`;
+              subscriber.error(this.error(message, { code: 'connection', recoverable: true }));
+            }
+          },
+        });
+      });
+  }
+}
+
+/** A step of which nothing follows once it has said `done`. */
+function ended([state, ...effects]: ModelStep<unknown>): Answer {
+  return [effects.some(({ type }) => type === 'done') ? undefined : state, ...effects];
+}

@@ -1,0 +1,158 @@
+import { asNumber, asObject, asString, ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import type { FinishReason, LLMEvent, TokenUsage } from '../../core/messages.ts';
+import type { ServerSentEvent } from '../../transport/sse.ts';
+import type { ModelStep } from './model-wire.ts';
+import { parseArgs } from './tool-calls.ts';
+
+/** A block of an answer, as far as it has come. */
+type Block =
+  | { readonly type: 'text' }
+  | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly argsText: string }
+  | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
+  | { readonly type: 'redacted_thinking'; readonly data: string }
+  | { readonly type: 'other' };
+
+/** What has come of an answer of Anthropic's Messages API. */
+export interface MessageAnswer {
+  readonly blocks: ReadonlyMap<number, Block>;
+  readonly stopReason: string | undefined;
+  readonly usage: TokenUsage;
+}
+
+type Step = ModelStep<MessageAnswer>;
+
+/** An answer of which nothing was read. */
+export const emptyMessage: MessageAnswer = { blocks: new Map(), stopReason: undefined, usage: {} };
+
+const finishReasons: Readonly<Record<string, FinishReason>> = {
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  refusal: 'filtered',
+};
+
+/** Bounds of what a service may send. */
+const maxBlocks = 256;
+const maxBlockLength = 1_048_576;
+
+const progress = { type: 'progress' } as const;
+const indexOf = ({ index }: WireObject): number => asNumber(index) ?? 0;
+
+// What is not in the table, such as `ping` or what the vendor adds, is no progress.
+const handlers: Readonly<Record<string, (state: MessageAnswer, message: WireObject) => Step>> = {
+  message_start: (state, { message }) => [count(state, asObject(message)?.['usage']), progress],
+  content_block_start: (state, message) => {
+    if (state.blocks.size >= maxBlocks) return [state];
+    const { text, ...wire } = asObject(message['content_block']) ?? {};
+    return said(withBlock(state, indexOf(message), blockOf(wire)), wire['type'] === 'text' ? text : undefined);
+  },
+  content_block_delta: (state, message) => {
+    const index = indexOf(message);
+    const delta = asObject(message['delta']) ?? {};
+    const block = state.blocks.get(index) ?? { type: 'text' };
+    return block.type === 'text'
+      ? said(state, delta['text'])
+      : [withBlock(state, index, extended(block, delta)), progress];
+  },
+  content_block_stop: (state) => [state, progress],
+  message_delta: (state, { delta, usage }) => {
+    const stopReason = asString(asObject(delta)?.['stop_reason']) ?? state.stopReason;
+    return [{ ...count(state, usage), stopReason }, progress];
+  },
+  message_stop: (state) => finish(state),
+};
+
+/** Reads an event of an answer (platform.claude.com, Streaming). */
+export function readMessage(state: MessageAnswer, { event, data }: ServerSentEvent): Step {
+  const message = parseJsonObject(data);
+  if (event === 'error' || message?.['type'] === 'error') return [state, { type: 'refused', text: data }];
+  if (!message) return [state, { type: 'unreadable' }];
+  return ownEntry(handlers, asString(message['type']))?.(state, message) ?? [state];
+}
+
+function finish(state: MessageAnswer): Step {
+  const finishReason = ownEntry(finishReasons, state.stopReason) ?? 'stop';
+  const calls = finishReason === 'filtered' ? [] : callsOf(state, finishReason === 'length');
+  const isCounted = Object.keys(state.usage).length > 0;
+  return [
+    state,
+    ...calls,
+    {
+      type: 'done',
+      finishReason: calls.length > 0 ? 'tool-calls' : finishReason,
+      ...(isCounted && { usage: state.usage }),
+    },
+  ];
+}
+
+function callsOf({ blocks }: MessageAnswer, isCut: boolean): LLMEvent[] {
+  const all = [...blocks.values()];
+  // The model wants back what it thought before its calls, until they are answered.
+  const thinking = all.filter(
+    (block) => block.type === 'redacted_thinking' || (block.type === 'thinking' && block.signature !== ''),
+  );
+  return all
+    .flatMap((block) => (block.type === 'tool_use' ? [{ ...block, ...parseArgs(block.argsText) }] : []))
+    .filter(({ args }) => !isCut || args !== undefined)
+    .map(({ id, name, args, argsText }, index) => ({
+      ...{ type: 'tool-call', id, name, args, argsText },
+      ...(index === 0 && thinking.length > 0 && { providerExtras: { thinking } }),
+    }));
+}
+
+function withBlock(state: MessageAnswer, index: number, block: Block): MessageAnswer {
+  return { ...state, blocks: new Map([...state.blocks, [index, block]]) };
+}
+
+function extended(block: Block, delta: WireObject): Block {
+  const more = (text: string, key: string): string => (text + (asString(delta[key]) ?? '')).slice(0, maxBlockLength);
+  switch (block.type) {
+    case 'tool_use':
+      return { ...block, argsText: more(block.argsText, 'partial_json') };
+    case 'thinking':
+      return {
+        ...block,
+        thinking: more(block.thinking, 'thinking'),
+        signature: more(block.signature, 'signature'),
+      };
+    default:
+      return block;
+  }
+}
+
+/** The numbers of tokens are sums: the last one counts, unless it is null. */
+function count(state: MessageAnswer, value: unknown): MessageAnswer {
+  const usage = asObject(value) ?? {};
+  const inputTokens = asNumber(usage['input_tokens']) ?? state.usage.inputTokens;
+  const outputTokens = asNumber(usage['output_tokens']) ?? state.usage.outputTokens;
+  return {
+    ...state,
+    usage: {
+      ...(inputTokens !== undefined && { inputTokens }),
+      ...(outputTokens !== undefined && { outputTokens }),
+      ...(inputTokens !== undefined && outputTokens !== undefined && { totalTokens: inputTokens + outputTokens }),
+    },
+  };
+}
+
+function said(state: MessageAnswer, text: unknown): Step {
+  return [state, typeof text === 'string' && text !== '' ? { type: 'token', text } : progress];
+}
+
+function blockOf(wire: WireObject): Block {
+  const text = (key: string): string => asString(wire[key]) ?? '';
+  switch (wire['type']) {
+    case 'text':
+      return { type: 'text' };
+    case 'tool_use': {
+      const input = asObject(wire['input']);
+      const argsText = input && Object.keys(input).length > 0 ? JSON.stringify(input) : '';
+      return { type: 'tool_use', id: text('id'), name: text('name'), argsText };
+    }
+    case 'thinking':
+      return { type: 'thinking', thinking: text('thinking'), signature: text('signature') };
+    case 'redacted_thinking':
+      return { type: 'redacted_thinking', data: text('data') };
+    default:
+      return { type: 'other' };
+  }
+}

@@ -1,0 +1,155 @@
+import { bytesForMs, durationMs, frameBytes, type PcmFormat } from '../../audio/formats.ts';
+import { PcmCarry } from '../../audio/pcm-carry.ts';
+
+/** How much audio a block holds, in milliseconds: thousands of kept frames would be as many objects to collect. */
+const blockMs = 1_000;
+
+/** The audio that a service may still need: a copy of what it has not made final yet. */
+export class AudioBacklog {
+  readonly format: PcmFormat;
+  readonly #frameLength: number;
+  readonly #blockLength: number;
+  readonly #carry: PcmCarry;
+  /** All but the last are full. */
+  #blocks: Uint8Array<ArrayBuffer>[] = [];
+  /** Position of the first block, in bytes of all audio. */
+  #base: number = 0;
+  /** Position of the oldest audio that is kept, and of the end, in bytes of all audio. */
+  #start: number = 0;
+  #end: number = 0;
+
+  /** @param frameMs - Longest frame, in milliseconds. */
+  constructor(format: PcmFormat, frameMs: number) {
+    this.format = format;
+    this.#frameLength = Math.max(bytesForMs(frameMs, format), frameBytes(format));
+    this.#blockLength = Math.ceil(bytesForMs(blockMs, format) / this.#frameLength) * this.#frameLength;
+    this.#carry = new PcmCarry(frameBytes(format));
+  }
+
+  /** Position of the oldest audio that is kept, in milliseconds of all audio. */
+  get startMs(): number {
+    return durationMs(this.#start, this.format);
+  }
+
+  /** Position of the end of all audio so far, in milliseconds. */
+  get endMs(): number {
+    return durationMs(this.#end, this.format);
+  }
+
+  /** Adds audio, cut anywhere; returns the whole frames that it makes. */
+  push(data: Uint8Array<ArrayBuffer>): readonly Uint8Array<ArrayBuffer>[] {
+    const samples = this.#carry.push(data);
+    if (samples.length === 0) return [];
+    this.#keep(samples);
+    return samples.length <= this.#frameLength ? [samples] : this.#cut(samples);
+  }
+
+  /** Forgets the audio before a position. */
+  release(ms: number): void {
+    this.#drop(bytesForMs(ms, this.format));
+  }
+
+  /** Keeps the newest `maxMs` milliseconds; returns whether anything had to go. */
+  trim(maxMs: number): boolean {
+    const oldest = this.#end - bytesForMs(maxMs, this.format);
+    const tooMuch = oldest > this.#start;
+    this.#drop(oldest);
+    return tooMuch;
+  }
+
+  /** The audio from a position on, as far as it is kept, in frames. Default: all of it. */
+  from(ms: number = 0): readonly Uint8Array<ArrayBuffer>[] {
+    const start = Math.max(this.#start, bytesForMs(ms, this.format));
+    return this.#blocks.flatMap((block, index) => {
+      const base = this.#base + index * this.#blockLength;
+      return this.#cut(block.subarray(Math.max(0, start - base), Math.max(0, this.#end - base)));
+    });
+  }
+
+  #keep(samples: Uint8Array<ArrayBuffer>): void {
+    let rest = samples;
+    while (rest.length > 0) {
+      const at = (this.#end - this.#base) % this.#blockLength;
+      if (at === 0) this.#blocks.push(new Uint8Array(this.#blockLength));
+      const fitting = rest.length > this.#blockLength - at ? rest.subarray(0, this.#blockLength - at) : rest;
+      this.#blocks.at(-1)?.set(fitting, at);
+      this.#end += fitting.length;
+      rest = rest.subarray(fitting.length);
+    }
+  }
+
+  #cut(samples: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>[] {
+    const frames: Uint8Array<ArrayBuffer>[] = [];
+    for (let at = 0; at < samples.length; at += this.#frameLength) {
+      frames.push(samples.subarray(at, at + this.#frameLength));
+    }
+    return frames;
+  }
+
+  #drop(position: number): void {
+    if (position <= this.#start) return;
+    this.#start = Math.min(position, this.#end);
+    const past = Math.floor((this.#start - this.#base) / this.#blockLength);
+    if (past === 0) return;
+    this.#blocks.splice(0, past);
+    this.#base += past * this.#blockLength;
+  }
+}
+
+/** Most bytes of a stream that are kept: a quarter of an hour of FLAC, more than an hour of Opus. */
+const maxBytes = 16 * 1024 * 1024;
+
+/** Compressed speech has more bytes a millisecond, so that a recording is never taken for shorter than it is. */
+const leastBytesPerMs = 2;
+
+/**
+ * Compressed audio that a service may still need. Such a stream can be heard from its start only, so another connection
+ * hears all of it; of a stream that is longer than what is kept, its first chunk, which says what it is, and the newest.
+ */
+export class EncodedBacklog {
+  #chunks: Uint8Array<ArrayBuffer>[] = [];
+  #bytes: number = 0;
+  #isWhole: boolean = true;
+  #finalMs: number = 0;
+
+  /** Position of what another connection hears first, in milliseconds of all audio; of a part, a guess. */
+  get startMs(): number {
+    return this.#isWhole ? 0 : this.#finalMs;
+  }
+
+  /** At most the position of the end of all audio so far, in milliseconds. */
+  get endMs(): number {
+    return this.startMs + this.#bytes / leastBytesPerMs;
+  }
+
+  /** Adds a chunk, and returns it. */
+  push(data: Uint8Array<ArrayBuffer>): readonly Uint8Array<ArrayBuffer>[] {
+    this.#chunks.push(data);
+    this.#bytes += data.length;
+    return [data];
+  }
+
+  /** Notes that the audio before a position is final; none of it can be left out. */
+  release(ms: number): void {
+    this.#finalMs = ms;
+  }
+
+  /** Keeps as many bytes as there may be; returns whether any had to go. */
+  trim(_maxMs: number): boolean {
+    if (this.#bytes <= maxBytes) return false;
+    let count = 0;
+    for (const { length } of this.#chunks.slice(1)) {
+      if (this.#bytes <= maxBytes) break;
+      this.#bytes -= length;
+      count++;
+    }
+    this.#chunks.splice(1, count);
+    this.#isWhole = false;
+    return true;
+  }
+
+  /** All that is kept. */
+  from(_ms?: number): readonly Uint8Array<ArrayBuffer>[] {
+    return [...this.#chunks];
+  }
+}

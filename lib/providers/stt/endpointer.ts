@@ -1,0 +1,57 @@
+import { concatBytes } from '../../audio/concat.ts';
+import { durationMs, frameBytes, type PcmFormat } from '../../audio/formats.ts';
+import { rmsLevel } from '../../audio/levels.ts';
+import { decodeSamples } from '../../audio/samples.ts';
+
+/** Loudness from which audio counts as voice: -40 dBFS. */
+const voiceLevel = 0.01;
+
+/** Voice that is more than a click, in milliseconds. */
+const leastVoiceMs = 100;
+
+/** A voice that has not ended, and the silence since, in milliseconds of the audio. */
+export interface OpenVoice {
+  readonly voiceMs: number;
+  readonly quietMs: number;
+  /** The beginning of a sample, whose rest comes with the next audio. */
+  readonly rest: Uint8Array<ArrayBuffer>;
+}
+
+/** Before anything was heard. */
+export const noVoice: OpenVoice = { voiceMs: 0, quietMs: 0, rest: new Uint8Array(0) };
+
+/** Whether a voice was heard, and no end of it yet. */
+export function isVoiced({ voiceMs }: OpenVoice): boolean {
+  return voiceMs >= leastVoiceMs;
+}
+
+/** Forgets a voice whose end somebody else has told. */
+export function ended({ rest }: OpenVoice): OpenVoice {
+  return { ...noVoice, rest };
+}
+
+/**
+ * Finds the silence after a voice, for services that leave that to their clients. Pure.
+ *
+ * @param data - Audio, cut anywhere.
+ * @param silenceMs - Silence that ends a voice.
+ * @returns The voice after it, and whether one has ended in it.
+ */
+export function findEnd(
+  before: OpenVoice,
+  data: Uint8Array<ArrayBuffer>,
+  format: PcmFormat,
+  silenceMs: number,
+): readonly [OpenVoice, boolean] {
+  const bytes = before.rest.length > 0 ? concatBytes(before.rest, data) : data;
+  const whole = bytes.length - (bytes.length % frameBytes(format));
+  const samples = bytes.subarray(0, whole);
+  const voice = { ...before, rest: bytes.slice(whole) };
+  if (whole === 0) return [voice, false];
+  const ms = durationMs(whole, format);
+  if (rmsLevel(decodeSamples(samples, format.encoding)) >= voiceLevel) {
+    return [{ ...voice, voiceMs: voice.voiceMs + ms, quietMs: 0 }, false];
+  }
+  const quietMs = voice.quietMs + ms;
+  return quietMs < silenceMs ? [{ ...voice, quietMs }, false] : [ended(voice), isVoiced(voice)];
+}

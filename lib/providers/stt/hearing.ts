@@ -1,0 +1,289 @@
+import { durationMs, isPcmLike } from '../../audio/formats.ts';
+import { rmsLevel } from '../../audio/levels.ts';
+import { decodeSamples } from '../../audio/samples.ts';
+import { ownEntry, asString, type WireObject } from '../../core/guard.ts';
+import type { SpeechEvent, TranscriptionResult } from '../../core/roles.ts';
+import type { SocketRequest } from '../../transport/reconnecting-socket.ts';
+import type { StreamingSTTConfig } from './streaming-stt-config.ts';
+import type { Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
+import { soleSpeaker } from './stt-words.ts';
+
+type Frames = readonly Uint8Array<ArrayBuffer>[];
+
+/** What a session of speech-to-text knows. */
+export interface Hearing<S> {
+  /** What the wire remembers. */
+  readonly wire: S;
+  readonly utterance: Utterance;
+  readonly watch: Watch;
+  /** Where the present connection is, when the next one may go there too. */
+  readonly address: SocketRequest | undefined;
+  /** Whether the present connection is where the one before was. */
+  readonly isResumed: boolean;
+  /** Names what the service hears now, from its beginning. */
+  readonly id: string;
+}
+
+interface Utterance {
+  /** Utterances so far. */
+  readonly count: number;
+  /** Of the one that goes on. */
+  readonly id: string | undefined;
+  /** The newest words of one that is not complete. */
+  readonly newest: Said | undefined;
+  readonly hasVoice: boolean;
+}
+
+/** The voice that the service was sent and has not answered, in audio time (RELIABILITY.md, F10). */
+interface Watch {
+  readonly unansweredMs: number;
+  /** How often in a row it was too much. */
+  readonly alarms: number;
+}
+
+/** What happens to a session. */
+export type HearingInput<C> =
+  /** `undefined` for one that cannot be read. */
+  | { readonly type: 'message'; readonly message: WireObject | undefined }
+  | { readonly type: 'command'; readonly name: string }
+  | { readonly type: 'connecting' }
+  | { readonly type: 'granted'; readonly address: SocketRequest }
+  | { readonly type: 'forget' }
+  | { readonly type: 'begin'; readonly id: string }
+  | { readonly type: 'audio'; readonly data: Uint8Array<ArrayBuffer> }
+  | { readonly type: 'sent'; readonly frames: Frames; readonly limitMs: number | false }
+  | { readonly type: 'tick'; readonly canPing: boolean }
+  | { readonly type: 'gap'; readonly quietMs: number }
+  | { readonly type: 'changed'; readonly changed: Partial<C> }
+  | { readonly type: 'leave' }
+  | { readonly type: 'end' };
+
+/** What the runner enacts. */
+export type HearingEffect =
+  | Exclude<STTEffect, { type: 'voice' | 'result' | 'finish' | 'reset' | 'forget-address' }>
+  | { readonly type: 'speech'; readonly event: SpeechEvent }
+  | { readonly type: 'transcript'; readonly result: TranscriptionResult }
+  /** A message does not fit the wire. */
+  | { readonly type: 'malformed'; readonly kind: string }
+  /** The service has heard `limitMs` of voice without a word, for the `alarms`-th time in a row. */
+  | { readonly type: 'dead'; readonly alarms: number; readonly limitMs: number };
+
+export type HearingStep<S> = readonly [Hearing<S>, ...HearingEffect[]];
+
+/** Loudness from which audio counts as voice: -40 dBFS. */
+const voiceLevel = 0.01;
+
+/** The share of the limit that passes before anything is measured: a live service answers long before. */
+const unmeasured = 0.25;
+
+/** Before anything was heard. */
+export function silentHearing<S>(wire: S): Hearing<S> {
+  return {
+    wire,
+    utterance: { count: 0, id: undefined, newest: undefined, hasVoice: false },
+    watch: { unansweredMs: 0, alarms: 0 },
+    address: undefined,
+    isResumed: false,
+    id: '',
+  };
+}
+
+/** One input of a session: its next state, and what is to happen. Pure. */
+export function hear<C extends StreamingSTTConfig, S>(
+  wire: STTWire<C, S>,
+  before: Hearing<S>,
+  input: HearingInput<C>,
+  context: STTContext<C>,
+): HearingStep<S> {
+  const hearing = { ...before, ...watched(before, input) };
+  const state = before.wire;
+  switch (input.type) {
+    case 'message':
+      return onMessage(wire, hearing, input.message, context);
+    case 'sent':
+      return onSent(hearing, input, context);
+    case 'command':
+      return apply(wire, hearing, ownEntry(wire.commands ?? {}, input.name)?.(state, context), context);
+    case 'connecting':
+      return apply(wire, hearing, wire.connecting?.(state, context), context);
+    case 'granted':
+      return [{ ...hearing, address: input.address, isResumed: before.address !== undefined }];
+    case 'forget':
+      return [{ ...hearing, address: undefined }];
+    case 'begin': {
+      const { id } = input;
+      return apply(wire, { ...hearing, id }, wire.begin?.(state, { ...context, id }), context);
+    }
+    case 'audio':
+      return apply(wire, hearing, wire.hear?.(state, input.data, context), context);
+    case 'tick':
+      return apply(wire, hearing, wire.tick?.(state, context, input.canPing), context);
+    case 'gap':
+      return apply(wire, hearing, wire.gap?.(state, input.quietMs, context), context);
+    case 'changed':
+      return apply(
+        wire,
+        hearing,
+        wire.reconfigure?.(state, input.changed, context) ?? [state, { type: 'reconnect' }],
+        context,
+      );
+    case 'leave':
+      return apply(wire, hearing, wire.leave?.(state, context), context);
+    case 'end':
+      return onEnd(wire, hearing, context);
+  }
+}
+
+function onMessage<C extends StreamingSTTConfig, S>(
+  wire: STTWire<C, S>,
+  hearing: Hearing<S>,
+  message: WireObject | undefined,
+  context: STTContext<C>,
+): HearingStep<S> {
+  if (!message) return [hearing, { type: 'malformed', kind: 'ignores a message that it cannot read' }];
+  const type = typeOf(wire, message, hearing.wire) ?? 'unknown';
+  try {
+    const [looked, ...noted] = wire.each?.(hearing.wire, message, context) ?? [hearing.wire];
+    const read = ownEntry(wire.read, type);
+    const [state, ...effects] = read?.(looked, message, context) ?? [looked, ignored(type)];
+    return apply(wire, hearing, [state, ...noted, ...effects], context);
+  } catch {
+    return [hearing, { type: 'malformed', kind: `ignores a malformed message of type ${type}` }];
+  }
+}
+
+const ignored = (type: string): STTEffect => ({ type: 'log', text: `ignores a message of type ${type}` });
+
+/** What a message is, for a wire. */
+export function typeOf<C extends StreamingSTTConfig, S>(
+  wire: STTWire<C, S>,
+  message: WireObject,
+  state: S,
+): string | undefined {
+  return wire.typeOf ? wire.typeOf(message, state) : asString(message['type']);
+}
+
+function onEnd<C extends StreamingSTTConfig, S>(
+  wire: STTWire<C, S>,
+  hearing: Hearing<S>,
+  context: STTContext<C>,
+): HearingStep<S> {
+  const [last, ...effects]: STTStep<S> = wire.end?.(hearing.wire, context) ?? [hearing.wire, { type: 'finish' }];
+  const ended = { type: 'voice', is: 'ended' } as const;
+  const [{ utterance, watch }, ...told] = apply(wire, hearing, [last, ended, ...effects, { type: 'reset' }], context);
+  return [{ ...silentHearing(wire.start()), utterance, watch }, ...told];
+}
+
+/** The state after a step of the wire, and its effects as the runner takes them. */
+function apply<C extends StreamingSTTConfig, S>(
+  { name }: STTWire<C, S>,
+  hearing: Hearing<S>,
+  [wire, ...effects]: STTStep<S> = [hearing.wire],
+  { config }: STTContext<C>,
+): HearingStep<S> {
+  return effects.reduce<HearingStep<S>>(
+    ([now, ...told], effect) => {
+      const [next, ...more] = enacted(now, effect, name, config);
+      return [next, ...told, ...more];
+    },
+    [{ ...hearing, wire }],
+  );
+}
+
+function enacted<S>(
+  hearing: Hearing<S>,
+  effect: STTEffect,
+  name: string,
+  config: Readonly<StreamingSTTConfig>,
+): HearingStep<S> {
+  const { utterance } = hearing;
+  switch (effect.type) {
+    case 'voice':
+      return speaks(hearing, effect.is);
+    case 'result':
+      return says(hearing, effect, name, config);
+    case 'finish': {
+      const [silent, ...told] = speaks(hearing, 'ended');
+      if (!utterance.newest) return [silent, ...told];
+      const [next, ...more] = says(silent, { kind: 'complete', ...utterance.newest }, name, config);
+      return [next, ...told, ...more];
+    }
+    case 'reset': {
+      const [silent, ...told] = speaks(hearing, 'ended');
+      return [{ ...silent, utterance: { ...silent.utterance, id: undefined, newest: undefined } }, ...told];
+    }
+    case 'forget-address':
+      return [{ ...hearing, address: undefined }];
+    default:
+      return [hearing, effect];
+  }
+}
+
+function speaks<S>(hearing: Hearing<S>, type: SpeechEvent['type']): HearingStep<S> {
+  const hasVoice = type !== 'ended';
+  if (hearing.utterance.hasVoice === hasVoice) return [hearing];
+  return [
+    { ...hearing, utterance: { ...hearing.utterance, hasVoice } },
+    { type: 'speech', event: { type } },
+  ];
+}
+
+function says<S>(
+  hearing: Hearing<S>,
+  { kind, ...said }: Omit<Extract<STTEffect, { type: 'result' }>, 'type'>,
+  name: string,
+  config: Readonly<StreamingSTTConfig>,
+): HearingStep<S> {
+  const { utterance } = hearing;
+  const isComplete = kind === 'complete';
+  const newest = isComplete ? undefined : said;
+  // Nobody has heard of an utterance whose words were not told.
+  if (kind === 'interim' && config.interimResults === false)
+    return [{ ...hearing, utterance: { ...utterance, newest } }];
+  const count = utterance.id === undefined ? utterance.count + 1 : utterance.count;
+  const utteranceId = utterance.id ?? `${name}-${count}`;
+  const { text, confidence, words, language = config.language, fields } = said;
+  const speaker = soleSpeaker(words ?? []);
+  const result: TranscriptionResult = {
+    text,
+    isFinal: kind === 'segment' || isComplete,
+    utteranceComplete: isComplete,
+    isPreflight: kind === 'preflight',
+    ...(confidence !== undefined && { confidence }),
+    utteranceId,
+    metadata: {
+      ...fields,
+      ...(words && { words }),
+      ...(language !== undefined && { language }),
+      ...(speaker !== undefined && { speaker }),
+    },
+  };
+  const next = { ...utterance, count, id: isComplete ? undefined : utteranceId, newest };
+  return [
+    { ...hearing, utterance: next },
+    { type: 'transcript', result },
+  ];
+}
+
+/** An answer ends the watch for a silent service; another beginning has not been asked anything yet. */
+function watched<C>({ watch }: { watch: Watch }, { type }: HearingInput<C>): { watch: Watch } {
+  if (type === 'message') return { watch: { unansweredMs: 0, alarms: 0 } };
+  return { watch: type === 'begin' ? { ...watch, unansweredMs: 0 } : watch };
+}
+
+function onSent<C, S>(
+  hearing: Hearing<S>,
+  { frames, limitMs }: Extract<HearingInput<C>, { type: 'sent' }>,
+  { format }: STTContext<C>,
+): HearingStep<S> {
+  if (limitMs === false || !isPcmLike(format.encoding)) return [hearing];
+  const unansweredMs = frames.reduce((ms, frame) => {
+    const counts = ms < limitMs * unmeasured || rmsLevel(decodeSamples(frame, format.encoding)) >= voiceLevel;
+    return counts ? ms + durationMs(frame.length, format) : ms;
+  }, hearing.watch.unansweredMs);
+  const { alarms } = hearing.watch;
+  if (unansweredMs < limitMs) return [{ ...hearing, watch: { unansweredMs, alarms } }];
+  // What the service knows is worth nothing.
+  const dead = { ...hearing, watch: { unansweredMs: 0, alarms: alarms + 1 }, address: undefined };
+  return [dead, { type: 'dead', alarms: alarms + 1, limitMs }];
+}

@@ -1,0 +1,157 @@
+import {
+  connect,
+  EMPTY,
+  endWith,
+  filter,
+  firstValueFrom,
+  ignoreElements,
+  interval,
+  map,
+  merge,
+  race,
+  Subject,
+  switchMap,
+  take,
+  tap,
+  timer,
+  type Observable,
+  type ObservableInput,
+  type SchedulerLike,
+  type Subscription,
+} from 'rxjs';
+import type { AudioChunk } from '../../audio/types.ts';
+import type { VoiceError } from '../../core/errors.ts';
+import type { ConnectionEvent, STTProvider } from '../../core/roles.ts';
+import { fromInput } from '../../stream/bridge.ts';
+import {
+  ReconnectingSocket,
+  type SocketCloseOptions,
+  type SocketData,
+  type ReconnectingSocketOptions,
+} from '../../transport/reconnecting-socket.ts';
+import type { AudioUplink } from './audio-uplink.ts';
+
+/** Longest goodbye of a provider that is disposed of, in milliseconds. */
+export const disposeMs = 200;
+
+/** How often a goodbye looks whether all audio was sent, in milliseconds. */
+const feedMs = 20;
+
+/** What a {@link Listening} is given by its provider. */
+export interface ListeningOptions {
+  readonly socket: ReconnectingSocketOptions;
+  readonly uplink: AudioUplink;
+  readonly scheduler: SchedulerLike;
+  /** What a connection that is ready hears first. */
+  readonly begin: () => readonly SocketData[];
+  readonly farewell: () => Pick<SocketCloseOptions, 'farewell' | 'until'>;
+  /** Whether an empty frame ends the audio, which the service answers. */
+  readonly endsAudio: boolean;
+  /** Looks for missing audio while the session lasts. */
+  readonly gaps$: Observable<unknown> | undefined;
+  readonly onMessage: (data: SocketData) => void;
+  readonly onError: (error: VoiceError) => void;
+  /** After `closed` and `lost` the session is over. */
+  readonly onConnection: (event: ConnectionEvent) => void;
+}
+
+/** One session of a provider, over any number of connections: from its first audio to the service's last word. */
+export class Listening {
+  readonly socket: ReconnectingSocket;
+  readonly #options: ListeningOptions;
+  readonly #life: Subscription;
+  readonly #heardAll$ = new Subject<void>();
+  readonly #over$ = new Subject<void>();
+  #hasBegun: boolean = false;
+  #isEnding: boolean = false;
+  #isLeaving: boolean = false;
+
+  constructor(options: ListeningOptions) {
+    const { begin, gaps$ = EMPTY, onMessage, onError } = options;
+    this.#options = options;
+    this.socket = new ReconnectingSocket({ ...options.socket, replay: begin });
+    this.#life = merge(
+      this.socket.messages$.pipe(tap(onMessage)),
+      this.socket.errors$.pipe(tap(onError)),
+      this.socket.connection$.pipe(tap((event) => this.#onConnection(event))),
+      gaps$,
+    ).subscribe();
+  }
+
+  /** Whether the audio has ended, and the service is to say that it has heard all of it. */
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  /** Whether all that is left to say is goodbye. */
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
+  /** The service has heard the audio to its end. */
+  heardAll(): void {
+    this.#heardAll$.next();
+  }
+
+  /** Has the service finish what it heard; true when it has said all that it had to say. */
+  async end(options: SocketCloseOptions): Promise<boolean> {
+    const { uplink, endsAudio, farewell } = this.#options;
+    const { timeoutMs = 0, reconnect = false } = options;
+    if (uplink.isWaiting && timeoutMs > disposeMs) await this.#fed(timeoutMs);
+    uplink.flush();
+    if (endsAudio && (this.socket.isReady || reconnect) && !(await this.#heardOut(timeoutMs))) {
+      this.socket.terminate();
+      return false;
+    }
+    this.#isLeaving = true;
+    return this.socket.close({ ...farewell(), ...options });
+  }
+
+  /** Resolves when the service has been sent all audio, when the session is over, or when it takes too long. */
+  async #fed(timeoutMs: number): Promise<void> {
+    const { uplink, scheduler } = this.#options;
+    const fed$ = interval(feedMs, scheduler).pipe(filter(() => !uplink.isWaiting));
+    await firstValueFrom(race(fed$, this.#over$, timer(timeoutMs, scheduler)), { defaultValue: undefined });
+  }
+
+  /** Ends the audio; resolves with whether the service has heard it to its end in time. */
+  async #heardOut(timeoutMs: number): Promise<boolean> {
+    const { uplink, scheduler } = this.#options;
+    this.#isEnding = true;
+    const heard$ = this.#heardAll$.pipe(map(() => true));
+    const failed$ = merge(this.#over$, timer(timeoutMs, scheduler)).pipe(map(() => false));
+    const outcome = firstValueFrom(race(heard$, failed$), { defaultValue: false });
+    uplink.end();
+    return outcome;
+  }
+
+  #onConnection(event: ConnectionEvent): void {
+    const { begin, uplink, onConnection } = this.#options;
+    const isOver = event.type === 'closed' || event.type === 'lost';
+    if (event.type === 'connected' && !this.#hasBegun) {
+      this.#hasBegun = true;
+      for (const data of begin()) this.socket.send(data);
+    }
+    if (isOver || event.type === 'reconnecting') uplink.close();
+    if (isOver) this.#life.unsubscribe();
+    onConnection(event);
+    if (isOver) this.#over$.next();
+  }
+}
+
+/** Sends a stream of audio, and connects at its first chunk; emits once, when it is connected and all is sent. */
+export function sendAll(
+  audio$: ObservableInput<AudioChunk>,
+  stt: Pick<STTProvider, 'connect' | 'sendAudio'>,
+): Observable<unknown> {
+  return fromInput(audio$).pipe(
+    tap((chunk) => stt.sendAudio(chunk)),
+    connect((chunk$) => {
+      const connected$ = chunk$.pipe(
+        take(1),
+        switchMap(() => stt.connect()),
+      );
+      return merge(connected$, chunk$).pipe(ignoreElements(), endWith(undefined));
+    }),
+  );
+}

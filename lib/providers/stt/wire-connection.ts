@@ -1,0 +1,192 @@
+import { tap, type SchedulerLike } from 'rxjs';
+import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
+import { ownEntry, parseJsonObject, wireWord, type WireObject } from '../../core/guard.ts';
+import { hexUuid } from '../../core/hex.ts';
+import type { ConnectionEvent } from '../../core/roles.ts';
+import type {
+  SocketClose,
+  SocketCloseOptions,
+  SocketData,
+  SocketRequest,
+  SocketRequestContext,
+  ReconnectingSocketOptions,
+} from '../../transport/reconnecting-socket.ts';
+import type { AudioUplink } from './audio-uplink.ts';
+import type { Hearing, HearingInput } from './hearing.ts';
+import { Listening } from './listening.ts';
+import type { StreamingSTTConfig } from './streaming-stt-config.ts';
+import { unknownFailure, type Failures, type STTContext, type STTFault, type STTWire } from './stt-wire.ts';
+import { transcribedWords } from './stt-words.ts';
+
+/** Sends at once. */
+export type Say = (data: SocketData) => void;
+
+/** Who runs a wire: the fold, and what the provider gives to its connections. */
+export interface WireHost<C extends StreamingSTTConfig, S> {
+  readonly wire: STTWire<C, S>;
+  readonly uplink: AudioUplink;
+  readonly context: STTContext<C>;
+  readonly scheduler: SchedulerLike;
+  /** The state of the fold. */
+  readonly hearing: () => Hearing<S>;
+  /** One input of the fold. */
+  readonly hear: (input: HearingInput<C>, say?: Say) => void;
+  readonly request: (context: SocketRequestContext) => Promise<SocketRequest>;
+  readonly failure: (fault: STTFault) => VoiceError;
+  readonly onError: (error: VoiceError) => void;
+  readonly onConnection: (event: ConnectionEvent) => void;
+}
+
+/** A session of a wire's, over any number of connections. */
+export function listen<C extends StreamingSTTConfig, S>(
+  host: WireHost<C, S>,
+  common: Omit<ReconnectingSocketOptions, 'request'>,
+  own: Partial<ReconnectingSocketOptions>,
+): Listening {
+  const { wire, uplink, context, scheduler, hearing, hear, onError, onConnection } = host;
+  const read = (data: SocketData): WireObject | undefined => (wire.decode ? wire.decode(data) : parseJsonObject(data));
+  const { intervalMs, whenQuiet = false } = wire.keepAlive?.(context.config) ?? {};
+  const tick = (canPing: boolean): undefined => {
+    if (!whenQuiet || uplink.wasQuiet()) hear({ type: 'tick', canPing });
+  };
+  const farewell = (): Pick<SocketCloseOptions, 'farewell' | 'until'> => {
+    hear({ type: 'leave' });
+    return {
+      ...(wire.farewell && { farewell: () => wire.farewell?.(hearing().wire, context) ?? [] }),
+      // The state has heard the message before this asks.
+      ...(wire.isLast && { until: (data) => wire.isLast?.(read(data) ?? {}, hearing().wire, context) ?? false }),
+    };
+  };
+  return new Listening({
+    socket: {
+      ...common,
+      ...(wire.opening && { opening: () => wire.opening?.(context) ?? [] }),
+      ...(wire.isReady && { isReady: (data) => wire.isReady?.(read(data) ?? {}) ?? false }),
+      ...(wire.keepAlive && { keepAlive: { ...(intervalMs !== undefined && { intervalMs }), message: tick } }),
+      classifyClose: (close) => classify(host, close),
+      errorOf: (refusal) => {
+        const facts = wire.refusals?.(refusal);
+        if (!wire.keepsAddress) return facts;
+        // A session that is over is no reason to end: another can be had.
+        hear({ type: 'forget' });
+        return { recoverable: true, ...facts };
+      },
+      ...own,
+      request: (asked) => addressOf(host, asked),
+    },
+    ...{ uplink, scheduler, endsAudio: wire.endsAudio ?? false },
+    gaps$:
+      wire.gapMs === undefined
+        ? undefined
+        : uplink.gaps$(wire.gapMs).pipe(tap((quietMs) => hear({ type: 'gap', quietMs }))),
+    begin: () => beginning(host),
+    farewell,
+    onMessage: (data) => hear({ type: 'message', message: read(data) }),
+    onError,
+    onConnection,
+  });
+}
+
+/** What a service that begins to hear is told first. */
+export function beginning<C extends StreamingSTTConfig, S>(host: WireHost<C, S>): SocketData[] {
+  const { wire, uplink, context, hearing, hear } = host;
+  const resumeMs = wire.resumesAtMs?.(hearing().wire, context);
+  const first: SocketData[] = [];
+  uplink.open(resumeMs === undefined);
+  hear({ type: 'begin', id: hexUuid() }, (data) => void first.push(data));
+  return [...first, ...uplink.first(resumeMs, context.isEnding)];
+}
+
+async function addressOf<C extends StreamingSTTConfig, S>(
+  { wire, hearing, hear, request }: WireHost<C, S>,
+  context: SocketRequestContext,
+): Promise<SocketRequest> {
+  hear({ type: 'connecting' });
+  if (!wire.keepsAddress) return request(context);
+  const address = hearing().address ?? (await request(context));
+  hear({ type: 'granted', address });
+  return address;
+}
+
+function classify<C extends StreamingSTTConfig, S>(
+  { wire, context, hear, failure }: WireHost<C, S>,
+  close: SocketClose,
+): 'retry' | VoiceError {
+  if (wire.forgets?.(close)) hear({ type: 'forget' });
+  const known = ownEntry(wire.failures ?? {}, String(close.code)) && { kind: close.code };
+  const fault = wire.closes?.(close, context) ?? known;
+  // Nobody has told the service to end: another connection goes on.
+  return fault ? failure(fault) : 'retry';
+}
+
+/** A fault in words, and what kind of an error it is. */
+export function explained(
+  fault: STTFault,
+  failures: Failures = {},
+  redact: (sentence: string) => string = (sentence) => sentence,
+): { text: string } & Omit<VoiceErrorOptions, 'provider'> {
+  if ('message' in fault) {
+    const { message: text, ...options } = fault;
+    return { text, ...options };
+  }
+  const { kind, sentence } = fault;
+  const { hint, ...options } = ownEntry(failures, String(kind)) ?? unknownFailure;
+  return {
+    text: `the service reports ${wireWord(kind)}: ${hint}`,
+    ...options,
+    ...(typeof kind === 'number' && { status: kind }),
+    // The service's sentence could quote the user.
+    ...(sentence !== undefined && { cause: new Error(redact(sentence)) }),
+  };
+}
+
+/** A message as it is sent. */
+export function encoded(message: WireObject | string): string;
+export function encoded(message: WireObject | SocketData): SocketData;
+export function encoded(message: WireObject | SocketData): SocketData {
+  return typeof message === 'string' || message instanceof Uint8Array ? message : JSON.stringify(message);
+}
+
+/** What a wire may know, at the time of asking. */
+export function liveContext<C>(
+  uplink: AudioUplink,
+  facts: {
+    readonly [K in 'config' | 'format' | 'now' | 'isEnding']: () => STTContext<C>[K];
+  } & { readonly hearing: () => Hearing<unknown> },
+): STTContext<C> {
+  return {
+    get config() {
+      return facts.config();
+    },
+    get format() {
+      return facts.format();
+    },
+    get id() {
+      return facts.hearing().id;
+    },
+    get now() {
+      return facts.now();
+    },
+    get sentMs() {
+      return uplink.sentMs;
+    },
+    get sentFrames() {
+      return uplink.sentFrames;
+    },
+    get audioEndMs() {
+      return uplink.endMs;
+    },
+    get pendingMs() {
+      return uplink.pendingMs;
+    },
+    get isEnding() {
+      return facts.isEnding();
+    },
+    get isResumed() {
+      return facts.hearing().isResumed;
+    },
+    toAudioMs: (connectionMs) => uplink.audioMs(connectionMs),
+    isFinal: (connectionMs) => uplink.isFinal(connectionMs),
+    words: (value, textOf, unitMs = 1_000) => transcribedWords(value, textOf, (time) => uplink.momentOf(time * unitMs)),
+  };
+}

@@ -1,0 +1,388 @@
+import {
+  asapScheduler,
+  asyncScheduler,
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  filter,
+  finalize,
+  from,
+  ignoreElements,
+  lastValueFrom,
+  map,
+  merge,
+  mergeMap,
+  of,
+  Subject,
+  subscribeOn,
+  Subscription,
+  switchMap,
+  takeUntil,
+  toArray,
+  type Observable,
+  type ObservableInput,
+} from 'rxjs';
+import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { configProblem } from '../../core/config-rule.ts';
+import { messageOf, VoiceError } from '../../core/errors.ts';
+import { oncePerKind } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import { RemoteProvider, type AuthType } from '../../core/remote-provider.ts';
+import type { ProviderRole, ProviderType, SpokenWord } from '../../core/roles.ts';
+import { fromAbort } from '../../stream/bridge.ts';
+import { createLock, type Lock } from '../../stream/lock.ts';
+import { mapInOrder } from '../../stream/map-in-order.ts';
+import { retryBackoff } from '../../stream/retry-backoff.ts';
+import { stallTimeout } from '../../stream/stall-timeout.ts';
+import { splitText } from '../../text/split-text.ts';
+import { refusal, type HttpErrorOf } from '../../transport/http-error.ts';
+import {
+  httpRequest,
+  keepConnections,
+  readJson,
+  requestRetries,
+  warmConnection,
+  type HttpRequestHeaders,
+  type HttpResponse,
+} from '../../transport/http.ts';
+import { joinAudio } from './requests/join-audio.ts';
+import { readAudio } from './requests/read-audio.ts';
+import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
+import { isAudible, SynthesisOutputs } from './synthesis-outputs.ts';
+import { rawFormat, type SynthesisEvent } from './utterance.ts';
+import type { RemoteVoice, TTSCallOptions } from './voice-service.ts';
+
+/**
+ * Runs the wire of a text-to-speech service that answers requests. `speak()` sends a request for each piece of its text,
+ * the next one under way while the first is heard; `synthesize()` gives one file of it all.
+ *
+ * @typeParam C - The provider's configuration.
+ */
+export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteProvider<C> implements RemoteVoice {
+  override readonly name: string;
+  override readonly roles: readonly ProviderRole[] = ['tts'];
+  override readonly type: ProviderType = 'rest';
+
+  protected override readonly defaultAuthType: AuthType;
+
+  /** Receives every chunk of synthesized audio; set by {@link RequestTTS.onAudio}. */
+  protected audioCallback: ((chunk: AudioChunk) => void) | undefined = undefined;
+  /** Receives the format of every synthesis; set by {@link RequestTTS.onMetadata}. */
+  protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
+
+  readonly #wire: RequestWire<C>;
+  readonly #context: RequestContext<C>;
+  readonly #errorOf: HttpErrorOf = (failure) => this.#wire.errorOf?.(failure, this.config);
+  readonly #outputs: SynthesisOutputs;
+  /** Requests that the service takes at once from one account. */
+  readonly #requests: Lock;
+  /** One `finalize()` at a time. */
+  readonly #finalizing: Lock = createLock();
+  readonly #cancelled$ = new Subject<void>();
+  /** Text that waits for `finalize()`. */
+  #buffer: string = '';
+  #connections: Subscription = Subscription.EMPTY;
+
+  constructor(wire: RequestWire<C>, config: C, logger?: Logger) {
+    super(config, logger);
+    this.name = wire.name;
+    this.defaultAuthType = wire.authType ?? 'token';
+    this.#wire = wire;
+    this.#requests = createLock(() => this.config.concurrency ?? wire.concurrency ?? Infinity);
+    this.#outputs = new SynthesisOutputs({
+      provider: wire.name,
+      callbacks: () => ({ onAudio: this.audioCallback, onMetadata: this.metadataCallback }),
+      report: (error) => this.report(error),
+    });
+    const currentConfig = (): Readonly<C> => this.config;
+    this.#context = {
+      get config() {
+        return currentConfig();
+      },
+      error: (text, options) => this.error(`${this.name}: ${text}`, options),
+      refusal: (message, facts) =>
+        refusal({ ...facts, text: JSON.stringify(message) }, { ...this.transportOptions, errorOf: this.#errorOf }),
+      warn: oncePerKind((text) => this.logger.warn(`${this.name}: ${text}`)),
+      note: (text) => this.logger.debug(`${this.name}: ${text}`),
+      download: (address) => defer(() => httpRequest({ ...this.transportOptions, url: address })),
+    } satisfies RequestContext<C>;
+  }
+
+  /** All synthesized audio. Hot. */
+  get audio$(): Observable<AudioChunk> {
+    return this.#outputs.audio$;
+  }
+
+  /** The format of each synthesis, before its first audio. Hot. */
+  get metadata$(): Observable<AudioMetadata> {
+    return this.#outputs.metadata$;
+  }
+
+  /** When each word sounds: as the service says, else estimated from the length of the audio and marked so. Hot. */
+  get words$(): Observable<SpokenWord> {
+    return this.#outputs.words$;
+  }
+
+  protected override get defaultBaseUrl(): string | undefined {
+    const { baseUrl } = this.#wire;
+    return typeof baseUrl === 'function' ? baseUrl(this.config) : baseUrl;
+  }
+
+  /** Longest text of one request, in characters; longer ones are cut at sentences. */
+  get maxTextLength(): number {
+    return this.#wire.maxTextLength?.(this.config) ?? Infinity;
+  }
+
+  /** Sets what receives all synthesized audio (`audio$`), in place of what did before. */
+  onAudio(callback: ((chunk: AudioChunk) => void) | undefined): void {
+    this.audioCallback = callback;
+  }
+
+  /** Sets what receives the format of each synthesis (`metadata$`), in place of what did before. */
+  onMetadata(callback: ((metadata: AudioMetadata) => void) | undefined): void {
+    this.metadataCallback = callback;
+  }
+
+  /** Whether a chunk holds any audio; one that holds none is never delivered. */
+  isAudioReady(chunk: AudioChunk): boolean {
+    return isAudible(chunk);
+  }
+
+  /** A shallow copy of the configuration, new each time. */
+  getConfig(): C {
+    return { ...this.config };
+  }
+
+  /** The format that `speak()` yields. */
+  getMetadata(): AudioMetadata {
+    return rawFormat(this.#wire.format(this.config));
+  }
+
+  /** Opens a connection for the next request, unless one is open. */
+  warm(): void {
+    if (!this.#connections.closed) warmConnection(this.resolveUrl(''));
+  }
+
+  /**
+   * Speaks one text. Every chunk carries the id of its synthesis (`utteranceId`), the first one its format. Cold:
+   * subscribing starts it, unsubscribing aborts its requests; late audio of a cancelled one goes nowhere.
+   */
+  speak(text$: ObservableInput<string>): Observable<AudioChunk> {
+    return defer(() => {
+      this.assertReady('speak');
+      return this.#outputs.speak(text$, (pieces$) => ({
+        events$: this.#synthesis(pieces$),
+        format: this.#wire.format(this.config),
+        ended$: this.aborted$('was disposed while it spoke'),
+      }));
+    });
+  }
+
+  /** Adds text to what {@link RequestTTS.finalize} synthesizes; sends nothing. */
+  processChunk(text: string): void {
+    this.#buffer += text;
+  }
+
+  /**
+   * Synthesizes all text since the last call and delivers it on `audio$`. The text is then gone, also when it failed.
+   * Calls at the same time run one after the other.
+   *
+   * @throws VoiceError when the provider is not initialized, when the request fails, and when `signal` aborts it.
+   */
+  async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
+    const text = this.#buffer;
+    this.#buffer = '';
+    // Not at once: `cancel()` ends one after the other, and none of those that wait is to begin meanwhile.
+    const run$ = this.#finalizing
+      .hold(this.#deliver(text).pipe(subscribeOn(asapScheduler)))
+      .pipe(takeUntil(this.#cancelled$), takeUntil(fromAbort(signal)));
+    await lastValueFrom(run$, { defaultValue: undefined });
+  }
+
+  /** Forgets the buffered text and aborts the request of a `finalize()` under way, which then resolves. */
+  cancel(): void {
+    this.#buffer = '';
+    this.#cancelled$.next();
+  }
+
+  /**
+   * The complete audio of a text, in the configured format. A text that is too long for one request is sent in parts.
+   *
+   * @throws VoiceError when the provider is not initialized, when the request fails, when `signal` aborts it, and when a
+   * text of several parts is asked for in a format whose files cannot be joined (opus, flac).
+   */
+  async synthesize(text: string, { signal }: TTSCallOptions = {}): Promise<Blob> {
+    this.assertReady('synthesize');
+    const pieces = this.#split(text);
+    if (pieces.length === 0) throw this.error(`${this.name} has no text to synthesize`, { code: 'configuration' });
+    const { requestTimeoutMs = 60_000 } = this.config;
+    const format = this.#wire.format(this.config);
+    const audio$ = from(pieces).pipe(
+      concatMap((piece) =>
+        this.#send(piece, requestTimeoutMs).pipe(
+          filter((event) => event.type === 'audio'),
+          map(({ data }) => data),
+          toArray(),
+        ),
+      ),
+      toArray(),
+      takeUntil(merge(this.aborted$('was disposed while it spoke'), fromAbort(signal))),
+    );
+    return joinAudio(await lastValueFrom(audio$, { defaultValue: [] }), format, this.name);
+  }
+
+  /** What one response gives. */
+  protected readResponse(response: HttpResponse): Observable<SynthesisEvent> {
+    return this.#wire.read?.(response, this.#context) ?? readAudio(response, this.#context);
+  }
+
+  /** One request, from its credential to the end of its body. */
+  protected exchange(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
+    return defer(() => {
+      // The configuration may change before the answer comes.
+      const metadata = this.#wire.format(this.config);
+      return defer(async () => this.#wire.request(text, this.#context)).pipe(
+        switchMap((request) => this.ask(request, firstAudioMs)),
+        switchMap((response) => this.readResponse(response)),
+        map((event) => (event.type === 'audio' ? { metadata, ...event } : event)),
+      );
+    });
+  }
+
+  /** What the service answers to a request without a body, as JSON; for its catalogs. Tried again like any other. */
+  protected async fetchJson(request: SpeechRequest, { signal }: TTSCallOptions = {}): Promise<unknown> {
+    this.assertReady('fetch');
+    const { requestTimeoutMs = 60_000 } = this.config;
+    return lastValueFrom(
+      this.ask(request, requestTimeoutMs).pipe(
+        readJson(),
+        this.#retried(),
+        takeUntil(merge(this.aborted$('was disposed while it spoke'), fromAbort(signal))),
+      ),
+      { defaultValue: undefined },
+    );
+  }
+
+  /** Sends one request, with its credential and once. */
+  protected ask(request: SpeechRequest, firstByteMs: number): Observable<HttpResponse> {
+    const { idleTimeoutMs = 5_000 } = this.config;
+    return defer(() =>
+      httpRequest({
+        ...this.transportOptions,
+        url: this.resolveUrl(request.path, request.query),
+        headers: async () => ({ ...request.headers, ...(await this.credentialHeaders(request)) }),
+        ...{ json: request.json, body: request.body, errorOf: this.#errorOf },
+        timeouts: { firstByteMs, idleMs: idleTimeoutMs },
+      }),
+    );
+  }
+
+  /** The headers that carry the credential of a request; none in proxy mode. */
+  protected async credentialHeaders(_request: SpeechRequest): Promise<HttpRequestHeaders> {
+    if (this.isProxyMode) return {};
+    const key = await this.resolveApiKey();
+    return this.#wire.credential?.(key, this.config) ?? { Authorization: this.authHeader(key) };
+  }
+
+  protected override configProblem(): string | undefined {
+    return this.#wire.problem?.(this.config) ?? configProblem(this.config, this.#wire.rules(this.config));
+  }
+
+  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    this.assertAuth();
+    this.assertConfig();
+    this.warnOfRetired(this.#wire.model?.(this.config), this.#wire.retired ?? {});
+    for (const advice of this.#wire.advice?.(this.config) ?? []) this.logger.warn(`${this.name}: ${advice}`);
+    // What is wrong with the address is said here, not at the first sentence.
+    this.resolveUrl('');
+    this.#connections = keepConnections();
+    this.warm();
+  }
+
+  protected override onDispose(): void {
+    this.cancel();
+    this.#connections.unsubscribe();
+  }
+
+  #synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
+    const { firstAudioTimeoutMs = 5_000 } = this.config;
+    return text$.pipe(
+      mergeMap((text) => this.#split(text)),
+      mapInOrder(
+        (text) => concat(this.#send(text, firstAudioTimeoutMs), of(this.#segmentOf(text))),
+        this.#wire.lookahead ?? 2,
+      ),
+    );
+  }
+
+  /** One text's audio: when its turn has come, within its time, tried again while nothing of it came. */
+  #send(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
+    const { scheduler = asyncScheduler } = this.config;
+    const late = (): VoiceError =>
+      this.error(`${this.name}: no audio came within ${firstAudioMs} ms`, { code: 'timeout', recoverable: true });
+    return defer(() => {
+      const attempt$ = defer(() => this.exchange(text, firstAudioMs)).pipe(
+        stallTimeout({ firstMs: firstAudioMs, scheduler, error: late }),
+        this.#judged(),
+        this.#retried(),
+      );
+      return this.#requests.hold(attempt$);
+    });
+  }
+
+  /** What is worth another try: all that is recoverable, but a second time-out; and a credential that has expired, once. */
+  #judged(): (attempt$: Observable<SynthesisEvent>) => Observable<SynthesisEvent> {
+    let timeouts = 0;
+    let { renewsCredential } = this.transportOptions;
+    return catchError((cause: unknown) => {
+      const error = VoiceError.from(cause, { provider: this.name });
+      const { code, status, message } = error;
+      if (code === 'timeout' && status === undefined) timeouts++;
+      if (code === 'unauthorized' && !error.recoverable && renewsCredential) {
+        renewsCredential = false;
+        throw this.error(message, { code, status, cause: error.cause, recoverable: true, retryAfterMs: 0 });
+      }
+      // Who has waited in vain twice waits no more.
+      throw timeouts < 2 ? error : this.error(message, { code, cause: error });
+    });
+  }
+
+  #retried<T>(): (attempt$: Observable<T>) => Observable<T> {
+    const { scheduler = asyncScheduler } = this.config;
+    return retryBackoff({
+      ...{ ...requestRetries, scheduler },
+      onRetry: ({ error }) => this.logger.warn(`trying again: ${messageOf(error)}`),
+    });
+  }
+
+  #split(text: string): string[] {
+    const { split } = this.#wire.markupOf?.(text, this.config) ?? { split: splitText };
+    return split(text, this.maxTextLength, (character) => this.#wire.lengthOf?.(character) ?? 1);
+  }
+
+  #segmentOf(text: string): SynthesisEvent {
+    return { type: 'segment', text: this.#wire.markupOf?.(text, this.config)?.textOf(text) ?? text };
+  }
+
+  /** Synthesizes a text as a whole and delivers it. */
+  #deliver(text: string): Observable<never> {
+    return defer(() => {
+      this.assertReady('finalize');
+      if (!text.trim()) return [];
+      const abort = new AbortController();
+      return from(this.synthesize(text, { signal: abort.signal })).pipe(
+        finalize(() => abort.abort()),
+        switchMap((blob) => blob.arrayBuffer()),
+        switchMap((bytes) => {
+          const events: SynthesisEvent[] = [{ type: 'audio', data: new Uint8Array(bytes) }, this.#segmentOf(text)];
+          return this.#outputs.deliver({
+            ...{ events$: from(events), format: this.#wire.format(this.config), text: () => text },
+            ended$: this.aborted$('was disposed while it spoke'),
+          });
+        }),
+        ignoreElements(),
+      );
+    });
+  }
+}

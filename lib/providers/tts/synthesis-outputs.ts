@@ -1,0 +1,116 @@
+import { filter, map, Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
+import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { VoiceError } from '../../core/errors.ts';
+import type { SpokenWord } from '../../core/roles.ts';
+import { fromInput } from '../../stream/bridge.ts';
+import { assembleUtterance, type SynthesisEvent, type UtteranceEvent } from './utterance.ts';
+
+/** The callbacks of an application, as they are set now. */
+export interface SynthesisCallbacks {
+  readonly onAudio: ((chunk: AudioChunk) => void) | undefined;
+  readonly onMetadata: ((metadata: AudioMetadata) => void) | undefined;
+}
+
+/** What {@link SynthesisOutputs} must know of its provider. */
+export interface SynthesisOutputsOptions {
+  readonly provider: string;
+  readonly callbacks: () => SynthesisCallbacks;
+  /** Told when a callback throws: that is the application's fault and does not end the synthesis. */
+  readonly report: (error: VoiceError) => void;
+}
+
+/** One synthesis to publish. */
+export interface Delivery {
+  /** What the service gives: subscribing begins it, unsubscribing cancels it at the service. */
+  readonly events$: Observable<SynthesisEvent>;
+  /** The format of the bytes; where it is not known beforehand, the first bytes of each segment must bring it. */
+  readonly format: AudioMetadata | undefined;
+  /** The text so far, for words that no segment covers. */
+  readonly text: () => string;
+  /** Fails when the provider is disposed. */
+  readonly ended$: Observable<never>;
+}
+
+let syntheses = 0;
+
+/** What all text-to-speech providers give: the hot streams and their callbacks, and syntheses that never mix. */
+export class SynthesisOutputs {
+  /** All synthesized audio. Hot. */
+  readonly audio$: Observable<AudioChunk>;
+  /** The format of each synthesis, before its first audio. Hot. */
+  readonly metadata$: Observable<AudioMetadata>;
+  /** When each word sounds. Hot. */
+  readonly words$: Observable<SpokenWord>;
+
+  readonly #options: SynthesisOutputsOptions;
+  readonly #audio$ = new Subject<AudioChunk>();
+  readonly #metadata$ = new Subject<AudioMetadata>();
+  readonly #words$ = new Subject<SpokenWord>();
+
+  constructor(options: SynthesisOutputsOptions) {
+    this.#options = options;
+    this.audio$ = this.#audio$.asObservable();
+    this.metadata$ = this.#metadata$.asObservable();
+    this.words$ = this.#words$.asObservable();
+  }
+
+  /** An id that no other synthesis has. */
+  nextId(): string {
+    return `${this.#options.provider}-${++syntheses}`;
+  }
+
+  /** Speaks pieces of text. Subscribe once. */
+  speak(
+    text$: ObservableInput<string>,
+    synthesize: (pieces$: Observable<string>) => Omit<Delivery, 'text'>,
+  ): Observable<AudioChunk> {
+    const said: string[] = [];
+    // A string is an iterable of its characters, which nobody means.
+    const pieces$ = fromInput(typeof text$ === 'string' ? [text$] : text$).pipe(tap((piece) => said.push(piece)));
+    return this.deliver({ ...synthesize(pieces$), text: () => said.join(' ') });
+  }
+
+  /** Publishes the chunks, the format and the words of one synthesis, and emits its chunks. Subscribe once. */
+  deliver({ events$, ended$, format, text }: Delivery): Observable<AudioChunk> {
+    const { provider } = this.#options;
+    return events$.pipe(
+      assembleUtterance({ provider, utteranceId: this.nextId(), format, text }),
+      tap((event) => this.publish(event)),
+      filter((event) => event.type === 'chunk'),
+      map(({ chunk }) => chunk),
+      filter(isAudible),
+      takeUntil(ended$),
+    );
+  }
+
+  /** Tells everyone who listens of a chunk or of a word. */
+  publish(event: UtteranceEvent): void {
+    if (event.type === 'word') {
+      this.#words$.next(event.word);
+      return;
+    }
+    const { chunk } = event;
+    if (!isAudible(chunk)) return;
+    const { onAudio, onMetadata } = this.#options.callbacks();
+    if (chunk.metadata) {
+      this.#metadata$.next(chunk.metadata);
+      this.#call('onMetadata', onMetadata, chunk.metadata);
+    }
+    this.#audio$.next(chunk);
+    this.#call('onAudio', onAudio, chunk);
+  }
+
+  #call<T>(name: string, callback: ((value: T) => void) | undefined, value: T): void {
+    const { provider, report } = this.#options;
+    try {
+      callback?.(value);
+    } catch (cause) {
+      report(new VoiceError(`${provider}: the ${name} callback threw`, { code: 'internal', cause, provider }));
+    }
+  }
+}
+
+/** Whether a chunk holds any audio; one that holds none is never delivered. */
+export function isAudible({ data }: AudioChunk): boolean {
+  return data.byteLength > 0;
+}

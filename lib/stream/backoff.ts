@@ -1,0 +1,114 @@
+import { VoiceError } from '../core/errors.ts';
+
+/** When to try again, and when to stop trying (RELIABILITY.md, F1, F4, F5, F18). */
+export interface BackoffOptions {
+  /** Longest wait before the first retry, in milliseconds. Default: 250. */
+  readonly initialMs?: number;
+  /** What the wait grows by from one retry to the next. Default: 2. */
+  readonly factor?: number;
+  /** Longest wait of any retry, in milliseconds. Default: 10,000. */
+  readonly maxMs?: number;
+  /** `full` waits a random part of the delay, so that many clients don't come back at once; `none` all of it. Default: `full`. */
+  readonly jitter?: 'full' | 'none';
+  /** Retries in a row before giving up; they take less than the minute of audio that is kept. Default: 10. */
+  readonly maxTries?: number;
+  /** How long a success must last, in milliseconds, for the next failure to count as the first one. Default: 10,000. */
+  readonly resetAfterMs?: number;
+  /** Gives up after `count` successes in a row that each lasted less than `withinMs` milliseconds. Default: 3 within 5,000. */
+  readonly quickFailures?: { readonly count: number; readonly withinMs: number };
+  /** Longest {@link VoiceError.retryAfterMs} that is waited for; gives up when the service asks for more. Default: 60,000. */
+  readonly maxRetryAfterMs?: number;
+  /** Longest wait, all waits since the last success together, in milliseconds; gives up beyond it. Default: no limit. */
+  readonly budgetMs?: number;
+  /** Retries only until the first success; a failure after it is final. Default: false. */
+  readonly untilFirst?: boolean;
+  /**
+   * Whether an error is worth another try; a number is the milliseconds to wait before it, in place of the backoff.
+   * Default: errors that are not `recoverable` are not.
+   */
+  readonly shouldRetry?: (error: unknown) => boolean | number;
+  /** 0 to below 1. Default: `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** The state of one thing that is tried until it works. */
+export interface Backoff {
+  /** Tries since the last one that lasted, the one that {@link next} has just allowed included. */
+  readonly tries: number;
+  /** Milliseconds to wait after a failure before the next try; `undefined` says to give up. */
+  next(error?: unknown): number | undefined;
+  /** A try has worked, at this moment. */
+  succeeded(): void;
+}
+
+/** Whether it is an error of the library that another try may mend: a bug is not one. */
+export function isRecoverable(error: unknown): error is VoiceError {
+  return VoiceError.is(error) && error.recoverable;
+}
+
+/**
+ * The policy of every retry in the library: exponential backoff with full jitter, the first try within 300 ms, the
+ * service's own wish for a wait honoured, and an end when what works never lasts.
+ *
+ * @param options - The policy, and `now`: the time in milliseconds, such as a scheduler's `now()`.
+ */
+export function createBackoff(options: BackoffOptions & { readonly now: () => number }): Backoff {
+  const {
+    initialMs = 250,
+    factor = 2,
+    maxMs = 10_000,
+    jitter = 'full',
+    maxTries = 10,
+    resetAfterMs = 10_000,
+  } = options;
+  const { quickFailures = { count: 3, withinMs: 5000 }, maxRetryAfterMs = 60_000 } = options;
+  const { budgetMs = Infinity, untilFirst = false } = options;
+  const { shouldRetry = (error) => !VoiceError.is(error) || isRecoverable(error), random = Math.random, now } = options;
+  let tries = 0;
+  let waitedMs = 0;
+  let quick = 0;
+  let upSince: number | undefined;
+
+  const settle = (): void => {
+    if (upSince === undefined) return;
+    waitedMs = 0;
+    const lasted = now() - upSince;
+    upSince = undefined;
+    quick = lasted < quickFailures.withinMs ? quick + 1 : 0;
+    if (lasted >= resetAfterMs) tries = 0;
+  };
+  const wait = (): number => {
+    const full = Math.min(maxMs, initialMs * factor ** (tries - 1));
+    return jitter === 'full' ? random() * full : full;
+  };
+
+  return {
+    get tries() {
+      return tries;
+    },
+    next(error) {
+      if (untilFirst && upSince !== undefined) return undefined;
+      settle();
+      const verdict = shouldRetry(error);
+      if (verdict === false || quick >= quickFailures.count || tries >= maxTries) return undefined;
+      const asked = typeof verdict === 'number' ? verdict : VoiceError.is(error) ? error.retryAfterMs : undefined;
+      if (asked !== undefined && verdict === true && asked > Math.min(maxRetryAfterMs, budgetMs)) return undefined;
+      tries += 1;
+      const delayMs = asked ?? wait();
+      waitedMs += delayMs;
+      return waitedMs > budgetMs ? undefined : delayMs;
+    },
+    succeeded() {
+      upSince ??= now();
+    },
+  };
+}
+
+/** The error that ends all retries: itself when it was never worth one, else one that is not recoverable and names it as cause. */
+export function asFatal(error: unknown, tries: number): VoiceError {
+  const cause = VoiceError.from(error);
+  if (!cause.recoverable && cause === error) return cause;
+  const { code, provider, status, retryAfterMs } = cause;
+  const history = tries === 0 ? '' : ` (given up after ${tries} ${tries === 1 ? 'retry' : 'retries'})`;
+  return new VoiceError(cause.message + history, { code, provider, status, retryAfterMs, cause: error });
+}

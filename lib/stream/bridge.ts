@@ -1,0 +1,85 @@
+import { from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
+
+/**
+ * The values of a ReadableStream. Unsubscribing cancels the stream at once, even while it is silent, which RxJS's
+ * `from` does not. For one subscriber.
+ */
+export function fromStream<T>(stream: ReadableStream<T>): Observable<T> {
+  return new Observable((subscriber) => {
+    const reader = stream.getReader();
+    void pump(() => reader.read(), subscriber);
+    return () => {
+      reader.cancel().catch(ignore);
+    };
+  });
+}
+
+/**
+ * The values of an async iterable that `open` gives, such as an SDK's stream. Unsubscribing aborts the signal, which
+ * `open` hands to its request, and closes the iterator, even while both are silent. Cold: each subscription opens one.
+ */
+export function fromAsync<T>(open: (signal: AbortSignal) => PromiseLike<AsyncIterable<T>>): Observable<T> {
+  return new Observable((subscriber) => {
+    const abort = new AbortController();
+    let iterator: AsyncIterator<T> | undefined;
+    const close = (): void => {
+      // An iterator that waits runs its `finally` only when that wait has ended: the signal comes first.
+      abort.abort();
+      iterator?.return?.().catch(ignore);
+    };
+    const start = async (): Promise<void> => {
+      const opened = (await open(abort.signal))[Symbol.asyncIterator]();
+      iterator = opened;
+      if (subscriber.closed) close();
+      else await pump(() => opened.next(), subscriber);
+    };
+    start().catch((error: unknown) => subscriber.error(error));
+    return close;
+  });
+}
+
+/** The values of any input; unlike RxJS's `from`, unsubscribing ends the source even while it is silent. */
+export function fromInput<T>(input$: ObservableInput<T>): Observable<T> {
+  if (input$ instanceof Observable) return input$;
+  if (isStream<T>(input$)) return fromStream(input$);
+  if (isAsyncIterable<T>(input$)) return fromAsync(() => Promise.resolve(input$));
+  return from(input$);
+}
+
+// RxJS knows streams by what these need.
+function isStream<T>(input: object): input is ReadableStream<T> {
+  return 'getReader' in input;
+}
+
+function isAsyncIterable<T>(input: object): input is AsyncIterable<T> {
+  return Symbol.asyncIterator in input;
+}
+
+/** Reads until the end, an error, or the subscriber's leave. Never rejects. */
+async function pump<T>(read: () => Promise<IteratorResult<T, unknown>>, subscriber: Subscriber<T>): Promise<void> {
+  try {
+    while (!subscriber.closed) {
+      const result = await read();
+      if (result.done === true) {
+        subscriber.complete();
+        return;
+      }
+      subscriber.next(result.value);
+    }
+  } catch (error) {
+    subscriber.error(error);
+  }
+}
+
+const ignore = (): void => undefined;
+
+/** Fails when a signal aborts, with what it was aborted for; says nothing else, and nothing without a signal. */
+export function fromAbort(signal: AbortSignal | undefined): Observable<never> {
+  return new Observable((subscriber) => {
+    const onAbort = (): void => subscriber.error(VoiceError.from(signal?.reason, { code: 'aborted' }));
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    return () => signal?.removeEventListener('abort', onAbort);
+  });
+}

@@ -1,0 +1,82 @@
+import { map, scan, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import { durationMs, isPcmLike } from '../audio/formats.ts';
+import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import { gate } from './gate.ts';
+
+/** Options of {@link bufferUntil}. */
+export interface BufferUntilOptions {
+  /** Most audio that may wait, in milliseconds. Default: 60,000. */
+  readonly maxMs?: number;
+  /** Most audio that may wait where its duration cannot be told (compressed, or of unknown format), in bytes. Default: 4 MiB. */
+  readonly maxBytes?: number;
+  /** Told of each loss, in milliseconds; 0 where the duration cannot be told. */
+  readonly onDrop?: (droppedMs: number) => void;
+}
+
+/**
+ * Keeps every frame of audio while its receiver is not ready, and releases them in order, at once, when it is. The
+ * receiver may become unready again, as while it reconnects, even in the middle of a release.
+ *
+ * Beyond the bound the oldest audio is dropped, and reported; when only a dropped chunk told the format, the next one does.
+ * Completion waits until the receiver is ready; an error of the source or of `ready$` passes at once and drops what is
+ * held. When `ready$` completes, its last value stays.
+ *
+ * ```text
+ * source                -a--b-c------d-|
+ * ready                 t-f-----t-------        t: true, f: false
+ * bufferUntil(ready)    -a------(bc)-d-|
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { interval, map, timer } from 'rxjs';
+ * import { bufferUntil } from 'rxvoice/operators';
+ *
+ * const frame = { data: new Uint8Array(640), metadata: { encoding: 'linear16', sampleRate: 16000, channels: 1 } } as const;
+ * const connected$ = timer(1000).pipe(map(() => true));
+ * interval(20)
+ *   .pipe(map(() => frame), bufferUntil(connected$, { onDrop: (ms) => console.warn(`${ms} ms lost`) }))
+ *   .subscribe(({ data }) => console.log(data.length)); // after 1 s 49 frames at once, then one every 20 ms
+ * ```
+ */
+export function bufferUntil(
+  ready$: Observable<boolean>,
+  options: BufferUntilOptions = {},
+): MonoTypeOperatorFunction<AudioChunk> {
+  const { maxMs = 60_000, maxBytes = 4 * 1024 * 1024, onDrop } = options;
+  // One bound for both: of the milliseconds, bytes take the share that they take of `maxBytes`.
+  const limit = Math.min(maxMs, Number.MAX_SAFE_INTEGER);
+  const sizeOf = ({ chunk: { data }, ms }: Timed): number => ms ?? data.length * (limit / maxBytes);
+  return (source$) =>
+    source$.pipe(
+      scan(timed, untimed),
+      gate(ready$, { limit, sizeOf, onDrop: (dropped) => onDrop?.(dropped.reduce((sum, { ms = 0 }) => sum + ms, 0)) }),
+      scan(withFormat, untimed),
+      map(({ chunk }) => chunk),
+    );
+}
+
+interface Timed {
+  readonly chunk: AudioChunk;
+  /** Its own format, or that of the chunks before it. */
+  readonly format?: AudioMetadata | undefined;
+  /** Where it can be told. */
+  readonly ms?: number | undefined;
+}
+
+const untimed: Timed = { chunk: { data: new Uint8Array(0) } };
+
+function timed(before: Timed, chunk: AudioChunk): Timed {
+  const format = chunk.metadata ?? before.format;
+  return {
+    chunk,
+    format,
+    ms: format && isPcmLike(format.encoding) ? durationMs(chunk.data.length, format) : undefined,
+  };
+}
+
+/** Tells the format again where the chunk that told it was dropped. */
+function withFormat(before: Timed, { chunk, format }: Timed): Timed {
+  const isUntold = format && !chunk.metadata && format !== before.format;
+  return { chunk: isUntold ? { ...chunk, metadata: format } : chunk, format };
+}

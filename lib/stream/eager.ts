@@ -1,0 +1,34 @@
+import { Observable, type Subscriber, type Subscription } from 'rxjs';
+
+/**
+ * Subscribes to a source at once and keeps what comes until the one subscriber of the result is there.
+ *
+ * @returns The stream, and the subscription to the source, which the caller owns.
+ */
+export function eager<T>(source$: Observable<T>): { readonly stream$: Observable<T>; readonly source: Subscription } {
+  const kept: ((subscriber: Subscriber<T>) => void)[] = [];
+  let target: Subscriber<T> | undefined;
+  const source = source$.subscribe({
+    next: (value) => {
+      if (target) target.next(value);
+      else kept.push((subscriber) => subscriber.next(value));
+    },
+    error: (error: unknown) => {
+      if (target) target.error(error);
+      else kept.push((subscriber) => subscriber.error(error));
+    },
+    complete: () => {
+      if (target) target.complete();
+      else kept.push((subscriber) => subscriber.complete());
+    },
+  });
+  const stream$ = new Observable<T>((subscriber) => {
+    // What the source says meanwhile comes after what was kept.
+    for (let deliver = kept.shift(); deliver && !subscriber.closed; deliver = kept.shift()) deliver(subscriber);
+    target = subscriber;
+    return () => {
+      source.unsubscribe();
+    };
+  });
+  return { stream$, source };
+}

@@ -1,0 +1,97 @@
+import { asyncScheduler, Observable, Subscription, type OperatorFunction, type SchedulerLike } from 'rxjs';
+import { isDue } from './patient-timer.ts';
+
+/** What an input leads to: the next state, and what is to be done about it, in order. */
+export type Step<S, E> = readonly [state: S, ...effects: E[]];
+
+/** A state machine as data. */
+export interface Machine<S, I, E> {
+  readonly start: S;
+  /** Pure: the same state, input and time always give the same step. `at` is the scheduler's time in milliseconds. */
+  readonly reduce: (state: S, input: I, at: number) => Step<S, E>;
+  /** Until when a state waits, on the scheduler's clock; Infinity when it waits for nothing. */
+  readonly wakeAt: (state: S) => number;
+  /** The input that tells the machine that this time has come. */
+  readonly tick: I;
+}
+
+/**
+ * Runs a state machine over a stream of inputs, and emits each step.
+ *
+ * Inputs are taken one at a time, in one order: one that arrives while a step is being delivered, perhaps because of
+ * it, waits until everyone has seen that step. One timer serves all deadlines. Completes and fails with its source; a
+ * reducer that throws fails it.
+ *
+ * ```text
+ * inputs                --a--------b--------
+ * fold(wakes after 4)   --A---T----B---T----     T: the step that a tick led to
+ * ```
+ */
+export function fold<S, I, E>(
+  machine: Machine<S, I, E>,
+  scheduler: SchedulerLike = asyncScheduler,
+): OperatorFunction<I, Step<S, E>> {
+  const { start, reduce, wakeAt, tick } = machine;
+  return (inputs$) =>
+    new Observable((subscriber) => {
+      const waiting: I[] = [];
+      let state = start;
+      let isBusy = false;
+      let timer = Subscription.EMPTY;
+      let timerAt = Infinity;
+
+      /** The time, and no less than a deadline that has come. */
+      const now = (): number => {
+        const dueAt = wakeAt(state);
+        return isDue(dueAt, scheduler.now()) ? Math.max(dueAt, scheduler.now()) : scheduler.now();
+      };
+      const take = (input: I): void => {
+        waiting.push(input);
+        if (isBusy) return;
+        isBusy = true;
+        try {
+          while (waiting.length > 0 && !subscriber.closed) {
+            const step = reduce(state, waiting.shift() as I, now());
+            state = step[0];
+            subscriber.next(step);
+          }
+          watch();
+        } catch (error) {
+          subscriber.error(error);
+        } finally {
+          isBusy = false;
+        }
+      };
+      /** A timer that is due sooner looks again then: most deadlines only ever move away. */
+      const watch = (): void => {
+        const at = wakeAt(state);
+        if (at >= timerAt || subscriber.closed) return;
+        timer.unsubscribe();
+        timerAt = at;
+        timer = scheduler.schedule(
+          () => {
+            timerAt = Infinity;
+            if (isDue(wakeAt(state), scheduler.now())) take(tick);
+            else watch();
+          },
+          Math.max(0, at - scheduler.now()),
+        );
+      };
+
+      subscriber.add(() => {
+        timer.unsubscribe();
+      });
+      watch();
+      subscriber.add(
+        inputs$.subscribe({
+          next: take,
+          error: (error: unknown) => {
+            subscriber.error(error);
+          },
+          complete: () => {
+            subscriber.complete();
+          },
+        }),
+      );
+    });
+}

@@ -1,0 +1,64 @@
+import { ignoreElements, merge, Observable, tap, type MonoTypeOperatorFunction } from 'rxjs';
+import { Fifo, type FifoBound } from './fifo.ts';
+
+/**
+ * Holds values, bounded, while a gate is shut, and releases them in order when it opens.
+ *
+ * A gate that shuts again in the middle of a release, even because of it, stops the release at once; what arrives during
+ * a release waits its turn. Completion waits behind the values; an error of the source or of the gate passes at once and
+ * drops what is held. A gate that completes stays as it is: when it is shut then, the result completes with the source,
+ * and what is held is dropped.
+ *
+ * ```text
+ * source           -a--b-c------d-|
+ * open             t-f-----t-------        t: true, f: false
+ * gate(open)       -a------(bc)-d-|
+ * ```
+ *
+ * @param open$ - Whether the gate is open; it is shut until this emits. Subscribed to before the source.
+ * @param bound - How much may wait. What its `onDrop` throws fails the result.
+ *
+ * ```text
+ * frames$.pipe(gate(connected$, { limit: 100, onDrop: (frames) => logger.warn(`${frames.length} frames lost`) }));
+ * ```
+ */
+export function gate<T>(open$: Observable<boolean>, bound: FifoBound<T>): MonoTypeOperatorFunction<T> {
+  return (source$) =>
+    new Observable((subscriber) => {
+      const held = new Fifo<T>(bound);
+      const state = { isOpen: false, isReleasing: false, isComplete: false };
+
+      const release = (): void => {
+        if (state.isReleasing) return;
+        state.isReleasing = true;
+        while (state.isOpen && held.length > 0 && !subscriber.closed) subscriber.next(held.shift() as T);
+        state.isReleasing = false;
+        if (state.isComplete && state.isOpen && held.length === 0) subscriber.complete();
+      };
+      const accept = (value: T): void => {
+        if (state.isOpen && held.length === 0 && !state.isReleasing) {
+          subscriber.next(value);
+          return;
+        }
+        held.push(value);
+        release();
+      };
+
+      const gate$ = open$.pipe(
+        tap((isOpen) => {
+          state.isOpen = isOpen;
+          release();
+        }),
+      );
+      const values$ = source$.pipe(
+        tap({
+          next: accept,
+          complete: () => {
+            state.isComplete = true;
+            release();
+          },
+        }),
+      );
+      merge(gate$, values$).pipe(ignoreElements()).subscribe(subscriber);
+    });
+}

@@ -1,0 +1,47 @@
+import { map, take, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
+import { gate } from './gate.ts';
+
+/** Options of {@link holdUntil}. */
+export interface HoldUntilOptions {
+  /** Most values that may wait. Default: 10,000. */
+  readonly limit?: number;
+}
+
+/**
+ * Holds values until a gate emits, then releases them in order and lets the rest through.
+ *
+ * The source is subscribed to at once, so that work goes on behind the gate. Completion waits for the gate too; an
+ * error of the source or of the gate passes at once and drops what is held (materialize the source to have its error
+ * wait as well). A gate that completes without a value never opens: the result completes, empty, with the source.
+ *
+ * ```text
+ * source             -a-b----------c--d-|
+ * gate               -------g------------
+ * holdUntil(gate)    -------(ab)---c--d-|
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { interval, timer } from 'rxjs';
+ * import { holdUntil } from 'rxvoice/operators';
+ *
+ * const confirmed$ = timer(250);
+ * interval(100).pipe(holdUntil(confirmed$)).subscribe(console.log); // 0 and 1 at 250 ms, 2 at 300 ms, ...
+ * ```
+ *
+ * Errors: VoiceError `overflow` when more than `limit` values wait.
+ */
+export function holdUntil<T>(gate$: Observable<unknown>, options: HoldUntilOptions = {}): MonoTypeOperatorFunction<T> {
+  const { limit = 10_000 } = options;
+  const open$ = gate$.pipe(
+    take(1),
+    map(() => true),
+  );
+  return gate(open$, { limit, onDrop: () => fail(limit) });
+}
+
+function fail(limit: number): never {
+  const message = `holdUntil holds ${limit} values and its gate is shut: raise limit or open it sooner`;
+  throw new VoiceError(message, { code: 'overflow' });
+}

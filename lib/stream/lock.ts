@@ -1,0 +1,68 @@
+import { finalize, Observable } from 'rxjs';
+
+/** Options of {@link Lock.hold}. */
+export interface HoldOptions {
+  /** Goes before the others that wait. Default: false. */
+  readonly urgent?: boolean | undefined;
+}
+
+/** Lets a number of Observables run at once, the others wait for their turn. */
+export interface Lock {
+  /**
+   * The work, subscribed to when its turn has come, in the order of subscription.
+   *
+   * The turn passes on when the work completes, fails or is unsubscribed, after its teardown has run. Unsubscribing
+   * while it waits gives up its place.
+   */
+  hold<T>(work$: Observable<T>, options?: HoldOptions): Observable<T>;
+}
+
+/**
+ * Creates a lock, or with a `limit` above 1 a limit on concurrency.
+ *
+ * ```text
+ * lock.hold(a)      --1--|
+ * lock.hold(b)      -----2--|        b: 2--|
+ * ```
+ *
+ * @param limit - How many run at once; a function is asked whenever one might start. Default: 1.
+ *
+ * ```text
+ * const lock = createLock(2);
+ * from(texts).pipe(mergeMap((text) => lock.hold(request(text))));
+ * ```
+ */
+export function createLock(limit: number | (() => number) = 1): Lock {
+  const waiting: (() => void)[] = [];
+  const limitNow = typeof limit === 'number' ? (): number => limit : limit;
+  let holders = 0;
+
+  const admit = (): void => {
+    while (holders < limitNow()) {
+      const start = waiting.shift();
+      if (!start) return;
+      holders += 1;
+      start();
+    }
+  };
+  const leave = (): void => {
+    holders -= 1;
+    admit();
+  };
+
+  return {
+    hold: <T>(work$: Observable<T>, { urgent = false }: HoldOptions = {}) =>
+      new Observable<T>((subscriber) => {
+        const start = (): void => {
+          work$.pipe(finalize(leave)).subscribe(subscriber);
+        };
+        if (urgent) waiting.unshift(start);
+        else waiting.push(start);
+        admit();
+        return () => {
+          const place = waiting.indexOf(start);
+          if (place >= 0) waiting.splice(place, 1);
+        };
+      }),
+  };
+}

@@ -1,0 +1,107 @@
+import { asyncScheduler, Observable, Subscription, tap, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
+import { isDue, patientTimer } from './patient-timer.ts';
+
+/** Options of {@link stallTimeout}. */
+export interface StallTimeoutOptions<T = unknown> {
+  /** Longest wait for the first progress, in milliseconds. Default: `idleMs`, when that is a number; else no limit. */
+  readonly firstMs?: number | undefined;
+  /**
+   * Longest wait from one progress to the next, or to the end, in milliseconds. A function is asked at each progress,
+   * with the value that made it; `undefined` means no limit until the next one. Default: no limit.
+   */
+  readonly idleMs?: number | ((value: T) => number | undefined) | undefined;
+  /** Which values are progress; the others pass and do not restart the wait. Default: all. */
+  readonly isProgress?: ((value: T) => boolean) | undefined;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike | undefined;
+  /** Makes the error from the limit that was missed and the last progress. Default: a recoverable VoiceError `timeout`. */
+  readonly error?: ((stalled: 'first' | 'idle', ms: number, last: T | undefined) => Error) | undefined;
+}
+
+/**
+ * Fails when a source stands still: when its first progress does not come in time, or the next one after it.
+ *
+ * Completion and errors of the source pass at once and end the wait. When the event loop was blocked as a wait ran out,
+ * whatever arrived meanwhile is served before the source counts as stalled. One timer serves any number of values.
+ *
+ * ```text
+ * source                                       --a-b---------c-|
+ * stallTimeout({ firstMs: 5, idleMs: 4 })      --a-b---#
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { NEVER } from 'rxjs';
+ * import { stallTimeout } from 'rxvoice/operators';
+ *
+ * NEVER.pipe(stallTimeout({ firstMs: 10_000, idleMs: 30_000 })).subscribe({
+ *   error: console.error, // nothing came within 10000 ms
+ * });
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { of } from 'rxjs';
+ * import { stallTimeout } from 'rxvoice/operators';
+ *
+ * // The limit follows the state: a minute to connect, then ten seconds, and none while nothing is asked for.
+ * const limits: Record<string, number> = { connecting: 60_000, asked: 10_000 };
+ * of('connecting', 'idle', 'asked').pipe(stallTimeout({ idleMs: (state) => limits[state] })).subscribe(console.log);
+ * ```
+ */
+export function stallTimeout<T>(options: StallTimeoutOptions<T>): MonoTypeOperatorFunction<T> {
+  const { firstMs, idleMs, isProgress = () => true, scheduler = asyncScheduler, error = stallError } = options;
+  if (firstMs === undefined && idleMs === undefined) return (source$) => source$;
+  const limitAfter = typeof idleMs === 'function' ? idleMs : (): number | undefined => idleMs;
+
+  return (source$) =>
+    new Observable((subscriber) => {
+      let limitMs = firstMs ?? (typeof idleMs === 'number' ? idleMs : undefined);
+      let progressAt = scheduler.now();
+      let stalled: 'first' | 'idle' = 'first';
+      let last: T | undefined;
+      let timer = Subscription.EMPTY;
+      let timerDueAt = Infinity;
+
+      /** Looks again when the wait is over. A timer that ends no later is kept: it finds that there is time left. */
+      const watch = (): void => {
+        if (limitMs !== undefined && !timer.closed && timerDueAt <= progressAt + limitMs) return;
+        timer.unsubscribe();
+        if (limitMs === undefined) return;
+        timerDueAt = progressAt + limitMs;
+        timer = patientTimer(timerDueAt - scheduler.now(), scheduler).subscribe({
+          next: look,
+          error: (cause: unknown) => subscriber.error(cause),
+        });
+      };
+      const look = (): void => {
+        timer.unsubscribe();
+        if (limitMs !== undefined && isDue(progressAt + limitMs, scheduler.now())) {
+          subscriber.error(error(stalled, limitMs, last));
+        } else watch();
+      };
+      const advance = (value: T): void => {
+        limitMs = limitAfter(value);
+        progressAt = scheduler.now();
+        stalled = 'idle';
+        last = value;
+        watch();
+      };
+
+      watch();
+      subscriber.add(() => timer.unsubscribe());
+      source$
+        .pipe(
+          tap((value) => {
+            if (isProgress(value)) advance(value);
+          }),
+        )
+        .subscribe(subscriber);
+    });
+}
+
+function stallError(stalled: 'first' | 'idle', ms: number): VoiceError {
+  const message = stalled === 'first' ? `nothing came within ${ms} ms` : `nothing more came for ${ms} ms`;
+  return new VoiceError(message, { code: 'timeout', recoverable: true });
+}

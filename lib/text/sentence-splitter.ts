@@ -1,0 +1,232 @@
+import { segmenterFor } from './segmenter.ts';
+import { countWords } from './words.ts';
+import { isAbbreviation } from './abbreviations.ts';
+
+/** How text is cut into pieces to speak. */
+export interface SentenceOptions {
+  /** BCP 47: how words are counted, and whether a dot makes a number an ordinal. Default: unknown. */
+  readonly locale?: string;
+  /** Characters that the first piece needs to end at a clause. East Asian characters count twice. Default: 12. */
+  readonly firstMinChars?: number;
+  /** Words that are enough for the first piece, however short they are. Default: 4. */
+  readonly firstMinWords?: number;
+  /** Characters that each later piece needs; shorter sentences are joined. East Asian characters count twice. Default: 20. */
+  readonly minChars?: number;
+  /** Longest piece, in UTF-16 units: what the text-to-speech service takes at once. Default: 2,000. */
+  readonly maxChars?: number;
+}
+
+/** Sentence ends beside the Unicode property: the ellipsis and the Tibetan shad. */
+const terminators = '\\p{STerm}…\\u0f0d\\u0f0e';
+const sentenceMark = new RegExp(`[${terminators}\\n;:\\u037e]|[\\p{sc=Thai}\\p{sc=Lao}] `, 'gu');
+const anyMark = new RegExp(`[${terminators}\\n\\p{Terminal_Punctuation}—–]|[\\p{sc=Thai}\\p{sc=Lao}] `, 'gu');
+const terminatorRun = new RegExp(`[${terminators}]+`, 'uy');
+const terminator = new RegExp(`[${terminators}]`, 'u');
+/** What belongs to the sentence before it: closing quotes (in French after a space), brackets and Markdown's marks. */
+const closerRun = /(?:[\p{Pe}\p{Pf}"'*_`~]|[ \u00a0\u202f]»(?=\s))*/uy;
+const whiteSpaceRun = /\s*/uy;
+const clauseEnd = /\p{Terminal_Punctuation}[\p{Pe}\p{Pf}"'*_`~]*\s+|(?![,;:!?.])\p{Terminal_Punctuation}/gu;
+
+const wide = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\u3001-\u3003\uff01-\uff60]/gu;
+/** Scripts whose sentences follow each other without a space. */
+const spaceless = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/u;
+const thai = /[\p{sc=Thai}\p{sc=Lao}]/u;
+/** Small letters of scripts that begin sentences with a capital (Georgian doesn't). */
+const small = /(?!\p{sc=Georgian})\p{Ll}/u;
+/** Languages that write "the 3rd of October" as "3. Oktober". */
+const dottedOrdinals = /^(bs|cs|da|de|et|eu|fi|fo|hr|hu|is|lb|lv|nb|nn|no|pl|sk|sl|sr|tr)\b/i;
+
+type Verdict = 'sentence' | 'clause' | 'none';
+
+/**
+ * Cuts a growing text into pieces to speak: a first clause as early as it is safe, then whole sentences, in any script.
+ * The pieces, white space and all, add up to exactly the text, and are the same however it was split on its way.
+ *
+ * `Intl.Segmenter` finds words in scripts that write no spaces. Sentences it doesn't find better than punctuation
+ * does: it needs the whole text, and cuts after "Dr.".
+ */
+export class SentenceSplitter {
+  readonly #locale: string | undefined;
+  readonly #firstMinChars: number;
+  readonly #firstMinWords: number;
+  readonly #minChars: number;
+  readonly #maxChars: number;
+  #text: string = '';
+  /** Where in the text the search for marks goes on: what lies before has been judged. */
+  #searched: number = 0;
+  #isFirst: boolean = true;
+  /** Whether the text starts a line, so that "1." in front is a list's number. */
+  #startsLine: boolean = true;
+
+  constructor(options: SentenceOptions = {}) {
+    const { locale, firstMinChars = 12, firstMinWords = 4, minChars = 20, maxChars = 2000 } = options;
+    if (!(maxChars >= 1)) throw new RangeError(`maxChars must be at least 1, not ${maxChars}`);
+    this.#locale = locale;
+    this.#firstMinChars = firstMinChars;
+    this.#firstMinWords = firstMinWords;
+    this.#minChars = minChars;
+    this.#maxChars = Math.floor(maxChars);
+  }
+
+  /** The pieces that the text has come to. */
+  push(text: string): string[] {
+    this.#text += text;
+    const pieces: string[] = [];
+    // One unit more than the limit shows whether a cut there would part a character.
+    for (;;) {
+      const end = this.#nextEnd() ?? (this.#text.length > this.#maxChars + 1 ? this.#cut() : undefined);
+      if (end === undefined) return pieces;
+      pieces.push(this.#take(end));
+    }
+  }
+
+  /** The rest, when no more text will come; then the splitter is as new. */
+  flush(): string[] {
+    const pieces: string[] = [];
+    while (this.#text.length > this.#maxChars) pieces.push(this.#take(this.#cut()));
+    if (this.#text) pieces.push(this.#text);
+    this.#text = '';
+    this.#searched = 0;
+    this.#isFirst = true;
+    this.#startsLine = true;
+    return pieces;
+  }
+
+  #take(end: number): string {
+    const piece = this.#text.slice(0, end);
+    this.#text = this.#text.slice(end);
+    this.#searched = 0;
+    this.#isFirst = false;
+    this.#startsLine = /\n\s*$/.test(piece);
+    return piece;
+  }
+
+  #nextEnd(): number | undefined {
+    const text = this.#text;
+    const marks = this.#isFirst ? anyMark : sentenceMark;
+    for (;;) {
+      marks.lastIndex = this.#searched;
+      const match = marks.exec(text);
+      // The last unit may be one half of a mark.
+      if (!match) {
+        this.#searched = Math.max(this.#searched, text.length - 1);
+        return undefined;
+      }
+      const mark = match[0].endsWith(' ') ? match.index + 1 : match.index;
+      const runEnd = skip(terminatorRun, text, mark) ?? mark + (isSpace(text[mark]) ? 0 : 1);
+      const closed = skip(closerRun, text, runEnd) ?? runEnd;
+      const end = skip(whiteSpaceRun, text, closed) ?? closed;
+      // What follows a "»" tells whether it opens or closes.
+      if (end > this.#maxChars || !isWhole(text, text[end] === '»' ? end + 1 : end)) return undefined;
+      const verdict = this.#judge(mark, runEnd, closed, end);
+      if (verdict === 'sentence' || (verdict === 'clause' && this.#isFirst)) {
+        if (this.#isEnough(text.slice(0, end))) return end;
+      }
+      this.#searched = Math.max(runEnd, mark + 1);
+    }
+  }
+
+  #judge(mark: number, runEnd: number, closed: number, end: number): Verdict {
+    const text = this.#text;
+    const run = text.slice(mark, runEnd);
+    const gap = text.slice(closed, end);
+    const before = text.slice(Math.max(0, mark - 2), mark);
+    const next = String.fromCodePoint(text.codePointAt(end) ?? 0);
+    if (run === '') {
+      if (text[mark] === '\n') return 'sentence';
+      return thai.test(next) && !/[ๆฯ]$/u.test(before) ? 'sentence' : 'none';
+    }
+    if (!terminator.test(run)) return judgeClause(run, before, gap, next);
+    if (/^[,;:.!?)\]}%]$/.test(next)) return 'none';
+    if (/[^.!?…．․]/u.test(run)) return closed > runEnd && gap === '' && isWord(next) ? 'none' : 'sentence';
+    if (/[!?]/.test(run)) {
+      if (gap === '') return spaceless.test(before) && spaceless.test(next) ? 'sentence' : 'none';
+      return small.test(next) ? 'none' : 'sentence';
+    }
+    // An ellipsis ends nothing; a line break after it is a mark of its own.
+    if (run.length > 1 || run === '…') return 'none';
+    if (gap === '') return spaceless.test(before) && spaceless.test(next) ? 'sentence' : 'none';
+    return this.#isFullStop(mark, next) ? 'sentence' : 'none';
+  }
+
+  /** Whether a dot, with white space after it, ends a sentence. */
+  #isFullStop(dot: number, next: string): boolean {
+    const text = this.#text;
+    let start = dot;
+    while (start > 0 && !isSpace(text[start - 1])) start -= 1;
+    const word = text.slice(start, dot).replace(/^[^\p{L}\p{N}]+/u, '');
+    const lineStart = text.lastIndexOf('\n', dot) + 1;
+    const startsLine =
+      (lineStart > 0 || this.#startsLine) && /^[\s>*_#-]*$/.test(text.slice(lineStart, dot - word.length));
+    if (startsLine && /^(\d{1,9}|\p{L})$/u.test(word)) return false;
+    if (small.test(next) || isAbbreviation(word, next)) return false;
+    if (/^\d{1,2}$/.test(word)) return !dottedOrdinals.test(this.#locale ?? '');
+    // Initials ("J. Smith"), and letters with dots between them ("U.S. Navy", "e.g. this").
+    if (/^\p{L}$/u.test(word)) return word === 'I' || /[\p{sc=Hangul}\p{sc=Han}]/u.test(word);
+    return !/^\p{L}{1,2}(\.\p{L}{1,2})+$/u.test(word);
+  }
+
+  #isEnough(piece: string): boolean {
+    const text = piece.trim();
+    const width = text.length + (text.match(wide)?.length ?? 0);
+    if (!this.#isFirst) return width >= this.#minChars;
+    return width >= this.#firstMinChars || countWords(text, this.#locale) >= this.#firstMinWords;
+  }
+
+  /** Where a text without an end in reach is cut: after a clause, else a word, never within a character. */
+  #cut(): number {
+    const limit = this.#maxChars;
+    const window = this.#text.slice(0, limit + 2);
+    const lastEnd = (ends: Iterable<number>, from: number): number | undefined => {
+      let last: number | undefined;
+      for (const end of ends) if (end > from && end <= limit) last = end;
+      return last;
+    };
+    return (
+      lastEnd(matchEnds(window, clauseEnd), limit / 2) ??
+      lastEnd(matchEnds(window, /\s+/gu), limit / 2) ??
+      lastEnd(segmentStarts(window, 'word', this.#locale), 0) ??
+      lastEnd(segmentStarts(window, 'grapheme', this.#locale), 0) ??
+      (isLowSurrogate(window, limit) ? Math.max(2, limit - 1) : limit)
+    );
+  }
+}
+
+function judgeClause(mark: string, before: string, gap: string, next: string): Verdict {
+  if (/[;\u037e]/.test(mark) && /\p{sc=Greek}$/u.test(before)) return gap === '' ? 'none' : 'sentence';
+  if (mark === ':' && /\p{sc=Armenian}$/u.test(before)) return gap === '' ? 'none' : 'sentence';
+  if (mark === '–') return gap !== '' && /[^\d\s]\s$/u.test(before) && !/\d/.test(next) ? 'clause' : 'none';
+  if (/^[,;:]$/.test(mark) && gap === '') return 'none';
+  return mark === '፡' ? 'none' : 'clause';
+}
+
+/** The end of a sticky pattern's match at a place; `undefined` when it matches nothing there. */
+function skip(pattern: RegExp, text: string, at: number): number | undefined {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : undefined;
+}
+
+/** Whether the whole character at a place is there. */
+function isWhole(text: string, at: number): boolean {
+  return at < text.length && !(at === text.length - 1 && /[\ud800-\udbff]/.test(text[at] ?? ''));
+}
+
+function isLowSurrogate(text: string, at: number): boolean {
+  return /[\udc00-\udfff]/.test(text[at] ?? '');
+}
+
+function isSpace(character: string | undefined): boolean {
+  return character !== undefined && /\s/.test(character);
+}
+
+function isWord(character: string): boolean {
+  return /[\p{L}\p{N}]/u.test(character);
+}
+
+function* matchEnds(text: string, pattern: RegExp): Generator<number> {
+  for (const match of text.matchAll(pattern)) yield match.index + match[0].length;
+}
+
+function* segmentStarts(text: string, granularity: 'word' | 'grapheme', locale?: string): Generator<number> {
+  for (const { index } of segmenterFor(granularity, locale).segment(text)) yield index;
+}

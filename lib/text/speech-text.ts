@@ -1,0 +1,398 @@
+import { closing, firstCharacter, hostOf, lastCharacter, mailAddress, proseStart } from './marks.ts';
+import { runLength, trimUrl, urlRun, urlScheme, urlStart } from './marks.ts';
+import { PieceWriter, type SpokenPiece } from './spoken-piece.ts';
+
+/** How written text becomes speech. */
+export interface SpeechTextOptions {
+  /** Said in place of a block of code; a function is given the language that the block names, or ''. Default: nothing. */
+  readonly codeBlock?: string | ((language: string) => string);
+  /**
+   * What to say for whole words, case-sensitive: `{ SQL: 'sequel' }`. Between Han, kana, Thai, Lao, Khmer and Myanmar
+   * letters, which write no spaces, parts of words count too.
+   */
+  readonly pronunciations?: Readonly<Record<string, string>>;
+}
+
+/** Most text that waits for what makes sense of it, in UTF-16 units; then it is taken as it stands. */
+const maxHeld = 4096;
+const maxLinkText = 256;
+
+const wordEnd = /[\p{L}\p{M}\p{N}_]$/u;
+const wordStart = /^[\p{L}\p{M}\p{N}_]/u;
+const letters = '\\p{L}\\p{M}\\p{N}';
+const spacelessLetters =
+  '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
+const spaceless = new RegExp(`[${spacelessLetters}]`, 'u');
+/** Letters that no mark, address or pronunciation begins within. */
+const wordRun = new RegExp(
+  `[${spacelessLetters}]+|(?:(?![${spacelessLetters}\\ufe0e\\ufe0f\\u20e3])[${letters}])+`,
+  'uy',
+);
+const asciiPunctuation = /^[!-/:-@[-`{-~]/;
+/** Signs that are pictures to some fonts and text to all readers stay. */
+const emoji =
+  /^(?:(?![©®™ℹ‼⁉㊗㊙])\p{Extended_Pictographic}|[\p{RI}\p{Emoji_Modifier}]|[\ufe0e\ufe0f\u20e3\u{e0020}-\u{e007f}])/u;
+
+const couldBeRule = /^[-*_=|: \t]*$/;
+const rule = /^(?:([-*_=])[ \t]*(?:\1[ \t]*){2,}|(?=.*-)(?=.*\|)[-|: \t]+)$/;
+const bullet = /^[-*+•‣◦▪●][ \t]/;
+const task = /^\[[ xX]\][ \t]/;
+const fenceOpening = /^(`{3,}(?!.*`)|~{3,})[ \t]*(\S*)/;
+/** What can stand between angle brackets, up to the first that closes. */
+const bracketed = /^<([a-z/][^<>\n]{0,256})>/i;
+const couldBeBracketed = /^<(?:[a-z/][^<>\n]{0,256}|!|!-|!--.*)?$/is;
+const tag = /^\/?([a-z][a-z\d-]*)(?:\s+[a-z_:][\w:.-]*(?:\s*=\s*(?:[^\s"'=`]+|'[^']*'|"[^"]*"))?)*\s*\/?$/i;
+const comment = /^<!--.*?-->/s;
+const blockTag = /^(?:br|hr|p|div|[uo]l|li|table|tr|td|th|h[1-6])$/i;
+
+/**
+ * Makes text that is written for the eye fit for the ear, as it grows: Markdown's marks, code blocks, addresses, HTML
+ * tags and emoji go, what they surround stays, and so do "3 * 4", "snake_case", "2024." and "5 > 3". However the text is
+ * split on its way, the result is the same, and maps back to the text.
+ *
+ * What a mark means can depend on what follows: a push that ends in such a place returns nothing, and the next one, or
+ * `flush()`, returns the whole. One instance serves one text.
+ */
+export class SpeechText {
+  readonly #codeBlock: string | ((language: string) => string);
+  readonly #pronunciations: readonly (readonly [string, string])[];
+  /** Text that has not been understood yet, and at its start (up to `#at`) that of the piece in the making. */
+  #text: string = '';
+  #at: number = 0;
+  readonly #piece = new PieceWriter();
+
+  /** The last character before `#at`. */
+  #before: string = '';
+  /** Only white space and marks so far in this line. */
+  #startsLine: boolean = true;
+  /** A heading, list item or table row, whose end must be heard. */
+  #isBlock: boolean = false;
+  #isRow: boolean = false;
+  /** Backticks that opened the code at hand. */
+  #codeTicks: number = 0;
+  /** What opened the code block at hand. */
+  #fence: string | undefined;
+  /** The links at hand: characters to the end of the text, and those of the address behind it. An image can be in a link. */
+  #links: { left: number; readonly tail: number }[] = [];
+  #afterEmoji: boolean = false;
+
+  constructor(options: SpeechTextOptions = {}) {
+    const { codeBlock = '', pronunciations = {} } = options;
+    this.#codeBlock = codeBlock;
+    this.#pronunciations = Object.entries(pronunciations)
+      .filter(([written]) => written !== '')
+      .sort(([a], [b]) => b.length - a.length);
+  }
+
+  /** The piece that the text makes, together with what was held back before; nothing while its end is not understood. */
+  push(text: string): SpokenPiece[] {
+    this.#text += text;
+    this.#run(false);
+    // A block of code can be long, and nothing of it is said: it must not hold up what was said before it.
+    const waits = this.#at < this.#text.length && this.#fence === undefined && this.#at < maxHeld;
+    return waits ? [] : this.#take();
+  }
+
+  /** The rest, when no more text will come. */
+  flush(): SpokenPiece[] {
+    this.#run(true);
+    return this.#take();
+  }
+
+  #take(): SpokenPiece[] {
+    if (this.#at === 0) return [];
+    const piece = this.#piece.take(this.#text.slice(0, this.#at));
+    this.#text = this.#text.slice(this.#at);
+    this.#at = 0;
+    return [piece];
+  }
+
+  #run(isEnd: boolean): void {
+    while (this.#at < this.#text.length) {
+      const isFull = this.#text.length - this.#at > maxHeld;
+      const window = isFull ? this.#text.slice(this.#at, this.#at + maxHeld) : this.#text.slice(this.#at);
+      const used = this.#step(window, isEnd || isFull, isFull);
+      if (used === 0) return;
+      this.#at += used;
+      this.#before = lastCharacter(window.slice(0, used));
+      for (const link of this.#links) link.left -= used;
+    }
+  }
+
+  /** Understands what stands first. Returns how much of it, in UTF-16 units: 0 when it takes more to tell. */
+  #step(text: string, isEnd: boolean, isFull: boolean): number {
+    if (this.#fence !== undefined) return this.#insideFence(text, isEnd, isFull);
+    const link = this.#links.at(-1);
+    if (link && link.left <= 0) {
+      this.#links.pop();
+      this.#codeTicks = 0;
+      if (link.left === 0) return link.tail;
+    }
+    const character = firstCharacter(text);
+    if (/^[\ud800-\udbff]$/.test(character) && !isEnd) return 0;
+    if (character === '\n') return this.#endLine();
+    if (character === '\r') return 1;
+    if (/^\s/.test(character)) return this.#space(text, isEnd);
+    if (this.#startsLine) {
+      const used = this.#startLine(text, isEnd);
+      if (used !== undefined) return used;
+      this.#startsLine = false;
+    }
+    const used = this.#inline(character, text, isEnd);
+    this.#afterEmoji = used < 0;
+    return Math.abs(used);
+  }
+
+  /** Marks at the start of a line; `undefined` when there is none (any more). */
+  #startLine(text: string, isEnd: boolean): number | undefined {
+    const lineEnd = text.indexOf('\n');
+    const line = (lineEnd < 0 ? text : text.slice(0, lineEnd)).replace(/\r$/, '');
+    const isWhole = lineEnd >= 0 || isEnd;
+    if (couldBeRule.test(line)) {
+      if (!isWhole) return 0;
+      if (rule.test(line)) return line.length;
+    }
+    if (/^(?:`{3}|~{3})/.test(line)) {
+      const opening = fenceOpening.exec(line);
+      if (opening && !isWhole) return 0;
+      if (opening?.[1]) return this.#openFence(opening[1], opening[2] ?? '', lineEnd < 0 ? text.length : lineEnd + 1);
+    }
+    if (/^(?:#{1,6}|>|[-*+•‣◦▪●]|`{1,2}|~{1,2}|\d{1,9}[.)]?)$/.test(text) && !isEnd) return 0;
+    if (/^#{1,6}[ \t]/.test(text)) return this.#openBlock(text.search(/[^#]/));
+    if (/^>[\s>]/.test(text)) return 1;
+    if (bullet.test(text)) return this.#openBlock(1);
+    if (text.startsWith('|')) {
+      this.#isRow = true;
+      this.#startsLine = false;
+      return this.#openBlock(1);
+    }
+    if (this.#isBlock && text.startsWith('[')) {
+      if (/^\[(?:[ xX](?:\]?))?$/.test(text) && !isEnd) return 0;
+      if (task.test(text)) return 3;
+    }
+    if (/^\d{1,9}[.)][ \t]/.test(text)) this.#isBlock = true;
+    return undefined;
+  }
+
+  #openBlock(markLength: number): number {
+    this.#isBlock = true;
+    return markLength;
+  }
+
+  /** Negative for what an emoji consists of. */
+  #inline(character: string, text: string, isEnd: boolean): number {
+    if (this.#codeTicks > 0 && character !== '`') return this.#word(character, text, isEnd);
+    switch (character) {
+      case '\\': {
+        const next = text[1] ?? '';
+        if (next === '' && !isEnd) return 0;
+        if (asciiPunctuation.test(next)) return this.#say(next, 1, 1) + 1;
+        return next === '\n' ? 1 : this.#say(character, 1);
+      }
+      case '`':
+        return this.#backticks(text, isEnd);
+      case '*':
+      case '_':
+      case '~':
+        return this.#emphasis(character, text, isEnd);
+      case '[':
+        return this.#openLink(text, 0, isEnd);
+      case '!':
+        // After a script that writes no spaces it ends a sentence, which must not wait.
+        if (text.length === 1 && !isEnd && !spaceless.test(this.#before)) return 0;
+        return text[1] === '[' && !spaceless.test(this.#before) ? this.#openLink(text, 1, isEnd) : this.#say('!', 1);
+      case '<':
+        return this.#angle(text, isEnd);
+      case '|':
+        return this.#isRow ? this.#cell(text, isEnd) : this.#say('|', 1);
+    }
+    if (emoji.test(character) || (character === '\u200d' && this.#afterEmoji)) return -character.length;
+    return this.#word(character, text, isEnd);
+  }
+
+  #word(character: string, text: string, isEnd: boolean): number {
+    const isInside = this.#followsWord() && wordStart.test(character) && !spaceless.test(this.#before + character);
+    if (!isInside && /^[hw]/i.test(character)) {
+      const lower = text.slice(0, 8).toLowerCase();
+      if (urlStart.some((start) => lower.length < start.length && start.startsWith(lower)) && !isEnd) return 0;
+      if (urlStart.some((start) => lower.startsWith(start))) return this.#url(text, isEnd);
+    }
+    if (this.#pronunciations.length > 0) {
+      const used = this.#pronounce(text, isInside, isEnd);
+      if (used !== undefined) return used;
+      if (spaceless.test(character)) return this.#say(character, character.length);
+    }
+    wordRun.lastIndex = 0;
+    const length = wordRun.test(text) ? wordRun.lastIndex : character.length;
+    return this.#say(text.slice(0, length), length);
+  }
+
+  /** Whether a word ends here: a mark that was dropped is no part of one. */
+  #followsWord(): boolean {
+    return wordEnd.test(this.#before) && (this.#before !== '_' || this.#piece.lastSaid.endsWith('_'));
+  }
+
+  /** `undefined` when no pronunciation is given for what stands here. */
+  #pronounce(text: string, isInside: boolean, isEnd: boolean): number | undefined {
+    for (const [written, said] of this.#pronunciations) {
+      if (isInside && wordStart.test(written)) continue;
+      if (text.length <= written.length && !isEnd && written.startsWith(text)) return 0;
+      if (!text.startsWith(written)) continue;
+      // "SQL_" is marked as emphasis, "SQL_x" is a name of its own.
+      const after = text.slice(written.length).replace(/^_+/, '');
+      if (after === '' && !isEnd) return 0;
+      const next = firstCharacter(after);
+      const goesOn = wordEnd.test(written) && wordStart.test(next) && !spaceless.test(next);
+      if (!goesOn) return this.#say(said, written.length);
+    }
+    return undefined;
+  }
+
+  #url(text: string, isEnd: boolean): number {
+    const run = urlRun.exec(text)?.[0];
+    if (run === undefined) return urlScheme.test(text) && !isEnd ? 0 : this.#say(firstCharacter(text), 1);
+    if (run.length === text.length && !isEnd) return 0;
+    const url = trimUrl(run);
+    return this.#say(hostOf(url), url.length);
+  }
+
+  #backticks(text: string, isEnd: boolean): number {
+    const count = runLength(text);
+    if (count === text.length && !isEnd) return 0;
+    if (this.#codeTicks > 0) {
+      if (count !== this.#codeTicks) return this.#say(text.slice(0, count), count);
+      this.#codeTicks = 0;
+      return count;
+    }
+    if (count >= 3) {
+      const lineEnd = text.indexOf('\n');
+      const line = (lineEnd < 0 ? text : text.slice(0, lineEnd)).trimEnd();
+      // A block that opens in the middle of a line, as models write it; with a second run in the line, it is code in text.
+      const opening = /^(`+)([^\s`]*)$/.exec(line);
+      if (opening?.[1] && lineEnd < 0 && !isEnd) return 0;
+      if (opening?.[1] && lineEnd >= 0) return this.#openFence(opening[1], opening[2] ?? '', lineEnd + 1);
+    }
+    this.#codeTicks = count;
+    return count;
+  }
+
+  #emphasis(mark: string, text: string, isEnd: boolean): number {
+    const count = runLength(text);
+    const before = this.#before;
+    const couldBeText =
+      mark === '~' || /^\s?$/.test(before) || (mark === '*' ? /\d/.test(before) : this.#followsWord());
+    if (!couldBeText) return count;
+    if (count === text.length && !isEnd) return 0;
+    const run = text.slice(0, count);
+    const after = firstCharacter(text.slice(count));
+    const isLoose = /^\s?$/.test(before) && (count === 1 ? /^\s?$/ : /^\s$/).test(after);
+    const isText =
+      mark === '*'
+        ? isLoose || (/\d/.test(before) && /\d/.test(after))
+        : mark === '_'
+          ? (isLoose && count === 1) || (this.#followsWord() && wordStart.test(after))
+          : isLoose || count === 1;
+    return isText ? this.#say(run, count) : count;
+  }
+
+  #openLink(text: string, bang: number, isEnd: boolean): number {
+    const literal = (): number => this.#say(text.slice(0, 1), 1);
+    const close = closing(text, bang, maxLinkText);
+    if (close === undefined) return isEnd ? literal() : 0;
+    if (close < 0) return literal();
+    const next = text[close + 1];
+    if (next === undefined && !isEnd) return 0;
+    if (text.startsWith('[^') && /^\[\^[^\s\]]+$/.test(text.slice(0, close)) && next !== '(') return close + 1;
+    if (next !== '(' && next !== '[') return literal();
+    const end = closing(text, close + 1, maxHeld);
+    if (end === undefined && !isEnd) return 0;
+    if (end !== undefined && end < 0) return literal();
+    // The end of the text cut an address off: nobody wants to hear the rest.
+    const tail = (end ?? text.length - 1) + 1 - close;
+    this.#links.push({ left: close, tail });
+    return bang + 1;
+  }
+
+  #angle(text: string, isEnd: boolean): number {
+    const noted = comment.exec(text);
+    if (noted) return noted[0].length;
+    if (couldBeBracketed.test(text) && !isEnd) return 0;
+    const content = bracketed.exec(text)?.[1] ?? '';
+    if (/^(?:https?:\/\/|www\.)\S+$/i.test(content)) return this.#say(hostOf(content), content.length, 1) + 2;
+    if (mailAddress.test(content)) return this.#say(content, content.length, 1) + 2;
+    const element = tag.exec(content)?.[1];
+    if (element === undefined) return this.#say('<', 1);
+    if (blockTag.test(element)) this.#piece.separate();
+    return content.length + 2;
+  }
+
+  #cell(text: string, isEnd: boolean): number {
+    const next = /[^| \t]/.exec(text);
+    if (!next && !isEnd) return 0;
+    const isLast = !next || next[0] === '\n' || next[0] === '\r';
+    if (!isLast && this.#piece.isLineSaid && !/[,،、]$/u.test(this.#piece.lastSaid)) this.#piece.insert(',');
+    return 1;
+  }
+
+  #endLine(): number {
+    if (this.#isBlock && this.#piece.isLineSaid && !/[\p{Terminal_Punctuation}…—]$/u.test(this.#piece.lastSaid)) {
+      this.#piece.insert(/[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]$/u.test(this.#piece.lastSaid) ? '。' : '.');
+    }
+    if (!this.#piece.isSpaced) this.#say('\n', 1);
+    this.#startsLine = true;
+    this.#isBlock = false;
+    this.#isRow = false;
+    this.#piece.endLine();
+    this.#codeTicks = 0;
+    return 1;
+  }
+
+  #space(text: string, isEnd: boolean): number {
+    if (this.#isRow) {
+      const next = /[^ \t]/.exec(text);
+      if (!next && !isEnd) return 0;
+      if (next?.[0] === '|') return 1;
+    }
+    if (!this.#piece.isSpaced) this.#say(' ', 1);
+    return 1;
+  }
+
+  #openFence(fence: string, language: string, length: number): number {
+    this.#fence = fence;
+    const announcement = typeof this.#codeBlock === 'string' ? this.#codeBlock : this.#codeBlock(language);
+    this.#piece.separate();
+    if (announcement) this.#piece.insert(announcement);
+    this.#piece.separate();
+    return length;
+  }
+
+  /** A block of code waits for its end, for without one, what reads as prose is no code and must be heard. */
+  #insideFence(text: string, isEnd: boolean, isFull: boolean): number {
+    const known = isEnd && !isFull ? text : text.slice(0, text.lastIndexOf('\n') + 1);
+    const fence = this.#fence ?? '';
+    const mark = fence.startsWith('~') ? '~' : '`';
+    const closed = new RegExp(`^[ \\t>]*${mark}{${fence.length},}[ \\t\\r]*(?:\\n|$)`, 'm').exec(known);
+    const opened = new RegExp(`^[ \\t>]*${mark}{3,}[ \\t]*[\\w+#.-]+[ \\t\\r]*(?:\\n|$)`, 'm').exec(known);
+    if (closed && !(opened && opened.index < closed.index)) {
+      return this.#closeFence(text, closed.index + closed[0].length, isEnd);
+    }
+    // A second opening mark says that the first block was never closed.
+    if (opened) return this.#closeFence(text, proseStart(known.slice(0, opened.index)), isEnd);
+    if (isFull) return known.indexOf('\n') + 1 || text.length;
+    return isEnd ? this.#closeFence(text, proseStart(text), isEnd) : 0;
+  }
+
+  /** Drops the block's rest; with nothing to drop, the text behind it is next. */
+  #closeFence(text: string, length: number, isEnd: boolean): number {
+    this.#fence = undefined;
+    this.#startsLine = true;
+    return length || this.#step(text, isEnd, false);
+  }
+
+  /** Says something in place of `visualLength` units at an offset. Returns that length. */
+  #say(said: string, visualLength: number, offset: number = 0): number {
+    const visualStart = this.#at + offset;
+    this.#piece.say(said, this.#text.slice(visualStart, visualStart + visualLength), visualStart);
+    return visualLength;
+  }
+}

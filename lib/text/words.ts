@@ -1,0 +1,46 @@
+import { segmenterFor } from './segmenter.ts';
+
+/**
+ * Counts the words of a text, in any script, those that write no spaces included.
+ *
+ * @param locale - BCP 47; the default suits all but a few languages.
+ */
+export function countWords(text: string, locale?: string): number {
+  let count = 0;
+  for (const { isWordLike } of segmenterFor('word', locale).segment(text)) if (isWordLike) count += 1;
+  return count;
+}
+
+const mark = /[\p{P}\p{S}]/gu;
+const endsInDigit = /\p{N}$/u;
+const startsWithDigit = /^\p{N}/u;
+
+/** "1.5" is not "15": a mark within a number is a part of it. */
+function withoutMark(found: string, at: number, text: string): string {
+  const isInNumber =
+    endsInDigit.test(text.slice(Math.max(0, at - 2), at)) &&
+    startsWithDigit.test(text.slice(at + found.length, at + found.length + 2));
+  return isInNumber ? found : '';
+}
+
+/**
+ * What two transcripts of the same words have in common: NFKC, case folded, punctuation and symbols removed but in
+ * numbers, white space collapsed. "Book the flight." and "book the flight" are one; "do not book the flight" is another.
+ */
+export function foldText(text: string): string {
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/ß/g, 'ss')
+    .replace(/ς/g, 'σ')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .replace(mark, withoutMark)
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+/** Two texts as one, with a space where words would touch. */
+export function joinWords(left: string, right: string): string {
+  if (!left || !right) return left || right;
+  return /\s$/.test(left) || /^\s/.test(right) ? left + right : `${left} ${right}`;
+}

@@ -1,0 +1,350 @@
+import {
+  asyncScheduler,
+  AsyncSubject,
+  concat,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  firstValueFrom,
+  ignoreElements,
+  interval,
+  map,
+  merge,
+  NEVER,
+  of,
+  ReplaySubject,
+  retry,
+  Subject,
+  Subscription,
+  switchMap,
+  take,
+  tap,
+  throwError,
+  timer,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import { messageOf, VoiceError } from '../core/errors.ts';
+import type { ConnectionEvent } from '../core/roles.ts';
+import { isRecoverable } from '../stream/backoff.ts';
+import { retryBackoff } from '../stream/retry-backoff.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
+import { Outbox } from './outbox.ts';
+import { connectOnce, socketError } from './socket-connection.ts';
+import type { SocketCloseOptions, ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
+import type { RawSocket, SocketClose, SocketData } from './socket.ts';
+
+export type { SocketClose, SocketData, SocketRequest } from './socket.ts';
+export type {
+  SocketCloseOptions,
+  SocketKeepAlive,
+  SocketRequestContext,
+  ReconnectingSocketOptions,
+} from './reconnecting-socket-options.ts';
+
+/** How often to look whether the outbox is empty, in milliseconds. */
+const drainMs = 20;
+
+/** A service that takes a connection and refuses its credential within so many milliseconds has not taken it. */
+const refusalMs = 5_000;
+
+/** Close codes that answer a farewell: done, going away, none given. */
+const answers: ReadonlySet<number> = new Set([1000, 1001, 1005]);
+
+/** A new connection that was asked for, not one that failed. */
+const restart = new VoiceError('a new connection was asked for', { code: 'aborted' });
+
+/** What becomes of the service's connections, from one `open()` to its end. */
+type Life =
+  | { readonly phase: 'idle' }
+  | { readonly phase: 'ended' }
+  | ({ readonly phase: 'running' } & Running)
+  | ({ readonly phase: 'closing' } & Running & Closing);
+
+interface Running {
+  /** Settled when the service is ready for the first time. */
+  readonly opened: Promise<void>;
+  readonly subscription: Subscription;
+}
+
+interface Closing {
+  readonly done$: AsyncSubject<boolean>;
+  /** Whether a connection that is lost meanwhile is replaced. */
+  readonly insists: boolean;
+  /** Whether the service has said all that it had to say. */
+  hasLastWord: boolean;
+}
+
+/**
+ * A WebSocket that lasts: over as many connections as it takes, it connects, waits until the service is ready, sends in
+ * order and within bounds, keeps the connection alive, replaces a lost one, and ends gracefully.
+ */
+export class ReconnectingSocket {
+  /** What the service sends: text frames as strings, binary ones as bytes. Hot. */
+  readonly messages$: Observable<SocketData>;
+  /** Hot; the latest value first. */
+  readonly connection$: Observable<ConnectionEvent>;
+  /** The error that ended it for good, and warnings. Hot. */
+  readonly errors$: Observable<VoiceError>;
+
+  readonly #options: ReconnectingSocketOptions;
+  readonly #scheduler: SchedulerLike;
+  readonly #outbox: Outbox;
+  readonly #messages$ = new Subject<SocketData>();
+  readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
+  readonly #errors$ = new Subject<VoiceError>();
+  /** What the present connection is told to end for. */
+  readonly #failure$ = new Subject<VoiceError>();
+
+  #life: Life = { phase: 'idle' };
+  /** The connection on which the service is ready. */
+  #socket: RawSocket | undefined;
+
+  constructor(options: ReconnectingSocketOptions) {
+    this.#options = options;
+    this.#scheduler = options.scheduler ?? asyncScheduler;
+    this.#outbox = new Outbox({
+      ...options,
+      onOverflow: (maxBytes) => {
+        const message = `more than ${maxBytes} bytes wait for the connection: the oldest are dropped`;
+        this.#errors$.next(socketError(options, message, { code: 'overflow', recoverable: true }));
+      },
+      stalled: (ms) =>
+        socketError(options, `the service has taken nothing for ${ms} ms`, { code: 'connection', recoverable: true }),
+    });
+    this.messages$ = this.#messages$.asObservable();
+    this.connection$ = this.#connection$.asObservable();
+    this.errors$ = this.#errors$.asObservable();
+  }
+
+  /** Whether the service takes messages now. */
+  get isReady(): boolean {
+    return this.#socket !== undefined;
+  }
+
+  /**
+   * Connects. Calls at the same time share one connection; after an end it starts anew.
+   *
+   * @returns Resolves when the service is ready for the first time.
+   * @throws VoiceError when the service refuses for good, or when the socket is closed first.
+   */
+  open(): Promise<void> {
+    const life = this.#life;
+    if (life.phase === 'closing') return firstValueFrom(life.done$, { defaultValue: false }).then(() => this.open());
+    if (life.phase === 'running') return life.opened;
+
+    this.#connection$.next({ type: 'connecting' });
+    const opened = firstValueFrom(
+      this.#connection$.pipe(
+        filter((event) => this.#isOpen(event)),
+        map(() => undefined),
+      ),
+      { defaultValue: undefined },
+    );
+    // Who ignores the promise hears of a failure by errors$.
+    opened.catch(() => undefined);
+    const subscription = new Subscription();
+    this.#life = { phase: 'running', opened, subscription };
+    subscription.add(
+      this.#connections()
+        .pipe(map((socket, index) => this.#becomeReady(socket, index === 0)))
+        .subscribe({
+          error: (error: unknown) => this.#lose(VoiceError.from(error, { provider: this.#options.provider })),
+          complete: () => this.#end(),
+        }),
+    );
+    return opened;
+  }
+
+  /**
+   * Sends a message, in order: now, or when the service is ready.
+   *
+   * @returns False when something had to be dropped, or when the socket is closed.
+   */
+  send(data: SocketData): boolean {
+    const { phase } = this.#life;
+    return phase !== 'closing' && phase !== 'ended' && this.#outbox.send(data, this.#socket);
+  }
+
+  /** Replaces the connection: at once without an error, else as if it had been lost to that error. */
+  reconnect(error?: VoiceError): void {
+    if (this.#life.phase === 'running') this.#failure$.next(error ?? restart);
+  }
+
+  /**
+   * Closes gracefully: sends what waits and the farewell, lets the last messages arrive, closes.
+   *
+   * @returns Whether the service has said all that it had to say, as far as one can know. Never rejects.
+   */
+  close(options: SocketCloseOptions = {}): Promise<boolean> {
+    const life = this.#life;
+    const { timeoutMs = this.#options.closeTimeoutMs ?? 1_000, reconnect: insists = false } = options;
+    if (life.phase === 'closing') return firstValueFrom(life.done$, { defaultValue: false });
+    if (life.phase !== 'running' || !(this.isReady || insists)) {
+      this.terminate();
+      return Promise.resolve(false);
+    }
+    const done$ = new AsyncSubject<boolean>();
+    const closing: Life & Closing = { ...life, phase: 'closing', done$, insists, hasLastWord: false };
+    this.#life = closing;
+    const goodbye$ = this.#connection$.pipe(
+      filter(({ type }) => type === 'connected'),
+      switchMap(() => this.#goodbye(options)),
+      tap(() => {
+        closing.hasLastWord = true;
+        this.#socket?.close(1000);
+      }),
+      ignoreElements(),
+      stallTimeout({ firstMs: timeoutMs, scheduler: this.#scheduler }),
+      finalize(() => {
+        this.#end();
+        done$.next(closing.hasLastWord);
+        done$.complete();
+      }),
+    );
+    life.subscription.add(goodbye$.subscribe({ error: () => this.#socket?.close(1000) }));
+    return firstValueFrom(done$, { defaultValue: false });
+  }
+
+  /** Closes at once; nothing is left of it. */
+  terminate(): void {
+    this.#end();
+  }
+
+  /** Says goodbye on the present connection; emits when the last message has come. */
+  #goodbye({ farewell = [], until }: SocketCloseOptions): Observable<unknown> {
+    const flushed$ = concat(of(0), interval(drainMs, this.#scheduler)).pipe(
+      filter(() => this.#outbox.length === 0),
+      take(1),
+    );
+    const says = typeof farewell === 'function' || farewell.length > 0;
+    const last$ = until ? this.#messages$.pipe(filter(until)) : says ? NEVER : of(0);
+    const said$ = defer(() => {
+      for (const data of typeof farewell === 'function' ? farewell() : farewell) this.#socket?.send(data);
+      return EMPTY;
+    });
+    // `last$` listens before the farewell is said: the answer may come at once.
+    return flushed$.pipe(switchMap(() => merge(last$, said$).pipe(take(1))));
+  }
+
+  /** The sockets of one life, each when it is ready; completes at a normal end, fails when no other is worth a try. */
+  #connections(): Observable<RawSocket> {
+    const { reconnect = true } = this.#options;
+    const backoff = typeof reconnect === 'object' ? reconnect : {};
+    const { shouldRetry = isRecoverable } = backoff;
+    let attempts = 0;
+    return defer(() => this.#renewed(() => ++attempts)).pipe(
+      retryBackoff({
+        ...backoff,
+        scheduler: this.#scheduler,
+        shouldRetry: (error) => reconnect !== false && !this.#isLeaving() && shouldRetry(error),
+        onRetry: ({ error, attempt, delayMs }) =>
+          this.#connection$.next({ type: 'reconnecting', attempt, delayMs, error: VoiceError.from(error) }),
+      }),
+    );
+  }
+
+  /** Connections of which one follows the other without a failure: a fresh credential, or a restart. */
+  #renewed(nextAttempt: () => number): Observable<RawSocket> {
+    const now = (): number => this.#scheduler.now();
+    let refused: VoiceError | undefined;
+    let readyAt: number | undefined;
+
+    /** Whether another credential may do better than one that was refused. */
+    const renews = (error: VoiceError): boolean => {
+      const isFresh = refused === undefined || (readyAt !== undefined && now() - readyAt >= refusalMs);
+      readyAt = undefined;
+      return this.#options.renewsCredential === true && isRefusedCredential(error) && isFresh;
+    };
+    return defer(() => this.#connection(nextAttempt(), refused)).pipe(
+      tap(() => {
+        readyAt = now();
+      }),
+      retry({
+        delay: (cause: unknown) => {
+          if (cause === restart) return this.#reconnectNow();
+          const error = VoiceError.is(cause)
+            ? cause
+            : socketError(this.#options, messageOf(cause), { code: 'internal', cause });
+          if (!renews(error)) return throwError(() => error);
+          refused = error;
+          return this.#reconnectNow(error);
+        },
+      }),
+    );
+  }
+
+  #reconnectNow(error?: VoiceError): Observable<unknown> {
+    this.#connection$.next({ type: 'reconnecting', attempt: 0, delayMs: 0, ...(error && { error }) });
+    return timer(0, this.#scheduler);
+  }
+
+  #connection(attempt: number, refused: VoiceError | undefined): Observable<RawSocket> {
+    return connectOnce(this.#options, {
+      ...{ attempt, refused, failure$: this.#failure$ },
+      onMessage: (data) => this.#messages$.next(data),
+      isExpected: (close) => this.#isExpected(close),
+      upkeep$: (socket) => this.#outbox.drain(socket),
+    }).pipe(
+      finalize(() => {
+        // What was sent before is replay's to say again.
+        if (this.#socket && this.#options.replay) this.#outbox.clear();
+        this.#socket = undefined;
+      }),
+    );
+  }
+
+  #becomeReady(socket: RawSocket, isFirst: boolean): void {
+    this.#socket = socket;
+    if (!isFirst) this.#outbox.unshift(this.#options.replay?.() ?? []);
+    this.#outbox.drainInto(socket);
+    if (this.#socket !== socket) return;
+    this.#connection$.next({ type: 'connected' });
+  }
+
+  /** Whether it is closing, and a loss only makes that sooner. */
+  #isLeaving(): boolean {
+    return this.#life.phase === 'closing' && !this.#life.insists;
+  }
+
+  #isExpected({ code }: SocketClose): boolean {
+    const life = this.#life;
+    if (life.phase !== 'closing') return false;
+    const isExpected = life.hasLastWord || !life.insists || answers.has(code);
+    life.hasLastWord ||= answers.has(code);
+    return isExpected;
+  }
+
+  /** It cannot go on. */
+  #lose(error: VoiceError): void {
+    if (this.#isLeaving()) {
+      this.#end();
+      return;
+    }
+    this.#errors$.next(error);
+    this.#end({ type: 'lost', error });
+  }
+
+  #end(event: Extract<ConnectionEvent, { type: 'closed' | 'lost' }> = { type: 'closed' }): void {
+    const life = this.#life;
+    if (life.phase === 'idle' || life.phase === 'ended') return;
+    this.#life = { phase: 'ended' };
+    this.#outbox.clear();
+    life.subscription.unsubscribe();
+    this.#connection$.next(event);
+  }
+
+  /** Whether an event says that the service is ready; throws when it never will be. */
+  #isOpen(event: ConnectionEvent): boolean {
+    const { provider } = this.#options;
+    if (event.type === 'lost') throw event.error;
+    if (event.type === 'closed')
+      throw new VoiceError(`${provider}: the connection was closed`, { code: 'aborted', provider });
+    return event.type === 'connected';
+  }
+}
+
+function isRefusedCredential({ status, code }: VoiceError): boolean {
+  return status === 401 || status === 403 || (status !== undefined && code === 'unauthorized');
+}
