@@ -16,6 +16,8 @@ const config: Config = {
   transform: { '^.+\\.tsx?$': '<rootDir>/scripts/jest-transform.mjs' },
   // Real sockets and real audio on a busy machine: a hang still ends, a slow test does not fail.
   testTimeout: 30_000,
+  testRunner: '<rootDir>/scripts/spec-runner.mjs',
+  reporters: ['default', '<rootDir>/scripts/slow-specs.mjs'],
   coverageProvider: 'v8',
 };
 

@@ -1,30 +1,47 @@
 /**
- * A spec file that takes over five seconds says why, in a line `Slow: …` of its first comment. Prints the slowest files of
- * a Jest report. A file's time varies with its neighbours': one that is silent is named, and fails at twice the limit.
+ * A reporter for Jest: prints the slowest spec files, and fails the run for each that takes over five seconds and does not
+ * say why, in a line `Slow: …` of its first comment.
+ *
+ * What counts is a file's own time: on the processor, and waiting for timers, sockets or other processes. While its
+ * neighbours have the processor it pays nothing, so a busy machine changes little.
  */
 import { readFileSync } from 'node:fs';
-import { availableParallelism, loadavg } from 'node:os';
 import { relative } from 'node:path';
 import { root } from './lib.mjs';
 
 const limitMs = 5_000;
 
-/** How many spec files take twice that without a reason; 0 where others keep the machine busy, which is said. */
-export function slowSpecs({ testResults }, { load = loadavg()[0] ?? 0, cores = availableParallelism() } = {}) {
-  const files = testResults
-    .map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime }))
-    .sort((a, b) => b.ms - a.ms);
-  const slow = files.filter(({ ms }) => ms > limitMs);
-  const hasReason = ({ name }) => /\bSlow: \S/.test(readFileSync(name, 'utf8'));
-  const silent = slow.filter((file) => !hasReason(file));
-  const line = ({ name, ms }) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${relative(root, name)}`;
-  if (files.length > 1) console.log(`\nThe slowest specs:\n${files.slice(0, 10).map(line).join('\n')}`);
-  if (silent.length === 0) return 0;
-  // Jest itself keeps each core busy: more than that is somebody else.
-  const isBusy = load > cores + 1;
-  console.error(
-    `\nOver ${limitMs / 1000} s without a comment \`Slow: <why>\`${isBusy ? ` (load ${load.toFixed(1)}: a warning only)` : ''}:\n` +
-      silent.map(line).join('\n'),
-  );
-  return isBusy ? 0 : silent.filter(({ ms }) => ms > 2 * limitMs).length;
+/** V8's helper threads count on the processor, not on the clock: where that makes more, the clock is right. */
+export const costOf = ({ wallMs, processorMs, idleMs }) => Math.min(wallMs, processorMs + idleMs);
+
+/** Whether the comment that a text begins with has the line. */
+export const saysWhy = (text) => /^(?:\s*(?:\/\/.*|\/\*[^]*?\*\/))*/.exec(text)[0].includes('Slow: ');
+
+const line = ({ path, costMs, wallMs }) =>
+  `${(costMs / 1000).toFixed(1).padStart(7)} s (${(wallMs / 1000).toFixed(1)} s by the clock)  ${relative(root, path)}`;
+
+export default class SlowSpecs {
+  #files = [];
+  #silent = [];
+
+  onTestResult({ path }, { time }) {
+    // A file that could not be run has none.
+    if (time) this.#files.push({ path, costMs: costOf(time), wallMs: time.wallMs });
+  }
+
+  onRunComplete() {
+    this.#files.sort((a, b) => b.costMs - a.costMs);
+    if (this.#files.length > 1) console.error(`\nThe slowest specs:\n${this.#files.slice(0, 10).map(line).join('\n')}`);
+    this.#silent = this.#files.filter(({ path, costMs }) => costMs > limitMs && !saysWhy(readFileSync(path, 'utf8')));
+    if (this.#silent.length === 0) return;
+    console.error(
+      `\nOver ${limitMs / 1000} s without a line \`Slow: <why>\` in the first comment:\n${this.#silent.map(line).join('\n')}`,
+    );
+  }
+
+  /** What Jest asks for after the run: an error fails it. */
+  getLastError() {
+    const { length } = this.#silent;
+    return length > 0 ? new Error(`${length} slow ${length === 1 ? 'spec does' : 'specs do'} not say why`) : undefined;
+  }
 }
