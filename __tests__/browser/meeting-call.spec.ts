@@ -257,7 +257,7 @@ describe('MeetingCallF in Chromium', () => {
       await script.meeting.flush();
       return script;
     });
-    expect(ends).toEqual([{ reason: 'ended', detail: 'somebody has refused it in the lobby' }]);
+    expect(ends).toEqual([{ reason: 'ended', detail: 'someone in the meeting turned it away from the lobby' }]);
     expect(errors).toEqual([expect.stringContaining('0/5854')]);
     expect([states.at(-1), log.includes('hangUp')]).toEqual(['Disconnected', false]);
     await page.close();

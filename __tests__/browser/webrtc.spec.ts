@@ -220,8 +220,8 @@ describe('WebRTCInput and WebRTCOutput in Chromium', () => {
         ),
       );
     });
-    expect(messages[0]).toContain('takes a stream with an audio track');
-    expect(messages[1]).toContain('takes a track of kind audio, not video');
+    expect(messages[0]).toContain('needs a stream with an audio track');
+    expect(messages[1]).toContain('needs a track of kind audio, not video');
     expect(messages[2]).toContain('await WebRTCOutput.initialize() first');
     await page.close();
   });

@@ -322,7 +322,7 @@ describe('ChatVoiceC with the packages of the platform', () => {
     const ids = Array.from({ length: 30 }, (_, index) => `member ${index}`);
     await crowd(ids);
     await crowd(ids.slice(-5));
-    expect(errors).toEqual(['ChatVoiceC: more than 16 members speak: some are not heard']);
+    expect(errors).toEqual(['ChatVoiceC: more than 16 members are speaking: the others are not heard']);
     expect([...voices].map(([userId, chunks]) => [userId, textOf(chunks)])).toEqual(
       [...ids.slice(0, 16), ...ids.slice(-5)].map((userId) => [userId, 'Hi.']),
     );

@@ -303,13 +303,13 @@ describe('PhoneStreamA', () => {
       }
       expect([heard, socket.closes]).toEqual([[], []]);
       expect(errors.map(({ message }) => message).sort()).toEqual([
-        'PhoneStreamA ignores a key that no phone has',
         'PhoneStreamA ignores a second start',
+        'PhoneStreamA ignores an unknown DTMF key',
+        'PhoneStreamA ignores malformed messages',
         'PhoneStreamA ignores media before start',
         'PhoneStreamA ignores media of another stream',
-        'PhoneStreamA ignores media whose payload is no base64',
+        'PhoneStreamA ignores media whose payload is not base64',
         'PhoneStreamA ignores messages of unknown types',
-        'PhoneStreamA ignores what is no message of the platform',
       ]);
     });
 

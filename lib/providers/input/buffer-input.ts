@@ -7,7 +7,7 @@ import { Provider } from '../../core/provider.ts';
 import type { InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { Capture } from '../../playback/capture.ts';
 
-/** Configuration of {@link BufferInput}: the format of what is pushed. */
+/** Configuration of {@link BufferInput}: the format of the pushed audio. */
 export interface BufferInputConfig {
   /** Hz. Default: 16,000. */
   readonly sampleRate?: number;
@@ -37,7 +37,7 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
     this.#capture = new Capture({
       onOverflow: (ms) =>
         this.report(
-          this.error(`BufferInput: more than ${ms} ms were pushed before start(): the oldest are dropped`, {
+          this.error(`BufferInput: more than ${ms} ms were pushed before start(): the oldest audio is dropped`, {
             code: 'overflow',
             recoverable: true,
           }),
@@ -46,7 +46,7 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
   }
 
   /**
-   * What was pushed, from `start()` on; `timestamp` is the offset in the pushed audio. Completes at {@link end}. Hot.
+   * Pushed audio from `start()` on; `timestamp` is its offset in all the audio pushed. Completes at {@link end}. Hot.
    */
   get audio$(): Observable<AudioChunk> {
     return this.#capture.audio$;
@@ -57,8 +57,8 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
   }
 
   /**
-   * Takes audio in pieces of any size; a piece may end within a sample. Kept (up to 60 s, then the oldest is dropped)
-   * until `start()`. The bytes are not copied: don't write to them afterwards.
+   * Accepts audio in chunks of any size, even split within a sample. Up to 60 s are kept until `start()`; beyond that
+   * the oldest is dropped. The bytes are not copied: don't write to them afterwards.
    */
   push(audio: ArrayBuffer | ArrayBufferView<ArrayBuffer>): void {
     const bytes = ArrayBuffer.isView(audio)
@@ -69,7 +69,7 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
     this.#positionMs += durationMs(data.length, this.#metadata);
   }
 
-  /** No more audio will be pushed: `audio$` completes after what was. */
+  /** Ends the input: `audio$` completes after what was pushed. */
   end(): void {
     this.#capture.end();
   }
@@ -82,13 +82,13 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
     });
   }
 
-  /** Drops what was not delivered, and what is pushed until the next `start()`. */
+  /** Drops undelivered audio, and whatever is pushed until the next `start()`. */
   stop(): Promise<void> {
     this.#capture.stop();
     return Promise.resolve();
   }
 
-  /** Drops what is pushed until `resume()`. */
+  /** Drops pushed audio until `resume()`. */
   pause(): void {
     this.#capture.pause();
   }

@@ -27,22 +27,24 @@ import { TrackInput, type TrackInputConfig } from './track-input.ts';
 
 /** Configuration of {@link MicrophoneInput}. */
 export interface MicrophoneInputConfig extends TrackInputConfig {
-  /** Hz of what is delivered; the device keeps its own rate. Default: 16,000. */
+  /** Sample rate delivered, in Hz; the device keeps its own. Default: 16,000. */
   readonly sampleRate?: number;
-  /** The microphone to prefer, as `navigator.mediaDevices.enumerateDevices()` names it. Default: the system's choice. */
+  /**
+   * The preferred microphone, as `navigator.mediaDevices.enumerateDevices()` names it. Default: the system's choice.
+   */
   readonly deviceId?: string;
-  /** Whether the browser takes out what the page plays; without it the agent hears itself. Default: true. */
+  /** Whether the browser cancels what the page plays; without it the agent hears itself. Default: true. */
   readonly echoCancellation?: boolean;
-  /** Whether the browser takes out noise. Default: true. */
+  /** Whether the browser suppresses noise. Default: true. */
   readonly noiseSuppression?: boolean;
-  /** Whether the browser evens the loudness out. Default: true. */
+  /** Whether the browser levels the volume. Default: true. */
   readonly autoGainControl?: boolean;
 }
 
-/** How often a lost microphone is looked for, in milliseconds (RELIABILITY.md, F52). */
+/** Interval between searches for a lost microphone, in milliseconds (RELIABILITY.md, F52). */
 const searchMs = 1_000;
 
-/** Digital silence that is no silence of a room, in milliseconds (F54). */
+/** Duration of pure zeros that no real room produces, in milliseconds (F54). */
 const zerosMs = 5_000;
 
 interface Refusal {
@@ -50,14 +52,14 @@ interface Refusal {
   readonly recoverable: boolean;
   readonly message: string;
 }
-/** What a browser's refusals mean (W3C Media Capture and Streams, getUserMedia). */
+/** What the browser's rejections mean (W3C Media Capture and Streams, getUserMedia). */
 const refusals: Readonly<Record<string, Refusal>> = {
   NotAllowedError: {
     code: 'permission',
     recoverable: false,
     message:
-      'the microphone is not allowed: allow it for this page in the browser (beside the address) and in the system, ' +
-      'and give a frame allow="microphone"',
+      'the microphone is blocked: allow it for this page in the browser (next to the address) and in the system, ' +
+      'and put allow="microphone" on an iframe',
   },
   SecurityError: {
     code: 'permission',
@@ -67,19 +69,20 @@ const refusals: Readonly<Record<string, Refusal>> = {
   NotFoundError: {
     code: 'device',
     recoverable: true,
-    message: 'there is no microphone: plug one in, then start again',
+    message: 'no microphone found: plug one in, then start again',
   },
   NotReadableError: {
     code: 'device',
     recoverable: true,
-    message: 'the microphone gives nothing: close other applications that use it, or plug it in again',
+    message: 'the microphone delivers no audio: close other applications that use it, or plug it in again',
   },
 };
 
 /**
- * The user's microphone, in a browser (W3C Media Capture and Web Audio). No service; needs a page on https or localhost.
+ * The user's microphone, in a browser (W3C Media Capture and Web Audio). No service; needs a page on https or
+ * localhost.
  *
- * A microphone that is unplugged is replaced by the preferred one, else the system's default, as soon as there is one.
+ * An unplugged microphone is replaced by the preferred one, else by the system's default, as soon as there is one.
  */
 export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   override readonly name = 'MicrophoneInput' as const;
@@ -93,7 +96,10 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
     this.sampleRate = config.sampleRate ?? 16_000;
   }
 
-  /** The device: `connected` when it delivers, `reconnecting` while a lost one is looked for. The latest first. Hot. */
+  /**
+   * The device: `connected` when it delivers, `reconnecting` while searching for a lost one. Hot; replays the latest
+   * value.
+   */
   get connection$(): Observable<ConnectionEvent> {
     return this.#connection$.asObservable();
   }
@@ -102,7 +108,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
     const { scheduler = asyncScheduler } = this.config;
     const { mediaDevices } = navigator;
     const changes$ = fromEvent(mediaDevices, 'devicechange');
-    /** Searches since a microphone was there; none before the first. */
+    /** Searches since a microphone was last connected; `undefined` before the first. */
     let attempt: number | undefined;
     const microphone$ = resource(
       () => mediaDevices.getUserMedia({ audio: this.#constraints() }),
@@ -137,7 +143,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
     );
   }
 
-  /** Tells of a microphone that delivers zeros alone: one that its switch, or the system, has cut off. */
+  /** Reports a microphone that delivers only zeros: turned off by its switch or by the system. */
   protected override onChunk({ data, metadata }: AudioChunk): void {
     const wasSilent = this.#zerosMs >= zerosMs;
     const isZero = data.every((byte) => byte === 0);
@@ -170,18 +176,18 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
     });
   }
 
-  /** Tells that a search for another microphone begins, or throws where that is in vain. */
+  /** Announces a search for another microphone, or throws where that is pointless. */
   #searchOn(cause: VoiceError, attempt: number | undefined): void {
     if (attempt === undefined || !cause.recoverable) {
       this.#connection$.next({ type: 'lost', error: cause });
       throw cause;
     }
-    // One error a loss, however long the search.
+    // One error per loss, however long the search.
     if (attempt === 1) this.report(cause);
     this.#connection$.next({ type: 'reconnecting', attempt, delayMs: searchMs, error: cause });
   }
 
-  /** Wishes, not demands: a demand that no device meets is an error. */
+  /** Preferences, not requirements: one that no device meets would be an error. */
   #constraints(): MediaTrackConstraints {
     const { deviceId, echoCancellation = true, noiseSuppression = true, autoGainControl = true } = this.config;
     return {
@@ -191,7 +197,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   }
 
   #lost(): VoiceError {
-    const message = `${this.name}: the microphone was unplugged, or taken away: looking for another one`;
+    const message = `${this.name}: the microphone was unplugged or taken away: looking for another`;
     return this.error(message, { code: 'device', recoverable: true });
   }
 
@@ -203,7 +209,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   }
 }
 
-/** On an iPhone, says that the page also plays: else it would do so through the earpiece (W3C Audio Session). */
+/** Tells an iPhone that the page also plays; otherwise it uses the earpiece (W3C Audio Session). */
 function setAudioSession(type: string): void {
   const session = (navigator as { readonly audioSession?: { type: string } }).audioSession;
   if (session) session.type = type;

@@ -18,7 +18,7 @@ import { Provider } from '../../core/provider.ts';
 import type { DeviceEvent, InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { Capture } from '../../playback/capture.ts';
 
-/** Configuration keys of every input that captures a browser's media track. */
+/** Configuration of every input that captures a browser's media track. */
 export interface TrackInputConfig {
   /**
    * Where the page serves the package's file `rxvoice/worklets.js`, for pages whose Content-Security-Policy forbids
@@ -31,7 +31,7 @@ export interface TrackInputConfig {
 
 const elsewhere = 'BufferInput or a phone provider';
 
-/** What inputs share that capture a browser's media tracks: one session from `start()` to `stop()`, at a fixed rate. */
+/** Shared by inputs that capture a browser's media tracks: one session from `start()` to `stop()`, at a fixed rate. */
 export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C> implements InputProvider {
   readonly roles: readonly ProviderRole[] = ['input'];
   readonly type: ProviderType = 'rest';
@@ -40,15 +40,15 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
   #started: Promise<void> | undefined;
   #session = new Subscription();
 
-  /** Hz of `audio$`. */
+  /** Sample rate of `audio$`, in Hz. */
   protected abstract readonly sampleRate: number;
 
-  /** What is captured, from `start()` on: linear16, mono; `timestamp` is its place in all that was captured. Hot. */
+  /** Captured audio from `start()` on: linear16, mono; `timestamp` is its offset in all the audio captured. Hot. */
   get audio$(): Observable<AudioChunk> {
     return this.#capture.audio$;
   }
 
-  /** What becomes of the device or track, and whether the browser lets its audio flow. Hot. */
+  /** Changes of the device or track, and whether the browser lets its audio flow. Hot. */
   get device$(): Observable<DeviceEvent> {
     return this.#device$.asObservable();
   }
@@ -58,7 +58,7 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
   }
 
   /**
-   * Starts to capture; resolves when it does.
+   * Starts capturing; resolves once it has begun.
    *
    * @throws VoiceError `permission`, `device`, `configuration`: its message says what the user can do.
    */
@@ -67,7 +67,7 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
     return this.#started;
   }
 
-  /** Ends the capture. */
+  /** Stops capturing. */
   stop(): Promise<void> {
     this.#started = undefined;
     this.#session.unsubscribe();
@@ -75,27 +75,27 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
     return Promise.resolve();
   }
 
-  /** Drops what comes until `resume()`. */
+  /** Drops captured audio until `resume()`. */
   pause(): void {
     this.#capture.pause();
   }
 
-  /** Takes what comes again. */
+  /** Resumes delivering audio. */
   resume(): void {
     this.#capture.resume();
   }
 
-  /** Brings tracks to the capture for as long as it is subscribed to; emits when one is captured. */
+  /** Feeds tracks to the capture while subscribed; emits when one is being captured. */
   protected abstract tracks$(capture: TrackCapture): Observable<unknown>;
 
-  /** Gets each frame before it is delivered. */
+  /** Called with each frame before it is delivered. */
   protected onChunk(_chunk: AudioChunk): void {}
 
-  /** Publishes what becomes of the device. */
+  /** Publishes an event of the device. */
   protected tell(event: DeviceEvent): void {
     this.#device$.next(event);
     if (event.type === 'suspended') {
-      const message = `${this.name}: the browser holds all audio back until the user clicks, taps or presses a key`;
+      const message = `${this.name}: the browser blocks audio until the user clicks, taps or presses a key`;
       this.report(this.error(message, { code: 'permission', recoverable: true }));
     }
   }
@@ -103,7 +103,7 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
   protected override onInitialize(_signal: AbortSignal): void {
     assertWebAudio(this.name, elsewhere);
     if (!canResample(48_000, this.sampleRate)) {
-      const message = `${this.name} cannot give ${this.sampleRate} Hz: take 8000, 16000, 24000 or 48000`;
+      const message = `${this.name} cannot deliver ${this.sampleRate} Hz: use 8000, 16000, 24000 or 48000`;
       throw this.error(message, { code: 'configuration' });
     }
   }

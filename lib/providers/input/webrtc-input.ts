@@ -4,14 +4,14 @@ import { TrackInput, type TrackInputConfig } from './track-input.ts';
 
 /** Configuration of {@link WebRTCInput}. */
 export interface WebRTCInputConfig extends TrackInputConfig {
-  /** Hz of what is delivered. Default: 16,000. */
+  /** Sample rate delivered, in Hz. Default: 16,000. */
   readonly targetSampleRate?: number;
 }
 
 /**
- * The sound of a WebRTC media track that the application supplies (W3C WebRTC and Web Audio), in a browser. No service.
+ * Audio of a WebRTC media track that the application supplies (W3C WebRTC and Web Audio), in a browser. No service.
  *
- * The track stays the application's: it is never stopped, muted or changed.
+ * The application owns the track: it is never stopped, muted or changed here.
  */
 export class WebRTCInput extends TrackInput<WebRTCInputConfig> {
   override readonly name = 'WebRTCInput' as const;
@@ -23,21 +23,23 @@ export class WebRTCInput extends TrackInput<WebRTCInputConfig> {
     this.sampleRate = config.targetSampleRate ?? 16_000;
   }
 
-  /** Captures this track from now on, in place of the one before; none without one. Before `start()` too. */
+  /**
+   * Captures this track from now on instead of the current one; `undefined` for none. May be called before `start()`.
+   */
   setTrack(track: MediaStreamTrack | undefined): void {
     if (track && track.kind !== 'audio') {
-      throw this.error(`${this.name}.setTrack() takes a track of kind audio, not ${track.kind}`, {
+      throw this.error(`${this.name}.setTrack() needs a track of kind audio, not ${track.kind}`, {
         code: 'configuration',
       });
     }
     if (track !== this.#track$.value) this.#track$.next(track);
   }
 
-  /** As {@link WebRTCInput.setTrack}, with the first audio track of a stream. */
+  /** Like {@link WebRTCInput.setTrack}, with the first audio track of a stream. */
   setStream(stream: MediaStream): void {
     const [track] = stream.getAudioTracks();
     if (!track) {
-      throw this.error(`${this.name}.setStream() takes a stream with an audio track: this one has none`, {
+      throw this.error(`${this.name}.setStream() needs a stream with an audio track: this one has none`, {
         code: 'configuration',
       });
     }

@@ -3,8 +3,8 @@ import { ContextOutput, type ContextOutputConfig } from '../../playback/context-
 /** Configuration of {@link BrowserAudioOutput}. */
 export interface BrowserAudioOutputConfig extends ContextOutputConfig {
   /**
-   * The speaker, as `navigator.mediaDevices.enumerateDevices()` names it; Chromium only. The browser's echo cancellation
-   * may not reach any but the default. Default: the system's choice.
+   * The speaker, as `navigator.mediaDevices.enumerateDevices()` names it; Chromium only. The browser's echo
+   * cancellation may only cover the default. Default: the system's choice.
    */
   readonly sinkId?: string;
 }
@@ -12,7 +12,7 @@ export interface BrowserAudioOutputConfig extends ContextOutputConfig {
 /**
  * The user's speaker, in a browser (W3C Web Audio). No service.
  *
- * It keeps the time of the audio hardware: gapless, exact to the frame, also in a hidden page.
+ * Runs on the audio hardware's clock: gapless and frame-accurate, even in a hidden page.
  */
 export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> {
   override readonly name = 'BrowserAudioOutput' as const;
@@ -37,7 +37,7 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
     try {
       await context.setSinkId(sinkId);
     } catch (cause) {
-      const message = `${this.name} cannot play on the speaker of this sinkId: ask the user to choose another one`;
+      const message = `${this.name} cannot play on the speaker with this sinkId: ask the user to choose another`;
       throw this.error(message, { code: 'device', recoverable: true, cause });
     }
   }

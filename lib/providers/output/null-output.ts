@@ -7,7 +7,7 @@ import { Playout } from '../../playback/playout.ts';
 
 /** Configuration of {@link NullOutput}. */
 export interface NullOutputConfig {
-  /** False: all audio counts as heard as soon as it comes. Default: true. */
+  /** False: audio counts as heard on arrival. Default: true. */
   readonly realtime?: boolean;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
@@ -16,8 +16,8 @@ export interface NullOutputConfig {
 const rawEncodings = ['linear16', 'linear32', 'mulaw', 'alaw'] as const;
 
 /**
- * Discards all audio, but takes the time that it would sound: a conversation without a speaker keeps its timing, and
- * knows what was heard. `heard$` gives recorders exactly that. No service, no browser.
+ * Discards all audio, but takes as long as it would sound: a conversation without a speaker keeps its timing and knows
+ * what was heard. `heard$` gives recorders exactly that. No service, no browser.
  */
 export class NullOutput extends PacedOutput<NullOutputConfig> {
   override readonly name = 'NullOutput' as const;

@@ -4,10 +4,10 @@ import { ContextOutput, type ContextOutputConfig } from '../../playback/context-
 export type WebRTCOutputConfig = ContextOutputConfig;
 
 /**
- * A WebRTC media track that says what is played, in a browser (W3C WebRTC and Web Audio). No service.
+ * A WebRTC media track that carries what is played, in a browser (W3C WebRTC and Web Audio). No service.
  *
- * The track lives from `initialize()` to `dispose()` and is silent in between answers: it is added to a connection once.
- * Only where the browser's audio breaks down there is another one, with the event `changed`: give it to `replaceTrack`.
+ * The track lives from `initialize()` to `dispose()` and is silent between answers: add it to a connection once. Only
+ * if the browser's audio breaks down is it replaced, with the event `changed`: pass the new one to `replaceTrack`.
  */
 export class WebRTCOutput extends ContextOutput<WebRTCOutputConfig> {
   override readonly name = 'WebRTCOutput' as const;
@@ -26,7 +26,7 @@ export class WebRTCOutput extends ContextOutput<WebRTCOutputConfig> {
    */
   getTrack(): MediaStreamTrack {
     const [track] = this.getStream().getAudioTracks();
-    if (!track) throw this.error(`${this.name}: the browser gave a stream without a track`, { code: 'internal' });
+    if (!track) throw this.error(`${this.name}: the browser returned a stream without a track`, { code: 'internal' });
     return track;
   }
 

@@ -1,36 +1,36 @@
 import { interval, Subscription, tap, type SchedulerLike } from 'rxjs';
 
-/** A server-side socket of the `ws` package, and what behaves like one (Node, Bun, Deno). */
+/** A server-side socket from the `ws` package, or anything that behaves like one (Node, Bun, Deno). */
 export interface NodeSocketLike {
   /** 0 to 3: connecting, open, closing, closed. */
   readonly readyState: number;
-  /** Bytes that were sent and have not left this machine. */
+  /** Bytes sent that are still queued on this machine. */
   readonly bufferedAmount?: number;
   /** Listens to `message`, `pong`, `close` and `error`. */
   on(event: string, listener: (...values: never[]) => void): unknown;
-  /** Takes a listener away. */
+  /** Removes a listener. */
   off(event: string, listener: (...values: never[]) => void): unknown;
   /** Sends a text frame, or a binary one. */
   send(data: string | Uint8Array<ArrayBuffer>): void;
   /** Starts the closing handshake. */
   close(code?: number, reason?: string): void;
-  /** Asks for a sign of life. */
+  /** Sends a ping. */
   ping?(): void;
   /** Ends the connection at once. */
   terminate?(): void;
 }
 
-/** A WebSocket as browsers, Deno and Workers have it. */
+/** A WebSocket as in browsers, Deno and Workers. */
 export interface DomSocketLike {
   /** 0 to 3: connecting, open, closing, closed. */
   readonly readyState: number;
-  /** Bytes that were sent and have not left this machine. */
+  /** Bytes sent that are still queued on this machine. */
   readonly bufferedAmount?: number;
-  /** How binary frames come; becomes `arraybuffer`. */
+  /** How binary frames arrive; set to `arraybuffer`. */
   binaryType?: string;
   /** Listens to `message` and `close`. */
   addEventListener(type: string, listener: (event: DomSocketEvent) => void): void;
-  /** Takes a listener away. */
+  /** Removes a listener. */
   removeEventListener(type: string, listener: (event: DomSocketEvent) => void): void;
   /** Sends a text frame, or a binary one. */
   send(data: string | Uint8Array<ArrayBuffer>): void;
@@ -38,7 +38,7 @@ export interface DomSocketLike {
   close(code?: number, reason?: string): void;
 }
 
-/** What the events of a {@link DomSocketLike} carry. */
+/** The fields of a {@link DomSocketLike}'s events that we read. */
 export interface DomSocketEvent {
   readonly data?: unknown;
 }
@@ -46,32 +46,34 @@ export interface DomSocketEvent {
 /** A socket that the application has accepted. */
 export type PlatformSocket = NodeSocketLike | DomSocketLike;
 
-/** Bounds on a platform's socket. */
+/** Limits on a platform's socket. */
 export interface AttachedSocketOptions {
-  /** Longest message, in bytes; a longer one ends the call with 1009. */
+  /** Longest message, in bytes; a longer one ends the call with close code 1009. */
   readonly maxMessageBytes: number;
-  /** Most that may come in a second on average, in bytes, with bursts of four times that; more ends the call with 1009. */
+  /**
+   * Average bytes per second allowed, with bursts of four times that; exceeding it ends the call with close code 1009.
+   */
   readonly maxBytesPerSecond: number;
   readonly scheduler: SchedulerLike;
 }
 
-/** What an {@link AttachedSocket} tells. */
+/** What an {@link AttachedSocket} reports to. */
 export interface AttachedSocketHandler {
-  /** A text frame as a string, a binary one as bytes. May throw: nothing reaches the socket's own handler. */
+  /** A text frame as a string, a binary one as bytes. May throw: the error never reaches the socket's own handler. */
   readonly message: (data: string | Uint8Array) => void;
-  /** Comes once, and last; not after {@link AttachedSocket.close}. */
+  /** Called once, last; not called after {@link AttachedSocket.close}. */
   readonly closed: (problem?: string) => void;
   readonly failed: (error: unknown) => void;
 }
 
-/** A small message costs its handling, not its bytes. */
+/** Small messages count as this many bytes: handling them costs more than their size. */
 const leastCost = 256;
-/** Audio that a platform doesn't take: about a minute and a half of it. */
+/** Audio that the platform has not taken yet: about a minute and a half. */
 const maxBufferedBytes = 1024 * 1024;
-/** Longest wait for the peer's part of a closing handshake, in milliseconds. */
+/** Longest wait for the peer to complete the closing handshake, in milliseconds. */
 const closeGraceMs = 200;
 
-/** How often a socket is asked for a sign of life while nothing comes, and how often in vain, before it is lost (F8). */
+/** Ping interval on a silent socket, and the number of unanswered pings that counts as a lost connection (F8). */
 const pingMs = 8000;
 const maxMisses = 2;
 
@@ -80,14 +82,14 @@ const closed = 3;
 
 const decoder = new TextDecoder();
 
-/** One socket that the application has accepted, of either kind, within bounds. Never throws. */
+/** A socket of either kind that the application has accepted, with limits enforced. Never throws. */
 export class AttachedSocket {
   readonly #socket: PlatformSocket;
   readonly #options: AttachedSocketOptions;
   #handler: AttachedSocketHandler | undefined;
   #unwire: () => void = () => undefined;
   #watch: Subscription = Subscription.EMPTY;
-  /** Asked in vain since something came. */
+  /** Pings sent since the last incoming message. */
   #misses = 0;
   #budget: number;
   #budgetAt: number;
@@ -99,7 +101,7 @@ export class AttachedSocket {
     this.#budgetAt = options.scheduler.now();
   }
 
-  /** Tells what happens from now on; a socket that has closed already, at once. */
+  /** Reports events from now on; if the socket has already closed, reports that at once. */
   listen(handler: AttachedSocketHandler): void {
     this.#handler = handler;
     this.#unwire = this.#wire();
@@ -122,14 +124,14 @@ export class AttachedSocket {
     }
   }
 
-  /** Lets go of the socket and closes it; a peer that doesn't answer is cut off after 200 ms. */
+  /** Detaches from the socket and closes it; terminates a peer that doesn't answer within 200 ms. */
   close(code: number, reason: string = ''): void {
     this.#letGo();
     const socket = this.#socket;
     try {
       if (socket.readyState < closed) socket.close(code, reason);
     } catch {
-      // Closing is all that was wanted.
+      // Already closing is fine.
     }
     if (!isNodeSocket(socket) || socket.readyState === closed) return;
     const grace = this.#options.scheduler.schedule(() => socket.terminate?.(), closeGraceMs);
@@ -156,7 +158,7 @@ export class AttachedSocket {
     socket.on('message', onMessage);
     socket.on('pong', onPong);
     socket.on('close', onEnd);
-    // Stays: a socket that was given up can still fail, and an unheard error is a crash.
+    // Left in place: an abandoned socket can still fail, and an unhandled `error` event would crash the process.
     socket.on('error', () => undefined);
     return () => {
       socket.off('message', onMessage);
@@ -165,12 +167,12 @@ export class AttachedSocket {
     };
   }
 
-  /** Loses a peer that vanished without a word: one that sends audio is never asked. */
+  /** Detects a peer that vanished silently; one that keeps sending audio is never pinged. */
   #watchOver(): void {
     const { scheduler } = this.#options;
     const look = (): void => {
       if (this.#misses > maxMisses) {
-        this.#refuse(1011, `no sign of life for ${maxMisses * pingMs} ms`);
+        this.#refuse(1011, `no answer to pings for ${maxMisses * pingMs} ms`);
       } else if (this.#misses++ > 0 && isNodeSocket(this.#socket) && this.#socket.readyState === open) {
         this.#socket.ping?.();
       }
@@ -178,7 +180,7 @@ export class AttachedSocket {
     this.#watch = interval(pingMs, scheduler).pipe(tap(look)).subscribe();
   }
 
-  /** `ws` brings text as bytes, and says so. */
+  /** `ws` delivers text as bytes too, and flags it. */
   #receive(data: unknown, isText: boolean = false): void {
     this.#misses = 0;
     const message = typeof data === 'string' ? data : bytesOf(data);
@@ -188,7 +190,7 @@ export class AttachedSocket {
     if (message.length > maxMessageBytes) {
       this.#refuse(1009, `a message of more than ${maxMessageBytes} bytes`);
     } else if (!this.#afford(message.length)) {
-      this.#refuse(1009, `more than ${this.#options.maxBytesPerSecond} bytes a second`);
+      this.#refuse(1009, `more than ${this.#options.maxBytesPerSecond} bytes per second`);
     } else {
       try {
         handler.message(isText && typeof message !== 'string' ? decoder.decode(message) : message);

@@ -6,7 +6,7 @@ import { Capture } from '../../playback/capture.ts';
 /** Reports what went wrong, in the provider's name. */
 export type Complain = (problem: string, options: Omit<VoiceErrorOptions, 'provider'>) => void;
 
-/** What providers of a call or meeting share: what the other side says, the end of it, and callbacks for their streams. */
+/** What call and meeting providers share: incoming audio, the end of the call, and callbacks for their streams. */
 export class CallInput<E extends object> {
   readonly capture: Capture;
   readonly #complain: Complain;
@@ -16,7 +16,7 @@ export class CallInput<E extends object> {
     this.#complain = complain;
     this.capture = new Capture({
       onOverflow: (ms) =>
-        complain(`more than ${ms} ms came before start(): the oldest are dropped`, {
+        complain(`more than ${ms} ms of audio arrived before start(): the oldest is dropped`, {
           code: 'overflow',
           recoverable: true,
         }),
@@ -32,7 +32,7 @@ export class CallInput<E extends object> {
     return this.#end$.pipe(filter((end) => end !== undefined));
   }
 
-  /** Whether a call has ended and no other has begun. */
+  /** Whether a call has ended and none has begun since. */
   get isOver(): boolean {
     return this.#end$.value !== undefined;
   }
@@ -44,18 +44,18 @@ export class CallInput<E extends object> {
     this.#end$.next(undefined);
   }
 
-  /** The call has ended. Whoever hears of it may begin the next. */
+  /** Ends the call. A listener may begin the next one. */
   end(end: E): void {
     this.#end$.next(end);
   }
 
-  /** Nothing more will come of the call that has ended. */
+  /** Completes the streams of the call that has ended. */
   close(): void {
     this.capture.end();
     this.capture.stop();
   }
 
-  /** Calls back for each value, until the returned function is called; what the callback throws is reported. */
+  /** Calls `callback` for each value until the returned function is called; reports what the callback throws. */
   listen<T>(values$: Observable<T>, callback: (value: T) => void): () => void {
     const subscription = values$.subscribe({
       next: (value) => {

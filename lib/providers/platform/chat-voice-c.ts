@@ -36,35 +36,37 @@ import { listenTo } from './listenable.ts';
 import type { SpeakerAudio } from './meeting-input.ts';
 import { wholeFrame } from './whole-frame.ts';
 
-/** Configuration of ChatVoiceC. The bot, its intents and the channel are the application's. */
+/** Configuration of ChatVoiceC. The bot, its intents and the channel belong to the application. */
 export interface ChatVoiceCConfig {
-  /** Whose voices are heard, by their ids; a function decides for each. Default: everybody's. */
+  /** The user ids to listen to, or a function that decides for each. Default: everyone. */
   readonly listensTo?: readonly string[] | ((userId: string) => boolean);
-  /** Silence after which a member's stream ends, until that one speaks again, in milliseconds. Default: 1000. */
+  /** Silence after which a member's stream ends until they speak again, in milliseconds. Default: 1000. */
   readonly silenceMs?: number;
-  /** How much audio the player may hold that was not heard, 0 to 1000 ms. Default: 60. */
+  /** How much unheard audio the player may hold, 0 to 1000 ms. Default: 60. */
   readonly leadMs?: number;
-  /** How long a connection may be disconnected before the call counts as over, in milliseconds. Default: 5000. */
+  /** How long a connection may stay disconnected before the call counts as over, in milliseconds. Default: 5000. */
   readonly reconnectMs?: number;
-  /** Longest wait for a connection to be ready before an error says why it may not be, in milliseconds. Default: 20,000. */
+  /**
+   * Longest wait for a connection to become ready before an error suggests the cause, in milliseconds. Default: 20,000.
+   */
   readonly connectTimeoutMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** How a call ended: the connection was destroyed, stayed disconnected, or was given up by us. */
+/** How a call ended: the connection was destroyed, stayed disconnected, or was detached. */
 export interface ChatVoiceEnd {
-  /** Which of them it was. */
+  /** Which of the three it was. */
   readonly reason: 'destroyed' | 'disconnected' | 'detached';
-  /** The code with which the platform closed a connection that stayed disconnected: 4014 when the bot was removed. */
+  /** The platform's close code for a connection that stayed disconnected: 4014 when the bot was removed. */
   readonly closeCode?: number;
 }
 
-/** Whether a member speaks. */
+/** Whether a member is speaking. */
 export interface SpeakingMember {
   /** The platform's id of the member. */
   readonly userId: string;
-  /** False when the member has ceased to. */
+  /** False when the member has stopped. */
   readonly isSpeaking: boolean;
 }
 
@@ -79,7 +81,7 @@ const frameMs = 20;
 const stereo: AudioMetadata = { encoding: 'linear16', sampleRate: 48_000, channels: 2, bitDepth: 16 };
 const mono: AudioMetadata = { ...stereo, channels: 1 };
 
-/** Members whose packets are decoded at the same time; opusscript has memory for 18 codecs in a process. */
+/** Members decoded at the same time; opusscript has memory for 18 codecs per process. */
 const maxVoices = 64;
 const maxScriptVoices = 16;
 
@@ -87,8 +89,8 @@ const maxScriptVoices = 16;
 const afterSilence = 1;
 
 /**
- * Discord voice channels through `@discordjs/voice` (0.19.1 and later): hears the members, mixed for speech-to-text and
- * each apart, and speaks. No address: the application joins, and attaches the connection. Node only. See
+ * Discord voice channels through `@discordjs/voice` (0.19.1 or later): hears the members, mixed for speech-to-text and
+ * individually, and speaks. No address: the application joins the channel and attaches the connection. Node only. See
  * https://discordjs.guide/voice.
  *
  * Needs the optional packages @discordjs/voice, prism-media and an Opus codec (@discordjs/opus or opusscript).
@@ -106,7 +108,7 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
   );
   readonly #scheduler: SchedulerLike;
   readonly #mixer: SpeakerMixer;
-  /** Who is decoded now. */
+  /** Members being decoded. */
   readonly #voices = new Set<string>();
   readonly #warn = oncePerKind((problem) => this.#complain('protocol', problem));
   #packages: ChatVoicePackages | undefined;
@@ -128,22 +130,25 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     );
   }
 
-  /** What each member says: linear16 at 48 kHz, mono. Hot. */
+  /** Each member's audio: linear16 at 48 kHz, mono. Hot. */
   get speakerAudio$(): Observable<SpeakerAudio> {
     return this.#speakerAudio$.asObservable();
   }
 
-  /** When a member begins and ceases to speak: earlier than any speech-to-text, on noise too. Hot. */
+  /** When a member starts and stops speaking: earlier than any speech-to-text, but noise triggers it too. Hot. */
   get speaking$(): Observable<SpeakingMember> {
     return this.#speaking$.asObservable();
   }
 
-  /** The end of the call, once. Hot; late subscribers get it too. */
+  /** The end of the call, once. Hot; replayed to late subscribers. */
   get callEnded$(): Observable<ChatVoiceEnd> {
     return this.#input.end$;
   }
 
-  /** What the members say, mixed, from `start()` on; what came earlier (up to 60 s) first. Completes with the call. Hot. */
+  /**
+   * The members' audio, mixed, from `start()` on, preceded by up to 60 s that arrived earlier. Completes with the call.
+   * Hot.
+   */
   get audio$(): Observable<AudioChunk> {
     return this.#input.audio$;
   }
@@ -162,7 +167,7 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     });
   }
 
-  /** Silence, at once; drops what was not heard, and leaves what is captured alone. */
+  /** Silences playback at once and drops what was not heard; capture continues. */
   // eslint-disable-next-line @typescript-eslint/no-misused-promises -- one method serves both roles, and an input's stop() has a promise
   override stop(): Promise<void> {
     super.stop();
@@ -177,26 +182,26 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     if (!this.#input.isOver) super.enqueue(chunk);
   }
 
-  /** Calls back with what each member says; returns what undoes it. */
+  /** Calls back with each member's audio; returns an unsubscribe function. */
   onSpeakerAudio(callback: (speech: SpeakerAudio) => void): () => void {
     return this.#input.listen(this.speakerAudio$, callback);
   }
 
-  /** Calls back when a member begins or ceases to speak; returns what undoes it. */
+  /** Calls back when a member starts or stops speaking; returns an unsubscribe function. */
   onSpeaking(callback: (member: SpeakingMember) => void): () => void {
     return this.#input.listen(this.speaking$, callback);
   }
 
-  /** Calls back when the call has ended; returns what undoes it. */
+  /** Calls back when the call has ended; returns an unsubscribe function. */
   onCallEnded(callback: (end: ChatVoiceEnd) => void): () => void {
     return this.#input.listen(this.callEnded$, callback);
   }
 
   /**
-   * Takes a connection that the application has joined, with or without `initialize()`. One that is attached already is
-   * let go. What becomes of the connection itself is the application's business.
+   * Attaches a connection that the application has joined, before or after `initialize()`; detaches any earlier one.
+   * The connection stays the application's: it destroys it.
    *
-   * @throws VoiceError `configuration` for a connection that is deafened: it would hear nothing.
+   * @throws VoiceError `configuration` for a deafened connection, which would hear nothing.
    */
   attach(connection: VoiceConnectionLike): void {
     if (connection.joinConfig.selfDeaf) {
@@ -210,7 +215,7 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     this.#wire();
   }
 
-  /** Lets go of the connection, and leaves it in its channel. */
+  /** Detaches from the connection and leaves it in its channel. */
   detach(): void {
     this.#end({ reason: 'detached' });
   }
@@ -242,7 +247,7 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     return loadChatVoicePackages(this.name);
   }
 
-  /** Connects what is there: the packages come with `initialize()`, the connection with `attach()`. */
+  /** Wires up what is there: `initialize()` loads the packages, `attach()` gives the connection. */
   #wire(): void {
     const connection = this.#connection;
     const packages = this.#packages;
@@ -300,7 +305,7 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     }
   }
 
-  /** Begins to decode a member who was quiet. */
+  /** Starts decoding a member who was silent. */
   #hear(
     connection: VoiceConnectionLike,
     { opus: { Decoder } }: ChatVoicePackages,
@@ -309,7 +314,8 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     const { silenceMs = 1000 } = this.config;
     const most = Decoder.type === 'opusscript' ? maxScriptVoices : maxVoices;
     const isNew = !this.#voices.has(userId);
-    if (isNew && this.#voices.size >= most) this.#warn(`more than ${most} members speak: some are not heard`);
+    if (isNew && this.#voices.size >= most)
+      this.#warn(`more than ${most} members are speaking: the others are not heard`);
     this.#speaking$.next({ userId, isSpeaking: true });
     if (!isNew || this.#voices.size >= most) return EMPTY;
     this.#voices.add(userId);
@@ -317,7 +323,7 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     return decodeMember(connection.receiver.subscribe(userId, { end }), Decoder, this.#warn).pipe(
       tap((data) => {
         this.#speakerAudio$.next({ userId, chunk: { data, metadata: mono } });
-        if (!this.#mixer.push(userId, data)) this.#warn('a member sends audio faster than it sounds');
+        if (!this.#mixer.push(userId, data)) this.#warn('a member sends audio faster than real time');
       }),
       finalize(() => this.#voices.delete(userId)),
     );
@@ -329,7 +335,7 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     this.playout.hold();
     this.#call.unsubscribe();
     this.#player = undefined;
-    // Before plays complete: who hears of it should see them cut off. It may attach the next connection.
+    // Before the plays complete, so that listeners see them cut off. A listener may attach the next connection.
     this.#input.end(end);
     if (!this.#input.isOver) return;
     this.playout.stop();

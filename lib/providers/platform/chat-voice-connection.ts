@@ -3,22 +3,22 @@ import type { SchedulerLike } from 'rxjs';
 import type { VoiceConnectionLike } from './chat-voice-packages.ts';
 import { listenTo } from './listenable.ts';
 
-/** What becomes of a connection: `late` when it is not ready for so long that somebody should look why. */
+/** What happens to a connection: `late` when it takes so long to become ready that someone should check why. */
 export type ChatVoiceTurn = 'ready' | 'late' | 'destroyed' | 'disconnected';
 
-/** How long a connection is waited for. */
+/** How long to wait for a connection. */
 export interface ChatVoicePatience {
-  /** How long it may be disconnected, in milliseconds. */
+  /** How long it may stay disconnected, in milliseconds. */
   readonly reconnectMs: number;
-  /** How long it may take to be ready, first or again, in milliseconds. */
+  /** How long it may take to become ready, at first or again, in milliseconds. */
   readonly connectTimeoutMs: number;
   readonly scheduler: SchedulerLike;
 }
 
 /**
- * Watches a connection. The package itself resumes and rejoins, for ever where that is hopeless (a wrong token, a
- * package that cannot encrypt): `late` tells of it, however often it starts anew. Only a connection that is
- * `disconnected` waits for somebody to act: the application has `reconnectMs` to rejoin. Cold.
+ * Watches a connection. The package resumes and rejoins by itself, endlessly even where that is hopeless (a wrong
+ * token, missing encryption): `late` reports it, however often it restarts. Only a `disconnected` connection needs
+ * someone to act: the application has `reconnectMs` to rejoin. Cold.
  */
 export function watchConnection(
   connection: VoiceConnectionLike,

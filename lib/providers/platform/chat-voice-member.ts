@@ -5,12 +5,12 @@ import { opusOptions, silencePacket } from './chat-voice-packages.ts';
 import type { OpusTransformLike, OpusTransformType, PacketStreamLike } from './chat-voice-packages.ts';
 import { listenTo } from './listenable.ts';
 
-/** A packet; versions of the package after 0.19.2 wrap it. */
+/** A packet; the package wraps it after version 0.19.2. */
 type Packet = Uint8Array | { readonly payload: Uint8Array };
 
 /**
- * What a member says, until the packets end: linear16 at 48 kHz, mono. A packet that cannot be decoded costs itself
- * alone. Unsubscribing ends the packets too. Cold.
+ * A member's audio until their packets end: linear16 at 48 kHz, mono. A packet that cannot be decoded is skipped.
+ * Unsubscribing ends the packets too. Cold.
  */
 export function decodeMember(
   packets: PacketStreamLike,
@@ -27,7 +27,7 @@ export function decodeMember(
     };
     const open = (): OpusTransformLike => {
       const opened = new Decoder(opusOptions);
-      // Stays: what is given up can still fail, and an unheard error is a crash.
+      // Left in place: an abandoned decoder can still fail, and an unhandled `error` event would crash the process.
       opened.on('error', () => opened === decoder && fail());
       decoding = listenTo<Uint8Array>(opened, 'data')
         .pipe(
@@ -36,8 +36,8 @@ export function decodeMember(
         )
         .subscribe();
       decoding.add(() => opened.destroy());
-      // The member's encoder goes on from the silence before: a decoder that knows of none gets the first levels wrong.
-      // What comes of this packet is left out.
+      // The member's encoder continues from earlier silence; a decoder that never saw it gets the first levels wrong.
+      // The output for this packet is discarded.
       opened.write(silencePacket);
       return opened;
     };

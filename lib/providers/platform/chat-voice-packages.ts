@@ -3,40 +3,40 @@
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import type { ListenableLike } from './listenable.ts';
 
-/** Where Opus packets or samples come from. */
+/** A readable stream of Opus packets or samples. */
 export interface PacketStreamLike extends ListenableLike {
-  /** Ends it at once. */
+  /** Destroys the stream at once. */
   destroy(): unknown;
 }
 
-/** A `VoiceConnection` of `@discordjs/voice`: the parts of it that are used. */
+/** The parts of a `@discordjs/voice` `VoiceConnection` that are used. */
 export interface VoiceConnectionLike extends ListenableLike {
   /** How the channel was joined. */
   readonly joinConfig: { readonly selfDeaf: boolean };
   /** `signalling`, `connecting`, `ready`, `disconnected` or `destroyed`; some disconnections have a `closeCode`. */
   readonly state: { readonly status: string; readonly closeCode?: number };
-  /** Where the other members' voices come from. */
+  /** Receives the other members' voices. */
   readonly receiver: {
     /** Emits `start` and `end` with the id of a member. */
     readonly speaking: ListenableLike;
     /** The Opus packets of a member. */
     subscribe(userId: string, options?: object): PacketStreamLike;
   };
-  /** Plays what a player plays. */
+  /** Plays a player's audio. */
   subscribe(player: object): PlayerSubscriptionLike | undefined;
 }
 
-/** What ties a player to a connection. */
+/** Ties a player to a connection. */
 export interface PlayerSubscriptionLike {
-  /** The connection no longer plays what the player plays. */
+  /** Stops the connection playing the player's audio. */
   unsubscribe(): void;
 }
 
 /** An Opus encoder or decoder of `prism-media`. */
 export interface OpusTransformLike extends PacketStreamLike {
-  /** Packets, or decoded pieces, that nobody has read. */
+  /** Packets, or decoded chunks, not yet read. */
   readonly readableLength: number;
-  /** Takes samples or a packet. */
+  /** Accepts samples or a packet. */
   write(data: Uint8Array): boolean;
 }
 
@@ -47,12 +47,12 @@ export interface OpusTransformType {
   new (options: OpusOptions): OpusTransformLike;
 }
 
-/** What an Opus encoder takes and a decoder gives. */
+/** Input format of an Opus encoder, output format of a decoder. */
 export interface OpusOptions {
   /** Hz. */
   rate: number;
   channels: number;
-  /** Samples of each channel in a packet. */
+  /** Samples per channel in a packet. */
   frameSize: number;
 }
 
@@ -71,13 +71,13 @@ export interface ChatVoicePackages {
   readonly opus: { readonly Encoder: OpusTransformType; readonly Decoder: OpusTransformType };
 }
 
-/** What goes over the platform's wire: 48 kHz, stereo, 20 ms. */
+/** The platform's wire format: 48 kHz, stereo, 20 ms. */
 export const opusOptions: OpusOptions = { rate: 48_000, channels: 2, frameSize: 960 };
 
-/** The packet that stands for silence: what the package's player sends in gaps, and clients after a voice. */
+/** The packet for silence, which the package's player sends in gaps and clients send after speech. */
 export const silencePacket: Uint8Array<ArrayBuffer> = Uint8Array.of(0xf8, 0xff, 0xfe);
 
-/** @throws VoiceError `missing_package` for the one that is not installed. */
+/** @throws VoiceError `missing_package` naming the package that is not installed. */
 export async function loadChatVoicePackages(provider: string): Promise<ChatVoicePackages> {
   const voice = await loadOptionalPeer(provider, '@discordjs/voice', '>= 0.19.1', () =>
     import('@discordjs/voice').catch(rethrow),

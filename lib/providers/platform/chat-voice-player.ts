@@ -9,38 +9,39 @@ import type {
 } from './chat-voice-packages.ts';
 import { listenTo } from './listenable.ts';
 
-/** Empty reads after which the package's player gives a reply up: five seconds, so that a gap in it does not end it. */
+/** Empty reads after which the package's player gives up on a reply: five seconds, so that a gap does not end it. */
 const maxMissedFrames = 250;
 
 const frameMs = 20;
 const silence = new Uint8Array(opusOptions.frameSize * opusOptions.channels * 2);
 
-/** Silence that is encoded after a voice, in frames: the codec holds back 6.5 ms, and needs two to be at rest. */
+/** Frames of silence encoded after speech: the codec holds back 6.5 ms and needs two frames to settle. */
 const restFrames = 2;
 
 /** Options of a {@link ChatVoicePlayer}. */
 export interface ChatVoicePlayerOptions {
   readonly packages: ChatVoicePackages;
   readonly connection: VoiceConnectionLike;
-  /** Gets what went wrong; the next audio begins anew. */
+  /** Called with what went wrong; the next audio starts a new stream. */
   readonly failed: (problem: string) => void;
   readonly scheduler: SchedulerLike;
 }
 
 /**
- * What the members hear. Frames of 20 ms go through an Opus encoder to the package's player, which reads them at the
- * speed of speech, and sends packets of its own where there are none, which mean silence.
+ * Plays to the members. Frames of 20 ms go through an Opus encoder to the package's player, which reads them in real
+ * time and fills gaps with silence packets of its own.
  *
- * Those the encoder never sees. It codes each frame by its difference to the one before, so it must be at rest when they
- * begin: else the listeners' decoders start from silence and the encoder from the last word, and what follows a gap is
- * damaged for 100 ms. So each voice is followed by silence that is encoded, and a new encoder begins with some.
+ * The encoder never sees those packets. It codes each frame as the difference from the one before, so it must have
+ * settled when they begin: otherwise the listeners' decoders start from silence and the encoder from the last word, and
+ * the first 100 ms after a gap are damaged. So silence is encoded after each stretch of speech, and first by each new
+ * encoder.
  */
 export class ChatVoicePlayer {
   readonly #options: ChatVoicePlayerOptions;
   readonly #player: AudioPlayerLike;
   readonly #work = new Subscription();
   #encoder: OpusTransformLike | undefined;
-  /** The wait for the player to have read everything. */
+  /** Waits for the player to read everything. */
   #gap = Subscription.EMPTY;
 
   constructor(options: ChatVoicePlayerOptions) {
@@ -57,7 +58,7 @@ export class ChatVoicePlayer {
     this.#work.add(() => subscription?.unsubscribe());
   }
 
-  /** Takes 20 ms of linear16 at 48 kHz, stereo, which follow what came before. */
+  /** Accepts 20 ms of linear16 at 48 kHz, stereo, that follow the frame before. */
   write(frame: Uint8Array<ArrayBuffer>): void {
     this.#gap.unsubscribe();
     const encoder = this.#encode(frame);
@@ -71,7 +72,7 @@ export class ChatVoicePlayer {
       .subscribe();
   }
 
-  /** Silence, at once. */
+  /** Silences playback at once. */
   clear(): void {
     const encoder = this.#encoder;
     this.#forget();
@@ -79,7 +80,7 @@ export class ChatVoicePlayer {
     encoder?.destroy();
   }
 
-  /** Lets go of the connection. */
+  /** Detaches from the connection. */
   close(): void {
     this.clear();
     this.#work.unsubscribe();

@@ -1,6 +1,6 @@
 const encoder = new TextEncoder();
 
-/** The bytes of a text, or the bytes themselves. */
+/** The bytes of a text; bytes are returned as they are. */
 export function bytesOf(data: string | Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return typeof data === 'string' ? encoder.encode(data) : data;
 }
@@ -15,7 +15,7 @@ export async function hmacSha256(
   return new Uint8Array(await crypto.subtle.sign('HMAC', key, bytesOf(message)));
 }
 
-/** Whether a signature is the message's, in constant time; an empty secret signs nothing. */
+/** Whether a signature matches the message, in constant time; an empty secret matches nothing. */
 export async function verifyHmacSha256(
   secret: string,
   signature: Uint8Array<ArrayBuffer>,

@@ -1,14 +1,14 @@
 import { fromEventPattern, type Observable } from 'rxjs';
 
-/** What has listeners. */
+/** Anything with event listeners. */
 export interface ListenableLike {
-  /** Listens. */
+  /** Adds a listener. */
   on(event: string, listener: (...values: unknown[]) => void): unknown;
-  /** Takes a listener away. */
+  /** Removes a listener. */
   off(event: string, listener: (...values: unknown[]) => void): unknown;
 }
 
-/** The first value of each event, of the type that the package promises. Hot. */
+/** The first argument of each event, typed as the package documents it. Hot. */
 export function listenTo<T = unknown>(source: ListenableLike, event: string): Observable<T> {
   return fromEventPattern<T>(
     (listener) => source.on(event, listener),

@@ -10,22 +10,22 @@ import type { MeetingCallLike } from './meeting-call-packages.ts';
 
 /** Options of {@link hearMeeting}. */
 export interface HearMeetingOptions extends ContextOptions {
-  /** Hz of what is heard. */
+  /** Sample rate of the audio, in Hz. */
   readonly hz: number;
   readonly onChunk: (chunk: AudioChunk) => void;
-  /** Gets what becomes of the audio context. */
+  /** Called with the events of the audio context. */
   readonly onDevice: (event: DeviceEvent) => void;
-  /** The service gives no audio of this meeting. */
+  /** Called when the service gives no raw audio of this meeting. */
   readonly onForbidden: (cause: unknown) => void;
-  /** A stream that cannot be opened yet: an update follows. */
+  /** Called for a stream that cannot be opened yet; an update follows. */
   readonly onUnready: (cause: unknown) => void;
   readonly scheduler: SchedulerLike | undefined;
 }
 
-/** What is said in a meeting, mixed, from one stream of the platform's after the other. Never completes. Cold. */
+/** The meeting's audio, mixed, across the platform's successive streams. Never completes. Cold. */
 export function hearMeeting(call: MeetingCallLike, options: HearMeetingOptions): Observable<never> {
   const { hz, onChunk, onDevice, scheduler } = options;
-  // A reconnect or a hold comes as an update without streams: the one that is there may have another track.
+  // A reconnect or a hold can replace the current stream's track without announcing streams.
   const changes$ = merge(listenTo(call, 'remoteAudioStreamsUpdated'), listenTo(call, 'stateChanged'));
   const track$ = changes$.pipe(
     startWith(undefined),

@@ -18,11 +18,14 @@ import type { MeetingEnd } from './meeting-input.ts';
 
 /** Configuration of {@link MeetingCallF}. */
 export interface MeetingCallFConfig extends ContextOutputConfig {
-  /** A user access token with the scope `voip` or `voip.join`, or a function that fetches one, now and when it expires. */
+  /**
+   * A user access token with the scope `voip` or `voip.join`, or a function that fetches one, now and whenever it
+   * expires.
+   */
   readonly token: string | (() => Promise<string>);
   /** The meeting's address, such as `https://teams.microsoft.com/l/meetup-join/…`. */
   readonly meetingLink: string;
-  /** The name under which the others see the agent. Default: none. */
+  /** The agent's name in the meeting. Default: none. */
   readonly displayName?: string;
 }
 
@@ -31,13 +34,13 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   displayName: { type: 'text' },
 };
 
-/** Hz of what is heard. */
+/** Sample rate of the audio, in Hz. */
 const sampleRate = 16_000;
 const elsewhere = 'a phone provider';
 
 /**
- * Microsoft Teams meetings as a guest, through Azure Communication Services (`@azure/communication-calling`, 1.13.1 and
- * later), in a browser: hears the meeting and speaks in it. The package finds the service by itself. See
+ * Microsoft Teams meetings as a guest, through Azure Communication Services (`@azure/communication-calling`, 1.13.1 or
+ * later), in a browser: hears the meeting and speaks in it. The package chooses the service's address. See
  * https://learn.microsoft.com/azure/communication-services/quickstarts/voice-video-calling/get-started-raw-media-access.
  *
  * Needs the optional packages @azure/communication-calling and @azure/communication-common.
@@ -54,27 +57,27 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   #destination: MediaStreamAudioDestinationNode | undefined;
   #work: Subscription = new Subscription();
 
-  /** What is said in the meeting, mixed, without our own voice, from `start()` on. Completes with the call. Hot. */
+  /** The meeting's audio, mixed, without the agent's own voice, from `start()` on. Completes with the call. Hot. */
   get audio$(): Observable<AudioChunk> {
     return this.#input.audio$;
   }
 
-  /** The states of the call. Hot; the latest value first. */
+  /** The states of the call. Hot; replays the latest value. */
   get callState$(): Observable<MeetingCallStateChange> {
     return this.#callState$.asObservable();
   }
 
-  /** The end of the call, once. Hot; late subscribers get it too. */
+  /** The end of the call, once. Hot; replayed to late subscribers. */
   get callEnded$(): Observable<MeetingEnd> {
     return this.#input.end$;
   }
 
-  /** Calls back with each state, and the platform's own name of it; returns what undoes it. */
+  /** Calls back with each state and the platform's own name for it; returns an unsubscribe function. */
   onCallStateChanged(callback: (state: MeetingCallState, raw: string) => void): () => void {
     return this.#input.listen(this.callState$, ({ state, raw }) => callback(state, raw));
   }
 
-  /** Calls back when the call has ended; returns what undoes it. */
+  /** Calls back when the call has ended; returns an unsubscribe function. */
   onCallEnded(callback: (end: MeetingEnd) => void): () => void {
     return this.#input.listen(this.callEnded$, callback);
   }
@@ -93,7 +96,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     });
   }
 
-  /** Silence, at once; drops what was not heard. The call goes on, and so does `audio$`. */
+  /** Silences playback at once and drops what was not heard. The call and `audio$` continue. */
   // eslint-disable-next-line @typescript-eslint/no-misused-promises -- one method serves both roles, and an input's stop() has a promise
   override stop(): Promise<void> {
     super.stop();
@@ -103,7 +106,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   protected override connect(context: AudioContext, node: AudioNode): void {
     this.#destination = new MediaStreamAudioDestinationNode(context, { channelCount: 1 });
     node.connect(this.#destination);
-    // A context that was replaced: the meeting hears the new one.
+    // The audio context was replaced: the meeting now hears the new one.
     this.#local
       ?.setMediaStream(this.#destination.stream)
       .catch((cause: unknown) => this.#complain(messageOf(cause), { code: 'device', recoverable: true, cause }));
@@ -168,11 +171,13 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     );
     const voice$ = keepOwnVoice(call, local).pipe(
       tap(() =>
-        this.#complain('the meeting would hear the microphone in place of the agent: it is muted', { code: 'device' }),
+        this.#complain('the meeting would hear the microphone instead of the agent: the call is muted', {
+          code: 'device',
+        }),
       ),
       catchError((cause: unknown) => {
-        this.#complain('the microphone cannot be kept out of the meeting: it is left', { code: 'device', cause });
-        this.#end({ reason: 'left', detail: 'it would have heard the microphone' });
+        this.#complain('the microphone cannot be kept out of the meeting: leaving the call', { code: 'device', cause });
+        this.#end({ reason: 'left', detail: 'the meeting would have heard the microphone' });
         return EMPTY;
       }),
     );

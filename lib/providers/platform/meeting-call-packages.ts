@@ -10,13 +10,13 @@ export interface LocalAudioStreamLike extends ListenableLike {
   setMediaStream(stream: MediaStream): Promise<void>;
 }
 
-/** A `Call`: the parts of it that are used. */
+/** The parts of a `Call` that are used. */
 export interface MeetingCallLike extends ListenableLike {
   readonly state: string;
   readonly callEndReason?: { readonly code: number; readonly subCode?: number } | undefined;
-  /** What the meeting hears of this side: the stream given to `join()`, or what has taken its place. */
+  /** What the meeting hears from us: the stream given to `join()`, or its replacement. */
   readonly localAudioStreams: readonly { readonly mediaStreamType: string }[];
-  /** Throws where the service has raw media switched off. */
+  /** Throws where the service has raw media turned off. */
   readonly remoteAudioStreams: readonly { getMediaStream(): Promise<MediaStream> }[];
   readonly isMuted: boolean;
   mute(): Promise<void>;
@@ -30,7 +30,7 @@ export interface CallAgentLike {
   dispose(): Promise<void>;
 }
 
-/** How a call is joined. */
+/** Options for joining a call. */
 export interface JoinOptionsLike {
   audioOptions?: { muted?: boolean; localAudioStreams?: LocalAudioStreamLike[] };
 }
@@ -51,13 +51,13 @@ export interface MeetingCallPackages {
   readonly common: {
     readonly AzureCommunicationTokenCredential: {
       new (token: string): CallCredentialLike;
-      // eslint-disable-next-line @typescript-eslint/unified-signatures -- the package has them apart, and is compared with this
+      // eslint-disable-next-line @typescript-eslint/unified-signatures -- the package declares them separately, and its types are compared with these
       new (options: { tokenRefresher: () => Promise<string>; refreshProactively: boolean }): CallCredentialLike;
     };
   };
 }
 
-/** @throws VoiceError `missing_package` for the one that is not installed. */
+/** @throws VoiceError `missing_package` naming the package that is not installed. */
 export async function loadMeetingCallPackages(provider: string): Promise<MeetingCallPackages> {
   const calling = await loadOptionalPeer(provider, '@azure/communication-calling', '>= 1.13.1', () =>
     import('@azure/communication-calling').catch(rethrow),

@@ -2,13 +2,13 @@ import { catchError, concatMap, defer, EMPTY, from, ignoreElements, merge, of, s
 import { listenTo } from './listenable.ts';
 import type { LocalAudioStreamLike, MeetingCallLike } from './meeting-call-packages.ts';
 
-/** Whatever may change what a call sends: a reconnect, a hold, somebody who unmutes us, another device. */
+/** Events that may change what a call sends: a reconnect, a hold, an unmute, another device. */
 const changes = ['stateChanged', 'localAudioStreamsUpdated', 'remoteAudioStreamsUpdated', 'isMutedChanged'] as const;
 
 /**
- * Keeps the user's microphone out of a call: where the package cannot take our stream it takes that, and says nothing.
- * Then the call is muted until it sends our stream again. Emits each time that it has to be; fails when it cannot be
- * muted. Cold.
+ * Keeps the user's microphone out of a call: when the package cannot use our stream it silently falls back to the
+ * microphone. The call is then muted until it sends our stream again. Emits on every mute; fails when muting fails.
+ * Cold.
  */
 export function keepOwnVoice(call: MeetingCallLike, own: LocalAudioStreamLike): Observable<'muted'> {
   return defer(() => {
@@ -23,7 +23,7 @@ export function keepOwnVoice(call: MeetingCallLike, own: LocalAudioStreamLike): 
         if (isSafe && isMutedByUs) {
           isMutedByUs = false;
           const unmuted$ = from(call.unmute()).pipe(ignoreElements());
-          // The meeting may not let us; the next change is another chance.
+          // The meeting may not let us unmute; the next change tries again.
           return unmuted$.pipe(
             catchError(() => {
               isMutedByUs = true;

@@ -4,35 +4,35 @@ import { decodeHex } from '../../core/hex.ts';
 import { hexOf, hmacSha256, verifyHmacSha256 } from './hmac.ts';
 import type { MeetingTarget } from './meeting-input-d.ts';
 
-/** A webhook as it came. */
+/** A webhook request as received. */
 export interface MeetingInputDWebhookRequest {
-  /** The app's secret token, of its event subscriptions. */
+  /** The app's secret token, from its event subscriptions. */
   readonly secretToken: string;
   /** The header `x-zm-signature`. */
   readonly signature: string | undefined;
   /** The header `x-zm-request-timestamp`. */
   readonly timestamp: string | undefined;
-  /** The raw body: not parsed and written anew. */
+  /** The raw body, not parsed and serialized again. */
   readonly body: string;
-  /** Oldest webhook that is taken, in milliseconds. Default: 300,000. */
+  /** Maximum age of a webhook, in milliseconds. Default: 300,000. */
   readonly maxAgeMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** What a genuine webhook says. */
+/** A verified webhook. */
 export type MeetingInputDWebhook =
-  /** A stream can be followed: answer 200 at once, then give `target` to `MeetingInputD.connect()`. */
+  /** A stream is available: answer 200 at once, then pass `target` to `MeetingInputD.connect()`. */
   | { readonly type: 'started'; readonly target: MeetingTarget }
-  /** A stream is over. */
+  /** A stream has ended. */
   | { readonly type: 'stopped'; readonly rtmsStreamId: string; readonly stopReason?: number }
-  /** The platform asks whether the address is yours: answer 200 with `response` as JSON. */
+  /** The platform checks that the address is yours: answer 200 with `response` as JSON. */
   | { readonly type: 'validation'; readonly response: { readonly plainToken: string; readonly encryptedToken: string } }
-  /** Another event. */
+  /** Any other event. */
   | { readonly type: 'other'; readonly event: string };
 
 /**
- * Whether a webhook comes from Zoom, and not long ago. In constant time. Never throws.
+ * Whether a webhook comes from Zoom and is recent. Compares in constant time. Never throws.
  */
 export async function verifyMeetingInputDWebhook(request: MeetingInputDWebhookRequest): Promise<boolean> {
   const { secretToken, signature, timestamp, body, maxAgeMs = 300_000, scheduler = asyncScheduler } = request;
@@ -46,7 +46,7 @@ export async function verifyMeetingInputDWebhook(request: MeetingInputDWebhookRe
 }
 
 /**
- * Checks a webhook of Zoom and reads it, in each of the shapes in which it comes.
+ * Verifies a Zoom webhook and reads it, in any of the shapes Zoom uses.
  *
  * @returns `undefined` when it does not come from Zoom: answer 401.
  */
@@ -62,7 +62,7 @@ export async function readMeetingInputDWebhook(
     const encryptedToken = hexOf(await hmacSha256(request.secretToken, plainToken));
     return { type: 'validation', response: { plainToken, encryptedToken } };
   }
-  // Older texts of the platform have the fields flat, newer ones in `object`.
+  // Older versions have the fields flat, newer ones in `object`.
   const stream = asObject(payload['object']) ?? payload;
   const meetingUuid = asString(stream['meeting_uuid']);
   const rtmsStreamId = asString(stream['rtms_stream_id']);

@@ -20,27 +20,29 @@ export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' 
   readonly clientId: string;
   /** The app's client secret, which signs the handshakes and never leaves the server. */
   readonly clientSecret: string;
-  /** One stream of the whole meeting, or one of each participant, mixed here for `audio$`. Default: `mixed`. */
+  /** One stream of the whole meeting, or one per participant, mixed here for `audio$`. Default: `mixed`. */
   readonly dataOpt?: 'mixed' | 'per-participant';
   /** 8000, 16000, 32000 or 48000 Hz. Default: 16000. */
   readonly sampleRate?: 8000 | 16000 | 32000 | 48000;
-  /** Audio in one message: a multiple of 20, from 20 to 1000 ms. Default: 20. */
+  /** Audio per message: a multiple of 20, from 20 to 1000 ms. Default: 20. */
   readonly sendRateMs?: number;
-  /** Whether what was said between the webhook and the connection, up to 60 s, comes in a burst first. Default: false. */
+  /**
+   * Whether audio from between the webhook and the connection, up to 60 s, arrives first in a burst. Default: false.
+   */
   readonly bufferData?: boolean;
-  /** Fills gaps in the mixed audio (everybody is muted) with silence, up to 10 s each. Default: false. */
+  /** Fills gaps in the mixed audio (everyone muted) with silence, up to 10 s each. Default: false. */
   readonly fillGaps?: boolean;
-  /** How a lost connection is replaced; `false` for not at all. */
+  /** How a lost connection is retried; `false` disables reconnecting. */
   readonly reconnect?: boolean | BackoffOptions;
 }
 
-/** Which stream to follow: what the platform's webhook says. */
+/** The stream to follow, as named by the platform's webhook. */
 export interface MeetingTarget {
-  /** `meeting_uuid`, as it is. */
+  /** `meeting_uuid`, unchanged. */
   readonly meetingUuid: string;
   /** `rtms_stream_id`. */
   readonly rtmsStreamId: string;
-  /** `server_urls`; of several, separated by commas, the first is taken. */
+  /** `server_urls`; of several separated by commas, the first is used. */
   readonly serverUrl: string;
 }
 
@@ -58,8 +60,8 @@ const rules: Readonly<Record<string, ConfigRule>> = {
 };
 
 /**
- * Zoom Realtime Media Streams (RTMS): what is said in a meeting, webinar or session; nothing can be said in it. No default
- * address: the platform's webhook names it. Server-side only, for the handshakes are signed with the client secret. See
+ * Zoom Realtime Media Streams (RTMS): audio from a meeting, webinar or session, receive-only. No default address: the
+ * platform's webhook names it. Server-side only, because the handshakes are signed with the client secret. See
  * https://developers.zoom.us/docs/rtms/.
  */
 export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
@@ -75,22 +77,22 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   #timeline: Timeline | undefined;
   #originMs: number | undefined;
 
-  /** What each participant says, with `dataOpt: 'per-participant'`. Hot. */
+  /** Each participant's audio, with `dataOpt: 'per-participant'`. Hot. */
   get speakerAudio$(): Observable<SpeakerAudio> {
     return this.#speakerAudio$.asObservable();
   }
 
-  /** Who speaks, as the platform tells it. Hot. */
+  /** The active speaker, as reported by the platform. Hot. */
   get activeSpeaker$(): Observable<ActiveSpeaker> {
     return this.#activeSpeaker$.asObservable();
   }
 
-  /** What the platform calls the state of the stream. Hot; the latest value first. */
+  /** The platform's name for the state of the stream. Hot; replays the latest value. */
   get streamState$(): Observable<MeetingStreamState> {
     return this.#streamState$.asObservable();
   }
 
-  /** Of the stream's signaling socket. Hot; the latest value first. */
+  /** State of the signaling socket. Hot; replays the latest value. */
   get connection$(): Observable<ConnectionEvent> {
     return this.#connection$.asObservable();
   }
@@ -99,26 +101,27 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
     return { encoding: 'linear16', sampleRate: this.config.sampleRate ?? 16_000, channels: 1, bitDepth: 16 };
   }
 
-  /** Calls back with what each participant says; returns what undoes it. */
+  /** Calls back with each participant's audio; returns an unsubscribe function. */
   onSpeakerAudio(callback: (speech: SpeakerAudio) => void): () => void {
     return this.listen(this.speakerAudio$, callback);
   }
 
-  /** Calls back when somebody else speaks; returns what undoes it. */
+  /** Calls back when the active speaker changes; returns an unsubscribe function. */
   onActiveSpeaker(callback: (speaker: ActiveSpeaker) => void): () => void {
     return this.listen(this.activeSpeaker$, callback);
   }
 
-  /** Calls back with each state of the stream; returns what undoes it. */
+  /** Calls back with each state of the stream; returns an unsubscribe function. */
   onStreamState(callback: (state: MeetingStreamState) => void): () => void {
     return this.listen(this.streamState$, callback);
   }
 
   /**
-   * Follows a stream. A webhook that comes twice is answered once: the same stream shares one connection.
+   * Follows a stream. Repeating the call for the same stream, as for a webhook that arrives twice, shares one
+   * connection.
    *
-   * @returns Resolves when the meeting's audio is under way.
-   * @throws VoiceError when the platform refuses, or when another stream is followed already.
+   * @returns Resolves when the meeting's audio is flowing.
+   * @throws VoiceError when the platform refuses, or when another stream is already being followed.
    */
   connect(target: MeetingTarget): Promise<void> {
     const { rtmsStreamId } = target;
@@ -128,12 +131,12 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
     return promise;
   }
 
-  /** Ends the stream, at the platform too. */
+  /** Ends the stream, also at the platform. */
   async disconnect(): Promise<void> {
     await this.#stream?.close();
   }
 
-  /** What signs the handshakes. */
+  /** Signs the handshakes. */
   protected override get directCredential(): unknown {
     return this.config.clientSecret;
   }
@@ -159,7 +162,9 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   async #connect({ meetingUuid, rtmsStreamId, serverUrl }: MeetingTarget): Promise<void> {
     this.assertReady('connect');
     if (this.#connecting) {
-      throw this.error(`${this.name} follows another stream: one provider serves one`, { code: 'not_ready' });
+      throw this.error(`${this.name} already follows another stream: use one provider per stream`, {
+        code: 'not_ready',
+      });
     }
     const { clientId, clientSecret, bufferData = false, reconnect } = this.config;
     const { dataOpt = 'mixed', sendRateMs = 20 } = this.config;
@@ -191,7 +196,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   #addressOf(serverUrl: string): URL {
     const [address = ''] = serverUrl.split(',');
     if (!URL.canParse(address.trim())) {
-      throw this.error(`${this.name}: serverUrl is no absolute address`, { code: 'configuration' });
+      throw this.error(`${this.name}: serverUrl is not an absolute URL`, { code: 'configuration' });
     }
     const url = new URL(address.trim());
     this.assertSecure(url);
@@ -243,7 +248,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
     const { data, user_id, user_name, timestamp } = asObject(content) ?? { data: content };
     const bytes = decodeBase64(asString(data) ?? '%');
     if (!bytes?.length) {
-      this.warn('audio that is no base64');
+      this.warn('audio that is not base64');
       return;
     }
     const stampMs = asNumber(timestamp);
@@ -258,6 +263,6 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
     const userName = asString(user_name);
     const chunk = { data: whole, metadata, ...(atMs !== undefined && { timestamp: atMs }) };
     this.#speakerAudio$.next({ userId, ...(userName && { userName }), chunk });
-    if (!this.#mixer.push(userId, whole)) this.warn('audio that comes faster than it sounds');
+    if (!this.#mixer.push(userId, whole)) this.warn('audio that arrives faster than real time');
   }
 }

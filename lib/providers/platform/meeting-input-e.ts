@@ -35,13 +35,13 @@ import type { MeetingSessionStatus } from './meeting-people-e.ts';
 
 /** Configuration of {@link MeetingInputE}. */
 export interface MeetingInputEConfig extends RemoteConfig {
-  /** The meeting's space, such as `spaces/jQCFfuBOdN5z`; the code in a meeting's address is none. */
+  /** The meeting's space, such as `spaces/jQCFfuBOdN5z`; not the code in the meeting's URL. */
   readonly spaceName: string;
-  /** Where the page serves `rxvoice/worklets.js`, under a strict Content-Security-Policy. Default: inlined. */
+  /** Where the page serves `rxvoice/worklets.js`, for a strict Content-Security-Policy. Default: inlined. */
   readonly workletUrl?: string;
   /** Default: Google's STUN server. */
   readonly iceServers?: readonly RTCIceServer[];
-  /** How a lost connection is replaced; `false` for not at all. */
+  /** How a lost connection is retried; `false` disables reconnecting. */
   readonly reconnect?: boolean | BackoffOptions;
 }
 
@@ -49,21 +49,21 @@ const sampleRate = 16_000;
 const elsewhere = 'MeetingInputD or a phone provider';
 const stun: readonly RTCIceServer[] = [{ urls: 'stun:stun.l.google.com:19302' }];
 
-/** Longest wait for the service's word on our leaving, in milliseconds. */
+/** Longest wait for the service to acknowledge that we leave, in milliseconds. */
 const goodbyeMs = 1000;
 
-/** What the service's words mean, wherever in its answer they stand. */
+/** What the service's error reasons mean, wherever they appear in its answer. */
 const refusals: Readonly<Record<string, HttpErrorFacts>> = {
   NO_ACTIVE_CONFERENCE: { code: 'not_found', recoverable: false },
   INVALID_OFFER: { code: 'protocol', recoverable: false },
   INCOMPATIBLE_DEVICE: { code: 'forbidden', recoverable: false },
-  // One client for a conference: that of a page that crashed is given up after half a minute.
+  // One client per conference: the service drops that of a crashed page after half a minute.
   CONNECTIONS_EXHAUSTED: { code: 'rate_limited', recoverable: true, retryAfterMs: 30_000 },
 };
 
 /**
- * Google Meet Media API (developer preview, v2beta): what is said in a meeting, by WebRTC, in Chromium; nothing can be said
- * in it. `https://meet.googleapis.com`. See https://developers.google.com/workspace/meet/media-api/guides/overview.
+ * Google Meet Media API (developer preview, v2beta): audio from a meeting by WebRTC, in Chromium, receive-only.
+ * `https://meet.googleapis.com`. See https://developers.google.com/workspace/meet/media-api/guides/overview.
  */
 export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
   readonly name = 'MeetingInputE';
@@ -74,22 +74,22 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
   #session: Subscription = Subscription.EMPTY;
   #leave$: Observable<unknown> | undefined;
 
-  /** Where the session is. Hot; the latest value first. */
+  /** State of the session. Hot; replays the latest value. */
   get sessionStatus$(): Observable<MeetingSessionStatus> {
     return this.#status$.asObservable();
   }
 
-  /** Who speaks. Hot. */
+  /** The active speaker. Hot. */
   get activeSpeaker$(): Observable<ActiveSpeaker> {
     return this.#activeSpeaker$.asObservable();
   }
 
-  /** Calls back with where the session is, now and whenever that changes; returns what undoes it. */
+  /** Calls back with the state of the session, now and on each change; returns an unsubscribe function. */
   onSessionStatus(callback: (status: MeetingSessionStatus) => void): () => void {
     return this.listen(this.sessionStatus$, callback);
   }
 
-  /** Calls back when somebody else speaks; returns what undoes it. */
+  /** Calls back when the active speaker changes; returns an unsubscribe function. */
   onActiveSpeaker(callback: (speaker: ActiveSpeaker) => void): () => void {
     return this.listen(this.activeSpeaker$, callback);
   }
@@ -135,7 +135,7 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
     return this.config.scheduler ?? asyncScheduler;
   }
 
-  /** The meeting over as many connections as it takes, on one audio context. */
+  /** The meeting across as many connections as it takes, on one audio context. */
   #meeting$(connected: () => void): Observable<unknown> {
     const { workletUrl, reconnect = true } = this.config;
     const backoff = reconnect === false ? { maxTries: 0 } : reconnect === true ? {} : reconnect;
@@ -163,7 +163,7 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
   #openCapture(context: AudioContext, mix: MediaStreamAudioDestinationNode): TrackCapture {
     const capture = new TrackCapture({
       ...{ context, sampleRate },
-      // The tracks are silent before.
+      // The tracks are silent until then.
       onChunk: (chunk) => this.#status$.value === 'joined' && this.capture.push(chunk),
     });
     capture.connect(mix.stream.getAudioTracks()[0]);

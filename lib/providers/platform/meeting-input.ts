@@ -6,33 +6,33 @@ import type { InputProvider, ProviderRole, ProviderType } from '../../core/roles
 import type { Capture } from '../../playback/capture.ts';
 import { CallInput } from './call-input.ts';
 
-/** What one of several people says. */
+/** Audio of one of several speakers. */
 export interface SpeakerAudio {
   /** The platform's id of the speaker. */
   readonly userId: string;
-  /** The speaker's name, where the platform tells it. */
+  /** The speaker's name, where the platform gives it. */
   readonly userName?: string;
   /** The speaker's own audio. */
   readonly chunk: AudioChunk;
 }
 
-/** Who speaks now. */
+/** The active speaker. */
 export interface ActiveSpeaker {
   /** The platform's id of the speaker. */
   readonly userId: string;
-  /** The speaker's name, where the platform tells it. */
+  /** The speaker's name, where the platform gives it. */
   readonly userName?: string;
 }
 
 /** How a meeting ended for this provider. */
 export interface MeetingEnd {
-  /** `ended`: the platform says so; `left`: we did; `lost`: the connection failed for good. */
+  /** `ended`: by the platform; `left`: by us; `lost`: the connection failed for good. */
   readonly reason: 'ended' | 'left' | 'lost';
-  /** What the platform says of it, in its own words. */
+  /** The platform's own explanation. */
   readonly detail?: string;
 }
 
-/** A meeting that is listened to and not spoken in: pair it with NullOutput. */
+/** A receive-only meeting: pair it with NullOutput. */
 export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvider<C> implements InputProvider {
   readonly roles: readonly ProviderRole[] = ['input'];
   readonly type: ProviderType = 'websocket';
@@ -41,22 +41,25 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
     this.report(this.error(`${this.name}: ${problem}`, options)),
   );
 
-  /** Tells once of each kind of message that is ignored. */
+  /** Reports each kind of ignored message once. */
   protected readonly warn: (kind: string) => void = oncePerKind((kind) =>
     this.report(this.error(`${this.name} ignores ${kind}`, { code: 'protocol', recoverable: true })),
   );
 
-  /** What is said in the meeting, from `start()` on; what came earlier (up to 60 s) first. Completes with it. Hot. */
+  /**
+   * The meeting's audio from `start()` on, preceded by up to 60 s that arrived earlier. Completes with the meeting.
+   * Hot.
+   */
   get audio$(): Observable<AudioChunk> {
     return this.#input.audio$;
   }
 
-  /** The end of the meeting, once. Hot; late subscribers get it too. */
+  /** The end of the meeting, once. Hot; replayed to late subscribers. */
   get callEnded$(): Observable<MeetingEnd> {
     return this.#input.end$;
   }
 
-  /** Calls back when the meeting has ended; returns what undoes it. */
+  /** Calls back when the meeting has ended; returns an unsubscribe function. */
   onCallEnded(callback: (end: MeetingEnd) => void): () => void {
     return this.#input.listen(this.callEnded$, callback);
   }
@@ -73,23 +76,23 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
     });
   }
 
-  /** Drops what is said until the next `start()`; stays in the meeting. */
+  /** Drops incoming audio until the next `start()`; stays in the meeting. */
   stop(): Promise<void> {
     this.capture.stop();
     return Promise.resolve();
   }
 
-  /** Drops what is said until `resume()`. */
+  /** Drops incoming audio until `resume()`. */
   pause(): void {
     this.capture.pause();
   }
 
-  /** Takes what is said again. */
+  /** Resumes delivering audio. */
   resume(): void {
     this.capture.resume();
   }
 
-  /** Where what is said goes. */
+  /** Buffers and delivers incoming audio. */
   protected get capture(): Capture {
     return this.#input.capture;
   }
@@ -106,7 +109,9 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
     this.capture.end();
   }
 
-  /** Calls back for each value, until the returned function is called; what the callback throws goes to `errors$`. */
+  /**
+   * Calls `callback` for each value until the returned function is called; what the callback throws goes to `errors$`.
+   */
   protected listen<T>(values$: Observable<T>, callback: (value: T) => void): () => void {
     return this.#input.listen(values$, callback);
   }

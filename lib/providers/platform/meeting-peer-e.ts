@@ -32,7 +32,7 @@ import {
 } from './meeting-people-e.ts';
 import { readStatsWanted, statsSections } from './meeting-stats-e.ts';
 
-/** What happens on one connection. */
+/** Events of one connection. */
 export type MeetingPeerEvent =
   /** The service has answered. */
   | { readonly type: 'connected' }
@@ -43,35 +43,38 @@ export type MeetingPeerEvent =
 /** What a connection needs. */
 export interface MeetingPeerOptions {
   readonly iceServers: readonly RTCIceServer[];
-  /** Gives the service an offer, and its answer back. */
+  /** Exchanges an offer for the service's answer. */
   readonly negotiate$: (offer: string) => Observable<string>;
   readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
   readonly scheduler: SchedulerLike;
-  /** Gets what says goodbye while the connection is there; completes when the service has heard it. */
+  /**
+   * Called with a stream that leaves the meeting, completing once the service acknowledges it; `undefined` when
+   * disconnected.
+   */
   readonly onLeave: (leave: Observable<unknown> | undefined) => void;
 }
 
-/** Ends for which another connection is of no use. */
+/** Ends after which reconnecting is pointless. */
 const finalReasons = new Set(['REASON_CLIENT_LEFT', 'REASON_USER_STOPPED', 'REASON_CONFERENCE_ENDED']);
 
 const channelNames = ['session-control', 'media-stats', 'media-entries', 'participants'] as const;
 type ChannelName = (typeof channelNames)[number];
 
-/** The streams that the service fills with whoever is loudest. */
+/** Streams that the service fills with the loudest speakers. */
 const audioStreams = 3;
 const speakerMs = 250;
 
-/** Longest wait for the channels after the answer, in milliseconds: a network that lets no media through says nothing. */
+/** Longest wait for the channels after the answer, in milliseconds: a network that blocks media fails silently. */
 const openMs = 30_000;
 
 /**
- * One connection to a meeting: three audio streams and four data channels. Completes at an end of the meeting's, fails
- * when another connection may do better. Unsubscribing closes it. Cold.
+ * One connection to a meeting: three audio streams and four data channels. Completes when the meeting ends; fails when
+ * reconnecting may help. Unsubscribing closes it. Cold.
  */
 export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeerEvent> {
   return new Observable((subscriber) => {
     const peer = new RTCPeerConnection({ bundlePolicy: 'max-bundle', iceServers: [...options.iceServers] });
-    // In this order: the service refuses any other.
+    // The order matters: the service rejects any other.
     const transceivers = Array.from({ length: audioStreams }, () =>
       peer.addTransceiver('audio', { direction: 'recvonly' }),
     );
@@ -113,7 +116,7 @@ export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeer
       control ? fromEvent(control, 'close') : EMPTY,
     ).pipe(mergeMap(() => throwError(() => lost(options, 'the connection failed'))));
     const stuck$ = timer(openMs, options.scheduler).pipe(
-      mergeMap(() => throwError(() => lost(options, 'no media come through: does the network let UDP pass?'))),
+      mergeMap(() => throwError(() => lost(options, 'no media arrives: does the network allow UDP?'))),
       takeUntil(open$),
     );
     const tracks$: Observable<MeetingPeerEvent> = fromEvent<RTCTrackEvent>(peer, 'track').pipe(

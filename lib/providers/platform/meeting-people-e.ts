@@ -1,9 +1,9 @@
 import { asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
 
-/** Where a session is. */
+/** State of a session. */
 export type MeetingSessionStatus = 'waiting' | 'joined' | 'disconnected';
 
-/** Who speaks. */
+/** The active speaker. */
 export interface MeetingSpeakerE {
   readonly userId: string;
   readonly userName?: string;
@@ -15,10 +15,10 @@ const statuses: ReadonlyMap<unknown, MeetingSessionStatus> = new Map([
   ['STATE_DISCONNECTED', 'disconnected'],
 ]);
 
-/** People, and streams of theirs, that are kept; those beyond have no name. */
+/** People, and streams of theirs, to remember; any beyond have no name. */
 const maxPeople = 1000;
 
-/** A contributing source that marks the loudest speaker, and is none. */
+/** A contributing source that marks the loudest speaker; not a person. */
 const loudestMarker = 42;
 
 /** The states of the session in a message of `session-control`. */
@@ -30,14 +30,14 @@ export function sessionStatuses({ resources }: WireObject): { status: MeetingSes
   });
 }
 
-/** Who is in a meeting, by the messages of `participants` and `media-entries`, and who of them speaks. */
+/** Who is in a meeting, from `participants` and `media-entries` messages, and who is speaking. */
 export class MeetingPeopleE {
-  /** By the resource's id: the participant's key and name. */
+  /** Participant key and name, by resource id. */
   readonly #participants = new Map<number, { readonly key: string; readonly name: string }>();
-  /** By the resource's id: the participant's key and source. */
+  /** Participant key and source, by resource id. */
   readonly #entries = new Map<number, { readonly key: string; readonly csrc: number }>();
 
-  /** Takes a message of `participants`. */
+  /** Handles a `participants` message. */
   participants(message: WireObject): void {
     this.#take(this.#participants, message, ({ participant }) => {
       const { participantKey, signedInUser, anonymousUser, phoneUser } = asObject(participant) ?? {};
@@ -47,7 +47,7 @@ export class MeetingPeopleE {
     });
   }
 
-  /** Takes a message of `media-entries`. */
+  /** Handles a `media-entries` message. */
   entries(message: WireObject): void {
     this.#take(this.#entries, message, ({ mediaEntry }) => {
       const { participantKey, audioCsrc } = asObject(mediaEntry) ?? {};
@@ -56,7 +56,7 @@ export class MeetingPeopleE {
     });
   }
 
-  /** Whose source is the loudest of those that contribute; `undefined` for nobody's, and nobody who is known. */
+  /** The person behind the loudest contributing source; `undefined` when there is none, or none we know. */
   speaker(sources: readonly { readonly source: number; readonly audioLevel?: number }[]): MeetingSpeakerE | undefined {
     const [loudest] = sources
       .filter(({ source }) => source !== loudestMarker)
@@ -67,7 +67,7 @@ export class MeetingPeopleE {
     return { userId: entry.key, ...(name && { userName: name }) };
   }
 
-  /** Resources are snapshots by their id, until they are deleted. */
+  /** Each resource is a full snapshot under its id, valid until deleted. */
   #take<T>(all: Map<number, T>, message: WireObject, read: (resource: WireObject) => T | undefined): void {
     for (const { id } of asObjects(message['deletedResources'])) all.delete(asNumber(id) ?? -1);
     for (const resource of asObjects(message['resources'])) {

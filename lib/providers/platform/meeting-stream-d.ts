@@ -21,25 +21,25 @@ import {
   type ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
 
-/** What the platform calls the state of a stream or session. */
+/** The platform's name for the state of a stream or session. */
 export type MeetingStreamState =
   'inactive' | 'active' | 'interrupted' | 'terminating' | 'terminated' | 'paused' | 'resumed';
 
-/** By their numbers. */
+/** By the platform's numbers. */
 const streamStates: readonly MeetingStreamState[] = [
   ...(['inactive', 'active', 'interrupted', 'terminating', 'terminated', 'paused', 'resumed'] as const),
 ];
 /** Session states 0 to 4; 5 is the end. */
 const sessionStates: readonly MeetingStreamState[] = ['inactive', 'inactive', 'active', 'paused', 'resumed'];
 
-/** Answers of a handshake that mean neither a wrong configuration nor a fault of ours: code, and whether to try again. */
+/** Handshake statuses that are neither a misconfiguration nor a fault of ours: message, code, and whether to retry. */
 const statuses: Readonly<Record<string, readonly [string, VoiceErrorCode, boolean]>> = {
-  2: ['the stream is over, or of another meeting', 'not_found', false],
+  2: ['the stream has ended or belongs to another meeting', 'not_found', false],
   3: ['the signature is wrong: check clientId and clientSecret', 'unauthorized', false],
   8: ['another connection has this stream', 'rate_limited', true],
-  9: ['this app or meeting gives no audio: check its scopes', 'forbidden', false],
-  15: ['its media connection is still there', 'rate_limited', true],
-  16: ['its media connection is still there', 'rate_limited', true],
+  9: ['this app or meeting provides no audio: check its scopes', 'forbidden', false],
+  15: ['its media connection is still open', 'rate_limited', true],
+  16: ['its media connection is still open', 'rate_limited', true],
   45: ['the service failed', 'server', true],
 };
 
@@ -65,11 +65,11 @@ export interface MeetingStreamDOptions {
   readonly transport: TransportOptions;
   readonly reconnect: boolean | BackoffOptions | undefined;
   readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
-  /** The runtime's WebSocket; for tests. */
+  /** The runtime's WebSocket; replaced in tests. */
   readonly sockets: Pick<ReconnectingSocketOptions, 'openSocket'>;
 }
 
-/** What comes from a {@link MeetingStreamD}. */
+/** Events of a {@link MeetingStreamD}. */
 export type MeetingStreamDEvent =
   | { readonly type: 'audio'; readonly content: unknown }
   | { readonly type: 'state'; readonly state: MeetingStreamState }
@@ -81,22 +81,22 @@ export type MeetingStreamDEvent =
       readonly error?: VoiceError;
     };
 
-/** The platform asks every 10 s whether we are there, on both sockets: silence for 45 s is a loss. */
+/** The platform pings every 10 s on both sockets: 45 s of silence is a loss. */
 const keepAlive = { intervalMs: 15_000 };
 
-/** Longest wait for the platform's word on the end of a stream, in milliseconds. */
+/** Longest wait for the platform to confirm the end of a stream, in milliseconds. */
 const goodbyeMs = 500;
 
 /** The two sockets of one stream: signaling, which leads to media and outlives it. */
 export class MeetingStreamD {
   readonly events$: Observable<MeetingStreamDEvent>;
-  /** Of the signaling socket. Hot; the latest value first. */
+  /** State of the signaling socket. Hot; replays the latest value. */
   readonly connection$: Observable<ConnectionEvent>;
   readonly #options: MeetingStreamDOptions;
   readonly #signaling: ReconnectingSocket;
   readonly #media: ReconnectingSocket;
   readonly #events$ = new Subject<MeetingStreamDEvent>();
-  /** The platform was told to send; an error when that will never be. */
+  /** Emits when the platform was told to send; fails when it never will be. */
   readonly #acknowledged$ = new ReplaySubject<void>(1);
   #work: Subscription = Subscription.EMPTY;
   #mediaUrl: URL | undefined;
@@ -132,12 +132,12 @@ export class MeetingStreamD {
     this.events$ = this.#events$.asObservable();
   }
 
-  /** Errors that the connection mends. Hot. */
+  /** Errors that reconnecting recovers from. Hot. */
   get errors$(): Observable<VoiceError> {
     return merge(this.#signaling.errors$, this.#media.errors$);
   }
 
-  /** Resolves when audio is under way. */
+  /** Resolves when audio is flowing. */
   async open(): Promise<void> {
     this.#work = merge(
       this.#signaling.messages$.pipe(tap((data) => this.#receive(this.#signaling, data))),
@@ -150,12 +150,12 @@ export class MeetingStreamD {
         }),
       ),
     ).subscribe();
-    // Its failure comes as an event.
+    // Its failure arrives as an event.
     this.#signaling.open().catch(() => undefined);
     await firstValueFrom(this.#acknowledged$, { defaultValue: undefined });
   }
 
-  /** Ends the stream: tells the platform, waits for its word, closes the media socket first. */
+  /** Ends the stream: tells the platform, waits for its confirmation, closes the media socket first. */
   async close(): Promise<void> {
     if (this.#isOver) return;
     this.#isClosing = true;
@@ -218,7 +218,7 @@ export class MeetingStreamD {
     const address = asString(addresses['audio']) ?? asString(addresses['all']);
     if (address === undefined || !URL.canParse(address)) {
       session.reconnect(
-        this.#options.error('the meeting names no address for audio: check the scopes of the app', {
+        this.#options.error('the meeting gives no address for audio: check the scopes of the app', {
           code: 'forbidden',
         }),
       );
@@ -232,12 +232,12 @@ export class MeetingStreamD {
 
   #refusal(status: number): VoiceError {
     const { why, ...options } = refusalOf(status);
-    return this.#options.error(`the meeting refuses the connection: ${why} (${status})`, { ...options, status });
+    return this.#options.error(`the meeting refused the connection: ${why} (${status})`, { ...options, status });
   }
 
   #acknowledge(): void {
     const { rtmsStreamId: rtms_stream_id } = this.#options;
-    // 2: who speaks. 1 and 7 come by themselves.
+    // 2: the active speaker. 1 and 7 arrive unasked.
     this.#send(this.#signaling, { msg_type: 5, events: [{ event_type: 2, subscribe: true }] });
     this.#send(this.#signaling, { msg_type: 7, rtms_stream_id });
     this.#acknowledged$.next();
@@ -264,7 +264,7 @@ export class MeetingStreamD {
     this.#signaling.reconnect(this.#options.error(`the stream was lost: ${detail} (${reason})`, options));
   }
 
-  /** The end of either socket is the end of both. */
+  /** When either socket ends, so does the other. */
   #watch(event: ConnectionEvent): void {
     if (event.type !== 'lost') return;
     this.#acknowledged$.error(event.error);
@@ -292,14 +292,14 @@ function isAccepted(data: SocketData, type: number): boolean {
 /** What a handshake's status means. */
 function refusalOf(status: number): { why: string; code: VoiceErrorCode; recoverable: boolean } {
   const [why, code, recoverable] = ownEntry(statuses, String(status)) ?? [
-    'it does not take what was asked for',
+    'the request was not accepted',
     'configuration',
     false,
   ];
   return { why, code, recoverable };
 }
 
-/** Why a stream stopped, and whether another connection may bring it back. */
+/** Why a stream stopped, and whether reconnecting may help. */
 function stopOf(reason: number | undefined): { detail: string; isRetriable: boolean } {
   return {
     detail: ownEntry(stopReasons, String(reason)) ?? (reason ? `stopped (${reason})` : 'stopped'),

@@ -1,5 +1,5 @@
 /* eslint-disable @typescript-eslint/consistent-type-imports -- the declaration of a package cannot import a relative path */
-// Optional peers that are not installed here: what the providers use of them, so that they can be loaded by their names.
+// Optional peers that are not installed here: only what the providers use of them.
 
 declare module '@discordjs/voice' {
   export const createAudioPlayer: import('./chat-voice-packages.ts').ChatVoicePackages['voice']['createAudioPlayer'];

@@ -13,15 +13,15 @@ import { CallInput } from './call-input.ts';
 /** Configuration of every phone. */
 export interface PhoneConfig {
   /**
-   * Most that a caller may send, in bytes a second (a call needs 20,000), in bursts of four times that. `Infinity`
-   * for no bound. Default: 262,144.
+   * Bytes per second that a caller may send (a call needs 20,000), with bursts of four times that. `Infinity` for no
+   * limit. Default: 262,144.
    */
   readonly maxBytesPerSecond?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** How a call ended: the platform said so, or its socket was closed or lost. */
+/** How a call ended: by the platform, or because its socket was closed or lost. */
 export interface CallEnd {
   readonly reason: 'stopped' | 'closed';
 }
@@ -34,8 +34,8 @@ const rules: Readonly<Record<string, ConfigRule>> = {
 };
 
 /**
- * A phone call whose WebSocket the application accepts and attaches. Where input and output have methods of one name,
- * they are the output's: `stop()`, `pause()` and `resume()` never touch what is captured.
+ * A phone call whose WebSocket the application accepts and attaches. Methods that input and output both have belong to
+ * the output: `stop()`, `pause()` and `resume()` never affect capture.
  */
 export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> implements OutputProvider {
   readonly roles: readonly ProviderRole[] = ['input', 'output'];
@@ -48,7 +48,7 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
   readonly #dtmf$ = new Subject<string>();
   #socket: AttachedSocket | undefined;
 
-  /** Tells once of each kind of message that is ignored. */
+  /** Reports each kind of ignored message once. */
   protected readonly warn: (kind: string) => void = oncePerKind((kind) =>
     this.report(this.error(`${this.name} ignores ${kind}`, { code: 'protocol', recoverable: true })),
   );
@@ -58,12 +58,14 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
     return this.#dtmf$.asObservable();
   }
 
-  /** The end of the call, once. Hot; late subscribers get it too. */
+  /** The end of the call, once. Hot; replayed to late subscribers. */
   get callEnded$(): Observable<CallEnd> {
     return this.#input.end$;
   }
 
-  /** What the caller says, from `start()` on; what came earlier (up to 60 s) first. Completes with the call. Hot. */
+  /**
+   * The caller's audio from `start()` on, preceded by up to 60 s that arrived earlier. Completes with the call. Hot.
+   */
   get audio$(): Observable<AudioChunk> {
     return this.#input.audio$;
   }
@@ -73,8 +75,8 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
   }
 
   /**
-   * What the caller heard, once it was heard; `timestamp` is when its first sample sounded, on the scheduler's clock. For
-   * recorders. Hot.
+   * Audio once the caller has heard it, for recorders; `timestamp` is when its first sample sounded, on the scheduler's
+   * clock. Hot.
    */
   get heard$(): Observable<AudioChunk> {
     return this.playout.heard$;
@@ -96,7 +98,7 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
     });
   }
 
-  /** After a call, what is played goes nowhere. */
+  /** After the call has ended, played audio is discarded. */
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
     return defer(() => {
       if (this.#input.isOver) return EMPTY;
@@ -115,7 +117,7 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
     return this.playout.flush();
   }
 
-  /** Silence, at once; drops what was not heard. */
+  /** Silences playback at once and drops what was not heard. */
   // eslint-disable-next-line @typescript-eslint/no-misused-promises -- one method serves both roles, and an input's stop() has a promise
   stop(): Promise<void> {
     this.playout.stop();
@@ -134,19 +136,19 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
     this.playout.setVolume(volume);
   }
 
-  /** Calls back for each key; returns what undoes it. */
+  /** Calls back for each key; returns an unsubscribe function. */
   onDtmf(callback: (digit: string) => void): () => void {
     return this.#input.listen(this.dtmf$, callback);
   }
 
-  /** Calls back when the call has ended; returns what undoes it. */
+  /** Calls back when the call has ended; returns an unsubscribe function. */
   onCallEnded(callback: (end: CallEnd) => void): () => void {
     return this.#input.listen(this.callEnded$, callback);
   }
 
   /**
-   * Takes a socket that the application has accepted, of the `ws` package or a DOM WebSocket: at once, before its first
-   * message, with or without `initialize()`. A call that is attached already is hung up: one provider serves one call.
+   * Attaches a `ws` or DOM WebSocket that the application has accepted: at once, before its first message;
+   * `initialize()` may come later. Hangs up a call that is already attached: use one provider per call.
    */
   attach(socket: PlatformSocket): void {
     this.hangUp();
@@ -164,44 +166,44 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
     });
   }
 
-  /** Closes the socket. What becomes of the call then is the platform's business. */
+  /** Closes the socket. The platform decides what happens to the call then. */
   hangUp(): void {
     if (this.#socket) this.endCall('closed', 1000);
   }
 
-  /** Where the caller's audio goes. */
+  /** Buffers and delivers the caller's audio. */
   protected get capture(): Capture {
     return this.#input.capture;
   }
 
-  /** Whether there is a call: a socket that has not ended. */
+  /** Whether a call's socket is attached and open. */
   protected get isAttached(): boolean {
     return this.#socket !== undefined;
   }
 
-  /** Takes a text frame, or the bytes of a binary one; whatever it throws goes to `errors$`. */
+  /** Handles a text frame, or the bytes of a binary one; what it throws goes to `errors$`. */
   protected abstract receive(data: string | Uint8Array): void;
 
-  /** Sends a message to the platform; without a call it goes nowhere. */
+  /** Sends a message to the platform; does nothing without a call. */
   protected send(data: string | Uint8Array<ArrayBuffer>): void {
     this.#socket?.send(data);
   }
 
-  /** The caller has pressed a key. */
+  /** Reports a key that the caller pressed. */
   protected press(digit: string): void {
     if (/^[0-9*#A-D]$/.test(digit)) this.#dtmf$.next(digit);
-    else this.warn('a key that no phone has');
+    else this.warn('an unknown DTMF key');
   }
 
-  /** Ends the call, and its socket with `code` where that is still open. */
+  /** Ends the call; closes its socket with `code` if still open. */
   protected endCall(reason: CallEnd['reason'], code?: number): void {
     const socket = this.#socket;
     if (!socket) return;
-    // First of all: nothing is sent any more.
+    // First, so that nothing more is sent.
     this.#socket = undefined;
     if (code !== undefined) socket.close(code);
     this.playout.hold();
-    // Before plays complete: who hears of it should see them cut off. It may attach the next call.
+    // Before the plays complete, so that listeners see them cut off. A listener may attach the next call.
     this.#input.end({ reason });
     if (!this.#input.isOver) return;
     this.playout.stop();

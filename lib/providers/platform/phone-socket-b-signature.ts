@@ -9,21 +9,21 @@ export interface PhoneSocketBSignatureOptions {
   readonly signatureSecret: string;
   /** The request's `authorization` header: `Bearer` and a JWT. */
   readonly authorization: string | undefined;
-  /** The account's API key, where the token must be of that account. Default: any. */
+  /** The account's API key, to accept only that account's tokens. Default: any. */
   readonly apiKey?: string;
-  /** The application's id, where the token must be for that application. Default: any. */
+  /** The application's id, to accept only that application's tokens. Default: any. */
   readonly applicationId?: string;
   /** The raw body of a webhook, whose hash the token carries. An upgrade has none. */
   readonly body?: string | Uint8Array<ArrayBuffer>;
-  /** Oldest token that is taken, in milliseconds; also how far it may lie in the future. Default: 300,000. */
+  /** Maximum age of a token, in milliseconds, and how far it may be in the future. Default: 300,000. */
   readonly maxAgeMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
 /**
- * Whether a request comes from Vonage: the upgrade of an endpoint with `"authorization": {"type": "vonage"}`, or a signed
- * webhook. Takes JWTs signed with HS256 only, in constant time. Never throws.
+ * Whether a request comes from Vonage: the upgrade of an endpoint with `"authorization": {"type": "vonage"}`, or a
+ * signed webhook. Accepts only JWTs signed with HS256. Compares in constant time. Never throws.
  */
 export async function verifyPhoneSocketBSignature(options: PhoneSocketBSignatureOptions): Promise<boolean> {
   const { signatureSecret, authorization, apiKey, applicationId, body } = options;

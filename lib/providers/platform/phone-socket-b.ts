@@ -9,30 +9,30 @@ import type { PlatformSocket } from './attached-socket.ts';
 import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
 import { wholeFrame } from './whole-frame.ts';
 
-/** Configuration of {@link PhoneSocketB}. The format of the call stands in the application's NCCO. */
+/** Configuration of {@link PhoneSocketB}. The application's NCCO sets the call's format. */
 export interface PhoneSocketBConfig extends PhoneConfig {
-  /** How much audio the platform may hold that was not heard, 0 to 20,000 ms (it keeps 3072 frames, a minute). Default: 60. */
+  /** How much unheard audio the platform may hold, 0 to 20,000 ms (it keeps 3072 frames, a minute). Default: 60. */
   readonly leadMs?: number;
   /**
-   * Asks the platform, by `notify`, to say when it has played what was sent: positions and `flush()` then go by its word
-   * and no longer by the clock alone. Deployments that don't know `notify` cost 2 s at each end. Default: false.
+   * Asks the platform, by `notify`, to report when it has played what was sent: positions and `flush()` then follow its
+   * reports instead of the clock alone. Deployments without `notify` cost 2 s at each end. Default: false.
    */
   readonly notify?: boolean;
-  /** Longest wait of `initialize()` for an attached call's first message, in milliseconds. Default: 10,000. */
+  /** Longest wait in `initialize()` for an attached call's first message, in milliseconds. Default: 10,000. */
   readonly connectTimeoutMs?: number;
 }
 
 /** One call. */
 interface Call {
-  /** What its first message says; `undefined` before it. */
+  /** Contents of its first message; `undefined` until then. */
   readonly opening?: Opening;
   readonly carry: PcmCarry;
-  /** Audio that came before the format was known. */
+  /** Audio that arrived before the format was known. */
   readonly early: Uint8Array<ArrayBuffer>[];
   readonly earlyBytes: number;
 }
 
-/** What a first message says. */
+/** Contents of a first message. */
 interface Opening {
   readonly contentType: string;
   readonly metadata: AudioMetadata;
@@ -43,7 +43,7 @@ const frameMs = 20;
 const sampleRates = [8000, 16000, 24000];
 const defaultContentType = 'audio/l16;rate=16000';
 
-/** Most audio that is kept while its format is not known: 10 s at the highest rate. */
+/** Audio kept while its format is unknown: 10 s at the highest rate. */
 const maxEarlyBytes = 480_000;
 
 /**
@@ -51,9 +51,9 @@ const maxEarlyBytes = 480_000;
  * application accepts and attaches. No default address: the platform is the client. See
  * https://developer.vonage.com/en/voice/voice-api/concepts/websockets.
  *
- * The caller's audio is linear16 at the rate of the NCCO's `content-type`, 8, 16 or 24 kHz; answers go out in that
- * format, in frames of 20 ms at the speed of speech, converted from linear16 of any rate or from G.711. What is played
- * before the call's first message waits for it, and so does `initialize()` where a call is attached.
+ * The caller's audio is linear16 at the rate of the NCCO's `content-type`: 8, 16 or 24 kHz. Answers go out in that
+ * format, in real-time frames of 20 ms, converted from linear16 of any rate or from G.711. Playback waits for the
+ * call's first message, and so does `initialize()` when a call is attached.
  */
 export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
   override readonly name = 'PhoneSocketB' as const;
@@ -65,7 +65,7 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
   protected override readonly playout: Playout;
   readonly #connected$ = new Subject<void>();
   #call: Call = newCall();
-  /** Where the caller's audio has come to. */
+  /** Position reached in the caller's audio. */
   #heardMs = 0;
 
   constructor(config: PhoneSocketBConfig = {}, logger?: Logger) {
@@ -81,7 +81,7 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
     );
   }
 
-  /** The format of the call; before its first message that of the platform's default, 16 kHz. */
+  /** The call's format; before its first message, the platform's default of 16 kHz. */
   override getMetadata(): AudioMetadata {
     return this.#call.opening?.metadata ?? formatOf(16000);
   }
@@ -91,16 +91,16 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
     return this.#call.opening?.contentType ?? defaultContentType;
   }
 
-  /** The `headers` of the NCCO's endpoint, which the first message brings; empty before it. */
+  /** The `headers` of the NCCO's endpoint, from the first message; empty until then. */
   getHeaders(): Readonly<Record<string, unknown>> {
     return this.#call.opening?.headers ?? {};
   }
 
   /**
-   * Takes a socket that the application has accepted, of the `ws` package or a DOM WebSocket: at once, before its first
-   * message, with or without `initialize()`. A call that is attached already is hung up: one provider serves one call.
+   * Attaches a `ws` or DOM WebSocket that the application has accepted: at once, before its first message;
+   * `initialize()` may come later. Hangs up a call that is already attached: use one provider per call.
    *
-   * @param options - `connected`: the platform's first message, when the application has read it itself.
+   * @param options - `connected`: the platform's first message, if the application has already read it.
    */
   override attach(socket: PlatformSocket, { connected }: { readonly connected?: string | object } = {}): void {
     this.hangUp();
@@ -119,7 +119,7 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
     };
     const ended$ = this.callEnded$.pipe(map(fail('the call ended before its first message', 'connection')));
     const late$ = timer(connectTimeoutMs, scheduler).pipe(
-      map(fail(`the call has sent no first message within ${connectTimeoutMs} ms`, 'timeout')),
+      map(fail(`the call sent no first message within ${connectTimeoutMs} ms`, 'timeout')),
     );
     const known$ = race(this.#connected$, late$, ended$).pipe(takeUntil(fromEvent(signal, 'abort')));
     try {
@@ -137,7 +137,7 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
     if (typeof data !== 'string' && !event) this.#hear(new Uint8Array(data));
     else if (message && handler) handler(message);
     else if (message?.['dtmf'] && !event) this.#press(asObject(message['dtmf']) ?? {});
-    else this.warn(message && event ? 'messages of unknown types' : 'what is no message of the platform');
+    else this.warn(message && event ? 'messages of unknown types' : 'malformed messages');
   }
 
   readonly #handlers: Readonly<Record<string, (message: WireObject) => void>> = {
@@ -154,7 +154,7 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
     if (this.#call.opening) {
       this.warn('a second first message');
     } else if (!opening) {
-      const problem = `${this.name} takes audio/l16 at ${sampleRates.join(', ')} Hz only: set the content-type of the NCCO`;
+      const problem = `${this.name} accepts only audio/l16 at ${sampleRates.join(', ')} Hz: set the NCCO's content-type`;
       this.report(this.error(problem, { code: 'unsupported_format' }));
       this.endCall('closed', 1008);
     } else {
@@ -190,7 +190,7 @@ function newCall(): Call {
   return { carry: new PcmCarry(2), early: [], earlyBytes: 0 };
 }
 
-/** What a first message says; `undefined` where its audio has another format. */
+/** Reads a first message; `undefined` where its audio has another format. */
 function readOpening({ event: _, 'content-type': given, ...headers }: WireObject): Opening | undefined {
   const contentType = asString(given) ?? defaultContentType;
   const sampleRate = Number(/^audio\/l16\s*;\s*rate=(\d+)/i.exec(contentType)?.[1]);

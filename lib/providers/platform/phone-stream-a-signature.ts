@@ -4,17 +4,17 @@ import { decodeBase64 } from '../../core/base64.ts';
 export interface PhoneStreamASignatureOptions {
   /** The account's auth token. */
   readonly authToken: string;
-  /** The public address as it stands in the TwiML, such as `wss://voice.example.com/phone`; not that behind a proxy. */
+  /** The public address as in the TwiML, such as `wss://voice.example.com/phone`; not the one behind a proxy. */
   readonly url: string;
   /** The request's `x-twilio-signature` header. */
   readonly signature: string | undefined;
-  /** The fields of a form that was posted (a webhook). An upgrade has none. */
+  /** The form fields of a webhook. An upgrade has none. */
   readonly params?: Readonly<Record<string, string>>;
 }
 
 /**
- * Whether a request (the upgrade of a media stream, or a webhook) comes from Twilio. In constant time; tries the address
- * with and without a trailing slash and a port, since it isn't documented which of them is signed. Never throws.
+ * Whether a request (the upgrade of a media stream, or a webhook) comes from Twilio. Compares in constant time; tries
+ * the address with and without a trailing slash and a port, since Twilio doesn't document which it signs. Never throws.
  */
 export async function verifyPhoneStreamASignature(options: PhoneStreamASignatureOptions): Promise<boolean> {
   const { authToken, url, signature, params = {} } = options;

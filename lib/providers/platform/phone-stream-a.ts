@@ -7,24 +7,24 @@ import type { PlatformSocket } from './attached-socket.ts';
 import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
 import { Timeline } from './timeline.ts';
 
-/** Configuration of {@link PhoneStreamA}. Credentials stay in the application: its TwiML and signature check. */
+/** Configuration of {@link PhoneStreamA}. Credentials stay with the application, for its TwiML and signature check. */
 export interface PhoneStreamAConfig extends PhoneConfig {
-  /** How much audio the platform may hold that was not heard, 0 to 20,000 ms. Default: 200. */
+  /** How much unheard audio the platform may hold, 0 to 20,000 ms. Default: 200. */
   readonly leadMs?: number;
   /** Fills gaps in the caller's audio (a call on hold) with silence, up to 10 s each. Default: false. */
   readonly fillGaps?: boolean;
 }
 
-/** What a `start` says. */
+/** Contents of a `start` message. */
 interface Stream {
   readonly streamSid: string;
-  /** The same as JSON. */
+  /** The same, as JSON. */
   readonly wireSid: string;
   readonly callSid: string | undefined;
   readonly customParameters: Readonly<Record<string, string>>;
 }
 
-/** One call: where its audio stands, and since its `start` what that said. */
+/** One call: the position in its audio and, once it has arrived, its `start`. */
 interface Call {
   readonly timeline: Timeline;
   readonly stream?: Stream;
@@ -36,8 +36,8 @@ const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8000, channels: 1,
  * Twilio Media Streams, bidirectional (`<Connect><Stream>`): one phone call, whose WebSocket the application accepts
  * and attaches. No default address: the platform is the client. See https://www.twilio.com/docs/voice/media-streams.
  *
- * The caller's audio is mulaw at 8 kHz; answers go out as mulaw, or as linear16 of any rate, which is converted. What
- * is played before the call's `start` waits for it.
+ * The caller's audio is mulaw at 8 kHz. Answers go out as mulaw, converted from linear16 of any rate if need be.
+ * Playback waits for the call's `start`.
  */
 export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
   override readonly name = 'PhoneStreamA' as const;
@@ -76,10 +76,10 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
   }
 
   /**
-   * Takes a socket that the application has accepted, of the `ws` package or a DOM WebSocket: at once, before its first
-   * message, with or without `initialize()`. A call that is attached already is hung up: one provider serves one call.
+   * Attaches a `ws` or DOM WebSocket that the application has accepted: at once, before its first message;
+   * `initialize()` may come later. Hangs up a call that is already attached: use one provider per call.
    *
-   * @param options - `start`: the platform's `start` message, when the application has read it itself.
+   * @param options - `start`: the platform's `start` message, if the application has already read it.
    */
   override attach(socket: PlatformSocket, { start }: { readonly start?: string | object } = {}): void {
     this.hangUp();
@@ -93,7 +93,7 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
     const event = asString(message?.['event']);
     const handler = ownEntry(this.#handlers, event);
     const { stream } = this.#call;
-    if (!message || !event) this.warn('what is no message of the platform');
+    if (!message || !event) this.warn('malformed messages');
     else if (!handler) this.warn('messages of unknown types');
     else if (unbound.has(event) || message['streamSid'] === stream?.streamSid) handler(message);
     else this.warn(stream ? `${event} of another stream` : `${event} before start`);
@@ -112,7 +112,7 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
     const start = this.#call.stream ? 'a second start' : readStart(message);
     if (start === 'format') {
       this.report(
-        this.error('PhoneStreamA takes audio/x-mulaw at 8000 Hz, mono, only', { code: 'unsupported_format' }),
+        this.error('PhoneStreamA accepts only audio/x-mulaw at 8000 Hz, mono', { code: 'unsupported_format' }),
       );
       this.endCall('closed', 1008);
     } else if (typeof start === 'string') {
@@ -127,7 +127,7 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
     if (track !== 'inbound') return;
     const data = decodeBase64(asString(payload) ?? '%');
     if (!data) {
-      this.warn('media whose payload is no base64');
+      this.warn('media whose payload is not base64');
       return;
     }
     const atMs = asString(timestamp);
@@ -136,17 +136,17 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
     }
   }
 
-  /** Written by hand: fifty times a second, of texts that JSON has nothing to escape in but the id. */
+  /** Concatenated rather than serialized: fifty a second, with nothing for JSON to escape but the id. */
   #send(event: 'media' | 'mark' | 'clear', body?: string): void {
     const { stream } = this.#call;
     if (stream) this.send(`{"event":"${event}","streamSid":${stream.wireSid}${body ? `,"${event}":${body}` : ''}}`);
   }
 }
 
-/** Messages that come before the stream has an id. */
+/** Messages without a stream id. */
 const unbound = new Set(['connected', 'start']);
 
-/** What a `start` says, what is wrong with it, or that its audio has another format. */
+/** Reads a `start`, or says what is wrong with it; `format` when its audio is not mulaw at 8 kHz. */
 function readStart(message: WireObject): Stream | 'a start without streamSid' | 'format' {
   const { callSid, customParameters, mediaFormat, ...start } = asObject(message['start']) ?? {};
   const streamSid = asString(start['streamSid']) ?? asString(message['streamSid']);

@@ -1,15 +1,15 @@
 import { durationMs, silence } from '../../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 
-/** A jump of a platform's timestamps that is a gap and no jitter, and the most that is filled, in milliseconds. */
+/** The smallest jump in a platform's timestamps that is a gap and not jitter, and the most to fill, in milliseconds. */
 const gapMs = 60;
 const maxGapMs = 10_000;
 
-/** Where audio stands that a platform stamps with its own time, gaps included. */
+/** Places audio on the platform's own timeline, gaps included. */
 export class Timeline {
   readonly #metadata: AudioMetadata;
   readonly #fillsGaps: boolean;
-  /** Where the audio has come to, in milliseconds. */
+  /** Position reached, in milliseconds. */
   #endMs: number | undefined;
 
   constructor(metadata: AudioMetadata, fillsGaps: boolean) {
@@ -17,7 +17,7 @@ export class Timeline {
     this.#fillsGaps = fillsGaps;
   }
 
-  /** The audio in its place, after the silence of a gap where that is wanted; without a time of its own, it follows. */
+  /** Returns the audio in place, preceded by silence where gaps are filled; untimed audio follows the last. */
   place(data: Uint8Array<ArrayBuffer>, atMs: number | undefined): AudioChunk[] {
     const metadata = this.#metadata;
     const expectedMs = this.#endMs ?? 0;

@@ -1,6 +1,6 @@
 import { bytesForMs, silenceByte, type PcmFormat } from '../../audio/formats.ts';
 
-/** A frame of just so many milliseconds, for platforms that take no shorter ones: what is missing at its end is silence. */
+/** Pads a frame with silence to a whole multiple of so many milliseconds, for platforms that accept nothing shorter. */
 export function wholeFrame(
   data: Uint8Array<ArrayBuffer>,
   metadata: PcmFormat,
