@@ -10,7 +10,7 @@ import type { Rules } from '../../lib/conversation/reduce.ts';
 import { begin, goOn, keyOf, move, moves, unrest, type Move, type World } from './support/model.ts';
 
 const rules: Rules = {
-  ...{ bargeIn: true, reportsSpeechEnd: true, locale: undefined, turnTaking: {}, isAgent: false },
+  ...{ bargeIn: true, reportsSpeechEnd: true, locale: undefined, turnTaking: {} },
   ...{ whileUninterruptible: 'discard', idleMs: 15_000, sttTimeoutMs: 5_000 },
   preflight: { enabled: true, speak: false, maxStarts: 3, maxSpeechMs: 10_000 },
 };

@@ -1,8 +1,9 @@
 import { Pipeline } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import type { InputProvider, OutputProvider } from '../../lib/core/roles.ts';
-import { DefaultEnd, type DefaultEnds } from '../../lib/pipeline/default-ends.ts';
-import { assignRoles, loadEnds } from '../../lib/pipeline/roles.ts';
+import type { DefaultEnds } from '../../lib/pipeline/default-ends.ts';
+import { OnDemand } from '../../lib/pipeline/on-demand.ts';
+import { assignRoles, loadRoles } from '../../lib/pipeline/roles.ts';
 
 const middle = (): [FakeSTT, FakeLLM, FakeTTS] => [new FakeSTT(), new FakeLLM(), new FakeTTS()];
 
@@ -59,7 +60,7 @@ describe('The ends of a pipeline that nobody names', () => {
     const ends = (
       load: () => Promise<InputProvider>,
       output: () => Promise<OutputProvider> = () => Promise.resolve(new FakeOutput()),
-    ): DefaultEnds => ({ input: new DefaultEnd('TheInput', load), output: new DefaultEnd('TheOutput', output) });
+    ): DefaultEnds => ({ input: new OnDemand('TheInput', load), output: new OnDemand('TheOutput', output) });
 
     it('take the roles that nobody covers', async () => {
       const [input, output] = [new FakeInput(), new FakeOutput()];
@@ -72,7 +73,7 @@ describe('The ends of a pipeline that nobody names', () => {
         ),
       );
       expect([assigned.input.name, assigned.output.name, assigned.all]).toEqual(['TheInput', 'TheOutput', providers]);
-      const roles = await loadEnds(assigned);
+      const roles = await loadRoles(assigned);
       expect([roles.input, roles.output]).toEqual([input, output]);
       expect(roles.all).toEqual([...providers, input, output]);
     });
@@ -80,7 +81,7 @@ describe('The ends of a pipeline that nobody names', () => {
     it('are not loaded where somebody covers them', async () => {
       const input = new FakeInput();
       const load = (): Promise<InputProvider> => Promise.reject(new Error('nobody asked for it'));
-      const roles = await loadEnds(assignRoles([input, ...middle()], ends(load)));
+      const roles = await loadRoles(assignRoles([input, ...middle()], ends(load)));
       expect(roles.input).toBe(input);
     });
 
@@ -90,10 +91,10 @@ describe('The ends of a pipeline that nobody names', () => {
       const load = (): Promise<FakeInput> =>
         ++attempts === 1 ? Promise.reject(new TypeError('Failed to fetch')) : Promise.resolve(input);
       const assigned = assignRoles(middle(), ends(load));
-      await expect(loadEnds(assigned)).rejects.toThrow(
+      await expect(loadRoles(assigned)).rejects.toThrow(
         'TheInput could not be initialized: its code could not be loaded',
       );
-      expect((await loadEnds(assigned)).input).toBe(input);
+      expect((await loadRoles(assigned)).input).toBe(input);
     });
   });
 });

@@ -3,7 +3,8 @@ import type { ConversationState, Say } from './state.ts';
 import { withMeasured } from './turn.ts';
 import { settle, type ConversationStep } from './user-turn.ts';
 
-type AgentHandlers = {
+/** What each signal of an agent's service leads to. */
+export type AgentHandlers = {
   readonly [T in AgentSignal['type']]: (
     state: ConversationState,
     signal: Extract<AgentSignal, { readonly type: T }>,

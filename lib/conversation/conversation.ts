@@ -26,7 +26,6 @@ import {
 import type { AudioChunk } from '../audio/types.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { fold, type Machine } from '../stream/fold.ts';
-import { agentAnswerer, agentCommand, type AgentPorts } from './agent-answer.ts';
 import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import { SpeechTicket, type Command } from './commands.ts';
@@ -44,11 +43,8 @@ import type { SpeechRequest } from './speech.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
 import { synthesizeText, type VoiceContext } from './voice.ts';
 
-/** Options of {@link agentConversation}. */
-export type AgentConversationOptions = Pick<ConversationOptions, 'history' | 'scheduler'>;
-
 /** What sets one conversation apart from another: who hears, and who answers. */
-interface Setup {
+export interface Setup {
   readonly ports: Pick<ConversationPorts, 'transcripts$' | 'speech$' | 'capturedAt' | 'output'>;
   readonly history: History;
   readonly rules: Rules;
@@ -66,7 +62,7 @@ interface Setup {
  * A conversation as one fold. Whatever happens joins one queue, which one pure function folds into one state (`reduce`).
  * What is answered follows from that state alone; everything else is an effect of a step (`enact`).
  */
-function converse(setup: Setup): Observable<VoiceEvent> {
+export function converse(setup: Setup): Observable<VoiceEvent> {
   return new Observable((subscriber) => {
     const { history, rules, scheduler, greeting } = setup;
     const bus = createEventBus(scheduler);
@@ -137,30 +133,6 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
   });
 }
 
-/**
- * A conversation whose turns a service keeps: the agent listens, thinks and speaks behind one connection; here its
- * audio is played, cut off when the user speaks, and what was heard is remembered. The same events as `conversation`,
- * as far as the service tells.
- */
-export function agentConversation(ports: AgentPorts, options: AgentConversationOptions): Observable<VoiceEvent> {
-  const { scheduler = asyncScheduler, history } = options;
-  const { agent, output, commands$ } = ports;
-  const { transcripts$, speech$ } = agent;
-  const rules: Rules = {
-    ...{ bargeIn: 'immediate', reportsSpeechEnd: true, locale: undefined, turnTaking: {}, isAgent: true },
-    ...{ whileUninterruptible: 'discard', idleMs: 15_000, sttTimeoutMs: 5_000 },
-    preflight: { enabled: false, speak: false, maxStarts: 0, maxSpeechMs: 0 },
-  };
-  return converse({
-    ...{ ports: { transcripts$, speech$, output }, history, scheduler, rules, finalize: undefined, duckDb: 0 },
-    commands$: commands$.pipe(
-      withTickets(),
-      mergeMap((input) => agentCommand(agent, input)),
-    ),
-    answerer: (shared) => agentAnswerer(ports, shared),
-  });
-}
-
 /** What is heard and said by a model and a voice. */
 function modelAndVoice(ports: ConversationPorts, options: ConversationOptions, shared: Shared): Answerer {
   const { state$, ...rest } = shared;
@@ -226,7 +198,7 @@ function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: Eve
 }
 
 /** The application's commands, and the interruption of any of them through its handle. */
-function withTickets(): OperatorFunction<Command, Command | TicketInterrupt> {
+export function withTickets(): OperatorFunction<Command, Command | TicketInterrupt> {
   return mergeMap((command) => {
     if (!('ticket' in command)) return of(command);
     const { ticket } = command;
@@ -280,7 +252,7 @@ function rulesOf({ reportsSpeechEnd = false }: ConversationPorts, options: Conve
   const { bargeIn = true, turnTaking = {}, locale, timeouts } = options;
   const { whileUninterruptible = 'discard' } = typeof bargeIn === 'object' ? bargeIn : {};
   return {
-    ...{ bargeIn, reportsSpeechEnd, locale, turnTaking, whileUninterruptible, isAgent: false },
+    ...{ bargeIn, reportsSpeechEnd, locale, turnTaking, whileUninterruptible },
     preflight: preflightOf(options),
     idleMs: timeouts?.idleMs ?? 15_000,
     sttTimeoutMs: turnTaking.sttTimeoutMs ?? 5_000,

@@ -1,4 +1,4 @@
-import { agentHandlers } from './agent-turns.ts';
+import type { AgentHandlers } from './agent-turns.ts';
 import type { PreflightOptions } from './conversation-options.ts';
 import { emit, type HeardSignal, type Input } from './inputs.ts';
 import { endSuspicion, hearWhileBusy, isInterruptible, wakeBargeIn, type InterruptionRules } from './interruption.ts';
@@ -29,12 +29,12 @@ export interface Rules extends InterruptionRules {
   readonly whileUninterruptible: 'discard' | 'queue';
   readonly idleMs: number;
   readonly sttTimeoutMs: number;
-  /** Whether the turns are an agent's service's business: it hears by itself that the user goes on. */
-  readonly isAgent: boolean;
+  /** Where the turns are an agent's service's business: it hears by itself that the user goes on. */
+  readonly agentHandlers?: AgentHandlers;
 }
 
 type Handlers = {
-  readonly [T in Input['type']]: (
+  readonly [T in Exclude<Input['type'], keyof AgentHandlers>]: (
     state: ConversationState,
     input: Extract<Input, { readonly type: T }>,
     at: number,
@@ -46,7 +46,6 @@ const notHeard = { heardText: '', interrupted: true } as const;
 
 /** What each input leads to. */
 const handlers: Handlers = {
-  ...agentHandlers,
   started: (state) => [state],
   'output.resume': (state) => [state],
   tick: (state, _, at, rules) => wake(state, at, rules),
@@ -135,7 +134,8 @@ const handlers: Handlers = {
 export function reduce(state: ConversationState, input: Input, at: number, rules: Rules): ConversationStep {
   // Once it is stopped, all that counts is what the answers and speeches tell of their ends.
   if (state.isStopped && !/^(answer|say|speech)\.|^stopped$/.test(input.type)) return [state];
-  const handle = handlers[input.type] as (...all: [ConversationState, Input, number, Rules]) => ConversationStep;
+  const table = (input.type in handlers ? handlers : rules.agentHandlers) as Handlers & AgentHandlers;
+  const handle = table[input.type] as (...all: [ConversationState, Input, number, Rules]) => ConversationStep;
   return follow(state, handle(state, input, at, rules), input, at, rules);
 }
 
@@ -211,7 +211,7 @@ const followers: readonly Follower[] = [releaseBargeIn, grantOutput, takeUpWaiti
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
   const state = { ...before, user: userAfter(before.user, signal, at + rules.sttTimeoutMs) };
   const isQueued = rules.whileUninterruptible === 'queue' && !isInterruptible(state, rules);
-  const isService = rules.isAgent && statusOf(state) !== 'speaking';
+  const isService = rules.agentHandlers && statusOf(state) !== 'speaking';
   if (statusOf(state) === 'free' || rules.turnTaking.strategy === 'manual' || isQueued || isService) {
     return takeTurns(state, signal, at, rules);
   }

@@ -29,7 +29,7 @@ import { History } from '../conversation/history.ts';
 import { PipelineEvents } from './pipeline-events.ts';
 import { assertLeftToAgent, type PipelineOptions } from './pipeline-options.ts';
 import { tellOfCall, tellOfPaths, tellOfProviders } from './provider-events.ts';
-import { assignRoles, isLoaded, loadEnds, type AssignedRoles, type Roles } from './roles.ts';
+import { assignRoles, isLoaded, loadRoles, type AssignedRoles, type Roles } from './roles.ts';
 import { captureFor, converse, endSession, type SessionParts } from './session.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
 
@@ -61,7 +61,7 @@ export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
 export class Pipeline extends PipelineEvents implements AsyncDisposable {
   readonly #options: PipelineOptions;
   readonly #assigned: AssignedRoles;
-  /** The roles when both ends are there: from the beginning, or once `initialize()` has loaded them. */
+  /** The roles when all their code is there: from the beginning, or once `initialize()` has loaded it. */
   #loaded: Roles | undefined;
   readonly #history: History;
   readonly #scheduler: SchedulerLike;
@@ -241,7 +241,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   }
 
   async #load(): Promise<Roles> {
-    const roles = await loadEnds(this.#assigned);
+    const roles = await loadRoles(this.#assigned);
     if (this.#disposing) throw disposed();
     this.#loaded = roles;
     this.#providerEvents.add(this.#tellOf(roles.all.filter((provider) => !this.#assigned.all.includes(provider))));

@@ -9,17 +9,21 @@ import type {
   STTProvider,
   TTSProvider,
 } from '../core/roles.ts';
-import { DefaultEnd, defaultEnds, type DefaultEnds } from './default-ends.ts';
+import type * as AgentCode from '../conversation/agent-conversation.ts';
+import { defaultEnds, type DefaultEnds } from './default-ends.ts';
+import { OnDemand } from './on-demand.ts';
 
 /** Anything that can stand in a pipeline's `providers`. */
 export type AnyProvider =
   InputProvider | STTProvider | LLMProvider | TTSProvider | OutputProvider | AgentProvider | ProviderContract;
 
 /** Who plays which role. An agent stands in for stt, llm and tts together. */
-export interface Roles<I = InputProvider, O = OutputProvider> {
+export interface Roles<I = InputProvider, O = OutputProvider, A = typeof AgentCode> {
   readonly input: I;
   readonly output: O;
   readonly agent?: AgentProvider;
+  /** How an agent converses. */
+  readonly agentCode?: A;
   readonly stt?: STTProvider;
   readonly llm?: LLMProvider;
   readonly tts?: TTSProvider;
@@ -27,10 +31,11 @@ export interface Roles<I = InputProvider, O = OutputProvider> {
   readonly all: readonly ProviderContract[];
 }
 
-/** Roles of which the ends may have to be loaded first: see {@link loadEnds}. */
+/** Roles of which some may have to be loaded first: see {@link loadRoles}. */
 export type AssignedRoles = Roles<
-  InputProvider | DefaultEnd<InputProvider>,
-  OutputProvider | DefaultEnd<OutputProvider>
+  InputProvider | OnDemand<InputProvider>,
+  OutputProvider | OnDemand<OutputProvider>,
+  OnDemand<typeof AgentCode>
 >;
 
 /** How a role that nobody covers can be filled. */
@@ -65,7 +70,10 @@ export function assignRoles(
     output: (find('output') as OutputProvider | undefined) ?? defaults.output ?? missing('output'),
     all: [...new Set<ProviderContract>(providers)],
   };
-  if (agent) return { ...base, agent };
+  if (agent) {
+    const agentCode = new OnDemand(agent.name, () => import('../conversation/agent-conversation.ts'));
+    return { ...base, agent, agentCode };
+  }
   return {
     ...base,
     stt: (find('stt') ?? missing('stt')) as STTProvider,
@@ -75,21 +83,23 @@ export function assignRoles(
 }
 
 /** Whether nothing has to be loaded. */
-export function isLoaded(roles: AssignedRoles): roles is Roles {
-  return !(roles.input instanceof DefaultEnd || roles.output instanceof DefaultEnd);
+export function isLoaded(roles: AssignedRoles): roles is Roles & AssignedRoles {
+  return ![roles.input, roles.output, roles.agentCode].some((part) => part instanceof OnDemand);
 }
 
 /**
- * The roles with the code of both ends loaded.
+ * The roles with all their code loaded.
  *
  * @throws ProviderInitializationError when the code cannot be loaded.
  */
-export async function loadEnds(roles: AssignedRoles): Promise<Roles> {
-  const [input, output] = await Promise.all([loaded(roles.input), loaded(roles.output)]);
-  return { ...roles, input, output, all: [...new Set([...roles.all, input, output])] };
+export async function loadRoles(assigned: AssignedRoles): Promise<Roles> {
+  const { agentCode: code, ...roles } = assigned;
+  const [input, output, agentCode] = await Promise.all([loaded(roles.input), loaded(roles.output), code?.load()]);
+  const all = [...new Set([...roles.all, input, output])];
+  return { ...roles, input, output, all, ...(agentCode && { agentCode }) };
 }
 
-const loaded = async <P>(end: P | DefaultEnd<P>): Promise<P> => (end instanceof DefaultEnd ? end.load() : end);
+const loaded = async <P>(part: P | OnDemand<P>): Promise<P> => (part instanceof OnDemand ? part.load() : part);
 
 function missing(role: ProviderRole): never {
   throw new VoiceError(`The pipeline has no ${role} provider: ${hints[role]}`, { code: 'configuration' });

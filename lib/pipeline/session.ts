@@ -2,7 +2,7 @@ import { defer, EMPTY, firstValueFrom, race, tap, timer, type Observable, type S
 import type { AudioChunk } from '../audio/types.ts';
 import type { AgentProvider, STTProvider } from '../core/roles.ts';
 import type { Command } from '../conversation/commands.ts';
-import { agentConversation, conversation } from '../conversation/conversation.ts';
+import { conversation } from '../conversation/conversation.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { History } from '../conversation/history.ts';
@@ -49,12 +49,12 @@ export function converse(
   { roles, options, history, scheduler, commands$, onPath }: SessionParts,
   captured: CapturePath | undefined,
 ): Observable<VoiceEvent> {
-  const { stt, llm, tts, output, agent } = roles;
+  const { stt, llm, tts, output, agent, agentCode } = roles;
   const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
   const transcode = (audio$: Observable<AudioChunk>): Observable<AudioChunk> =>
     audio$.pipe(adapt(output.accepts, ends, (path) => onPath(path, ends)));
   const shared = { output, commands$, transcode };
-  if (agent) return agentConversation({ ...shared, agent }, { history, scheduler });
+  if (agent && agentCode) return agentCode.agentConversation({ ...shared, agent }, { history, scheduler });
   if (!stt || !llm || !tts) return EMPTY;
   const { transcripts$, speech$, reportsSpeechEnd = false } = stt;
   const ports = {

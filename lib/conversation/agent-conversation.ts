@@ -1,0 +1,34 @@
+import { asyncScheduler, mergeMap, type Observable } from 'rxjs';
+import { agentAnswerer, agentCommand, type AgentPorts } from './agent-answer.ts';
+import { agentHandlers } from './agent-turns.ts';
+import type { ConversationOptions } from './conversation-options.ts';
+import { converse, withTickets } from './conversation.ts';
+import type { VoiceEvent } from './events.ts';
+import type { Rules } from './reduce.ts';
+
+/** Options of {@link agentConversation}. */
+export type AgentConversationOptions = Pick<ConversationOptions, 'history' | 'scheduler'>;
+
+/**
+ * A conversation whose turns a service keeps: the agent listens, thinks and speaks behind one connection; here its
+ * audio is played, cut off when the user speaks, and what was heard is remembered. The same events as `conversation`,
+ * as far as the service tells.
+ */
+export function agentConversation(ports: AgentPorts, options: AgentConversationOptions): Observable<VoiceEvent> {
+  const { scheduler = asyncScheduler, history } = options;
+  const { agent, output, commands$ } = ports;
+  const { transcripts$, speech$ } = agent;
+  const rules: Rules = {
+    ...{ bargeIn: 'immediate', reportsSpeechEnd: true, locale: undefined, turnTaking: {}, agentHandlers },
+    ...{ whileUninterruptible: 'discard', idleMs: 15_000, sttTimeoutMs: 5_000 },
+    preflight: { enabled: false, speak: false, maxStarts: 0, maxSpeechMs: 0 },
+  };
+  return converse({
+    ...{ ports: { transcripts$, speech$, output }, history, scheduler, rules, finalize: undefined, duckDb: 0 },
+    commands$: commands$.pipe(
+      withTickets(),
+      mergeMap((input) => agentCommand(agent, input)),
+    ),
+    answerer: (shared) => agentAnswerer(ports, shared),
+  });
+}

@@ -1,0 +1,22 @@
+import { ProviderInitializationError } from '../core/errors.ts';
+
+/** A part of the pipeline whose code is loaded when it is needed: who never needs it does not ship it. */
+export class OnDemand<P> {
+  readonly name: string;
+  readonly #load: () => Promise<P>;
+
+  /** @param name - The provider's. */
+  constructor(name: string, load: () => Promise<P>) {
+    this.name = name;
+    this.#load = load;
+  }
+
+  /** @throws ProviderInitializationError when the code cannot be loaded; a later call tries again. */
+  async load(): Promise<P> {
+    try {
+      return await this.#load();
+    } catch (cause) {
+      throw new ProviderInitializationError(this.name, cause, 'its code could not be loaded: is the page offline?');
+    }
+  }
+}
