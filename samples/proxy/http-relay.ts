@@ -1,6 +1,7 @@
 import http, { type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import { pipeline } from 'node:stream';
+import { isAsked, type Agents } from './agents.ts';
 import type { ProxyLimits } from './limits.ts';
 import type { Mask } from './mask.ts';
 import type { Refusal } from './target.ts';
@@ -16,7 +17,7 @@ export interface HttpCall {
   readonly cors: Readonly<Record<string, string>>;
   /** Whether the credential depends on the whole body. */
   readonly isSigned: boolean;
-  readonly agents: Readonly<Record<string, http.Agent>>;
+  readonly agents: Agents;
   /** What the service is asked; of a signed request with its body. */
   upstream(body?: Buffer): Promise<Upstream>;
   /** Told why it came to nothing. */
@@ -85,7 +86,7 @@ export function relayHttp(call: HttpCall): void {
     const headers = {
       ...upstream.headers,
       'accept-encoding': 'identity',
-      ...(length !== undefined && method !== 'GET' && { 'content-length': length }),
+      ...(length !== undefined && method === 'POST' && { 'content-length': length }),
     };
     const { request: send } = url.protocol === 'https:' ? https : http;
     const opened = send(url, { method, headers, agent: call.agents[url.protocol] });
@@ -93,6 +94,7 @@ export function relayHttp(call: HttpCall): void {
       fail(504, 'no_connection', `The service took no connection within ${limits.connectMs} ms`);
     }, limits.connectMs);
     opened.on('socket', (socket) => {
+      isAsked(socket);
       // One that was kept is there already.
       if (!socket.connecting) clearTimeout(waiting);
       else socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(waiting));
@@ -101,6 +103,10 @@ export function relayHttp(call: HttpCall): void {
     opened.on('error', unreachable);
     opened.on('drain', () => request.resume());
     opened.on('response', answer);
+    opened.on('upgrade', (_message, socket) => {
+      socket.destroy();
+      unreachable();
+    });
     return opened;
   };
 
@@ -109,6 +115,10 @@ export function relayHttp(call: HttpCall): void {
     if (over) return;
     if (statusCode >= 300 && statusCode < 400) {
       fail(502, 'redirected', 'The service answers with a redirect, which is not followed');
+      return;
+    }
+    if (statusCode < 200) {
+      fail(502, 'no_status', 'The service answers with a status that is none');
       return;
     }
     response.writeHead(statusCode, { ...answerHeaders(message.headers, mask), ...cors });
@@ -139,7 +149,13 @@ export function relayHttp(call: HttpCall): void {
   };
   const broken = (): void => fail(500, 'internal', 'The proxy cannot sign this request');
 
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) {
+  const { 'content-length': announced = '0', 'transfer-encoding': coding } = request.headers;
+  // Node frames no body of another method: it would be the beginning of the next user's request.
+  if (request.method !== 'POST' && (coding !== undefined || Number(announced) > 0)) {
+    fail(400, 'body_refused', `A ${request.method ?? ''} has no body here`);
+    return;
+  }
+  if (Number(announced) > maxBytes) {
     tooLarge();
     return;
   }

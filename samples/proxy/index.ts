@@ -1,6 +1,6 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import https from 'node:https';
 import type { Duplex } from 'node:stream';
+import { createAgents } from './agents.ts';
 import { relayHttp, sendRefusal } from './http-relay.ts';
 import { defaultLimits, type ProxyLimits } from './limits.ts';
 import { Mask } from './mask.ts';
@@ -81,8 +81,7 @@ export function createProxy(options: ProxyOptions = {}): Proxy {
   const mounted = new Map<string, Mount>();
   const missing = new Map<string, readonly string[]>();
   const sockets = createSocketServer(limits);
-  const kept = { keepAlive: true, timeout: 30_000 };
-  const agents = { 'http:': new http.Agent(kept), 'https:': new https.Agent(kept) };
+  const agents = createAgents();
   /** What is under way, to be cut. */
   const calls = new Set<() => void>();
 

@@ -39,8 +39,8 @@ export function isBelow(url: string, prefix: string): boolean {
 
 /**
  * The parts of a request's target, `<prefix>/<vendor>/<path>?<query>`. It is taken as it stands: what a server could
- * read in two ways (dot segments, empty segments, encoded slashes, double encoding, absolute form) is refused, never
- * mended.
+ * read in two ways (dot segments, empty segments, encoded slashes, double encoding, absolute form, semicolons between
+ * parameters) is refused, never mended.
  */
 export function parseTarget(url: string, prefix: string): Target | Refusal {
   if (url.length > longestTarget) return { status: 414, code: 'target_too_long', message: 'The address is too long' };
@@ -53,6 +53,7 @@ export function parseTarget(url: string, prefix: string): Target | Refusal {
   if (segments.length < 2) return { status: 404, code: 'not_found', message: 'There is nothing at this address' };
   if (/["<>^`{|}]/.test(pathname)) return bad('The path has characters that belong encoded');
   if (!segments.every(isPlain)) return bad('The path has segments that are empty, dots, or encoded twice');
+  if (mark >= 0 && url.includes(';', mark)) return bad('The query has a semicolon, which belongs encoded');
   const [vendor = '', ...rest] = segments;
   return { vendor, path: `/${rest.join('/')}`, query: mark < 0 ? '' : withoutCredentials(url.slice(mark + 1)) };
 }

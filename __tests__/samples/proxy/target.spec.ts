@@ -19,6 +19,7 @@ describe('the target of a request to the proxy', () => {
     'an encoded zero': '/alpha/v1/listen%00',
     'an encoded line break': '/alpha/v1/listen%0d%0aHost:%20evil',
     'an encoding that is none': '/alpha/v1/%zz',
+    'a semicolon that some servers take for an ampersand': '/eta/v1/x?a=1;access_token=theirs',
     'bytes that are no text': '/alpha/v1/%ff%fe',
     'a fragment': '/alpha/v1/listen#top',
     braces: '/alpha/v1/{listen}',
