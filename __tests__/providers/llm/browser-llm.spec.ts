@@ -104,11 +104,11 @@ describe('BrowserLLM', () => {
 
     it('without a GPU, says so', async () => {
       pretend({ gpu: { requestAdapter: () => Promise.resolve(null) } });
-      await expect(new BrowserLLM({ model }).initialize()).rejects.toThrow('the browser finds no GPU that it may use');
+      await expect(new BrowserLLM({ model }).initialize()).rejects.toThrow('the browser found no usable GPU');
     });
 
     it('whose GPU cannot compute with 16 bits, names the model that it can', async () => {
-      await expect(new BrowserLLM({ model }).initialize()).rejects.toThrow('take Llama-3.2-1B-Instruct-q4f32_1-MLC');
+      await expect(new BrowserLLM({ model }).initialize()).rejects.toThrow('use Llama-3.2-1B-Instruct-q4f32_1-MLC');
     });
 
     it('with a GPU, loads the real package, which knows its models', async () => {
@@ -375,7 +375,7 @@ describe('BrowserLLM', () => {
       const loading = ready({ onLoadProgress: (progress) => seen.push(progress) }, engine);
       await expect(loading).rejects.toMatchObject({
         ...{ name: 'ProviderInitializationError', code: 'device', recoverable: false },
-        message: expect.stringContaining('take its q4f32 twin') as unknown,
+        message: expect.stringContaining('use its q4f32 variant') as unknown,
       });
       expect(seen).toEqual([]);
     }

@@ -530,7 +530,7 @@ describe('CompatibleLLM', () => {
       site = await serve((response) => response.setHeader('Content-Type', 'text/html').end('<html>'));
       const { error } = await outcomeOf((await ready()).generate(hi));
       expect(error).toMatchObject({ code: 'protocol', recoverable: false });
-      expect(error?.message).toContain('not an event stream but text/html');
+      expect(error?.message).toContain('expected an event stream, got text/html');
       expect(site.requests).toHaveLength(1);
     });
 
@@ -623,7 +623,7 @@ describe('CompatibleLLM', () => {
       await ready({ scheduler: clock }, logger);
       const outcome = outcomeOf(llm.generate(hi));
       await until(() => logger.lines.length === 1);
-      expect(logger.lines[0]).toContain('trying again in 1000 ms');
+      expect(logger.lines[0]).toContain('retrying in 1000 ms');
       await clock.advance(999);
       expect(site.requests).toHaveLength(1);
       await clock.advance(1);

@@ -151,7 +151,7 @@ describe('MuLLM', () => {
       expect(body).not.toHaveProperty('temperature');
       await eventsOf(llm.generate(hi, { temperature: 0.5, maxTokens: 7 }));
       expect(sent()).toMatchObject({ max_tokens: 7 });
-      expect(logger.lines).toEqual(['MuLLM: the service takes no temperature; it is left out']);
+      expect(logger.lines).toEqual(['MuLLM: the service does not support temperature; it was left out']);
     });
 
     const tools = [
@@ -180,7 +180,7 @@ describe('MuLLM', () => {
     it('models that choose freely to choose freely', async () => {
       const body = await asked({ model: 'claude-opus-5-5' }, { tools, toolChoice: 'required' });
       expect(body).toMatchObject({ tool_choice: { type: 'auto' } });
-      expect(logger.lines.join()).toContain('claude-opus-5-5 cannot be told to call a tool');
+      expect(logger.lines.join()).toContain('claude-opus-5-5 cannot be forced to call a tool');
     });
 
     const call = (id: string, city: string, more: object = {}): ToolCall => ({
@@ -453,7 +453,7 @@ describe('MuLLM', () => {
       site = await serve((response) => response.setHeader('Content-Type', 'application/json').end('{}'));
       const { error } = await outcomeOf((await ready()).generate(hi));
       expect(error).toMatchObject({ code: 'protocol' });
-      expect(error?.message).toContain('not an event stream but application/json');
+      expect(error?.message).toContain('expected an event stream, got application/json');
     });
 
     const refusals: readonly [number, string, string, boolean][] = [

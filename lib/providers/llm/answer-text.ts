@@ -1,10 +1,12 @@
-/** The start of an answer, of which it is not yet known what it is; then what is spoken as it comes. */
+/**
+ * The start of an answer, not yet classified as reasoning, a tool call or speech; then speech, passed on as it arrives.
+ */
 export type AnswerText =
   | {
-      /** `held` began like a tool call. */
+      /** `held` starts like a tool call. */
       readonly phase: 'start' | 'held';
       readonly pending: string;
-      /** Whether reasoning came before it. */
+      /** Whether reasoning preceded it. */
       readonly hasThought: boolean;
     }
   | { readonly phase: 'thinking'; readonly pending: string }
@@ -14,16 +16,16 @@ const opening = '<think>';
 const closing = '</think>';
 const thoughts = /^(?:\s*<think>[^]*?<\/think>)+/;
 
-/** How the text of weak models begins when it is a tool call, not speech. */
+/** How weak models start text that is a tool call, not speech. */
 const callMarks = ['{', '<tool_call>'];
 
 const maxHeldLength = 65_536;
 
 /**
- * Adds a piece, and gives what can be spoken of it and of earlier ones. Reasoning between `<think>` and `</think>` at
- * the start of an answer is left out, wherever the pieces are cut.
+ * Adds a chunk and returns what can now be spoken. Reasoning between `<think>` and `</think>` at the start of an answer
+ * is left out, however the chunks are split.
  *
- * @param holdsCalls - Whether to hold back text that begins like a tool call.
+ * @param holdsCalls - Whether to hold back text that starts like a tool call.
  */
 export function addText(
   state: AnswerText,
@@ -34,7 +36,7 @@ export function addText(
   const pending = state.pending + piece;
   if (state.phase === 'thinking') {
     const end = pending.indexOf(closing);
-    // Reasoning can be long; all that matters is whether its end has begun.
+    // Reasoning can be long; only a possible start of its end mark needs keeping.
     if (end < 0) return [{ phase: 'thinking', pending: pending.slice(-closing.length) }, ''];
     const rest = pending.slice(end + closing.length);
     return addText({ phase: 'start', pending: '', hasThought: true }, rest, holdsCalls);
@@ -55,7 +57,7 @@ export function addText(
     : speak(unthought, hasThought);
 }
 
-/** What is left at the end of the answer: `text` to speak, or `held`, which began like a tool call. */
+/** What remains at the end of the answer: `text` to speak, or `held`, which started like a tool call. */
 export function restOfText(state: AnswerText): { readonly text: string; readonly held: string } {
   if (state.phase !== 'start' && state.phase !== 'held') return { text: '', held: '' };
   const [, rest] = speak(state.pending, state.hasThought);

@@ -24,25 +24,27 @@ import { repairHistory } from './repair-history.ts';
 export interface BrowserLLMConfig {
   /** WebLLM's id of the model, such as `Llama-3.2-1B-Instruct-q4f16_1-MLC`. Required. */
   readonly model: string;
-  /** Called while the model is loaded; `progress` is a fraction, 0 to 1, and starts anew with each phase. */
+  /** Called while the model loads; `progress` runs from 0 to 1 in each phase. */
   readonly onLoadProgress?: (progress: LoadProgress) => void;
-  /** Instructions that come before those of the messages. */
+  /** Instructions placed before those in the messages. */
   readonly systemPrompt?: string;
-  /** Longest answer, in tokens: small models ramble. Default: 512. */
+  /** Maximum answer length, in tokens: small models ramble. Default: 512. */
   readonly maxTokens?: number;
   /** 0 to 2. Default: the model's. */
   readonly temperature?: number;
   /** 0 to 1. Default: the model's. */
   readonly topP?: number;
-  /** Texts that end an answer when the model would write them. */
+  /** Texts at which generation stops. */
   readonly stopSequences?: readonly string[];
   /** WebLLM's chat options, such as `context_window_size`. */
   readonly chatOpts?: Readonly<Record<string, unknown>>;
-  /** WebLLM's `AppConfig`: models of your own, kind of cache. Default: its prebuilt models. */
+  /** WebLLM's `AppConfig`: your own models, cache type. Default: its prebuilt models. */
   readonly appConfig?: Readonly<Record<string, unknown>>;
-  /** Makes a worker that runs WebLLM's `WebWorkerMLCEngineHandler`, so that the page stays quick. Default: the page itself. */
+  /**
+   * Creates a worker that runs WebLLM's `WebWorkerMLCEngineHandler`, to keep the page responsive. Default: no worker.
+   */
   readonly worker?: () => Worker;
-  /** Makes the engine, in place of WebLLM's own, with no look at the GPU. */
+  /** Creates the engine instead of WebLLM, skipping the GPU check. */
   readonly createEngine?: (webLLM: WebLLM, config: WebLLMEngineConfig) => BrowserEngine;
 }
 
@@ -57,8 +59,8 @@ const rules: ConfigRules = {
 const answer = chatAnswer(false);
 
 /**
- * BrowserLLM: WebLLM, a language model in the browser on the GPU, https://webllm.mlc.ai. No address and no credential; works
- * offline after the first download (100 MB and more).
+ * BrowserLLM: WebLLM, a language model on the GPU in the browser, https://webllm.mlc.ai. No address, no credential;
+ * works offline after the first download (100 MB and more).
  *
  * Needs the optional package `@mlc-ai/web-llm` and a browser with WebGPU.
  */
@@ -70,7 +72,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
   readonly #loadProgress$ = new Subject<LoadProgress>();
   #engine: BrowserEngine | undefined;
   #worker: Worker | undefined;
-  /** Settles when the engine has ended what it was last asked for: it does one thing at a time. */
+  /** Settles when the engine is idle: it runs one operation at a time. */
   #last: Promise<unknown> = Promise.resolve();
   #isLost = false;
   #calls = 0;
@@ -80,14 +82,14 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     return this.#tokens$.asObservable();
   }
 
-  /** How far the model is loaded. Hot. */
+  /** Loading progress. Hot. */
   get loadProgress$(): Observable<LoadProgress> {
     return this.#loadProgress$.asObservable();
   }
 
   /**
-   * Asks for an answer. Cold: subscribing asks, as soon as the answer before it has ended; unsubscribing ends the answer at
-   * its next token.
+   * Generates an answer. Cold: subscribing starts it once the one before has ended; unsubscribing stops it at its next
+   * token.
    */
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return defer(() => {
@@ -97,7 +99,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
       tap((event) => {
         if (event.type === 'token') this.#tokens$.next(event.text);
       }),
-      takeUntil(this.aborted$('was disposed in the middle of an answer')),
+      takeUntil(this.aborted$('was disposed during an answer')),
     );
   }
 
@@ -138,7 +140,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     this.#worker = undefined;
     engine?.interruptGenerate();
     if (worker) worker.terminate();
-    // The engine in the page cannot be ended in the middle of a prompt: it unloads when it has done.
+    // The in-page engine cannot be stopped while it processes a prompt: it unloads once that is done.
     else if (engine) void this.#last.then(() => engine.unload()).catch(() => undefined);
   }
 
@@ -154,13 +156,13 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
       const tell = (effect: ModelEffect): void => {
         if (effect.type === 'refused') throw engineError(this.name, effect.text);
         if (effect.type === 'unreadable') {
-          this.logger.warn(`${this.name}: the engine gave something that is not readable`);
+          this.logger.warn(`${this.name}: the engine returned an unreadable chunk`);
         } else if (effect.type !== 'progress') subscriber.next(effect);
       };
       const read = async (): Promise<void> => {
         if (isUnwanted() || !engine) return;
         await this.#reloadWhenLost(engine);
-        // WebLLM changes what it is given.
+        // WebLLM mutates its arguments.
         const chunks = await engine.chat.completions.create(structuredClone({ ...request, stream: true as const }));
         isReading = true;
         let state = answer.start;
@@ -177,7 +179,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
           isReading = false;
         }
         const ending = answer.end(state, context);
-        if (!ending) throw this.error(`${this.name}: the answer broke off`, { code: 'internal', recoverable: true });
+        if (!ending) throw this.error(`${this.name}: the answer was cut off`, { code: 'internal', recoverable: true });
         const [, ...effects] = ending;
         effects.forEach(tell);
         subscriber.complete();
@@ -188,7 +190,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
         subscriber.error(error);
       });
       return () => {
-        // Before the first token it would be lost; then the loop ends with it.
+        // Before the first token it would have no effect; then leaving the loop stops the answer.
         if (isReading) engine?.interruptGenerate();
       };
     });
@@ -210,14 +212,14 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
   }
 }
 
-/** What WebLLM is asked for one answer. */
+/** WebLLM's request for one answer. */
 function requestOf(config: BrowserLLMConfig, history: readonly Message[], options: GenerateOptions): WireObject {
   const { maxTokens = config.maxTokens, temperature = config.temperature, tools = [], toolChoice } = options;
   const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser: true });
-  // The engine takes instructions at the beginning alone.
+  // The engine accepts instructions only at the beginning.
   const wire = chatHistory(messages, { lateSystemRole: 'user', silence: '' });
   const [first] = wire;
-  // With tools, WebLLM has a system prompt of its own and refuses another.
+  // With tools, WebLLM adds a system prompt of its own and rejects another.
   if (system && tools.length > 0 && first) first['content'] = `${system}\n\n${String(first['content'])}`;
   return {
     messages: [...(system && tools.length === 0 ? [{ role: 'system', content: system }] : []), ...wire],

@@ -14,7 +14,7 @@ import { addText, restOfText, type AnswerText } from './answer-text.ts';
 import type { AnswerContext, ModelStep, ModelWire } from './model-wire.ts';
 import { addFragments, callsInText, wholeCalls, type PartialCall } from './tool-calls.ts';
 
-/** What has come of a chat completion. */
+/** A chat completion as read so far. */
 export interface ChatAnswer {
   readonly text: AnswerText;
   readonly calls: readonly PartialCall[];
@@ -32,11 +32,11 @@ const finishReasons: Readonly<Record<string, FinishReason>> = {
   content_filter: 'filtered',
 };
 
-/** Where services put what the model thinks, which is not spoken. */
+/** Where services put the model's reasoning, which is not spoken. */
 const reasoningKeys = ['reasoning_content', 'reasoning', 'reasoning_details'];
 
 /**
- * How a chat completion is read, with all that services make of the format (OpenAI's reference).
+ * Reads a chat completion, in every variant of the format that services send (OpenAI's reference).
  *
  * @param hasCallsInText - Whether the model may write a tool call as text, as small local ones do.
  */
@@ -89,7 +89,7 @@ function readChunk(state: ChatAnswer, chunk: WireObject, holdsCalls: boolean): S
   const next: ChatAnswer = {
     ...{ text, usage },
     calls: addFragments(state.calls, delta['tool_calls']),
-    // Some services say '' all along.
+    // Some services send '' until the last.
     finishReason: reason === '' ? (state.finishReason ?? reason) : (reason ?? state.finishReason),
     isRefused: state.isRefused || refusal !== '',
   };
@@ -104,7 +104,7 @@ function finish(state: ChatAnswer, { newCallId, toolNames }: AnswerContext): Ste
   const { text, held } = restOfText(state.text);
   const written = callsInText(held, toolNames, newCallId);
   const calls = [...wholeCalls(state.calls, { newId: newCallId, isCut }), ...written];
-  // A call of no known tool, or half a call, is not for speaking either.
+  // A call of an unknown tool, or an incomplete call, is not spoken either.
   const isCall = isCut || held.startsWith('<tool_call>') || parseJsonObject(held) !== undefined;
   const said = isCall ? text : text + held;
   return [
@@ -120,7 +120,7 @@ function finish(state: ChatAnswer, { newCallId, toolNames }: AnswerContext): Ste
   ];
 }
 
-/** The text of a delta's content: a string, or parts of which some are not text. */
+/** The text of a delta's content: a string, or a list of parts that may include other kinds. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   return asObjects(content)
@@ -128,7 +128,7 @@ function textOf(content: unknown): string {
     .join('');
 }
 
-/** Gemini's errors come in an array. */
+/** Gemini wraps errors in an array. */
 function errorInArray(data: string): WireObject | undefined {
   return data.trimStart().startsWith('[') ? parseJsonObject(data.trim().slice(1, -1)) : undefined;
 }

@@ -13,43 +13,45 @@ export interface ChatConfig extends LLMConfig {
   readonly temperature?: number;
   /** 0 to 1. Default: the service's. */
   readonly topP?: number;
-  /** Makes answers repeatable, as far as the service can. */
+  /** Makes answers repeatable, if the service supports it. */
   readonly seed?: number;
-  /** How long the model thinks before it speaks, such as `none` or `low`. Default: what is fastest, where that is known. */
+  /**
+   * How much the model reasons before answering, such as `none` or `low`. Default: the fastest setting, where known.
+   */
   readonly reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | (string & {});
-  /** Further fields of the request, under the service's own names; they win. */
+  /** Additional request fields, under the service's own names; these take precedence. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
-  /** Further headers, such as a gateway's. */
+  /** Additional headers, such as a gateway's. */
   readonly extraHeaders?: Readonly<Record<string, string>>;
 }
 
-/** How a service wants a conversation written down as chat completions. */
+/** How a service wants a conversation written as chat completions. */
 export interface ChatForm {
-  /** The role of instructions in the middle of a conversation. Default: `user`. */
+  /** The role of instructions in mid-conversation. Default: `user`. */
   readonly lateSystemRole?: 'system' | 'user';
-  /** What the assistant must have said between a tool's result and the user's next turn. Default: nothing. */
+  /** What the assistant must say between a tool's result and the user's next turn. Default: nothing. */
   readonly toolToUser?: string;
   /** The content of an assistant's turn that only calls tools. Default: `null`. */
   readonly silence?: '';
-  /** The id that the service takes for a call; the same for the same id. Default: the id itself. */
+  /** Converts a call's id to one the service accepts; deterministic. Default: the id itself. */
   readonly callId?: (id: string) => string;
-  /** What goes back with a call beside its name and arguments. Default: nothing. */
+  /** What is sent back with a call besides its name and arguments. Default: nothing. */
   readonly callExtras?: (call: ToolCall) => Readonly<Record<string, unknown>>;
 }
 
-/** A chat completions service: its address, and how it differs from the others of its kind. */
+/** A chat completions service: its address, and how it differs from the others. */
 export interface ChatProfile<C extends ChatConfig = ChatConfig> extends ChatForm {
   /** The provider's class name. */
   readonly name: string;
-  /** The default address, with the version folder; `undefined` when only the user knows it. */
+  /** The default address, including the version folder; `undefined` when only the user knows it. */
   readonly baseUrl: string | undefined;
-  /** Whether it can do nothing without `apiKey` or `proxyUrl`. Default: true. */
+  /** Whether it requires `apiKey` or `proxyUrl`. Default: true. */
   readonly needsCredential?: boolean;
-  /** The model when the configuration names none; without one, `model` is required. */
+  /** The model when the configuration names none; without a default, `model` is required. */
   readonly defaultModel?: string;
-  /** What the configuration may hold beside the keys of {@link ChatConfig}. */
+  /** Rules for configuration keys beyond those of {@link ChatConfig}. */
   readonly rules?: ConfigRules;
-  /** Headers beside the credential's; `undefined` leaves one out. */
+  /** Headers besides the credential's; `undefined` omits one. */
   readonly headers?: (config: C) => Readonly<Record<string, string | undefined>>;
   /** Default: `max_tokens`. */
   readonly tokenLimitField?: 'max_tokens' | 'max_completion_tokens';
@@ -57,15 +59,15 @@ export interface ChatProfile<C extends ChatConfig = ChatConfig> extends ChatForm
   readonly seedField?: 'seed' | 'random_seed';
   /** Sent as `stream_options`. Default: not sent. */
   readonly streamOptions?: Readonly<Record<string, unknown>>;
-  /** Whether the user must have the first word. Default: true. */
+  /** Whether the first turn must be the user's. Default: true. */
   readonly startsWithUser?: boolean;
   /** Whether the model may write tool calls as text, as small local ones do. Default: false. */
   readonly hasCallsInText?: boolean;
-  /** The reasoning effort that lets the model speak soonest. Default: none is sent. */
+  /** The reasoning effort with the fastest first token. Default: not sent. */
   readonly reasoningEffort?: (model: string) => string | undefined;
-  /** Fields that a model refuses. */
+  /** Fields that a model rejects. */
   readonly refusedFields?: (model: string, effort: string | undefined) => readonly string[];
-  /** Models that the service has withdrawn, and what stands in for them. */
+  /** Models that the service has retired, and their successors. */
   readonly retiredModels?: Readonly<Record<string, string>>;
 }
 
@@ -131,7 +133,7 @@ function bodyOf<C extends ChatConfig>(
 
 const unchanged = (id: string): string => id;
 
-/** A repaired history in the form of chat completions. */
+/** A repaired history in chat completions format. */
 export function chatHistory(messages: readonly Message[], form: ChatForm): WireObject[] {
   const { lateSystemRole = 'user', toolToUser, silence = null, callId = unchanged, callExtras } = form;
   return messages.flatMap((message, index): WireObject[] => {
@@ -159,7 +161,7 @@ export function chatHistory(messages: readonly Message[], form: ChatForm): WireO
   });
 }
 
-/** The tools that a model may call, and which of them; nothing without any. */
+/** The tools that a model may call, and the choice among them; empty without tools. */
 export function chatTools(tools: readonly ToolDefinition[], choice: GenerateOptions['toolChoice']): WireObject {
   if (tools.length === 0) return {};
   return {
@@ -170,13 +172,13 @@ export function chatTools(tools: readonly ToolDefinition[], choice: GenerateOpti
   };
 }
 
-/** Services parse the arguments that they are sent. */
+/** Services parse the arguments sent back to them. */
 function argumentsOf({ argsText }: ToolCall): string {
   const parsed = parseArgs(argsText);
   return parsed.args === undefined ? '{}' : parsed.argsText;
 }
 
-/** The format has no mark for a result that is an error. */
+/** The format cannot mark a result as an error. */
 function resultOf({ content, isError }: Extract<Message, { role: 'tool' }>): string {
   return isError === true && !/^error/i.test(content) ? `Error: ${content}` : content;
 }

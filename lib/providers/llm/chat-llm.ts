@@ -34,37 +34,37 @@ import { isEventStream, mediaType, sse, type ServerSentEvent } from '../../trans
 import { modelErrorOf } from './model-errors.ts';
 import type { AnswerContext, ModelContext, ModelEffect, ModelStep, ModelWire } from './model-wire.ts';
 
-/** Configuration keys of every language model behind a service. */
+/** Configuration of every language model behind a service. */
 export interface LLMConfig extends RemoteConfig {
   /** The model's id. */
   readonly model?: string;
-  /** Instructions that come before those of the messages. */
+  /** Instructions placed before those in the messages. */
   readonly systemPrompt?: string;
-  /** Longest answer, in tokens. */
+  /** Maximum answer length, in tokens. */
   readonly maxTokens?: number;
-  /** Texts that end an answer when the model would write them. */
+  /** Texts at which generation stops. */
   readonly stopSequences?: readonly string[];
   /** Longest wait for the answer's first byte, in milliseconds. Default: 10,000. */
   readonly firstByteTimeoutMs?: number;
-  /** Longest silence of the service in an answer, in milliseconds; any byte ends it. Default: 10,000. */
+  /** Longest silence during an answer, in milliseconds; any byte counts. Default: 10,000. */
   readonly idleTimeoutMs?: number;
-  /** Longest time in an answer without anything from the model, in milliseconds. Default: 30,000. */
+  /** Longest time during an answer without output from the model, in milliseconds. Default: 30,000. */
   readonly tokenTimeoutMs?: number;
-  /** Further tries after a failure that may pass, while nothing has been said. Default: 2. */
+  /** Retries after a transient failure, as long as nothing has been emitted. Default: 2. */
   readonly maxRetries?: number;
-  /** Longest wait for all further tries together, also when the service asks for it, in milliseconds. Default: 10,000. */
+  /** Longest total wait for all retries, including waits the service asks for, in milliseconds. Default: 10,000. */
   readonly retryBudgetMs?: number;
 }
 
-/** How long the body may continue after the answer has ended, so that its connection can serve the next one. */
+/** How long the body may continue after the answer has ended, so that its connection can be reused. */
 const drainMs = 100;
 
-/** What has been read of an answer; `undefined` once it is complete. */
+/** An answer as read so far; `undefined` once complete. */
 type Answer = ModelStep<unknown>;
 
 /**
- * A language model behind a service. A wire says how the service is asked and how its answers are read; the time-outs,
- * the retries and the cancellation are the same for all.
+ * A language model behind a service. A wire defines the requests and reads the answers; timeouts, retries and
+ * cancellation are shared.
  *
  * @typeParam C - The provider's configuration.
  */
@@ -93,9 +93,9 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   }
 
   /**
-   * Asks for an answer. Cold: subscribing sends the request, unsubscribing aborts it down to the socket. Emits tokens
-   * and tool calls, then `done`. A failure that may pass is tried again while nothing was emitted; after that, and when
-   * no try works, it fails with a VoiceError.
+   * Generates an answer. Cold: subscribing sends the request, unsubscribing aborts it down to the socket. Emits tokens
+   * and tool calls, then `done`. Retries transient failures until something was emitted; otherwise fails with a
+   * VoiceError.
    */
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return defer(() => {
@@ -107,14 +107,14 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
           ...requestRetries,
           ...{ maxTries: maxRetries, budgetMs: retryBudgetMs, scheduler },
           onRetry: ({ error, delayMs }) =>
-            this.logger.info(`${messageOf(error)}; trying again in ${Math.round(delayMs)} ms`),
+            this.logger.info(`${messageOf(error)}; retrying in ${Math.round(delayMs)} ms`),
         }),
-        takeUntil(this.aborted$('was disposed in the middle of an answer')),
+        takeUntil(this.aborted$('was disposed during an answer')),
       );
     });
   }
 
-  /** Opens a connection to the service, unless one is open: for when the user begins to speak. */
+  /** Opens a connection to the service unless one is open; call it when the user starts speaking. */
   warm(): void {
     warmConnection(this.resolveUrl(''));
   }
@@ -164,7 +164,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
         ...{ firstMs: tokenTimeoutMs, idleMs: tokenTimeoutMs, scheduler },
         isProgress: ([, ...effects]) => effects.some(({ type }) => type !== 'unreadable'),
         error: (_stalled, ms) =>
-          this.error(`${this.name}: the model gave nothing within ${ms} ms`, { code: 'timeout', recoverable: true }),
+          this.error(`${this.name}: no output from the model within ${ms} ms`, { code: 'timeout', recoverable: true }),
       }),
       this.#tell(context),
     );
@@ -178,7 +178,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     };
   }
 
-  /** What is read of a response, step by step. */
+  /** Reads a response step by step. */
   #read(response: HttpResponse, context: AnswerContext): Observable<Answer> {
     const { start, read, readWhole } = this.#wire;
     const type = mediaType(response.headers);
@@ -189,7 +189,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
       );
     }
     if (type !== '' && !isEventStream(response.headers)) {
-      const message = `${this.name}: the answer is not an event stream but ${type}: is the address right?`;
+      const message = `${this.name}: expected an event stream, got ${type}: is the address right?`;
       return throwError(() => this.error(message, { code: 'protocol', status: response.status }));
     }
     return response.body$.pipe(
@@ -201,7 +201,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     );
   }
 
-  /** Tells what comes of each step; completes when the body ends, or soon after `done`. */
+  /** Emits each step's events; completes when the body ends, or soon after `done`. */
   #tell(context: AnswerContext): OperatorFunction<Answer, LLMEvent> {
     const { start, end } = this.#wire;
     return (steps$) =>
@@ -212,7 +212,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
             case 'progress':
               break;
             case 'unreadable':
-              this.#warnOnce(`${this.name}: the service sent something that is not readable; it is skipped`);
+              this.#warnOnce(`${this.name}: skipped an unreadable event from the service`);
               break;
             case 'refused':
               subscriber.error(refusal(effect, { ...this.transportOptions, errorOf: modelErrorOf }));
@@ -244,7 +244,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
               tellAll(ending);
               subscriber.complete();
             } else {
-              const message = `${this.name}: the stream ended before the answer did`;
+              const message = `${this.name}: the stream ended before the answer was complete`;
               subscriber.error(this.error(message, { code: 'connection', recoverable: true }));
             }
           },
@@ -253,7 +253,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   }
 }
 
-/** A step of which nothing follows once it has said `done`. */
+/** A step, with everything after `done` dropped. */
 function ended([state, ...effects]: ModelStep<unknown>): Answer {
   return [effects.some(({ type }) => type === 'done') ? undefined : state, ...effects];
 }

@@ -8,7 +8,7 @@ export interface CompatibleLLMConfig extends ChatConfig {
   readonly model: string;
 }
 
-/** What the strictest of the compatible servers take. */
+/** What even the strictest compatible servers accept. */
 export const compatibleProfile: ChatProfile = {
   name: 'CompatibleLLM',
   baseUrl: undefined,
@@ -22,10 +22,10 @@ export const compatibleProfile: ChatProfile = {
 
 /**
  * CompatibleLLM: any service with OpenAI's chat completions (Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, Together,
- * …), at the `endpoint` that you give, with the version folder (`http://localhost:11434/v1`),
+ * …), at your `endpoint`, including the version folder (`http://localhost:11434/v1`),
  * https://platform.openai.com/docs/api-reference/chat
  *
- * Local servers need no `apiKey`. What differs between services goes into `extraBody`.
+ * Local servers need no `apiKey`. Service-specific fields go into `extraBody`.
  */
 export class CompatibleLLM extends ChatLLM<CompatibleLLMConfig> {
   constructor(config: CompatibleLLMConfig, logger?: Logger) {

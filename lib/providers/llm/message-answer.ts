@@ -4,7 +4,7 @@ import type { ServerSentEvent } from '../../transport/sse.ts';
 import type { ModelStep } from './model-wire.ts';
 import { parseArgs } from './tool-calls.ts';
 
-/** A block of an answer, as far as it has come. */
+/** A block of an answer, as received so far. */
 type Block =
   | { readonly type: 'text' }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly argsText: string }
@@ -12,7 +12,7 @@ type Block =
   | { readonly type: 'redacted_thinking'; readonly data: string }
   | { readonly type: 'other' };
 
-/** What has come of an answer of Anthropic's Messages API. */
+/** An answer of Anthropic's Messages API, as read so far. */
 export interface MessageAnswer {
   readonly blocks: ReadonlyMap<number, Block>;
   readonly stopReason: string | undefined;
@@ -21,7 +21,7 @@ export interface MessageAnswer {
 
 type Step = ModelStep<MessageAnswer>;
 
-/** An answer of which nothing was read. */
+/** An answer before its first event. */
 export const emptyMessage: MessageAnswer = { blocks: new Map(), stopReason: undefined, usage: {} };
 
 const finishReasons: Readonly<Record<string, FinishReason>> = {
@@ -30,14 +30,14 @@ const finishReasons: Readonly<Record<string, FinishReason>> = {
   refusal: 'filtered',
 };
 
-/** Bounds of what a service may send. */
+/** Limits on what a service may send. */
 const maxBlocks = 256;
 const maxBlockLength = 1_048_576;
 
 const progress = { type: 'progress' } as const;
 const indexOf = ({ index }: WireObject): number => asNumber(index) ?? 0;
 
-// What is not in the table, such as `ping` or what the vendor adds, is no progress.
+// Anything else, such as `ping` or a new vendor event, is not progress.
 const handlers: Readonly<Record<string, (state: MessageAnswer, message: WireObject) => Step>> = {
   message_start: (state, { message }) => [count(state, asObject(message)?.['usage']), progress],
   content_block_start: (state, message) => {
@@ -86,7 +86,7 @@ function finish(state: MessageAnswer): Step {
 
 function callsOf({ blocks }: MessageAnswer, isCut: boolean): LLMEvent[] {
   const all = [...blocks.values()];
-  // The model wants back what it thought before its calls, until they are answered.
+  // Until its calls are answered, the model wants the reasoning before them back.
   const thinking = all.filter(
     (block) => block.type === 'redacted_thinking' || (block.type === 'thinking' && block.signature !== ''),
   );
@@ -119,7 +119,7 @@ function extended(block: Block, delta: WireObject): Block {
   }
 }
 
-/** The numbers of tokens are sums: the last one counts, unless it is null. */
+/** Token counts are cumulative: the last one counts, unless null. */
 function count(state: MessageAnswer, value: unknown): MessageAnswer {
   const usage = asObject(value) ?? {};
   const inputTokens = asNumber(usage['input_tokens']) ?? state.usage.inputTokens;

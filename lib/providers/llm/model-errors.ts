@@ -3,18 +3,18 @@ import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts'
 
 type Facts = Readonly<Record<string, HttpErrorFacts>>;
 
-/** Words that mean more than their status. Sources: the error pages of OpenAI, Anthropic, Groq and Google AI. */
+/** Error words more specific than their status. Sources: the error pages of OpenAI, Anthropic, Groq and Google AI. */
 const words: Facts = {
   insufficient_quota: { code: 'quota', recoverable: false },
   enforced_spend_limit_reached: { code: 'quota', recoverable: false },
   contract_spend_limit_reached: { code: 'quota', recoverable: false },
   API_KEY_INVALID: { code: 'unauthorized', recoverable: false },
   model_decommissioned: { code: 'not_found', recoverable: false },
-  // The model wrote a malformed call; the next time it may not.
+  // The model wrote a malformed call; a retry may not.
   tool_use_failed: { code: 'server', recoverable: true },
 };
 
-/** Beside them, words that stand in for the status that an error in the middle of a stream does not have. */
+/** Additional words for errors in mid-stream, which have no status. */
 const inStream: Facts = {
   invalid_request_error: { code: 'configuration', recoverable: false },
   context_length_exceeded: { code: 'configuration', recoverable: false },
@@ -31,6 +31,6 @@ const inStream: Facts = {
   timeout_error: { code: 'timeout', recoverable: true },
 };
 
-/** Reads a language model service's refusals. */
+/** Interprets an error response of a language model service. */
 export const modelErrorOf: HttpErrorOf = ({ status, reason }) =>
   ownEntry(words, reason) ?? (status === undefined ? ownEntry(inStream, reason) : undefined);

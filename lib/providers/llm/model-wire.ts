@@ -2,17 +2,17 @@ import type { ConfigRules } from '../../core/config-rule.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
 import type { ServerSentEvent } from '../../transport/sse.ts';
 
-/** What a service is asked for one answer. */
+/** A service's request for one answer. */
 export interface ModelRequest {
   readonly url: URL | string;
-  /** Asked for with each try; `undefined` leaves a header out. */
+  /** Computed for each attempt; `undefined` omits a header. */
   readonly headers: () => Promise<Readonly<Record<string, string | undefined>>>;
-  /** The body, as JSON or as it is. */
+  /** The body: serialized as JSON, or raw. */
   readonly json?: unknown;
   readonly body?: string;
 }
 
-/** What a wire needs to know of its provider to ask for an answer. */
+/** What a wire needs from its provider to build a request. */
 export interface ModelContext<C> {
   /** The provider's class name. */
   readonly name: string;
@@ -25,47 +25,47 @@ export interface ModelContext<C> {
   credential(this: void): Promise<string>;
   /** The Authorization header's value; `undefined` without a credential, and in proxy mode. */
   authorization(this: void): Promise<string | undefined>;
-  /** Writes each warning once. */
+  /** Logs each warning once. */
   warn(this: void, message: string): void;
 }
 
-/** What a wire needs to know to read an answer. */
+/** What a wire needs to read an answer. */
 export interface AnswerContext {
   /** Names of the tools that the model may call. */
   readonly toolNames: readonly string[];
-  /** Makes an id for a call that came without one. */
+  /** Creates an id for a call that arrived without one. */
   newCallId(this: void): string;
 }
 
-/** What comes of an event of an answer. */
+/** What an event of an answer produces. */
 export type ModelEffect =
   | LLMEvent
-  /** The model is at work, but has said nothing to pass on, such as reasoning: the answer has not stalled. */
+  /** The model is working but has nothing to pass on, such as while reasoning: the answer has not stalled. */
   | { readonly type: 'progress' }
   /** The service sent something unreadable, which is skipped. */
   | { readonly type: 'unreadable' }
-  /** The service refuses in the middle of the answer; `text` is its JSON. */
+  /** The service sent an error in mid-answer; `text` is its JSON. */
   | { readonly type: 'refused'; readonly text: string; readonly status?: number | undefined };
 
-/** What has been read of an answer, and what comes of it. */
+/** The new state of an answer, and what it produces. */
 export type ModelStep<S> = readonly [state: S, ...effects: ModelEffect[]];
 
 /**
- * How a service is asked and how its answers are read: data and pure functions. `ChatLLM` runs it.
+ * How requests are built and answers read: data and pure functions, run by `ChatLLM`.
  *
  * @typeParam C - The provider's configuration.
- * @typeParam S - What is kept of an answer while it is read.
+ * @typeParam S - The state of an answer being read.
  */
 export interface ModelWire<C, S = unknown> {
   /** The provider's class name. */
   readonly name: string;
   /** The default address; `undefined` when only the user knows it. */
   readonly baseUrl: string | undefined;
-  /** Whether it can do nothing without `apiKey` or `proxyUrl`. Default: true. */
+  /** Whether it requires `apiKey` or `proxyUrl`. Default: true. */
   readonly needsCredential?: boolean;
-  /** What the configuration may hold. */
+  /** Rules for the configuration. */
   readonly rules: ConfigRules;
-  /** An id of the service's form for a call's; the same for the same. Default: the id itself. */
+  /** Converts a call's id to the service's format; deterministic. Default: the id itself. */
   readonly callId?: ((id: string) => string) | undefined;
   /** Loads what requests need, such as an optional package; awaited by `initialize()`. */
   prepare?(this: void, name: string): Promise<unknown>;
@@ -76,12 +76,12 @@ export interface ModelWire<C, S = unknown> {
     options: GenerateOptions,
     context: ModelContext<C>,
   ): ModelRequest | Promise<ModelRequest>;
-  /** An answer of which nothing was read. */
+  /** The state of an answer before its first event. */
   readonly start: S;
-  /** Reads an event. The answer is complete with the effect `done`, whatever bytes follow. */
+  /** Reads an event. The effect `done` completes the answer, whatever bytes follow. */
   read(this: void, state: S, event: ServerSentEvent, context: AnswerContext): ModelStep<S>;
-  /** Ends an answer whose stream has ended without `done`; `undefined` when it broke off. Default: it did. */
+  /** Completes an answer whose stream ended without `done`; `undefined` when it was cut off. Default: cut off. */
   end?(this: void, state: S, context: AnswerContext): ModelStep<S> | undefined;
-  /** Reads a whole answer in one JSON document, from a service that does not stream. */
+  /** Reads a whole answer from one JSON document, from a service that does not stream. */
   readWhole?(this: void, state: S, json: unknown, context: AnswerContext): ModelStep<S>;
 }

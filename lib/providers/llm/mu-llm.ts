@@ -14,23 +14,23 @@ import { parseArgs } from './tool-calls.ts';
 /** A model of {@link MuLLM}: the small, mid and large tier; others pass through. */
 export type MuLLMModel = 'claude-haiku-5-5' | 'claude-sonnet-5-5' | 'claude-opus-5-5' | (string & {});
 
-/** Configuration of {@link MuLLM}. The service takes no temperature: one that a generation asks for is dropped. */
+/** Configuration of {@link MuLLM}. The service accepts no temperature: one given to `generate()` is dropped. */
 export interface MuLLMConfig extends LLMConfig {
   /** Default: `claude-haiku-5-5`. */
   readonly model?: MuLLMModel;
-  /** Longest answer in tokens, thoughts included. Default: 1024. */
+  /** Maximum answer length in tokens, including reasoning. Default: 1024. */
   readonly maxTokens?: number;
-  /** Default: as little thought as the model permits. */
+  /** Default: as little reasoning as the model permits. */
   readonly thinking?: Readonly<Record<string, unknown>>;
-  /** How much the model takes upon itself. Default: `low` for models that always think, else the service's. */
+  /** How much effort the model puts in. Default: `low` for models that always reason, else the service's. */
   readonly effort?: 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 }
 
-/** What a model needs so that its voice comes soon, and what it refuses (platform.claude.com, Thinking). */
+/** What a model needs for a fast first token, and what it rejects (platform.claude.com, Thinking). */
 interface ModelTraits {
   readonly thinking?: WireObject;
   readonly effort?: string;
-  /** Whether it refuses to be told which tool to call. */
+  /** Whether it rejects a forced tool call. */
   readonly choosesFreely?: boolean;
 }
 const traits: readonly (readonly [RegExp, ModelTraits])[] = [
@@ -45,7 +45,7 @@ interface MessageBody {
   readonly messages: readonly WireMessage[];
 }
 
-/** Stands for the credential until the request is sent. */
+/** Placeholder for the credential until the request is sent. */
 const standIn = 'rxvoice-credential';
 
 const wire: ModelWire<MuLLMConfig, MessageAnswer> = {
@@ -61,8 +61,8 @@ const wire: ModelWire<MuLLMConfig, MessageAnswer> = {
 /**
  * MuLLM: Anthropic Messages API (Claude), `https://api.anthropic.com`, https://platform.claude.com/docs
  *
- * Needs the optional package `@anthropic-ai/sdk`, which makes the request: its headers and its version of the API. The
- * library sends it, so that time-outs, retries, cancellation and limits are those of all providers.
+ * Needs the optional package `@anthropic-ai/sdk`, which builds the request: its headers and its version of the API.
+ * rxvoice sends it, so timeouts, retries, cancellation and limits are the same as for all providers.
  */
 export class MuLLM extends ChatLLM<MuLLMConfig> {
   constructor(config: MuLLMConfig, logger?: Logger) {
@@ -77,7 +77,7 @@ async function loadSdk(name: string): Promise<typeof Anthropic> {
   return sdk.default;
 }
 
-/** The request that the SDK makes, taken from it before it is sent. */
+/** The request as the SDK builds it, captured before it is sent. */
 async function requestOf(
   Sdk: typeof Anthropic,
   messages: readonly Message[],
@@ -88,7 +88,7 @@ async function requestOf(
   const client = new Sdk({
     ...{ apiKey: standIn, baseURL: context.url('').href },
     ...{ maxRetries: 0, dangerouslyAllowBrowser: true, logLevel: 'off' },
-    // A null keeps a header out, as a proxy wants it; which of them carries the credential depends on the version.
+    // A null omits a header, as in proxy mode; which one carries the credential depends on the version.
     ...(context.isProxyMode && { defaultHeaders: { Authorization: null, 'X-Api-Key': null } }),
     fetch: (url, { headers, body } = {}) => {
       if (typeof url === 'string' && typeof body === 'string') {
@@ -101,13 +101,13 @@ async function requestOf(
   await client.messages.create({ ...body, stream: true }).asResponse();
   const [request] = made;
   if (request) return request;
-  throw new VoiceError(`${context.name}: @anthropic-ai/sdk made no request`, {
+  throw new VoiceError(`${context.name}: @anthropic-ai/sdk did not make a request`, {
     code: 'internal',
     provider: context.name,
   });
 }
 
-/** The SDK's headers with the credential in the place of its stand-in. */
+/** The SDK's headers with the credential in place of its placeholder. */
 async function withCredential(
   headers: Headers,
   { isProxyMode, credential }: ModelContext<MuLLMConfig>,
@@ -127,9 +127,9 @@ function bodyOf(
   const { thinking = known.thinking, effort = known.effort } = config;
   const { system, messages } = repairHistory(history, { systemPrompt, startsWithUser: true });
   const stopSequences = config.stopSequences?.filter((text) => text.trim() !== '') ?? [];
-  if (temperature !== undefined) warn('the service takes no temperature; it is left out');
+  if (temperature !== undefined) warn('the service does not support temperature; it was left out');
   const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
-  if (isForced && known.choosesFreely) warn(`${model} cannot be told to call a tool`);
+  if (isForced && known.choosesFreely) warn(`${model} cannot be forced to call a tool`);
 
   return {
     model,
@@ -152,7 +152,7 @@ function wireTools(
     ...{ name, input_schema: parameters },
     ...(description !== undefined && { description }),
   }));
-  // Calls in the history need their tools declared, also when no more may be made.
+  // Calls in the history need their tools declared, even when no more may be made.
   const called = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
   const lost = new Set(called.map(({ name }) => name));
   for (const { name } of tools) lost.delete(name);
@@ -169,18 +169,18 @@ function wireChoice(choice: GenerateOptions['toolChoice']): WireObject | undefin
   return choice && { type: choice === 'required' ? 'any' : choice };
 }
 
-/** A message of the wire: its content is a text, or blocks. */
+/** A wire message: its content is text, or blocks. */
 interface WireMessage {
   readonly role: 'user' | 'assistant';
   readonly content: unknown;
 }
 
 /**
- * A repaired history as Anthropic's Messages API wants it: roles alternate, the results of a turn's calls stand
- * together at the beginning of the user's next one.
+ * A repaired history in the format of Anthropic's Messages API: roles alternate, and the results of a turn's calls come
+ * together at the start of the user's next turn.
  */
 function messageHistory(messages: readonly Message[]): WireMessage[] {
-  // Thoughts belong to the calls that are being answered, and to no earlier turn.
+  // Reasoning belongs to the calls being answered, not to earlier turns.
   const loopStart = messages.findLastIndex(({ role }) => role === 'user');
   const wire: { role: WireMessage['role']; content: WireObject[] }[] = [];
   messages.forEach((message, index) => {
@@ -193,7 +193,7 @@ function messageHistory(messages: readonly Message[]): WireMessage[] {
   return wire.map(({ role, content }) => ({ role, content: plain(content) }));
 }
 
-/** One text alone needs no block. */
+/** A single text needs no block. */
 function plain(content: readonly WireObject[]): unknown {
   const [first] = content;
   return content.length === 1 && first?.['type'] === 'text' ? first['text'] : content;
@@ -216,7 +216,7 @@ function wireCall({ id, name, argsText }: ToolCall): WireObject {
   return { type: 'tool_use', id: wireId(id), name, input: asObject(parseArgs(argsText).args) ?? {} };
 }
 
-/** Ids of other vendors' calls can hold what this one refuses. */
+/** Other vendors' call ids can contain characters that this one rejects. */
 function wireId(id: string): string {
   return id.replace(/[^\w-]/g, '_');
 }

@@ -30,7 +30,7 @@ const profile: ChatProfile<NuLLMConfig> = {
 /**
  * NuLLM: Groq chat completions, `https://api.groq.com/openai/v1`, https://console.groq.com/docs/api-reference
  *
- * Models that think are asked to do so as little as they can.
+ * Reasoning models are asked to reason as little as they can.
  */
 export class NuLLM extends ChatLLM<NuLLMConfig> {
   constructor(config: NuLLMConfig, logger?: Logger) {

@@ -17,7 +17,7 @@ export interface OmicronLLMConfig extends ChatConfig {
   readonly model?: OmicronLLMModel;
 }
 
-/** What the service takes in place of its signature, on a call that another model made. */
+/** What the service accepts instead of its signature, on a call made by another model. */
 const unsigned = { google: { thought_signature: 'skip_thought_signature_validator' } };
 
 const profile: ChatProfile<OmicronLLMConfig> = {
@@ -26,16 +26,16 @@ const profile: ChatProfile<OmicronLLMConfig> = {
   defaultModel: 'gemini-3.8-flash',
   streamOptions: { include_usage: true },
   callExtras: ({ providerExtras }) => ({ extra_content: providerExtras?.['extra_content'] ?? unsigned }),
-  // Of the 2.5 models, all but the pro ones can do without; the 3.7 and 3.8 ones refuse `minimal`.
+  // All 2.5 models except Pro can turn reasoning off; 3.7 and 3.8 reject `minimal`.
   reasoningEffort: (model) => (/^gemini-2\.5-(?!pro)/.test(model) ? 'none' : 'low'),
   retiredModels: { 'gemini-2.0-flash': 'gemini-3.8-flash', 'gemini-2.0-flash-lite': 'gemini-3.5-flash-lite' },
 };
 
 /**
- * OmicronLLM: Gemini by its chat completions layer, `https://generativelanguage.googleapis.com/v1beta/openai`,
+ * OmicronLLM: Gemini through its chat completions layer, `https://generativelanguage.googleapis.com/v1beta/openai`,
  * https://ai.google.dev/gemini-api/docs/openai
  *
- * Its models are asked to think as little as they can. What they sign goes back with the call.
+ * Its models are asked to reason as little as they can. Their signatures are sent back with the calls.
  */
 export class OmicronLLM extends ChatLLM<OmicronLLMConfig> {
   constructor(config: OmicronLLMConfig, logger?: Logger) {

@@ -1,30 +1,30 @@
 import type { Message, ToolCall } from '../../core/messages.ts';
 
-/** A history that every service takes. */
+/** A history that every service accepts. */
 export interface RepairedHistory {
-  /** All instructions from before the conversation, joined by blank lines; empty when there are none. */
+  /** All instructions from before the conversation, joined by blank lines; empty if there are none. */
   readonly system: string;
   /** Roles in an order that the services accept, ending with the user's turn or a tool's result. */
   readonly messages: readonly Message[];
 }
 
-/** What a service wants beyond what all want. */
+/** Requirements of a particular service. */
 export interface RepairOptions {
-  /** Instructions that come before all others. */
+  /** Instructions placed before all others. */
   readonly systemPrompt?: string | undefined;
-  /** Whether the user must have the first word. */
+  /** Whether the first turn must be the user's. */
   readonly startsWithUser: boolean;
 }
 
-/** What the result of a call says that was never answered. */
+/** The result of a call that was never answered. */
 const cancelled = 'Cancelled: the user interrupted.';
-/** Stands for the user's turn where a service wants one and there is none. */
+/** Stands for a missing user turn where a service requires one. */
 const nothing = '(empty)';
 const goOn = '.';
 
 /**
- * Makes a history one that services accept, whatever an interruption, a trimmed window or another vendor left of it:
- * each call has its result right behind it, each result its call, no turn is empty, no speaker has two turns in a row.
+ * Makes a history acceptable to services, whatever an interruption, a trimmed window or another vendor did to it: each
+ * call is followed by its result, each result belongs to a call, no turn is empty, no speaker has two turns in a row.
  */
 export function repairHistory(
   history: readonly Message[],
@@ -58,7 +58,7 @@ export function repairHistory(
 
 const isSaid = (text: string): boolean => text.trim() !== '';
 
-/** Adds a turn, or joins it to one of the same speaker. */
+/** Adds a turn, or merges it into the last one by the same speaker. */
 function append(messages: Message[], message: Exclude<Message, { role: 'tool' }>, calls: readonly ToolCall[]): void {
   const previous = messages.at(-1);
   const isSame = previous?.role === message.role && message.role !== 'system';

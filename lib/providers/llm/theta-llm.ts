@@ -4,24 +4,24 @@ import { ChatLLM } from './chat-llm.ts';
 
 /** Configuration of {@link ThetaLLM}. */
 export interface ThetaLLMConfig extends ChatConfig {
-  /** The model's id; required. For voice: `gpt-4.1-mini`, or `gpt-5.4-mini`, which then does not think. */
+  /** The model's id; required. For voice: `gpt-4.1-mini`, or `gpt-5.4-mini`, here without reasoning. */
   readonly model: string;
-  /** Whose account the request is billed to, where the key serves several. */
+  /** The organization to bill, for a key that serves several. */
   readonly organizationId?: string;
-  /** The project that the request counts for. */
+  /** The project to count the request against. */
   readonly projectId?: string;
 }
 
-/** How a family of models differs: how little it can think, and what it refuses. */
+/** How a family of models differs: its least reasoning effort, and what it rejects. */
 interface Family {
   readonly models: RegExp;
   readonly effort?: string;
-  /** Whether it takes sampling fields: never, or when it does not think. */
+  /** Whether it accepts sampling parameters: never, or only without reasoning. Default: always. */
   readonly samples?: 'never' | 'without-thought';
   readonly stops?: false;
 }
 
-/** By the first that fits; models that fit none take every field. */
+/** The first match counts; models that match none accept every field. */
 const families: readonly Family[] = [
   { models: /-chat-latest$/ },
   { models: /^o[34]/, effort: 'low', samples: 'never', stops: false },
@@ -43,7 +43,7 @@ const profile: ChatProfile<ThetaLLMConfig> = {
   name: 'ThetaLLM',
   baseUrl: 'https://api.openai.com/v1',
   tokenLimitField: 'max_completion_tokens',
-  // Padding against those who count the bytes of an answer costs time.
+  // Padding, meant to hide token sizes from eavesdroppers, costs time.
   streamOptions: { include_usage: true, include_obfuscation: false },
   lateSystemRole: 'system',
   startsWithUser: false,
@@ -56,7 +56,7 @@ const profile: ChatProfile<ThetaLLMConfig> = {
 /**
  * ThetaLLM: OpenAI chat completions, `https://api.openai.com/v1`, https://platform.openai.com/docs/api-reference/chat
  *
- * Models that think are asked to do so as little as they can, and are not sent what they refuse.
+ * Reasoning models are asked to reason as little as they can, and are not sent fields that they reject.
  */
 export class ThetaLLM extends ChatLLM<ThetaLLMConfig> {
   constructor(config: ThetaLLMConfig, logger?: Logger) {

@@ -1,7 +1,7 @@
 import { asNumber, asObject, asObjects, asString, parseJsonObject, type WireObject } from '../../core/guard.ts';
 import type { ToolCall } from '../../core/messages.ts';
 
-/** A call of a chat completion, as far as it has come. */
+/** A chat completion's call, as received so far. */
 export interface PartialCall {
   readonly index: number | undefined;
   readonly id: string;
@@ -10,13 +10,13 @@ export interface PartialCall {
   readonly extraContent: WireObject | undefined;
 }
 
-/** Bounds of what a service may send. */
+/** Limits on what a service may send. */
 const maxCalls = 128;
 const maxArgsLength = 1_048_576;
 
 /**
- * Adds the `tool_calls` of one delta to the calls so far. Services send their fragments in many ways: by index, by id,
- * by neither, all with index 0, with a new id or the name in each fragment, whole.
+ * Adds the `tool_calls` of one delta to the calls so far. Services send fragments in many ways: by index, by id, by
+ * neither, all with index 0, with a new id or the name repeated in each fragment, or whole.
  */
 export function addFragments(calls: readonly PartialCall[], fragments: unknown): readonly PartialCall[] {
   return asObjects(fragments).reduce(addFragment, calls);
@@ -49,7 +49,7 @@ interface Fragment extends Pick<PartialCall, 'index' | 'id' | 'name'> {
   readonly args: unknown;
 }
 
-/** The call that a fragment continues; `undefined` when it begins one. */
+/** The call that a fragment continues; `undefined` when it starts a new one. */
 function continued(calls: readonly PartialCall[], { index, id, name, args }: Fragment): PartialCall | undefined {
   const isNewId = id !== '' && !calls.some((call) => call.id === id);
   if (index === undefined) {
@@ -58,27 +58,27 @@ function continued(calls: readonly PartialCall[], { index, id, name, args }: Fra
   }
   const call = calls.findLast((each) => each.index === index);
   if (!call || !name) return call;
-  // Some services send every call with index 0; others a new id, or the name again, in each fragment of one call.
+  // Some services send every call with index 0; others repeat the name, or send a new id, in each fragment of a call.
   const isWhole = typeof args === 'string' ? args.trimStart().startsWith('{') : asObject(args) !== undefined;
   const isAnother = isNewId && call.id !== '' && call.name !== '' && name !== call.name;
   const isNext = isWhole && call.argsText !== '' && (isNewId || parseArgs(call.argsText).args !== undefined);
   return isAnother || isNext ? undefined : call;
 }
 
-/** What {@link wholeCalls} needs to know. */
+/** Options of {@link wholeCalls}. */
 export interface WholeCallsOptions {
   readonly newId: () => string;
-  /** Whether the answer was cut at its length limit, so that arguments that do not parse are only half there. */
+  /** Whether the answer hit its length limit, so that arguments that do not parse are incomplete. */
   readonly isCut: boolean;
 }
 
-/** The calls of an answer that has ended, in order. None is complete before that. */
+/** The calls of an answer that has ended, in order. No call is complete before that. */
 export function wholeCalls(calls: readonly PartialCall[], { newId, isCut }: WholeCallsOptions): ToolCall[] {
   const ids = new Set<string>();
   return calls.flatMap(({ id, name, argsText, extraContent }) => {
     const parsed = parseArgs(argsText);
     if (!name || (isCut && parsed.args === undefined)) return [];
-    // Two calls of one id would share one result.
+    // Two calls with one id would share one result.
     const unique = id && !ids.has(id) ? id : newId();
     ids.add(unique);
     return [{ id: unique, name, ...parsed, ...(extraContent && { providerExtras: { extra_content: extraContent } }) }];
@@ -87,7 +87,7 @@ export function wholeCalls(calls: readonly PartialCall[], { newId, isCut }: Whol
 
 /**
  * The tool calls in a text such as `{"name": "get_weather", "arguments": {}}` or `<tool_call>…</tool_call>`, which
- * small local models write instead of calling. None unless all of the text is calls of known tools.
+ * small local models write instead of calling. Empty unless the whole text is calls of known tools.
  */
 export function callsInText(text: string, toolNames: readonly string[], newId: () => string): ToolCall[] {
   const parts = text
@@ -105,13 +105,13 @@ export function callsInText(text: string, toolNames: readonly string[], newId: (
   return calls.every((call) => call !== undefined) ? calls : [];
 }
 
-/** A text that says something: some services send blanks, or the word `null`. */
+/** A non-empty text: some services send blanks, or the word `null`. */
 function textOf(value: unknown): string {
   const text = asString(value)?.trim() ?? '';
   return text === 'null' ? '' : text;
 }
 
-/** A call's arguments; none at all are an empty object, and what does not parse is `undefined`. */
+/** A call's arguments; `{}` when there are none, `undefined` when they do not parse. */
 export function parseArgs(argsText: string): Pick<ToolCall, 'args' | 'argsText'> {
   const text = argsText.trim();
   if (text === '' || text === 'null') return { args: {}, argsText: '{}' };

@@ -11,10 +11,10 @@ export interface XiLLMConfig extends ChatConfig {
   readonly model?: XiLLMModel;
 }
 
-/** The ids of calls that the service takes, its own among them. */
+/** Call ids that the service accepts, including its own. */
 const ownId = /^[a-zA-Z0-9]{9}$/;
 
-/** An id of the service's form for one of another's: the same for the same (FNV-1a, twice). */
+/** Converts another service's call id to this one's format, deterministically (FNV-1a, twice). */
 function callId(id: string): string {
   if (ownId.test(id)) return id;
   const hash = (seed: number): string => {
@@ -30,7 +30,7 @@ const profile: ChatProfile<XiLLMConfig> = {
   baseUrl: 'https://api.mistral.ai/v1',
   defaultModel: 'mistral-small-latest',
   seedField: 'random_seed',
-  // A tool's result is followed by the assistant's words, never by the user's.
+  // A tool's result must be followed by the assistant, never by the user.
   toolToUser: ' ',
   callId,
   reasoningEffort: (model) => (/^mistral-small-(latest|2603)$/.test(model) ? 'none' : undefined),
@@ -40,7 +40,7 @@ const profile: ChatProfile<XiLLMConfig> = {
 /**
  * XiLLM: Mistral chat completions, `https://api.mistral.ai/v1`, https://docs.mistral.ai/api
  *
- * The small models, which can, are asked not to think.
+ * Small models, which can skip reasoning, are asked to.
  */
 export class XiLLM extends ChatLLM<XiLLMConfig> {
   constructor(config: XiLLMConfig, logger?: Logger) {
