@@ -240,7 +240,7 @@ describe('AlphaAgent: settings', () => {
     const phone: AudioMetadata = { encoding: 'mulaw', sampleRate: 8000, channels: 1, bitDepth: 8 };
     agent.configureAudio(phone);
     expect(() => agent.configureAudio({ encoding: 'mp3', sampleRate: 44100, channels: 1 })).toThrow(
-      /does not take mp3/,
+      /does not support mp3/,
     );
     await agent.initialize();
     void agent.connect();
@@ -446,7 +446,7 @@ describe('AlphaAgent: function calls', () => {
   });
 
   for (const [what, config, content] of [
-    ['nobody to answer', {}, '{"error":"nobody answers weather: set onFunctionCall"}'],
+    ['nobody to answer', {}, '{"error":"no handler for weather: set onFunctionCall"}'],
     [
       'a handler that throws',
       {
@@ -486,7 +486,7 @@ describe('AlphaAgent: function calls', () => {
     await clock.advance(1999);
     expect([responses(sent()).length, signal?.aborted]).toEqual([0, false]);
     await clock.advance(1);
-    expect(responses(sent())[0]?.['content']).toBe('{"error":"weather has not answered within 2000 ms"}');
+    expect(responses(sent())[0]?.['content']).toBe('{"error":"weather did not finish within 2000 ms"}');
     expect(signal?.aborted).toBe(true);
     await agent.dispose();
   });
@@ -526,7 +526,7 @@ describe('AlphaAgent: function calls', () => {
       ['fc_1', { type: 'result', content: '{"sky":"sunny"}', durationMs: 0 }],
       ['fc_3', { type: 'cancelled', durationMs: 500 }],
       ['fc_4', { type: 'result', content: 'cloudy', durationMs: 500 }],
-      ['fc_2', { type: 'error', content: '{"error":"weather has not answered within 2000 ms"}', durationMs: 2000 }],
+      ['fc_2', { type: 'error', content: '{"error":"weather did not finish within 2000 ms"}', durationMs: 2000 }],
     ]);
     await agent.dispose();
   });

@@ -208,7 +208,7 @@ describe('advance', () => {
         { type: 'message', data: '{"type":"constructor"}' },
         { type: 'message', data: '{"type":"throws"}' },
       ],
-      ['ignores a message that is no JSON object with a type', 'log', 'ignores a malformed message of type throws'],
+      ['ignored a message that is not a JSON object with a type', 'log', 'ignored a malformed message of type throws'],
     ],
   ];
   for (const [name, inputs, told] of rows) {

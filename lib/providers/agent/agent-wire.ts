@@ -8,131 +8,134 @@ import type { BackoffOptions } from '../../stream/backoff.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import type { AgentFunctionHandler } from './function-calls.ts';
 
-/** Configuration keys of every agent. */
+/** Configuration of every agent. */
 export interface AgentConfig extends RemoteConfig {
-  /** How a lost connection is replaced; `false` for not at all. */
+  /** How a lost connection is retried; `false` disables reconnecting. */
   readonly reconnect?: boolean | BackoffOptions;
   /**
-   * Runs a call that the model wants made; what it returns goes to the model, as JSON unless it is a string. It also
-   * hears of calls that the service makes itself (`clientSide` false): those are not answered.
+   * Runs a function call of the model; the return value goes to the model, as JSON unless it is a string. Also called
+   * for functions that the service runs itself (`clientSide` false), whose results are ignored.
    */
   readonly onFunctionCall?: AgentFunctionHandler;
-  /** Longest run of `onFunctionCall`, in milliseconds. Default: 30,000. */
+  /** Time limit for `onFunctionCall`, in milliseconds. Default: 30,000. */
   readonly functionTimeoutMs?: number;
 }
 
-/** Something that went wrong, as a message for people; the provider's name is put before it. */
+/** A problem, with a message for people; the provider's name is put before it. */
 export interface AgentProblem {
   readonly message: string;
   readonly code: VoiceErrorCode;
-  /** Whether another session may do better. */
+  /** Whether a new session may succeed. */
   readonly recoverable: boolean;
 }
 
-/** What comes of a step of a wire, in order. */
+/** The effects of a wire's step, in order. */
 export type AgentEffect =
   /** The user's voice. `started` ends the reply; what follows belongs to a later one. */
   | { readonly type: 'voice'; readonly is: SpeechEvent['type'] }
-  /** A whole text of the conversation. The assistant's is told as a token too, unless `token` has told it in pieces. */
+  /**
+   * A complete text of the conversation. The assistant's is also emitted as a token unless `token` already emitted its
+   * pieces.
+   */
   | { readonly type: 'said'; readonly role: AgentText['role']; readonly text: string }
   /** What the user has said so far, which may change. */
   | { readonly type: 'interim'; readonly text: string }
-  /** A piece of the reply's text, exactly as it is. */
+  /** A verbatim piece of the reply's text. */
   | { readonly type: 'token'; readonly text: string }
-  /** A piece of the reply's audio, for services that send it inside of messages. */
+  /** A chunk of the reply's audio, for services that send it inside messages. */
   | { readonly type: 'audio'; readonly data: Uint8Array<ArrayBuffer> }
-  /** The last audio of the reply has come. */
+  /** The reply's audio is complete. */
   | { readonly type: 'audio-done' }
-  /** What the service says of its own speed. */
+  /** Latencies measured by the service. */
   | { readonly type: 'latency'; readonly latency: AgentLatency }
-  /** The model wants a function called; `extras` is what {@link AgentWire.result} wants back with its result. */
+  /** The model calls a function; `extras` is passed to {@link AgentWire.result} with its result. */
   | { readonly type: 'call'; readonly call: AgentFunctionCall; readonly extras?: WireObject }
-  /** The service has run a function itself; without an id it is the oldest call of that name. */
+  /** The service ran a function itself; without an id it is the oldest call of that name. */
   | { readonly type: 'called'; readonly id?: string | undefined; readonly name: string; readonly content: string }
-  /** The service takes a call back. */
+  /** The service cancelled a call. */
   | { readonly type: 'cancelled'; readonly id: string }
-  /** The service has taken a command; see {@link AgentCommand.acknowledgement}. */
+  /** The service accepted a command; see {@link AgentCommand.acknowledgement}. */
   | { readonly type: 'acknowledged'; readonly acknowledgement: string }
-  /** A message, an object as JSON; it waits for the service to be ready. */
+  /** A message; objects are sent as JSON. Held until the service is ready. */
   | { readonly type: 'send'; readonly message: WireObject | SocketData }
-  /** Something went wrong, and the session goes on. */
+  /** Something went wrong, but the session continues. */
   | ({ readonly type: 'warning' } & AgentProblem)
-  /** The session is over; another one follows where the problem is recoverable. */
+  /** The session failed; a new one follows if the problem is recoverable. */
   | ({ readonly type: 'failure' } & AgentProblem)
   /** A line for the debug log. */
   | { readonly type: 'log'; readonly text: string };
 
-/** A step of a wire: its next state, then what comes of it. */
+/** A step of a wire: its next state, then its effects. */
 export type AgentStep<S> = readonly [state: S, ...effects: AgentEffect[]];
 
-/** What a wire may know beside its state. */
+/** What a wire can read besides its state. */
 export interface AgentContext<C> {
   readonly config: Readonly<C>;
   /** The format of the user's audio. */
   readonly input: AudioMetadata;
-  /** What both sides have said in this session, over all its connections. */
+  /** What both sides said in this session, across connections. */
   readonly history: readonly AgentText[];
   /** The scheduler's time, in milliseconds. */
   readonly now: number;
 }
 
-/** An operation of the application's. */
+/** An operation requested by the application. */
 export interface AgentCommand<S> {
-  /** What it does to the wire's state, and what it sends. */
+  /** Changes the wire's state and sends messages. */
   readonly step: (state: S) => AgentStep<S>;
   /**
-   * What the service acknowledges it by, of each kind the oldest first. Then it is a part of what `opening` says: it is
-   * not sent while `opening` is still to be, and acknowledged when the service is ready.
+   * The service's acknowledgement; those of one kind arrive in order. Such a command is covered by `opening`: it is not
+   * sent while `opening` is pending, and counts as acknowledged once the service is ready.
    */
   readonly acknowledgement?: string;
 }
 
 /**
- * An agent's service as data and pure functions; `StreamingAgent` runs it, and owns the connection, replies, history,
+ * An agent's service as data and pure functions, run by `StreamingAgent`, which owns the connection, replies, history,
  * function calls, acknowledgements and the clock.
  *
  * @typeParam C - The provider's configuration.
- * @typeParam S - What the wire remembers of a session; immutable.
+ * @typeParam S - The wire's immutable state of a session.
  */
 export interface AgentWire<C, S> {
   /** The provider's class name. */
   readonly name: string;
   /** The default base address. */
   readonly baseUrl: string;
-  /** Where the service listens, from the base address on. */
+  /** The path below the base address. */
   readonly path: string;
-  /** Formats that it takes, best first. */
+  /** Supported input formats, best first. */
   readonly accepts: readonly AudioFormat[];
-  /** What the configuration may hold. */
+  /** Rules for the configuration. */
   readonly rules: ConfigRules;
-  /** What is wrong with a configuration beside that, as a sentence; `undefined` when all is well. */
+  /** A conflict that the rules cannot express, as a sentence; `undefined` if there is none. */
   conflict?(this: void, config: Readonly<C>): string | undefined;
-  /** The format of the user's audio when nobody has said it. */
+  /** The format of the user's audio unless configured. */
   input(this: void, config: Readonly<C>): AudioMetadata;
   /** The format of the agent's audio, once the service is ready. */
   output(this: void, config: Readonly<C>, state: S): AudioMetadata;
-  /** The beginning of a session. */
+  /** The initial state of a session. */
   start(this: void, config: Readonly<C>): S;
-  /** The type of the message that the opening waits for. Default: it waits for none. */
+  /** The type of the message to await before the opening. Default: none. */
   readonly opensAfter?: string;
-  /** The first messages of each connection; a later one has to be told of all that was before. */
+  /** The first messages of each connection; after a reconnect they restore the session. */
   opening(this: void, state: S, context: AgentContext<C>): readonly WireObject[];
-  /** The type of the message by which the service is ready. */
+  /** The type of the message that marks the service as ready. */
   readonly readyAfter: string;
   /** Sent while there is no audio to send. Default: nothing. */
   readonly keepAlive?: WireObject;
-  /** The type of a message. Default: its member `type`. */
+  /** Reads a message's type. Default: its `type` field. */
   typeOf?(this: void, message: WireObject): string | undefined;
-  /** The user's audio as the service wants it. Default: as it is, in a binary frame. */
+  /** Encodes the user's audio for the service. Default: unchanged, in a binary frame. */
   encode?(this: void, data: Uint8Array<ArrayBuffer>): SocketData;
-  /** What the service's messages do, by their type; binary frames that hold no message are the reply's audio. */
+  /** Readers by message type; binary frames that hold no message are the reply's audio. */
   readonly read: Readonly<Record<string, AgentReader<C, S>>>;
-  /** What tells the service the result of a call, as text. */
+  /** The messages that carry a call's result, as text, to the service. */
   result(this: void, call: AgentFunctionCall, content: string, extras: WireObject): readonly WireObject[];
 }
 
-/** What a message does. A method's type, so that wires of any state are wires. */
+/** Reads a message. Typed as a method, so that a wire of any state fits. */
 export type AgentReader<C, S> = {
-  /** What becomes of the state, and what follows. Pure. */
+  /** The next state and its effects. Pure. */
   read(this: void, state: S, message: WireObject, context: AgentContext<C>): AgentStep<S>;
 }['read'];

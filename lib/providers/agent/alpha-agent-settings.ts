@@ -5,44 +5,46 @@ import type { ToolDefinition } from '../../core/messages.ts';
 import type { AgentText } from '../../core/roles.ts';
 import type { AgentConfig, AgentContext } from './agent-wire.ts';
 
-/** Our words for the language models that think, and the wire's own. */
+/** Language model types: our names, and the wire's. */
 export type AlphaThinkType = keyof typeof thinkTypes | (typeof thinkTypes)[keyof typeof thinkTypes];
 
-/** Our words for the voices that speak, and the wire's own. */
+/** Voice types: our names, and the wire's. */
 export type AlphaSpeakType = keyof typeof speakTypes | (typeof speakTypes)[keyof typeof speakTypes];
 
-/** Where a third party's service is, and with which headers (a credential of yours: not from a browser). */
+/** A third party's address and headers (which hold a credential of yours: not for browsers). */
 export interface AlphaEndpoint {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A function that the language model may call. With an `endpoint` the service calls it, else `onFunctionCall` does. */
+/**
+ * A function that the language model may call: the service calls `endpoint` if set, otherwise `onFunctionCall` runs.
+ */
 export interface AlphaFunction extends ToolDefinition {
   readonly endpoint?: AlphaEndpoint & { readonly method?: string };
-  /** Holds the call until the user's turn is over for certain: for what cannot be undone. Default: false. */
+  /** Holds the call until the user's turn has definitely ended, for actions that cannot be undone. Default: false. */
   readonly deferUntilEot?: boolean;
 }
 
-/** The language model. Further fields of `provider` stand as in the service's docs, such as `temperature`. */
+/** The language model. Other fields of `provider`, such as `temperature`, are as in the service's docs. */
 export interface AlphaThink {
   readonly provider: { readonly type: AlphaThinkType; readonly model?: string; readonly [field: string]: unknown };
   readonly prompt?: string;
   readonly functions?: readonly AlphaFunction[];
-  /** Needed for `fast-inference` and `cloud-bedrock`. */
+  /** Required for `fast-inference` and `cloud-bedrock`. */
   readonly endpoint?: AlphaEndpoint;
-  /** Characters, or `max`; with an `endpoint` only. */
+  /** Characters, or `max`; only with an `endpoint`. */
   readonly contextLength?: number | 'max';
 }
 
-/** The voice. Further fields of `provider` stand as in the service's docs, such as `voice`. */
+/** The voice. Other fields of `provider`, such as `voice`, are as in the service's docs. */
 export interface AlphaSpeak {
   readonly provider: { readonly type: AlphaSpeakType; readonly model?: string; readonly [field: string]: unknown };
-  /** Needed for all but `own-voices` and `low-latency`. */
+  /** Required for all but `own-voices` and `low-latency`. */
   readonly endpoint?: AlphaEndpoint;
 }
 
-/** The speech-to-text. Further fields of `provider` stand as in the service's docs, such as `keyterms`. */
+/** The speech-to-text. Other fields of `provider`, such as `keyterms`, are as in the service's docs. */
 export interface AlphaListen {
   readonly provider: { readonly model: string; readonly [field: string]: unknown };
 }
@@ -56,9 +58,9 @@ export interface AlphaAudioFormat {
 
 /** Configuration of {@link AlphaAgent}. */
 export interface AlphaAgentConfig extends AgentConfig {
-  /** The language model, or several: each stands in for the one before. Default: `open-chat` with `gpt-4o-mini`. */
+  /** The language model, or several in order of fallback. Default: `open-chat` with `gpt-4o-mini`. */
   readonly think?: AlphaThink | readonly AlphaThink[];
-  /** The voice, or several: each stands in for the one before. Default: `own-voices` with `aura-2-thalia-en`. */
+  /** The voice, or several in order of fallback. Default: `own-voices` with `aura-2-thalia-en`. */
   readonly speak?: AlphaSpeak | readonly AlphaSpeak[];
   /** Default: model `nova-3`. */
   readonly listen?: AlphaListen;
@@ -66,9 +68,9 @@ export interface AlphaAgentConfig extends AgentConfig {
   readonly greeting?: string;
   /** What was said before this session. */
   readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
-  /** Default: input as `configureAudio()` says, else linear16 at 16,000 Hz; output linear16 at 24,000 Hz. */
+  /** Default: input as given to `configureAudio()`, else linear16 at 16,000 Hz; output linear16 at 24,000 Hz. */
   readonly audio?: { readonly input?: AlphaAudioFormat; readonly output?: AlphaAudioFormat };
-  /** Labels of the session in the vendor's usage reports. Default: none. */
+  /** Labels for the session in the vendor's usage reports. Default: none. */
   readonly tags?: readonly string[];
   /** Experimental features of the service, such as `AgentStartedSpeaking`. Default: false. */
   readonly experimental?: boolean;
@@ -76,14 +78,14 @@ export interface AlphaAgentConfig extends AgentConfig {
   readonly mipOptOut?: boolean;
 }
 
-/** What a session runs with: the configuration, and the updates since. */
+/** A session's settings: the configuration and all updates since. */
 export interface AlphaState {
   readonly think: AlphaAgentConfig['think'];
   readonly speak: AlphaAgentConfig['speak'];
   readonly listen: AlphaAgentConfig['listen'];
-  /** Added to the prompt. */
+  /** Additions to the prompt. */
   readonly prompts: readonly string[];
-  /** Whether the model or the voice behind the service has failed since the last reply. */
+  /** Whether the service's model or voice has failed since the last reply. */
   readonly wasExhausted: boolean;
 }
 
@@ -106,10 +108,10 @@ const speakTypes = {
 const defaultThink: AlphaThink = { provider: { type: 'open-chat', model: 'gpt-4o-mini' } };
 const defaultSpeak: AlphaSpeak = { provider: { type: 'own-voices', model: 'aura-2-thalia-en' } };
 
-/** Types whose service only the user knows. */
+/** Types without a default address. */
 const needEndpoint = new Set(['groq', 'aws_bedrock', 'eleven_labs', 'aws_polly']);
 
-/** What the configuration may hold. */
+/** Rules for the configuration. */
 export const alphaRules: ConfigRules = {
   greeting: { type: 'text' },
   tags: { type: 'texts' },
@@ -120,7 +122,7 @@ export const alphaRules: ConfigRules = {
   'audio.output.sampleRate': { min: 8000, max: 48_000, integer: true },
 };
 
-/** What is wrong with the models and voices of a configuration, as a sentence; `undefined` when all is well. */
+/** What is wrong with the configured models and voices, as a sentence; `undefined` if nothing. */
 export function alphaConflict(config: AlphaAgentConfig): string | undefined {
   const problems = [
     ...listOf(config.think).map((think) => providerProblem('think', think, thinkTypes)),
@@ -141,14 +143,14 @@ export function settingsOf(state: AlphaState, { config, input, history }: AgentC
       listen: listenOf(listen),
       think: thinkOf(think, prompts),
       speak: speakOf(speak),
-      // A conversation that goes on is not greeted again.
+      // A resumed conversation is not greeted again.
       greeting: history.length > 0 ? undefined : greeting,
       context: messages.length > 0 ? { messages: messages.map((each) => ({ type: 'History', ...each })) } : undefined,
     },
   };
 }
 
-/** A format as the library knows it. Default: linear16. */
+/** The format as AudioMetadata. Default: linear16. */
 export function monoOf(format: AlphaAudioFormat | undefined, defaultRate: number): AudioMetadata {
   const { encoding = 'linear16', sampleRate = defaultRate } = format ?? {};
   return { encoding, sampleRate, channels: 1 };
@@ -175,7 +177,7 @@ export function thinkOf(think: AlphaAgentConfig['think'], prompts: readonly stri
 export function speakOf(speak: AlphaAgentConfig['speak']): object {
   const wired = listOf(speak ?? defaultSpeak).map(({ provider: { type: kind, model, ...rest }, endpoint }) => {
     const type = translated(kind, speakTypes);
-    // Two vendors have another word for it.
+    // Two vendors use another field name.
     const key = type === 'eleven_labs' || type === 'cartesia' ? 'model_id' : 'model';
     const version = model?.startsWith('flux-') ? 'v2' : undefined;
     return { provider: { type, version, ...(model !== undefined && { [key]: model }), ...rest }, endpoint };

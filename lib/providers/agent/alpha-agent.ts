@@ -18,7 +18,7 @@ import { StreamingAgent } from './streaming-agent.ts';
 
 type Step = AgentStep<AlphaState>;
 
-/** What the service's errors mean, and whether another session may do better. */
+/** What the service's errors mean, and whether a new session may succeed. */
 const errors: Readonly<Record<string, readonly [VoiceErrorCode, boolean]>> = {
   INVALID_SETTINGS: ['configuration', false],
   INVALID_AGENT_ID: ['configuration', false],
@@ -33,7 +33,7 @@ const errors: Readonly<Record<string, readonly [VoiceErrorCode, boolean]>> = {
   SERVER_GOING_AWAY: ['overloaded', true],
 };
 
-/** The model or the voice behind the service has failed: worth one more session, not two. */
+/** The service's model or voice failed: worth one more session, not two. */
 const exhausted: ReadonlySet<string> = new Set(['FAILED_TO_THINK', 'FAILED_TO_SPEAK']);
 
 const acknowledges =
@@ -97,42 +97,43 @@ const wire: AgentWire<AlphaAgentConfig, AlphaState> = {
  * Deepgram Voice Agent, API V1, at `wss://agent.deepgram.com/v1/agent/converse`: speech-to-text, language model and
  * text-to-speech behind one connection. See https://developers.deepgram.com/docs/voice-agent.
  *
- * A lost connection is replaced, and the next one is told of the conversation and of all updates so far.
+ * After a lost connection it reconnects and restores the conversation and all updates so far.
  */
 export class AlphaAgent extends StreamingAgent<AlphaAgentConfig, AlphaState> {
   constructor(config: AlphaAgentConfig, logger?: Logger) {
     super(wire, config, logger);
   }
 
-  /** Adds to the prompt. Resolves when the service has taken it. */
+  /** Adds to the prompt. Resolves when the service has acknowledged it. */
   updatePrompt(prompt: string): Promise<void> {
     return this.#update('Prompt', { prompt }, (state) => ({ ...state, prompts: [...state.prompts, prompt] }));
   }
 
-  /** Replaces the language model, its prompt and its functions. Resolves when the service has taken it. */
+  /** Replaces the language model, its prompt and its functions. Resolves when the service has acknowledged it. */
   updateThink(think: NonNullable<AlphaAgentConfig['think']>): Promise<void> {
     return this.#update('Think', { think: thinkOf(think) }, (state) => ({ ...state, think, prompts: [] }));
   }
 
-  /** Replaces the voice. Resolves when the service has taken it. */
+  /** Replaces the voice. Resolves when the service has acknowledged it. */
   updateSpeak(speak: NonNullable<AlphaAgentConfig['speak']>): Promise<void> {
     return this.#update('Speak', { speak: speakOf(speak) }, (state) => ({ ...state, speak }));
   }
 
-  /** Replaces the speech-to-text. Resolves when the service has taken it. */
+  /** Replaces the speech-to-text. Resolves when the service has acknowledged it. */
   updateListen(listen: NonNullable<AlphaAgentConfig['listen']>): Promise<void> {
     return this.#update('Listen', { listen: listenOf(listen) }, (state) => ({ ...state, listen }));
   }
 
-  /** Says a text to the agent, as if the user had spoken it. */
+  /** Sends a text to the agent as if the user had spoken it. */
   override injectUserMessage(text: string): void {
     this.say('injectUserMessage', { type: 'InjectUserMessage', content: text });
   }
 
   /**
-   * Has the agent say a text.
+   * Makes the agent say a text.
    *
-   * @param behavior - While someone speaks: `default` refuses it (an error on `errors$`), `queue` waits, `interrupt` cuts.
+   * @param behavior - While someone speaks: `default` refuses (an error on `errors$`), `queue` waits, `interrupt` cuts
+   * in.
    */
   override injectAgentMessage(text: string, behavior: 'default' | 'queue' | 'interrupt' = 'default'): void {
     this.say('injectAgentMessage', { type: 'InjectAgentMessage', message: text, behavior });
@@ -164,7 +165,7 @@ function called(item: WireObject): AgentEffect[] {
   return [{ type: 'call', call, ...(signature !== undefined && { extras: { thought_signature: signature } }) }];
 }
 
-/** Latencies, which come in seconds; the language model's is called otherwise in each message. */
+/** Latencies, sent in seconds; the language model's has a different name in each message. */
 function latency(message: WireObject, llmKey: string): AgentEffect {
   const ms = (key: keyof AgentLatency, wireKey: string): AgentLatency => {
     const seconds = asNumber(message[wireKey]);
@@ -185,7 +186,7 @@ function warning(what: string, detail: unknown): AgentEffect {
   return { type: 'warning', message: explained(what, detail), code: 'server', recoverable: true };
 }
 
-/** What the service says, for a message. */
+/** An error message with the service's own explanation. */
 function explained(what: string, detail: unknown): string {
   const text = asString(detail)?.slice(0, 300);
   return text ? `${what}: ${text}` : what;

@@ -13,7 +13,7 @@ import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import type { AgentCommand, AgentContext, AgentEffect, AgentWire } from './agent-wire.ts';
 import type { FunctionOutcome } from './function-calls.ts';
 
-/** What an agent tells, by the stream that tells it. */
+/** An agent's output streams and their values. */
 export interface AgentStreams {
   readonly transcripts: TranscriptionResult;
   readonly speech: SpeechEvent;
@@ -27,31 +27,31 @@ export interface AgentStreams {
   readonly latency: AgentLatency;
 }
 
-/** Something for one of the agent's streams. */
+/** A value for one of the agent's streams. */
 export type AgentTold = {
   readonly [K in keyof AgentStreams]: { readonly type: 'tell'; readonly stream: K; readonly value: AgentStreams[K] };
 }[keyof AgentStreams];
 
-/** What the runner enacts, in order. */
+/** What the runner carries out, in order. */
 export type AgentEvent =
   | AgentTold
   | { readonly type: 'connection'; readonly event: ConnectionEvent }
-  /** A call is to be run here. */
+  /** A call to run here. */
   | { readonly type: 'run'; readonly call: AgentFunctionCall }
-  /** A command was acknowledged, or, with an error, never will be. */
+  /** A command was acknowledged; with an error, it never will be. */
   | { readonly type: 'settled'; readonly id: number; readonly error?: Error }
   | { readonly type: 'malformed'; readonly kind: string; readonly cause?: unknown }
   | Extract<AgentEffect, { readonly type: 'send' | 'warning' | 'failure' | 'log' }>;
 
-/** What happens in a session. */
+/** Inputs of a session. */
 export type AgentInput<S> =
   | { readonly type: 'message'; readonly data: SocketData }
-  /** A connection is being told the opening. */
+  /** The opening is being sent on a connection. */
   | { readonly type: 'opened' }
-  /** `ended` is the error of what the end of the session leaves undone. */
+  /** `ended` is the error for whatever the end of the session leaves unfinished. */
   | { readonly type: 'connection'; readonly event: ConnectionEvent; readonly ended: Error }
   | { readonly type: 'command'; readonly id: number; readonly command: AgentCommand<S> }
-  /** A call that was run here has ended. */
+  /** A call that ran here has ended. */
   | { readonly type: 'outcome'; readonly id: string; readonly outcome: FunctionOutcome };
 
 interface RunningCall {
@@ -61,34 +61,34 @@ interface RunningCall {
   readonly startedAt: number;
 }
 
-/** A session of an agent: the wire's own state, and what is the same for all agents. */
+/** A session of an agent: the wire's own state, and what all agents share. */
 export interface Dialogue<S> {
   readonly wire: S;
   readonly history: readonly AgentText[];
-  /** Whether the present connection was told the opening. */
+  /** Whether the opening was sent on the current connection. */
   readonly isOpened: boolean;
   readonly isUserSpeaking: boolean;
-  /** `text` says how the reply's text came: not yet, as whole sentences, or in pieces. */
+  /** `text`: none of the reply's text yet, or received as whole sentences, or in pieces. */
   readonly reply: { readonly hasAudio: boolean; readonly text: 'none' | 'sentences' | 'pieces' };
-  /** Replies that had audio, over all sessions. */
+  /** Replies that had audio, across sessions. */
   readonly replies: number;
   readonly calls: readonly RunningCall[];
-  /** Ids of the newest calls, so that none runs twice. */
+  /** Ids of the most recent calls, so that none runs twice. */
   readonly callIds: readonly string[];
-  /** Commands that are not acknowledged, oldest first; those in the opening are acknowledged when the service is ready. */
+  /** Unacknowledged commands, oldest first; those in the opening count as acknowledged once the service is ready. */
   readonly waiting: readonly { readonly id: number; readonly acknowledgement: string; readonly isInOpening: boolean }[];
 }
 
-/** A step of a session: its next state, then what to enact. */
+/** A step of a session: its next state, then what to carry out. */
 export type DialogueStep<S> = readonly [state: Dialogue<S>, ...events: AgentEvent[]];
 
-/** Bounds of what is remembered. */
+/** Limits on what is remembered. */
 const maxHistory = 80;
 const maxCallIds = 256;
 
 const noReply = { hasAudio: false, text: 'none' } as const;
 
-/** The beginning of a session. */
+/** The initial state of a session. */
 export function newDialogue<S>(wire: S, replies: number): Dialogue<S> {
   return {
     ...{ wire, history: [], isOpened: false, isUserSpeaking: false, reply: noReply, replies },
@@ -96,7 +96,7 @@ export function newDialogue<S>(wire: S, replies: number): Dialogue<S> {
   };
 }
 
-/** Folds what happens into a session. Pure. */
+/** Folds an input into a session. Pure. */
 export function advance<C, S>(
   wire: AgentWire<C, S>,
   state: Dialogue<S>,
@@ -119,7 +119,7 @@ export function advance<C, S>(
       const [next, ...effects] = command.step(state.wire);
       if (acknowledgement === undefined) return enact([next, ...effects]);
       const waiting = [...state.waiting, { id, acknowledgement, isInOpening: false }];
-      // An opening that is still to be said holds it.
+      // The pending opening will include it.
       return enact([next, ...(state.isOpened ? effects : [])], { ...state, waiting });
     }
     case 'outcome': {
@@ -144,18 +144,18 @@ function readMessage<C, S>(
   const type = message && (wire.typeOf ?? typeMember)(message);
   if (message && type !== undefined) {
     const read = ownEntry(wire.read, type);
-    if (!read) return [state, { type: 'log', text: `ignores a message of type ${type}` }];
+    if (!read) return [state, { type: 'log', text: `ignored a message of type ${type}` }];
     try {
       return enact(read(state.wire, message, context));
     } catch (cause) {
-      return [state, { type: 'malformed', kind: `ignores a malformed message of type ${type}`, cause }];
+      return [state, { type: 'malformed', kind: `ignored a malformed message of type ${type}`, cause }];
     }
   }
   if (typeof data !== 'string') return enact([state.wire, { type: 'audio', data }]);
-  return [state, { type: 'malformed', kind: 'ignores a message that is no JSON object with a type' }];
+  return [state, { type: 'malformed', kind: 'ignored a message that is not a JSON object with a type' }];
 }
 
-/** The type of a message of most services. */
+/** Where most services put a message's type. */
 export function typeMember(message: WireObject): string | undefined {
   return asString(message['type']);
 }
@@ -180,7 +180,7 @@ function reconnected<C, S>(
       ];
     }
     default: {
-      // The next connection does not know the calls of this one.
+      // The next connection knows none of this one's calls.
       const silent = { ...state, isOpened: false, isUserSpeaking: false, reply: noReply };
       const [next, ...cancelled] = steps(silent, state.calls, (before, running) =>
         ended(before, running, now, { type: 'cancelled' }),
@@ -192,7 +192,7 @@ function reconnected<C, S>(
   }
 }
 
-/** What an effect of the wire does to the session. */
+/** Applies an effect of the wire to the session. */
 function apply<C, S>(
   wire: AgentWire<C, S>,
   state: Dialogue<S>,
@@ -287,7 +287,7 @@ function tell<K extends keyof AgentStreams>(stream: K, value: AgentStreams[K]): 
   return { type: 'tell', stream, value } as AgentTold;
 }
 
-/** One step after the other. */
+/** Runs steps one after the other. */
 function steps<S, T>(
   start: Dialogue<S>,
   items: readonly T[],

@@ -2,28 +2,28 @@ import { catchError, defer, finalize, from, map, of, tap, timeout, type Observab
 import { messageOf } from '../../core/errors.ts';
 import type { AgentFunctionCall } from '../../core/roles.ts';
 
-/** What a function handler is given beside the call. */
+/** A function handler's second argument. */
 export interface AgentFunctionContext {
-  /** Aborted when the service cancels the call, on the time-out, and at the end of the connection. */
+  /** Aborted when the service cancels the call, on timeout, and when the connection ends. */
   readonly signal: AbortSignal;
 }
 
-/** Runs a call; what it returns goes to the model, as JSON unless it is a string. */
+/** Runs a call; the return value goes to the model, as JSON unless it is a string. */
 export type AgentFunctionHandler = (call: AgentFunctionCall, context: AgentFunctionContext) => unknown;
 
-/** How a run has ended: what the model is told, as text. */
+/** The outcome of a run: what the model is told, as text. */
 export interface FunctionOutcome {
   readonly type: 'result' | 'error';
   readonly content: string;
 }
 
-/** Longest result that goes back to the model, in characters. */
+/** Longest result sent back to the model, in characters. */
 const maxContentLength = 256 * 1024;
 
 /**
- * Runs a call. Emits one outcome; errors are outcomes. Unsubscribing aborts the handler's signal.
+ * Runs a call and emits its outcome; errors are outcomes too. Unsubscribing aborts the handler's signal.
  *
- * @param timeoutMs - Longest run, in milliseconds.
+ * @param timeoutMs - Time limit, in milliseconds.
  */
 export function runFunction(
   call: AgentFunctionCall,
@@ -31,7 +31,7 @@ export function runFunction(
   timeoutMs: number,
   scheduler: SchedulerLike,
 ): Observable<FunctionOutcome> {
-  if (!handler) return of(failure(`nobody answers ${call.name}: set onFunctionCall`));
+  if (!handler) return of(failure(`no handler for ${call.name}: set onFunctionCall`));
   return defer(() => {
     const abort = new AbortController();
     let isDone = false;
@@ -46,7 +46,7 @@ export function runFunction(
     catchError((error: unknown) => of(failure(messageOf(error)))),
     timeout({
       ...{ first: timeoutMs, scheduler },
-      with: () => of(failure(`${call.name} has not answered within ${timeoutMs} ms`)),
+      with: () => of(failure(`${call.name} did not finish within ${timeoutMs} ms`)),
     }),
   );
 }

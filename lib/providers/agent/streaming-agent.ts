@@ -56,11 +56,11 @@ import {
 } from './dialogue.ts';
 import { runFunction } from './function-calls.ts';
 
-/** Audio that waits for a connection, in milliseconds. */
+/** Audio kept while there is no connection, in milliseconds. */
 const waitingMs = 60_000;
-/** Longest message, in bytes: audio among them. */
+/** Longest message, in bytes, including audio. */
 const maxMessageBytes = 16 * 1024 * 1024;
-/** Longest goodbye of a provider that is disposed of, in milliseconds. */
+/** Longest wait for a clean close on dispose(), in milliseconds. */
 const disposeMs = 200;
 /** Longest wait for an acknowledgement, in milliseconds. */
 const acknowledgementMs = 10_000;
@@ -71,22 +71,22 @@ interface Session<S> {
   readonly inputs$: Subject<AgentInput<S>>;
   /** The latest step. */
   readonly steps$: BehaviorSubject<DialogueStep<S>>;
-  /** Ends by itself with the last connection. */
+  /** Ends with the last connection. */
   readonly life: Subscription;
 }
 
 /**
- * An agent behind one WebSocket: runs an {@link AgentWire}. What happens (messages, connections, commands, ended
- * function calls) is folded into the session's dialogue; what comes of it is enacted here, in order.
+ * An agent behind one WebSocket: runs an {@link AgentWire}. Inputs (messages, connections, commands, ended function
+ * calls) are folded into the session's dialogue; its events are carried out here, in order.
  *
  * @typeParam C - The provider's configuration.
- * @typeParam S - What its wire remembers of a session.
+ * @typeParam S - The wire's state of a session.
  */
 export abstract class StreamingAgent<C extends AgentConfig, S> extends RemoteProvider<C> implements AgentProvider {
   override readonly name: string;
   override readonly roles = ['stt', 'llm', 'tts'] as const;
   override readonly type = 'websocket' as const;
-  /** Formats that `sendAudio` takes, best first. */
+  /** Formats that `sendAudio` accepts, best first. */
   readonly accepts: readonly AudioFormat[];
   protected override readonly defaultBaseUrl: string;
 
@@ -94,25 +94,25 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   /** What the user said. Hot. */
   readonly transcripts$: Observable<TranscriptionResult> = this.#told('transcripts');
-  /** The user's voice: `started` cuts the reply off at the service; audio that follows belongs to a later one. Hot. */
+  /** The user's voice: `started` cuts off the reply at the service; later audio belongs to another reply. Hot. */
   readonly speech$: Observable<SpeechEvent> = this.#told('speech');
-  /** What the agent says, as text: the pieces of a reply make it when they are put together. Hot. */
+  /** The agent's reply as text, in pieces that concatenate to the whole. Hot. */
   readonly tokens$: Observable<string> = this.#told('tokens');
   /** What both sides said, in order. Hot. */
   readonly conversation$: Observable<AgentText> = this.#told('conversation');
-  /** What the agent says; each reply has its `utteranceId`. Hot. */
+  /** The agent's audio; each reply has its own `utteranceId`. Hot. */
   readonly audio$: Observable<AudioChunk> = this.#told('audio');
-  /** The format of `audio$`, when a connection is ready. Hot. */
+  /** The format of `audio$`, once a connection is ready. Hot. */
   readonly metadata$: Observable<AudioMetadata> = this.#told('metadata');
-  /** The last audio of a reply has come. Hot. */
+  /** Emits when a reply's audio is complete. Hot. */
   readonly audioDone$: Observable<void> = this.#told('audioDone');
-  /** Functions that the model wants called, those that the service calls itself among them. Hot. */
+  /** Functions called by the model, including those the service runs itself. Hot. */
   readonly functionCalls$: Observable<AgentFunctionCall> = this.#told('functionCalls');
   /** The end of each call, exactly once. Hot. */
   readonly functionEnds$: Observable<AgentFunctionEnd> = this.#told('functionEnds');
-  /** The latencies of each turn, as far as the service tells. Hot. */
+  /** The latencies of each turn, as far as the service reports them. Hot. */
   readonly latency$: Observable<AgentLatency> = this.#told('latency');
-  /** The service's connection; the latest event first. Hot. */
+  /** The state of the connection. Hot; replays the latest event. */
   readonly connection$: Observable<ConnectionEvent> = this.#connection$.asObservable();
 
   readonly #wire: AgentWire<C, S>;
@@ -134,25 +134,25 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   }
 
   /**
-   * Says what `sendAudio` will bring; before `connect()`.
+   * Sets the format that `sendAudio` will be given; call before `connect()`.
    *
-   * @throws VoiceError `unsupported_format` when the service does not take it, `configuration` while connected.
+   * @throws VoiceError `unsupported_format` when the service does not support it, `configuration` while connected.
    */
   configureAudio(metadata: AudioMetadata): void {
     if (!this.accepts.some((format) => takes(format, metadata))) {
       const formats = describeFormats(this.accepts);
-      const message = `${this.name} does not take ${describeFormat(metadata)}: convert it to ${formats}`;
+      const message = `${this.name} does not support ${describeFormat(metadata)}: convert it to ${formats}`;
       throw this.error(message, { code: 'unsupported_format' });
     }
     if (this.#session && !sameFormat(metadata, this.#format)) {
-      const message = `${this.name} hears ${describeFormat(this.#format)}: disconnect() before another configureAudio()`;
+      const message = `${this.name} uses ${describeFormat(this.#format)}: disconnect() before configureAudio()`;
       throw this.error(message, { code: 'configuration' });
     }
     this.#input = metadata;
   }
 
   /**
-   * Opens a session. Calls at the same time share it.
+   * Opens a session; concurrent calls share it.
    *
    * @returns Resolves when the service is ready.
    * @throws VoiceError when the service refuses for good.
@@ -167,17 +167,17 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     await this.#session?.socket.close();
   }
 
-  /** Sends audio; while there is no connection it is kept, up to 60 s. */
+  /** Sends audio; keeps up to 60 s while there is no connection. */
   sendAudio({ data, metadata }: AudioChunk): void {
     if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
     this.#hasSentAudio = true;
     this.#open().socket.send(this.#wire.encode?.(data) ?? data);
   }
 
-  /** Says a text to the agent, as if the user had spoken it. */
+  /** Sends a text to the agent as if the user had spoken it. */
   abstract injectUserMessage(text: string): void;
 
-  /** Has the agent say a text. */
+  /** Makes the agent say a text. */
   abstract injectAgentMessage(text: string): void;
 
   /** Whether a session is running. */
@@ -197,9 +197,9 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   }
 
   /**
-   * Has the service change something. Resolves when it has acknowledged that.
+   * Requests a change from the service. Resolves when it is acknowledged.
    *
-   * @throws VoiceError `not_ready` when there is no session, `timeout` after 10 s without the acknowledgement.
+   * @throws VoiceError `not_ready` when there is no session, `timeout` after 10 s without acknowledgement.
    */
   protected async command(method: string, command: AgentCommand<S>): Promise<void> {
     const { inputs$ } = this.#running(method);
@@ -221,7 +221,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     await settled;
   }
 
-  /** What this service's connections need beside the defaults. */
+  /** Connection options that differ from the defaults. */
   protected sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
     const { path, opensAfter, readyAfter, opening, keepAlive, typeOf = typeMember } = this.#wire;
     const isOf = (type: string) => (data: SocketData) => typeOf(parseJsonObject(data) ?? {}) === type;
@@ -296,9 +296,9 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       ...this.transportOptions,
       maxMessageBytes,
       maxOutboxBytes: 2 * bytesForMs(waitingMs, this.#format),
-      // Nobody has told the service to end: another connection goes on.
+      // Only disconnect() ends a session: after any other close, reconnect.
       classifyClose: () => 'retry',
-      // What a new connection needs stands in its opening.
+      // The opening restores everything a new connection needs.
       replay: () => [],
       ...this.sessionOptions(),
     });
@@ -306,7 +306,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     const steps$ = new BehaviorSubject(start);
     const session: Session<S> = { socket, steps$, inputs$: new Subject(), life: new Subscription() };
     this.#session = session;
-    // What comes of an input that arrives while events are enacted follows those.
+    // Inputs that arrive while events are being carried out wait until those are done.
     const enacting = steps$.pipe(concatMap(([, ...events]) => events)).subscribe({
       next: (event) => this.#enact(event, socket),
       error: (error: unknown) => this.report(VoiceError.from(error, { provider: this.name })),
@@ -338,7 +338,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     return { type: 'connection', event, ended: event.type === 'lost' ? event.error : ended };
   }
 
-  /** Runs the calls that are made here; each ends with its outcome, unless it is cancelled. */
+  /** Runs calls here; each emits its outcome unless cancelled. */
   #outcomes(): Observable<AgentInput<S>> {
     return this.#events$.pipe(
       filter((event) => event.type === 'run'),
@@ -368,7 +368,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       case 'failure': {
         const { type, message, code, recoverable } = event;
         const error = this.error(`${this.name}: ${message}`, { code, recoverable });
-        // A failure that is not recoverable ends the session, which reports it.
+        // An unrecoverable failure ends the session, which reports it.
         if (type === 'warning' || recoverable) this.report(error);
         if (type === 'failure') socket.reconnect(error);
         break;
@@ -391,7 +391,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       this.configureAudio(metadata);
       return true;
     } catch {
-      this.#warnOnce(`hears ${describeFormat(this.#format)}, and drops ${describeFormat(metadata)}`);
+      this.#warnOnce(`expects ${describeFormat(this.#format)}; dropping ${describeFormat(metadata)}`);
       return false;
     }
   }
