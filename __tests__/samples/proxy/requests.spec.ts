@@ -376,7 +376,8 @@ describe('a request through the proxy', () => {
       request.destroy();
     });
 
-    const total = 64 * 1024 * 1024;
+    // Linux lets a receiver's buffer grow to 32 MB: half of this is more than the system takes between the three.
+    const total = 160 * 1024 * 1024;
     it('a page that reads slowly holds the service up, not the memory', async () => {
       let sent = 0;
       service.onRequest = (request, response) => {
