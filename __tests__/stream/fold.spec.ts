@@ -1,5 +1,7 @@
 import { map, Subject, tap, type SchedulerAction, type Subscription } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
+import { TestClock } from '../transport/test-clock.ts';
+import { BlockedClock } from './blocked-clock.ts';
 import { fold, type Machine, type Step } from '../../lib/stream/fold.ts';
 
 type Input = 'a' | 'b' | 'wait' | 'later' | 'tick' | 'throw';
@@ -105,5 +107,47 @@ describe('fold', () => {
     });
     // One, and one more look when it falls due.
     expect(scheduler.timers).toBeLessThanOrEqual(2);
+  });
+
+  it('keeps no timer for a machine that waits for nothing any more', () => {
+    const clock = new TestClock();
+    const inputs$ = new Subject<Input>();
+    inputs$.pipe(fold(machine, clock)).subscribe();
+    inputs$.next('wait');
+    expect(clock.pending).toBe(1);
+    inputs$.next('tick');
+    expect(clock.pending).toBe(0);
+  });
+
+  /** The times at which each tick was taken, of a machine that has begun to wait for 4 ms. */
+  function waiting(clock: BlockedClock) {
+    const inputs$ = new Subject<Input>();
+    const seen: string[] = [];
+    inputs$.pipe(fold(machine, clock)).subscribe(([{ seen: all }]) => seen.push(`${all}@${clock.frame}`));
+    inputs$.next('wait');
+    return { inputs$, seen };
+  }
+
+  it('F46: takes what arrived while the event loop was blocked before the deadline that fell due meanwhile', async () => {
+    const clock = new BlockedClock();
+    const { inputs$, seen } = waiting(clock);
+    clock.lateMs = 500;
+    await clock.advance(10);
+    inputs$.next('wait');
+    await clock.advance(490 + 10);
+    expect(seen).toEqual(['w@0', 'ww@10', 'wwt@504']);
+  });
+
+  it('F45: waits no longer on a clock that was set back an hour, and a second at most on one set forward', async () => {
+    const back = new BlockedClock();
+    const late = waiting(back);
+    back.lateMs = -3_600_000;
+    await back.advance(4);
+    expect(late.seen).toEqual(['w@0', 'wt@4']);
+    const forward = new BlockedClock();
+    const early = waiting(forward);
+    forward.lateMs = 3_600_000;
+    await forward.advance(1_004);
+    expect(early.seen).toEqual(['w@0', 'wt@1004']);
   });
 });

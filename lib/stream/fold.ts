@@ -1,8 +1,18 @@
-import { asyncScheduler, Observable, Subscription, type OperatorFunction, type SchedulerLike } from 'rxjs';
-import { isDue } from './patient-timer.ts';
+import {
+  asyncScheduler,
+  Observable,
+  Subscription,
+  type OperatorFunction,
+  type SchedulerAction,
+  type SchedulerLike,
+} from 'rxjs';
+import { isDue, patienceMs } from './patient-timer.ts';
 
 /** What an input leads to: the next state, and what is to be done about it, in order. */
 export type Step<S, E> = readonly [state: S, ...effects: E[]];
+
+/** A timer that rings so much later than it should, in milliseconds, tells that the event loop was blocked. */
+const blockedMs = 20;
 
 /** A state machine as data. */
 export interface Machine<S, I, E> {
@@ -19,8 +29,8 @@ export interface Machine<S, I, E> {
  * Runs a state machine over a stream of inputs, and emits each step.
  *
  * Inputs are taken one at a time, in one order: one that arrives while a step is being delivered, perhaps because of
- * it, waits until everyone has seen that step. One timer serves all deadlines. Completes and fails with its source; a
- * reducer that throws fails it.
+ * it, waits until everyone has seen that step. One timer serves all deadlines; when the event loop was blocked as one
+ * fell due, what arrived meanwhile is taken first. Completes and fails with its source; a reducer that throws fails it.
  *
  * ```text
  * inputs                --a--------b--------
@@ -39,11 +49,14 @@ export function fold<S, I, E>(
       let isBusy = false;
       let timer = Subscription.EMPTY;
       let timerAt = Infinity;
+      /** What the timer that is ringing was set for: that has come, also when the clock was set back meanwhile. */
+      let rungAt = -Infinity;
 
       /** The time, and no less than a deadline that has come. */
       const now = (): number => {
+        const clockAt = scheduler.now();
         const dueAt = wakeAt(state);
-        return isDue(dueAt, scheduler.now()) ? Math.max(dueAt, scheduler.now()) : scheduler.now();
+        return isDue(dueAt, Math.max(rungAt, clockAt)) ? Math.max(dueAt, clockAt) : clockAt;
       };
       const take = (input: I): void => {
         waiting.push(input);
@@ -65,17 +78,22 @@ export function fold<S, I, E>(
       /** A timer that is due sooner looks again then: most deadlines only ever move away. */
       const watch = (): void => {
         const at = wakeAt(state);
-        if (at >= timerAt || subscriber.closed) return;
+        if (at === timerAt || (at > timerAt && at < Infinity) || subscriber.closed) return;
         timer.unsubscribe();
         timerAt = at;
-        timer = scheduler.schedule(
-          () => {
-            timerAt = Infinity;
-            if (isDue(wakeAt(state), scheduler.now())) take(tick);
-            else watch();
-          },
-          Math.max(0, at - scheduler.now()),
-        );
+        if (at < Infinity) timer = scheduler.schedule(ring, Math.max(0, at - scheduler.now()), false);
+      };
+      const ring = function (this: SchedulerAction<boolean>, hasWaited?: boolean): void {
+        const lateMs = patienceMs(timerAt, scheduler.now());
+        if (lateMs > blockedMs && !hasWaited) {
+          this.schedule(true, lateMs);
+          return;
+        }
+        rungAt = timerAt;
+        timerAt = Infinity;
+        if (isDue(wakeAt(state), Math.max(rungAt, scheduler.now()))) take(tick);
+        else watch();
+        rungAt = -Infinity;
       };
 
       subscriber.add(() => {

@@ -11,6 +11,11 @@ export function isDue(at: number, now: number): boolean {
 /** Most that a time-out is prolonged, in milliseconds: a clock that was set forward looks like a blocked event loop. */
 const maxPatienceMs = 1_000;
 
+/** How long a time-out is prolonged that is looked at later than it was due, in milliseconds (RELIABILITY.md, F46). */
+export function patienceMs(dueAt: number, now: number): number {
+  return Math.min(Math.max(0, now - dueAt), maxPatienceMs);
+}
+
 /**
  * A `timer` for time-outs: when the event loop was blocked as it fell due, what arrived meanwhile is served before it
  * emits (RELIABILITY.md, F46).
@@ -24,7 +29,7 @@ export function patientTimer(ms: number, scheduler: SchedulerLike): Observable<0
         if (isServed) {
           subscriber.next(0);
           subscriber.complete();
-        } else this.schedule(true, Math.min(Math.max(0, scheduler.now() - dueAt), maxPatienceMs));
+        } else this.schedule(true, patienceMs(dueAt, scheduler.now()));
       },
       delayMs,
       false,

@@ -3,8 +3,8 @@ import type { AudioMetadata } from '../../audio/types.ts';
 import type { VoiceErrorOptions } from '../../core/errors.ts';
 import { asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { SocketTTS } from './socket-tts.ts';
-import type { SocketWire } from './sockets/socket-wire.ts';
+import { SocketTTS, type SocketWire } from './socket-tts.ts';
+import { byOrder } from './sockets/by-order.ts';
 import type { TTSConfig } from './voice-service.ts';
 
 /** A voice of {@link AlphaTTS}: `aura-2-{voice}-{language}`, or an older `aura-{voice}-en`; others pass through. */
@@ -94,9 +94,8 @@ const wire: SocketWire<AlphaTTSConfig, undefined> = {
     const query = { model: voice ?? model, encoding, sample_rate: sampleRate, speed, mip_opt_out: mipOptOut };
     return { path: '/v1/speak', query };
   },
-  connection: ({ limits: { charactersPerMinute = 2400, flushesPerMinute = 20 } = {} }) => ({
-    ...{ by: 'order', flush: '{"type":"Flush"}', flushReserve: 8, charactersPerMinute, flushesPerMinute },
-  }),
+  attribution: ({ limits: { charactersPerMinute = 2400, flushesPerMinute = 20 } = {} }) =>
+    byOrder({ flush: '{"type":"Flush"}', flushReserve: 8, charactersPerMinute, flushesPerMinute }),
   voice: () => () => ({
     say: (text) => JSON.stringify({ type: 'Speak', text }),
     cancel: '{"type":"Clear"}',

@@ -6,8 +6,9 @@ import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from
 import type { Logger } from '../../core/logger.ts';
 import type { Step } from '../../stream/fold.ts';
 import type { GammaTTSConfig } from './gamma-tts-config.ts';
-import { SocketTTS } from './socket-tts.ts';
-import type { ContextVoice, ReadEffect, Reading, SocketWire } from './sockets/socket-wire.ts';
+import { SocketTTS, type SocketWire } from './socket-tts.ts';
+import { byId } from './sockets/by-id.ts';
+import type { ContextVoice, ReadEffect, Reading } from './sockets/speech-wire.ts';
 import type { WireErrors } from './voice-service.ts';
 import {
   endCharacters,
@@ -187,12 +188,15 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
       seed: config.seed,
     },
   }),
-  connection: (config) => ({ by: 'id', maxContexts: 5, endsCancelled: true, speaksAtOnce: isAutomatic(config) }),
+  attribution: (config) =>
+    byId({
+      contextOf: (message) => asString(message['contextId']) ?? asString(message['context_id']),
+      ...{ maxContexts: 5, endsCancelled: true, speaksAtOnce: isAutomatic(config) },
+    }),
   voice: voiceOf,
   keepAlive: (id) => JSON.stringify({ text: '', context_id: id }),
   farewell: ['{"close_socket":true}'],
   start: { words: noCharacters, audioBytes: 0 },
-  contextOf: (message) => asString(message['contextId']) ?? asString(message['context_id']),
   typeOf: (message) => (errorWord(message) === undefined ? 'speech' : 'error'),
   read: {
     speech: hear,

@@ -15,7 +15,6 @@ import {
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { nativeVoiceSpeaks$ } from '../../playback/native-voice.ts';
 import { fromInput } from '../../stream/bridge.ts';
-import type { Step } from '../../stream/fold.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -28,7 +27,6 @@ import type {
   SpokenWord,
   TTSProvider,
 } from '../../core/roles.ts';
-import { incrementalFold } from '../../stream/incremental-fold.ts';
 import { NativeSpeaker, type NativePiece } from './native-speaker.ts';
 import { nativeFormat, NativeTexts } from './native-texts.ts';
 import { cancelNativeSpeech } from './native-utterance.ts';
@@ -170,16 +168,18 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     return defer(() => {
       this.assertReady('speak');
       const utteranceId = this.#outputs.nextId();
+      let endMs = 0;
       return fromInput(typeof text$ === 'string' ? [text$] : text$).pipe(
         concatMap((text) => splitText(text, this.maxTextLength)),
-        map((piece) => this.#texts.chunkFor(piece, this.config.rate ?? 1)),
-        incrementalFold(0, (atMs, { text, durationMs, data, metadata }): Step<number, UtteranceEvent> => {
-          const chunk = { data, utteranceId, ...(atMs === 0 && { metadata }) };
-          const words = spreadWords(text, atMs, atMs + durationMs).map((word): UtteranceEvent => ({
-            type: 'word',
-            word: { ...word, estimated: true, utteranceId },
-          }));
-          return [atMs + durationMs, { type: 'chunk', chunk }, ...words];
+        concatMap((text): UtteranceEvent[] => {
+          const { data, metadata, durationMs } = this.#texts.chunkFor(text, this.config.rate ?? 1);
+          const startMs = endMs;
+          endMs += durationMs;
+          const words = spreadWords(text, startMs, endMs).map((word) => ({ ...word, estimated: true, utteranceId }));
+          return [
+            { type: 'chunk', chunk: { data, utteranceId, ...(startMs === 0 && { metadata }) } },
+            ...words.map((word) => ({ type: 'word' as const, word })),
+          ];
         }),
         tap((event) => this.#outputs.publish(event)),
         filter((event) => event.type === 'chunk'),

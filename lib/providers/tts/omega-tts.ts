@@ -4,7 +4,7 @@ import type { AudioMetadata } from '../../audio/types.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
 import { asObject, asString, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { incrementalFold } from '../../stream/incremental-fold.ts';
+import { incremental } from '../../stream/incremental.ts';
 import type { Markup } from '../../text/markup.ts';
 import { isSsml, ssml } from '../../text/ssml.ts';
 import { AwsSigner, type AwsConfig } from '../../transport/aws-signer.ts';
@@ -135,15 +135,18 @@ interface Marks {
 /** Adds the words once all has come: the last one lasts until the audio ends. */
 function withWords(text: string, config: OmegaTTSConfig): OperatorFunction<SynthesisEvent | Marks, SynthesisEvent> {
   const written = markupOf(text, config) ? '' : text;
-  return incrementalFold<Pick<Marks, 'marks'> & { readonly bytes: number }, SynthesisEvent | Marks, SynthesisEvent>(
-    { bytes: 0, marks: [] },
-    ({ bytes, marks }, event) => {
-      if (event.type === 'marks') return [{ bytes, marks: event.marks }];
-      return [{ bytes: bytes + (event.type === 'audio' ? event.data.length : 0), marks }, event];
-    },
-    ({ bytes, marks }) =>
-      wordsAt(marks, written, durationMs(bytes, metadataOf(config))).map((word) => ({ type: 'word', ...word })),
-  );
+  return incremental(() => {
+    let [bytes, marks]: [number, readonly ByteMark[]] = [0, []];
+    return {
+      push: (event) => {
+        if (event.type === 'marks') marks = event.marks;
+        if (event.type === 'audio') bytes += event.data.length;
+        return event.type === 'marks' ? [] : [event];
+      },
+      flush: () =>
+        wordsAt(marks, written, durationMs(bytes, metadataOf(config))).map((word) => ({ type: 'word', ...word })),
+    };
+  });
 }
 
 function reasonOf({ json, headers }: HttpFailure): string | undefined {

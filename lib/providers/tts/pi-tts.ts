@@ -4,8 +4,9 @@ import { decodeBase64 } from '../../core/base64.ts';
 import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
-import { SocketTTS } from './socket-tts.ts';
-import type { ContextVoice, SocketWire, SpokenEvent } from './sockets/socket-wire.ts';
+import { SocketTTS, type SocketWire } from './socket-tts.ts';
+import { byId } from './sockets/by-id.ts';
+import type { ContextVoice, SpokenEvent } from './sockets/speech-wire.ts';
 import type { TTSConfig } from './voice-service.ts';
 
 /** A model of {@link PiTTS}: `sonic-3`, `sonic-3.5`, `sonic-latest` or a dated one; others pass through. */
@@ -174,14 +175,15 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
       ? { headers: { Authorization: `Bearer ${key}` }, query: { access_token: key } }
       : { headers: { 'X-API-Key': key } },
   address: () => ({ path: '/tts/websocket', query: { cartesia_version: version } }),
-  connection: ({ concurrency = 2, maxBufferDelayMs = 0 }) => ({
-    ...{ by: 'id', maxContexts: concurrency, endsCancelled: false, speaksAtOnce: maxBufferDelayMs === 0 },
-    // The service's own limit is 1 s.
-    expiresMs: 700,
-  }),
+  attribution: ({ concurrency = 2, maxBufferDelayMs = 0 }) =>
+    byId({
+      contextOf: (message) => asString(message['context_id']),
+      ...{ maxContexts: concurrency, endsCancelled: false, speaksAtOnce: maxBufferDelayMs === 0 },
+      // The service's own limit is 1 s.
+      expiresMs: 700,
+    }),
   voice: voiceOf,
   start: undefined,
-  contextOf: (message) => asString(message['context_id']),
   typeOf: ({ type }) => asString(type),
   read: {
     chunk: (state, message) => {

@@ -20,16 +20,22 @@ import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import { RemoteProvider, type AuthType, type SocketCredentials } from '../../core/remote-provider.ts';
+import { RemoteProvider, type AuthType, type Query, type SocketCredentials } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, ProviderRole, ProviderType, SpokenWord } from '../../core/roles.ts';
 import { fromAbort } from '../../stream/bridge.ts';
 import { refusal, type HttpErrorOf } from '../../transport/http-error.ts';
-import { ReconnectingSocket, type ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
-import type { SocketWire } from './sockets/socket-wire.ts';
+import {
+  ReconnectingSocket,
+  type ReconnectingSocketOptions,
+  type SocketClose,
+  type SocketData,
+} from '../../transport/reconnecting-socket.ts';
+import type { Attribution } from './sockets/speech-step.ts';
+import type { ContextVoice, SpeechWire } from './sockets/speech-wire.ts';
 import { VoiceConnection } from './sockets/voice-connection.ts';
 import { VoiceConnections } from './sockets/voice-connections.ts';
 import { isAudible, SynthesisOutputs } from './synthesis-outputs.ts';
-import type { RemoteVoice, TTSCallOptions, TTSConfig, WireErrors } from './voice-service.ts';
+import type { RemoteVoice, TTSCallOptions, TTSConfig, VoiceService, WireErrors } from './voice-service.ts';
 
 /** Longest message of a service: RELIABILITY's limit of roles that bring audio. */
 const maxMessageBytes = 16 * 1024 * 1024;
@@ -45,6 +51,22 @@ export type SocketTTSSessionOptions = Pick<
   ReconnectingSocketOptions,
   'classifyClose' | 'isReady' | 'keepAlive' | 'opening' | 'replay'
 >;
+
+/** A text-to-speech service on a WebSocket. */
+export interface SocketWire<C, S> extends VoiceService<C>, SpeechWire<S> {
+  /** What an upgrade carries. Default: the Authorization header and the subprotocols of SPEC.md. */
+  credentials?(key: string, config: C): SocketCredentials;
+  /** The address; what it holds is fixed for a connection: where it changes, the next text opens another. */
+  address(config: C): { readonly path: string; readonly query?: Query };
+  /** How texts are told, and found again in messages, within the service's limits: `byOrder()` or `byId()`. */
+  attribution(config: C): Attribution;
+  /** The voice of the next synthesis. */
+  voice(config: C): ContextVoice;
+  /** Ends the connection gracefully. */
+  readonly farewell?: readonly SocketData[];
+  /** What it means when the service closes the connection while it speaks. Default: another try is worth it. */
+  closeError?(close: SocketClose, errors: WireErrors): VoiceError | undefined;
+}
 
 /** One synthesis of `processChunk()` and `finalize()`. */
 interface Draft {
@@ -281,25 +303,25 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
   /** The connections that speak as the configuration is now; where it has changed, others retire. */
   #open(): VoiceConnections {
     const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000 } = this.config;
-    const connection = this.#wire.connection(this.config);
+    const { capacity, terms: attribution } = this.#wire.attribution(this.config);
     const timeouts = { firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs };
-    const terms = JSON.stringify([this.#url(), connection, timeouts]);
+    const terms = JSON.stringify([this.#url(), attribution, timeouts]);
     const { scheduler = asyncScheduler } = this.config;
     this.#connections ??= new VoiceConnections({
       open: () => this.#connect(),
       closed: ({ session }) => this.#forget(session),
-      ...{ capacity: connection.by === 'order' ? 1 : Infinity, scheduler },
+      ...{ capacity, scheduler },
     });
     if (this.#terms !== undefined && this.#terms !== terms) this.#connections.retire();
     this.#terms = terms;
     return this.#connections;
   }
 
-  #connect(): VoiceConnection<S> {
+  #connect(): VoiceConnection {
     const wire = this.#wire;
     const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
     return new VoiceConnection({
-      ...{ wire, connection: wire.connection(this.config), maxTextLength: this.maxTextLength },
+      ...{ wire, attribution: wire.attribution(this.config), maxTextLength: this.maxTextLength },
       ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler, errors: this.#errors },
       session: (options) => this.createSession(options),
       voice: () => ({ voice: wire.voice(this.config), format: this.getMetadata() }),

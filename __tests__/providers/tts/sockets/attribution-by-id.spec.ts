@@ -1,7 +1,8 @@
 import { of, Subject, Subscription, type Observable } from 'rxjs';
 import { VoiceError } from '../../../../lib/core/errors.ts';
 import { asNumber, asObject, asObjects, asString } from '../../../../lib/core/guard.ts';
-import type { ContextConnection, ReadEffect, SpeechWire } from '../../../../lib/providers/tts/sockets/socket-wire.ts';
+import { byId, type ContextConnection } from '../../../../lib/providers/tts/sockets/by-id.ts';
+import type { ReadEffect, SpeechWire } from '../../../../lib/providers/tts/sockets/speech-wire.ts';
 import {
   VoiceConnection,
   type VoiceConnectionOptions,
@@ -35,7 +36,6 @@ function given({ keepAlive, ...changes }: Changes = {}) {
   let voices = 0;
   const wire: SpeechWire<undefined> = {
     start: undefined,
-    contextOf: ({ id }) => [...names].find(([, name]) => name === id)?.[0] ?? asString(id),
     typeOf: ({ error }) => (asObject(error) ? 'refusal' : 'speech'),
     read: {
       refusal: (state, { error }) => [
@@ -54,9 +54,12 @@ function given({ keepAlive, ...changes }: Changes = {}) {
     },
     ...(keepAlive && { keepAlive }),
   };
-  const options: VoiceConnectionOptions<undefined> = {
+  const options: VoiceConnectionOptions = {
     wire,
-    connection: { ...{ by: 'id', maxContexts: 2, endsCancelled: true, speaksAtOnce: true }, ...changes },
+    attribution: byId({
+      contextOf: ({ id }) => [...names].find(([, name]) => name === id)?.[0] ?? asString(id),
+      ...{ maxContexts: 2, endsCancelled: true, speaksAtOnce: true, ...changes },
+    }),
     errors: {
       error: (text, options) => new VoiceError(`TestTTS: ${text}`, { provider: 'TestTTS', ...options }),
       refusal: () => new VoiceError('refused', { code: 'server' }),

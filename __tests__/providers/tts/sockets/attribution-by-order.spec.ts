@@ -1,7 +1,8 @@
 import { from, of, Subject, Subscription, type Observable } from 'rxjs';
 import { VoiceError } from '../../../../lib/core/errors.ts';
 import { asString } from '../../../../lib/core/guard.ts';
-import type { SpeechWire } from '../../../../lib/providers/tts/sockets/socket-wire.ts';
+import { byOrder } from '../../../../lib/providers/tts/sockets/by-order.ts';
+import type { SpeechWire } from '../../../../lib/providers/tts/sockets/speech-wire.ts';
 import { VoiceConnection } from '../../../../lib/providers/tts/sockets/voice-connection.ts';
 import type { SynthesisEvent } from '../../../../lib/providers/tts/utterance.ts';
 import { ReconnectingSocket } from '../../../../lib/transport/reconnecting-socket.ts';
@@ -34,7 +35,7 @@ function given() {
   const reports: VoiceError[] = [];
   const lane = new VoiceConnection({
     wire,
-    connection: { by: 'order', flush: 'flush', charactersPerMinute: 100, flushesPerMinute: 6, flushReserve: 3 },
+    attribution: byOrder({ flush: 'flush', charactersPerMinute: 100, flushesPerMinute: 6, flushReserve: 3 }),
     errors: {
       error: (text, options) => new VoiceError(`TestTTS: ${text}`, { provider: 'TestTTS', ...options }),
       refusal: () => new VoiceError('refused', { code: 'server' }),

@@ -1,25 +1,39 @@
-import { SpokenText } from '../../../../lib/providers/tts/sockets/spoken-text.ts';
+import {
+  hearWord,
+  heardInContext,
+  isBegun,
+  isHeard,
+  isSaid,
+  noText,
+  restart,
+  type SpokenText,
+} from '../../../../lib/providers/tts/sockets/spoken-text.ts';
 
 /** What the service has yet to be told, and the text once it was. */
 function sayAll(text: SpokenText, ...said: readonly string[]): readonly [string[], SpokenText] {
-  return text.next === undefined ? [[...said], text] : sayAll(text.say(), ...said, text.next);
+  const next = text.pieces[text.said];
+  return next === undefined ? [[...said], text] : sayAll({ ...text, said: text.said + 1 }, ...said, next);
+}
+
+function add(text: SpokenText, ...pieces: readonly string[]): SpokenText {
+  return { ...text, pieces: [...text.pieces, ...pieces] };
 }
 
 /** All of it said, and so many words heard. */
 function given(pieces: readonly string[], ...words: readonly string[]): SpokenText {
-  const [, text] = sayAll(new SpokenText().add(pieces));
-  return words.reduce((each, word) => each.hear(word), text);
+  const [, text] = sayAll(add(noText, ...pieces));
+  return words.reduce(hearWord, text);
 }
 
 describe('SpokenText', () => {
   it('gives each piece once', () => {
-    const text = new SpokenText().add(['One.', 'Two.']);
-    expect([text.isSaid, text.isBegun]).toEqual([false, false]);
+    const text = add(noText, 'One.', 'Two.');
+    expect([isSaid(text), isBegun(text)]).toEqual([false, false]);
     const [first, begun] = sayAll(text);
     expect(first).toEqual(['One.', 'Two.']);
-    const [second, said] = sayAll(begun.add(['Three.']));
+    const [second, said] = sayAll(add(begun, 'Three.'));
     expect(second).toEqual(['Three.']);
-    expect([sayAll(said)[0], said.isSaid, said.isBegun]).toEqual([[], true, true]);
+    expect([sayAll(said)[0], isSaid(said), isBegun(said)]).toEqual([[], true, true]);
   });
 
   const heard: readonly (readonly [name: string, pieces: readonly string[], words: readonly string[], text: string])[] =
@@ -32,24 +46,24 @@ describe('SpokenText', () => {
       ['words that are cut otherwise', ['One two.', 'Three.'], ['Onetw', 'o', '.'], 'One two.'],
     ];
   for (const [name, pieces, words, text] of heard) {
-    it(`takes for heard: ${name}`, () => expect(given(pieces, ...words).heardInContext).toBe(text));
+    it(`takes for heard: ${name}`, () => expect(heardInContext(given(pieces, ...words))).toBe(text));
   }
 
   it('says again, in another context, what was not heard to its end', () => {
     const text = given(['One two.', 'Three four.', 'Five.'], 'One', 'two.', 'Three');
-    expect([text.hasAdvanced, text.isHeard]).toEqual([true, false]);
-    expect(text.heardInContext).toBe('One two.');
-    const restarted = text.restart();
-    expect([restarted.hasAdvanced, restarted.isBegun, restarted.isSaid]).toEqual([false, false, false]);
+    expect([text.heard, isHeard(text)]).toEqual([1, false]);
+    expect(heardInContext(text)).toBe('One two.');
+    const restarted = restart(text);
+    expect([heardInContext(restarted), isBegun(restarted), isSaid(restarted)]).toEqual(['', false, false]);
     const [again, said] = sayAll(restarted);
     expect(again).toEqual(['Three four.', 'Five.']);
     // The half that was heard does not count twice.
-    expect(said.hear('Three').hear('four.').heardInContext).toBe('Three four.');
+    expect(heardInContext(['Three', 'four.'].reduce(hearWord, said))).toBe('Three four.');
   });
 
   it('is heard where the service says that it has spoken all, whatever the words were', () => {
     const text = given(['One two.'], 'Won');
-    const heard = text.hearTo(text.said);
-    expect([heard.isHeard, heard.heardInContext, sayAll(heard.restart())[0]]).toEqual([true, 'One two.', []]);
+    const heard = { ...text, heard: text.said };
+    expect([isHeard(heard), heardInContext(heard), sayAll(restart(heard))[0]]).toEqual([true, 'One two.', []]);
   });
 });

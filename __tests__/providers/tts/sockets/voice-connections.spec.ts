@@ -1,5 +1,6 @@
 import { NEVER, of, type Subscription } from 'rxjs';
 import { VoiceError } from '../../../../lib/core/errors.ts';
+import { byOrder } from '../../../../lib/providers/tts/sockets/by-order.ts';
 import { VoiceConnection } from '../../../../lib/providers/tts/sockets/voice-connection.ts';
 import { VoiceConnections, type PooledConnection } from '../../../../lib/providers/tts/sockets/voice-connections.ts';
 import { ReconnectingSocket } from '../../../../lib/transport/reconnecting-socket.ts';
@@ -12,10 +13,10 @@ function given() {
   const sockets = new FakeSockets({ pings: false });
   const closed: PooledConnection[] = [];
   const error = (text: string): VoiceError => new VoiceError(text, { code: 'connection' });
-  const open = (): VoiceConnection<undefined> =>
+  const open = (): VoiceConnection =>
     new VoiceConnection({
       wire: { start: undefined, typeOf: () => undefined, read: {} },
-      connection: { by: 'order', flush: 'flush', charactersPerMinute: 1000, flushesPerMinute: 20, flushReserve: 8 },
+      attribution: byOrder({ flush: 'flush', charactersPerMinute: 1000, flushesPerMinute: 20, flushReserve: 8 }),
       errors: { error, refusal: () => error('refused') },
       voice: () => ({ format: pcm, voice: () => ({ say: (text) => text, cancel: 'clear' }) }),
       ...{ farewell: ['close'], maxTextLength: 100, closeError: () => error('closed'), note: () => undefined },

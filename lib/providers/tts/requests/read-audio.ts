@@ -1,7 +1,7 @@
 import { map, of, switchMap, type Observable } from 'rxjs';
 import { asNumber, asObject, asString, type WireObject } from '../../../core/guard.ts';
 import type { Step } from '../../../stream/fold.ts';
-import { incrementalFold } from '../../../stream/incremental-fold.ts';
+import { incremental } from '../../../stream/incremental.ts';
 import { readJson, type HttpResponse } from '../../../transport/http.ts';
 import { jsonObjects } from '../../../transport/json-objects.ts';
 import { mediaType } from '../../../transport/sse.ts';
@@ -52,7 +52,20 @@ export function readObjects<S, E = SynthesisEvent>(
   { start, read, end }: ObjectReading<S, E>,
 ): Observable<E> {
   const onGarbage = (): void => warn('a message that is no JSON object of the service is ignored');
-  return of(response).pipe(jsonObjects({ maxLength, onGarbage }), incrementalFold(start, read, end));
+  return of(response).pipe(
+    jsonObjects({ maxLength, onGarbage }),
+    incremental(() => {
+      let state = start;
+      return {
+        push: (message: WireObject) => {
+          const [next, ...events] = read(state, message);
+          state = next;
+          return events;
+        },
+        flush: () => end?.(state) ?? [],
+      };
+    }),
+  );
 }
 
 /** A word and its milliseconds as a message has them; none where one of them is missing. */

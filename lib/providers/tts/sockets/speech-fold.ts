@@ -1,398 +1,305 @@
 import type { AudioMetadata } from '../../../audio/types.ts';
 import type { VoiceError } from '../../../core/errors.ts';
 import { ownEntry, parseJsonObject } from '../../../core/guard.ts';
-import type { Step } from '../../../stream/fold.ts';
+import type { Machine } from '../../../stream/fold.ts';
 import { splitText } from '../../../text/split-text.ts';
 import type { SocketData } from '../../../transport/reconnecting-socket.ts';
-import type { ReadEffect } from './socket-wire.ts';
+import type { ReadEffect } from './speech-wire.ts';
 import {
-  awaited,
   change,
   changeContext,
-  contextIds,
-  deadline,
-  hasExpired,
-  isFlushed,
-  isFull,
-  isOver,
-  limitMs,
-  soundedMs,
-  synthesisFrom,
+  emit,
+  leave,
+  send,
   synthesisOf,
-  waitAnew,
-  without,
+  update,
+  type Attribution,
   type SpeechEffect,
   type SpeechInput,
   type SpeechRules,
   type SpeechState,
+  type SpeechStep,
   type Synthesis,
-} from './speech-state.ts';
+} from './speech-step.ts';
+import { isHeard, isSaid, noText } from './spoken-text.ts';
 
 /** Losses in a row, with nothing spoken between them, that a text survives. */
 const maxLosses = 1;
 /** How long the next try waits when the service does not say, in milliseconds. */
 const pauseMs = 500;
-/** How long a cancelled context whose end never comes counts, in milliseconds. */
-const lingerMs = 5_000;
 
 const undocumented = 'the service sent a message that it does not document';
 const noObject = 'the service sent a message that is no JSON object';
 const noFormat: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1 };
 
-/** The pure reducer of one connection that speaks. */
-export function speechReducer<S>(
-  rules: SpeechRules<S>,
-): (state: SpeechState<S>, input: SpeechInput) => Step<SpeechState<S>, SpeechEffect> {
-  return (state, input) => {
-    const effects: SpeechEffect[] = [];
-    const next = new SpeechStep(rules, input.at, effects).take(state, input);
-    const dueAt = deadline(next, rules);
-    // One timer serves any number of messages: where it rings too early, it is set again.
-    if (dueAt === Infinity ? next.wakeAt === undefined : dueAt >= (next.wakeAt ?? Infinity)) return [next, ...effects];
-    const wakeAt = dueAt === Infinity ? undefined : dueAt;
-    return [{ ...next, wakeAt }, ...effects, { type: 'wakeAt', at: wakeAt }];
+/** The machine of one connection that speaks. */
+export function speech(rules: SpeechRules): Machine<SpeechState, SpeechInput, SpeechEffect> {
+  return {
+    start: {
+      ...{ isUp: false, heardAt: 0, syntheses: [], cancelled: [], budget: undefined },
+      ...{ contexts: 0, keepAlives: 0 },
+    },
+    reduce: (state, input, at) => {
+      const step: SpeechStep = { rules, at, state, effects: [] };
+      take(step, input);
+      return [step.state, ...step.effects];
+    },
+    wakeAt: (state) =>
+      Math.min(
+        ...state.cancelled.map(({ until }) => until),
+        ...state.syntheses.map((synthesis) =>
+          Math.min(synthesis.resumeAt ?? Infinity, synthesis.quietSince + limitMs(state, synthesis, rules)),
+        ),
+      ),
+    tick: { type: 'tick' },
   };
 }
 
-/** One step: each method gives the state after it, and notes what is to be done. */
-class SpeechStep<S> {
-  readonly #rules: SpeechRules<S>;
-  readonly #at: number;
-  readonly #effects: SpeechEffect[];
-
-  constructor(rules: SpeechRules<S>, at: number, effects: SpeechEffect[]) {
-    this.#rules = rules;
-    this.#at = at;
-    this.#effects = effects;
+function take(step: SpeechStep, input: SpeechInput): void {
+  const { state, at, rules } = step;
+  switch (input.type) {
+    case 'begin': {
+      const { key, voice, format } = input;
+      const anew = { text: noText, isEnded: false, context: undefined, resumeAt: undefined };
+      const begun = { key, voice, format, ...anew, quietSince: at, hasFlushed: false, losses: 0 };
+      update(step, { syntheses: [...state.syntheses, begun] });
+      break;
+    }
+    case 'text': {
+      const { text } = synthesisOf(step, input.key) ?? {};
+      const pieces = splitText(input.text, rules.maxTextLength - 1);
+      if (text) change(step, input.key, { text: { ...text, pieces: [...text.pieces, ...pieces] } });
+      advance(step, input.key);
+      break;
+    }
+    case 'textEnd':
+      change(step, input.key, { isEnded: true });
+      advance(step, input.key);
+      break;
+    case 'cancel':
+      silence(step, input.key);
+      remove(step, input.key);
+      advanceAll(step);
+      break;
+    case 'message':
+      hear(step, input.data);
+      break;
+    case 'connected':
+      update(step, { isUp: true });
+      waitAnew(step);
+      advanceAll(step);
+      break;
+    case 'reconnecting':
+      for (const { key } of state.syntheses) lose(step, key, input.error);
+      // What was cancelled is gone with the connection.
+      update(step, { isUp: false, cancelled: [] });
+      // Attempts that fail don't prolong the wait for a connection.
+      if (state.isUp) waitAnew(step);
+      break;
+    case 'ended':
+      for (const { key } of state.syntheses) fail(step, key, input.error);
+      update(step, { isUp: false, cancelled: [] });
+      break;
+    case 'keepAlive': {
+      const ids = contextIds(state);
+      const message = rules.wire.keepAlive?.(ids[state.keepAlives % ids.length]);
+      if (message !== undefined) send(step, message);
+      update(step, { keepAlives: state.keepAlives + 1 });
+      break;
+    }
+    case 'tick':
+      update(step, {
+        cancelled: state.cancelled.filter(({ until }) => until > at),
+        syntheses: state.syntheses.map((each) =>
+          (each.resumeAt ?? Infinity) <= at ? { ...each, resumeAt: undefined } : each,
+        ),
+      });
+      advanceAll(step);
+      for (const { key } of step.state.syntheses) judge(step, key);
   }
+}
 
-  take(state: SpeechState<S>, input: SpeechInput): SpeechState<S> {
-    switch (input.type) {
-      case 'begin':
-        return { ...state, syntheses: [...state.syntheses, synthesisFrom(input)] };
-      case 'text': {
-        const pieces = splitText(input.text, this.#rules.maxTextLength - 1);
-        return this.#advance(
-          change(state, input.key, ({ text }) => ({ text: text.add(pieces) })),
-          input.key,
-        );
+/** Tells the service what it may be told of one text now. */
+function advance(step: SpeechStep, key: number): void {
+  const { attribution } = step.rules;
+  const present = synthesisOf(step, key);
+  if (present && attribution.hasExpired?.(present, step.at)) leave(step, key);
+  const synthesis = synthesisOf(step, key);
+  if (!synthesis) return;
+  const { context, text, isEnded, resumeAt } = synthesis;
+  if (isEnded && !context && isSaid(text) && isHeard(text)) {
+    step.effects.push({ type: 'complete', key });
+    remove(step, key);
+  } else if (step.state.isUp && resumeAt === undefined && (context || !isSaid(text))) {
+    if (!context && !enter(step, synthesis)) return;
+    attribution.say(step, key);
+  }
+}
+
+function advanceAll(step: SpeechStep): void {
+  for (const { key } of step.state.syntheses) advance(step, key);
+}
+
+/** Speaks in a new context from now on, if the service takes another one. */
+function enter(step: SpeechStep, { key, voice }: Synthesis): boolean {
+  const { wire, attribution } = step.rules;
+  const { state } = step;
+  if (contextIds(state).length + state.cancelled.length >= attribution.maxContexts) return false;
+  const id = `utt_${state.contexts + 1}`;
+  const messages = voice(id);
+  messages.opening?.forEach((data) => send(step, data));
+  update(step, { contexts: state.contexts + 1 });
+  change(step, key, {
+    context: { id, messages, state: wire.start, audioBytes: 0, words: [], flushes: [], isEnding: false },
+  });
+  return true;
+}
+
+function hear(step: SpeechStep, data: SocketData): void {
+  const { wire, attribution, errors } = step.rules;
+  const { contextOf } = attribution;
+  const message = parseJsonObject(data);
+  const id = message && contextOf?.(message);
+  const read =
+    (message && ownEntry(wire.read, wire.typeOf(message))) ??
+    (typeof data === 'string' ? undefined : ownEntry(wire.read, 'binary'));
+  const synthesis = subjectOf(step.state, attribution, id);
+  const { key, context, format = noFormat } = synthesis ?? {};
+  const [known, ...effects] = read?.(context?.state ?? wire.start, message ?? {}, { data, format, errors }) ?? [];
+  update(step, { heardAt: step.at });
+  const isUnknown = contextOf ? id === undefined && !effects.some(({ type }) => type === 'error') : !read;
+  if (isUnknown) {
+    step.effects.push({ type: 'warning', text: message || !contextOf ? undocumented : noObject });
+    return;
+  }
+  // Where messages carry no id, each is a sign of life for what comes after it as well.
+  if (!contextOf) waitAnew(step);
+  if (key !== undefined && read) {
+    changeContext(step, key, { state: known ?? wire.start });
+    change(step, key, { quietSince: step.at });
+  }
+  for (const effect of effects) takeEffect(step, effect, key, id);
+  if (key !== undefined) attribution.settle?.(step, key);
+}
+
+/** The text that a message is for. By order, none is heard until the service has let go of all that was cancelled. */
+function subjectOf(state: SpeechState, { contextOf }: Attribution, id: string | undefined): Synthesis | undefined {
+  if (contextOf) return state.syntheses.find(({ context }) => id !== undefined && context?.id === id);
+  return state.cancelled.length > 0 ? undefined : state.syntheses.find(({ context }) => context);
+}
+
+/** What a message means, for one text or for none: what is late goes nowhere. */
+function takeEffect(step: SpeechStep, effect: ReadEffect, key: number | undefined, id: string | undefined): void {
+  const { attribution } = step.rules;
+  const { cancelled, syntheses } = step.state;
+  switch (effect.type) {
+    case 'cleared':
+      update(step, { cancelled: cancelled.slice(1) });
+      break;
+    case 'warning':
+    case 'note':
+      step.effects.push(effect);
+      break;
+    case 'audio': {
+      if (key === undefined || effect.data.length === 0) break;
+      emit(step, key, effect);
+      const audioBytes = synthesisOf(step, key)?.context?.audioBytes ?? 0;
+      changeContext(step, key, { audioBytes: audioBytes + effect.data.length });
+      break;
+    }
+    case 'word':
+      if (key !== undefined) attribution.hear(step, key, effect);
+      break;
+    case 'end':
+      if (key !== undefined) attribution.hear(step, key, effect);
+      else update(step, { cancelled: cancelled.filter((each) => each.id !== id) });
+      advanceAll(step);
+      break;
+    case 'error':
+      if (key !== undefined) refuse(step, key, effect.error);
+      else if (id !== undefined) takeEffect(step, { type: 'end' }, key, id);
+      else {
+        const speaking = syntheses.filter(({ context }) => context);
+        if (speaking.length === 0 && !effect.error.recoverable) step.effects.push({ ...effect, type: 'report' });
+        for (const each of speaking) refuse(step, each.key, effect.error);
       }
-      case 'textEnd':
-        return this.#advance(
-          change(state, input.key, () => ({ isEnded: true })),
-          input.key,
-        );
-      case 'cancel':
-        return this.#advanceAll(without(this.#cancel(state, input.key), input.key));
-      case 'message':
-        return this.#hear(state, input.data);
-      case 'connected':
-        // A new connection knows nothing of what was cancelled on the one before.
-        return this.#advanceAll(waitAnew({ ...state, isUp: true, clears: 0, cancelled: [] }, this.#at));
-      case 'reconnecting': {
-        const lost = state.syntheses.reduce((each, { key }) => this.#lose(each, key, input.error), state);
-        const down = { ...lost, isUp: false, clears: 0 };
-        // Attempts that fail don't prolong the wait for a connection.
-        return state.isUp ? waitAnew(down, this.#at) : down;
-      }
-      case 'ended':
-        return state.syntheses.reduce<SpeechState<S>>((each, { key }) => this.#fail(each, key, input.error), {
-          ...state,
-          isUp: false,
-          clears: 0,
-        });
-      case 'keepAlive': {
-        const ids = contextIds(state);
-        const message = this.#rules.wire.keepAlive?.(ids[state.keepAlives % ids.length]);
-        if (message !== undefined) this.#send(message);
-        return { ...state, keepAlives: state.keepAlives + 1 };
-      }
-      case 'wake':
-        return this.#wake({ ...state, wakeAt: undefined });
-    }
   }
+}
 
-  /** Tells the service what it may be told of one text now. */
-  #advance(before: SpeechState<S>, key: number): SpeechState<S> {
-    const synthesis = synthesisOf(before, key);
-    if (!synthesis) return before;
-    if (hasExpired(synthesis, this.#rules, this.#at)) return this.#advance(this.#leave(before, key), key);
-    if (isOver(synthesis)) {
-      this.#effects.push({ type: 'complete', key });
-      return without(before, key);
-    }
-    const { context, text, pausedUntil } = synthesis;
-    if (!before.isUp || pausedUntil !== undefined || (!context && text.isSaid)) return before;
-    if (context) return this.#say(before, key);
-    return isFull(before, this.#rules) ? before : this.#say(this.#enter(before, synthesis), key);
-  }
+/** A context is gone: what was not heard of it is said again, or the text fails. */
+function lose(step: SpeechStep, key: number, error: VoiceError): void {
+  const { context, text, losses: before = 0 } = synthesisOf(step, key) ?? {};
+  if (!context || !text) return;
+  const losses = text.heard > text.from ? 1 : before + 1;
+  leave(step, key);
+  if (losses > maxLosses || !error.recoverable) fail(step, key, error);
+  else change(step, key, { losses });
+}
 
-  #advanceAll(state: SpeechState<S>): SpeechState<S> {
-    return state.syntheses.reduce((each, { key }) => this.#advance(each, key), state);
-  }
+/** The service has given a context up: the next try waits a little. */
+function refuse(step: SpeechStep, key: number, error: VoiceError): void {
+  lose(step, key, error);
+  change(step, key, { resumeAt: step.at + (error.retryAfterMs ?? pauseMs) });
+  advanceAll(step);
+}
 
-  /** Speaks in a new context from now on. */
-  #enter(state: SpeechState<S>, { key, voice }: Synthesis<S>): SpeechState<S> {
-    const id = `utt_${state.contexts + 1}`;
-    const messages = voice(id);
-    messages.opening?.forEach((data) => this.#send(data));
-    const context = { id, messages, state: this.#rules.wire.start, audioBytes: 0, words: [], flushes: [] };
-    return change({ ...state, contexts: state.contexts + 1 }, key, () => ({
-      context: { ...context, isEnding: false },
-    }));
-  }
+function fail(step: SpeechStep, key: number, error: VoiceError): void {
+  step.effects.push({ type: 'fail', key, error });
+  remove(step, key);
+}
 
-  /** Says as much as the service's limits let through: at best all of the text, and its end. */
-  #say(state: SpeechState<S>, key: number): SpeechState<S> {
-    const synthesis = synthesisOf(state, key);
-    const { text, context } = synthesis ?? {};
-    if (!synthesis || !text || !context) return state;
-    if (text.next === undefined) return synthesis.isEnded ? this.#sayEnd(state, synthesis) : state;
-    const message = `${text.next} `;
-    const waitMs = state.characters.waitMs(message.length, this.#at);
-    if (waitMs > 0) {
-      // What the service has is not to wait for what it cannot have yet.
-      const flushed = state.flushes.left(this.#at) > 0 ? this.#flush(state, synthesis) : state;
-      return change(flushed, key, () => ({ budgetAt: this.#at + waitMs }));
-    }
-    this.#send(context.messages.say(message));
-    const isFirst = !text.isBegun && this.#rules.connection.by === 'id';
-    const said = { text: text.say(), budgetAt: undefined, ...(isFirst && { quietSince: this.#at }) };
-    const spent = { ...state, characters: state.characters.add(message.length, this.#at) };
-    return this.#say(
-      this.#flushEarly(
-        change(spent, key, () => said),
-        key,
-      ),
-      key,
-    );
-  }
+function remove(step: SpeechStep, key: number): void {
+  update(step, { syntheses: step.state.syntheses.filter((each) => each.key !== key) });
+}
 
-  /** By order: has a piece spoken at once, as long as enough flushes are left for the ends of texts. */
-  #flushEarly(state: SpeechState<S>, key: number): SpeechState<S> {
-    const { connection } = this.#rules;
-    const synthesis = synthesisOf(state, key);
-    if (connection.by === 'id' || !synthesis) return state;
-    const reserve = synthesis.hasFlushed ? connection.flushReserve : 1;
-    return state.flushes.left(this.#at) > reserve ? this.#flush(state, synthesis) : state;
-  }
+/** Silences a text at the service. */
+function silence(step: SpeechStep, key: number): void {
+  const { lingerMs } = step.rules.attribution;
+  const { state, at } = step;
+  const { context } = synthesisOf(step, key) ?? {};
+  if (!context || !state.isUp) return;
+  send(step, context.messages.cancel);
+  if (lingerMs > 0) update(step, { cancelled: [...state.cancelled, { id: context.id, until: at + lingerMs }] });
+}
 
-  /** All text was said, and no more will come. */
-  #sayEnd(state: SpeechState<S>, synthesis: Synthesis<S>): SpeechState<S> {
-    const { key, context } = synthesis;
-    if (this.#rules.connection.by === 'order') {
-      const waitMs = isFlushed(synthesis) ? 0 : state.flushes.waitMs(1, this.#at);
-      const budgetAt = waitMs > 0 ? this.#at + waitMs : undefined;
-      return change(waitMs > 0 ? state : this.#flush(state, synthesis), key, () => ({ budgetAt }));
-    }
-    if (!context || context.isEnding) return state;
-    context.messages.ending?.forEach((data) => this.#send(data));
-    return change(state, key, () => ({ context: { ...context, isEnding: true }, quietSince: this.#at }));
-  }
-
-  /** By order: has everything spoken that was said since the last flush. */
-  #flush(state: SpeechState<S>, synthesis: Synthesis<S>): SpeechState<S> {
-    const { connection } = this.#rules;
-    const { key, text } = synthesis;
-    if (connection.by === 'id' || isFlushed(synthesis)) return state;
-    this.#send(connection.flush);
-    const flushed = changeContext(state, key, ({ flushes }) => ({ flushes: [...flushes, text.said] }));
-    const spent = { ...flushed, flushes: state.flushes.add(1, this.#at) };
-    return change(spent, key, () => ({ hasFlushed: true, quietSince: this.#at }));
-  }
-
-  #hear(before: SpeechState<S>, data: SocketData): SpeechState<S> {
-    const { wire, connection, errors } = this.#rules;
-    const message = parseJsonObject(data);
-    const isByOrder = connection.by === 'order';
-    const id = message && wire.contextOf?.(message);
-    const read =
-      (message && ownEntry(wire.read, wire.typeOf(message))) ??
-      (typeof data === 'string' ? undefined : ownEntry(wire.read, 'binary'));
-    const state = isByOrder ? waitAnew(before, this.#at) : before;
-    const synthesis = state.syntheses.find(({ context }) =>
-      isByOrder ? context && state.clears === 0 : id !== undefined && context?.id === id,
-    );
-    const { context, format = noFormat } = synthesis ?? {};
-    const [known, ...effects] = read?.(context?.state ?? wire.start, message ?? {}, { data, format, errors }) ?? [];
-    const isForNobody = !isByOrder && id === undefined && !effects.some(({ type }) => type === 'error');
-    if (isForNobody || (isByOrder && !read)) {
-      this.#effects.push({ type: 'warning', text: message || isByOrder ? undocumented : noObject });
-      return { ...before, heardAt: this.#at };
-    }
-    const heard = { ...state, heardAt: this.#at };
-    if (!synthesis || !read) {
-      return effects.reduce((each, effect) => this.#hearOther(each, id, effect), heard);
-    }
-    const { key } = synthesis;
-    const entered = change(
-      changeContext(heard, key, () => ({ state: known ?? wire.start })),
-      key,
-      () => ({ quietSince: this.#at }),
-    );
-    return this.#tellWords(
-      effects.reduce((each, effect) => this.#hearOwn(each, key, effect), entered),
-      key,
-    );
-  }
-
-  /** What a message means for the text that it is for. */
-  #hearOwn(state: SpeechState<S>, key: number, effect: ReadEffect): SpeechState<S> {
-    switch (effect.type) {
-      case 'audio':
-        if (effect.data.length === 0) return state;
-        this.#effects.push({ type: 'emit', key, event: effect });
-        return changeContext(state, key, ({ audioBytes }) => ({ audioBytes: audioBytes + effect.data.length }));
-      case 'word':
-        if (!Number.isFinite(effect.startMs) || !Number.isFinite(effect.endMs)) return state;
-        return changeContext(state, key, ({ words }) => ({ words: [...words, effect] }));
-      case 'end':
-        return this.#rules.connection.by === 'order' ? this.#endSegment(state, key) : this.#endContext(state, key);
-      case 'error':
-        return this.#refuse(state, key, effect.error);
-      default:
-        return this.#hearOther(state, undefined, effect);
-    }
-  }
-
-  /** What a message means that is for no text, or for one that is over: what is late goes nowhere. */
-  #hearOther(state: SpeechState<S>, id: string | undefined, effect: ReadEffect): SpeechState<S> {
-    switch (effect.type) {
-      case 'cleared':
-        return { ...state, clears: Math.max(0, state.clears - 1) };
-      case 'warning':
-      case 'note':
-        this.#effects.push(effect);
-        return state;
-      case 'end':
-      case 'error': {
-        if (id !== undefined) {
-          return this.#advanceAll({ ...state, cancelled: state.cancelled.filter((each) => each.id !== id) });
-        }
-        if (effect.type === 'end') return state;
-        const speaking = state.syntheses.filter(({ context }) => context);
-        if (speaking.length === 0 && !effect.error.recoverable) this.#effects.push({ ...effect, type: 'report' });
-        return speaking.reduce((each, { key }) => this.#refuse(each, key, effect.error), state);
-      }
-      default:
-        return state;
-    }
-  }
-
-  /** By order: the oldest flush is answered. */
-  #endSegment(state: SpeechState<S>, key: number): SpeechState<S> {
-    const { context, text } = synthesisOf(state, key) ?? {};
-    const [heard, ...flushes] = context?.flushes ?? [];
-    // An answer to nothing, or to a flush that a clear has made void.
-    if (!context || !text || heard === undefined) return state;
-    const spoken = text.hearTo(heard);
-    this.#effects.push({ type: 'emit', key, event: { type: 'segment', text: spoken.heardInContext } });
-    const next = { ...context, flushes, audioBytes: 0 };
-    const ended = change(state, key, () => ({
-      ...{ text: spoken.restart(text.said), losses: 0 },
-      context: spoken.isHeard ? undefined : next,
-    }));
-    return this.#advance(ended, key);
-  }
-
-  /** By id: the service has spoken all that a context was told. */
-  #endContext(state: SpeechState<S>, key: number): SpeechState<S> {
-    const told = change(this.#tellWords(state, key, Infinity), key, ({ text }) => ({ text: text.hearTo(text.said) }));
-    return this.#advanceAll(this.#leave(told, key));
-  }
-
-  /** Tells of words once they have sounded, so that none is told of audio that is then lost. */
-  #tellWords(state: SpeechState<S>, key: number, endMs?: number): SpeechState<S> {
-    const synthesis = synthesisOf(state, key);
-    const words = synthesis?.context?.words ?? [];
-    if (!synthesis || words.length === 0) return state;
-    const untilMs = endMs ?? soundedMs(synthesis);
-    const waiting = words.findIndex((word) => word.endMs > untilMs);
-    const told = waiting < 0 ? words : words.slice(0, waiting);
-    for (const event of told) this.#effects.push({ type: 'emit', key, event });
-    const text = told.reduce((each, word) => each.hear(word.text), synthesis.text);
-    return changeContext(
-      change(state, key, () => ({ text })),
-      key,
-      () => ({ words: words.slice(told.length) }),
-    );
-  }
-
-  /** What follows is said in another context, with times of its own. */
-  #leave(state: SpeechState<S>, key: number): SpeechState<S> {
-    return change(state, key, ({ context, text }) => {
-      const heard = text.heardInContext;
-      const hasSounded = context !== undefined && context.audioBytes > 0;
-      if (hasSounded)
-        this.#effects.push({ type: 'emit', key, event: { type: 'segment', ...(heard && { text: heard }) } });
-      return { context: undefined, text: text.restart(), hasFlushed: false, quietSince: this.#at };
-    });
-  }
-
-  /** A context is gone: what was not heard of it is said again, or the text fails. */
-  #lose(state: SpeechState<S>, key: number, error: VoiceError): SpeechState<S> {
-    const { context, text, losses: before = 0 } = synthesisOf(state, key) ?? {};
-    if (!context) return state;
-    const losses = text?.hasAdvanced ? 1 : before + 1;
-    const left = change(this.#leave(state, key), key, () => ({ losses }));
-    return losses > maxLosses || !error.recoverable ? this.#fail(left, key, error) : left;
-  }
-
-  /** The service has given a context up: the next try waits a little. */
-  #refuse(state: SpeechState<S>, key: number, error: VoiceError): SpeechState<S> {
-    const pausedUntil = this.#at + (error.retryAfterMs ?? pauseMs);
-    return this.#advanceAll(change(this.#lose(state, key, error), key, () => ({ pausedUntil })));
-  }
-
-  #fail(state: SpeechState<S>, key: number, error: VoiceError): SpeechState<S> {
-    this.#effects.push({ type: 'fail', key, error });
-    return without(state, key);
-  }
-
-  /** Silences a text at the service. */
-  #cancel(state: SpeechState<S>, key: number): SpeechState<S> {
-    const { connection } = this.#rules;
-    const { context } = synthesisOf(state, key) ?? {};
-    if (!context || !state.isUp) return state;
-    this.#send(context.messages.cancel);
-    if (connection.by === 'order') return { ...state, clears: state.clears + 1 };
-    if (!connection.endsCancelled) return state;
-    return { ...state, cancelled: [...state.cancelled, { id: context.id, until: this.#at + lingerMs }] };
-  }
-
-  #wake(state: SpeechState<S>): SpeechState<S> {
-    const rested: SpeechState<S> = {
-      ...state,
-      cancelled: state.cancelled.filter(({ until }) => until > this.#at),
-      syntheses: state.syntheses.map((each) =>
-        (each.pausedUntil ?? Infinity) <= this.#at ? { ...each, pausedUntil: undefined } : each,
-      ),
-    };
-    const advanced = this.#advanceAll(rested);
-    return advanced.syntheses.reduce((each, { key }) => this.#stall(each, key), advanced);
-  }
-
-  /** Has the connection replaced, or the context, of a text that has waited for too long. */
-  #stall(state: SpeechState<S>, key: number): SpeechState<S> {
-    const synthesis = synthesisOf(state, key);
-    const ms = synthesis && limitMs(state, synthesis, this.#rules);
-    if (!synthesis || ms === undefined || this.#at - synthesis.quietSince < ms) return state;
-    const what = state.isUp ? (awaited(synthesis, this.#rules) ?? 'audio') : 'connection';
-    const error = this.#rules.errors.error(`no ${what} ${state.isUp ? 'came ' : ''}within ${ms} ms`, {
-      code: 'timeout',
-      recoverable: true,
-    });
-    if (!state.isUp) return this.#fail(state, key, error);
-    if (this.#at - state.heardAt >= ms) {
-      this.#effects.push({ type: 'reconnect', error });
-      return waitAnew(state, this.#at);
-    }
+/** Has the connection replaced, or the context, of a text that has waited for too long. */
+function judge(step: SpeechStep, key: number): void {
+  const { rules, at, state } = step;
+  const synthesis = synthesisOf(step, key);
+  const ms = synthesis ? limitMs(state, synthesis, rules) : Infinity;
+  if (!synthesis || at < synthesis.quietSince + ms) return;
+  const awaited = !state.isUp ? 'connection' : hasSounded(synthesis) ? 'more audio came' : 'audio came';
+  const error = rules.errors.error(`no ${awaited} within ${ms} ms`, { code: 'timeout', recoverable: true });
+  if (!state.isUp) fail(step, key, error);
+  else if (at >= state.heardAt + ms) {
+    step.effects.push({ type: 'reconnect', error });
+    waitAnew(step);
+  } else {
     // Where others are answered, it is not the connection's fault.
-    const cancelled = this.#cancel(state, key);
-    return this.#advance(this.#lose(cancelled, key, error), key);
+    silence(step, key);
+    lose(step, key, error);
+    advance(step, key);
   }
+}
 
-  #send(data: SocketData): void {
-    this.#effects.push({ type: 'send', data });
-  }
+/** Begins all waits anew. */
+function waitAnew(step: SpeechStep): void {
+  update(step, { syntheses: step.state.syntheses.map((each) => ({ ...each, quietSince: step.at })) });
+}
+
+/** The contexts that are open. */
+function contextIds({ syntheses }: SpeechState): string[] {
+  return syntheses.flatMap(({ context }) => context?.id ?? []);
+}
+
+function hasSounded({ context }: Synthesis): boolean {
+  return context !== undefined && context.audioBytes > 0;
+}
+
+/** How long a text waits for the service, in milliseconds; `Infinity` when it doesn't. */
+function limitMs({ isUp }: SpeechState, synthesis: Synthesis, rules: SpeechRules): number {
+  const { context, text } = synthesis;
+  if (!isUp) return rules.connectTimeoutMs;
+  if (!context || !rules.attribution.isDue(context, text)) return Infinity;
+  return hasSounded(synthesis) ? rules.idleTimeoutMs : rules.firstAudioTimeoutMs;
 }

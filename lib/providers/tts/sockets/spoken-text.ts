@@ -1,98 +1,50 @@
-/** Numbers of pieces, counted from the first one. */
-interface Progress {
-  /** Pieces that the service was told. */
+/** The text of a synthesis in its pieces: which of them the service was told, and which were heard to their end. */
+export interface SpokenText {
+  readonly pieces: readonly string[];
+  /** How many pieces the service was told. */
   readonly said: number;
-  /** Pieces that were heard to their end. */
+  /** How many pieces were heard to their end. */
   readonly heard: number;
   /** Letters of the words that were heard since. */
   readonly letters: number;
-  /** Where the present context began. */
+  /** How many pieces had been heard when the present context began. */
   readonly from: number;
 }
 
-/**
- * The text of a synthesis in its pieces: which of them the service was told, and which were heard to their end, as far
- * as words tell. Immutable.
- */
-export class SpokenText {
-  readonly #pieces: readonly string[];
-  readonly #progress: Progress;
+/** Before the first piece. */
+export const noText: SpokenText = { pieces: [], said: 0, heard: 0, letters: 0, from: 0 };
 
-  constructor(pieces: readonly string[] = [], progress: Progress = { said: 0, heard: 0, letters: 0, from: 0 }) {
-    this.#pieces = pieces;
-    this.#progress = progress;
-  }
+/** Whether the service was told everything. */
+export function isSaid({ said, pieces }: SpokenText): boolean {
+  return said === pieces.length;
+}
 
-  /** How many pieces the service was told. */
-  get said(): number {
-    return this.#progress.said;
-  }
+/** Whether all that the service was told has been heard. */
+export function isHeard({ said, heard }: SpokenText): boolean {
+  return said === heard;
+}
 
-  /** How many pieces were heard to their end. */
-  get heard(): number {
-    return this.#progress.heard;
-  }
+/** Whether the present context was told anything. */
+export function isBegun({ said, from }: SpokenText): boolean {
+  return said > from;
+}
 
-  /** Whether the service was told everything. */
-  get isSaid(): boolean {
-    return this.said === this.#pieces.length;
-  }
+/** What was heard of the present context. */
+export function heardInContext({ pieces, from, heard }: SpokenText): string {
+  return pieces.slice(from, heard).join(' ');
+}
 
-  /** Whether all that the service was told has been heard. */
-  get isHeard(): boolean {
-    return this.heard === this.said;
-  }
+/** What follows is counted in another context, which is told all after `said` anew. */
+export function restart(text: SpokenText, said: number = text.heard): SpokenText {
+  return { ...text, said, from: text.heard, letters: 0 };
+}
 
-  /** Whether the present context was told anything. */
-  get isBegun(): boolean {
-    return this.said > this.#progress.from;
-  }
-
-  /** Whether any piece of the present context was heard to its end. */
-  get hasAdvanced(): boolean {
-    return this.heard > this.#progress.from;
-  }
-
-  /** The piece that the service is to be told next. */
-  get next(): string | undefined {
-    return this.#pieces[this.said];
-  }
-
-  /** What was heard of the present context. */
-  get heardInContext(): string {
-    return this.#pieces.slice(this.#progress.from, this.heard).join(' ');
-  }
-
-  add(pieces: readonly string[]): SpokenText {
-    return new SpokenText([...this.#pieces, ...pieces], this.#progress);
-  }
-
-  /** The service has been told the next piece. */
-  say(): SpokenText {
-    return this.#with({ said: this.said + 1 });
-  }
-
-  /** A word has sounded. */
-  hear(word: string): SpokenText {
-    const letters = this.#progress.letters + lettersOf(word);
-    const wanted = lettersOf(this.#pieces[this.heard] ?? '');
-    if (this.isHeard || letters < wanted) return this.#with({ letters });
-    return this.#with({ heard: this.heard + 1, letters: letters - wanted }).hear('');
-  }
-
-  /** All pieces before this number have sounded. */
-  hearTo(heard: number): SpokenText {
-    return this.#with({ heard });
-  }
-
-  /** What follows is counted in another context, which is told all after `said` anew. */
-  restart(said: number = this.heard): SpokenText {
-    return this.#with({ said, from: this.heard, letters: 0 });
-  }
-
-  #with(changes: Partial<Progress>): SpokenText {
-    return new SpokenText(this.#pieces, { ...this.#progress, ...changes });
-  }
+/** A word has sounded. A piece was heard to its end when as many letters were. */
+export function hearWord(text: SpokenText, word: string): SpokenText {
+  const letters = text.letters + lettersOf(word);
+  const wanted = lettersOf(text.pieces[text.heard] ?? '');
+  if (isHeard(text) || letters < wanted) return { ...text, letters };
+  return hearWord({ ...text, heard: text.heard + 1, letters: letters - wanted }, '');
 }
 
 /** Letters of a text as words tell them: without spaces and markup. */

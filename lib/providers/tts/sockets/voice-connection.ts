@@ -1,13 +1,9 @@
 import {
-  asyncScheduler,
-  EMPTY,
   filter,
   map,
   Observable,
-  share,
   Subject,
   Subscription,
-  switchMap,
   type Observer,
   type SchedulerLike,
   type Subscriber,
@@ -16,8 +12,7 @@ import type { AudioMetadata } from '../../../audio/types.ts';
 import type { VoiceError } from '../../../core/errors.ts';
 import { oncePerKind } from '../../../core/guard.ts';
 import type { ConnectionEvent } from '../../../core/roles.ts';
-import { incrementalFold } from '../../../stream/incremental-fold.ts';
-import { patientTimer } from '../../../stream/patient-timer.ts';
+import { fold } from '../../../stream/fold.ts';
 import type {
   SocketClose,
   SocketData,
@@ -25,12 +20,12 @@ import type {
   ReconnectingSocketOptions,
 } from '../../../transport/reconnecting-socket.ts';
 import type { SynthesisEvent } from '../utterance.ts';
-import type { ContextVoice } from './socket-wire.ts';
-import { speechReducer } from './speech-fold.ts';
-import { startOf, type SpeechEffect, type SpeechInput, type SpeechRules } from './speech-state.ts';
+import type { ContextVoice } from './speech-wire.ts';
+import { speech } from './speech-fold.ts';
+import type { SpeechEffect, SpeechInput, SpeechRules } from './speech-step.ts';
 
 /** What a connection that speaks needs to know of its provider. */
-export interface VoiceConnectionOptions<S> extends SpeechRules<S> {
+export interface VoiceConnectionOptions extends SpeechRules {
   /** Makes the session. */
   readonly session: (options: Pick<ReconnectingSocketOptions, 'classifyClose' | 'keepAlive'>) => ReconnectingSocket;
   /** The voice and the format of the next text. */
@@ -45,28 +40,23 @@ export interface VoiceConnectionOptions<S> extends SpeechRules<S> {
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/** An input before it is given its time. */
-type Happening = SpeechInput extends infer I ? (I extends SpeechInput ? Omit<I, 'at'> : never) : never;
-
 let keys = 0;
 
 /**
- * A connection that speaks, and stays open between texts: the border of {@link speechReducer} to the socket, to the
- * clock and to those who listen.
+ * A connection that speaks, and stays open between texts: the border of {@link speech} to the socket and to those
+ * who listen.
  */
-export class VoiceConnection<S> {
+export class VoiceConnection {
   readonly session: ReconnectingSocket;
-  readonly #options: VoiceConnectionOptions<S>;
-  readonly #scheduler: SchedulerLike;
+  readonly #options: VoiceConnectionOptions;
   readonly #inputs$ = new Subject<SpeechInput>();
   readonly #listeners = new Map<number, Subscriber<SynthesisEvent>>();
   readonly #subscriptions: Subscription = new Subscription();
   readonly #warn: (text: string) => void;
 
-  constructor(options: VoiceConnectionOptions<S>) {
-    const { wire, errors, report, closeError, session, scheduler = asyncScheduler } = options;
+  constructor(options: VoiceConnectionOptions) {
+    const { wire, errors, report, closeError, session, scheduler } = options;
     this.#options = options;
-    this.#scheduler = scheduler;
     this.#warn = oncePerKind((text) => report(errors.error(text, { code: 'protocol', recoverable: true })));
     this.session = session({
       // The services end idle connections; the next text opens another.
@@ -74,19 +64,10 @@ export class VoiceConnection<S> {
       ...(wire.keepAlive && { keepAlive: { message: () => this.#happens({ type: 'keepAlive' }) } }),
     });
     const { messages$, connection$, errors$ } = this.session;
-    const effects$ = this.#inputs$.pipe(incrementalFold(startOf(options), speechReducer(options)), share());
-    const wakes$ = effects$.pipe(
-      filter((effect) => effect.type === 'wakeAt'),
-      // A timer for a fraction of a millisecond may ring the width of a rounding too soon.
-      switchMap(({ at }) =>
-        at === undefined
-          ? EMPTY
-          : patientTimer(at - scheduler.now(), scheduler).pipe(map(() => Math.max(at, scheduler.now()))),
-      ),
-    );
     for (const subscription of [
-      wakes$.subscribe(listener((at) => this.#happens({ type: 'wake' }, at))),
-      effects$.subscribe(listener((effect) => this.#enact(effect))),
+      this.#inputs$
+        .pipe(fold(speech(options), scheduler))
+        .subscribe(listener(([, ...effects]) => effects.forEach((effect) => this.#enact(effect)))),
       messages$.subscribe(listener((data) => this.#happens({ type: 'message', data }))),
       connection$.pipe(map(happeningOf(errors.error))).subscribe(listener((event) => event && this.#happens(event))),
       // Who speaks hears of a failure itself.
@@ -134,8 +115,8 @@ export class VoiceConnection<S> {
     this.#subscriptions.unsubscribe();
   }
 
-  #happens(happening: Happening, at: number = this.#scheduler.now()): undefined {
-    this.#inputs$.next({ ...happening, at });
+  #happens(input: SpeechInput): undefined {
+    this.#inputs$.next(input);
   }
 
   #enact(effect: SpeechEffect): void {
@@ -164,17 +145,14 @@ export class VoiceConnection<S> {
         break;
       case 'note':
         this.#options.note(effect.text);
-        break;
-      case 'wakeAt':
-        break;
     }
   }
 }
 
 /** What an event of the connection is to those who speak over it. */
-function happeningOf(error: SpeechRules<unknown>['errors']['error']) {
+function happeningOf(error: SpeechRules['errors']['error']) {
   const lost = (text: string): VoiceError => error(text, { code: 'connection', recoverable: true });
-  return (event: ConnectionEvent): Happening | undefined => {
+  return (event: ConnectionEvent): SpeechInput | undefined => {
     switch (event.type) {
       case 'connecting':
         return undefined;

@@ -1,0 +1,99 @@
+import { durationMs, isPcmLike } from '../../../audio/formats.ts';
+import type { WireObject } from '../../../core/guard.ts';
+import {
+  change,
+  changeContext,
+  emit,
+  leave,
+  nextPiece,
+  sayPiece,
+  send,
+  synthesisOf,
+  type Attribution,
+  type SpeechStep,
+  type Synthesis,
+} from './speech-step.ts';
+import { hearWord, isBegun, isHeard } from './spoken-text.ts';
+
+/** How a service takes texts in contexts. */
+export interface ContextConnection {
+  /** The context that a message is for. */
+  readonly contextOf: (message: WireObject) => string | undefined;
+  /** Most contexts at once. */
+  readonly maxContexts: number;
+  /** Whether a cancelled context counts until the service has said that it is over. */
+  readonly endsCancelled: boolean;
+  /** Whether each piece of text is spoken at once; else the service may wait for more. */
+  readonly speaksAtOnce: boolean;
+  /** Milliseconds after which a context that has spoken all its text takes no more. Default: it always does. */
+  readonly expiresMs?: number;
+}
+
+/** How long a cancelled context whose end never comes counts, in milliseconds. */
+const lingerMs = 5_000;
+
+/** How far a word's end may lie behind its audio, in milliseconds: times and samples are rounded apart. */
+const toleranceMs = 50;
+
+/** One connection speaks any number of texts, each in a context with an id that the service's messages carry. */
+export function byId(rules: ContextConnection): Attribution {
+  const { contextOf, maxContexts, endsCancelled, speaksAtOnce, expiresMs = Infinity } = rules;
+
+  const say = (step: SpeechStep, key: number): void => {
+    const { text, context, isEnded = false } = synthesisOf(step, key) ?? {};
+    if (!text || !context) return;
+    const piece = nextPiece(text);
+    if (piece !== undefined) {
+      if (!isBegun(text)) change(step, key, { quietSince: step.at });
+      sayPiece(step, key, context, text, piece);
+      say(step, key);
+    } else if (isEnded && !context.isEnding) {
+      context.messages.ending?.forEach((data) => send(step, data));
+      change(step, key, { context: { ...context, isEnding: true }, quietSince: step.at });
+    }
+  };
+
+  return {
+    ...{ terms: rules, capacity: Infinity, maxContexts, lingerMs: endsCancelled ? lingerMs : 0, contextOf, say },
+    hear: (step, key, effect) => {
+      const { context } = synthesisOf(step, key) ?? {};
+      if (effect.type === 'word' && context && Number.isFinite(effect.startMs) && Number.isFinite(effect.endMs)) {
+        changeContext(step, key, { words: [...context.words, effect] });
+      }
+      if (effect.type !== 'end' || !context) return;
+      tellWords(step, key, Infinity);
+      const { text } = synthesisOf(step, key) ?? {};
+      if (text) change(step, key, { text: { ...text, heard: text.said } });
+      leave(step, key);
+    },
+    settle: (step, key) => {
+      const synthesis = synthesisOf(step, key);
+      if (synthesis) tellWords(step, key, soundedMs(synthesis));
+    },
+    isDue: ({ isEnding, audioBytes }, text) => isEnding || (speaksAtOnce && isBegun(text) && audioBytes === 0),
+    hasExpired: ({ context, text, quietSince }, at) =>
+      context !== undefined &&
+      context.audioBytes > 0 &&
+      isHeard(text) &&
+      !context.isEnding &&
+      at - quietSince >= expiresMs,
+  };
+}
+
+/** Tells of words once they have sounded, so that none is told of audio that is then lost. */
+function tellWords(step: SpeechStep, key: number, untilMs: number): void {
+  const { context, text } = synthesisOf(step, key) ?? {};
+  if (!context?.words.length || !text) return;
+  const waiting = context.words.findIndex(({ endMs }) => endMs > untilMs);
+  const told = waiting < 0 ? context.words : context.words.slice(0, waiting);
+  for (const event of told) emit(step, key, event);
+  change(step, key, {
+    text: told.reduce((each, word) => hearWord(each, word.text), text),
+    context: { ...context, words: context.words.slice(told.length) },
+  });
+}
+
+/** Milliseconds of audio that a context has brought; those of a compressed format cannot be counted. */
+function soundedMs({ context, format }: Synthesis): number {
+  return isPcmLike(format.encoding) ? durationMs(context?.audioBytes ?? 0, format) + toleranceMs : Infinity;
+}
