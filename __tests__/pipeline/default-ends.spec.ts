@@ -3,7 +3,7 @@ import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testin
 import type { InputProvider, OutputProvider } from '../../lib/core/roles.ts';
 import type { DefaultEnds } from '../../lib/pipeline/default-ends.ts';
 import { OnDemand } from '../../lib/pipeline/on-demand.ts';
-import { assignRoles, loadRoles } from '../../lib/pipeline/roles.ts';
+import { assignRoles, loadEnds } from '../../lib/pipeline/roles.ts';
 
 const middle = (): [FakeSTT, FakeLLM, FakeTTS] => [new FakeSTT(), new FakeLLM(), new FakeTTS()];
 
@@ -73,7 +73,7 @@ describe('The ends of a pipeline that nobody names', () => {
         ),
       );
       expect([assigned.input.name, assigned.output.name, assigned.all]).toEqual(['TheInput', 'TheOutput', providers]);
-      const roles = await loadRoles(assigned);
+      const roles = await loadEnds(assigned);
       expect([roles.input, roles.output]).toEqual([input, output]);
       expect(roles.all).toEqual([...providers, input, output]);
     });
@@ -81,7 +81,7 @@ describe('The ends of a pipeline that nobody names', () => {
     it('are not loaded where somebody covers them', async () => {
       const input = new FakeInput();
       const load = (): Promise<InputProvider> => Promise.reject(new Error('nobody asked for it'));
-      const roles = await loadRoles(assignRoles([input, ...middle()], ends(load)));
+      const roles = await loadEnds(assignRoles([input, ...middle()], ends(load)));
       expect(roles.input).toBe(input);
     });
 
@@ -91,10 +91,10 @@ describe('The ends of a pipeline that nobody names', () => {
       const load = (): Promise<FakeInput> =>
         ++attempts === 1 ? Promise.reject(new TypeError('Failed to fetch')) : Promise.resolve(input);
       const assigned = assignRoles(middle(), ends(load));
-      await expect(loadRoles(assigned)).rejects.toThrow(
+      await expect(loadEnds(assigned)).rejects.toThrow(
         'TheInput could not be initialized: its code could not be loaded',
       );
-      expect((await loadRoles(assigned)).input).toBe(input);
+      expect((await loadEnds(assigned)).input).toBe(input);
     });
   });
 });

@@ -1,7 +1,5 @@
 import {
-  asyncScheduler,
   catchError,
-  defer,
   distinctUntilChanged,
   EMPTY,
   filter,
@@ -23,25 +21,19 @@ import {
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
-import type { AudioChunk } from '../audio/types.ts';
-import { fromInput } from '../stream/bridge.ts';
 import { fold, type Machine } from '../stream/fold.ts';
-import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import { SpeechTicket, type Command } from './commands.ts';
-import type { ConversationOptions, ConversationPorts, PreflightOptions } from './conversation-options.ts';
-import { enact, publishHistory, reportError, roleOf } from './enact.ts';
+import type { ConversationPorts } from './conversation-options.ts';
+import { enact, publishHistory, reportError } from './enact.ts';
 import { createEventBus, type EventBus } from './event-bus.ts';
 import type { VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
 import type { Effect, Input, TicketInterrupt } from './inputs.ts';
 import { dropLateResults } from './late-results.ts';
 import { reduce, type Rules } from './reduce.ts';
-import { sayIt } from './say.ts';
 import { unknownPace } from './script.ts';
-import type { SpeechRequest } from './speech.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
-import { synthesizeText, type VoiceContext } from './voice.ts';
 
 /** What sets one conversation apart from another: who hears, and who answers. */
 export interface Setup {
@@ -118,62 +110,6 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   });
 }
 
-/**
- * A whole conversation as one function: streams in, events out. Subscribing starts it; it completes after the command
- * `stop`, and never errors. What it does is told in the guides on turn-taking, barge-in and preflight.
- */
-export function conversation(ports: ConversationPorts, options: ConversationOptions): Observable<VoiceEvent> {
-  const { scheduler = asyncScheduler, history, greeting, bargeIn } = options;
-  return converse({
-    ...{ ports, history, scheduler, greeting, rules: rulesOf(ports, options) },
-    finalize: ports.finalize,
-    duckDb: (typeof bargeIn === 'object' ? bargeIn.duckDb : undefined) ?? 12,
-    commands$: ports.commands$.pipe(withTickets()),
-    answerer: (shared) => modelAndVoice(ports, options, shared),
-  });
-}
-
-/** What is heard and said by a model and a voice. */
-function modelAndVoice(ports: ConversationPorts, options: ConversationOptions, shared: Shared): Answerer {
-  const { state$, ...rest } = shared;
-  const { emit, scheduler, report } = rest;
-  const { llm, tts, output } = ports;
-  const { systemPrompt, timeouts = {}, tools = [], locale, speechText } = options;
-  const { llmFirstTokenMs = 10_000, llmStallMs = 30_000, ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
-  const speech = {
-    ...{ ...shared.speech, voice: tts, playoutMs },
-    transcode: (audio$: Observable<AudioChunk>) => ports.transcode?.(audio$) ?? audio$,
-  };
-  const voice: VoiceContext = {
-    ...{ tts, scheduler, ttsFirstAudioMs },
-    ...(locale === undefined ? {} : { locale }),
-    ...(speechText === undefined ? {} : { text: speechText }),
-  };
-  const context: AnswerContext = {
-    ...{ report, history: shared.history, speech, voice, systemPrompt, speakAhead: preflightOf(options).speak },
-    committed$: (id) =>
-      state$.pipe(
-        filter(({ candidate }) => candidate?.id === id && candidate.phase === 'committed'),
-        take(1),
-      ),
-    generation: {
-      ...{ llm, tools, emit, scheduler, llmFirstTokenMs, llmStallMs },
-      stopped$: state$.pipe(filter(({ isStopped }) => isStopped)),
-    },
-  };
-  const synthesize = ({ content }: Say): SpeechRequest['synthesize'] => {
-    const text$ = 'text$' in content ? fromInput(content.text$) : EMPTY;
-    return synthesizeText({ rounds$: of(text$), gate$: of(true) }, voice);
-  };
-  return {
-    answer: (candidate) => answer(candidate, context),
-    say: (say) => sayIt(say, { ...rest, speech, synthesize, roleOf: (error) => roleOf(error, output.name) }),
-    // The request that needs the connection tells of its troubles.
-    warm$: merge(...[llm, tts].map((each) => defer(() => each.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY)))),
-    input$: EMPTY,
-  };
-}
-
 /** What the user says. A stream that fails is reported as an error event, and the conversation goes on. */
 function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: EventBus): Observable<Input> {
   const reported = <T>(source$: Observable<T>): Observable<T> =>
@@ -246,25 +182,4 @@ function sharedBy(
     ),
   };
   return { state$, history, emit, report, scheduler, speech };
-}
-
-function rulesOf({ reportsSpeechEnd = false }: ConversationPorts, options: ConversationOptions): Rules {
-  const { bargeIn = true, turnTaking = {}, locale, timeouts } = options;
-  const { whileUninterruptible = 'discard' } = typeof bargeIn === 'object' ? bargeIn : {};
-  return {
-    ...{ bargeIn, reportsSpeechEnd, locale, turnTaking, whileUninterruptible },
-    preflight: preflightOf(options),
-    idleMs: timeouts?.idleMs ?? 15_000,
-    sttTimeoutMs: turnTaking.sttTimeoutMs ?? 5_000,
-  };
-}
-
-function preflightOf({ preflight = true }: ConversationOptions): Required<PreflightOptions> {
-  const {
-    enabled = true,
-    speak = false,
-    maxStarts = 3,
-    maxSpeechMs = 10_000,
-  } = typeof preflight === 'object' ? preflight : { enabled: preflight };
-  return { enabled, speak, maxStarts, maxSpeechMs };
 }

@@ -29,8 +29,8 @@ import { History } from '../conversation/history.ts';
 import { PipelineEvents } from './pipeline-events.ts';
 import { assertLeftToAgent, type PipelineOptions } from './pipeline-options.ts';
 import { tellOfCall, tellOfPaths, tellOfProviders } from './provider-events.ts';
-import { assignRoles, isLoaded, loadRoles, type AssignedRoles, type Roles } from './roles.ts';
-import { captureFor, converse, endSession, type SessionParts } from './session.ts';
+import { assignRoles, isLoaded, loadEnds, type AssignedRoles, type Roles } from './roles.ts';
+import { captureFor, conversationOf, endSession, loadAnswerer, type AnswererCode, type SessionParts } from './session.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
 
 /** Where a pipeline is in its life. */
@@ -61,8 +61,9 @@ export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
 export class Pipeline extends PipelineEvents implements AsyncDisposable {
   readonly #options: PipelineOptions;
   readonly #assigned: AssignedRoles;
-  /** The roles when all their code is there: from the beginning, or once `initialize()` has loaded it. */
+  /** The roles when both ends are there: from the beginning, or once `initialize()` has loaded them. */
   #loaded: Roles | undefined;
+  #code: AnswererCode = {};
   readonly #history: History;
   readonly #scheduler: SchedulerLike;
   readonly #commands$ = new Subject<Command>();
@@ -241,7 +242,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   }
 
   async #load(): Promise<Roles> {
-    const roles = await loadRoles(this.#assigned);
+    const roles = await loadEnds(this.#assigned);
     if (this.#disposing) throw disposed();
     this.#loaded = roles;
     this.#providerEvents.add(this.#tellOf(roles.all.filter((provider) => !this.#assigned.all.includes(provider))));
@@ -253,7 +254,11 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     const { all } = this.#loaded ?? (await this.#load());
     for (const provider of all) hold(provider, this);
     try {
-      const results = await Promise.allSettled(all.map((provider) => provider.initialize({ logger })));
+      const loading = loadAnswerer(this.#assigned).then((code) => {
+        this.#code = code;
+      });
+      const starting = all.map((provider) => provider.initialize({ logger }));
+      const results = await Promise.allSettled([...starting, loading]);
       const failed = results.find((result) => result.status === 'rejected');
       if (failed) throw failed.reason;
       if (this.#disposing) throw disposed();
@@ -327,6 +332,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     const parts: SessionParts = {
       ...{ roles: this.#cast, options: this.#options, history: this.#history, scheduler: this.#scheduler },
       ...{ commands$: this.#commands$, isMuted: this.#muted, emit: this.bus.emit, onPath: this.#onPath },
+      code: this.#code,
       reportError: (error, origin) => this.reportError(error, origin),
     };
     const wired = new Subscription();
@@ -334,7 +340,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
       this.#captured = captureFor(listener, parts);
       wired.add(this.#captured.start());
     }
-    const events$ = converse(parts, this.#captured).pipe(
+    const events$ = conversationOf(parts, this.#captured).pipe(
       tap({
         next: (event) => {
           if (event.type === 'agent.state') this.#agentState = event.state;

@@ -9,7 +9,6 @@ import type {
   STTProvider,
   TTSProvider,
 } from '../core/roles.ts';
-import type * as AgentCode from '../conversation/agent-conversation.ts';
 import { defaultEnds, type DefaultEnds } from './default-ends.ts';
 import { OnDemand } from './on-demand.ts';
 
@@ -18,12 +17,10 @@ export type AnyProvider =
   InputProvider | STTProvider | LLMProvider | TTSProvider | OutputProvider | AgentProvider | ProviderContract;
 
 /** Who plays which role. An agent stands in for stt, llm and tts together. */
-export interface Roles<I = InputProvider, O = OutputProvider, A = typeof AgentCode> {
+export interface Roles<I = InputProvider, O = OutputProvider> {
   readonly input: I;
   readonly output: O;
   readonly agent?: AgentProvider;
-  /** How an agent converses. */
-  readonly agentCode?: A;
   readonly stt?: STTProvider;
   readonly llm?: LLMProvider;
   readonly tts?: TTSProvider;
@@ -31,12 +28,8 @@ export interface Roles<I = InputProvider, O = OutputProvider, A = typeof AgentCo
   readonly all: readonly ProviderContract[];
 }
 
-/** Roles of which some may have to be loaded first: see {@link loadRoles}. */
-export type AssignedRoles = Roles<
-  InputProvider | OnDemand<InputProvider>,
-  OutputProvider | OnDemand<OutputProvider>,
-  OnDemand<typeof AgentCode>
->;
+/** Roles of which the ends may have to be loaded first: see {@link loadEnds}. */
+export type AssignedRoles = Roles<InputProvider | OnDemand<InputProvider>, OutputProvider | OnDemand<OutputProvider>>;
 
 /** How a role that nobody covers can be filled. */
 const hints: Readonly<Record<ProviderRole, string>> = {
@@ -70,10 +63,7 @@ export function assignRoles(
     output: (find('output') as OutputProvider | undefined) ?? defaults.output ?? missing('output'),
     all: [...new Set<ProviderContract>(providers)],
   };
-  if (agent) {
-    const agentCode = new OnDemand(agent.name, () => import('../conversation/agent-conversation.ts'));
-    return { ...base, agent, agentCode };
-  }
+  if (agent) return { ...base, agent };
   return {
     ...base,
     stt: (find('stt') ?? missing('stt')) as STTProvider,
@@ -83,23 +73,21 @@ export function assignRoles(
 }
 
 /** Whether nothing has to be loaded. */
-export function isLoaded(roles: AssignedRoles): roles is Roles & AssignedRoles {
-  return ![roles.input, roles.output, roles.agentCode].some((part) => part instanceof OnDemand);
+export function isLoaded(roles: AssignedRoles): roles is Roles {
+  return !(roles.input instanceof OnDemand || roles.output instanceof OnDemand);
 }
 
 /**
- * The roles with all their code loaded.
+ * The roles with the code of both ends loaded.
  *
  * @throws ProviderInitializationError when the code cannot be loaded.
  */
-export async function loadRoles(assigned: AssignedRoles): Promise<Roles> {
-  const { agentCode: code, ...roles } = assigned;
-  const [input, output, agentCode] = await Promise.all([loaded(roles.input), loaded(roles.output), code?.load()]);
-  const all = [...new Set([...roles.all, input, output])];
-  return { ...roles, input, output, all, ...(agentCode && { agentCode }) };
+export async function loadEnds(roles: AssignedRoles): Promise<Roles> {
+  const [input, output] = await Promise.all([loaded(roles.input), loaded(roles.output)]);
+  return { ...roles, input, output, all: [...new Set([...roles.all, input, output])] };
 }
 
-const loaded = async <P>(part: P | OnDemand<P>): Promise<P> => (part instanceof OnDemand ? part.load() : part);
+const loaded = async <P>(end: P | OnDemand<P>): Promise<P> => (end instanceof OnDemand ? end.load() : end);
 
 function missing(role: ProviderRole): never {
   throw new VoiceError(`The pipeline has no ${role} provider: ${hints[role]}`, { code: 'configuration' });

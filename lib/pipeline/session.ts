@@ -2,18 +2,37 @@ import { defer, EMPTY, firstValueFrom, race, tap, timer, type Observable, type S
 import type { AudioChunk } from '../audio/types.ts';
 import type { AgentProvider, STTProvider } from '../core/roles.ts';
 import type { Command } from '../conversation/commands.ts';
-import { conversation } from '../conversation/conversation.ts';
+import type * as AgentCode from '../conversation/agent-conversation.ts';
+import { converse } from '../conversation/conversation.ts';
+import type * as ModelCode from '../conversation/model-conversation.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { History } from '../conversation/history.ts';
 import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { CapturePath } from './capture-path.ts';
+import { OnDemand } from './on-demand.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
-import type { Roles } from './roles.ts';
+import type { AssignedRoles, Roles } from './roles.ts';
+
+/** Who answers: an agent, or a model and a voice. */
+export type AnswererCode = Partial<typeof AgentCode & typeof ModelCode>;
+
+/**
+ * Loads the code of whoever answers: who has an agent does not ship the other, nor the other way round.
+ *
+ * @throws ProviderInitializationError when the code cannot be loaded.
+ */
+export function loadAnswerer({ agent }: AssignedRoles): Promise<AnswererCode> {
+  const code: OnDemand<AnswererCode> = agent
+    ? new OnDemand(agent.name, () => import('../conversation/agent-conversation.ts'))
+    : new OnDemand('Pipeline', () => import('../conversation/model-conversation.ts'));
+  return code.load();
+}
 
 /** What one session of a pipeline is wired from. */
 export interface SessionParts {
+  readonly code: AnswererCode;
   readonly roles: Roles;
   readonly options: PipelineOptions;
   readonly history: History;
@@ -45,24 +64,25 @@ export function captureFor(listener: STTProvider | AgentProvider, parts: Session
  *
  * @param captured - When the audio that is heard was captured.
  */
-export function converse(
-  { roles, options, history, scheduler, commands$, onPath }: SessionParts,
+export function conversationOf(
+  { code, roles, options, history, scheduler, commands$, onPath }: SessionParts,
   captured: CapturePath | undefined,
 ): Observable<VoiceEvent> {
-  const { stt, llm, tts, output, agent, agentCode } = roles;
+  const { stt, llm, tts, output, agent } = roles;
+  const { agentSetup, modelSetup } = code;
   const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
   const transcode = (audio$: Observable<AudioChunk>): Observable<AudioChunk> =>
     audio$.pipe(adapt(output.accepts, ends, (path) => onPath(path, ends)));
   const shared = { output, commands$, transcode };
-  if (agent && agentCode) return agentCode.agentConversation({ ...shared, agent }, { history, scheduler });
-  if (!stt || !llm || !tts) return EMPTY;
+  if (agent && agentSetup) return converse(agentSetup({ ...shared, agent }, { history, scheduler }));
+  if (!stt || !llm || !tts || !modelSetup) return EMPTY;
   const { transcripts$, speech$, reportsSpeechEnd = false } = stt;
   const ports = {
     ...{ ...shared, llm, tts, transcripts$, speech$, reportsSpeechEnd },
     finalize: () => stt.finalize?.(),
     capturedAt: (positionMs: number) => captured?.timeOf(positionMs),
   };
-  return conversation(ports, { ...options, history, scheduler });
+  return converse(modelSetup(ports, { ...options, history, scheduler }));
 }
 
 /** How long a provider's last words are waited for, in milliseconds. */

@@ -3,7 +3,7 @@ import { TestScheduler } from 'rxjs/testing';
 import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
 import { SpeechTicket, type Command, type SayOptions, type SendOptions } from '../conversation/commands.ts';
 import type { ConversationOptions, ConversationPorts } from '../conversation/conversation-options.ts';
-import { conversation } from '../conversation/conversation.ts';
+import { conversation } from '../conversation/model-conversation.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import { History } from '../conversation/history.ts';
 import { FakeLLM, FakeOutput, FakeSTT, FakeTTS, type FakeLLMConfig, type FakeTTSConfig } from './fakes.ts';
