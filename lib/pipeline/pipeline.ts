@@ -30,7 +30,14 @@ import { PipelineEvents } from './pipeline-events.ts';
 import { assertLeftToAgent, type PipelineOptions } from './pipeline-options.ts';
 import { tellOfCall, tellOfPaths, tellOfProviders } from './provider-events.ts';
 import { assignRoles, isLoaded, loadEnds, type AssignedRoles, type Roles } from './roles.ts';
-import { captureFor, conversationOf, endSession, loadAnswerer, type AnswererCode, type SessionParts } from './session.ts';
+import {
+  captureFor,
+  conversationOf,
+  endSession,
+  loadAnswerer,
+  type AnswererCode,
+  type SessionParts,
+} from './session.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
 
 /** Where a pipeline is in its life. */
