@@ -1,15 +1,19 @@
 const mask = '[redacted]';
 
+/** Longest text that an error or a log line shows. A service may send a megabyte. */
+const longest = 2048;
+
 const patterns: readonly RegExp[] = [
   /\b(Bearer|Token|Basic)\s+[\w.~+/=-]{6,}/gi,
   /\b((?:access_|api_?|single_use_)?(?:token|key|secret|password|signature|credential|jwt)s?["']?\s*[=:]\s*["']?)[^\s"'&,;}]{4,}/gi,
   /([?&](?:token|access_token|key|api_key|apikey|authorization|x-amz-[\w-]+|sig)=)[^&\s"']+/gi,
   /\b(?:sk|pk|gsk|xai|rk)[-_][\w-]{8,}/g,
-  /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+/g,
+  /\beyJ[\w-]{8,}(?:\.[\w-]+){0,2}/g,
 ];
 
 /**
- * A text with everything masked that looks like a credential, and every one of `secrets` wherever it stands.
+ * The first 2,048 characters of a text, with everything masked that looks like a credential, and every one of `secrets`
+ * wherever it stands.
  */
 export function redact(text: string, secrets: readonly string[] = []): string {
   let safe = text;
@@ -17,6 +21,8 @@ export function redact(text: string, secrets: readonly string[] = []): string {
     if (secret.length < 4) continue;
     safe = safe.replaceAll(secret, mask).replaceAll(encodeURIComponent(secret), mask);
   }
+  // After the secrets: half of one would not be known again.
+  if (safe.length > longest) safe = `${safe.slice(0, longest)}…`;
   for (const pattern of patterns) {
     safe = safe.replace(pattern, (match, prefix: unknown) => {
       if (match.includes(mask)) return match;

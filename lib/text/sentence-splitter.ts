@@ -97,7 +97,7 @@ export class SentenceSplitter {
     this.#text = this.#text.slice(end);
     this.#searched = 0;
     this.#isFirst = false;
-    this.#startsLine = /\n\s*$/.test(piece);
+    this.#startsLine = piece.slice(piece.trimEnd().length).includes('\n');
     return piece;
   }
 

@@ -1,8 +1,11 @@
 import { segmenterFor } from './segmenter.ts';
 
-/** Ends of sentences, then of clauses, then of words; closing quotes and brackets go with the mark. */
+/**
+ * Ends of sentences, then of clauses, then of words; closing quotes and brackets go with the mark. A run of marks that
+ * no space follows is taken whole, as group 1 tells: begun anew at each of its marks, a long one would take forever.
+ */
 const breaks: readonly RegExp[] = [
-  /[.!?…]+["'”’»)\]]*(?=\s)|[。！？｡।॥؟۔]+["'”’»」』）)]*/gu,
+  /[.!?…]+["'”’»)\]]*(?=\s|())|[。！？｡।॥؟۔]+["'”’»」』）)]*/gu,
   /[,;:–—]["'”’»)\]]*(?=\s)|[，、；：،؛]/gu,
   /\S(?=\s)/gu,
 ];
@@ -49,10 +52,15 @@ export function uncutParts(text: string): UncutText[] {
   const ranks = new Map<number, number>([[text.length, 2]]);
   // A space after it, so that a mark at the very end counts.
   for (const [rank, pattern] of [...breaks.entries()].reverse()) {
-    for (const { index, 0: mark } of `${text} `.matchAll(pattern)) ranks.set(index + mark.length, rank);
+    for (const end of endsIn(`${text} `, pattern)) ranks.set(end, rank);
   }
   const ends = [...ranks.keys()].sort((a, b) => a - b).filter((end) => end > 0);
   return ends.map((end, at) => ({ text: text.slice(ends[at - 1] ?? 0, end), rank: ranks.get(end) ?? 2 }));
+}
+
+function endsIn(text: string, pattern: RegExp): number[] {
+  const matches = [...text.matchAll(pattern)].filter(({ 1: isUnfollowed }) => isUnfollowed === undefined);
+  return matches.map(({ index, 0: mark }) => index + mark.length);
 }
 
 /** Length, in code units, of the longest prefix that fits; at least one character. */
@@ -71,8 +79,7 @@ function cutBefore(text: string, limit: number): number {
   // One more character, so that a mark at the very limit sees the space after it.
   const window = text.slice(0, limit + 1);
   for (const pattern of breaks) {
-    const ends = [...window.matchAll(pattern)].map(({ index, 0: mark }) => index + mark.length);
-    const last = ends.findLast((end) => end <= limit);
+    const last = endsIn(window, pattern).findLast((end) => end <= limit);
     if (last !== undefined) return last;
   }
   // The character at the limit, and the beginning of it: what the user sees as one is many code points at times.

@@ -31,7 +31,8 @@ export function isSsml(text: string): boolean {
   return /^\s*<speak[\s/>]/i.test(text);
 }
 
-const tag = /<!--[\s\S]*?-->|<[^>]*>/g;
+// None reads past where the next one begins: what is never closed costs no more than it is long.
+const tag = /<!--(?:(?!--)[\s\S])*-->|<[^<>]*>/g;
 
 /** The words of an SSML document, without its tags. */
 export function textOfSsml(document: string): string {
@@ -86,7 +87,7 @@ interface Atom {
   readonly rank: number;
 }
 
-const indivisible = /<(say-as|sub|phoneme)\b[^>]*>[\s\S]*?<\/\1\s*>/gi;
+const indivisible = /<(say-as|sub|phoneme)\b[^<>]*>(?:(?!<\1\b)[\s\S])*?<\/\1\s*>/gi;
 const pieceOf = new RegExp(`${indivisible.source}|${tag.source}|[^<]+|<`, 'gi');
 const isPause = (raw: string): boolean => /^<(break\b|\/?(p|s|speak)\b)/i.test(raw);
 const isOpening = (raw: string): boolean => /^<[^/!?]/.test(raw) && !/\/\s*>$/.test(raw) && !raw.slice(1).includes('<');

@@ -1,0 +1,111 @@
+/**
+ * A peer chooses its texts, and so how long a regular expression takes over them: one that is quadratic froze the process
+ * for 19 seconds with an error text of 128 KiB. So each expression of the library meets texts made against it.
+ *
+ * Slow: some hundred thousand texts, each long enough to tell a straight line from a square.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import ts from 'typescript';
+import { processorTimer } from '../transport/processor-time.ts';
+
+/** What only ever meets the application's own settings, or a test's texts. */
+const own = [
+  ...['core/remote-provider.ts /\\/+$/', 'core/config-rule.ts /, ([^,]*)$/', 'testing/fakes.ts'],
+  // What is said, and the service's words for it: at most a sentence.
+  'providers/tts/sockets/spoken-text.ts',
+];
+
+interface Expression {
+  readonly where: string;
+  readonly expression: RegExp;
+}
+
+const lib = new URL('../../lib/', import.meta.url);
+
+function expressions(): Expression[] {
+  const files = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  return files.flatMap((file) => {
+    const found: Expression[] = [];
+    const source = ts.createSourceFile(file, readFileSync(new URL(file, lib), 'utf8'), ts.ScriptTarget.Latest);
+    const visit = (node: ts.Node): void => {
+      if (ts.isRegularExpressionLiteral(node)) {
+        const end = node.text.lastIndexOf('/');
+        const expression = new RegExp(node.text.slice(1, end), node.text.slice(end + 1));
+        found.push({ where: `${file} ${node.text}`, expression });
+      }
+      ts.forEachChild(node, visit);
+    };
+    visit(source);
+    return found;
+  });
+}
+
+const general = [' ', 'a', 'A', '1', '-', '.', '<', '>', '"', ':', '=', '/', '_', '\n', '*', ','];
+
+/** Pieces which an expression may begin to take again and again: its own letters, words and marks, alone and in twos. */
+function piecesFor({ source }: RegExp): Set<string> {
+  const plain = source.replace(/\\u\{?[\da-f]+\}?|\\[pk]\{[^}]*\}|\\[a-zA-Z\d]/g, ' ').replace(/\\(.)/g, '$1');
+  const words = [...new Set(plain.match(/[a-z]{2,}/gi))];
+  const marks = [...new Set(plain.match(/[^\s(|)]/g))].slice(0, 32);
+  const combined = words.flatMap((word) => [
+    word,
+    ` ${word}`,
+    `-${word}`,
+    `${word}-`,
+    `${word} `,
+    `<${word}>`,
+    `?${word}`,
+  ]);
+  const alone = [...new Set([...general, ...marks, ...combined])];
+  return new Set([...alone, ...alone.flatMap((each) => general.map((other) => each + other)), '<!--']);
+}
+
+const ends = ['', '\0', 'x'];
+
+function run(expression: RegExp, text: string): void {
+  expression.lastIndex = 0;
+  if (expression.global) text.replace(expression, '');
+  else expression.test(text);
+}
+
+const measure = processorTimer();
+const small = 4096;
+
+/** How long it takes, at best: a busy machine, or a compiler at work, takes its time but once. */
+const msFor = (expression: RegExp, piece: string, end: string, length: number): number => {
+  const text = piece.repeat(length / piece.length) + end;
+  return Math.min(...[1, 2, 3].map(() => measure(() => run(expression, text))));
+};
+
+/** A text of which four times as much takes eight times as long and more; none for an expression that keeps pace. */
+function worstText(expression: RegExp): string | undefined {
+  for (const piece of piecesFor(expression)) {
+    for (const end of ends) {
+      const text = piece.repeat(small / piece.length) + end;
+      const began = performance.now();
+      run(expression, text);
+      if (performance.now() - began < 1) continue;
+      const ms = msFor(expression, piece, end, small);
+      if (ms > 1 && msFor(expression, piece, end, small * 4) > ms * 8) return `${piece}${piece}${piece}…${end}`;
+    }
+  }
+  return undefined;
+}
+
+describe('the regular expressions of the library', () => {
+  it('are found, and a slow one is told', () => {
+    expect(expressions().length).toBeGreaterThan(200);
+    expect(worstText(/\beyJ[\w-]{8,}\.[\w-]+/g)).toBeDefined();
+    expect(worstText(/\s+$/)).toBeDefined();
+    expect(worstText(/<[^>]*>/g)).toBeDefined();
+    expect(worstText(/<[^<>]*>/g)).toBeUndefined();
+  });
+
+  it('take no longer for a text than it is long', () => {
+    const slow = expressions()
+      .filter(({ where }) => !own.some((each) => where.startsWith(each)))
+      .map(({ where, expression }) => [where, worstText(expression)])
+      .filter(([, text]) => text !== undefined);
+    expect(slow).toEqual([]);
+  });
+});
