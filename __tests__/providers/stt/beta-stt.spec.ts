@@ -88,7 +88,7 @@ describe('BetaSTT: address and credential', () => {
     [{ maxSpeakers: 2 }, 'speakerLabels'],
     [{ model: 'universal-streaming-english', prompt: 'x' }, 'prompt is for the Universal-3 family'],
     [{ model: 'whisper-rt', mode: 'balanced' }, 'mode is for the Universal-3 family'],
-    [{ model: 'universal-streaming-english', language: 'de' }, 'knows en, not de'],
+    [{ model: 'universal-streaming-english', language: 'de' }, 'supports en, not de'],
     [{ catchUpSpeed: 0.5 }, 'catchUpSpeed'],
     [{ apiKey: '' }, 'credential'],
   ];

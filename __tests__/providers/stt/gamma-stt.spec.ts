@@ -94,7 +94,7 @@ describe('GammaSTT: address and credential', () => {
     [{ keyterms: Array.from({ length: 51 }, () => 'a') }, 'keyterms'],
     [{ keyterms: ['a'.repeat(21)] }, 'keyterms'],
     [{ includeTimestamps: true, filterBackgroundAudio: true }, 'filterBackgroundAudio'],
-    [{ commitStrategy: 'manual', vadThreshold: 0.5 }, 'vadThreshold is for commitStrategy vad'],
+    [{ commitStrategy: 'manual', vadThreshold: 0.5 }, 'vadThreshold requires commitStrategy vad'],
     [{ previousText: 'a'.repeat(51) }, 'previousText'],
     [{ apiKey: '' }, 'apiKey or token'],
   ];

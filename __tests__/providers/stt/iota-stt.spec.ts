@@ -481,7 +481,7 @@ describe('IotaSTT', () => {
 
     it('refuses a format that it does not take, and drops such audio with one report', async () => {
       await ready();
-      expect(() => stt.configureAudio(mono('opus', 48_000))).toThrow(/does not take opus 48000 Hz mono live/);
+      expect(() => stt.configureAudio(mono('opus', 48_000))).toThrow(/does not support opus 48000 Hz mono live/);
       const errors: VoiceError[] = [];
       stt.errors$.subscribe((error) => errors.push(error));
       await stt.connect();

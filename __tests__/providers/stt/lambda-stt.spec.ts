@@ -164,7 +164,7 @@ describe('LambdaSTT: address and credential', () => {
       expect(parametersOf(url)).toMatchObject({ 'media-encoding': encoding, 'sample-rate': rate });
       const other = new LambdaSTT({ ...direct, ...config });
       expect(() => other.configureAudio({ encoding: 'linear32', sampleRate: 16_000, channels: 1 })).toThrow(
-        /does not take/,
+        /does not support/,
       );
     });
   }
@@ -214,9 +214,9 @@ describe('LambdaSTT: address and credential', () => {
     [{ ...direct, identifyLanguage: true, languageOptions: options, languageModelName: 'm' }, 'languageModelName'],
     [
       { ...direct, identifyLanguage: true, identifyMultipleLanguages: true, languageOptions: options },
-      'exclude each other',
+      'cannot be combined',
     ],
-    [{ ...direct, contentIdentificationType: 'PII', contentRedactionType: 'PII' }, 'exclude each other'],
+    [{ ...direct, contentIdentificationType: 'PII', contentRedactionType: 'PII' }, 'cannot be combined'],
     [{ ...direct, sessionResumeWindow: 301 }, 'sessionResumeWindow'],
     [{ ...direct, endpoint: 'ws://far.example' }, 'unencrypted'],
   ];

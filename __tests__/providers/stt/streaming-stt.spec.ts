@@ -391,7 +391,7 @@ describe('StreamingSTT: formats', () => {
     const { stt } = given();
     const wrong = (): void => stt.configureAudio({ encoding: 'opus', sampleRate: 48_000, channels: 2 });
     expect(wrong).toThrow(
-      'TestSTT does not take opus 48000 Hz stereo, but linear16 at 16000 or 8000 Hz (mono); mulaw at 8000 Hz (mono)',
+      'TestSTT does not support opus 48000 Hz stereo, only linear16 at 16000 or 8000 Hz (mono); mulaw at 8000 Hz (mono)',
     );
   });
 

@@ -7,38 +7,38 @@ import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import type { ResultKind, STTContext, STTEffect, STTStep, STTWire, Said } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
 
-/** What {@link AlphaFlux} takes beside SPEC.md's options. */
+/** Additional options of {@link AlphaFlux}. */
 export interface AlphaFluxExtras {
-  /** Milliseconds of silence that end a turn anyhow, 500 to 60,000. Default: the service's, 5,000. */
+  /** Silence that ends a turn regardless of confidence, 500 to 60,000 ms. Default: the service's, 5,000. */
   readonly eotTimeoutMs?: number;
   /** Words to listen for, at most 100. */
   readonly keyterms?: readonly string[];
   /** Languages to expect, ISO 639-1; `flux-general-multi` only. */
   readonly languageHints?: readonly string[];
-  /** Further parameters of the service, as they stand in its docs. */
+  /** Additional parameters, as in the service's docs. */
   readonly parameters?: Query;
 }
 
-/** How the service hears turns. */
+/** How the service detects turns. */
 export interface AlphaFluxOptions extends AlphaFluxExtras {
   /** Default: `flux-general-en`. The other: `flux-general-multi`. */
   readonly model?: string;
   /**
-   * How sure the service must be of an end of turn to announce it early, 0.3 to 0.9 and at most `eotThreshold`; brings
-   * results with `isPreflight`. Default: it announces none.
+   * Confidence required to announce an end of turn early, 0.3 to 0.9 and at most `eotThreshold`; such results have
+   * `isPreflight`. Default: no early announcements.
    */
   readonly eagerEotThreshold?: number;
-  /** How sure it must be to end a turn, 0.5 to 1. Default: the service's, 0.7. */
+  /** Confidence required to end a turn, 0.5 to 1. Default: the service's, 0.7. */
   readonly eotThreshold?: number;
 }
 
-/** Options that change while a session lasts: the service is told one message at a time. */
+/** Option changes during a session: the service accepts one message at a time. */
 interface AlphaFluxChanges {
-  /** What the service goes by. */
+  /** Options in force at the service. */
   readonly told: AlphaFluxOptions;
-  /** What it is to go by. */
+  /** Options to bring into force. */
   readonly wanted: AlphaFluxOptions;
-  /** For how many keep-alives the last change has waited for its answer; `undefined` when none waits. */
+  /** Keep-alives since the last unanswered change; `undefined` when none is pending. */
   readonly waits: number | undefined;
 }
 
@@ -50,20 +50,20 @@ const fresh: AlphaFluxChanges = { told: {}, wanted: {}, waits: undefined };
 const thresholds = ['eagerEotThreshold', 'eotThreshold', 'eotTimeoutMs'] as const;
 const thresholdRules: ConfigRules = Object.fromEntries(thresholds.map((key) => [key, { wire: true }]));
 
-/** A connection is asked for with these options. */
+/** A connection is opened with these options. */
 function asked(changes: AlphaFluxChanges, options: AlphaFluxOptions = {}): AlphaFluxChanges {
   return { ...changes, told: options };
 }
 
-/** Whether a message can tell these options. */
+/** Whether a message can convey these options. */
 function canTell({ told }: AlphaFluxChanges, options: AlphaFluxOptions = {}): boolean {
   const { model, parameters } = options;
   const isFixed = !differing({ model: told.model, parameters: told.parameters }, { model, parameters });
-  // No message takes a threshold back.
+  // A message cannot unset a threshold.
   return isFixed && thresholds.every((key) => told[key] === undefined || options[key] !== undefined);
 }
 
-/** Tells what has changed, once the service has answered what it was told before. */
+/** Sends what has changed, once the service has answered the change before. */
 function tellChanges({ told, waits }: AlphaFluxChanges, wanted: AlphaFluxOptions = {}): ChangesStep {
   if (waits !== undefined) return [{ told, wanted, waits }];
   const changed = differing(wireParameters(told, thresholdRules), wireParameters(wanted, thresholdRules));
@@ -76,12 +76,12 @@ function tellChanges({ told, waits }: AlphaFluxChanges, wanted: AlphaFluxOptions
   ];
 }
 
-/** The service has answered; an answer that nobody waits for means nothing. */
+/** The service has answered; an unexpected answer is ignored. */
 function onAnswer(changes: AlphaFluxChanges): ChangesStep {
   return changes.waits === undefined ? [changes] : tellChanges({ ...changes, waits: undefined }, changes.wanted);
 }
 
-/** A keep-alive passes: no answer is waited for beyond the second. */
+/** On a keep-alive; an answer is not awaited beyond the second. */
 function onTick(changes: AlphaFluxChanges): ChangesStep {
   const { waits } = changes;
   if (waits === undefined) return [changes];
@@ -92,15 +92,15 @@ function listsOf({ keyterms = [], languageHints = [] }: AlphaFluxOptions): WireO
   return { keyterms, language_hints: languageHints };
 }
 
-/** The entries that are not what they were; `undefined` when there are none. */
+/** The entries that differ; `undefined` if none do. */
 function differing(before: WireObject, after: WireObject): WireObject | undefined {
   const changed = Object.entries(after).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]));
   return changed.length > 0 ? Object.fromEntries(changed) : undefined;
 }
 
-/** Configuration of {@link AlphaFlux}. The model sets the language; interim results always come. */
+/** Configuration of {@link AlphaFlux}. The model determines the language; interim results cannot be turned off. */
 export interface AlphaFluxConfig extends StreamingSTTConfig {
-  /** What the service is asked for. Default: its own defaults. */
+  /** Requested options. Default: the service's own. */
   readonly options?: AlphaFluxOptions;
 }
 
@@ -115,7 +115,7 @@ const rules: ConfigRules = {
   'options.languageHints': { type: 'texts', wire: 'language_hint' },
 };
 
-/** What the service says of a turn: what becomes of the voice, and of its words. */
+/** Turn events: what each means for the voice and for the words. */
 const events: Readonly<Record<string, readonly [SpeechEvent['type'] | undefined, ResultKind]>> = {
   StartOfTurn: ['started', 'interim'],
   Update: [undefined, 'interim'],
@@ -126,17 +126,17 @@ const events: Readonly<Record<string, readonly [SpeechEvent['type'] | undefined,
 
 const sampleRates = [16_000, 8_000, 24_000, 44_100, 48_000];
 
-/** Audio before a turn that may hold its first sound, in milliseconds. */
+/** Audio before a turn that may contain its first sound, in milliseconds. */
 const leadMs = 1_000;
 
 const [gapMs, keepAliveMs] = [500, 5_000];
 
 interface AlphaFluxTurns {
-  /** Whether the runtime has pings. */
+  /** Whether the runtime supports pings. */
   readonly canPing: boolean;
-  /** Whether a turn goes on. */
+  /** Whether a turn is in progress. */
   readonly isOpen: boolean;
-  /** The last turn of this connection that has ended. */
+  /** The last turn that ended on this connection. */
   readonly lastTurn: number;
   readonly changes: AlphaFluxChanges;
 }
@@ -153,8 +153,8 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
   rules,
   reportsSpeechEnd: true,
   failures: {
-    UNPARSABLE_CLIENT_MESSAGE: { code: 'protocol', hint: 'it does not know a message that it was sent' },
-    INTERNAL_SERVER_ERROR: { code: 'server', recoverable: true, hint: 'another connection follows' },
+    UNPARSABLE_CLIENT_MESSAGE: { code: 'protocol', hint: 'it did not understand a message' },
+    INTERNAL_SERVER_ERROR: { code: 'server', recoverable: true, hint: 'reconnecting' },
   },
   start: () => ({ canPing: true, isOpen: false, lastTurn: -1, changes: fresh }),
   read: {
@@ -200,22 +200,22 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
   keepAlive: () => ({ intervalMs: keepAliveMs }),
   tick: (state, _context, canPing) => withChanges({ ...state, canPing }, onTick(state.changes)),
   gapMs,
-  // A turn ends only where audio goes on, and a browser has no other sign of life to give.
+  // A turn ends only while audio continues, and a browser cannot ping.
   gap: (state, quietMs) =>
     state.isOpen || (!state.canPing && quietMs % keepAliveMs === 0) ? [state, { type: 'silence', ms: gapMs }] : [state],
   farewell: ({ isOpen }) => [...(isOpen ? ['{"type":"ForceEndTurn"}'] : []), '{"type":"CloseStream"}'],
 };
 
 /**
- * Deepgram Flux, API V2, at `wss://api.deepgram.com/v2/listen`: the service finds turns, and announces their likely end
- * early (`isPreflight`) when `eagerEotThreshold` is set. See https://developers.deepgram.com/docs/flux/quickstart.
+ * Deepgram Flux, API V2, at `wss://api.deepgram.com/v2/listen`: the service detects turns, and announces their likely
+ * end early (`isPreflight`) if `eagerEotThreshold` is set. See https://developers.deepgram.com/docs/flux/quickstart.
  */
 export class AlphaFlux extends StreamingSTT<AlphaFluxConfig, AlphaFluxTurns> {
   constructor(config: AlphaFluxConfig, logger?: Logger) {
     super(alphaFluxWire, config, logger);
   }
 
-  /** Ends the speaker's turn: a complete result follows, without text when there is no turn. */
+  /** Ends the speaker's turn: a complete result follows, without text if there is no turn. */
   finalize(): void {
     this.tell('finalize');
   }
@@ -227,7 +227,7 @@ function withChanges(state: AlphaFluxTurns, [changes, ...effects]: STTStep<Alpha
 
 function onRefused(state: AlphaFluxTurns, { code }: WireObject): Step {
   if (state.changes.waits === undefined) return [state];
-  const text = `the service keeps its former options (${wireWord(code)})`;
+  const text = `the service kept its previous options (${wireWord(code)})`;
   const refused: STTEffect = { type: 'warning', text, code: 'configuration', always: true };
   return [...withChanges(state, onAnswer(state.changes)), refused];
 }
@@ -241,7 +241,7 @@ function onTurn(state: AlphaFluxTurns, message: WireObject, context: Context): S
   const [speech, kind] = ownEntry(events, event) ?? [];
   if (kind === undefined) return [state];
   const said = saidIn(message, context);
-  // Asked for an end, the service owes an answer.
+  // The service answers every request to end a turn.
   const isAsked = kind === 'complete' && message['trigger'] === 'manual';
   const told: STTEffect[] = [
     ...(speech ? [{ type: 'voice', is: speech } as const] : []),

@@ -7,21 +7,21 @@ import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import type { ResultKind, Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
 
-/** What {@link AlphaSTT} takes beside SPEC.md's options. */
+/** Additional options of {@link AlphaSTT}. */
 export interface AlphaSTTExtras {
-  /** Whether the service tells the start of a voice before its words. Default: true. */
+  /** Whether the service reports the start of speech before its words. Default: true. */
   readonly vadEvents?: boolean;
   /** Words to listen for. Nova-3 only. */
   readonly keyterms?: readonly string[];
-  /** Further parameters of the service, as they stand in its docs. */
+  /** Additional parameters, as in the service's docs. */
   readonly parameters?: Query;
 }
 
-/** What the service does with the audio; see its docs for the details of each. */
+/** Processing options; see the service's docs for details. */
 export interface AlphaSTTOptions extends AlphaSTTExtras {
   /** Default: `nova-3`. Others: `nova-2`, `nova-3-medical` and more. */
   readonly model?: string;
-  /** Numbers, dates and the like as one writes them. Default: true. */
+  /** Formats numbers, dates and the like. Default: true. */
   readonly smartFormat?: boolean;
   /** Punctuation and capitals. Default: true. */
   readonly punctuation?: boolean;
@@ -29,15 +29,15 @@ export interface AlphaSTTOptions extends AlphaSTTExtras {
   readonly profanityFilter?: boolean;
   /** Tells speakers apart; `metadata.words` name them. Default: false. */
   readonly diarize?: boolean;
-  /** Milliseconds of silence that end an utterance; `false` for never. Default: 300. */
+  /** Silence that ends an utterance, in milliseconds; `false` for never. Default: 300. */
   readonly endpointing?: number | false;
-  /** Milliseconds without a word that end an utterance, for noise that hides silence; 1,000 or more. Default: 1,000. */
+  /** Milliseconds without a word that end an utterance when noise hides silence, 1,000 or more. Default: 1,000. */
   readonly utteranceEndMs?: number | false;
 }
 
 /** Configuration of {@link AlphaSTT}. `language` is BCP 47, or `multi`; default: `en-US`. */
 export interface AlphaSTTConfig extends StreamingSTTConfig {
-  /** What the service is asked for. Default: its own defaults. */
+  /** Requested options. Default: the service's own. */
   readonly options?: AlphaSTTOptions;
 }
 
@@ -57,9 +57,9 @@ const rules: ConfigRules = {
 
 /** The utterance so far. */
 interface AlphaUtterance {
-  /** What will not change. */
+  /** Final segments. */
   readonly segments: readonly Said[];
-  /** What follows, and may change. */
+  /** The interim result after them. */
   readonly interim: Said | undefined;
 }
 
@@ -68,7 +68,7 @@ type Step = STTStep<AlphaUtterance>;
 
 const nothing: AlphaUtterance = { segments: [], interim: undefined };
 
-/** Parts after which an utterance counts as complete, whatever the service says: some minutes of speech. */
+/** Segments after which an utterance is completed without waiting for the service: some minutes of speech. */
 const maxSegments = 256;
 
 /** Deepgram's wire. */
@@ -83,7 +83,7 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
     SpeechStarted: (state) => [state, { type: 'voice', is: 'started' }],
     Results: onResults,
     UtteranceEnd: (state) =>
-      // Its words are no more final than the interim result that has them.
+      // Its words are no more final than the interim result that contains them.
       state.segments.length === 0 && state.interim ? finalize(state) : complete(state),
     Metadata: (state, { request_id: id }) => [
       state,
@@ -98,7 +98,7 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
     const { model, language, ...others } = wireParameters(config, rules);
     return {
       ...{ model, language, encoding, sample_rate: sampleRate, channels, ...others },
-      // The service finds the end of an utterance by its interim results.
+      // The service detects the end of an utterance from its interim results.
       interim_results: interimResults || utteranceEndMs !== false,
       utterance_end_ms: utteranceEndMs === false ? undefined : utteranceEndMs,
       ...parameters,
@@ -108,7 +108,7 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
     return keyterms && !model.startsWith('nova-3') ? `options.keyterms is for Nova-3, not ${model}` : undefined;
   },
   keepAlive: () => ({ intervalMs: 4_000 }),
-  // The service ends a connection that has never heard audio, whatever else it is told.
+  // The service closes a connection that has never received audio, keep-alives or not.
   tick: (state, { sentMs }) => [
     state,
     sentMs > 0 ? { type: 'send', message: { type: 'KeepAlive' } } : { type: 'silence', ms: 100 },
@@ -123,7 +123,7 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
 };
 
 /**
- * Deepgram live transcription, API V1 (Nova), at `wss://api.deepgram.com/v1/listen`: word times and confidence, voice
+ * Deepgram live transcription, API V1 (Nova), at `wss://api.deepgram.com/v1/listen`: word times, confidence and voice
  * activity; no preflight. See https://developers.deepgram.com/docs/live-streaming-audio.
  */
 export class AlphaSTT extends StreamingSTT<AlphaSTTConfig, AlphaUtterance> {
@@ -131,7 +131,7 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig, AlphaUtterance> {
     super(alphaWire, config, logger);
   }
 
-  /** Has the service make final what it heard: a complete result follows, without text when there is nothing new. */
+  /** Finalizes the audio so far: a complete result follows, without text if there is nothing new. */
   finalize(): void {
     this.tell('finalize');
   }
@@ -186,7 +186,7 @@ function result(kind: ResultKind, segments: readonly Said[]): STTEffect {
   return { type: 'result', kind, text, words, confidence: mean ?? confidence, language };
 }
 
-/** Whether the service will not end an utterance by itself. */
+/** Whether the service never ends an utterance on its own. */
 function isEndless({ interimResults = true, options = {} }: AlphaSTTConfig): boolean {
   const { endpointing, utteranceEndMs = interimResults } = options;
   return endpointing === false && utteranceEndMs === false;

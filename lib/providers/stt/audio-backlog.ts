@@ -1,10 +1,10 @@
 import { bytesForMs, durationMs, frameBytes, type PcmFormat } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 
-/** How much audio a block holds, in milliseconds: thousands of kept frames would be as many objects to collect. */
+/** Audio per block, in milliseconds: keeping thousands of single frames would burden the garbage collector. */
 const blockMs = 1_000;
 
-/** The audio that a service may still need: a copy of what it has not made final yet. */
+/** A copy of the audio that the service has not made final yet. */
 export class AudioBacklog {
   readonly format: PcmFormat;
   readonly #frameLength: number;
@@ -14,7 +14,7 @@ export class AudioBacklog {
   #blocks: Uint8Array<ArrayBuffer>[] = [];
   /** Position of the first block, in bytes of all audio. */
   #base: number = 0;
-  /** Position of the oldest audio that is kept, and of the end, in bytes of all audio. */
+  /** Start and end of the kept audio, in bytes of all audio. */
   #start: number = 0;
   #end: number = 0;
 
@@ -26,7 +26,7 @@ export class AudioBacklog {
     this.#carry = new PcmCarry(frameBytes(format));
   }
 
-  /** Position of the oldest audio that is kept, in milliseconds of all audio. */
+  /** Position of the oldest audio kept, in milliseconds of all audio. */
   get startMs(): number {
     return durationMs(this.#start, this.format);
   }
@@ -36,7 +36,7 @@ export class AudioBacklog {
     return durationMs(this.#end, this.format);
   }
 
-  /** Adds audio, cut anywhere; returns the whole frames that it makes. */
+  /** Adds audio, split anywhere; returns the whole frames now available. */
   push(data: Uint8Array<ArrayBuffer>): readonly Uint8Array<ArrayBuffer>[] {
     const samples = this.#carry.push(data);
     if (samples.length === 0) return [];
@@ -44,12 +44,12 @@ export class AudioBacklog {
     return samples.length <= this.#frameLength ? [samples] : this.#cut(samples);
   }
 
-  /** Forgets the audio before a position. */
+  /** Drops the audio before a position. */
   release(ms: number): void {
     this.#drop(bytesForMs(ms, this.format));
   }
 
-  /** Keeps the newest `maxMs` milliseconds; returns whether anything had to go. */
+  /** Keeps only the newest `maxMs` milliseconds; returns whether anything was dropped. */
   trim(maxMs: number): boolean {
     const oldest = this.#end - bytesForMs(maxMs, this.format);
     const tooMuch = oldest > this.#start;
@@ -57,7 +57,7 @@ export class AudioBacklog {
     return tooMuch;
   }
 
-  /** The audio from a position on, as far as it is kept, in frames. Default: all of it. */
+  /** The kept audio from a position on, in frames. Default: all of it. */
   from(ms: number = 0): readonly Uint8Array<ArrayBuffer>[] {
     const start = Math.max(this.#start, bytesForMs(ms, this.format));
     return this.#blocks.flatMap((block, index) => {
@@ -96,15 +96,15 @@ export class AudioBacklog {
   }
 }
 
-/** Most bytes of a stream that are kept: a quarter of an hour of FLAC, more than an hour of Opus. */
+/** Most bytes kept of a stream: a quarter of an hour of FLAC, more than an hour of Opus. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** Compressed speech has more bytes a millisecond, so that a recording is never taken for shorter than it is. */
+/** A lower bound of compressed speech, so that a recording's length is never underestimated. */
 const leastBytesPerMs = 2;
 
 /**
- * Compressed audio that a service may still need. Such a stream can be heard from its start only, so another connection
- * hears all of it; of a stream that is longer than what is kept, its first chunk, which says what it is, and the newest.
+ * Compressed audio that a service may still need. Such a stream can only be decoded from its start, so another
+ * connection receives all of it; if it was too long to keep, its first chunk, which holds the header, and the newest.
  */
 export class EncodedBacklog {
   #chunks: Uint8Array<ArrayBuffer>[] = [];
@@ -112,12 +112,12 @@ export class EncodedBacklog {
   #isWhole: boolean = true;
   #finalMs: number = 0;
 
-  /** Position of what another connection hears first, in milliseconds of all audio; of a part, a guess. */
+  /** Position from which another connection resumes, in milliseconds of all audio; an estimate if audio was dropped. */
   get startMs(): number {
     return this.#isWhole ? 0 : this.#finalMs;
   }
 
-  /** At most the position of the end of all audio so far, in milliseconds. */
+  /** An upper bound for the end of all audio so far, in milliseconds. */
   get endMs(): number {
     return this.startMs + this.#bytes / leastBytesPerMs;
   }
@@ -129,12 +129,12 @@ export class EncodedBacklog {
     return [data];
   }
 
-  /** Notes that the audio before a position is final; none of it can be left out. */
+  /** Notes that the audio before a position is final; none of it can be dropped. */
   release(ms: number): void {
     this.#finalMs = ms;
   }
 
-  /** Keeps as many bytes as there may be; returns whether any had to go. */
+  /** Enforces the limit on bytes; returns whether anything was dropped. */
   trim(_maxMs: number): boolean {
     if (this.#bytes <= maxBytes) return false;
     let count = 0;
@@ -148,7 +148,7 @@ export class EncodedBacklog {
     return true;
   }
 
-  /** All that is kept. */
+  /** Everything kept. */
   from(_ms?: number): readonly Uint8Array<ArrayBuffer>[] {
     return [...this.#chunks];
   }

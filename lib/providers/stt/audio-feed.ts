@@ -2,7 +2,7 @@ import { interval, tap, type SchedulerLike, type Subscription } from 'rxjs';
 import { durationMs, frameBytes, silenceByte, type PcmFormat } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 
-/** Audio, or a message that has its place after it. */
+/** Audio, or a message to send after it. */
 export type FeedItem = Uint8Array<ArrayBuffer> | string;
 type Items = readonly FeedItem[];
 
@@ -10,19 +10,19 @@ type Items = readonly FeedItem[];
 export interface FeedOptions {
   /** Shortest frame, in milliseconds; 0 for any. */
   readonly minFrameMs: number;
-  /** How many times as fast as it sounds audio that has waited is sent; `undefined` for as fast as it goes. */
+  /** Maximum speed for queued audio, as a multiple of real time; `undefined` for no limit. */
   readonly speed: number | undefined;
   readonly scheduler: SchedulerLike;
-  /** Sends what had to wait. */
+  /** Sends audio whose time has come. */
   readonly send: (items: Items) => void;
 }
 
-/** Audio that may be sent at once, however fast the service wants it, in milliseconds. */
+/** Audio sent at once even under a speed limit, in milliseconds. */
 const burstMs = 1_000;
-/** How often waiting audio is looked at, in milliseconds. */
+/** Interval between checks of the queue, in milliseconds. */
 const tickMs = 20;
 
-/** What one connection hears next: frames as long as its service takes them, no faster than it takes them. */
+/** Feeds one connection: in frames as long as the service requires, no faster than it accepts. */
 export class AudioFeed {
   readonly #format: PcmFormat;
   readonly #options: FeedOptions;
@@ -38,19 +38,19 @@ export class AudioFeed {
   constructor(format: PcmFormat, options: FeedOptions) {
     this.#format = format;
     this.#options = options;
-    // Rounded up: a frame that falls short by half a sample is too short.
+    // Rounded up: a frame that is half a sample short is too short.
     const samples = Math.ceil((options.minFrameMs * format.sampleRate) / 1000);
     this.#shortest = samples > 0 ? samples * frameBytes(format) : 0;
     if (this.#shortest > 0) this.#carry = new PcmCarry(this.#shortest);
     this.#at = options.scheduler.now();
   }
 
-  /** Whether audio waits for its time. */
+  /** Whether audio is queued. */
   get isWaiting(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Audio that waits for its time, in milliseconds. */
+  /** Queued audio, in milliseconds. */
   get waitingMs(): number {
     return this.#waiting.reduce(
       (sum, item) => (typeof item === 'string' ? sum : sum + durationMs(item.length, this.#format)),
@@ -58,13 +58,13 @@ export class AudioFeed {
     );
   }
 
-  /** Takes frames and messages; returns what may be sent now. */
+  /** Queues frames and messages; returns what may be sent now. */
   push(items: Items): Items {
     const whole = this.#carry ? items.map((item) => this.#whole(item)).filter(({ length }) => length > 0) : items;
     return this.#options.speed === undefined ? whole : this.#take(whole);
   }
 
-  /** Ends the audio: all that waits, and the last frame, which silence makes long enough. */
+  /** Ends the audio: returns everything queued, with the last frame padded with silence. */
   flush(): Items {
     const items = [...this.#waiting];
     if (this.#carry?.pending) {
@@ -75,7 +75,7 @@ export class AudioFeed {
     return items;
   }
 
-  /** Forgets what waits. */
+  /** Drops the queue. */
   stop(): void {
     this.#timer?.unsubscribe();
     this.#timer = undefined;

@@ -5,55 +5,55 @@ import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import { AudioBacklog, EncodedBacklog } from './audio-backlog.ts';
 import { AudioFeed, type FeedItem } from './audio-feed.ts';
 
-/** Audio that waits for a connection, in milliseconds: the most that is kept. */
+/** Most audio kept while there is no connection, in milliseconds. */
 export const waitingMs = 60_000;
 
-/** Audio not yet final that the next connection hears again, in milliseconds. */
+/** Most non-final audio sent again to the next connection, in milliseconds. */
 const replayMs = 30_000;
 
-/** Longest audio frame that is sent, in milliseconds. */
+/** Longest audio frame sent, in milliseconds. */
 const frameMs = 100;
 
-/** What stands for the end of the audio, where the service wants it as a frame. */
+/** Marks the end of the audio for services that want it as a frame. */
 const endOfAudio: Uint8Array<ArrayBuffer> = new Uint8Array(0);
 
-/** Milliseconds beyond any session: eleven days. */
+/** Longer than any session, in milliseconds: eleven days. */
 const maxMoment = 1e9;
 
-/** What an {@link AudioUplink} asks its provider. */
+/** What an {@link AudioUplink} needs from its provider. */
 export interface AudioUplinkOptions {
   readonly format: () => AudioMetadata;
   readonly scheduler: () => SchedulerLike;
-  /** Shortest frame that the service takes, in milliseconds. */
+  /** Shortest frame that the service accepts, in milliseconds. */
   readonly minFrameMs: () => number;
-  /** How many times as fast as it sounds the next connection takes what has waited; `undefined` for as it goes. */
+  /** Speed limit for queued audio on the next connection, as a multiple of real time; `undefined` for none. */
   readonly speed: () => number | undefined;
-  /** Audio as the service wants it. */
+  /** Encodes audio for the service. */
   readonly encode: (frame: Uint8Array<ArrayBuffer>) => SocketData;
-  /** Whether a connection takes messages. */
+  /** Whether a connection accepts messages. */
   readonly isReady: () => boolean;
   readonly send: (data: SocketData) => void;
-  /** A connection was sent audio. */
+  /** Called when audio was sent on a connection. */
   readonly onSent: (frames: readonly Uint8Array<ArrayBuffer>[]) => void;
 }
 
 /**
- * The audio of a session on its way to the service: kept until the service has made it final, heard again by the next
- * connection, and timed from the start of all audio.
+ * Carries a session's audio to the service: keeps it until it is final, sends it again on the next connection, and
+ * times it from the start of all audio.
  */
 export class AudioUplink {
   readonly #options: AudioUplinkOptions;
   #backlog: AudioBacklog | EncodedBacklog | undefined;
-  /** What the present connection hears; `undefined` without one. */
+  /** Feeds the current connection; `undefined` without one. */
   #feed: AudioFeed | undefined;
   #clock: ConnectionClock | undefined;
-  /** Messages for the next connection, after the audio that it hears first. */
+  /** Messages for the next connection, to follow the audio it receives first. */
   #afterAudio: string[] = [];
   #finalMs: number = 0;
   #overflowing: boolean = false;
-  /** Milliseconds without audio, as far as they are counted. */
+  /** Milliseconds without audio, as counted so far. */
   #quietMs: number = 0;
-  /** What had been sent when {@link wasQuiet} was last asked for. */
+  /** What had been sent at the last call of {@link wasQuiet}. */
   #askedMs: number = 0;
   #sentFrames: number = 0;
 
@@ -61,12 +61,12 @@ export class AudioUplink {
     this.#options = options;
   }
 
-  /** Whether the audio is samples, whose bytes have a duration. */
+  /** Whether the audio is PCM, whose bytes have a known duration. */
   get isPcm(): boolean {
     return isPcmLike(this.#options.format().encoding);
   }
 
-  /** Whether audio waits for its time, though there is a connection. */
+  /** Whether audio is queued although there is a connection. */
   get isWaiting(): boolean {
     return this.#feed?.isWaiting ?? false;
   }
@@ -76,48 +76,48 @@ export class AudioUplink {
     return this.#backlog ? this.#backlog.endMs - this.#backlog.startMs : 0;
   }
 
-  /** Milliseconds of audio and silence that the service's clock has counted. */
+  /** Milliseconds of audio and silence on the service's clock. */
   get sentMs(): number {
     return this.#clock?.sentMs ?? 0;
   }
 
-  /** Frames of audio and silence that the present connection has been sent. */
+  /** Frames of audio and silence sent on the current connection. */
   get sentFrames(): number {
     return this.#sentFrames;
   }
 
-  /** Where the audio so far ends, in milliseconds of the connection; `undefined` without one. */
+  /** End of the audio so far, in milliseconds of the connection; `undefined` without one. */
   get endMs(): number | undefined {
     const feed = this.#heardBy;
     return feed && this.sentMs + feed.waitingMs;
   }
 
-  /** The position in all audio of a moment of the connection, both in milliseconds; `undefined` for nonsense. */
+  /** Converts a connection time to a position in all audio, in milliseconds; `undefined` for an invalid time. */
   momentOf(connectionMs: number): number | undefined {
     return connectionMs >= 0 && connectionMs < maxMoment ? this.audioMs(connectionMs) : undefined;
   }
 
-  /** As {@link momentOf}, whatever the moment. */
+  /** Like {@link momentOf}, without validation. */
   audioMs(connectionMs: number): number {
     return this.#clock?.toAudioMs(connectionMs) ?? connectionMs;
   }
 
-  /** Whether the audio before a moment of the connection is final already. */
+  /** Whether the audio before a connection time is already final. */
   isFinal(connectionMs: number): boolean {
     return connectionMs < maxMoment && this.audioMs(connectionMs) <= this.#finalMs;
   }
 
-  /** The audio before a moment of the connection is final; false when it was before. */
+  /** Marks the audio before a connection time as final; false if it already was. */
   finalized(connectionMs: number): boolean {
     if (this.isFinal(connectionMs)) return false;
-    // A moment that no session reaches is nonsense, and would make all that follows look final.
+    // An impossible time would make everything that follows look final.
     if (!(connectionMs < maxMoment)) return true;
     this.#finalMs = this.audioMs(connectionMs);
     this.#backlog?.release(this.#finalMs);
     return true;
   }
 
-  /** Takes audio; false when the oldest that waits has to go, the first time until a connection hears it. */
+  /** Adds audio; false when the oldest queued audio had to be dropped, but only once until a connection receives it. */
   push(data: Uint8Array<ArrayBuffer>): boolean {
     const backlog = (this.#backlog ??= this.isPcm
       ? new AudioBacklog(this.#options.format(), frameMs)
@@ -135,14 +135,14 @@ export class AudioUplink {
     return this.#overflowing === wasOverflowing;
   }
 
-  /** Sends a message after the audio so far, to the next connection when there is none. */
+  /** Sends a message after the audio so far, on the next connection if there is none. */
   say(text: string): void {
     const feed = this.#heardBy;
     if (feed) this.#transmit(feed.push([text]));
     else this.#afterAudio.push(text);
   }
 
-  /** Sends silence that is no part of the audio. */
+  /** Sends silence that is not part of the audio. */
   fill(ms: number): void {
     const { format, isReady, send } = this.#options;
     if (!isReady() || !this.isPcm) return;
@@ -150,7 +150,7 @@ export class AudioUplink {
     this.#clock?.filled(ms);
   }
 
-  /** Looks every `everyMs` milliseconds for audio; emits for how many milliseconds there was none. */
+  /** Checks for audio every `everyMs` milliseconds; emits how long there was none. */
   gaps$(everyMs: number): Observable<number> {
     return interval(everyMs, this.#options.scheduler()).pipe(
       map(() => {
@@ -158,39 +158,39 @@ export class AudioUplink {
         this.#quietMs += everyMs;
         return quietMs;
       }),
-      // The first look may come right after a frame.
+      // The first check may come right after a frame.
       filter((quietMs) => quietMs > 0),
     );
   }
 
-  /** Whether the service was sent nothing since it was last asked for. */
+  /** Whether nothing was sent since the last call. */
   wasQuiet(): boolean {
     const isQuiet = this.sentMs === this.#askedMs;
     this.#askedMs = this.sentMs;
     return isQuiet;
   }
 
-  /** Another connection hears it; `isNew` when its time begins with what it hears first. */
+  /** Starts feeding another connection; `isNew` when its clock starts with its first audio. */
   open(isNew: boolean): void {
     const { format, scheduler, minFrameMs, speed } = this.#options;
     if (isNew) this.#clock = new ConnectionClock(this.#backlog?.startMs ?? 0);
     this.close();
     this.#sentFrames = 0;
     this.#feed = new AudioFeed(format(), {
-      // What has no size a millisecond is sent as it comes.
+      // Without a known duration, audio is sent as it arrives.
       ...(this.isPcm ? { minFrameMs: minFrameMs(), speed: speed() } : { minFrameMs: 0, speed: undefined }),
       ...{ scheduler: scheduler(), send: (items) => this.#transmit(items) },
     });
   }
 
-  /** What that connection hears first: all from `resumeMs` on, and the end where the audio has ended. */
+  /** What the connection receives first: everything from `resumeMs` on, and the end if the audio has ended. */
   first(resumeMs: number | undefined, hasEnded: boolean): SocketData[] {
     const audio = this.#backlog?.from(resumeMs) ?? [];
     const items = [...audio, ...this.#afterAudio.splice(0), ...(hasEnded ? [endOfAudio] : [])];
     return this.#feed ? this.#encoded(this.#feed.push(items)) : [];
   }
 
-  /** Sends all that waits, and the last frame. */
+  /** Sends everything queued, and the last frame. */
   flush(): void {
     if (this.#heardBy) this.#transmit(this.#heardBy.flush());
   }
@@ -200,13 +200,13 @@ export class AudioUplink {
     if (this.#heardBy) this.#transmit(this.#heardBy.push([endOfAudio]));
   }
 
-  /** The connection hears nothing more: what waits is the next one's. */
+  /** Stops feeding the connection; queued audio waits for the next one. */
   close(): void {
     this.#feed?.stop();
     this.#feed = undefined;
   }
 
-  /** What comes next is other audio. */
+  /** Forgets all audio: other audio follows. */
   reset(): void {
     this.close();
     this.#backlog = undefined;
@@ -242,34 +242,33 @@ export class AudioUplink {
   }
 }
 
-/** Results come for the last minutes at most. */
+/** Results concern the last few minutes at most. */
 const maxMarks = 1_024;
 
 /**
- * Turns a connection's time into that of all audio: the connection began with audio from the middle, and hears silence
- * that nobody said.
+ * Converts connection time to audio time: the connection began mid-audio, and receives silence of our own.
  */
 class ConnectionClock {
-  /** From these moments of the connection on, its time and that of the audio differ by another amount. */
+  /** From each of these connection times on, the offset to audio time changes. */
   #marks: { readonly at: number; readonly audioMs: number }[];
   #sentMs: number = 0;
 
-  /** @param audioMs - Position of the first audio that the connection hears. */
+  /** @param audioMs - Position of the first audio on the connection. */
   constructor(audioMs: number) {
     this.#marks = [{ at: 0, audioMs }];
   }
 
-  /** Milliseconds that the connection has heard. */
+  /** Milliseconds sent on the connection. */
   get sentMs(): number {
     return this.#sentMs;
   }
 
-  /** Audio was sent. */
+  /** Counts audio that was sent. */
   sent(ms: number): void {
     this.#sentMs += ms;
   }
 
-  /** Silence of our own was sent. */
+  /** Counts silence of our own that was sent. */
   filled(ms: number): void {
     const audioMs = this.toAudioMs(this.#sentMs);
     this.#sentMs += ms;
@@ -277,7 +276,7 @@ class ConnectionClock {
     if (this.#marks.length > maxMarks) this.#marks.shift();
   }
 
-  /** The position in all audio of a moment of the connection, in milliseconds. */
+  /** Converts a connection time to a position in all audio, in milliseconds. */
   toAudioMs(ms: number): number {
     const index = this.#marks.findLastIndex(({ at }) => at <= ms);
     const mark = this.#marks[index] ?? this.#marks[0];

@@ -24,21 +24,21 @@ import type { SpeechEvent, STTProvider, TranscriptionResult } from '../../core/r
 import { keepConnections, warmConnection } from '../../transport/http.ts';
 import { LiveAudio, recordingOf, type Recording, type RecordingLimits } from './recordings.ts';
 
-/** Recordings that are sent one after the other, and the end of the last one's result. */
+/** A queue of recordings, and the end of the last one's result. */
 interface Session {
   readonly recordings$: Subject<Recording>;
   readonly ended: Promise<unknown>;
 }
 
 /**
- * Base of the speech-to-text providers that take whole recordings, with one final result each. Live audio up to each
- * `finalize()` is a recording, so the application says when a turn ends.
+ * Base of providers that transcribe whole recordings, with one final result each. Live audio up to each `finalize()` is
+ * a recording, so the application decides when a turn ends.
  */
 export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C> implements STTProvider {
   readonly roles = ['stt'] as const;
   readonly type = 'rest' as const;
   abstract readonly accepts: readonly AudioFormat[];
-  /** Silent: nothing is known of a voice before the result. */
+  /** Never emits: there is no voice activity before the result. */
   readonly speech$: Observable<SpeechEvent> = NEVER;
 
   protected abstract readonly limits: RecordingLimits;
@@ -53,32 +53,33 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   #session: Session | undefined;
   #connections: Subscription | undefined;
 
-  /** One final result for each recording. Hot. */
+  /** One final result per recording. Hot. */
   get transcripts$(): Observable<TranscriptionResult> {
     return this.#transcripts$.asObservable();
   }
 
   /**
-   * Says what `sendAudio` will bring. Default: the format of the first chunk, else the first that is accepted.
+   * Sets the format that `sendAudio` will be given. Default: the format of the first chunk, else the first in
+   * `accepts`.
    *
-   * @throws VoiceError `unsupported_format` when it is not among `accepts`.
+   * @throws VoiceError `unsupported_format` when it is not in `accepts`.
    */
   configureAudio(metadata: AudioMetadata): void {
     if (!this.accepts.some((format) => takes(format, metadata))) {
-      const message = `${this.name} does not take ${describeFormat(metadata)} live: send linear16 mono`;
+      const message = `${this.name} does not support ${describeFormat(metadata)} live: send linear16 mono`;
       throw this.error(message, { code: 'unsupported_format' });
     }
     this.#format = metadata;
   }
 
-  /** Lets recordings be sent; audio that came earlier is kept. */
+  /** Starts sending recordings, beginning with audio that arrived earlier. */
   connect(): Promise<void> {
     this.assertReady('connect');
     this.#session ??= this.#open();
     return Promise.resolve();
   }
 
-  /** Sends what audio there is, and waits for all results. */
+  /** Sends the remaining audio and waits for all results. */
   async disconnect(): Promise<void> {
     const session = this.#session;
     if (!session) return;
@@ -88,7 +89,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
     await session.ended;
   }
 
-  /** Adds audio to the recording; one that is as long as a recording may be is sent as it is. */
+  /** Adds audio to the recording; one that reaches the maximum length is sent. */
   sendAudio({ data, metadata }: AudioChunk): void {
     if (metadata && !this.#format && !this.#configure(metadata)) return;
     if (this.#live.length === 0 && this.isReady()) warmConnection(this.resolveUrl(''));
@@ -96,7 +97,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
     const { bytes, liveMs } = this.limits;
     if (this.#live.length < Math.min(bytes, bytesForMs(liveMs, this.#liveFormat))) return;
     if (this.#session) this.finalize();
-    // Without a session the newest audio is what counts.
+    // Without a session, the newest audio matters most.
     else this.#live.dropOldest();
   }
 
@@ -107,8 +108,8 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   }
 
   /**
-   * The one final result for a complete recording: a file, or all audio of a stream. Cold: subscribing sends it,
-   * unsubscribing aborts. Fails with `overflow` when it is longer than the service takes.
+   * Transcribes a complete recording (a file, or all audio of a stream) into one final result. Cold: subscribing sends
+   * it, unsubscribing aborts. Fails with `overflow` when it exceeds the service's limit.
    */
   transcribe(audio$: Blob | ObservableInput<AudioChunk>): Observable<TranscriptionResult> {
     return defer(() => {
@@ -116,12 +117,12 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
       const whole$ = recordingOf(audio$, this.#liveFormat, (bytes) => bytes <= this.limits.bytes || this.#tooLong());
       return whole$.pipe(
         switchMap((whole) => this.#result(whole)),
-        takeUntil(this.aborted$('was disposed before the result came')),
+        takeUntil(this.aborted$('was disposed before the result arrived')),
       );
     });
   }
 
-  /** Sends one recording; emits its result, whatever number it gets. */
+  /** Sends one recording and emits its result. */
   protected abstract recognize(recording: Recording): Observable<Omit<TranscriptionResult, 'utteranceId'>>;
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
@@ -184,7 +185,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
 
   #tooLong(): never {
     const { ms, bytes } = this.limits;
-    const message = `${this.name} takes recordings of up to ${ms / 1000} s and ${bytes / 1e6} MB: this one is longer`;
+    const message = `${this.name} accepts recordings of up to ${ms / 1000} s and ${bytes / 1e6} MB: this one is longer`;
     throw this.error(message, { code: 'overflow' });
   }
 }

@@ -19,16 +19,16 @@ import { meanConfidence } from './stt-words.ts';
 
 /** Configuration of {@link BetaSTT}. `language` is BCP 47. */
 export interface BetaSTTConfig extends BetaSTTOptions {
-  /** Hz. Default: that of the audio. */
+  /** Sample rate in Hz. Default: that of the audio. */
   readonly sampleRate?: number;
-  /** Words to listen for, at most 100; those of more than 50 characters are left out. */
+  /** Words to listen for, at most 100; those over 50 characters are skipped. */
   readonly wordBoost?: readonly string[];
 }
 
-/** The service's names of the encodings that it takes. */
+/** The service's names for the encodings it supports. */
 const betaEncodings: NamedEncodings = { pcm_s16le: 'linear16', pcm_mulaw: 'mulaw' };
 
-/** What {@link BetaSTT} takes beside SPEC.md's keys. What is for the Universal-3 family is refused by the other models. */
+/** Additional options of {@link BetaSTT}. Options for the Universal-3 family are rejected with other models. */
 export interface BetaSTTOptions extends StreamingSTTConfig {
   /**
    * Default: `universal-3-5-pro`. Others: `u3-rt-pro`, `universal-3-6`, `universal-3-6-pro`,
@@ -37,45 +37,45 @@ export interface BetaSTTOptions extends StreamingSTTConfig {
   readonly model?: string;
   /** Languages to expect, ISO 639-1, at most 10, or `multi` alone; Universal-3 family. Default: `language`, where set. */
   readonly languages?: readonly string[];
-  /** Whether results tell the language. Default: false. */
+  /** Whether results include the language. Default: false. */
   readonly languageDetection?: boolean;
-  /** Whether the English model writes with punctuation and capitals, which the others always do; costs time. Default: false. */
+  /** Whether the English model adds punctuation and capitals, at some latency; the others always do. Default: false. */
   readonly formatTurns?: boolean;
-  /** How sure the service must be of an end of turn, 0 to 1; Universal-Streaming models. Default: the service's, 0.4. */
+  /** Confidence required to end a turn, 0 to 1; Universal-Streaming models. Default: the service's, 0.4. */
   readonly endOfTurnConfidenceThreshold?: number;
-  /** Milliseconds of silence that end a turn which sounds complete. Default: the service's, 400; Universal-3: 100. */
+  /** Silence that ends a turn which sounds complete, in milliseconds. Default: the service's, 400; Universal-3: 100. */
   readonly minTurnSilence?: number;
-  /** Milliseconds of silence that end any turn. Default: the service's, 1,280; Universal-3: 1,000. */
+  /** Silence that ends any turn, in milliseconds. Default: the service's, 1,280; Universal-3: 1,000. */
   readonly maxTurnSilence?: number;
-  /** How sure the service must be of a voice, 0 to 1. Default: the service's, 0.4; Universal-3: 0.3. */
+  /** Confidence required to detect speech, 0 to 1. Default: the service's, 0.4; Universal-3: 0.3. */
   readonly vadThreshold?: number;
   /** Seconds without audio after which the service ends the session, 5 to 3,600; a keep-alive prevents it. Default: never. */
   readonly inactivityTimeout?: number;
   /** Tells speakers apart; `metadata.words` name them. Default: false. */
   readonly speakerLabels?: boolean;
-  /** Most speakers to tell apart. */
+  /** Maximum number of speakers to tell apart. */
   readonly maxSpeakers?: number;
   /** Default: false. */
   readonly filterProfanity?: boolean;
   /** What the conversation is about; Universal-3 family. */
   readonly prompt?: string;
-  /** What the agent has said last; Universal-3 family. */
+  /** What the agent said last; Universal-3 family. */
   readonly agentContext?: string;
-  /** What counts most; Universal-3 family. Default: the service's. */
+  /** What to optimize for; Universal-3 family. Default: the service's. */
   readonly mode?: 'min_latency' | 'balanced' | 'max_accuracy';
-  /** Whether partial results come steadily, not just at pauses; Universal-3 family. Default: false. */
+  /** Whether partial results arrive steadily, not just at pauses; Universal-3 family. Default: false. */
   readonly continuousPartials?: boolean;
-  /** Milliseconds of voice before the service tells it, 0 to 1,000; Universal-3 family. */
+  /** Milliseconds of speech before the service reports it, 0 to 1,000; Universal-3 family. */
   readonly interruptionDelay?: number;
-  /** Further parameters of the service, as they stand in its docs. */
+  /** Additional parameters, as in the service's docs. */
   readonly parameters?: Query;
 }
 
-/** What a key may hold (the vendor's limits), and how the service is told. */
+/** A key's rule (the vendor's limits), and how it is sent. */
 interface BetaRule extends ConfigRule {
-  /** Whether a running session takes another value. */
+  /** Whether it can change during a session. */
   readonly live?: boolean;
-  /** For the Universal-3 family alone. */
+  /** Whether it is only for the Universal-3 family. */
   readonly u3?: boolean;
 }
 
@@ -114,25 +114,25 @@ const languagesOf: Readonly<Record<string, readonly string[]>> = {
   'universal-streaming-multilingual': ['en', 'es', 'de', 'fr', 'pt', 'it'],
 };
 
-/** The model that is asked for. */
+/** The requested model. */
 function betaModel({ model = 'universal-3-5-pro' }: BetaSTTConfig): string {
   return model;
 }
 
-/** Whether that is one of the Universal-3 family. */
+/** Whether it belongs to the Universal-3 family. */
 function isUniversal3(config: BetaSTTConfig): boolean {
   return /^(u3|universal-3)/.test(betaModel(config));
 }
 
-/** What does not go together, as a sentence for people. */
+/** A conflict between keys, as a sentence; `undefined` if there is none. */
 function betaConflict(config: BetaSTTConfig): string | undefined {
   const { language, languages = [], maxSpeakers, speakerLabels } = config;
   const model = betaModel(config);
   const known = languagesOf[model];
   if (language !== undefined && known && !known.includes(primaryLanguage(language))) {
-    return `${model} knows ${known.join(', ')}, not ${language}: take another model`;
+    return `${model} supports ${known.join(', ')}, not ${language}: use another model`;
   }
-  if (languages.length > 1 && languages.includes('multi')) return 'languages has multi, which must stand alone';
+  if (languages.length > 1 && languages.includes('multi')) return 'multi must be the only entry in languages';
   if (maxSpeakers !== undefined && !speakerLabels) return 'maxSpeakers needs speakerLabels';
   const misplaced = Object.entries(betaRules).find(
     ([key, { u3 }]) => u3 && !isUniversal3(config) && Reflect.get(config, key) !== undefined,
@@ -140,7 +140,7 @@ function betaConflict(config: BetaSTTConfig): string | undefined {
   return misplaced && `${misplaced[0]} is for the Universal-3 family, not ${model}`;
 }
 
-/** The keys that are set, as the service names them. */
+/** The keys that are set, under the service's names. */
 function settings(config: BetaSTTConfig): Record<string, unknown> {
   const { language, wordBoost } = config;
   const { languages = language === undefined ? undefined : [primaryLanguage(language)] } = config;
@@ -152,7 +152,7 @@ function settings(config: BetaSTTConfig): Record<string, unknown> {
   return wireParameters(values, betaRules);
 }
 
-/** What the address says of them: a list is one value. */
+/** The query parameters; a list is one value. */
 function betaQuery(config: BetaSTTConfig): Query {
   const said = Object.entries(settings(config)).map(([name, value]) => [
     name,
@@ -161,16 +161,16 @@ function betaQuery(config: BetaSTTConfig): Query {
   return { ...(Object.fromEntries(said) as Query), ...config.parameters };
 }
 
-/** What tells a running session of changed keys; `undefined` when no message can. */
+/** The message that updates a running session; `undefined` when no message can. */
 function betaUpdate(config: BetaSTTConfig, changed: readonly string[]): WireObject | undefined {
   const update: WireObject = {};
   const now = settings(config);
   for (const key of changed) {
-    // The other models are told no language.
+    // The other models have no language setting.
     if (key === 'language' && !isUniversal3(config)) continue;
     const { wire: name, live = false } = ownEntry(betaRules, key === 'language' ? 'languages' : key) ?? {};
     if (!live || typeof name !== 'string') return undefined;
-    // A list can be emptied; no message takes any other value back.
+    // A list can be emptied; other values cannot be unset by a message.
     const value = now[name] ?? (lists.has(name) ? [] : undefined);
     if (value === undefined) return undefined;
     update[name] = value;
@@ -178,37 +178,37 @@ function betaUpdate(config: BetaSTTConfig, changed: readonly string[]): WireObje
   return update;
 }
 
-/** What error and close codes mean. */
+/** What the error and close codes mean. */
 const betaFailures: Failures = {
-  1008: { code: 'unauthorized', hint: 'check the credential, its balance and its rights' },
-  1013: { code: 'overloaded', recoverable: true, hint: 'another connection follows' },
-  3005: { code: 'server', recoverable: true, hint: 'another connection follows' },
-  3006: { code: 'configuration', hint: 'it takes no such message or parameter' },
-  3007: { code: 'protocol', hint: 'audio came faster than it sounds, or in pieces of the wrong length' },
-  3008: { code: 'server', recoverable: true, hint: 'the session was too long, another begins' },
+  1008: { code: 'unauthorized', hint: 'check the credential, its balance and its permissions' },
+  1013: { code: 'overloaded', recoverable: true, hint: 'reconnecting' },
+  3005: { code: 'server', recoverable: true, hint: 'reconnecting' },
+  3006: { code: 'configuration', hint: 'it does not know a message or parameter' },
+  3007: { code: 'protocol', hint: 'audio arrived faster than real time, or in chunks of the wrong length' },
+  3008: { code: 'server', recoverable: true, hint: 'the session reached its time limit; starting another' },
   3009: { code: 'rate_limited', recoverable: true, hint: 'too many sessions at once' },
   4000: { code: 'configuration', hint: 'check sampleRate' },
   4001: { code: 'unauthorized', hint: 'check the credential' },
-  4002: { code: 'quota', hint: 'the account has no balance' },
-  4003: { code: 'forbidden', hint: 'the account has not paid for this' },
-  4008: { code: 'server', recoverable: true, hint: 'the session has ended, another begins' },
-  4010: { code: 'server', recoverable: true, hint: 'the session has ended, another begins' },
-  4029: { code: 'rate_limited', recoverable: true, hint: 'too much at once' },
-  4031: { code: 'server', recoverable: true, hint: 'the session was idle, another begins' },
-  4032: { code: 'protocol', hint: 'audio came in pieces that are too short' },
-  4033: { code: 'protocol', hint: 'audio came in pieces that are too long' },
-  4100: { code: 'protocol', hint: 'it does not understand a message' },
-  4101: { code: 'protocol', hint: 'it does not take a message' },
+  4002: { code: 'quota', hint: "the account's balance is used up" },
+  4003: { code: 'forbidden', hint: 'this needs a paid account' },
+  4008: { code: 'server', recoverable: true, hint: 'the session has ended; starting another' },
+  4010: { code: 'server', recoverable: true, hint: 'the session has ended; starting another' },
+  4029: { code: 'rate_limited', recoverable: true, hint: 'too many requests' },
+  4031: { code: 'server', recoverable: true, hint: 'the session was idle; starting another' },
+  4032: { code: 'protocol', hint: 'audio chunks were too short' },
+  4033: { code: 'protocol', hint: 'audio chunks were too long' },
+  4100: { code: 'protocol', hint: 'it did not understand a message' },
+  4101: { code: 'protocol', hint: 'it rejected a message' },
   4102: { code: 'rate_limited', recoverable: true, hint: 'too many sessions at once' },
-  4103: { code: 'protocol', hint: 'the session goes on elsewhere' },
+  4103: { code: 'protocol', hint: 'the session continues on another connection' },
 };
 
 const keepAliveMs = 8_000;
 
 interface BetaTurns {
-  /** The last turn of this connection that is over. */
+  /** The last turn that ended on this connection. */
   readonly lastTurn: number;
-  /** Whether that one is to come again, formatted. */
+  /** Whether its formatted version is still to come. */
   readonly isUnformatted: boolean;
 }
 
@@ -252,7 +252,7 @@ export const betaWire: STTWire<BetaSTTConfig, BetaTurns> = {
   // The bare key as header; in browsers, a temporary token in the query.
   credentials: (key) => ({ headers: { Authorization: key }, query: { token: key } }),
   conflict: betaConflict,
-  // Older servers say no type beside an error.
+  // Older servers send errors without a type.
   typeOf: ({ type, error }) => asString(type) ?? (error === undefined ? undefined : 'Error'),
   isReady: ({ type }) => type === 'Begin',
   begin(state) {
@@ -301,7 +301,7 @@ function onTurn(state: BetaTurns, message: WireObject, context: Context): Step {
   const over = { ...released, lastTurn: order };
   const ends = asObjects(message['words']).map(({ end }) => asNumber(end) ?? 0);
   const final: STTEffect = { type: 'finalized', ms: Math.max(...ends, 0) };
-  // The other models write so from the first, and may never say so.
+  // The other models always format, and may never flag it.
   const isAwaited = config.formatTurns === true && betaModel(config) === 'universal-streaming-english';
   const [last, ...told]: Step =
     isAwaited && !isFormatted && turn.text
@@ -318,7 +318,7 @@ function complete(state: BetaTurns, turn: Said): Step {
   return [{ ...state, isUnformatted: false }, ...effects];
 }
 
-/** A turn that was to come again, formatted, will not. */
+/** The formatted version of a turn will not arrive. */
 function release(state: BetaTurns): Step {
   return state.isUnformatted ? [{ ...state, isUnformatted: false }, { type: 'finish' }] : [state];
 }
@@ -330,7 +330,7 @@ function turnOf(message: WireObject, { config, words: wordsOf }: Context): Said 
   });
   const words = wordsOf(asObjects(message['words']).map(ofSpeaker), ({ text }) => asString(text), 1);
   const transcript = asString(message['transcript'])?.trim() ?? '';
-  // The other models keep what may change out of the transcript of a turn that goes on.
+  // The other models leave words that may change out of an open turn's transcript.
   const isWhole = isUniversal3(config) || message['end_of_turn'] === true;
   return {
     text: isWhole && transcript ? transcript : words.map(({ text }) => text).join(' '),
@@ -339,6 +339,6 @@ function turnOf(message: WireObject, { config, words: wordsOf }: Context): Said 
 }
 
 function faultOf(kind: number | string, sentence: string = ''): { kind: number | string; sentence: string } {
-  // Older servers tell too many sessions by the code of a wrong credential.
+  // Older servers report too many sessions with the code for a wrong credential.
   return { kind: /concurrent|too many/i.test(sentence) ? 3009 : kind, sentence };
 }

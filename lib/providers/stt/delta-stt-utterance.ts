@@ -5,24 +5,24 @@ import { meanConfidence } from './stt-words.ts';
 
 /** A part of a word. */
 interface Token {
-  /** As it came: white space before it begins a word. */
+  /** Verbatim: leading white space starts a word. */
   readonly text: string;
   readonly word: TranscribedWord | undefined;
   readonly language: string | undefined;
-  /** Where it begins and ends, in milliseconds of the present connection. */
+  /** Start and end, in milliseconds of the current connection. */
   readonly startMs: number | undefined;
   readonly endMs: number | undefined;
 }
 
 /** The utterance so far. */
 export interface DeltaUtterance {
-  /** What will not change. */
+  /** Final tokens. */
   readonly finals: readonly Token[];
-  /** What follows, and may change. */
+  /** The tokens after them, which may change. */
   readonly newest: readonly Token[];
-  /** How many of `finals` another connection need not hear: whole words. */
+  /** How many of `finals` the next connection need not hear again: whole words. */
   readonly settled: number;
-  /** Whether another connection heard the words before. */
+  /** Whether the words before were heard by an earlier connection. */
   readonly joins: boolean;
 }
 
@@ -32,22 +32,22 @@ type Step = STTStep<DeltaUtterance>;
 /** Audio before a word that may belong to it, in milliseconds. */
 const leadMs = 100;
 
-/** Tokens after which an utterance counts as complete, whatever the service says: some minutes of speech. */
+/** Tokens after which an utterance is completed without waiting for the service: some minutes of speech. */
 const maxTokens = 2_048;
 
-/** What ends an utterance: silence, and the answer to `finalize`. */
+/** Mark the end of an utterance: after silence, and in answer to `finalize`. */
 const markers: ReadonlySet<string> = new Set(['<end>', '<fin>']);
 
-/** Before anything was said. */
+/** An utterance before its first token. */
 export const nothing: DeltaUtterance = { finals: [], newest: [], settled: 0, joins: false };
 
-/** Another connection goes on: of the words that were final, it hears again the last, which may still grow. */
+/** Prepares for the next connection: it hears the last final word again, which may still grow. */
 export function again({ finals, settled }: DeltaUtterance): DeltaUtterance {
   const kept = finals.slice(0, settled).map((token) => ({ ...token, startMs: undefined, endMs: undefined }));
   return { finals: kept, newest: [], settled, joins: kept.length > 0 };
 }
 
-/** What the service has heard since its last message; a marker among the tokens ends an utterance. */
+/** Reads the tokens of a message; a marker among them ends the utterance. */
 export function onTokens(before: DeltaUtterance, message: WireObject, context: Context): Step {
   const said = asObjects(message['tokens'])
     .filter(({ text, translation_status: status }) => asString(text) && status !== 'translation')
@@ -69,7 +69,7 @@ function withFinal([state, ...told]: Step, token: Token): Step {
   return [{ ...next, joins: false }, ...told, ...more];
 }
 
-/** @param joins - Whether another connection heard the word before. */
+/** @param joins - Whether an earlier connection heard the word before. */
 function tokenOf(token: WireObject, joins: boolean, context: Context): Token & { readonly isFinal: boolean } {
   const { start_ms: start, end_ms: end } = token;
   const text = asString(token['text']) ?? '';
@@ -82,7 +82,7 @@ function tokenOf(token: WireObject, joins: boolean, context: Context): Token & {
   };
 }
 
-/** Tells what audio is not needed any more: up to the last word that may still grow. */
+/** Marks audio as final, up to the last word that may still grow. */
 function settle(state: DeltaUtterance, message: WireObject, context: Context): Step {
   const { finals, newest } = state;
   if (finals.length === 0) {
@@ -93,7 +93,7 @@ function settle(state: DeltaUtterance, message: WireObject, context: Context): S
   const { startMs } = finals[last] ?? {};
   if (startMs === undefined) return [state];
   const { endMs = 0 } = finals[last - 1] ?? {};
-  // With the pause before it, for a word begins before it is heard to begin.
+  // Including the pause before it, since a word starts before it is first detected.
   const ms = startMs - Math.max(0, Math.min(leadMs, startMs - endMs));
   return context.isFinal(ms)
     ? [state]
@@ -108,7 +108,7 @@ function interim({ finals, newest }: DeltaUtterance): readonly STTEffect[] {
   return hasText(tokens) ? heard(saidIn(tokens)) : [];
 }
 
-/** What will not change is the whole utterance. */
+/** Completes the utterance with its final tokens. */
 export function complete({ finals }: DeltaUtterance, evenEmpty: boolean = false): Step {
   return [nothing, ...(hasText(finals) || evenEmpty ? completed(saidIn(finals)) : [])];
 }
@@ -121,7 +121,7 @@ function saidIn(tokens: readonly Token[]): Said {
   };
 }
 
-/** What they say together. */
+/** Their combined text. */
 function textOf(tokens: readonly Token[]): string {
   return tokens
     .map(({ text }) => text)
@@ -129,12 +129,12 @@ function textOf(tokens: readonly Token[]): string {
     .trim();
 }
 
-/** Whether there is more than white space in them. */
+/** Whether they contain more than white space. */
 function hasText(tokens: readonly Token[]): boolean {
   return tokens.some(({ text }) => text.trim() !== '');
 }
 
-/** Whole words: the tokens from one with white space before it to the next. */
+/** Groups tokens into words; leading white space starts a word. */
 function wordsOf(tokens: readonly Token[]): TranscribedWord[] {
   const groups: Token[][] = [];
   for (const token of tokens) {
@@ -157,7 +157,7 @@ function wordsOf(tokens: readonly Token[]): TranscribedWord[] {
   });
 }
 
-/** The value that is there most often; the first of several. */
+/** The most frequent value; on a tie, the first. */
 function mostFrequent(values: readonly string[]): string | undefined {
   const counts = new Map<string, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);

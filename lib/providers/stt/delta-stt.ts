@@ -10,11 +10,11 @@ import { formatsOf, nameOf, type NamedEncodings } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import type { Failures, STTWire } from './stt-wire.ts';
 
-/** What the talk is about; some 10,000 characters in all. */
+/** What the conversation is about; some 10,000 characters in all. */
 export interface DeltaContext {
   /** Facts, such as the domain or the speaker's name. */
   readonly general?: readonly { readonly key: string; readonly value: string }[];
-  /** Anything, in sentences; the whole context has at most some 10,000 characters. */
+  /** Free text; the whole context has at most some 10,000 characters. */
   readonly text?: string;
   /** Words to listen for. */
   readonly terms?: readonly string[];
@@ -22,9 +22,9 @@ export interface DeltaContext {
   readonly translation_terms?: readonly { readonly source: string; readonly target: string }[];
 }
 
-/** What {@link DeltaSTT} takes beside SPEC.md's keys. */
+/** Additional options of {@link DeltaSTT}. */
 export interface DeltaSTTOptions extends StreamingSTTConfig {
-  /** Whether the service hears no other language, as far as it can. Default: false. */
+  /** Restricts recognition to `languageHints`, as far as possible. Default: false. */
   readonly languageHintsStrict?: boolean;
   /** Longest wait for the end of an utterance, 500 to 3,000 ms. Default: the service's, 2,000. */
   readonly maxEndpointDelayMs?: number;
@@ -32,33 +32,35 @@ export interface DeltaSTTOptions extends StreamingSTTConfig {
   readonly endpointSensitivity?: number;
   /** How much sooner an utterance ends, at the price of errors, 0 to 3. Default: the service's, 0. */
   readonly endpointLatencyAdjustmentLevel?: number;
-  /** Whether results tell the language. Default: false. */
+  /** Whether results include the language. Default: false. */
   readonly enableLanguageIdentification?: boolean;
-  /** What the talk is about. */
+  /** What the conversation is about. */
   readonly context?: DeltaContext;
-  /** Your own name of the session, at most 256 characters. */
+  /** Your own name for the session, at most 256 characters. */
   readonly clientReferenceId?: string;
-  /** Further keys of the service's first message, such as `translation`; see its docs. */
+  /** Additional keys of the service's first message, such as `translation`; see its docs. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
-/** Configuration of {@link DeltaSTT}. `language` is BCP 47, and one hint in place of `languageHints`. */
+/**
+ * Configuration of {@link DeltaSTT}. `language` is BCP 47, and serves as a single hint if there are no `languageHints`.
+ */
 export interface DeltaSTTConfig extends DeltaSTTOptions {
-  /** `stt-rt-v4` and older are retired, which a warning says. Default: `stt-rt-v5`. */
+  /** `stt-rt-v4` and older are retired and cause a warning. Default: `stt-rt-v5`. */
   readonly model?: string;
-  /** Audio in another format is converted. Default: that of the audio. */
+  /** Audio in other formats is converted. Default: that of the audio. */
   readonly audioFormat?: 'pcm_s16le' | 'pcm_f32le' | 'mulaw' | 'alaw';
-  /** Hz; audio at another rate is converted. Default: that of the audio. */
+  /** Hz; audio at other rates is converted. Default: that of the audio. */
   readonly sampleRate?: number;
-  /** Languages to expect, ISO 639-1; regions are left out. Default: `language`, where it is set, else any. */
+  /** Languages to expect, ISO 639-1; regions are dropped. Default: `language` if set, else any. */
   readonly languageHints?: readonly string[];
-  /** Whether the service ends utterances by itself; without, only `finalize()` does. Default: true. */
+  /** Whether the service ends utterances on its own; otherwise only `finalize()` does. Default: true. */
   readonly enableEndpointDetection?: boolean;
   /** Tells speakers apart; `metadata.words` name them. Default: false. */
   readonly enableSpeakerDiarization?: boolean;
 }
 
-/** The service's names of the raw encodings that it takes. */
+/** The service's names for the raw encodings it supports. */
 const encodings: NamedEncodings = {
   pcm_s16le: 'linear16',
   pcm_f32le: 'linear32',
@@ -66,7 +68,7 @@ const encodings: NamedEncodings = {
   alaw: 'alaw',
 };
 
-/** What the keys may hold (the vendor's limits), with their names in the first message. */
+/** Rules for the keys (the vendor's limits), with their names in the first message. */
 export const deltaSTTRules: ConfigRules = {
   model: { type: 'text', wire: true, default: 'stt-rt-v5' },
   language: { type: 'text' },
@@ -88,7 +90,7 @@ export const deltaSTTRules: ConfigRules = {
   clientReferenceId: { type: 'text', maxLength: 256, wire: true },
 };
 
-/** Models that the service has retired, and what to take in their place. */
+/** Models that the service has retired, and their successors. */
 const retired: Readonly<Record<string, string>> = {
   'stt-rt-preview': 'stt-rt-v5',
   'stt-rt-v2': 'stt-rt-v5',
@@ -98,19 +100,19 @@ const retired: Readonly<Record<string, string>> = {
 
 /** What the service's error codes mean. */
 const failures: Failures = {
-  400: { code: 'configuration', hint: 'it does not take one of the settings, or the audio' },
+  400: { code: 'configuration', hint: 'it rejected a setting, or the audio' },
   401: { code: 'unauthorized', hint: 'check the credential, which belongs to one region' },
   402: { code: 'quota', hint: 'the account or the project has no budget left' },
-  408: { code: 'timeout', recoverable: true, hint: 'audio came too late or too slowly' },
-  429: { code: 'rate_limited', recoverable: true, hint: 'too much at once' },
-  500: { code: 'server', recoverable: true, hint: 'another connection follows' },
-  // The service moves its streams this way.
-  503: { code: 'overloaded', recoverable: true, retryAfterMs: 0, hint: 'it asks for another connection' },
+  408: { code: 'timeout', recoverable: true, hint: 'audio arrived too late or too slowly' },
+  429: { code: 'rate_limited', recoverable: true, hint: 'too many requests' },
+  500: { code: 'server', recoverable: true, hint: 'reconnecting' },
+  // Sent when the service moves its streams.
+  503: { code: 'overloaded', recoverable: true, retryAfterMs: 0, hint: 'it asked to reconnect' },
 };
 
 const keepAliveMs = 5_000;
 
-/** What a page may offer as a subprotocol (RFC 6455, section 4.1): no colon, which temporary keys have. */
+/** A valid subprotocol in browsers (RFC 6455, section 4.1): no colon, which temporary keys contain. */
 const protocolName = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** Soniox's wire. */
@@ -139,10 +141,10 @@ export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
     headers: { Authorization: `Bearer ${key}` },
     ...(protocolName.test(key) && { protocols: ['soniox-api-key', key] }),
   }),
-  // The messages have no type of their own.
+  // Messages have no type field.
   typeOf: ({ error_code: code }) => (code === undefined ? 'tokens' : 'error'),
   begin: (state) => [again(state)],
-  // The service ends a stream that has heard nothing for 20 s.
+  // The service ends a stream that receives nothing for 20 s.
   keepAlive: () => ({ intervalMs: keepAliveMs, whenQuiet: true }),
   tick: (state) => [state, { type: 'send', message: { type: 'keepalive' } }],
   farewell: () => [''],
@@ -155,19 +157,21 @@ export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
  * speakers. See https://soniox.com/docs/stt/api-reference/websocket-api.
  */
 export class DeltaSTT extends StreamingSTT<DeltaSTTConfig, DeltaUtterance> {
-  /** A key that the first message brings. */
+  /** A key to send in the first message. */
   #spokenKey: string | undefined;
 
   constructor(config: DeltaSTTConfig, logger?: Logger) {
     super(deltaWire, config, logger);
   }
 
-  /** Ends the utterance: a complete result follows, without text when there is nothing new. */
+  /** Ends the utterance: a complete result follows, without text if there is nothing new. */
   finalize(): void {
     this.tell('finalize');
   }
 
-  /** The key as header; in browsers, a temporary key as subprotocol, or in the first message where it cannot be one. */
+  /**
+   * The key as header; in browsers, a temporary key as subprotocol, or in the first message if it is not a valid one.
+   */
   override async resolveSocketCredentials(): Promise<SocketCredentials> {
     this.#spokenKey = undefined;
     return super.resolveSocketCredentials();

@@ -3,39 +3,39 @@ import { durationMs, frameBytes, type PcmFormat } from '../../audio/formats.ts';
 import { rmsLevel } from '../../audio/levels.ts';
 import { decodeSamples } from '../../audio/samples.ts';
 
-/** Loudness from which audio counts as voice: -40 dBFS. */
+/** Level from which audio counts as voice: -40 dBFS. */
 const voiceLevel = 0.01;
 
-/** Voice that is more than a click, in milliseconds. */
+/** Shortest voice that is more than a click, in milliseconds. */
 const leastVoiceMs = 100;
 
-/** A voice that has not ended, and the silence since, in milliseconds of the audio. */
+/** A voice that has not ended, and the silence since, in milliseconds of audio. */
 export interface OpenVoice {
   readonly voiceMs: number;
   readonly quietMs: number;
-  /** The beginning of a sample, whose rest comes with the next audio. */
+  /** The start of a sample that the next audio completes. */
   readonly rest: Uint8Array<ArrayBuffer>;
 }
 
-/** Before anything was heard. */
+/** Before any audio. */
 export const noVoice: OpenVoice = { voiceMs: 0, quietMs: 0, rest: new Uint8Array(0) };
 
-/** Whether a voice was heard, and no end of it yet. */
+/** Whether a voice was heard that has not ended. */
 export function isVoiced({ voiceMs }: OpenVoice): boolean {
   return voiceMs >= leastVoiceMs;
 }
 
-/** Forgets a voice whose end somebody else has told. */
+/** Forgets a voice whose end was detected elsewhere. */
 export function ended({ rest }: OpenVoice): OpenVoice {
   return { ...noVoice, rest };
 }
 
 /**
- * Finds the silence after a voice, for services that leave that to their clients. Pure.
+ * Detects the silence after a voice, for services that leave this to their clients. Pure.
  *
- * @param data - Audio, cut anywhere.
+ * @param data - Audio, split anywhere.
  * @param silenceMs - Silence that ends a voice.
- * @returns The voice after it, and whether one has ended in it.
+ * @returns The voice afterwards, and whether one ended.
  */
 export function findEnd(
   before: OpenVoice,

@@ -10,36 +10,36 @@ import type { SocketRequest, SocketRequestContext } from '../../transport/reconn
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import { completed, type STTContext, type STTEffect, type STTStep, type STTWire } from './stt-wire.ts';
 
-/** The service's names of the encodings that it takes. */
+/** The service's names for the encodings it supports. */
 const encodings: Readonly<Record<EpsilonEncoding, AudioEncoding>> = {
   'wav/pcm': 'linear16',
   'wav/ulaw': 'mulaw',
   'wav/alaw': 'alaw',
 };
 
-/** The sample rates that it takes, in Hz. */
+/** The sample rates it supports, in Hz. */
 const sampleRates = [16_000, 8_000, 32_000, 44_100, 48_000];
 
-/** What {@link EpsilonSTT}'s audio may be. */
+/** Audio formats of {@link EpsilonSTT}. */
 export type EpsilonEncoding = 'wav/pcm' | 'wav/ulaw' | 'wav/alaw';
 
-/** A word to listen for, with more or less weight. */
+/** A word to listen for, with its weight. */
 export interface EpsilonVocabulary {
-  /** As it is written. */
+  /** Its spelling. */
   readonly value: string;
-  /** How much it counts, 0 to 1. Default: the service's. */
+  /** Its weight, 0 to 1. Default: the service's. */
   readonly intensity?: number;
-  /** As it is spoken, in other spellings. */
+  /** Its pronunciations, written as they sound. */
   readonly pronunciations?: readonly string[];
   /** Its language, ISO 639-1. */
   readonly language?: string;
 }
 
-/** Keys of {@link EpsilonSTTConfig} that go beyond the usual. */
+/** Additional options of {@link EpsilonSTT}. */
 export interface EpsilonSTTOptions {
-  /** The service bills each. Default: 1. */
+  /** The number of channels; the service bills each. Default: 1. */
   readonly channels?: number;
-  /** Seconds after which an utterance ends in the middle of speech. Default: the service's, 5. */
+  /** Seconds after which an utterance ends even in mid-speech. Default: the service's, 5. */
   readonly maximumDurationWithoutEndpointing?: number;
   /** Words to listen for, such as names. Default: none. */
   readonly customVocabulary?: readonly (string | EpsilonVocabulary)[];
@@ -49,21 +49,21 @@ export interface EpsilonSTTOptions {
 
 /** Configuration of {@link EpsilonSTT}. */
 export interface EpsilonSTTConfig extends StreamingSTTConfig, EpsilonSTTOptions {
-  /** Live audio has only the default. Default: `solaria-1`. */
+  /** The default is the only model for live audio. Default: `solaria-1`. */
   readonly model?: string;
-  /** What the audio is; `wav/pcm` is linear16. Default: `wav/pcm`. */
+  /** Audio format; `wav/pcm` is linear16. Default: `wav/pcm`. */
   readonly encoding?: EpsilonEncoding;
-  /** Hz; audio at another rate is converted. Default: that of the audio. */
+  /** Hz; audio at other rates is converted. Default: that of the audio. */
   readonly sampleRate?: number;
-  /** Languages to expect, ISO 639-1; none lets the service find out. Default: `language`, where it is set. */
+  /** Languages to expect, ISO 639-1; if none, the service detects it. Default: `language` if set. */
   readonly languages?: readonly string[];
   /** Seconds of silence that end an utterance, 0.3 to 0.8 for conversations. Default: the service's, 0.05. */
   readonly endpointing?: number;
-  /** Whether the speaker may change the language; name the `languages`. Default: false. */
+  /** Whether the speaker may switch languages; set `languages` too. Default: false. */
   readonly codeSwitching?: boolean;
 }
 
-/** What the keys may hold, and their names in the request for a session. */
+/** Rules for the keys, and their names in the session request. */
 export const epsilonSTTRules: ConfigRules = {
   model: { type: 'text', wire: 'model', default: 'solaria-1' },
   encoding: { oneOf: Object.keys(encodings), wire: 'encoding', default: 'wav/pcm' },
@@ -76,13 +76,13 @@ export const epsilonSTTRules: ConfigRules = {
   region: { oneOf: ['eu-west', 'us-west'] },
 };
 
-/** What one of the service's sessions has said. */
+/** The state of one of the service's sessions. */
 interface EpsilonSession {
-  /** Bytes of the session's audio that the service has. */
+  /** Bytes of the session's audio that the service has acknowledged. */
   readonly acknowledged: number;
-  /** The byte that this connection counts from: it may count from 0 after a loss. `undefined` until it counts. */
+  /** The byte that this connection counts from, which may be 0 after a reconnect; `undefined` until it counts. */
   readonly base: number | undefined;
-  /** The utterances that ended last, whose late results are still told from those of the next ones. */
+  /** The most recent utterances to end, to recognize their late results. */
   readonly finished: readonly string[];
   readonly hasVoice: boolean;
 }
@@ -129,10 +129,10 @@ export const epsilonWire: STTWire<EpsilonSTTConfig, EpsilonSession> = {
   resumesAtMs: ({ acknowledged }, { isResumed, toAudioMs, format }) =>
     isResumed ? toAudioMs(acknowledged / bytesPerMs(format)) : undefined,
   begin: (state, { isResumed }) => [isResumed ? { ...state, base: undefined } : fresh],
-  // The service ends a session that hears nothing for some 30 s.
+  // The service ends a session that receives nothing for some 30 s.
   keepAlive: () => ({ whenQuiet: true }),
   tick: (state) => [state, { type: 'send', message: { type: 'audio_chunk', data: { chunk: '' } } }],
-  // No session takes other settings: the next one has them.
+  // A session's settings are fixed: a new one takes the change.
   reconfigure: (state) => [state, { type: 'send', message: stop }, { type: 'forget-address' }, { type: 'reconnect' }],
   forgets: ({ code }) => code === 1000 || code === 1001 || (code >= 4400 && code < 4500),
   farewell: () => [JSON.stringify(stop)],
@@ -140,8 +140,8 @@ export const epsilonWire: STTWire<EpsilonSTTConfig, EpsilonSession> = {
 };
 
 /**
- * Gladia live transcription, API v2, at `https://api.gladia.io/v2/live`: a POST opens a session, whose WebSocket goes on
- * where it was when it is lost. Words and confidence come with final results only. See
+ * Gladia live transcription, API v2, at `https://api.gladia.io/v2/live`: a POST opens a session, whose WebSocket
+ * resumes where it was after a loss. Only final results have words and confidence. See
  * https://docs.gladia.io/chapters/live-stt/quickstart.
  */
 export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig, EpsilonSession> {
@@ -149,11 +149,13 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig, EpsilonSession> {
     super(epsilonWire, config, logger);
   }
 
-  /** Opens a session, whose token is in its address. */
+  /** Opens a session; the token is in its address. */
   protected override async request({ signal }: SocketRequestContext): Promise<SocketRequest> {
     const { codeSwitching = false, language, languages = [language ?? []].flat(), region } = this.config;
     if (codeSwitching && languages.length === 0) {
-      this.logger.warn(`${this.name}: codeSwitching without languages chooses among a hundred, and errs: name some`);
+      this.logger.warn(
+        `${this.name}: codeSwitching without languages picks among a hundred and makes mistakes: set languages`,
+      );
     }
     const url = this.resolveUrl('/v2/live', { region });
     url.protocol = url.protocol.replace(/^ws/, 'http');
@@ -168,17 +170,17 @@ export class EpsilonSTT extends StreamingSTT<EpsilonSTTConfig, EpsilonSession> {
       defaultValue: undefined,
     });
     const address = asString(asObject(answer)?.['url']);
-    if (!address) throw this.error(`${this.name}: the service gave no session`, { code: 'protocol' });
+    if (!address) throw this.error(`${this.name}: the service returned no session`, { code: 'protocol' });
     const session = new URL(address, url);
     session.protocol = session.protocol.replace(/^http/, 'ws');
     this.assertSecure(session);
-    // Who has the token has the session: no text may show it.
+    // The token grants access to the session: it must not appear in any text.
     await this.freshCredential(session.searchParams.get('token') ?? session.search);
     return { url: session };
   }
 }
 
-/** What is asked of a session. */
+/** The session request. */
 function sessionOf(config: EpsilonSTTConfig, { encoding, sampleRate, channels }: AudioMetadata): WireObject {
   const { customVocabulary, codeSwitching, language, interimResults = true } = config;
   const { languages = language ? [primaryLanguage(language)] : undefined } = config;
@@ -214,7 +216,7 @@ function onTranscript(state: EpsilonSession, { data }: WireObject, context: Cont
   const [text, language, name] = [asString(given)?.trim(), asString(spoken), asString(id)];
   if (!text || (name !== undefined && state.finished.includes(name))) return [state];
   if (isFinal !== true) {
-    // A final result can come in the middle of speech.
+    // A final result can arrive in mid-speech.
     const voice: readonly STTEffect[] = state.hasVoice ? [{ type: 'voice', is: 'started' }] : [];
     return [state, ...voice, { type: 'result', kind: 'interim', text, language }];
   }

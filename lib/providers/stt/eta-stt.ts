@@ -16,27 +16,27 @@ import {
 } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
 
-/** Keys of {@link EtaSTTConfig} that go beyond the usual. */
+/** Additional options of {@link EtaSTT}. */
 export interface EtaSTTOptions {
-  /** A vocabulary that was sent to the service before; English only. */
+  /** A vocabulary uploaded to the service beforehand; English only. */
   readonly customVocabularyId?: string;
-  /** Which generation of models hears. Default: the service's, by language. */
+  /** Which generation of models to use. Default: the service's, by language. */
   readonly transcriber?: 'machine' | 'machine_v2';
-  /** Whether words name their speaker; with `machine_v2` only. Default: false. */
+  /** Whether words name their speaker; requires `machine_v2`. Default: false. */
   readonly enableSpeakerSwitch?: boolean;
-  /** Whether finals come without punctuation, capitals and numbers; English and Spanish. Default: false. */
+  /** Whether final results omit punctuation, capitals and number formatting; English and Spanish. Default: false. */
   readonly skipPostprocessing?: boolean;
-  /** Whether interim results have times and confidence, which costs accuracy. Default: false. */
+  /** Whether interim results have times and confidence, at some loss of accuracy. Default: false. */
   readonly detailedPartials?: boolean;
-  /** What counts more; English and Spanish with `machine_v2`. Default: the service's, `speed`. */
+  /** What to optimize for; English and Spanish with `machine_v2`. Default: the service's, `speed`. */
   readonly priority?: 'speed' | 'accuracy';
-  /** A text of up to 512 characters that the service keeps with the job. */
+  /** A text of up to 512 characters that the service stores with the job. */
   readonly metadata?: string;
   /** Seconds after which the service deletes the job, 0 to 2,592,000. */
   readonly deleteAfterSeconds?: number;
   /** How long the service may wait for a free worker, 60 to 600 seconds. Default: the service's, 60. */
   readonly maxConnectionWaitSeconds?: number;
-  /** What the audio is, where it is not samples: `audio/x-flac` or `audio/x-wav`, with its parameters. */
+  /** The content type of audio that is not raw samples: `audio/x-flac` or `audio/x-wav`, with its parameters. */
   readonly contentType?: string;
 }
 
@@ -48,21 +48,21 @@ export interface EtaSTTConfig extends StreamingSTTConfig, EtaSTTOptions {
   readonly filterProfanity?: boolean;
   /** Whether "ums" and "uhs" are left out; English only. Default: false. */
   readonly removeDisfluencies?: boolean;
-  /** Seconds after which words become final in the middle of speech, 5 to 30. Default: never. */
+  /** Seconds after which words become final even in mid-speech, 5 to 30. Default: never. */
   readonly maxSegmentDurationSeconds?: number;
 }
 
-/** What a key may hold, and what it needs beside it. */
+/** A key's rule, and what else the key requires. */
 interface EtaRule extends ConfigRule {
   /** Languages that it works with. Default: all. */
   readonly only?: readonly ('en' | 'es')[];
-  /** Whether it needs the second generation of models. */
+  /** Whether it requires the second generation of models. */
   readonly v2?: boolean;
 }
 
 const flag: EtaRule = { type: 'boolean', wire: true, toWire: (isOn) => (isOn ? true : undefined) };
 
-/** The keys; the service is told in the address what is on. */
+/** The keys; options are sent as query parameters. */
 export const etaSTTRules: Readonly<Record<string, EtaRule>> = {
   sampleRate: { min: 8_000, max: 48_000, integer: true },
   filterProfanity: { ...flag, only: ['en'] },
@@ -82,18 +82,18 @@ export const etaSTTRules: Readonly<Record<string, EtaRule>> = {
 
 const languages = ['en', 'fr', 'de', 'it', 'ja', 'ko', 'cmn', 'pt', 'es'];
 
-/** Languages that are written without blanks. */
+/** Languages written without spaces. */
 const unspaced: ReadonlySet<string> = new Set(['ja', 'cmn']);
 
-/** The service's names of the encodings that it takes as samples. */
+/** The service's names for the sample encodings it supports. */
 const encodings: NamedEncodings = { S16LE: 'linear16', F32LE: 'linear32' };
 
-/** What the service's closes mean; it has no messages for failures. */
+/** What the service's close codes mean; it sends no error messages. */
 const failures: Failures = {
-  1007: { code: 'protocol', hint: 'it says that a message is invalid' },
-  4001: { code: 'unauthorized', hint: 'it does not accept the access token' },
-  4002: { code: 'configuration', hint: 'it refuses a setting' },
-  4003: { code: 'quota', hint: 'the account has nothing left to spend' },
+  1007: { code: 'protocol', hint: 'it rejected a message as invalid' },
+  4001: { code: 'unauthorized', hint: 'it rejected the access token' },
+  4002: { code: 'configuration', hint: 'it rejected a setting' },
+  4003: { code: 'quota', hint: "the account's balance is used up" },
   4010: { code: 'overloaded', recoverable: true, hint: 'it is shutting down' },
   4013: { code: 'overloaded', recoverable: true, hint: 'it has no free worker' },
   4029: { code: 'rate_limited', recoverable: true, hint: 'too many streams at once' },
@@ -102,7 +102,7 @@ const failures: Failures = {
 /** Close codes from here on are the service's own. */
 const firstOwnCode = 4_000;
 
-/** How long an upgrade takes at most, in milliseconds, once the service has a free worker. */
+/** Longest upgrade once the service has a free worker, in milliseconds. */
 const upgradeMs = 10_000;
 
 const gapMs = 500;
@@ -112,7 +112,7 @@ export const etaWire: STTWire<EtaSTTConfig, undefined> = {
   name: 'EtaSTT',
   baseUrl: () => 'https://api.rev.ai',
   path: '/speechtotext/v1/stream',
-  // Samples, at the configured or at any sample rate; else what `contentType` says.
+  // Samples, at the configured or at any sample rate; else as given by `contentType`.
   accepts({ sampleRate, contentType }) {
     const rate = sampleRate === undefined ? {} : { sampleRate };
     if (contentType === undefined) return formatsOf(encodings, rate);
@@ -154,9 +154,9 @@ export const etaWire: STTWire<EtaSTTConfig, undefined> = {
     for (const [key, { only, v2 = false }] of Object.entries(etaSTTRules)) {
       if (!Reflect.get(config, key)) continue;
       if (only && !only.some((each) => each === language)) {
-        return `${key} is for English ${only.length > 1 ? 'and Spanish ' : ''}only`;
+        return `${key} supports only English${only.length > 1 ? ' and Spanish' : ''}`;
       }
-      if (v2 && transcriber !== 'machine_v2') return `${key} needs transcriber 'machine_v2'`;
+      if (v2 && transcriber !== 'machine_v2') return `${key} requires transcriber 'machine_v2'`;
     }
     const isKnown = contentType === undefined || /^audio\/x-(flac|wav)\b/.test(contentType);
     return isKnown ? undefined : 'contentType must be audio/x-flac or audio/x-wav';
@@ -165,7 +165,7 @@ export const etaWire: STTWire<EtaSTTConfig, undefined> = {
   closes: ({ code }) =>
     code < firstOwnCode || code in failures
       ? undefined
-      : { message: `the service has closed with ${code}`, code: 'server', status: code },
+      : { message: `the service closed the connection (${code})`, code: 'server', status: code },
   farewell: () => ['EOS'],
 };
 
@@ -178,7 +178,7 @@ export class EtaSTT extends StreamingSTT<EtaSTTConfig, undefined> {
     super(etaWire, config, logger);
   }
 
-  /** The service takes its token in the address alone, in Node as well. */
+  /** The service accepts its token only in the query, in Node as well. */
   protected override async request(context: SocketRequestContext): Promise<SocketRequest> {
     const { url, query } = await super.request(context);
     const address = new URL(url);
@@ -196,7 +196,7 @@ function onFinal(state: undefined, message: WireObject, context: STTContext<EtaS
     ...{ ...word, start, end, speaker },
   }));
   const words = context.words(times, ({ value }) => asString(value));
-  // The blanks of a final stand among its marks; one without marks was left as it was heard.
+  // Spaces are among a final's punctuation elements; one without any was left unprocessed.
   const text = joined(elements, elements.some(({ type }) => type === 'punct') ? '' : glueOf(context.config));
   const told = spoken.length > 0 ? completed({ text, words, confidence: meanConfidence(words) }) : [];
   return [state, ...(endMs > 0 ? [{ type: 'finalized', ms: endMs } as const] : []), ...told];
@@ -213,7 +213,7 @@ function glueOf(config: EtaSTTConfig): string {
   return unspaced.has(languageOf(config)) ? '' : ' ';
 }
 
-/** The service's name of the language: without a region. */
+/** The service's language code: without a region. */
 function languageOf({ language = 'en' }: EtaSTTConfig): string {
   const primary = primaryLanguage(language);
   return primary === 'zh' ? 'cmn' : primary;

@@ -18,24 +18,26 @@ import {
   heard,
 } from './stt-wire.ts';
 
-/** Configuration of {@link GammaSTT}. `language` is ISO 639-1, ISO 639-3 or BCP 47; default: the service finds it out. */
+/**
+ * Configuration of {@link GammaSTT}. `language` is ISO 639-1, ISO 639-3 or BCP 47; default: detected by the service.
+ */
 export interface GammaSTTConfig extends GammaSTTOptions {
-  /** Single-use token in place of `apiKey`. Each connection takes another, so give a factory. */
+  /** Single-use token instead of `apiKey`. Each connection needs a new one, so pass a factory. */
   readonly token?: Credential;
-  /** For live audio the service has one. Default: `scribe_v2_realtime`. */
+  /** The service has only one model for live audio. Default: `scribe_v2_realtime`. */
   readonly model?: string;
-  /** Audio in another format is converted. Default: that of the audio. */
+  /** Audio in other formats is converted. Default: that of the audio. */
   readonly audioFormat?: 'pcm_8000' | 'pcm_16000' | 'pcm_22050' | 'pcm_24000' | 'pcm_44100' | 'pcm_48000' | 'ulaw_8000';
-  /** What ends an utterance: silence, or `finalize()` alone. Default: `vad`. */
+  /** What ends an utterance: silence, or only `finalize()`. Default: `vad`. */
   readonly commitStrategy?: 'vad' | 'manual';
   /**
-   * Whether final results have words with times and confidence, by which a lost connection is also replaced without a
-   * word said twice. Default: true, unless `filterBackgroundAudio`.
+   * Whether final results have words with times and confidence, which also prevent repeated words after a reconnect.
+   * Default: true, unless `filterBackgroundAudio`.
    */
   readonly includeTimestamps?: boolean;
 }
 
-/** The service's names of the formats that it takes. */
+/** The service's names for the formats it supports. */
 const gammaFormats: Readonly<Record<string, AudioFormat>> = {
   pcm_16000: { encoding: 'linear16', sampleRates: [16_000] },
   pcm_8000: { encoding: 'linear16', sampleRates: [8_000] },
@@ -46,35 +48,35 @@ const gammaFormats: Readonly<Record<string, AudioFormat>> = {
   ulaw_8000: { encoding: 'mulaw', sampleRates: [8_000] },
 };
 
-/** What {@link GammaSTT} takes beside SPEC.md's keys. */
+/** Additional options of {@link GammaSTT}. */
 export interface GammaSTTOptions extends StreamingSTTConfig {
   /** Seconds of silence that end an utterance, 0.3 to 3; for conversations 0.3 to 0.8. Default: the service's, 1.5. */
   readonly vadSilenceThresholdSecs?: number;
-  /** How sure the service must be of a voice, 0.1 to 0.9. Default: the service's, 0.4. */
+  /** Confidence required to detect speech, 0.1 to 0.9. Default: the service's, 0.4. */
   readonly vadThreshold?: number;
   /** Milliseconds of voice that count as speech, 50 to 2,000. Default: the service's, 100. */
   readonly minSpeechDurationMs?: number;
   /** Milliseconds without voice that count as silence, 50 to 2,000. Default: the service's, 100. */
   readonly minSilenceDurationMs?: number;
-  /** Whether final results tell the language. Default: false. */
+  /** Whether final results include the language. Default: false. */
   readonly includeLanguageDetection?: boolean;
-  /** Further languages to expect, ISO 639-1 or 639-3. */
+  /** Additional languages to expect, ISO 639-1 or 639-3. */
   readonly secondaryLanguages?: readonly string[];
   /** Words to listen for, at most 50 of at most 20 characters. */
   readonly keyterms?: readonly string[];
-  /** Leaves filler words out. Default: false. */
+  /** Omits filler words. Default: false. */
   readonly noVerbatim?: boolean;
-  /** Ignores voices in the background; not with `includeTimestamps`. Default: false. */
+  /** Ignores background voices; not with `includeTimestamps`. Default: false. */
   readonly filterBackgroundAudio?: boolean;
-  /** Whether the service keeps what it heard; `false` needs an enterprise account. Default: the service's, true. */
+  /** Whether the service stores what it heard; `false` requires an enterprise account. Default: the service's, true. */
   readonly enableLogging?: boolean;
   /** What was said before, as context, at most 50 characters. */
   readonly previousText?: string;
-  /** Further parameters of the service, as they stand in its docs. */
+  /** Additional parameters, as in the service's docs. */
   readonly parameters?: Query;
 }
 
-/** What the keys may hold (the vendor's limits), with their names in the address. */
+/** Rules for the keys (the vendor's limits), with their query parameters. */
 export const gammaSTTRules: ConfigRules = {
   model: { type: 'text', wire: 'model_id', default: 'scribe_v2_realtime' },
   audioFormat: { oneOf: Object.keys(gammaFormats) },
@@ -98,23 +100,24 @@ const vadKeys = ['vadSilenceThresholdSecs', 'vadThreshold', 'minSpeechDurationMs
 
 const longestTerm = 20;
 
-/** What does not go together, as a sentence for people. */
+/** A conflict between keys, as a sentence; `undefined` if there is none. */
 function gammaConflict(config: GammaSTTConfig): string | undefined {
   const { includeTimestamps, filterBackgroundAudio, keyterms = [], commitStrategy } = config;
-  if (includeTimestamps && filterBackgroundAudio) return 'filterBackgroundAudio does not go with includeTimestamps';
+  if (includeTimestamps && filterBackgroundAudio)
+    return 'filterBackgroundAudio cannot be combined with includeTimestamps';
   if (keyterms.some(({ length }) => length > longestTerm)) {
     return `keyterms must have at most ${longestTerm} characters each`;
   }
   const misplaced = vadKeys.find((key) => commitStrategy === 'manual' && config[key] !== undefined);
-  return misplaced && `${misplaced} is for commitStrategy vad`;
+  return misplaced && `${misplaced} requires commitStrategy vad`;
 }
 
-/** Whether a final result has words with times. */
+/** Whether final results have words with times. */
 function gammaHasTimestamps({ includeTimestamps, filterBackgroundAudio }: GammaSTTConfig): boolean {
   return includeTimestamps ?? !filterBackgroundAudio;
 }
 
-/** What the address says. */
+/** The query parameters. */
 function gammaQuery(config: GammaSTTConfig, { encoding, sampleRate }: AudioMetadata): Query {
   return {
     audio_format: `${encoding === 'mulaw' ? 'ulaw' : 'pcm'}_${sampleRate}`,
@@ -123,25 +126,29 @@ function gammaQuery(config: GammaSTTConfig, { encoding, sampleRate }: AudioMetad
   };
 }
 
-/** What the service's error messages mean, by their type. */
+/** What the service's error messages mean, by type. */
 const gammaFailures: Failures = {
   auth_error: { code: 'unauthorized', status: 401, hint: 'check the credential; a token serves one connection' },
   unaccepted_terms: { code: 'forbidden', hint: "accept the service's terms in its dashboard" },
-  quota_exceeded: { code: 'quota', hint: 'the account has none left' },
-  invalid_request: { code: 'configuration', hint: 'it does not take one of the settings' },
-  input_error: { code: 'protocol', hint: 'it does not take a message' },
-  chunk_size_exceeded: { code: 'protocol', hint: 'a piece of audio was too long' },
-  insufficient_audio_activity: { code: 'server', recoverable: true, hint: 'it has heard nothing for long' },
-  session_time_limit_exceeded: { code: 'server', recoverable: true, hint: 'the session was too long, another begins' },
-  rate_limited: { code: 'rate_limited', recoverable: true, hint: 'too much at once' },
-  resource_exhausted: { code: 'overloaded', recoverable: true, hint: 'it has no room' },
-  queue_overflow: { code: 'overloaded', recoverable: true, hint: 'audio came faster than it could hear' },
-  transcriber_error: { code: 'server', recoverable: true, hint: 'another connection follows' },
-  error: { code: 'server', recoverable: true, hint: 'another connection follows' },
+  quota_exceeded: { code: 'quota', hint: "the account's quota is used up" },
+  invalid_request: { code: 'configuration', hint: 'it rejected a setting' },
+  input_error: { code: 'protocol', hint: 'it rejected a message' },
+  chunk_size_exceeded: { code: 'protocol', hint: 'an audio chunk was too long' },
+  insufficient_audio_activity: { code: 'server', recoverable: true, hint: 'it heard no speech for too long' },
+  session_time_limit_exceeded: {
+    code: 'server',
+    recoverable: true,
+    hint: 'the session reached its time limit; starting another',
+  },
+  rate_limited: { code: 'rate_limited', recoverable: true, hint: 'too many requests' },
+  resource_exhausted: { code: 'overloaded', recoverable: true, hint: 'it has no capacity left' },
+  queue_overflow: { code: 'overloaded', recoverable: true, hint: 'audio arrived faster than it could process' },
+  transcriber_error: { code: 'server', recoverable: true, hint: 'reconnecting' },
+  error: { code: 'server', recoverable: true, hint: 'reconnecting' },
 };
 
 interface GammaState {
-  /** Whether the answer to a `finalize()` is due. */
+  /** Whether the answer to a `finalize()` is pending. */
   readonly isAsked: boolean;
 }
 
@@ -197,10 +204,10 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
   query: ({ config, format }) => gammaQuery(config, format),
   typeOf: ({ message_type: type }) => asString(type),
   isReady: ({ message_type: type }) => type === 'session_started',
-  // The service ends a connection that hears nothing, and pings don't count.
+  // The service closes a connection that receives nothing; pings don't count.
   keepAlive: () => ({ intervalMs: keepAliveMs, whenQuiet: true }),
   tick: (state, { format }) => [state, { type: 'send', message: chunk(format) }],
-  // What was said before goes with the first audio of each connection.
+  // `previousText` goes with the first audio of each connection.
   encode: (frame, _state, { config: { previousText }, format, sentFrames }) =>
     JSON.stringify({
       ...chunk(format, { audio: encodeBase64(frame) }),
@@ -214,7 +221,7 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
 };
 
 /**
- * ElevenLabs Scribe v2 Realtime at `wss://api.elevenlabs.io/v1/speech-to-text/realtime`: over 90 languages, found out by
+ * ElevenLabs Scribe v2 Realtime at `wss://api.elevenlabs.io/v1/speech-to-text/realtime`: over 90 languages, detected by
  * the service. See https://elevenlabs.io/docs/api-reference/speech-to-text/v-1-speech-to-text-realtime.
  */
 export class GammaSTT extends StreamingSTT<GammaSTTConfig, GammaState> {
@@ -222,12 +229,12 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig, GammaState> {
     super(gammaWire, config, logger);
   }
 
-  /** Ends the utterance: a complete result follows, without text when there is nothing new. */
+  /** Ends the utterance: a complete result follows, without text if there is nothing new. */
   finalize(): void {
     this.tell('finalize');
   }
 
-  /** The key as header; a single-use token in the query, which is also what a page can present. */
+  /** The key as header; a single-use token in the query, which also works in a page. */
   override async resolveSocketCredentials(): Promise<SocketCredentials> {
     if (this.isProxyMode) return {};
     const { token, apiKey } = this.config;
@@ -273,17 +280,17 @@ function saidIn(message: WireObject, context: Context): Said {
   };
 }
 
-/** The probability of all of some logarithms, on average. */
+/** The average probability, from logarithms. */
 function likelihood(logprobs: readonly number[]): number {
   return Math.min(1, Math.exp(logprobs.reduce((sum, each) => sum + each, 0) / logprobs.length));
 }
 
-/** Whether a commit is told a second time, with what is known of its words and language. */
+/** Whether a commit arrives a second time, with details of its words and language. */
 function hasDetails(config: GammaSTTConfig): boolean {
   return gammaHasTimestamps(config) || config.includeLanguageDetection === true;
 }
 
-/** Silence that stands before the end of an utterance, in milliseconds. */
+/** Silence before the end of an utterance, in milliseconds. */
 function silenceMs({ commitStrategy, vadSilenceThresholdSecs = 1.5 }: GammaSTTConfig): number {
   return commitStrategy === 'manual' ? 0 : vadSilenceThresholdSecs * 1_000;
 }

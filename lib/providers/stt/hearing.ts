@@ -10,40 +10,40 @@ import { soleSpeaker } from './stt-words.ts';
 
 type Frames = readonly Uint8Array<ArrayBuffer>[];
 
-/** What a session of speech-to-text knows. */
+/** The state of a speech-to-text session. */
 export interface Hearing<S> {
-  /** What the wire remembers. */
+  /** The wire's state. */
   readonly wire: S;
   readonly utterance: Utterance;
   readonly watch: Watch;
-  /** Where the present connection is, when the next one may go there too. */
+  /** The address of the current connection, if the next one may reuse it. */
   readonly address: SocketRequest | undefined;
-  /** Whether the present connection is where the one before was. */
+  /** Whether the current connection reuses the previous one's address. */
   readonly isResumed: boolean;
-  /** Names what the service hears now, from its beginning. */
+  /** Identifies the stretch of audio the service is hearing; new when it starts over. */
   readonly id: string;
 }
 
 interface Utterance {
   /** Utterances so far. */
   readonly count: number;
-  /** Of the one that goes on. */
+  /** Id of the current utterance. */
   readonly id: string | undefined;
-  /** The newest words of one that is not complete. */
+  /** The latest words of an utterance that is not complete. */
   readonly newest: Said | undefined;
   readonly hasVoice: boolean;
 }
 
-/** The voice that the service was sent and has not answered, in audio time (RELIABILITY.md, F10). */
+/** Voice sent to the service and not yet answered, in audio time (RELIABILITY.md, F10). */
 interface Watch {
   readonly unansweredMs: number;
-  /** How often in a row it was too much. */
+  /** How many times in a row it exceeded the limit. */
   readonly alarms: number;
 }
 
-/** What happens to a session. */
+/** Inputs of a session. */
 export type HearingInput<C> =
-  /** `undefined` for one that cannot be read. */
+  /** `undefined` for an unreadable message. */
   | { readonly type: 'message'; readonly message: WireObject | undefined }
   | { readonly type: 'command'; readonly name: string }
   | { readonly type: 'connecting' }
@@ -58,25 +58,25 @@ export type HearingInput<C> =
   | { readonly type: 'leave' }
   | { readonly type: 'end' };
 
-/** What the runner enacts. */
+/** What the runner carries out. */
 export type HearingEffect =
   | Exclude<STTEffect, { type: 'voice' | 'result' | 'finish' | 'reset' | 'forget-address' }>
   | { readonly type: 'speech'; readonly event: SpeechEvent }
   | { readonly type: 'transcript'; readonly result: TranscriptionResult }
-  /** A message does not fit the wire. */
+  /** A message that does not fit the wire. */
   | { readonly type: 'malformed'; readonly kind: string }
-  /** The service has heard `limitMs` of voice without a word, for the `alarms`-th time in a row. */
+  /** No answer to `limitMs` of voice, for the `alarms`-th time in a row. */
   | { readonly type: 'dead'; readonly alarms: number; readonly limitMs: number };
 
 export type HearingStep<S> = readonly [Hearing<S>, ...HearingEffect[]];
 
-/** Loudness from which audio counts as voice: -40 dBFS. */
+/** Level from which audio counts as voice: -40 dBFS. */
 const voiceLevel = 0.01;
 
-/** The share of the limit that passes before anything is measured: a live service answers long before. */
+/** The share of the limit that passes before levels are measured: a live service answers long before. */
 const unmeasured = 0.25;
 
-/** Before anything was heard. */
+/** The state before any audio. */
 export function silentHearing<S>(wire: S): Hearing<S> {
   return {
     wire,
@@ -88,7 +88,7 @@ export function silentHearing<S>(wire: S): Hearing<S> {
   };
 }
 
-/** One input of a session: its next state, and what is to happen. Pure. */
+/** Folds an input into a session: its next state and effects. Pure. */
 export function hear<C extends StreamingSTTConfig, S>(
   wire: STTWire<C, S>,
   before: Hearing<S>,
@@ -140,7 +140,7 @@ function onMessage<C extends StreamingSTTConfig, S>(
   message: WireObject | undefined,
   context: STTContext<C>,
 ): HearingStep<S> {
-  if (!message) return [hearing, { type: 'malformed', kind: 'ignores a message that it cannot read' }];
+  if (!message) return [hearing, { type: 'malformed', kind: 'ignored an unreadable message' }];
   const type = typeOf(wire, message, hearing.wire) ?? 'unknown';
   try {
     const [looked, ...noted] = wire.each?.(hearing.wire, message, context) ?? [hearing.wire];
@@ -148,13 +148,13 @@ function onMessage<C extends StreamingSTTConfig, S>(
     const [state, ...effects] = read?.(looked, message, context) ?? [looked, ignored(type)];
     return apply(wire, hearing, [state, ...noted, ...effects], context);
   } catch {
-    return [hearing, { type: 'malformed', kind: `ignores a malformed message of type ${type}` }];
+    return [hearing, { type: 'malformed', kind: `ignored a malformed message of type ${type}` }];
   }
 }
 
-const ignored = (type: string): STTEffect => ({ type: 'log', text: `ignores a message of type ${type}` });
+const ignored = (type: string): STTEffect => ({ type: 'log', text: `ignored a message of type ${type}` });
 
-/** What a message is, for a wire. */
+/** A message's type, according to its wire. */
 export function typeOf<C extends StreamingSTTConfig, S>(
   wire: STTWire<C, S>,
   message: WireObject,
@@ -174,7 +174,7 @@ function onEnd<C extends StreamingSTTConfig, S>(
   return [{ ...silentHearing(wire.start()), utterance, watch }, ...told];
 }
 
-/** The state after a step of the wire, and its effects as the runner takes them. */
+/** The state after a step of the wire, with its effects for the runner. */
 function apply<C extends StreamingSTTConfig, S>(
   { name }: STTWire<C, S>,
   hearing: Hearing<S>,
@@ -237,7 +237,7 @@ function says<S>(
   const { utterance } = hearing;
   const isComplete = kind === 'complete';
   const newest = isComplete ? undefined : said;
-  // Nobody has heard of an utterance whose words were not told.
+  // Nobody knows of an utterance whose words were never emitted.
   if (kind === 'interim' && config.interimResults === false)
     return [{ ...hearing, utterance: { ...utterance, newest } }];
   const count = utterance.id === undefined ? utterance.count + 1 : utterance.count;
@@ -265,7 +265,7 @@ function says<S>(
   ];
 }
 
-/** An answer ends the watch for a silent service; another beginning has not been asked anything yet. */
+/** Any answer resets the watch for a silent service, and so does a new start: nothing was asked of it yet. */
 function watched<C>({ watch }: { watch: Watch }, { type }: HearingInput<C>): { watch: Watch } {
   if (type === 'message') return { watch: { unansweredMs: 0, alarms: 0 } };
   return { watch: type === 'begin' ? { ...watch, unansweredMs: 0 } : watch };
@@ -283,7 +283,7 @@ function onSent<C, S>(
   }, hearing.watch.unansweredMs);
   const { alarms } = hearing.watch;
   if (unansweredMs < limitMs) return [{ ...hearing, watch: { unansweredMs, alarms } }];
-  // What the service knows is worth nothing.
+  // The service's session state is worthless.
   const dead = { ...hearing, watch: { unansweredMs: 0, alarms: alarms + 1 }, address: undefined };
   return [dead, { type: 'dead', alarms: alarms + 1, limitMs }];
 }

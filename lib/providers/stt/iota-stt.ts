@@ -17,7 +17,7 @@ import type { Recording, RecordingLimits } from './recordings.ts';
 export type IotaSTTEncoding =
   'LINEAR16' | 'FLAC' | 'MULAW' | 'AMR' | 'AMR_WB' | 'OGG_OPUS' | 'SPEEX_WITH_HEADER_BYTE' | 'WEBM_OPUS';
 
-/** A model of {@link IotaSTT}; others pass through. */
+/** A model of {@link IotaSTT}; others are passed through. */
 export type IotaSTTModel =
   | 'latest_short'
   | 'latest_long'
@@ -33,23 +33,23 @@ export type IotaSTTModel =
 export interface IotaSTTConfig extends RemoteConfig {
   /** BCP 47. Default: `en-US`. */
   readonly language?: string;
-  /** How recordings are encoded. Default: what the recording or the audio's format says. */
+  /** The encoding of recordings. Default: as the recording or the audio's format specifies. */
   readonly encoding?: IotaSTTEncoding;
   /** 8000 to 48000 Hz. Default: as for `encoding`. */
   readonly sampleRate?: number;
   /** Default: the service's choice. */
   readonly model?: IotaSTTModel;
-  /** Whether results say when each word was spoken, in `metadata.words`. Default: false. */
+  /** Whether results have word times, in `metadata.words`. Default: false. */
   readonly enableWordTimeOffsets?: boolean;
   /** Default: true. */
   readonly enableAutomaticPunctuation?: boolean;
-  /** Whether all but the first letter of profanities is masked. Default: false. */
+  /** Whether profanities are masked except for the first letter. Default: false. */
   readonly profanityFilter?: boolean;
   /** Words and phrases to listen for, at most 5,000 of 100 characters. */
   readonly keywords?: readonly string[];
-  /** Up to three other languages that may be spoken, BCP 47. */
+  /** Up to three other languages to expect, BCP 47. */
   readonly alternativeLanguages?: readonly string[];
-  /** Further fields of the service's RecognitionConfig, such as `diarizationConfig`; they win. */
+  /** Additional fields of the service's RecognitionConfig, such as `diarizationConfig`; these take precedence. */
   readonly extraConfig?: Readonly<Record<string, unknown>>;
   /** Longest wait for a result, in milliseconds. Default: 60,000. */
   readonly requestTimeoutMs?: number;
@@ -61,7 +61,7 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   alternativeLanguages: { type: 'texts', maxLength: 3 },
 };
 
-/** What a file is, by its first bytes; the service reads the headers of WAV and FLAC itself. */
+/** File types by their first bytes; the service reads WAV and FLAC headers itself. */
 const files: readonly (readonly [readonly number[], WireObject])[] = [
   [[0x52, 0x49, 0x46, 0x46], {}],
   [[0x66, 0x4c, 0x61, 0x43], {}],
@@ -76,8 +76,8 @@ const errorOf: HttpErrorOf = ({ reason }) => (reason === 'API_KEY_INVALID' ? { c
  * IotaSTT: Google Cloud Speech-to-Text v1 (`speech:recognize`), `https://speech.googleapis.com`,
  * https://cloud.google.com/speech-to-text/docs/reference/rest/v1/speech/recognize
  *
- * `transcribe(blob)` takes WAV and FLAC files, Opus in Ogg or WebM, and what else the service knows by the
- * configuration's `encoding` and `sampleRate`; of up to 60 seconds and 7.4 MB.
+ * `transcribe(blob)` accepts WAV and FLAC files, Opus in Ogg or WebM, and, with `encoding` and `sampleRate` configured,
+ * whatever else the service supports; up to 60 seconds and 7.4 MB.
  */
 export class IotaSTT extends BatchSTT<IotaSTTConfig> {
   readonly name = 'IotaSTT';
@@ -86,7 +86,7 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
     { encoding: 'linear16', sampleRates: [16_000, 8_000, 48_000, 44_100, 32_000, 24_000, 22_050, 11_025] },
     { encoding: 'mulaw', sampleRates: [8_000] },
   ];
-  // 10 MB count on the request, to which base64 adds a third; the minute is approximate, so live audio ends before.
+  // The request limit is 10 MB, base64 adds a third; the minute is approximate, so live audio ends sooner.
   protected readonly limits: RecordingLimits = { bytes: 7_400_000, ms: 60_000, liveMs: 55_000 };
 
   protected override configProblem(): string | undefined {
@@ -94,7 +94,7 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
   }
 
   protected override recognize(recording: Recording): Observable<TranscriptionResult> {
-    // The service refuses an empty recording, and silence is no error.
+    // The service rejects an empty recording, but silence is not an error.
     if (recording.data.length === 0) return of(resultOf({}));
     const { scheduler, requestTimeoutMs = 60_000 } = this.config;
     return defer(() =>
@@ -142,18 +142,18 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
     const { encoding, sampleRate } = this.config;
     if (encoding) return { encoding, sampleRateHertz: sampleRate };
     const what = metadata ? describeFormat(metadata) : 'recording';
-    const message = `${this.name} cannot tell what the ${what} is: send a WAV file, or set encoding and sampleRate`;
+    const message = `${this.name} cannot tell the format of the ${what}: send a WAV file, or set encoding and sampleRate`;
     throw this.error(message, { code: 'unsupported_format' });
   }
 }
 
-/** The result that an answer is: an answer without words is one too. */
+/** The result in an answer; an answer without words is one too. */
 function resultOf(answer: unknown): TranscriptionResult {
   const { results, totalBilledTime, requestId } = asObject(answer) ?? {};
   const parts = asObjects(results).flatMap(({ alternatives }) => asObjects(alternatives).slice(0, 1));
   const confidences = parts.map(({ confidence }) => asNumber(confidence)).filter((each) => each !== undefined);
   const perPart = parts.map(({ words }) => asObjects(words).map(wordOf));
-  // With speakers, the last part repeats the words of all.
+  // With speakers, the last part repeats all the words.
   const hasSpeakers = perPart.at(-1)?.some(({ speaker }) => speaker !== undefined) ?? false;
   const words = (hasSpeakers ? perPart.slice(-1) : perPart).flat();
   const language = asString(asObjects(results)[0]?.['languageCode']);
@@ -178,7 +178,7 @@ function wordOf({ word, startTime, endTime, confidence, speakerLabel, speakerTag
   const speaker = asString(speakerLabel) ?? asNumber(speakerTag)?.toString();
   return {
     text: asString(word) ?? '',
-    // The service leaves out what is 0.
+    // The service omits zeros.
     startMs: msOf(startTime) ?? 0,
     ...(endMs !== undefined && { endMs }),
     ...(sure !== undefined && sure > 0 && { confidence: sure }),
@@ -195,7 +195,7 @@ function msOf(duration: unknown): number | undefined {
 const spaceless =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]$/u;
 
-/** Consecutive parts of a text; most bring their blank along. */
+/** Joins consecutive parts of a text; most include their own space. */
 function joined(parts: readonly string[]): string {
   let text = '';
   for (const part of parts) {

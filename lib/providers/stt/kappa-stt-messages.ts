@@ -6,16 +6,16 @@ import type { SocketData } from '../../transport/reconnecting-socket.ts';
 const utf8 = new TextEncoder();
 const crlf = '\r\n';
 
-/** A message of the service's. */
+/** A message from the service. */
 export interface UspMessage {
-  /** What it is, in lower case. */
+  /** Its type, in lower case. */
   readonly path: string;
-  /** The turn that it belongs to, in upper case; empty where it says none. */
+  /** Its turn, in upper case; empty if none is given. */
   readonly requestId: string;
   readonly body: WireObject;
 }
 
-/** What every message of the client's says. */
+/** Headers of every client message. */
 export interface UspHeaders {
   readonly path: string;
   readonly requestId: string;
@@ -24,7 +24,7 @@ export interface UspHeaders {
   readonly contentType?: string;
 }
 
-/** A name for a connection or a turn: a UUID without its dashes, which every message must have. */
+/** An id for a connection or a turn: a UUID without dashes, as every message requires. */
 export function uspId(): string {
   return hexUuid().toUpperCase();
 }
@@ -34,7 +34,7 @@ export function uspText(headers: Omit<UspHeaders, 'contentType'>, body: WireObje
   return `${linesOf({ ...headers, contentType: 'application/json' })}${crlf}${JSON.stringify(body)}`;
 }
 
-/** A message with audio: the length of its headers, which end without an empty line, and the bytes. */
+/** A message with audio: the length of its headers, the headers without a final empty line, and the bytes. */
 export function uspAudio(headers: UspHeaders, audio: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const lines = utf8.encode(linesOf(headers));
   const message = new Uint8Array(2 + lines.length + audio.length);
@@ -44,7 +44,7 @@ export function uspAudio(headers: UspHeaders, audio: Uint8Array<ArrayBuffer>): U
   return message;
 }
 
-/** A message of the service's; `undefined` for anything else. Never throws. */
+/** Parses a message from the service; `undefined` if malformed. Never throws. */
 export function readUsp(data: SocketData): UspMessage | undefined {
   if (typeof data !== 'string') return undefined;
   const end = data.indexOf(crlf + crlf);
@@ -65,7 +65,7 @@ export function readUsp(data: SocketData): UspMessage | undefined {
 /** Format tags of a RIFF header (Microsoft's mmreg.h). */
 const tags: Readonly<Record<string, number>> = { linear16: 1, alaw: 6, mulaw: 7 };
 
-/** The 44 bytes that a turn's audio begins with; both lengths are 0, for nobody knows them. */
+/** The 44 bytes that start a turn's audio; both lengths are 0, being unknown. */
 export function riffHeader(format: PcmFormat): Uint8Array<ArrayBuffer> {
   const { encoding, sampleRate, channels } = format;
   const view = new DataView(new ArrayBuffer(44));

@@ -17,14 +17,14 @@ import {
   silenceInGaps,
 } from './stt-wire.ts';
 
-/** Configuration of {@link KappaSTT}. An `apiKey` that is a factory gives tokens, unless `authType` is `token`. */
+/** Configuration of {@link KappaSTT}. An `apiKey` factory must return tokens, unless `authType` is `token`. */
 export interface KappaSTTConfig extends StreamingSTTConfig, KappaSTTOptions {
   /**
    * The resource's region, such as `westeurope`; `china…` and `usgov…` have clouds of their own. Required without
    * `proxyUrl` and `endpoint`.
    */
   readonly region?: string;
-  /** What the service listens for: a talk, single phrases, or dictated text. Default: `conversation`. */
+  /** The kind of speech: conversation, single phrases, or dictation. Default: `conversation`. */
   readonly recognitionMode?: 'conversation' | 'interactive' | 'dictation';
   /** `detailed` adds confidence, word times and alternatives (`metadata.nBest`). Default: `simple`. */
   readonly outputFormat?: 'simple' | 'detailed';
@@ -32,27 +32,29 @@ export interface KappaSTTConfig extends StreamingSTTConfig, KappaSTTOptions {
 
 const modes = { conversation: 'Conversation', interactive: 'Interactive', dictation: 'Dictation' } as const;
 
-/** Keys of {@link KappaSTTConfig} that go beyond the usual. */
+/** Additional options of {@link KappaSTT}. */
 export interface KappaSTTOptions {
-  /** Whether detailed results tell when each word was said. Default: true. */
+  /** Whether detailed results have word times. Default: true. */
   readonly wordLevelTimestamps?: boolean;
-  /** What becomes of profanities. Default: the service's, `masked`. */
+  /** How profanities are handled. Default: the service's, `masked`. */
   readonly profanity?: 'masked' | 'removed' | 'raw';
-  /** Silence at the beginning after which a turn without words ends, in milliseconds. Default: the service's. */
+  /** Initial silence that ends a turn without words, in milliseconds. Default: the service's. */
   readonly initialSilenceTimeoutMs?: number;
   /** Silence that ends a phrase, 100 to 5,000 milliseconds. Default: the service's, some 500. */
   readonly segmentationSilenceTimeoutMs?: number;
-  /** How often a word must be heard before an interim result has it, 1 or more. Default: the service's. */
+  /**
+   * How many times a word must be recognized before it appears in an interim result, 1 or more. Default: the service's.
+   */
   readonly stableIntermediateThreshold?: number;
   /** Words and phrases to listen for. */
   readonly phrases?: readonly string[];
-  /** A custom model's deployment, in place of `language`. */
+  /** A custom model's deployment, instead of `language`. */
   readonly customModelId?: string;
-  /** Whether the service keeps the audio. Default: false. */
+  /** Whether the service stores the audio. Default: false. */
   readonly storeAudio?: boolean;
 }
 
-/** What the keys may hold, and their names in the address. */
+/** Rules for the keys, and their query parameters. */
 export const kappaSTTRules: ConfigRules = {
   language: { type: 'text', wire: 'language', default: 'en-US' },
   recognitionMode: { oneOf: Object.keys(modes) },
@@ -67,30 +69,30 @@ export const kappaSTTRules: ConfigRules = {
   storeAudio: { type: 'boolean', wire: 'storeAudio', toWire: (isOn) => (isOn === true ? true : undefined) },
 };
 
-/** What the service's closes mean, and the statuses of its phrases. Others are worth another connection. */
+/** What the service's close codes and phrase statuses mean. After any other, it reconnects. */
 const kappaFailures: Failures = {
-  1002: { code: 'protocol', hint: 'it takes a message for a violation of the protocol' },
+  1002: { code: 'protocol', hint: 'it considers a message a protocol violation' },
   1003: { code: 'unsupported_format', hint: 'it cannot read the audio' },
-  1007: { code: 'unsupported_format', hint: 'it cannot read the audio: is its format what was configured?' },
+  1007: { code: 'unsupported_format', hint: 'it cannot read the audio: does its format match the configuration?' },
   4000: { code: 'unsupported_format', hint: 'it cannot read the audio' },
   Error: { code: 'server', recoverable: true, hint: 'it failed' },
   TooManyRequests: { code: 'rate_limited', status: 429, recoverable: true, hint: 'too many sessions at once' },
   BadRequest: { code: 'configuration', status: 400, hint: 'check the configuration' },
-  Forbidden: { code: 'forbidden', status: 403, hint: 'the credential or the quota does not permit this' },
+  Forbidden: { code: 'forbidden', status: 403, hint: 'the credential or the quota does not allow this' },
 };
 
-/** The parameters of the address. */
+/** The query parameters. */
 function kappaQuery(config: KappaSTTConfig): Query {
   const { language, ...others } = wireParameters(config, kappaSTTRules);
   return {
-    // A custom model has its language.
+    // A custom model has its own language.
     language: config.customModelId === undefined ? language : undefined,
     ...others,
     wordLevelTimestamps: hasWordTimes(config) ? true : undefined,
   };
 }
 
-/** What each turn is told. */
+/** Sent with each turn. */
 function kappaContext(config: KappaSTTConfig): WireObject {
   const { language = 'en-US', recognitionMode = 'conversation', outputFormat = 'simple', phrases = [] } = config;
   const { initialSilenceTimeoutMs, segmentationSilenceTimeoutMs, profanity } = config;
@@ -115,39 +117,39 @@ function hasWordTimes({ outputFormat, wordLevelTimestamps = true }: KappaSTTConf
   return outputFormat === 'detailed' && wordLevelTimestamps;
 }
 
-/** What was recognised, whether it may still change or not. */
+/** A recognized phrase, final or not. */
 interface KappaPhrase {
-  /** The service's word for how it went; empty for a hypothesis. */
+  /** The service's recognition status; empty for a hypothesis. */
   readonly status: string;
   readonly text: string;
-  /** Where it ends, in milliseconds of the turn; NaN where nobody says. */
+  /** Its end, in milliseconds of the turn; NaN if unknown. */
   readonly endMs: number;
   /** Its words, with `start` and `end` in milliseconds of the turn. */
   readonly words: readonly WireObject[];
   readonly confidence: number | undefined;
   readonly language: string | undefined;
-  /** All that it may be, the best first. */
+  /** All alternatives, best first. */
   readonly nBest: readonly WireObject[];
 }
 
 interface KappaTurn {
-  /** Its name; every message has one. */
+  /** Its id, which every message carries. */
   readonly id: string;
   /** Milliseconds of audio that were not final when it began. */
   readonly pendingMs: number;
-  /** Words that no phrase has confirmed. */
+  /** Words not yet confirmed by a phrase. */
   readonly hypothesis: KappaPhrase | undefined;
-  /** Whether this connection has been told who speaks to it. */
+  /** Whether the client has introduced itself on this connection. */
   readonly isIntroduced: boolean;
 }
 
 type Context = STTContext<KappaSTTConfig>;
 type Step = STTStep<KappaTurn>;
 
-/** Audio that holds no word any more, in milliseconds. */
+/** Trailing audio too short to hold a word, in milliseconds. */
 const tailMs = 50;
 
-/** Ticks of the wire in a millisecond: they are of 100 ns. */
+/** The wire's 100 ns ticks per millisecond. */
 const ticksPerMs = 10_000;
 
 const gapMs = 500;
@@ -180,7 +182,7 @@ export const kappaWire: STTWire<KappaSTTConfig, KappaTurn> = {
     'speech.phrase': onPhrase,
   },
 
-  // A key goes with `token`, a token of the token service with `bearer`.
+  // A key goes with `token`, a token from the token service with `bearer`.
   authType: ({ apiKey }) => (typeof apiKey === 'function' ? 'bearer' : 'token'),
   // The key's own header, or a bearer; in browsers the same in the query.
   credentials(key, _config, authType) {
@@ -196,7 +198,7 @@ export const kappaWire: STTWire<KappaSTTConfig, KappaTurn> = {
     const message = readUsp(data);
     return message && { ...message };
   },
-  // What belongs to a turn that is over is late.
+  // Messages of an earlier turn are late.
   typeOf: ({ path, requestId }, { id }) =>
     requestId === '' || requestId === id ? asString(path) : 'of an earlier turn',
   connecting: (state) => [{ ...state, isIntroduced: false }],
@@ -207,8 +209,8 @@ export const kappaWire: STTWire<KappaSTTConfig, KappaTurn> = {
 
 /**
  * Azure AI Speech, real-time speech-to-text over the WebSocket of its SDKs, at
- * `wss://<region>.stt.speech.microsoft.com/speech/recognition/<mode>/cognitiveservices/v1`: interim hypotheses and phrases,
- * in any number of turns on one connection. See https://learn.microsoft.com/azure/ai-services/speech-service/.
+ * `wss://<region>.stt.speech.microsoft.com/speech/recognition/<mode>/cognitiveservices/v1`: interim hypotheses and
+ * phrases, in any number of turns per connection. See https://learn.microsoft.com/azure/ai-services/speech-service/.
  */
 export class KappaSTT extends StreamingSTT<KappaSTTConfig, KappaTurn> {
   constructor(config: KappaSTTConfig, logger?: Logger) {
@@ -217,7 +219,7 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig, KappaTurn> {
 
   protected override async request(): Promise<SocketRequest> {
     const { recognitionMode = 'conversation' } = this.config;
-    // The newer address has no mode: the messages name it.
+    // The newer address has no mode: the messages specify it.
     const isWhole = this.resolveBaseUrl()?.endsWith('/universal/v2');
     const path = isWhole ? '' : `/speech/recognition/${recognitionMode}/cognitiveservices/v1`;
     const url = this.resolveSocketUrl(path, { ...kappaQuery(this.config), 'X-ConnectionId': uspId() });
@@ -225,7 +227,7 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig, KappaTurn> {
   }
 }
 
-/** Another turn: who speaks, what the turn is, and how its audio begins. */
+/** Starts a turn: client, turn settings, and the start of its audio. */
 function begin(state: KappaTurn, context: Context): Step {
   const { config, format, now, pendingMs } = context;
   const { recognitionMode = 'conversation' } = config;
@@ -245,7 +247,7 @@ function begin(state: KappaTurn, context: Context): Step {
   ];
 }
 
-/** A turn may end while audio is on its way: what it has not heard, the next one hears. */
+/** A turn may end while audio is in flight: the next one receives what it missed. */
 function onTurnEnd(state: KappaTurn, { requestId }: WireObject, { isEnding, pendingMs }: Context): Step {
   if (requestId !== state.id) return [state];
   const isStuck = pendingMs >= state.pendingMs;
@@ -306,7 +308,7 @@ function readPhrase(value: unknown): KappaPhrase {
   };
 }
 
-/** Milliseconds of a time of the wire, where it may be a text; NaN for anything else. */
+/** Converts the wire's time, which may be a string, to milliseconds; NaN for anything else. */
 function msOf(ticks: unknown): number {
   return typeof ticks === 'number' || (typeof ticks === 'string' && ticks !== '') ? Number(ticks) / ticksPerMs : NaN;
 }

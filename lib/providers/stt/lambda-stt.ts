@@ -39,7 +39,7 @@ import type { LambdaSTTConfig } from './lambda-stt-settings.ts';
 export type { LambdaSTTConfig } from './lambda-stt-settings.ts';
 
 interface LambdaResults {
-  /** The results that were final last, whose late repetitions are still known. */
+  /** The most recent final results, to recognize late repetitions. */
   readonly finished: readonly string[];
 }
 
@@ -50,10 +50,10 @@ const remembered = 8;
 
 const gapMs = 500;
 
-/** Silence that the service waits for before an utterance ends; longer gaps cost money and end nothing. */
+/** Silence after which the service ends an utterance; filling longer gaps costs money and achieves nothing. */
 const endingMs = 3_000;
 
-/** How often the service must hear something when nobody speaks: it gives up after 15 s. */
+/** How often the service needs audio while nobody speaks: it gives up after 15 s. */
 const idleMs = 5_000;
 
 /** Amazon Transcribe's wire. */
@@ -69,7 +69,7 @@ export const lambdaWire: STTWire<LambdaSTTConfig, LambdaResults> = {
   },
   rules: lambdaSTTRules,
   credentialKey: 'credentials',
-  // The next connection is signed with them.
+  // They sign the next connection.
   ownKeys: ['credentials'],
   failures: lambdaFailures,
   minFrameMs: 50,
@@ -94,14 +94,14 @@ export const lambdaWire: STTWire<LambdaSTTConfig, LambdaResults> = {
   decode,
   begin: () => [{ finished: [] }],
   encode: audioEvent,
-  // An empty one ends the stream.
+  // An empty event ends the stream.
   farewell: () => [audioEvent(new Uint8Array(0))],
 };
 
 /**
  * Amazon Transcribe streaming, API 2017-10-26, at
- * `wss://transcribestreaming.<region>.amazonaws.com:8443/stream-transcription-websocket`: partial and final results with
- * word times; requests are signed and framed without a vendor SDK. See
+ * `wss://transcribestreaming.<region>.amazonaws.com:8443/stream-transcription-websocket`: partial and final results
+ * with word times; requests are signed and framed without a vendor SDK. See
  * https://docs.aws.amazon.com/transcribe/latest/dg/streaming.html.
  */
 export class LambdaSTT extends StreamingSTT<LambdaSTTConfig, LambdaResults> {
@@ -132,7 +132,7 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig, LambdaResults> {
     return { errorOf: (failure) => this.#factsOf(failure) };
   }
 
-  /** What the service says of the time sets the signer's clock right. */
+  /** The service's timestamp corrects the signer's clock. */
   protected override failure(fault: STTFault): VoiceError {
     const error = super.failure(fault);
     const { message, code, status, cause } = error;
@@ -141,7 +141,7 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig, LambdaResults> {
     return facts ? this.error(message, { code, status, cause, ...facts }) : error;
   }
 
-  /** What a refused upgrade means: its type stands in a header, or in the body. */
+  /** What a refused upgrade means: its type is in a header, or in the body. */
   #factsOf(failure: HttpFailure): HttpErrorFacts | undefined {
     const [name = ''] = (failure.headers['x-amzn-errortype'] ?? failure.reason ?? '').split(/[:,]/, 1);
     const reason = lambdaKind(name, failure.message);
@@ -162,7 +162,7 @@ function onResult(state: LambdaResults, result: WireObject, context: Context): S
   const said = { text, words, confidence: meanConfidence(words), language: asString(LanguageCode) ?? configured };
   if (IsPartial !== false) return [state, ...heard(said)];
   const endMs = (asNumber(EndTime) ?? 0) * 1_000;
-  // The channels of one recording are heard apart: what is final in one says nothing of the other.
+  // Channels are transcribed separately: a final result in one says nothing about the other.
   const isNew = !context.isFinal(endMs) || endMs === 0 || channel !== undefined;
   return [
     { finished: id === undefined ? finished : [id, ...finished].slice(0, remembered) },
@@ -171,7 +171,7 @@ function onResult(state: LambdaResults, result: WireObject, context: Context): S
   ];
 }
 
-/** The words of a result, marks left out. Where the channels are heard apart, they stand for the speakers. */
+/** A result's words, without punctuation. With separate channels, these stand for speakers. */
 function spokenItems({ Items: items }: WireObject, channel: unknown): WireObject[] {
   return asObjects(items).flatMap((item) => {
     const { Type: type, StartTime: start, EndTime: end, Content: content, Confidence: confidence } = item;
@@ -191,7 +191,7 @@ const headers: ReadonlyMap<string, EventStreamValue> = new Map([
   [':content-type', text('application/octet-stream')],
 ]);
 
-/** Audio as the service wants it. */
+/** Audio in the service's framing. */
 function audioEvent(audio: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return encodeEventStream({ headers, payload: audio });
 }

@@ -31,23 +31,23 @@ import {
 } from '../../transport/reconnecting-socket.ts';
 import type { AudioUplink } from './audio-uplink.ts';
 
-/** Longest goodbye of a provider that is disposed of, in milliseconds. */
+/** Longest wait for a clean close on dispose(), in milliseconds. */
 export const disposeMs = 200;
 
-/** How often a goodbye looks whether all audio was sent, in milliseconds. */
+/** Interval between checks, while closing, whether all audio was sent, in milliseconds. */
 const feedMs = 20;
 
-/** What a {@link Listening} is given by its provider. */
+/** What a {@link Listening} needs from its provider. */
 export interface ListeningOptions {
   readonly socket: ReconnectingSocketOptions;
   readonly uplink: AudioUplink;
   readonly scheduler: SchedulerLike;
-  /** What a connection that is ready hears first. */
+  /** What to send first when a connection is ready. */
   readonly begin: () => readonly SocketData[];
   readonly farewell: () => Pick<SocketCloseOptions, 'farewell' | 'until'>;
-  /** Whether an empty frame ends the audio, which the service answers. */
+  /** Whether an empty frame ends the audio, and the service confirms it. */
   readonly endsAudio: boolean;
-  /** Looks for missing audio while the session lasts. */
+  /** Watches for missing audio during the session. */
   readonly gaps$: Observable<unknown> | undefined;
   readonly onMessage: (data: SocketData) => void;
   readonly onError: (error: VoiceError) => void;
@@ -55,7 +55,7 @@ export interface ListeningOptions {
   readonly onConnection: (event: ConnectionEvent) => void;
 }
 
-/** One session of a provider, over any number of connections: from its first audio to the service's last word. */
+/** One session of a provider, across connections: from its first audio to the service's last result. */
 export class Listening {
   readonly socket: ReconnectingSocket;
   readonly #options: ListeningOptions;
@@ -78,22 +78,22 @@ export class Listening {
     ).subscribe();
   }
 
-  /** Whether the audio has ended, and the service is to say that it has heard all of it. */
+  /** Whether the audio has ended and the service's confirmation is pending. */
   get isEnding(): boolean {
     return this.#isEnding;
   }
 
-  /** Whether all that is left to say is goodbye. */
+  /** Whether only the farewell remains. */
   get isLeaving(): boolean {
     return this.#isLeaving;
   }
 
-  /** The service has heard the audio to its end. */
+  /** The service has processed the audio to its end. */
   heardAll(): void {
     this.#heardAll$.next();
   }
 
-  /** Has the service finish what it heard; true when it has said all that it had to say. */
+  /** Lets the service finish; true when all its results have arrived. */
   async end(options: SocketCloseOptions): Promise<boolean> {
     const { uplink, endsAudio, farewell } = this.#options;
     const { timeoutMs = 0, reconnect = false } = options;
@@ -107,14 +107,14 @@ export class Listening {
     return this.socket.close({ ...farewell(), ...options });
   }
 
-  /** Resolves when the service has been sent all audio, when the session is over, or when it takes too long. */
+  /** Resolves when all audio was sent, when the session ends, or on timeout. */
   async #fed(timeoutMs: number): Promise<void> {
     const { uplink, scheduler } = this.#options;
     const fed$ = interval(feedMs, scheduler).pipe(filter(() => !uplink.isWaiting));
     await firstValueFrom(race(fed$, this.#over$, timer(timeoutMs, scheduler)), { defaultValue: undefined });
   }
 
-  /** Ends the audio; resolves with whether the service has heard it to its end in time. */
+  /** Ends the audio; resolves with whether the service processed all of it in time. */
   async #heardOut(timeoutMs: number): Promise<boolean> {
     const { uplink, scheduler } = this.#options;
     this.#isEnding = true;
@@ -139,7 +139,7 @@ export class Listening {
   }
 }
 
-/** Sends a stream of audio, and connects at its first chunk; emits once, when it is connected and all is sent. */
+/** Sends a stream of audio, connecting at its first chunk; emits once, when connected and everything is sent. */
 export function sendAll(
   audio$: ObservableInput<AudioChunk>,
   stt: Pick<STTProvider, 'connect' | 'sendAudio'>,

@@ -1,9 +1,11 @@
 import type { AudioEncoding, AudioFormat } from '../../audio/types.ts';
 
-/** A service's names of encodings. */
+/** A service's names for encodings. */
 export type NamedEncodings = Readonly<Record<string, AudioEncoding>>;
 
-/** What a service takes by such names: all of them or the configured one, at the configured or at any sample rate. */
+/**
+ * The formats a service supports: all named encodings or the configured one, at the configured or at any sample rate.
+ */
 export function formatsOf(
   encodings: NamedEncodings,
   { audioFormat, sampleRate }: { readonly audioFormat?: string; readonly sampleRate?: number },
@@ -13,7 +15,7 @@ export function formatsOf(
     .map(([, encoding]) => ({ encoding, ...(sampleRate !== undefined && { sampleRates: [sampleRate] }) }));
 }
 
-/** The service's name of an encoding. */
+/** The service's name for an encoding. */
 export function nameOf(encodings: NamedEncodings, encoding: AudioEncoding): string | undefined {
   return Object.keys(encodings).find((name) => encodings[name] === encoding);
 }

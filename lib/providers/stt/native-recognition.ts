@@ -10,7 +10,7 @@ export interface NativeResult extends ArrayLike<NativeAlternative> {
   readonly isFinal: boolean;
 }
 
-/** The events of a recognizer, with what they carry. */
+/** The events of a recognizer, and their payloads. */
 export interface NativeRecognitionEvents {
   readonly start: object;
   readonly speechstart: object;
@@ -20,7 +20,7 @@ export interface NativeRecognitionEvents {
   readonly end: object;
 }
 
-/** A recognizer of the browser's (W3C Web Speech API); TypeScript's own library does not have it. */
+/** The browser's recognizer (W3C Web Speech API); missing from TypeScript's DOM types. */
 export interface NativeRecognition {
   lang: string;
   continuous: boolean;
@@ -47,13 +47,13 @@ interface SpeechGlobals {
   readonly SpeechRecognitionPhrase?: new (phrase: string, boost: number) => unknown;
 }
 
-/** The browser's recognizer, where it has one. */
+/** The browser's recognizer, if it has one. */
 export function nativeRecognizer(): (new () => NativeRecognition) | undefined {
   const { SpeechRecognition, webkitSpeechRecognition } = globalThis as SpeechGlobals;
   return SpeechRecognition ?? webkitSpeechRecognition;
 }
 
-/** Phrases as the recognizer takes them; nothing where it takes none. */
+/** Phrases in the recognizer's form; empty where unsupported. */
 export function nativePhrases(phrases: readonly NativePhrase[]): readonly unknown[] | undefined {
   const { SpeechRecognitionPhrase } = globalThis as SpeechGlobals;
   return SpeechRecognitionPhrase && phrases.map(({ phrase, boost = 1 }) => new SpeechRecognitionPhrase(phrase, boost));
@@ -63,6 +63,6 @@ export function nativePhrases(phrases: readonly NativePhrase[]): readonly unknow
 export interface NativePhrase {
   /** The words. */
   readonly phrase: string;
-  /** How much likelier it is: 0 to 10. Default: 1. */
+  /** How strongly to favor it, 0 to 10. Default: 1. */
   readonly boost?: number;
 }

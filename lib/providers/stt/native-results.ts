@@ -1,27 +1,27 @@
 import type { TranscriptionResult } from '../../core/roles.ts';
 import type { NativeRecognitionEvents, NativeResult } from './native-recognition.ts';
 
-/** A final that says again what the one before it said, so soon after it, is no other one: milliseconds. */
+/** A final that repeats the one before within this time is a duplicate, in milliseconds. */
 const repeatMs = 250;
 
-/** What {@link NativeResults} needs to know. */
+/** Options of {@link NativeResults}. */
 export interface NativeResultsOptions {
   /** BCP 47, for the results. */
   readonly language: string;
-  /** Whether finals without confidence are interims, as on Android. */
+  /** Whether finals without confidence are really interims, as on Android. */
   readonly distrustsFinals: boolean;
   readonly now: () => number;
   readonly newId: () => string;
 }
 
 /**
- * Makes results of what the recognizer's sessions say: finals once, interims joined, and an interim whose final never
- * comes made final.
+ * Converts the recognizer's results: each final once, interims joined, and an interim whose final never arrives
+ * promoted to final.
  */
 export class NativeResults {
   readonly #options: NativeResultsOptions;
   #id: string;
-  /** Words of the pending text that were made final before the recognizer did. */
+  /** Words of the pending text that were promoted to final before the recognizer did so. */
   #promoted = 0;
   /** The pending text, without what was promoted. */
   #pending = '';
@@ -37,7 +37,7 @@ export class NativeResults {
     return this.#pending !== '';
   }
 
-  /** What a `result` event says that is new. */
+  /** Returns what is new in a `result` event. */
   read({ resultIndex, results }: NativeRecognitionEvents['result']): TranscriptionResult[] {
     const said: TranscriptionResult[] = [];
     const interims: string[] = [];
@@ -61,7 +61,7 @@ export class NativeResults {
     return said;
   }
 
-  /** Makes the words that wait for their final final. */
+  /** Promotes pending words to final. */
   promote(): TranscriptionResult | undefined {
     const text = this.#pending;
     if (!text) return undefined;
@@ -70,7 +70,7 @@ export class NativeResults {
     return this.#final(text);
   }
 
-  /** A session has ended: what follows counts from 0 again. */
+  /** Ends a session: the next one's results are numbered from 0. */
   endSession(): TranscriptionResult | undefined {
     const result = this.promote();
     this.#promoted = 0;
@@ -85,7 +85,7 @@ export class NativeResults {
     return text === this.#lastFinal.text && this.#options.now() - this.#lastFinal.at < repeatMs;
   }
 
-  /** A text without the words that were promoted. */
+  /** A text without the promoted words. */
   #rest(text: string): string {
     return wordsOf(text).slice(this.#promoted).join(' ');
   }
@@ -102,7 +102,7 @@ export class NativeResults {
     const alternatives = others.map(({ transcript, confidence }) => ({ text: transcript.trim(), confidence }));
     return {
       ...{ text, isFinal, utteranceComplete: isFinal, isPreflight: false, utteranceId: this.#id },
-      // 0 stands for unknown.
+      // 0 means unknown.
       ...(best && best.confidence > 0 && { confidence: best.confidence }),
       metadata: { language: this.#options.language, ...(alternatives.length > 0 && { alternatives }) },
     };

@@ -24,11 +24,11 @@ import {
 } from './native-recognition.ts';
 import type { NativeResults } from './native-results.ts';
 
-/** Sessions in a row that may fail, the first pause between two, and the longest, in milliseconds. */
+/** Most failed sessions in a row; the first pause between them and the longest, in milliseconds. */
 const maxFailures = 5;
 const firstPauseMs = 200;
 const maxPauseMs = 5_000;
-/** A session that lasted this long was none that failed, in milliseconds. */
+/** A session that lasted this long did not fail, in milliseconds. */
 const healthyMs = 1_000;
 
 interface Failure {
@@ -38,25 +38,25 @@ interface Failure {
 }
 const denied: Failure = {
   code: 'permission',
-  message: 'the microphone or the speech service is not allowed: allow them for this page in the browser',
+  message: 'the microphone or the speech service is blocked: allow them for this page in the browser',
 };
-/** Errors after which no other session helps (W3C Web Speech API, SpeechRecognitionErrorEvent). */
+/** Errors after which retrying is pointless (W3C Web Speech API, SpeechRecognitionErrorEvent). */
 const fatal: Readonly<Record<string, Failure>> = {
   'not-allowed': denied,
   'service-not-allowed': denied,
   'audio-capture': {
     code: 'device',
     recoverable: true,
-    message: 'there is no microphone: plug one in, then start again',
+    message: 'no microphone found: plug one in, then start again',
   },
-  'language-not-supported': { code: 'configuration', message: 'the browser does not know this language' },
+  'language-not-supported': { code: 'configuration', message: 'the browser does not support this language' },
 };
 
 function unreachable(error: string): Failure {
   const message =
     error === 'network'
-      ? "the browser's speech service is not reachable: is the page offline, or the browser without one?"
-      : 'the browser ends every session at once: does another page or tab listen?';
+      ? "the browser's speech service is unreachable: is the page offline, or does this browser have none?"
+      : 'the browser ends every session at once: is another page or tab listening?';
   return { code: 'connection', recoverable: true, message };
 }
 
@@ -64,43 +64,43 @@ function unreachable(error: string): Failure {
 export interface NativeSTTConfig {
   /** BCP 47. Default: `en-US`. */
   readonly language?: string;
-  /** Whether a session goes on after a final result, where the browser can. Default: true. */
+  /** Whether a session continues after a final result, where the browser supports it. Default: true. */
   readonly continuous?: boolean;
-  /** Whether results come while the speaker speaks. Default: true. */
+  /** Whether interim results are reported. Default: true. */
   readonly interimResults?: boolean;
-  /** How many readings of a final result there may be; all but the best are in its `metadata.alternatives`. Default: 1. */
+  /** Maximum alternatives of a final result; all but the best are in its `metadata.alternatives`. Default: 1. */
   readonly maxAlternatives?: number;
   /** Whether the audio must stay on the device; Chrome 139 with an installed language, else an error. Default: the browser's choice. */
   readonly processLocally?: boolean;
-  /** What is likely to be said; Chrome 142, elsewhere without effect. */
+  /** Phrases to expect; Chrome 142, elsewhere ignored. */
   readonly phrases?: readonly NativePhrase[];
-  /** A track to hear in place of the microphone, such as an echo-cancelled one; Chrome 135, elsewhere without effect. */
+  /** A track to use instead of the microphone, such as an echo-cancelled one; Chrome 135, elsewhere ignored. */
   readonly track?: MediaStreamTrack;
-  /** Whether it is deaf while NativeTTS speaks: it has no echo cancellation. Default: true. */
+  /** Whether to stop listening while NativeTTS speaks, as there is no echo cancellation. Default: true. */
   readonly halfDuplex?: boolean;
-  /** Silence after which words whose final does not come are final, in milliseconds. Default: 1,500. */
+  /** Silence after which pending words are promoted to final, in milliseconds. Default: 1,500. */
   readonly finalTimeoutMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** What {@link NativeSessions} tells, also while it is being ended. */
+/** What {@link NativeSessions} reports to, even while ending. */
 export interface NativeListener {
-  /** The speaker's voice was heard, or fell silent. */
+  /** The speaker's voice started or stopped. */
   voice(isSpeaking: boolean): void;
-  /** Something was said. */
+  /** A result. */
   result(result: TranscriptionResult): void;
-  /** The provider's error of a failure. */
+  /** Creates the provider's error for a failure. */
   error(message: string, options: { readonly code: VoiceErrorCode; readonly recoverable?: boolean }): VoiceError;
 }
 
-/** What a session has shown so far. */
+/** What has happened in a session so far. */
 interface Run {
   healthy: boolean;
   error: string;
 }
 
-/** The sessions of the browser's recognizer, one after the other, for browsers end them as they like. */
+/** The browser recognizer's sessions, one after the other, since browsers end them at will. */
 export class NativeSessions {
   readonly #config: NativeSTTConfig;
   readonly #scheduler: SchedulerLike;
@@ -116,7 +116,7 @@ export class NativeSessions {
     this.#ears = ears;
   }
 
-  /** Listens until it is unsubscribed; fails when no other session would help. */
+  /** Listens until unsubscribed; fails when retrying is pointless. */
   listen$(onStart: () => void): Observable<never> {
     return defer(() => {
       let failures = 0;
@@ -134,12 +134,12 @@ export class NativeSessions {
     });
   }
 
-  /** Asks the session for the final result of what was said so far. */
+  /** Asks the session for the final result so far. */
   finalize(): void {
     this.#recognition?.stop();
   }
 
-  /** One session; completes when it has ended, and aborts it when unsubscribed. */
+  /** One session; completes when it has ended, aborts it when unsubscribed. */
   #session$(run: Run, onStart: () => void): Observable<never> {
     const { finalTimeoutMs = 1_500 } = this.#config;
     return new Observable((subscriber) => {
@@ -195,7 +195,7 @@ export class NativeSessions {
 
   #create(): NativeRecognition {
     const Recognizer = nativeRecognizer();
-    if (!Recognizer) throw this.#ears.error("the browser's recognizer is gone", { code: 'internal' });
+    if (!Recognizer) throw this.#ears.error("the browser's recognizer has disappeared", { code: 'internal' });
     const { language = 'en-US', continuous = true, interimResults = true, maxAlternatives = 1 } = this.#config;
     const { processLocally, phrases } = this.#config;
     const recognition = new Recognizer();
@@ -212,7 +212,7 @@ export class NativeSessions {
       if (track?.readyState === 'live') recognition.start(track);
       else recognition.start();
     } catch (cause) {
-      // It has started already: its events will come.
+      // Already started: its events will arrive.
       if (!(cause instanceof Error && cause.name === 'InvalidStateError')) throw cause;
     }
   }
@@ -226,7 +226,7 @@ export class NativeSessions {
   }
 }
 
-/** When the page is seen: browsers end the sessions of hidden ones. */
+/** Emits when the page becomes visible: browsers end the sessions of hidden pages. */
 function shown$(): Observable<unknown> {
   const page = 'document' in globalThis ? globalThis.document : undefined;
   if (page?.visibilityState !== 'hidden') return of(true);

@@ -49,16 +49,16 @@ const rules: Readonly<Record<string, ConfigRule>> = {
 
 /**
  * NativeSTT: the browser's own speech recognition (W3C Web Speech API, https://webaudio.github.io/web-speech-api/). No
- * address and no credential; most browsers send the audio to their maker's service.
+ * address and no credential; most browsers send the audio to their vendor's service.
  *
- * It hears the microphone itself: it is the pipeline's input too, and takes no audio.
+ * It uses the microphone itself: it is also the pipeline's input, and accepts no audio.
  */
 export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider, InputProvider {
   override readonly name = 'NativeSTT' as const;
   override readonly roles: readonly ProviderRole[] = ['input', 'stt'];
   override readonly type: ProviderType = 'rest';
   readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16' }];
-  /** The browser captures: there is nothing to pass on. */
+  /** Never emits: the browser captures the audio itself. */
   readonly audio$: Observable<AudioChunk> = NEVER;
 
   readonly #transcripts$ = new Subject<TranscriptionResult>();
@@ -86,12 +86,12 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     });
   }
 
-  /** Results, a final one for each thing said. Hot. */
+  /** Results, with one final for each utterance. Hot. */
   get transcripts$(): Observable<TranscriptionResult> {
     return this.#transcripts$.asObservable();
   }
 
-  /** The speaker's voice, as the browser hears it, or from the first words. Hot. */
+  /** The speaker's voice, as reported by the browser, or from the first words on. Hot. */
   get speech$(): Observable<SpeechEvent> {
     return this.#speech$.asObservable();
   }
@@ -100,57 +100,57 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     return { encoding: 'linear16', sampleRate: 16_000, channels: 1, bitDepth: 16 };
   }
 
-  /** Takes no audio: does nothing. */
+  /** Does nothing: accepts no audio. */
   configureAudio(_metadata: AudioMetadata): void {}
 
-  /** Takes no audio: does nothing. */
+  /** Does nothing: accepts no audio. */
   sendAudio(_chunk: AudioChunk): void {}
 
   /**
-   * Starts to listen, for which the browser may ask the user; resolves when it does.
+   * Starts listening, for which the browser may ask the user; resolves once it has begun.
    *
-   * @throws VoiceError `permission`, `device`, `configuration`, `connection`: its message says what helps.
+   * @throws VoiceError `permission`, `device`, `configuration`, `connection`: its message says what to do.
    */
   connect(): Promise<void> {
     this.#connected ??= this.#connect();
     return this.#connected;
   }
 
-  /** As {@link NativeSTT.connect}: this input and its recognizer are one. */
+  /** Same as {@link NativeSTT.connect}: input and recognizer are one. */
   start(): Promise<void> {
     return this.connect();
   }
 
-  /** Stops listening; words whose final has not come are made final. */
+  /** Stops listening; pending words become final. */
   disconnect(): Promise<void> {
     this.#connected = undefined;
     this.#session.unsubscribe();
     return Promise.resolve();
   }
 
-  /** As {@link NativeSTT.disconnect}. */
+  /** Same as {@link NativeSTT.disconnect}. */
   stop(): Promise<void> {
     return this.disconnect();
   }
 
-  /** Hears nothing until `resume()`. */
+  /** Stops listening until `resume()`. */
   pause(): void {
     this.#isPaused = true;
     this.#changes$.next();
   }
 
-  /** Hears again. */
+  /** Resumes listening. */
   resume(): void {
     this.#isPaused = false;
     this.#changes$.next();
   }
 
-  /** Asks the browser for the final result of what was said so far; listening goes on. */
+  /** Asks the browser for the final result so far; listening continues. */
   finalize(): void {
     this.#sessions.finalize();
   }
 
-  /** Listens to the microphone for as long as `audio$` lasts, whatever it brings. Cold. */
+  /** Listens to the microphone for as long as `audio$` lasts, ignoring its audio. Cold. */
   transcribe(audio$: ObservableInput<AudioChunk>): Observable<TranscriptionResult> {
     return defer(() => {
       const ended$ = new Subject<void>();
@@ -173,7 +173,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
 
   protected override onInitialize(): void {
     if (!nativeRecognizer()) {
-      const message = `${this.name} needs a browser with speech recognition, such as Chrome, Edge or Safari: elsewhere use AlphaSTT`;
+      const message = `${this.name} needs a browser with speech recognition, such as Chrome, Edge or Safari; elsewhere use AlphaSTT`;
       throw this.error(message, { code: 'configuration' });
     }
     this.assertConfig();
@@ -217,7 +217,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     });
   }
 
-  /** Whether to listen: not while paused, nor while the browser's own voice would be heard. */
+  /** Whether to listen: not while paused, nor while the browser's own voice is audible. */
   #wanted$(): Observable<boolean> {
     const { halfDuplex = true } = this.config;
     const changes$ = merge(nativeVoiceSpeaks$, this.#changes$);

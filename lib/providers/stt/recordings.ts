@@ -7,21 +7,21 @@ import { fromInput } from '../../stream/bridge.ts';
 export interface Recording {
   /** The bytes of the file, or of the samples. */
   readonly data: Uint8Array<ArrayBuffer>;
-  /** The format; `undefined` for a file that says it itself. */
+  /** The format; `undefined` for a file with a header. */
   readonly metadata: AudioMetadata | undefined;
 }
 
-/** The largest recording that a service takes. */
+/** Limits on a service's recordings. */
 export interface RecordingLimits {
   /** Most bytes. */
   readonly bytes: number;
   /** Longest raw audio, in milliseconds. */
   readonly ms: number;
-  /** How much live audio makes a recording at most, in milliseconds. */
+  /** Most live audio in one recording, in milliseconds. */
   readonly liveMs: number;
 }
 
-/** Audio on its way to be a recording. */
+/** Live audio being collected into a recording. */
 export class LiveAudio {
   #chunks: Uint8Array<ArrayBuffer>[] = [];
   #length: number = 0;
@@ -37,19 +37,19 @@ export class LiveAudio {
     this.#length += data.length;
   }
 
-  /** Forgets the oldest chunk. */
+  /** Drops the oldest chunk. */
   dropOldest(): void {
     this.#length -= this.#chunks.shift()?.length ?? 0;
   }
 
-  /** All of it; what comes next is another recording. */
+  /** Returns all of it and starts the next recording. */
   take(): Uint8Array<ArrayBuffer> {
     const data = joinBytes(this.#chunks);
     this.clear();
     return data;
   }
 
-  /** Forgets all of it. */
+  /** Drops all of it. */
   clear(): void {
     this.#chunks = [];
     this.#length = 0;
@@ -57,8 +57,8 @@ export class LiveAudio {
 }
 
 /**
- * A file, or all audio of a stream, as one recording. A stream has the format of its first chunk that says one, else
- * `usual`; `check` looks at its growing number of bytes.
+ * A file, or all audio of a stream, as one recording. A stream has the format of its first chunk that specifies one,
+ * else `usual`; `check` is called with the growing number of bytes.
  */
 export function recordingOf(
   audio$: Blob | ObservableInput<AudioChunk>,

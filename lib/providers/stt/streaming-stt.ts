@@ -43,29 +43,29 @@ import { beginning, encoded, explained, listen, liveContext, type Say, type Wire
 
 export type { StreamingSTTConfig } from './streaming-stt-config.ts';
 
-/** What each effect does; `say` sends at once. */
+/** Carries out each effect; `say` sends at once. */
 type Enactors = {
   readonly [T in HearingEffect['type']]: (effect: Extract<HearingEffect, { readonly type: T }>, say: Say) => unknown;
 };
 
 type Enactor = (effect: HearingEffect, say: Say) => unknown;
 
-/** Connections in a row that hear a voice and say nothing, after which the session is given up. */
+/** Connections in a row that receive speech and never answer, after which the session is given up. */
 const maxAlarms = 3;
 
 /**
- * Speech-to-text over a WebSocket: runs an {@link STTWire}. It folds what happens (messages, connections, operations,
- * time) through the wire and enacts what that asks for. Audio is kept until the service has made it final, and heard again
- * by the next connection when one is lost; times count from the start of all audio, over any number of connections.
+ * Speech-to-text over a WebSocket: runs an {@link STTWire}. Folds inputs (messages, connections, operations, time)
+ * through the wire and carries out its effects. Audio is kept until final, and sent again on the next connection after
+ * a loss; times count from the start of all audio, across connections.
  *
  * @typeParam C - The provider's configuration.
- * @typeParam S - What its wire remembers.
+ * @typeParam S - The wire's state.
  */
 export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends RemoteProvider<C> implements STTProvider {
   readonly name: string;
   readonly roles = ['stt'] as const;
   readonly type = 'websocket' as const;
-  /** Whether `speech$` tells when a voice falls silent. */
+  /** Whether `speech$` reports the end of speech. */
   readonly reportsSpeechEnd: boolean;
   protected override readonly credentialKey: string;
 
@@ -90,7 +90,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
       this.#hear({ type: 'sent', frames, limitMs });
     },
   });
-  /** What each effect does. */
+  /** Carries out each effect. */
   readonly #enactors: Enactors = {
     transcript: ({ result }) => this.#transcripts$.next(result),
     speech: ({ event }) => this.#speech$.next(event),
@@ -134,7 +134,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     });
   }
 
-  /** Formats that `sendAudio` takes, best first. */
+  /** Formats that `sendAudio` accepts, best first. */
   get accepts(): readonly AudioFormat[] {
     return this.#wire.accepts(this.config);
   }
@@ -144,7 +144,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return this.config.authType ?? this.#wire.authType?.(this.config) ?? this.defaultAuthType;
   }
 
-  /** Results, each with the whole text of its utterance so far. Hot. */
+  /** Results, each with the full text of its utterance so far. Hot. */
   get transcripts$(): Observable<TranscriptionResult> {
     return this.#transcripts$.asObservable();
   }
@@ -154,25 +154,24 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return this.#speech$.asObservable();
   }
 
-  /** The service's connection; the latest event first. Hot. */
+  /** The state of the connection. Hot; replays the latest event. */
   get connection$(): Observable<ConnectionEvent> {
     return this.#connection$.asObservable();
   }
 
   /**
-   * Says what `sendAudio` will bring. Default: the format of the first chunk, else the first that is accepted.
+   * Sets the format that `sendAudio` will be given. Default: that of the first chunk, else the first in `accepts`.
    *
-   * @throws VoiceError `unsupported_format` when the service does not take it, `configuration` while connected.
+   * @throws VoiceError `unsupported_format` when the service does not support it, `configuration` while connected.
    */
   configureAudio(metadata: AudioMetadata): void {
     if (!this.accepts.some((format) => takes(format, metadata))) {
-      throw this.error(`${this.name} does not take ${describeFormat(metadata)}, but ${describeFormats(this.accepts)}`, {
-        code: 'unsupported_format',
-      });
+      const message = `${this.name} does not support ${describeFormat(metadata)}, only ${describeFormats(this.accepts)}`;
+      throw this.error(message, { code: 'unsupported_format' });
     }
     const isOther = !sameFormat(this.format, metadata);
     if (isOther && this.#listening) {
-      const message = `${this.name} hears ${describeFormat(this.format)}: disconnect() before another configureAudio()`;
+      const message = `${this.name} uses ${describeFormat(this.format)}: disconnect() before configureAudio()`;
       throw this.error(message, { code: 'configuration' });
     }
     this.#format = metadata;
@@ -180,7 +179,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   /**
-   * Opens the service's session; audio that came earlier (up to 60 s) is sent first. Calls at the same time share it.
+   * Opens a session, starting with audio that arrived earlier (up to 60 s). Concurrent calls share it.
    *
    * @throws VoiceError when the service refuses for good.
    */
@@ -190,30 +189,30 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return (this.#listening ??= this.#listen()).socket.open();
   }
 
-  /** Has the service finish what it heard, waits for the last results (`closeTimeoutMs`), closes; forgets audio that waits. */
+  /** Lets the service finish, waits for the last results (`closeTimeoutMs`), closes, and drops queued audio. */
   async disconnect(): Promise<void> {
     await this.#stop({ timeoutMs: this.#closeTimeoutMs });
   }
 
-  /** Sends audio; while there is no connection it is kept, up to 60 s. */
+  /** Sends audio; keeps up to 60 s while there is no connection. */
   sendAudio({ data, metadata }: AudioChunk): void {
     if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
     if (!this.#uplink.push(data)) {
-      const message = `: more than ${waitingMs / 1000} s of audio wait for a connection: the oldest is lost`;
+      const message = `: more than ${waitingMs / 1000} s of audio queued for a connection: the oldest is dropped`;
       this.#warn(message, { code: 'overflow' });
     }
     if (this.#wire.hear) this.#hear({ type: 'audio', data });
   }
 
   /**
-   * The results for one stream of audio: connects at its first chunk, sends it, completes with the last result. Fails
-   * when the provider is in use, or cannot go on. Unsubscribing ends the session. Cold.
+   * Transcribes one stream of audio: connects at its first chunk, sends it, completes with the last result. Fails when
+   * the provider is already connected, or cannot continue. Unsubscribing ends the session. Cold.
    */
   transcribe(audio$: ObservableInput<AudioChunk>): Observable<TranscriptionResult> {
     return defer(() => {
       this.assertReady('transcribe');
       if (this.#listening) {
-        throw this.error(`${this.name} is connected: it hears one stream at a time`, { code: 'configuration' });
+        throw this.error(`${this.name} is connected: it transcribes one stream at a time`, { code: 'configuration' });
       }
       const done$ = sendAll(audio$, this).pipe(switchMap(() => this.#finish()));
       const lost$ = this.#lost$.pipe(mergeMap((error) => throwError(() => error)));
@@ -228,25 +227,25 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return this.#wire.baseUrl(this.config);
   }
 
-  /** Has the wire carry out one of its `commands`; false when there is no session, and nothing to do. */
+  /** Runs one of the wire's `commands`; false, doing nothing, when there is no session. */
   protected tell(command: string): boolean {
     if (!this.#listening) return false;
     this.#hear({ type: 'command', name: command });
     return true;
   }
 
-  /** Address and credential of one connection. Default: the wire's `path` and `query`. */
+  /** Address and credential of one connection. Default: from the wire's `path` and `query`. */
   protected async request(_context: SocketRequestContext): Promise<SocketRequest> {
     const url = this.resolveSocketUrl(this.#wire.path ?? '', this.#wire.query?.(this.#context));
     return { url, ...(await this.resolveSocketCredentials()) };
   }
 
-  /** What connections need beside what the wire says. */
+  /** Connection options beyond the wire's. */
   protected socketOptions(): Partial<ReconnectingSocketOptions> {
     return {};
   }
 
-  /** The error that a fault of the service's is. */
+  /** Converts a fault of the service to an error. */
   protected failure(fault: STTFault): VoiceError {
     const { text, ...options } = explained(fault, this.#wire.failures, (sentence) => this.redact(sentence));
     return this.error(`${this.name}: ${text}`, options);
@@ -306,14 +305,14 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return this.config.scheduler ?? asyncScheduler;
   }
 
-  /** The format of the audio that is sent. */
+  /** The format of the audio being sent. */
   protected get format(): AudioMetadata {
     if (this.#format) return this.#format;
     const { encoding, sampleRates, channels } = this.accepts[0] ?? { encoding: 'linear16' };
     return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
   }
 
-  /** How many times as fast as it sounds a connection hears what has waited; one that only says goodbye hears it at once. */
+  /** Speed limit for queued audio, as a multiple of real time; none for a connection that only says goodbye. */
   get #speed(): number | undefined {
     const { catchUpSpeed = this.#wire.catchUpSpeed } = this.config;
     return catchUpSpeed === false || this.#listening?.isLeaving ? undefined : catchUpSpeed;
@@ -323,7 +322,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return this.config.closeTimeoutMs ?? 1_000;
   }
 
-  /** One input: the state moves on, then its effects happen, so that whoever reacts to one finds the new state. */
+  /** Folds one input: the state advances before its effects run, so that whoever reacts to one sees the new state. */
   #hear(input: HearingInput<C>, say: Say = (data) => void this.#socket?.send(data)): void {
     const [hearing, ...effects] = hear(this.#wire, this.#hearing, input, this.#context);
     this.#hearing = hearing;
@@ -344,16 +343,16 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
       this.#hear({ type: 'end' });
       this.#listening = undefined;
     }
-    // The next session hears other audio; after a loss it hears what this one did not.
+    // The next session has other audio; after a loss, it receives what this one did not.
     if (event.type === 'closed') this.#uplink.reset();
     if (event.type === 'lost') this.#lost$.next(event.error);
     this.#connection$.next(event);
   }
 
-  /** Ends the session; true when the service has said all that it had to say. */
+  /** Ends the session; true when all its results have arrived. */
   async #stop(options: SocketCloseOptions): Promise<boolean> {
     if (!this.#listening) {
-      // What was kept after a loss is not for whoever begins anew.
+      // Audio kept after a loss is not meant for a new start.
       this.#uplink.reset();
       return true;
     }
@@ -363,21 +362,21 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return this.#stopping;
   }
 
-  /** Ends the session of a recording, every word of which matters. */
+  /** Ends the session of a recording, of which every word matters. */
   async #finish(): Promise<void> {
-    // However fast the audio came, a service hears it at the speed of speech, or faster.
+    // However fast the audio was sent, the service may process it in real time.
     const timeoutMs = this.#closeTimeoutMs + this.#uplink.pendingMs;
     if (await this.#stop({ timeoutMs, reconnect: true })) return;
-    const message = `${this.name}: the last results did not come within ${Math.round(timeoutMs)} ms`;
+    const message = `${this.name}: the last results did not arrive within ${Math.round(timeoutMs)} ms`;
     throw this.error(message, { code: 'timeout', recoverable: true });
   }
 
-  /** Gives up a connection that hears a voice and says nothing (RELIABILITY.md, F10). */
+  /** Gives up a connection that receives speech but never answers (RELIABILITY.md, F10). */
   #replaceDead({ alarms, limitMs }: Extract<HearingEffect, { type: 'dead' }>): void {
     const recoverable = alarms < maxAlarms;
-    const message = `${this.name}: no word for ${limitMs} ms of speech: the connection counts as dead`;
+    const message = `${this.name}: no answer to ${limitMs} ms of speech: treating the connection as dead`;
     const error = this.error(message, { code: 'timeout', recoverable });
-    // One that is not recoverable ends the session, which reports it.
+    // An unrecoverable error ends the session, which reports it.
     if (recoverable) this.report(error);
     this.#socket?.reconnect(error);
   }
@@ -388,7 +387,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
       this.configureAudio(metadata);
       return true;
     } catch {
-      this.#malformedOnce(`hears ${describeFormat(this.format)}, and drops ${describeFormat(metadata)}`);
+      this.#malformedOnce(`expects ${describeFormat(this.format)}; dropping ${describeFormat(metadata)}`);
       return false;
     }
   }

@@ -2,9 +2,9 @@ import { asNumber, asObjects, asString, type WireObject } from '../../core/guard
 import type { TranscribedWord } from '../../core/roles.ts';
 
 /**
- * Words of a wire, whose `confidence` and `speaker` are what they are called; those without text are left out.
+ * Converts a wire's words, whose `confidence` and `speaker` fields have these names; skips those without text.
  *
- * @param momentOf - The milliseconds of a `start` or an `end`.
+ * @param momentOf - Converts a `start` or `end` to milliseconds.
  */
 export function transcribedWords(
   value: unknown,
@@ -27,13 +27,13 @@ export function transcribedWords(
   });
 }
 
-/** Who said all of some words; `undefined` when several did, or when nobody knows. */
+/** The speaker of all the words; `undefined` when there are several, or none is known. */
 export function soleSpeaker(words: readonly TranscribedWord[]): string | undefined {
   const [first, ...others] = words;
   return others.every(({ speaker }) => speaker === first?.speaker) ? first?.speaker : undefined;
 }
 
-/** The mean of the words' confidences; `undefined` without any. */
+/** The mean confidence of the words; `undefined` if none has one. */
 export function meanConfidence(words: readonly TranscribedWord[]): number | undefined {
   const known = words.flatMap(({ confidence }) => confidence ?? []);
   return known.length > 0 ? known.reduce((sum, each) => sum + each, 0) / known.length : undefined;

@@ -14,49 +14,49 @@ export interface ThetaRealtimeSTTConfig extends StreamingSTTConfig, ThetaRealtim
    * Default: `gpt-4o-mini-transcribe`.
    */
   readonly model?: ThetaRealtimeSTTModel;
-  /** What the talk is about, and words to expect; not for `gpt-realtime-whisper`. */
+  /** What the conversation is about, and words to expect; not for `gpt-realtime-whisper`. */
   readonly prompt?: string;
-  /** How the service finds the end of an utterance; `null` leaves it to {@link ThetaRealtimeSTT.finalize}. */
+  /** How the service detects the end of an utterance; `null` leaves it to {@link ThetaRealtimeSTT.finalize}. */
   readonly turnDetection?: ThetaTurnDetection | null;
-  /** For a microphone close to the mouth, or one across the room. Default: none. */
+  /** For a microphone close to the mouth, or across the room. Default: none. */
   readonly noiseReduction?: 'near_field' | 'far_field';
 }
 
-/** A model of {@link ThetaRealtimeSTT}; others pass through. */
+/** A model of {@link ThetaRealtimeSTT}; others are passed through. */
 export type ThetaRealtimeSTTModel =
   'gpt-4o-mini-transcribe' | 'gpt-4o-transcribe' | 'whisper-1' | 'gpt-realtime-whisper' | (string & {});
 
-/** How {@link ThetaRealtimeSTT} finds the end of an utterance. */
+/** How {@link ThetaRealtimeSTT} detects the end of an utterance. */
 export interface ThetaTurnDetection {
-  /** By silence, or by what was said; `turnDetection: null` leaves it to `finalize()`. Default: `server_vad`. */
+  /** By silence, or by meaning; `turnDetection: null` leaves it to `finalize()`. Default: `server_vad`. */
   readonly type?: 'server_vad' | 'semantic_vad';
-  /** How loud a voice must be, 0 to 1; by silence. Default: the service's, 0.5. */
+  /** How loud a voice must be, 0 to 1; `server_vad` only. Default: the service's, 0.5. */
   readonly threshold?: number;
-  /** Audio before a voice that belongs to it, in milliseconds; by silence. Default: the service's, 300. */
+  /** Audio to include before a voice, in milliseconds; `server_vad` only. Default: the service's, 300. */
   readonly prefixPaddingMs?: number;
-  /** Silence that ends an utterance, in milliseconds; by silence. Default: 500. */
+  /** Silence that ends an utterance, in milliseconds; `server_vad` only. Default: 500. */
   readonly silenceDurationMs?: number;
-  /** How soon it may end; by what was said. Default: the service's, `auto`. */
+  /** How soon an utterance may end; `semantic_vad` only. Default: the service's, `auto`. */
   readonly eagerness?: 'low' | 'medium' | 'high' | 'auto';
 }
 
-/** Keys of {@link ThetaRealtimeSTTConfig} that go beyond the usual. */
+/** Additional options of {@link ThetaRealtimeSTT}. */
 export interface ThetaRealtimeSTTOptions {
   /** Words to listen for; `gpt-transcribe` and `gpt-live-transcribe` only. */
   readonly keywords?: readonly string[];
-  /** How long words may take to be sure of them; `gpt-realtime-whisper` only. Default: the service's. */
+  /** How long words may take, for better accuracy; `gpt-realtime-whisper` only. Default: the service's. */
   readonly delay?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
   /** Whether results have a confidence. Default: false. */
   readonly includeLogprobs?: boolean;
-  /** The organization that is billed. */
+  /** The organization to bill. */
   readonly organizationId?: string;
-  /** The project that is billed. */
+  /** The project to bill. */
   readonly projectId?: string;
 }
 
 const defaultModel = 'gpt-4o-mini-transcribe';
 
-/** What the keys may hold, and the names of those that the service is told as they are. */
+/** Rules for the keys, and the service's names for those sent as they are. */
 export const thetaRealtimeSTTRules: ConfigRules = {
   model: { type: 'text', wire: 'model', default: defaultModel },
   language: { type: 'text' },
@@ -72,36 +72,36 @@ export const thetaRealtimeSTTRules: ConfigRules = {
   includeLogprobs: { type: 'boolean' },
 };
 
-/** What the service's errors mean, by their code or their type. Others leave the session as it is. */
+/** What the service's errors mean, by code or type. Others do not affect the session. */
 export const thetaFailures: Failures = {
-  invalid_api_key: { code: 'unauthorized', status: 401, hint: 'the credential is not accepted' },
-  insufficient_quota: { code: 'quota', status: 429, hint: 'the account has nothing left to spend' },
+  invalid_api_key: { code: 'unauthorized', status: 401, hint: 'the credential was rejected' },
+  insufficient_quota: { code: 'quota', status: 429, hint: "the account's quota is used up" },
   rate_limit_exceeded: { code: 'rate_limited', status: 429, recoverable: true, hint: 'too many requests' },
-  session_expired: { code: 'server', recoverable: true, hint: 'a session has a longest duration; another begins' },
+  session_expired: { code: 'server', recoverable: true, hint: 'the session reached its time limit; starting another' },
   server_error: { code: 'server', status: 500, recoverable: true, hint: 'it failed' },
   invalid_model: { code: 'configuration', hint: 'check model' },
-  invalid_parameter: { code: 'configuration', hint: 'it refuses the settings of the session' },
-  invalid_request_error: { code: 'configuration', hint: 'it refuses the settings of the session' },
+  invalid_parameter: { code: 'configuration', hint: "it rejected the session's settings" },
+  invalid_request_error: { code: 'configuration', hint: "it rejected the session's settings" },
   beta_api_shape_disabled: { code: 'configuration', hint: 'a proxy must not add the header OpenAI-Beta' },
 };
 
-/** The name of the settings, for errors about them. */
+/** Id of the settings message, to recognize errors about it. */
 const settingsId = 'settings';
 
-/** Which failure an error is; `undefined` for one that leaves the session as it is. */
+/** The failure for an error; `undefined` for one that does not affect the session. */
 export function thetaErrorKind({ code, type, event_id: about }: WireObject): string | undefined {
   const kind = [asString(code), asString(type)].find((each) => each && Object.hasOwn(thetaFailures, each));
   return kind === 'invalid_request_error' && about !== settingsId ? undefined : kind;
 }
 
-/** Which failure a close is: 3000 for a credential, 4000 for a request; `undefined` for any other. */
+/** The failure for a close: 3000 for a credential, 4000 for a request; `undefined` for any other. */
 export function thetaCloseKind({ code, reason }: SocketClose): string | undefined {
   if (code === 3_000) return 'invalid_api_key';
   if (code !== 4_000) return undefined;
   return reason.split('.').findLast((each) => Object.hasOwn(thetaFailures, each)) ?? 'invalid_request_error';
 }
 
-/** A bearer; in browsers the subprotocols that the service knows. */
+/** A bearer; in browsers the service's subprotocols. */
 export function thetaCredentials(key: string, config: ThetaRealtimeSTTConfig): SocketCredentials {
   const { organizationId, projectId } = config;
   return {
@@ -118,9 +118,9 @@ export function thetaCredentials(key: string, config: ThetaRealtimeSTTConfig): S
   };
 }
 
-/** Models that hear while one speaks, and whose client says where an utterance ends. */
+/** Models that transcribe while the user speaks, and whose client ends the utterances. */
 const live: ReadonlySet<string> = new Set(['gpt-realtime-whisper', 'gpt-live-transcribe']);
-/** Models that take several languages, and words to listen for. */
+/** Models that support several languages, and words to listen for. */
 const listing: ReadonlySet<string> = new Set(['gpt-transcribe', 'gpt-live-transcribe']);
 
 /** The model of a configuration. */
@@ -128,19 +128,22 @@ function thetaModel({ model = defaultModel }: ThetaRealtimeSTTConfig): string {
   return model;
 }
 
-/** Whether the service finds the ends of utterances. */
+/** Whether the service detects the ends of utterances. */
 export function thetaDetects(config: ThetaRealtimeSTTConfig): boolean {
   return config.turnDetection !== null && !live.has(thetaModel(config));
 }
 
-/** What does not go together, as a sentence for people. */
+/** A conflict between keys, as a sentence; `undefined` if there is none. */
 export function thetaConflict(config: ThetaRealtimeSTTConfig): string | undefined {
   const { prompt, keywords, delay, language } = config;
   const model = thetaModel(config);
   const conflicts: readonly (readonly [boolean, string])[] = [
-    [prompt !== undefined && /^gpt-realtime-whisper|-diarize$/.test(model), `prompt is not for ${model}`],
-    [keywords !== undefined && !listing.has(model), `keywords is for ${[...listing].join(' and ')}, not ${model}`],
-    [delay !== undefined && model !== 'gpt-realtime-whisper', `delay is for gpt-realtime-whisper, not ${model}`],
+    [prompt !== undefined && /^gpt-realtime-whisper|-diarize$/.test(model), `${model} does not support prompt`],
+    [
+      keywords !== undefined && !listing.has(model),
+      `only ${[...listing].join(' and ')} support keywords, not ${model}`,
+    ],
+    [delay !== undefined && model !== 'gpt-realtime-whisper', `only gpt-realtime-whisper supports delay, not ${model}`],
     [language !== undefined && !/^[a-z]{2,3}\b/i.test(language), 'language must be a code such as en'],
   ];
   return conflicts.find(([applies]) => applies)?.[1];
@@ -152,7 +155,7 @@ const formats: Readonly<Partial<Record<AudioEncoding, WireObject>>> = {
   alaw: { type: 'audio/pcma' },
 };
 
-/** What the service is told of the session, at its beginning and when something changes. */
+/** The session settings, sent at the start and whenever they change. */
 export function thetaUpdate(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): WireObject {
   return { type: 'session.update', event_id: settingsId, session: sessionOf(config, encoding) };
 }

@@ -18,50 +18,50 @@ import type { ThetaRealtimeSTTConfig } from './theta-realtime-stt-settings.ts';
 
 export type { ThetaRealtimeSTTConfig } from './theta-realtime-stt-settings.ts';
 
-/** What was said between two ends of utterances. */
+/** An utterance between two ends. */
 interface ThetaItem {
   readonly id: string;
   /** Its words so far. */
   readonly text: string;
-  /** Where it ends, in milliseconds of the connection; `undefined` while nobody knows. */
+  /** Its end, in milliseconds of the connection; `undefined` while unknown. */
   readonly endMs: number | undefined;
   readonly isDone: boolean;
-  /** Its last word; `undefined` when there is none. */
+  /** Its last message; `undefined` if there was none. */
   readonly last: WireObject | undefined;
 }
 
 interface ThetaTalk {
-  /** What is being transcribed, in the order in which it was said, whichever of it is ready first. */
+  /** Utterances being transcribed, in spoken order, whichever is ready first. */
   readonly items: readonly ThetaItem[];
-  /** The items that are over, the newest first. */
+  /** Items that are done, newest first. */
   readonly finished: readonly string[];
-  /** Moments of the connection up to which the client has ended utterances. */
+  /** Connection times at which the client ended utterances. */
   readonly commits: readonly number[];
-  /** The voice where the client has to find its end. */
+  /** The current voice, where the client must detect its end. */
   readonly voice: OpenVoice;
   /** Whether the service hears a voice. */
   readonly hasVoice: boolean;
-  /** Whether the service has taken the last utterance of the session. */
+  /** Whether the service has accepted the session's last utterance. */
   readonly isOver: boolean;
 }
 
 type Context = STTContext<ThetaRealtimeSTTConfig>;
 type Step = STTStep<ThetaTalk>;
 
-/** Utterances that the service may work on at the same time; older ones are given up. */
+/** Utterances that the service may work on at once; older ones are given up. */
 const maxItems = 64;
 
-/** Utterances that wait for the words of one before them. */
+/** Finished utterances that wait for an earlier one. */
 const maxWaiting = 2;
 
-/** Silence that ends an utterance where the client has to say so, in milliseconds. */
+/** Silence that ends an utterance where the client must do so, in milliseconds. */
 const localSilenceMs = 500;
 
 const gapMs = 500;
 
 const commit: WireObject = { type: 'input_audio_buffer.commit' };
 
-/** Keys that say who is asked, or who pays. */
+/** Keys that determine whom to ask and whom to bill. */
 const addressKeys = ['proxyUrl', 'endpoint', 'organizationId', 'projectId'];
 
 const itemOf = 'conversation.item.input_audio_transcription';
@@ -106,7 +106,7 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
   authType: () => 'bearer',
   conflict: thetaConflict,
   opening: ({ config, format }) => [JSON.stringify(thetaUpdate(config, format.encoding))],
-  // What comes earlier is judged by other settings.
+  // Results sent earlier would be based on other settings.
   isReady: ({ type }) => type === 'session.updated',
   begin: (state) => [{ ...state, items: [], finished: [], commits: [], hasVoice: false }],
   reconfigure(state, changed, { config, format }) {
@@ -125,13 +125,13 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
   },
   gapMs,
   gap(state, quietMs, context) {
-    // Audio that ends in the middle of a voice has no silence that ends it.
+    // Audio that stops in mid-speech contains no silence to end it.
     const isStuck = isVoiced(state.voice) && quietMs >= localSilenceMs;
     const [next, ...effects] = isStuck ? finalize(state, context) : [state];
     return [next, ...effects, ...(state.hasVoice ? [{ type: 'silence', ms: gapMs } as const] : [])];
   },
   encode: (frame) => `{"type":"input_audio_buffer.append","audio":"${encodeBase64(frame)}"}`,
-  // Nothing comes while one speaks.
+  // The service sends nothing while someone speaks.
   silenceTimeoutMs: 60_000,
   closes(close) {
     const kind = thetaCloseKind(close);
@@ -146,8 +146,9 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
 };
 
 /**
- * OpenAI Realtime API, transcription sessions, at `wss://api.openai.com/v1/realtime?intent=transcription`: voice activity,
- * and the words of each utterance; no word times. See https://platform.openai.com/docs/guides/realtime-transcription.
+ * OpenAI Realtime API, transcription sessions, at `wss://api.openai.com/v1/realtime?intent=transcription`: voice
+ * activity, and the words of each utterance; no word times. See
+ * https://platform.openai.com/docs/guides/realtime-transcription.
  */
 export class ThetaRealtimeSTT extends StreamingSTT<ThetaRealtimeSTTConfig, ThetaTalk> {
   constructor(config: ThetaRealtimeSTTConfig, logger?: Logger) {
@@ -168,7 +169,7 @@ function finalize(state: ThetaTalk, { sentMs }: Context): Step {
   ];
 }
 
-/** Changes an item; a new one is the last. A late word of what is over changes nothing. */
+/** Changes an item, or appends a new one. Late messages about a finished item are ignored. */
 function withItem(state: ThetaTalk, id: unknown, change: (item: ThetaItem) => Partial<ThetaItem>): ThetaTalk {
   const name = asString(id) ?? '';
   const { items, finished } = state;
@@ -196,18 +197,18 @@ function onDelta(state: ThetaTalk, { item_id: id, delta }: WireObject, { config 
   return [next, ...voice, { type: 'result', kind: 'interim', text }];
 }
 
-/** An utterance is over: all whose turn has come are told; those that were said before it come first. */
+/** Finishes an utterance: emits all that are ready, in spoken order. */
 function finish(state: ThetaTalk, id: unknown, last: WireObject | undefined, context: Context): Step {
   const next = withItem(state, id, () => ({ isDone: true, last }));
   const { items } = next;
-  // One that never ends must not hold up all that follow.
+  // One that never finishes must not block all that follow.
   const isLate = items.filter(({ isDone }) => isDone).length > maxWaiting;
   const start = isLate ? items.findIndex(({ isDone }) => isDone) : 0;
   const open = items.findIndex(({ isDone }, at) => at >= start && !isDone);
   return take(next, open < 0 ? items.length : open, context);
 }
 
-/** The first items are over: each is told as a whole. */
+/** Emits the first items, which are done, as complete results. */
 function take(state: ThetaTalk, count: number, { config }: Context): Step {
   const taken = state.items.slice(0, count);
   const names = taken.map(({ id }) => id).reverse();
@@ -233,7 +234,7 @@ function onError(state: ThetaTalk, message: WireObject): Step {
   return [state, { type: 'warning', text: `the service reports ${wireWord(error['code'] ?? error['type'])}` }];
 }
 
-/** What a transcript brings beside its text. */
+/** A transcript's details besides its text. */
 function detailsOf(message: WireObject = {}) {
   const logprobs = asObjects(message['logprobs']).flatMap(({ logprob }) => asNumber(logprob) ?? []);
   const mean = logprobs.reduce((sum, each) => sum + each, 0) / logprobs.length;

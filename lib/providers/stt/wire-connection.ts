@@ -21,7 +21,7 @@ import { transcribedWords } from './stt-words.ts';
 /** Sends at once. */
 export type Say = (data: SocketData) => void;
 
-/** Who runs a wire: the fold, and what the provider gives to its connections. */
+/** Runs a wire: the fold, and the provider's part of its connections. */
 export interface WireHost<C extends StreamingSTTConfig, S> {
   readonly wire: STTWire<C, S>;
   readonly uplink: AudioUplink;
@@ -29,7 +29,7 @@ export interface WireHost<C extends StreamingSTTConfig, S> {
   readonly scheduler: SchedulerLike;
   /** The state of the fold. */
   readonly hearing: () => Hearing<S>;
-  /** One input of the fold. */
+  /** Folds an input. */
   readonly hear: (input: HearingInput<C>, say?: Say) => void;
   readonly request: (context: SocketRequestContext) => Promise<SocketRequest>;
   readonly failure: (fault: STTFault) => VoiceError;
@@ -37,7 +37,7 @@ export interface WireHost<C extends StreamingSTTConfig, S> {
   readonly onConnection: (event: ConnectionEvent) => void;
 }
 
-/** A session of a wire's, over any number of connections. */
+/** A session of a wire, across connections. */
 export function listen<C extends StreamingSTTConfig, S>(
   host: WireHost<C, S>,
   common: Omit<ReconnectingSocketOptions, 'request'>,
@@ -53,7 +53,7 @@ export function listen<C extends StreamingSTTConfig, S>(
     hear({ type: 'leave' });
     return {
       ...(wire.farewell && { farewell: () => wire.farewell?.(hearing().wire, context) ?? [] }),
-      // The state has heard the message before this asks.
+      // The fold has seen the message before this check.
       ...(wire.isLast && { until: (data) => wire.isLast?.(read(data) ?? {}, hearing().wire, context) ?? false }),
     };
   };
@@ -67,7 +67,7 @@ export function listen<C extends StreamingSTTConfig, S>(
       errorOf: (refusal) => {
         const facts = wire.refusals?.(refusal);
         if (!wire.keepsAddress) return facts;
-        // A session that is over is no reason to end: another can be had.
+        // An expired session is no reason to stop: open another.
         hear({ type: 'forget' });
         return { recoverable: true, ...facts };
       },
@@ -87,7 +87,7 @@ export function listen<C extends StreamingSTTConfig, S>(
   });
 }
 
-/** What a service that begins to hear is told first. */
+/** What to send first to a service that starts to hear. */
 export function beginning<C extends StreamingSTTConfig, S>(host: WireHost<C, S>): SocketData[] {
   const { wire, uplink, context, hearing, hear } = host;
   const resumeMs = wire.resumesAtMs?.(hearing().wire, context);
@@ -115,11 +115,11 @@ function classify<C extends StreamingSTTConfig, S>(
   if (wire.forgets?.(close)) hear({ type: 'forget' });
   const known = ownEntry(wire.failures ?? {}, String(close.code)) && { kind: close.code };
   const fault = wire.closes?.(close, context) ?? known;
-  // Nobody has told the service to end: another connection goes on.
+  // Nobody told the service to close: reconnect.
   return fault ? failure(fault) : 'retry';
 }
 
-/** A fault in words, and what kind of an error it is. */
+/** A fault as text, and its kind of error. */
 export function explained(
   fault: STTFault,
   failures: Failures = {},
@@ -135,19 +135,19 @@ export function explained(
     text: `the service reports ${wireWord(kind)}: ${hint}`,
     ...options,
     ...(typeof kind === 'number' && { status: kind }),
-    // The service's sentence could quote the user.
+    // The service's message could quote the user.
     ...(sentence !== undefined && { cause: new Error(redact(sentence)) }),
   };
 }
 
-/** A message as it is sent. */
+/** A message's wire form. */
 export function encoded(message: WireObject | string): string;
 export function encoded(message: WireObject | SocketData): SocketData;
 export function encoded(message: WireObject | SocketData): SocketData {
   return typeof message === 'string' || message instanceof Uint8Array ? message : JSON.stringify(message);
 }
 
-/** What a wire may know, at the time of asking. */
+/** What a wire can read at this time. */
 export function liveContext<C>(
   uplink: AudioUplink,
   facts: {

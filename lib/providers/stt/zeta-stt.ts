@@ -19,11 +19,11 @@ import { meanConfidence } from './stt-words.ts';
 
 /** Configuration of {@link ZetaSTT}. `language` is ISO 639-1 or a pack such as `cmn_en`; default: `en`. */
 export interface ZetaSTTConfig extends ZetaSTTOptions {
-  /** Audio in another format is converted. Default: that of the audio. */
+  /** Audio in other formats is converted. Default: that of the audio. */
   readonly audioFormat?: 'pcm_s16le' | 'pcm_f32le' | 'mulaw';
-  /** Hz; below 12,000 the service takes its telephony model. Default: that of the audio. */
+  /** Hz; below 12,000 the service uses its telephony model. Default: that of the audio. */
   readonly sampleRate?: number;
-  /** How thoroughly the service hears. Default: the service's, `standard`. */
+  /** The accuracy level. Default: the service's, `standard`. */
   readonly operatingPoint?: 'standard' | 'enhanced';
   /** Seconds of silence that end an utterance, 0 to 2; with 0 only `forceEndOfUtterance()` does. Default: 0.75. */
   readonly endOfUtteranceSilenceTrigger?: number;
@@ -33,7 +33,7 @@ export interface ZetaSTTConfig extends ZetaSTTOptions {
   readonly additionalVocab?: readonly (string | ZetaVocabulary)[];
 }
 
-/** The service's names of the encodings that it takes. */
+/** The service's names for the encodings it supports. */
 const zetaEncodings: NamedEncodings = {
   pcm_s16le: 'linear16',
   pcm_f32le: 'linear32',
@@ -42,29 +42,31 @@ const zetaEncodings: NamedEncodings = {
 
 /** A word to listen for. */
 export interface ZetaVocabulary {
-  /** As it is written; at most six words. */
+  /** Its spelling; at most six words. */
   readonly content: string;
-  /** As it is spoken, in other spellings. */
+  /** Its pronunciations, written as they sound. */
   readonly sounds_like?: readonly string[];
 }
 
-/** What {@link ZetaSTT} takes beside SPEC.md's keys. */
+/** Additional options of {@link ZetaSTT}. */
 export interface ZetaSTTOptions extends StreamingSTTConfig {
-  /** Most speakers to tell apart. */
+  /** Maximum number of speakers to tell apart. */
   readonly maxSpeakers?: number;
-  /** How readily another voice is another speaker, 0 to 1. Default: the service's, 0.5. */
+  /** How readily a different voice counts as another speaker, 0 to 1. Default: the service's, 0.5. */
   readonly speakerSensitivity?: number;
-  /** How the result is spelled: `en-GB`, `en-US`, `en-AU`, `cmn-Hans` or `cmn-Hant`. Default: that of `language`, if any. */
+  /**
+   * The spelling of results: `en-GB`, `en-US`, `en-AU`, `cmn-Hans` or `cmn-Hant`. Default: that of `language`, if any.
+   */
   readonly outputLocale?: string;
-  /** A field whose words the service knows better, such as `finance` or `medical`. */
+  /** A specialist vocabulary, such as `finance` or `medical`. */
   readonly domain?: string;
   /** Seconds after which words are final at the latest, 0.7 to 4, and more than the silence trigger. Default: 1, or as much as that needs. */
   readonly maxDelay?: number;
-  /** Whether a number or a date that is being spoken may take longer. Default: the service's, `flexible`. */
+  /** Whether a number or a date in progress may take longer. Default: the service's, `flexible`. */
   readonly maxDelayMode?: 'flexible' | 'fixed';
-  /** Whether results tell what is a number, a date and the like. Default: false. */
+  /** Whether results mark numbers, dates and the like. Default: false. */
   readonly enableEntities?: boolean;
-  /** Leaves hesitation out; English. Default: false. */
+  /** Omits hesitation; English. Default: false. */
   readonly removeDisfluencies?: boolean;
   /** Punctuation marks of the results. */
   readonly punctuation?: {
@@ -73,21 +75,21 @@ export interface ZetaSTTOptions extends StreamingSTTConfig {
     /** How readily it sets them, 0 to 1. Default: the service's. */
     readonly sensitivity?: number;
   };
-  /** Ignores voices that are softer, 0 to 100. */
+  /** Ignores quieter voices, 0 to 100. */
   readonly volumeThreshold?: number;
-  /** Further keys of the service's `transcription_config`, as they stand in its docs. */
+  /** Additional keys of the service's `transcription_config`, as in its docs. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
-/** What a key may hold (the vendor's limits), and where it stands in the service's settings: `a.b` is `b` of the object `a`. */
+/** A key's rule (the vendor's limits), and its place in the service's settings: `a.b` is `b` of the object `a`. */
 interface ZetaRule extends ConfigRule {
-  /** Whether a running session takes another value. */
+  /** Whether it can change during a session. */
   readonly live?: boolean;
 }
 
 const defaultTrigger = 0.75;
 
-/** How much later than the silence that ends an utterance its words may become final, in seconds. */
+/** How much longer than the silence trigger `maxDelay` must be, in seconds. */
 const delayMargin = 0.25;
 
 /** The keys, with their names on the wire. */
@@ -118,7 +120,7 @@ export const zetaSTTRules: Readonly<Record<string, ZetaRule>> = {
   volumeThreshold: { min: 0, max: 100, wire: 'audio_filtering_config.volume_threshold', live: true },
 };
 
-/** The rules of what a running session can change; the language is always named. */
+/** Rules of what a running session can change; the language is always sent. */
 const liveRules = Object.fromEntries(
   Object.entries(zetaSTTRules).filter(([key, { live = false }]) => live || key === 'language'),
 );
@@ -127,7 +129,7 @@ const maxVocabulary = 1_000;
 
 const locales: ReadonlySet<string> = new Set(['en-GB', 'en-US', 'en-AU', 'cmn-Hans', 'cmn-Hant']);
 
-/** What does not go together, as a sentence for people. */
+/** A conflict between keys, as a sentence; `undefined` if there is none. */
 function zetaConflict(config: ZetaSTTConfig): string | undefined {
   const { additionalVocab = [], maxDelay = Infinity, enableSpeakerDiarization = false, maxSpeakers } = config;
   const { endOfUtteranceSilenceTrigger: trigger = defaultTrigger } = config;
@@ -140,7 +142,7 @@ function zetaConflict(config: ZetaSTTConfig): string | undefined {
     : undefined;
 }
 
-/** The first message: what is sent, and what is wanted of it. */
+/** The first message: the audio's format, and the transcription settings. */
 function zetaStart(config: ZetaSTTConfig, { encoding, sampleRate }: AudioMetadata): WireObject {
   return {
     message: 'StartRecognition',
@@ -153,13 +155,13 @@ function zetaStart(config: ZetaSTTConfig, { encoding, sampleRate }: AudioMetadat
   };
 }
 
-/** What tells a running session of changed keys; `undefined` when no message can. */
+/** The message that updates a running session; `undefined` when no message can. */
 function zetaUpdate(config: ZetaSTTConfig, changed: readonly string[]): WireObject | undefined {
   if (!changed.every((key) => ownEntry(zetaSTTRules, key)?.live)) return undefined;
   return { message: 'SetRecognitionConfig', transcription_config: settings(config, liveRules) };
 }
 
-/** The keys that are set, as the service names them. */
+/** The keys that are set, under the service's names. */
 function settings(config: ZetaSTTConfig, rules: ConfigRules): WireObject {
   const { language = '', endOfUtteranceSilenceTrigger: trigger = defaultTrigger } = config;
   const { outputLocale = locales.has(language) ? language : undefined } = config;
@@ -178,61 +180,61 @@ function languageOf(tag: string): string {
 
 const again = { recoverable: true, retryAfterMs: 5_000 } as const;
 
-/** What the service's errors mean, by their type, and what its close codes mean. */
+/** What the service's errors mean, by type, and its close codes. */
 const zetaFailures: Failures = {
   not_authorised: { code: 'unauthorized', status: 401, hint: 'check the credential' },
-  not_allowed: { code: 'forbidden', status: 403, hint: 'the account may not do this' },
-  invalid_message: { code: 'protocol', hint: 'it does not understand a message' },
+  not_allowed: { code: 'forbidden', status: 403, hint: 'the account lacks permission' },
+  invalid_message: { code: 'protocol', hint: 'it did not understand a message' },
   invalid_model: { code: 'configuration', hint: 'check language and operatingPoint' },
   invalid_language: { code: 'configuration', hint: 'check language' },
-  invalid_config: { code: 'configuration', hint: 'it does not take one of the settings' },
-  invalid_audio_type: { code: 'configuration', hint: 'it does not take the audio' },
-  invalid_output_format: { code: 'configuration', hint: 'it does not take one of the settings' },
+  invalid_config: { code: 'configuration', hint: 'it rejected a setting' },
+  invalid_audio_type: { code: 'configuration', hint: 'it rejected the audio format' },
+  invalid_output_format: { code: 'configuration', hint: 'it rejected a setting' },
   protocol_error: { code: 'protocol', hint: 'it did not expect a message' },
-  timelimit_exceeded: { code: 'quota', hint: 'the account has no time left' },
-  insufficient_funds: { code: 'quota', hint: 'the account has no funds left' },
+  timelimit_exceeded: { code: 'quota', hint: "the account's time is used up" },
+  insufficient_funds: { code: 'quota', hint: "the account's funds are used up" },
   quota_exceeded: { code: 'rate_limited', ...again, hint: 'too many sessions at once' },
-  job_error: { code: 'server', ...again, hint: 'another connection follows' },
-  unknown_error: { code: 'server', ...again, hint: 'another connection follows' },
-  data_error: { code: 'server', recoverable: true, hint: 'another connection follows' },
-  buffer_error: { code: 'overloaded', recoverable: true, hint: 'audio came faster than it could hear' },
-  session_transfer: { code: 'server', recoverable: true, hint: 'another connection follows' },
-  idle_timeout: { code: 'timeout', recoverable: true, hint: 'it heard nothing for long, another session begins' },
-  session_timeout: { code: 'timeout', recoverable: true, hint: 'the session was too long, another begins' },
+  job_error: { code: 'server', ...again, hint: 'reconnecting' },
+  unknown_error: { code: 'server', ...again, hint: 'reconnecting' },
+  data_error: { code: 'server', recoverable: true, hint: 'reconnecting' },
+  buffer_error: { code: 'overloaded', recoverable: true, hint: 'audio arrived faster than it could process' },
+  session_transfer: { code: 'server', recoverable: true, hint: 'reconnecting' },
+  idle_timeout: { code: 'timeout', recoverable: true, hint: 'it heard nothing for too long; starting another session' },
+  session_timeout: { code: 'timeout', recoverable: true, hint: 'the session reached its time limit; starting another' },
   1003: { code: 'protocol', hint: 'it did not expect a message' },
-  1011: { code: 'server', ...again, hint: 'another connection follows' },
+  1011: { code: 'server', ...again, hint: 'reconnecting' },
   4001: { code: 'unauthorized', hint: 'check the credential' },
-  4003: { code: 'forbidden', hint: 'the account may not do this' },
+  4003: { code: 'forbidden', hint: 'the account lacks permission' },
   4004: { code: 'configuration', hint: 'check language and operatingPoint' },
   4005: { code: 'rate_limited', ...again, hint: 'too many sessions at once' },
-  4006: { code: 'quota', hint: 'the account has no time left' },
-  4013: { code: 'server', ...again, hint: 'another connection follows' },
+  4006: { code: 'quota', hint: "the account's time is used up" },
+  4013: { code: 'server', ...again, hint: 'reconnecting' },
 };
 
 /** A word or a punctuation mark. */
 interface Item {
   readonly text: string;
-  /** Which neighbours it follows without a space. */
+  /** The neighbors to join without a space. */
   readonly attaches: string;
-  /** A mark is none. */
+  /** `undefined` for punctuation. */
   readonly word: TranscribedWord | undefined;
   readonly language: string | undefined;
 }
 
 /** The utterance so far. */
 interface ZetaUtterance {
-  /** What will not change. */
+  /** Final items. */
   readonly finals: readonly Item[];
-  /** What follows, and may change. */
+  /** The items after them, which may change. */
   readonly partial: readonly Item[];
-  /** What stands between two words of the language. */
+  /** The separator between words of the language. */
   readonly delimiter: string;
 }
 
 type Context = STTContext<ZetaSTTConfig>;
 type Step = STTStep<ZetaUtterance>;
 
-/** Words and marks after which an utterance counts as complete, whatever the service says: some minutes of speech. */
+/** Items after which an utterance is completed without waiting for the service: some minutes of speech. */
 const maxItems = 2_048;
 
 /** Speechmatics' wire. */
@@ -296,7 +298,7 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig, ZetaUtterance> {
     this.tell('forceEndOfUtterance');
   }
 
-  /** As {@link forceEndOfUtterance}. */
+  /** Same as {@link forceEndOfUtterance}. */
   finalize(): void {
     this.forceEndOfUtterance();
   }
@@ -331,12 +333,12 @@ function complete(state: ZetaUtterance, evenEmpty: boolean = false): Step {
   return [
     { ...state, finals: [], partial: [] },
     ...(finals.length > 0 || evenEmpty ? [{ type: 'voice', is: 'ended' } as const] : []),
-    // A mark alone belongs to the utterance before.
+    // Punctuation alone belongs to the previous utterance.
     ...(said.words.length > 0 || evenEmpty ? [{ type: 'result', kind: 'complete', ...said, confidence } as const] : []),
   ];
 }
 
-/** What words and marks say; the confidence of words that may change has no meaning. */
+/** The text of words and punctuation; the confidence of non-final words is meaningless. */
 function saidIn(items: readonly Item[], delimiter: string): Said & { readonly words: readonly TranscribedWord[] } {
   return {
     text: textOf(items, delimiter),
@@ -345,7 +347,7 @@ function saidIn(items: readonly Item[], delimiter: string): Said & { readonly wo
   };
 }
 
-/** The words and marks of a transcript. */
+/** A transcript's words and punctuation. */
 function itemsOf({ results }: WireObject, { words: wordsOf }: Context): Item[] {
   return asObjects(results).flatMap((result) => {
     const { type, start_time: start, end_time: end, attaches_to: attaches } = result;
@@ -353,7 +355,7 @@ function itemsOf({ results }: WireObject, { words: wordsOf }: Context): Item[] {
     const { content, language, speaker } = alternative;
     const text = asString(content);
     if (!text) return [];
-    // UU is a speaker that the service does not know.
+    // UU is an unknown speaker.
     const known = speaker === 'UU' ? undefined : speaker;
     const spoken = type === 'punctuation' ? [] : [{ ...alternative, start, end, speaker: known }];
     const [word] = wordsOf(spoken, () => text);
@@ -361,7 +363,7 @@ function itemsOf({ results }: WireObject, { words: wordsOf }: Context): Item[] {
   });
 }
 
-/** What they say together; `delimiter` stands between two words. A mark of the utterance before is left out. */
+/** Their combined text, with `delimiter` between words. Punctuation of the previous utterance is skipped. */
 function textOf(items: readonly Item[], delimiter: string): string {
   const first = items.findIndex(({ attaches }) => !attachesTo('previous', attaches));
   return items
