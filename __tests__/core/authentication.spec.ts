@@ -196,6 +196,22 @@ describe('addresses', () => {
     for (const host of ['localhost', '127.0.0.1', '[::1]', 'app.localhost']) {
       expect(new Remote({ apiKey: key, endpoint: `http://${host}:8787` }).url('/')).toContain(host);
     }
+    // Other ways to write 127.0.0.1.
+    for (const host of ['127.1', '2130706433', '0x7f000001', 'LOCALHOST']) {
+      expect(new Remote({ apiKey: key, endpoint: `http://${host}` }).url('/')).toMatch(
+        /^http:\/\/(127\.0\.0\.1|localhost)\//,
+      );
+    }
+  });
+
+  it.each([
+    ...['127.0.0.1.evil.example', '127.evil.example', '127.0.0.1@evil.example', 'localhost.evil.example'],
+    ...['evil-localhost', 'localhost@evil.example', '[::1]@evil.example', '[::2]', '0.0.0.0', '128.0.0.1'],
+  ])('never take %s for this machine', (host) => {
+    for (const scheme of ['http', 'ws']) {
+      const remote = new Remote({ apiKey: key, endpoint: `${scheme}://${host}` });
+      expect(() => remote.url('/')).toThrow('will not send its credential');
+    }
   });
 });
 

@@ -258,8 +258,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
 /** How keys that never expire begin: OpenAI's and Anthropic's, Groq's, ElevenLabs' and Cartesia's, Google's. */
 const longLived = /^(sk-|sk_|gsk_|AIza)/;
 
+/** Whether a host is this machine; `URL` has written every form of an IPv4 address as four numbers. */
 function isLoopback(hostname: string): boolean {
-  return (
-    hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || hostname.startsWith('127.')
-  );
+  return /^(127(\.\d+){3}|\[::1\]|(.+\.)?localhost)$/.test(hostname);
 }
