@@ -195,7 +195,7 @@ describe('createTranscoder', () => {
     const mp3: AudioMetadata = { encoding: 'mp3', sampleRate: 24000, channels: 1 };
     expect(isConvertible(mp3)).toBe(false);
     expect(() => createTranscoder(mp3, phone)).toThrow(
-      'cannot convert mp3 24000 Hz mono to mulaw 8000 Hz mono: mp3 needs a codec, use linear16 instead',
+      'cannot convert mp3 24000 Hz mono to mulaw 8000 Hz mono: mp3 needs a codec; use linear16 instead',
     );
     expect(() => createTranscoder(phone, mp3)).toThrow(RangeError);
     expect(() => createTranscoder({ ...phone, container: 'webm' }, phone)).toThrow(/webm/);

@@ -144,7 +144,7 @@ describe('frames', () => {
     expect(failures).toEqual([
       'unsupported_format frames: the first audio chunk has no metadata to tell its format',
       'unsupported_format frames: mp3 is compressed: its samples have no fixed size',
-      'unsupported_format frames: a frame of 0.5 ms holds no sample at 1000 Hz',
+      'unsupported_format frames: a frame of 0.5 ms contains no sample at 1000 Hz',
     ]);
   });
 

@@ -149,9 +149,12 @@ describe('holdUntil', () => {
       const subs = '        ^----! ';
       const gate$ = cold('  ------g');
       const expected = '    -----# ';
-      const overflow = new VoiceError('holdUntil holds 2 values and its gate is shut: raise limit or open it sooner', {
-        code: 'overflow',
-      });
+      const overflow = new VoiceError(
+        'holdUntil holds 2 values behind a shut gate: raise limit, or open the gate sooner',
+        {
+          code: 'overflow',
+        },
+      );
       expectObservable(source$.pipe(holdUntil(gate$, { limit: 2 }))).toBe(expected, undefined, overflow);
       expectSubscriptions(source$.subscriptions).toBe(subs);
     });

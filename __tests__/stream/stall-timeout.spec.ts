@@ -24,7 +24,7 @@ describe('stallTimeout', () => {
       const source$ = cold('------a-|');
       const subs = '        ^----!   ';
       const expected = '    -----#   ';
-      const error = stalled('nothing came within 5 ms');
+      const error = stalled('nothing arrived within 5 ms');
       expectObservable(source$.pipe(stallTimeout(limits))).toBe(expected, undefined, error);
       expectSubscriptions(source$.subscriptions).toBe(subs);
     });
@@ -35,7 +35,7 @@ describe('stallTimeout', () => {
       const source$ = cold('--a-b---------c-|');
       const subs = '        ^-------!        ';
       const expected = '    --a-b---#        ';
-      const error = stalled('nothing more came for 4 ms');
+      const error = stalled('nothing more arrived for 4 ms');
       expectObservable(source$.pipe(stallTimeout(limits))).toBe(expected, undefined, error);
       expectSubscriptions(source$.subscriptions).toBe(subs);
     });
@@ -43,7 +43,7 @@ describe('stallTimeout', () => {
 
   it('fails when the end does not come in time', () => {
     marbles(({ cold, expectObservable }) => {
-      const error = stalled('nothing more came for 4 ms');
+      const error = stalled('nothing more arrived for 4 ms');
       expectObservable(cold('a-----|').pipe(stallTimeout(limits))).toBe('a---#', undefined, error);
     });
   });
@@ -52,7 +52,7 @@ describe('stallTimeout', () => {
     marbles(({ cold, expectObservable }) => {
       expectObservable(cold('--a-------b|').pipe(stallTimeout({ firstMs: 5 }))).toBe('--a-------b|');
       expectObservable(cold('------------').pipe(stallTimeout({}))).toBe('------------');
-      const first = stalled('nothing came within 4 ms');
+      const first = stalled('nothing arrived within 4 ms');
       expectObservable(cold('-----a').pipe(stallTimeout({ idleMs: 4 }))).toBe('----#', undefined, first);
     });
   });
@@ -109,7 +109,7 @@ describe('stallTimeout', () => {
         ),
         more$,
       );
-      const error = stalled('nothing more came for 4 ms');
+      const error = stalled('nothing more arrived for 4 ms');
       expectObservable(source$.pipe(stallTimeout(limits))).toBe('--(ba)#', undefined, error);
     });
   });
@@ -134,10 +134,10 @@ describe('stallTimeout', () => {
       const source$ = cold('.-a.b..----');
       const subs = '        ^-------!  ';
       const expected = '    .-a.b..-#  ';
-      const error = stalled('nothing more came for 4 ms');
+      const error = stalled('nothing more arrived for 4 ms');
       expectObservable(source$.pipe(stallTimeout({ ...limits, isProgress }))).toBe(expected, undefined, error);
       expectSubscriptions(source$.subscriptions).toBe(subs);
-      const early = stalled('nothing came within 5 ms');
+      const early = stalled('nothing arrived within 5 ms');
       expectObservable(cold('..........').pipe(stallTimeout({ ...limits, isProgress }))).toBe(
         '.....(.#)',
         undefined,

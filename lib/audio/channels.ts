@@ -1,9 +1,9 @@
 import type { Samples } from './samples.ts';
 
 /**
- * Interleaved samples with another number of channels. Fewer: channel i goes into channel i mod `to`, and what meets
- * there is averaged, so that nothing clips; mono is the mean of all. More: channel j is a copy of channel j mod `from`,
- * so that mono sounds everywhere. The same number: the samples themselves.
+ * Converts interleaved samples to another number of channels. Down: channel i is averaged into channel i mod `to`, so
+ * that nothing clips; mono is the mean of all. Up: channel j is a copy of channel j mod `from`, so that mono sounds
+ * everywhere. Equal: the samples themselves.
  */
 export function mixChannels<T extends Samples>(samples: T, from: number, to: number): T;
 export function mixChannels(samples: Samples, from: number, to: number): Samples {
@@ -15,7 +15,7 @@ export function mixChannels(samples: Samples, from: number, to: number): Samples
   return mixed;
 }
 
-/** One channel of interleaved samples; `channel` counts from 0. */
+/** Extracts one channel of interleaved samples; `channel` counts from 0. */
 export function channelOf<T extends Samples>(samples: T, channels: number, channel: number): T;
 export function channelOf(samples: Samples, channels: number, channel: number): Samples {
   if (channels === 1) return samples;
@@ -25,7 +25,7 @@ export function channelOf(samples: Samples, channels: number, channel: number): 
   return single;
 }
 
-/** Channels of one kind side by side, as long as the longest; shorter ones end in silence. */
+/** Interleaves channels of one kind to the length of the longest; shorter ones are padded with silence. */
 export function interleave(channels: readonly Int16Array<ArrayBuffer>[]): Int16Array<ArrayBuffer>;
 export function interleave(channels: readonly Float32Array<ArrayBuffer>[]): Float32Array<ArrayBuffer>;
 export function interleave(channels: readonly Samples[]): Samples {

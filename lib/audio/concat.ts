@@ -1,9 +1,9 @@
-/** Bytes one after the other: one array itself where the others are empty, else a copy of all. */
+/** Concatenates bytes; returns the array itself when the others are empty, else a copy. */
 export function concatBytes(...parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
   return joinBytes(parts);
 }
 
-/** {@link concatBytes} of any number of arrays: there is a limit to the arguments that a function can have. */
+/** {@link concatBytes} for any number of arrays: a function's arguments are limited. */
 export function joinBytes(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
   const filled = parts.filter((part) => part.length > 0);
   const [first = new Uint8Array(0)] = filled;

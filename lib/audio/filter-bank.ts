@@ -1,19 +1,19 @@
 /**
- * How sharp a resampler's filter is. Both keep everything up to 0.9 of the lower Nyquist frequency. `strict` lets no
- * alias through; `speech` costs half as much and waits half as long, and what lies between 1.0 and 1.1 of the lower
- * Nyquist frequency may leave an alias between 0.9 and 1.0 of it.
+ * Sharpness of a resampler's filter. Both keep everything up to 0.9 of the lower Nyquist frequency. `strict` has no
+ * aliases; `speech` costs half as much at half the latency, and content between 1.0 and 1.1 of the lower Nyquist
+ * frequency may alias into 0.9 to 1.0.
  */
 export type ResamplerQuality = 'strict' | 'speech';
 
-/** A band-limited interpolator, cut into one filter for each of the positions that an output can have among inputs. */
+/** A band-limited interpolator, split into one filter for each position that an output can have among the inputs. */
 export interface FilterBank {
-  /** Outputs in a period, each with a filter of its own. */
+  /** Outputs per period, each with its own filter. */
   readonly phases: number;
-  /** Inputs in a period. */
+  /** Inputs per period. */
   readonly step: number;
-  /** Coefficients of each filter; even. */
+  /** Coefficients per filter; even. */
   readonly taps: number;
-  /** Filter after filter. Output n begins at input floor(n * step / phases) of the padded signal. */
+  /** Filter after filter. Output n starts at input floor(n * step / phases) of the padded signal. */
   readonly coefficients: Float64Array<ArrayBuffer>;
 }
 
@@ -21,14 +21,14 @@ export interface FilterBank {
 const passEdge = 0.9;
 const stopEdge: Readonly<Record<ResamplerQuality, number>> = { strict: 1, speech: 1.1 };
 
-/** Stop band in dB: what is left of the sum of all images and of 16-bit rounding is then 90 dB or more. */
+/** Stop band attenuation in dB: the sum of all images, plus 16-bit rounding, then stays at -90 dB or less. */
 const attenuation = 98;
 
-/** 11025 to 32000 Hz has 1280 phases, the most of all pairs of usual rates. */
+/** 11025 to 32000 Hz has 1280 phases, the most of all pairs of common rates. */
 const mostPhases = 2048;
 const mostDecimation = 32;
 
-/** Whether a filter bank for two sample rates has a reasonable size: those of all pairs of usual rates have. */
+/** Whether the filter bank for two sample rates has a reasonable size, as for all pairs of common rates. */
 export function canResample(from: number, to: number): boolean {
   if (!Number.isInteger(from) || !Number.isInteger(to) || from < 1 || to < 1) return false;
   return to / greatestDivisor(from, to) <= mostPhases && from / to <= mostDecimation;
@@ -42,7 +42,7 @@ export function buildFilterBank(from: number, to: number, quality: ResamplerQual
   const lowerNyquist = Math.min(1, phases / step);
   const stop = stopEdge[quality];
   const cutoff = (lowerNyquist * (passEdge + stop)) / 2;
-  // Kaiser's formulas: the length from the transition band, the shape from the attenuation.
+  // Kaiser's formulas: length from the transition band, shape from the attenuation.
   const half = Math.ceil((attenuation - 7.95) / (4.57 * Math.PI * lowerNyquist * (stop - passEdge)));
   const beta = 0.1102 * (attenuation - 8.7);
   const taps = 2 * half;
@@ -54,7 +54,7 @@ export function buildFilterBank(from: number, to: number, quality: ResamplerQual
       const distance = tap - (half - 1) - fraction;
       row[tap] = sinc(cutoff * distance) * kaiser(distance / half, beta);
     }
-    // Each filter passes a constant exactly, so that no offset becomes a tone.
+    // Each filter passes DC exactly, so that an offset never becomes a tone.
     const sum = row.reduce((total, value) => total + value, 0);
     row.forEach((value, tap) => (row[tap] = value / sum));
   }
@@ -62,7 +62,7 @@ export function buildFilterBank(from: number, to: number, quality: ResamplerQual
 }
 
 function sinc(x: number): number {
-  // Exactly 0 at whole numbers, where the sine is only nearly so: `speech` has whole rows of these.
+  // Exactly 0 at integers, where the sine is only almost 0: `speech` has whole rows of these.
   if (Number.isInteger(x)) return x === 0 ? 1 : 0;
   return Math.sin(Math.PI * x) / (Math.PI * x);
 }
@@ -71,7 +71,7 @@ function kaiser(x: number, beta: number): number {
   return Math.abs(x) < 1 ? besselI0(beta * Math.sqrt(1 - x * x)) : 0;
 }
 
-/** The modified Bessel function of the first kind and order 0, by its power series. */
+/** The modified Bessel function of the first kind of order 0, by its power series. */
 function besselI0(x: number): number {
   let term = 1;
   let sum = 1;
@@ -87,23 +87,23 @@ function greatestDivisor(a: number, b: number): number {
 }
 
 /**
- * The inner loop of a resampler for one ratio, without state. Every output is one sum in one fixed order, however many
- * are computed at once: that makes the result independent of framing to the bit.
+ * The inner loop of a resampler for one ratio, stateless. Every output is one sum in one fixed order, however many are
+ * computed at once: the result is bit-identical for any framing.
  */
 export interface PolyphaseFilter {
-  /** Outputs in a period. */
+  /** Outputs per period. */
   readonly phases: number;
-  /** Inputs in a period. */
+  /** Inputs per period. */
   readonly step: number;
   /** Inputs that each output depends on. */
   readonly taps: number;
-  /** Lanes that the signal is dealt out to: input i stands in lane i mod `lanes`, at floor(i / lanes). */
+  /** Lanes that the signal is distributed over: input i is in lane i mod `lanes`, at floor(i / lanes). */
   readonly lanes: number;
-  /** How far behind the last input of a lane may be read; any finite numbers do there. */
+  /** How far past the last input of a lane may be read; any finite values will do there. */
   readonly overrun: number;
   /**
-   * Computes the outputs from `first` to before `end`, counted from the start of the signal, into `out` from 0 on. Up to
-   * `4 * phases` values behind the last one may be overwritten.
+   * Computes outputs `first` up to but excluding `end`, counted from the start of the signal, into `out` from 0 on. May
+   * overwrite up to `4 * phases` values after the last.
    */
   compute(
     signal: Float64Array<ArrayBuffer>,

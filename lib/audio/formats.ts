@@ -2,26 +2,26 @@ import type { AudioEncoding, AudioFormat, AudioMetadata } from './types.ts';
 
 const sampleBytes: Readonly<Partial<Record<AudioEncoding, number>>> = { linear16: 2, linear32: 4, mulaw: 1, alaw: 1 };
 
-/** Code words of silence that are not zero (ITU-T G.711: the positive value nearest to zero). */
+/** Silence where it is not zero bytes (ITU-T G.711: the positive value nearest to zero). */
 const silenceBytes: Readonly<Partial<Record<AudioEncoding, number>>> = { mulaw: 0xff, alaw: 0xd5 };
 
-/** Containers that only repeat what the encoding is: an MP3 file is a run of MP3 frames. */
+/** Containers that add nothing to the encoding: an MP3 file is a run of MP3 frames. */
 const ownFraming: Readonly<Partial<Record<AudioEncoding, AudioMetadata['container']>>> = {
   mp3: 'mp3',
   flac: 'flac',
   aac: 'adts',
 };
 
-/** What sample-based formats share: enough to count samples. */
+/** The part of a format needed to count samples. */
 export type PcmFormat = Pick<AudioMetadata, 'encoding' | 'sampleRate' | 'channels'>;
 
-/** Whether every sample has a fixed size, so that bytes can be counted, cut and converted without a decoder. */
+/** Whether every sample has a fixed size, so that bytes can be counted, split and converted without a decoder. */
 export function isPcmLike(encoding: AudioEncoding): boolean {
   return sampleBytes[encoding] !== undefined;
 }
 
 /**
- * Bytes of one sample of one channel: 2 for linear16, 4 for linear32, 1 for mulaw and alaw.
+ * Bytes per sample of one channel: 2 for linear16, 4 for linear32, 1 for mulaw and alaw.
  *
  * @throws RangeError for compressed encodings.
  */
@@ -32,7 +32,7 @@ export function bytesPerSample(encoding: AudioEncoding): number {
 }
 
 /**
- * Bytes of one sample of all channels.
+ * Bytes per sample of all channels together.
  *
  * @throws RangeError for compressed encodings.
  */
@@ -41,7 +41,7 @@ export function frameBytes(metadata: Pick<AudioMetadata, 'encoding' | 'channels'
 }
 
 /**
- * Bytes of one millisecond; not a whole number at 11025, 22050 and 44100 Hz.
+ * Bytes per millisecond; not an integer at 11025, 22050 and 44100 Hz.
  *
  * @throws RangeError for compressed encodings.
  */
@@ -55,12 +55,12 @@ export function bytesPerMs(metadata: PcmFormat): number {
  * @throws RangeError for compressed encodings.
  */
 export function bytesForMs(ms: number, metadata: PcmFormat): number {
-  // A duration that was computed from samples comes back as those samples, whatever the division lost.
+  // So that a duration computed from samples converts back to as many samples despite rounding.
   return Math.floor((ms * metadata.sampleRate) / 1000 + 1e-6) * frameBytes(metadata);
 }
 
 /**
- * Milliseconds of raw samples.
+ * Duration of raw samples, in milliseconds.
  *
  * @throws RangeError for compressed encodings.
  */
@@ -68,13 +68,13 @@ export function durationMs(byteLength: number, metadata: PcmFormat): number {
   return (byteLength * 1000) / (frameBytes(metadata) * metadata.sampleRate);
 }
 
-/** The byte that silence consists of: 0xff in mulaw, 0xd5 in alaw, else 0. */
+/** The byte value of silence: 0xff in mulaw, 0xd5 in alaw, else 0. */
 export function silenceByte(encoding: AudioEncoding): number {
   return silenceBytes[encoding] ?? 0;
 }
 
 /**
- * The whole samples of `ms` milliseconds of silence.
+ * Silence of `ms` milliseconds, in whole samples.
  *
  * @throws RangeError for compressed encodings.
  */
@@ -82,7 +82,7 @@ export function silence(metadata: PcmFormat, ms: number): Uint8Array<ArrayBuffer
   return new Uint8Array(bytesForMs(ms, metadata)).fill(silenceByte(metadata.encoding));
 }
 
-/** The container that must be reckoned with; `raw` where it adds nothing to the encoding. */
+/** The effective container; `raw` where it adds nothing to the encoding. */
 export function containerOf(
   metadata: Pick<AudioMetadata, 'encoding' | 'container'>,
 ): NonNullable<AudioMetadata['container']> {
@@ -90,7 +90,7 @@ export function containerOf(
   return container === ownFraming[encoding] ? 'raw' : container;
 }
 
-/** Whether bytes of one format can stand where those of the other are due. */
+/** Whether bytes of one format can be used as the other. */
 export function sameFormat(a: AudioMetadata, b: AudioMetadata): boolean {
   if (a === b) return true;
   return (
@@ -101,7 +101,7 @@ export function sameFormat(a: AudioMetadata, b: AudioMetadata): boolean {
   );
 }
 
-/** A format for people, such as `linear16 24000 Hz mono` or `opus 48000 Hz stereo in ogg`. */
+/** A format as text, such as `linear16 24000 Hz mono` or `opus 48000 Hz stereo in ogg`. */
 export function describeFormat(metadata: AudioMetadata): string {
   const { encoding, sampleRate, channels } = metadata;
   const layout = channels === 1 ? 'mono' : channels === 2 ? 'stereo' : `${channels} channels`;
@@ -109,7 +109,7 @@ export function describeFormat(metadata: AudioMetadata): string {
   return `${encoding} ${sampleRate} Hz ${layout}${container === 'raw' ? '' : ` in ${container}`}`;
 }
 
-/** Formats that are accepted, for people, such as `linear16 at 8000 or 16000 Hz (mono)`. */
+/** Accepted formats as text, such as `linear16 at 8000 or 16000 Hz (mono)`. */
 export function describeFormats(formats: readonly AudioFormat[]): string {
   const anyOf = (values: readonly number[]): string => values.join(', ').replace(/, (\d+)$/, ' or $1');
   const rows = formats.map(({ encoding, sampleRates, channels = [1] }) => {

@@ -1,6 +1,6 @@
 import { bytesForMs, frameBytes, silenceByte, type PcmFormat } from './formats.ts';
 
-/** Cuts a byte stream of any chunk sizes into frames of one size. */
+/** Splits a byte stream of any chunk sizes into frames of one size. */
 export class FrameSplitter {
   /** Bytes of each frame. */
   readonly frameLength: number;
@@ -16,19 +16,19 @@ export class FrameSplitter {
    */
   constructor(metadata: PcmFormat, frameMs: number) {
     const length = bytesForMs(frameMs, metadata);
-    if (!(length > 0)) throw new RangeError(`a frame of ${frameMs} ms holds no sample at ${metadata.sampleRate} Hz`);
+    if (!(length > 0)) throw new RangeError(`a frame of ${frameMs} ms contains no sample at ${metadata.sampleRate} Hz`);
     this.frameLength = length;
     this.#silence = silenceByte(metadata.encoding);
     this.#sampleLength = frameBytes(metadata);
     this.#frame = new Uint8Array(length);
   }
 
-  /** Bytes that wait for the rest of their frame. */
+  /** Bytes of an incomplete frame. */
   get pending(): number {
     return this.#filled;
   }
 
-  /** The frames that are now complete: views on `bytes` where they lie in it, else copies. */
+  /** The frames now complete: views of `bytes` where possible, else copies. */
   push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>[] {
     const frames: Uint8Array<ArrayBuffer>[] = [];
     let at = 0;
@@ -48,9 +48,9 @@ export class FrameSplitter {
   }
 
   /**
-   * The whole samples that are left, shorter than a frame; `undefined` when there are none.
+   * The remaining whole samples, less than a frame; `undefined` when there are none.
    *
-   * @param pad - Fills the frame up with silence. Default: false.
+   * @param pad - Pads the frame with silence. Default: false.
    */
   flush(pad: boolean = false): Uint8Array<ArrayBuffer> | undefined {
     const length = this.#filled - (this.#filled % this.#sampleLength);
@@ -61,7 +61,7 @@ export class FrameSplitter {
     return pad ? frame.fill(this.#silence, length) : frame.subarray(0, length);
   }
 
-  /** Forgets what is left, as when playback was cut. */
+  /** Drops what remains, for example when playback was cut. */
   reset(): void {
     this.#filled = 0;
   }

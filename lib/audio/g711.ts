@@ -10,9 +10,9 @@ let mulawValues: Int16Array<ArrayBuffer> | undefined;
 let alawValues: Int16Array<ArrayBuffer> | undefined;
 
 /**
- * Encodes 16-bit samples as G.711 mu-law, one byte a sample.
+ * Encodes 16-bit samples as G.711 mu-law, one byte per sample.
  *
- * @param target - Where the bytes go, from its start; at least as long as `samples`. Default: a new array.
+ * @param target - Receives the bytes; at least as long as `samples`. Default: a new array.
  * @returns The part of `target` that was written.
  * @throws RangeError when `target` is too short.
  */
@@ -26,7 +26,7 @@ export function encodeMulaw(
 /**
  * Decodes G.711 mu-law to 16-bit samples.
  *
- * @param target - Where the samples go, from its start; at least as long as `bytes`. Default: a new array.
+ * @param target - Receives the samples; at least as long as `bytes`. Default: a new array.
  * @returns The part of `target` that was written.
  * @throws RangeError when `target` is too short.
  */
@@ -38,9 +38,9 @@ export function decodeMulaw(
 }
 
 /**
- * Encodes 16-bit samples as G.711 A-law, one byte a sample.
+ * Encodes 16-bit samples as G.711 A-law, one byte per sample.
  *
- * @param target - Where the bytes go, from its start; at least as long as `samples`. Default: a new array.
+ * @param target - Receives the bytes; at least as long as `samples`. Default: a new array.
  * @returns The part of `target` that was written.
  * @throws RangeError when `target` is too short.
  */
@@ -54,7 +54,7 @@ export function encodeAlaw(
 /**
  * Decodes G.711 A-law to 16-bit samples.
  *
- * @param target - Where the samples go, from its start; at least as long as `bytes`. Default: a new array.
+ * @param target - Receives the samples; at least as long as `bytes`. Default: a new array.
  * @returns The part of `target` that was written.
  * @throws RangeError when `target` is too short.
  */
@@ -65,7 +65,7 @@ export function decodeAlaw(
   return decode(bytes, target, (alawValues ??= Int16Array.from({ length: 256 }, (_, code) => alawValue(code))));
 }
 
-// Both loops are unrolled: a quarter faster.
+// Both loops are unrolled, which makes them a quarter faster.
 
 function encode(
   samples: Int16Array<ArrayBuffer>,
@@ -103,7 +103,7 @@ function decode(
   return target.length === length ? target : target.subarray(0, length);
 }
 
-/** A code for each of the 65,536 samples: fewer entries would merge samples that the tables tell apart. */
+/** A code for each of the 65,536 samples: a smaller table would merge samples that G.711 tells apart. */
 function codesOf(code: (magnitude: number) => number): Uint8Array<ArrayBuffer> {
   const codes = new Uint8Array(0x10000);
   for (let magnitude = 0; magnitude <= 0x8000; magnitude++) {
@@ -114,7 +114,9 @@ function codesOf(code: (magnitude: number) => number): Uint8Array<ArrayBuffer> {
   return codes;
 }
 
-/** The code of a positive value. Segments double in width; a bias of 33 units (of 4) makes each start at a power of 2. */
+/**
+ * The code of a positive value. Segments double in width; a bias of 33 units (of 4) aligns their starts to powers of 2.
+ */
 function mulawCode(magnitude: number): number {
   const biased = Math.min(magnitude, 32635) + 132;
   const segment = 24 - Math.clz32(biased);
@@ -127,7 +129,9 @@ function mulawValue(code: number): number {
   return code & 0x80 ? value : -value;
 }
 
-/** The code of a positive value. The first two segments share a width; after that they double. Even bits are inverted. */
+/**
+ * The code of a positive value. The first two segments have equal width, then widths double. Even bits are inverted.
+ */
 function alawCode(magnitude: number): number {
   const limited = Math.min(magnitude, 32767);
   const segment = Math.max(0, 24 - Math.clz32(limited));

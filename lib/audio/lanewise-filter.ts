@@ -1,8 +1,8 @@
 import type { FilterBank, PolyphaseFilter } from './filter-bank.ts';
 
 /**
- * For short periods. The signal is dealt out to `step` lanes, so that the next output of the same phase lies one input on
- * in each: four outputs share every coefficient, and an input that was loaded for one serves the next three.
+ * For short periods. The signal is distributed over `step` lanes, so that the next output of the same phase starts one
+ * input later in each: four outputs share every coefficient, and each loaded input serves the next three.
  */
 export class LanewiseFilter implements PolyphaseFilter {
   readonly phases: number;
@@ -10,10 +10,10 @@ export class LanewiseFilter implements PolyphaseFilter {
   readonly taps: number;
   readonly lanes: number;
   readonly overrun: number;
-  /** For each phase, for each lane: the filter's coefficients for it. */
+  /** For each phase and lane, the filter's coefficients. */
   readonly #rows: Float64Array<ArrayBuffer>;
   readonly #rowLength: number;
-  /** The part of each row, in fours, that has other values than 0: filters for `speech` have rows with a single one. */
+  /** The nonzero part of each row, in fours: filters for `speech` have rows with a single nonzero value. */
   readonly #starts: Int32Array<ArrayBuffer>;
   readonly #ends: Int32Array<ArrayBuffer>;
 
@@ -70,7 +70,7 @@ export class LanewiseFilter implements PolyphaseFilter {
         for (let lane = 0; lane < step; lane++) {
           const index = phase * step + lane;
           const start = starts[index] ?? 0;
-          // Sums cut to int32 (`| 0`) need no overflow check; four inputs at a time, for each turn has a price of its own.
+          // Sums truncated to int32 (`| 0`) skip the overflow check; four inputs per iteration save loop overhead.
           let p = (lane * laneLength + period + start) | 0;
           let q = (index * rowLength + start) | 0;
           const last = (index * rowLength + (ends[index] ?? 0)) | 0;

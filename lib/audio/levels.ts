@@ -14,12 +14,12 @@ export function peakLevel(samples: Samples): number {
   return peak / fullScale(samples);
 }
 
-/** A level from 0 to 1 in decibels of full scale: 1 is 0 dBFS, 0 is -Infinity. */
+/** Converts a level from 0 to 1 to decibels: 1 is 0 dBFS, 0 is -Infinity. */
 export function decibels(level: number): number {
   return 20 * Math.log10(level);
 }
 
-/** Samples made louder or softer by `gainDb` decibels; 16-bit samples are clamped. */
+/** Amplifies samples by `gainDb` decibels; 16-bit samples are clamped. */
 export function applyGain<T extends Samples>(samples: T, gainDb: number): T;
 export function applyGain(samples: Samples, gainDb: number): Samples {
   const factor = 10 ** (gainDb / 20);
@@ -28,7 +28,7 @@ export function applyGain(samples: Samples, gainDb: number): Samples {
 }
 
 /**
- * Adds samples to those of `target` from index `at` on, clamped where 16-bit; what lies beyond its end is left out.
+ * Mixes samples into `target` from index `at` on, clamping 16-bit values; samples beyond its end are ignored.
  */
 export function mixInto<T extends Samples>(target: T, samples: T, at: number = 0): void {
   const end = Math.min(samples.length, target.length - at);

@@ -6,18 +6,18 @@ import type { AudioFormat, AudioMetadata } from './types.ts';
 export interface Negotiation {
   /** What the sink receives. */
   readonly target: AudioMetadata;
-  /** True when that is the source's own format: nothing needs converting. */
+  /** True when that is the source's own format, so that nothing is converted. */
   readonly passthrough: boolean;
 }
 
 /**
- * The format in which a sink should receive a source's audio.
+ * Chooses the format in which a sink receives a source's audio.
  *
- * The source's own format wins where it is accepted. Otherwise, for samples (raw or in WAV), in this order: an encoding
- * that loses nothing before mulaw and alaw; the lowest sample rate that keeps the source's bandwidth, else the highest;
- * the source's encoding; the row that stands first in `accepts`.
+ * The source's own format wins if accepted. Otherwise, for samples (raw or in WAV), in this order: a lossless encoding
+ * before mulaw and alaw; the lowest sample rate that keeps the source's bandwidth, else the highest; the source's
+ * encoding; the first row in `accepts`.
  *
- * @returns `undefined` when nothing can work, as with compressed audio that the sink does not take.
+ * @returns `undefined` when nothing works, as with compressed audio that the sink does not accept.
  */
 export function negotiateFormat(source: AudioMetadata, accepts: readonly AudioFormat[]): Negotiation | undefined {
   if (accepts.some((format) => takes(format, source))) return { target: source, passthrough: true };
@@ -35,7 +35,7 @@ export function isConvertible(metadata: Pick<AudioMetadata, 'encoding' | 'contai
   return isPcmLike(metadata.encoding) && (container === 'raw' || container === 'wav');
 }
 
-/** Whether a row of accepted formats takes audio as it is. */
+/** Whether a row of accepted formats includes a format. */
 export function takes(format: AudioFormat, metadata: AudioMetadata): boolean {
   const { encoding, sampleRates, channels = [1], containers = ['raw'] } = format;
   const wanted = containers.map((container) => containerOf({ encoding, container }));
@@ -47,7 +47,7 @@ export function takes(format: AudioFormat, metadata: AudioMetadata): boolean {
   );
 }
 
-/** The combination of one row that fits a source best. */
+/** The combination in one row that suits a source best. */
 function nearest(source: AudioMetadata, format: AudioFormat): AudioMetadata | undefined {
   const { encoding, sampleRates = [source.sampleRate], channels = [1], containers = ['raw'] } = format;
   const container = containers.find((each) => each === 'raw') ?? containers.find((each) => each === 'wav');
@@ -60,7 +60,7 @@ function nearest(source: AudioMetadata, format: AudioFormat): AudioMetadata | un
   return { encoding, sampleRate, channels: count, bitDepth, ...(container === 'wav' && { container }) };
 }
 
-/** What a target costs, the most important first. */
+/** The costs of a target, most important first. */
 function costs(source: AudioMetadata, target: AudioMetadata): readonly number[] {
   return [
     target.encoding !== source.encoding && isCompanded(target) ? 1 : 0,

@@ -1,8 +1,8 @@
 import { concatBytes } from './concat.ts';
 
 /**
- * Makes whole sample frames of a byte stream that splits them anywhere: what is incomplete waits for the next piece.
- * Use one for each utterance, or {@link PcmCarry.reset} it between two.
+ * Assembles whole sample frames from a byte stream split anywhere: an incomplete one waits for the next chunk. Use one
+ * per utterance, or call {@link PcmCarry.reset} in between.
  */
 export class PcmCarry {
   readonly #frameBytes: number;
@@ -18,12 +18,12 @@ export class PcmCarry {
     this.#rest = new Uint8Array(frameBytes);
   }
 
-  /** Bytes that wait for the rest of their sample. */
+  /** Bytes of an incomplete sample frame. */
   get pending(): number {
     return this.#pending;
   }
 
-  /** The whole sample frames so far: a view on `bytes` where no earlier piece is left over, else a copy. */
+  /** The whole sample frames so far: a view of `bytes` if nothing was left over before, else a copy. */
   push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     const total = this.#pending + bytes.length;
     const whole = total - (total % this.#frameBytes);
@@ -40,7 +40,7 @@ export class PcmCarry {
     return frames;
   }
 
-  /** Forgets an incomplete sample, as at the end of an utterance; returns how many bytes it had. */
+  /** Drops an incomplete sample frame, as at the end of an utterance; returns its size in bytes. */
   reset(): number {
     const dropped = this.#pending;
     this.#pending = 0;

@@ -2,13 +2,13 @@ import { buildFilterBank, type PolyphaseFilter, type ResamplerQuality } from './
 import { LanewiseFilter } from './lanewise-filter.ts';
 import { RowwiseFilter } from './rowwise-filter.ts';
 
-/** Longer periods repeat a filter too seldom to share its coefficients. 8 to 48 kHz has 6. */
+/** Longer periods repeat a filter too rarely to share its coefficients. 8 to 48 kHz has 6. */
 const longestPeriod = 6;
 
 const kept = 16;
 const cache = new Map<string, PolyphaseFilter>();
 
-/** The filter for two sample rates: built once and kept for the next use, those of the latest 16 ratios. */
+/** The filter for two sample rates; the 16 most recent ratios are cached. */
 export function polyphaseFilter(from: number, to: number, quality: ResamplerQuality): PolyphaseFilter {
   const key = `${from}/${to}/${quality}`;
   const filter = cache.get(key) ?? createFilter(from, to, quality);

@@ -10,50 +10,51 @@ export interface ResamplerOptions {
   readonly quality?: ResamplerQuality;
 }
 
-/** Samples of each channel that are worked on at once: bounds the memory and stays in the cache. */
+/** Samples per channel processed at once: bounds memory and fits the cache. */
 const blockLength = 1024;
 
-/** Results of a block; one for all, since nothing else runs meanwhile. */
+/** A block's results; shared, as nothing else runs meanwhile. */
 let scratch: Float64Array<ArrayBuffer> = new Float64Array(0);
 
 /**
- * A streaming, band-limited sample rate converter: a polyphase filter with a Kaiser window. Its state carries over from
- * piece to piece, so pieces of any size give bit for bit the samples of one call over the whole signal, and after
- * {@link Resampler.flush} exactly `input * to / from` of them (rounded up).
+ * A streaming, band-limited sample rate converter: a polyphase filter with a Kaiser window. State carries over between
+ * chunks, so chunks of any size give the same samples, bit for bit, as one call over the whole signal, and after {@link
+ * Resampler.flush} exactly `input * to / from` of them (rounded up).
  *
- * Quality, measured against the ideal: error of tones up to 0.9 of the lower Nyquist frequency and aliases -90 dB or
- * less, pass band within 0.001 dB; {@link ResamplerQuality} says where `speech` leaves aliases.
+ * Quality, measured against the ideal: error of tones up to 0.9 of the lower Nyquist frequency and aliases at -90 dB or
+ * less, pass band within 0.001 dB; {@link ResamplerQuality} says where `speech` has aliases.
  *
- * Latency: the output is aligned in time with the input, and each sample comes out as soon as the input reaches half a
- * filter beyond it ({@link Resampler.latencyMs}): where the lower rate is 8000 Hz, 7.9 ms (`strict`) or 4 ms (`speech`);
- * at 16000 Hz half of that, and so on.
+ * Latency: the output is time-aligned with the input, and each sample is available once the input is half a filter
+ * ahead of it ({@link Resampler.latencyMs}): where the lower rate is 8000 Hz, 7.9 ms (`strict`) or 4 ms (`speech`); at
+ * 16000 Hz half of that, and so on.
  */
 export class Resampler {
-  /** Sample rate of what is pushed, in Hz. */
+  /** Sample rate of the input, in Hz. */
   readonly from: number;
-  /** Sample rate of what comes out, in Hz. */
+  /** Sample rate of the output, in Hz. */
   readonly to: number;
   /** Interleaved channels. */
   readonly channels: number;
   readonly #filter: PolyphaseFilter | undefined;
   readonly #signals: readonly Float64Array<ArrayBuffer>[];
   readonly #laneLength: number;
-  /** Samples in each signal. */
+  /** Samples in each channel's signal. */
   #filled: number = 0;
-  /** The next output, counted from the start of the signal that is still there. */
+  /** The next output, counted from the start of the signal still held. */
   #next: number = 0;
   #received: number = 0;
   #produced: number = 0;
   #float: boolean = false;
 
   /**
-   * @param from - Sample rate of what is pushed, in Hz.
-   * @param to - Sample rate of what comes out, in Hz. Any pair of 8000, 11025, 16000, 22050, 24000, 32000, 44100 and
-   * 48000 works, and most others; {@link canResample} tells.
+   * @param from - Sample rate of the input, in Hz.
+   * @param to - Sample rate of the output, in Hz. Any pair of 8000, 11025, 16000, 22050, 24000, 32000, 44100 and 48000
+   * works, and most others; check with {@link canResample}.
    * @throws RangeError for a pair that would need an unreasonably large filter.
    */
   constructor(from: number, to: number, { channels = 1, quality = 'speech' }: ResamplerOptions = {}) {
-    if (!canResample(from, to)) throw new RangeError(`cannot resample ${from} Hz to ${to} Hz: use a usual sample rate`);
+    if (!canResample(from, to))
+      throw new RangeError(`cannot resample ${from} Hz to ${to} Hz: use a common sample rate`);
     this.from = from;
     this.to = to;
     this.channels = channels;
@@ -64,14 +65,14 @@ export class Resampler {
     this.reset();
   }
 
-  /** How far the input must reach beyond a sample before it comes out, in milliseconds. */
+  /** How far ahead of a sample the input must be before it is output, in milliseconds. */
   get latencyMs(): number {
     return ((this.#filter?.taps ?? 0) * 500) / this.from;
   }
 
   /**
-   * Takes any number of samples, and returns, in the same kind, those that are determined now. NaN and infinity count as
-   * silence. Equal rates return the samples themselves.
+   * Takes any number of samples and returns those now available, in the same kind. NaN and infinity become silence.
+   * Equal rates return the samples themselves.
    */
   push<T extends Samples>(samples: T): T;
   push(samples: Samples): Samples {
@@ -92,7 +93,7 @@ export class Resampler {
     return out;
   }
 
-  /** The rest of the signal, as if silence followed, in the kind of samples that came last; then starts afresh. */
+  /** The rest of the signal, as if followed by silence, in the kind of the last samples; then starts over. */
   flush(): Samples {
     if (!this.#filter) return this.#allocate(0);
     const { taps, phases, step } = this.#filter;
@@ -107,10 +108,10 @@ export class Resampler {
     return out;
   }
 
-  /** Forgets the signal so far. */
+  /** Drops the signal so far. */
   reset(): void {
     for (const signal of this.#signals) signal.fill(0);
-    // The first output lies on the first input: half a filter of silence goes before it.
+    // The first output is aligned with the first input: half a filter of silence precedes it.
     this.#filled = this.#filter ? this.#filter.taps / 2 - 1 : 0;
     this.#next = 0;
     this.#received = 0;
@@ -122,7 +123,7 @@ export class Resampler {
     return this.#float ? new Float32Array(length) : new Int16Array(length);
   }
 
-  /** Deals input out to the lanes of each channel's signal. */
+  /** Distributes input over the lanes of each channel's signal. */
   #append(samples: Samples, start: number, length: number, { lanes }: PolyphaseFilter): void {
     const { channels } = this;
     const scale = this.#float ? 1 : 1 / 32768;
@@ -143,7 +144,9 @@ export class Resampler {
     this.#filled += length;
   }
 
-  /** Writes what is determined to `out` from `written` on, lets go of what no later output needs, and says how many. */
+  /**
+   * Writes available output to `out` from `written` on, drops input that is no longer needed, and returns the count.
+   */
   #compute(filter: PolyphaseFilter, out: Samples, written: number): number {
     const { phases, step, taps, lanes } = filter;
     const end = Math.max(this.#next, Math.ceil(((this.#filled - taps + 1) * phases) / step));

@@ -1,8 +1,8 @@
 import type { FilterBank, PolyphaseFilter } from './filter-bank.ts';
 
 /**
- * For long periods. Successive outputs have different filters but nearly the same inputs: zeros before and after each
- * filter let four run over one stretch of the signal, so that every input is loaded once for them.
+ * For long periods. Successive outputs have different filters but almost the same inputs: zero padding around each
+ * filter lets four run over one stretch of the signal, so that each input is loaded once for all four.
  */
 export class RowwiseFilter implements PolyphaseFilter {
   readonly phases: number;
@@ -10,11 +10,11 @@ export class RowwiseFilter implements PolyphaseFilter {
   readonly taps: number;
   readonly lanes: number = 1;
   readonly overrun: number;
-  /** Filter after filter, with zeros before, between and after them. */
+  /** The filters, with zeros before, between and after them. */
   readonly #rows: Float64Array<ArrayBuffer>;
-  /** Where the inputs of each output of a period begin, for three outputs of the next period too. */
+  /** Where the inputs of each output of a period start, plus three outputs of the next period. */
   readonly #starts: Int32Array<ArrayBuffer>;
-  /** Where the filter of each of these outputs would stand in `#rows` if its inputs began at 0. */
+  /** Where each output's filter would be in `#rows` if its inputs started at 0. */
   readonly #reads: Int32Array<ArrayBuffer>;
 
   constructor({ phases, step, taps, coefficients }: FilterBank) {
@@ -57,7 +57,7 @@ export class RowwiseFilter implements PolyphaseFilter {
       let b = 0;
       let c = 0;
       let d = 0;
-      // Sums cut to int32 (`| 0`) need no overflow check; two inputs at a time, for each turn has a price of its own.
+      // Sums truncated to int32 (`| 0`) skip the overflow check; two inputs per iteration save loop overhead.
       for (; p < stop; p = (p + 2) | 0) {
         const x0 = signal[p] ?? 0;
         const x1 = signal[(p + 1) | 0] ?? 0;

@@ -1,14 +1,14 @@
 import { decodeAlaw, decodeMulaw, encodeAlaw, encodeMulaw } from './g711.ts';
 import type { AudioEncoding } from './types.ts';
 
-/** Samples in memory: 16-bit integers, or floats of which 1 is full scale. Channels are interleaved. */
+/** Samples in memory: 16-bit integers, or floats with full scale at 1. Channels are interleaved. */
 export type Samples = Int16Array<ArrayBuffer> | Float32Array<ArrayBuffer>;
 
 const littleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
 /**
- * linear16 bytes as samples: a view on the same memory where the bytes are aligned, else a copy. A last half sample is
- * left out.
+ * Converts linear16 bytes to samples: a view of the same memory if aligned, else a copy. Half a sample at the end is
+ * dropped.
  */
 export function int16View(bytes: Uint8Array<ArrayBuffer>): Int16Array<ArrayBuffer> {
   const length = bytes.byteLength >> 1;
@@ -17,15 +17,15 @@ export function int16View(bytes: Uint8Array<ArrayBuffer>): Int16Array<ArrayBuffe
   return new Int16Array(new Uint8Array(bytes).buffer, 0, length);
 }
 
-/** Samples as linear16 bytes: a view on the same memory on every machine in use. */
+/** Converts samples to linear16 bytes: a view of the same memory on every current machine. */
 export function int16Bytes(samples: Int16Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (littleEndian) return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
   return writeBigEndian(samples, (view, at, sample) => view.setInt16(at, sample, true));
 }
 
 /**
- * linear32 bytes as samples: a view on the same memory where the bytes are aligned, else a copy. A last part of a
- * sample is left out.
+ * Converts linear32 bytes to samples: a view of the same memory if aligned, else a copy. A partial sample at the end is
+ * dropped.
  */
 export function float32View(bytes: Uint8Array<ArrayBuffer>): Float32Array<ArrayBuffer> {
   const length = bytes.byteLength >> 2;
@@ -34,13 +34,13 @@ export function float32View(bytes: Uint8Array<ArrayBuffer>): Float32Array<ArrayB
   return new Float32Array(new Uint8Array(bytes).buffer, 0, length);
 }
 
-/** Samples as linear32 bytes: a view on the same memory on every machine in use. */
+/** Converts samples to linear32 bytes: a view of the same memory on every current machine. */
 export function float32Bytes(samples: Float32Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (littleEndian) return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
   return writeBigEndian(samples, (view, at, sample) => view.setFloat32(at, sample, true));
 }
 
-/** 16-bit samples as floats: -32768 becomes -1. Samples that are floats already are returned as they are. */
+/** Converts 16-bit samples to floats: -32768 becomes -1. Float samples are returned unchanged. */
 export function toFloat32(samples: Samples): Float32Array<ArrayBuffer> {
   if (samples instanceof Float32Array) return samples;
   const floats = new Float32Array(samples.length);
@@ -49,8 +49,8 @@ export function toFloat32(samples: Samples): Float32Array<ArrayBuffer> {
 }
 
 /**
- * Floats as 16-bit samples: 1 becomes 32767, what lies beyond full scale is clamped, NaN is silence; rounded, without
- * dither. Samples that are 16-bit already are returned as they are.
+ * Converts floats to 16-bit samples: 1 becomes 32767, values beyond full scale are clamped, NaN becomes silence;
+ * rounded, without dither. 16-bit samples are returned unchanged.
  */
 export function toInt16(samples: Samples): Int16Array<ArrayBuffer> {
   if (samples instanceof Int16Array) return samples;
@@ -63,7 +63,7 @@ export function toInt16(samples: Samples): Int16Array<ArrayBuffer> {
 }
 
 /**
- * The samples of raw bytes: floats for linear32, else 16-bit. Views where possible, so don't write to them.
+ * Decodes raw bytes to samples: floats for linear32, else 16-bit. A view where possible, so don't write to it.
  *
  * @throws RangeError for compressed encodings.
  */
@@ -74,13 +74,13 @@ export function decodeSamples(bytes: Uint8Array<ArrayBuffer>, encoding: AudioEnc
 }
 
 /**
- * The raw bytes of samples. Views where possible, so don't write to the samples afterwards.
+ * Encodes samples to raw bytes. A view where possible, so don't write to the samples afterwards.
  *
  * @throws RangeError for compressed encodings.
  */
 export function encodeSamples(samples: Samples, encoding: AudioEncoding): Uint8Array<ArrayBuffer> {
   const encode = encoders[encoding];
-  if (!encode) throw new RangeError(`${encoding} is compressed and cannot be encoded here: ask for linear16`);
+  if (!encode) throw new RangeError(`${encoding} is compressed and cannot be encoded here: use linear16`);
   return encode(samples);
 }
 

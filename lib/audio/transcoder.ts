@@ -12,37 +12,38 @@ import { WavReader } from './wav-reader.ts';
 
 /** Options of {@link createTranscoder}. */
 export interface TranscoderOptions {
-  /** Of the resampler, where the sample rates differ. Default: `speech`. */
+  /** The resampler's quality, if the sample rates differ. Default: `speech`. */
   readonly quality?: ResamplerQuality;
 }
 
-/** Turns a stream of one format into one of another. */
+/** Converts a stream from one format to another. */
 export interface Transcoder {
-  /** What goes in. */
+  /** The input format. */
   readonly from: AudioMetadata;
-  /** What comes out. */
+  /** The output format. */
   readonly to: AudioMetadata;
-  /** True when the bytes pass as they are. */
+  /** True when bytes pass through unchanged. */
   readonly passthrough: boolean;
-  /** How much later than its input audio comes out, in milliseconds: the resampler's half filter, else 0. */
+  /** Delay of the output relative to its input, in milliseconds: half the resampler's filter, else 0. */
   readonly latencyMs: number;
   /**
-   * Takes bytes cut anywhere; returns what they make in the other format, perhaps nothing. May be a view on `bytes`.
+   * Takes bytes split anywhere; returns what is available in the other format, possibly nothing. May return a view of
+   * `bytes`.
    *
-   * @throws RangeError for a WAV stream whose samples have none of our encodings.
+   * @throws RangeError for a WAV stream with an unsupported sample format.
    */
   push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>;
-  /** The rest at the end of the stream; then the transcoder is as new. */
+  /** Returns the rest at the end of the stream and resets the transcoder. */
   flush(): Uint8Array<ArrayBuffer>;
-  /** Forgets the stream so far, as when it was cancelled. */
+  /** Drops the stream so far, for example when it was cancelled. */
   reset(): void;
 }
 
 const none: Uint8Array<ArrayBuffer> = new Uint8Array(0);
 
 /**
- * A converter between two formats: sample encoding, sample rate, channels, and WAV in or out. Equal formats pass without
- * a copy, compressed ones too. A WAV header's own format counts more than what `from` says; without a header, `from` counts.
+ * Creates a converter between two formats: encoding, sample rate, channels, and WAV in or out. Equal formats pass
+ * through without a copy, even compressed ones. A WAV header takes precedence over `from`.
  *
  * @throws RangeError when one of two different formats is compressed.
  */
@@ -52,7 +53,7 @@ export function createTranscoder(from: AudioMetadata, to: AudioMetadata, options
     const { encoding, container } = isConvertible(from) ? to : from;
     const obstacle = isPcmLike(encoding) ? `audio in ${container ?? 'raw'}` : encoding;
     throw new RangeError(
-      `cannot convert ${describeFormat(from)} to ${describeFormat(to)}: ${obstacle} needs a codec, use linear16 instead`,
+      `cannot convert ${describeFormat(from)} to ${describeFormat(to)}: ${obstacle} needs a codec; use linear16 instead`,
     );
   }
   return new StreamTranscoder(from, to, options);
@@ -63,7 +64,7 @@ function identity(from: AudioMetadata, to: AudioMetadata): Transcoder {
   return { from, to, passthrough: true, latencyMs: 0, push: (bytes) => bytes, flush: () => none, reset: keep };
 }
 
-/** Raw samples, or WAV, to raw samples or WAV. */
+/** Converts raw samples or WAV to raw samples or WAV. */
 class StreamTranscoder implements Transcoder {
   readonly from: AudioMetadata;
   readonly to: AudioMetadata;
@@ -126,7 +127,7 @@ class StreamTranscoder implements Transcoder {
   }
 }
 
-/** Raw samples to raw samples. */
+/** Converts raw samples to raw samples. */
 class Converter {
   readonly #from: AudioMetadata;
   readonly #to: AudioMetadata;
@@ -138,7 +139,7 @@ class Converter {
     this.#from = from;
     this.#to = to;
     this.#carry = new PcmCarry(frameBytes(from));
-    // Fewer channels are mixed before the filter, more after it: it works on as few as possible.
+    // Mixing down before the filter and up after it minimizes the channels that it processes.
     const channels = Math.min(from.channels, to.channels);
     const { sampleRate } = from;
     this.#resampler =

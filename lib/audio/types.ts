@@ -1,42 +1,45 @@
-/** How samples or frames are encoded. `linear16` is signed 16-bit little-endian PCM, `linear32` 32-bit float little-endian PCM. */
+/**
+ * The encoding of samples or frames. `linear16` is signed 16-bit little-endian PCM, `linear32` 32-bit float
+ * little-endian PCM.
+ */
 export type AudioEncoding = 'linear16' | 'linear32' | 'mulaw' | 'alaw' | 'mp3' | 'opus' | 'aac' | 'flac' | 'vorbis';
 
-/** What a stream of audio consists of. */
+/** The format of an audio stream. */
 export interface AudioMetadata {
-  /** How the samples are encoded. */
+  /** The sample encoding. */
   readonly encoding: AudioEncoding;
-  /** Samples per second and channel, in Hz. */
+  /** Samples per second per channel, in Hz. */
   readonly sampleRate: number;
-  /** Interleaved channels: 1 is mono. */
+  /** Number of interleaved channels: 1 is mono. */
   readonly channels: number;
   /** Bits per sample: 16 for linear16, 32 for linear32, 8 for mulaw and alaw; absent for compressed formats. */
   readonly bitDepth?: number;
-  /** The file format around the samples; absent or `raw` when there is none. */
+  /** The file format around the samples; absent or `raw` if there is none. */
   readonly container?: 'raw' | 'wav' | 'ogg' | 'webm' | 'mp4' | 'mp3' | 'flac' | 'adts';
-  /** IANA media type, such as `audio/mpeg`, where one is known. */
+  /** IANA media type, such as `audio/mpeg`, if known. */
   readonly mimeType?: string;
 }
 
-/** A piece of audio. */
+/** A chunk of audio. */
 export interface AudioChunk {
   /** The encoded bytes; may be empty. */
   readonly data: Uint8Array<ArrayBuffer>;
-  /** The format; where absent, that of the last chunk of the same stream which had one. */
+  /** The format; if absent, that of the last chunk in the same stream which had one. */
   readonly metadata?: AudioMetadata;
-  /** When the first sample was captured or is due, in milliseconds on the clock of its stream. */
+  /** When the first sample was captured or is due, in milliseconds on the stream's clock. */
   readonly timestamp?: number;
   /** The utterance that a synthesized chunk belongs to. */
   readonly utteranceId?: string;
 }
 
-/** One row of the formats that a provider takes: any combination of the values it lists. */
+/** One row of the formats that a provider accepts: any combination of the listed values. */
 export interface AudioFormat {
-  /** How the samples must be encoded. */
+  /** The sample encoding. */
   readonly encoding: AudioEncoding;
   /** Sample rates in Hz, in order of preference; absent means any. */
   readonly sampleRates?: readonly number[];
   /** Channel counts, in order of preference; absent means 1 only. */
   readonly channels?: readonly number[];
-  /** Containers taken; absent means raw samples only. */
+  /** Accepted containers; absent means raw samples only. */
   readonly containers?: readonly NonNullable<AudioMetadata['container']>[];
 }

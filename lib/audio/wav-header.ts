@@ -1,26 +1,26 @@
 import { bytesPerSample, containerOf, frameBytes } from './formats.ts';
 import type { AudioEncoding, AudioMetadata } from './types.ts';
 
-/** What the start of a stream says about it. */
+/** What the start of a stream turned out to be. */
 export type WavHeader =
   | {
-      /** A WAV file that can be read. */
+      /** A readable WAV file. */
       readonly kind: 'wav';
       /** The format of its samples. */
       readonly metadata: AudioMetadata;
       /** Where the samples start, in bytes. */
       readonly dataOffset: number;
-      /** Length of the samples in bytes; absent where the writer did not know it (0 or 0xFFFFFFFF in the file). */
+      /** Length of the samples in bytes; absent if the writer did not know it (0 or 0xFFFFFFFF in the file). */
       readonly dataLength?: number;
     }
   | {
-      /** No RIFF file: raw samples, or something else. */
+      /** Not a RIFF file: raw samples, or something else. */
       readonly kind: 'raw';
     }
   | {
-      /** A RIFF file whose samples have none of our encodings. */
+      /** A RIFF file with an unsupported sample format. */
       readonly kind: 'unsupported';
-      /** What is wrong with it. */
+      /** Why it is unsupported. */
       readonly reason: string;
     };
 
@@ -35,10 +35,10 @@ const tags: readonly { readonly encoding: AudioEncoding; readonly tag: number; r
 const extensible = 0xfffe;
 const unknownLength = 0xffffffff;
 
-/** RIFF, and its forms for more than 4 GB (EBU Tech 3306), whose sizes stand elsewhere. */
+/** RIFF, and its variants for more than 4 GB (EBU Tech 3306), whose sizes are stored elsewhere. */
 const riffIds: readonly string[] = ['RIFF', 'RF64', 'BW64'];
 
-/** Bytes of a `fmt ` chunk that say everything: up to the sub-format tag of WAVE_FORMAT_EXTENSIBLE. */
+/** The bytes of a `fmt ` chunk that matter: up to the sub-format tag of WAVE_FORMAT_EXTENSIBLE. */
 const formatLength = 26;
 
 /** Four bytes as text. */
@@ -46,7 +46,7 @@ export function chunkId(bytes: Uint8Array, at: number): string {
   return String.fromCharCode(...bytes.subarray(at, at + 4));
 }
 
-/** Whether bytes begin a WAV file; `undefined` while they are too few to tell. */
+/** Whether bytes start a WAV file; `undefined` if there are too few to tell. */
 export function isWav(bytes: Uint8Array): boolean | undefined {
   const riff = chunkId(bytes, 0);
   if (!riffIds.some((id) => id.startsWith(riff))) return false;
@@ -55,12 +55,12 @@ export function isWav(bytes: Uint8Array): boolean | undefined {
   return wave.length === 4 ? true : undefined;
 }
 
-/** A chunk's length as its header gives it; `undefined` where the writer did not know it. */
+/** A chunk's length from its header; `undefined` if the writer did not know it. */
 export function knownLength(length: number): number | undefined {
   return length === 0 || length === unknownLength ? undefined : length;
 }
 
-/** The format in a `fmt ` chunk's content, or why there is none. */
+/** The format in a `fmt ` chunk's content, or the reason why it is unusable. */
 export function parseFormat(content: Uint8Array<ArrayBuffer>): AudioMetadata | string {
   if (content.length < 16) return 'its fmt chunk is too short';
   const view = new DataView(content.buffer, content.byteOffset, content.byteLength);
@@ -76,8 +76,8 @@ export function parseFormat(content: Uint8Array<ArrayBuffer>): AudioMetadata | s
 }
 
 /**
- * Reads the header of a WAV file, with any chunks before its samples; `undefined` until there are enough bytes. For
- * streams, {@link WavReader} does the same piece by piece.
+ * Reads a WAV file's header, including any chunks before its samples; `undefined` until there are enough bytes. For
+ * streams, use {@link WavReader}.
  */
 export function parseWavHeader(bytes: Uint8Array<ArrayBuffer>): WavHeader | undefined {
   const wav = isWav(bytes);
@@ -104,15 +104,15 @@ export function parseWavHeader(bytes: Uint8Array<ArrayBuffer>): WavHeader | unde
 }
 
 /**
- * The header of a WAV file: 44 bytes for linear16, 58 for the other encodings.
+ * Creates a WAV file's header: 44 bytes for linear16, 58 for other encodings.
  *
- * @param dataLength - Bytes of samples that follow; absent for a stream of unknown length, which readers take to its end.
+ * @param dataLength - Bytes of samples that follow; omit for a stream of unknown length, which readers read to its end.
  * @throws RangeError for compressed encodings.
  */
 export function wavHeader(metadata: AudioMetadata, dataLength?: number): Uint8Array<ArrayBuffer> {
   const row = tags.find(({ encoding }) => encoding === metadata.encoding);
   if (!row)
-    throw new RangeError(`${metadata.encoding} is compressed: a WAV file takes linear16, linear32, mulaw or alaw`);
+    throw new RangeError(`${metadata.encoding} is compressed: a WAV file needs linear16, linear32, mulaw or alaw`);
   const { channels, sampleRate } = metadata;
   const blockAlign = frameBytes(metadata);
   const plain = row.tag === 1;
@@ -152,13 +152,13 @@ export function wavHeader(metadata: AudioMetadata, dataLength?: number): Uint8Ar
 }
 
 /**
- * A WAV file of raw sample bytes.
+ * Creates a WAV file from raw sample bytes.
  *
- * @throws RangeError for compressed encodings, and for samples that have a container already.
+ * @throws RangeError for compressed encodings, and for samples that already have a container.
  */
 export function encodeWav(samples: Uint8Array<ArrayBuffer>, metadata: AudioMetadata): Uint8Array<ArrayBuffer> {
   const container = containerOf(metadata);
-  if (container !== 'raw') throw new RangeError(`a WAV file takes raw samples, not ${container}`);
+  if (container !== 'raw') throw new RangeError(`a WAV file needs raw samples, not ${container}`);
   const header = wavHeader(metadata, samples.length);
   const file = new Uint8Array(header.length + samples.length + (samples.length % 2));
   file.set(header);
@@ -167,9 +167,9 @@ export function encodeWav(samples: Uint8Array<ArrayBuffer>, metadata: AudioMetad
 }
 
 /**
- * A complete WAV file whose sizes are true, as players want them: the file itself where they are, else a corrected copy.
- * Services that stream WAV write the header before they know how long the audio will be. What is no WAV file is returned
- * as it is.
+ * Corrects the sizes in a complete WAV file, which players rely on; returns the file itself if they are right, else a
+ * copy. Services that stream WAV write the header before they know the length. Anything but a WAV file is returned
+ * unchanged.
  */
 export function fixWavSizes(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const header = parseWavHeader(file);

@@ -4,42 +4,42 @@ import type { AudioMetadata } from './types.ts';
 
 const none: Uint8Array<ArrayBuffer> = new Uint8Array(0);
 
-/** As much of a `fmt ` chunk as is looked at. */
+/** The part of a `fmt ` chunk that is read. */
 const formatContent = 64;
 
 /**
- * Takes the header off a stream that may be a WAV file: pieces of any size go in, raw sample bytes come out. A stream
- * without a RIFF header passes untouched. Chunks around the samples are left out; the length in the header is kept to
- * where the writer knew it; a second file that follows the first is read on. Never throws, and never holds more than 64
- * bytes. One instance reads one stream.
+ * Strips the header from a stream that may be a WAV file: takes chunks of any size, returns raw sample bytes. A stream
+ * without a RIFF header passes through. Chunks other than the samples are skipped; the header's length, where known, is
+ * respected; a second file after the first is read too. Never throws, never holds more than 64 bytes. Use one per
+ * stream.
  */
 export class WavReader {
   #state: 'start' | 'chunk' | 'format' | 'data' | 'skip' | 'raw' | 'unsupported' = 'start';
-  /** Bytes that are not understood yet. */
+  /** Bytes not yet understood. */
   #held: Uint8Array<ArrayBuffer> = none;
-  /** Bytes left of the chunk, and whether a padding byte follows it. */
+  /** Bytes left in the chunk, and whether a padding byte follows. */
   #left: number = 0;
   #padding: number = 0;
   #metadata: AudioMetadata | undefined;
   #problem: string | undefined;
 
-  /** The format that the header gave; `undefined` before it was read, and for raw streams. */
+  /** The format from the header; `undefined` before it was read, and for raw streams. */
   get metadata(): AudioMetadata | undefined {
     return this.#metadata;
   }
 
-  /** What the stream is; `undefined` until enough of it came. */
+  /** The kind of stream; `undefined` until enough of it has arrived. */
   get kind(): 'wav' | 'raw' | 'unsupported' | undefined {
     if (this.#state === 'raw' || this.#state === 'unsupported') return this.#state;
     return this.#metadata && 'wav';
   }
 
-  /** Why the samples cannot be read, where {@link WavReader.kind} is `unsupported`. */
+  /** Why the samples cannot be read, if {@link WavReader.kind} is `unsupported`. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** The sample bytes in a piece of the stream: views where possible. */
+  /** The sample bytes in a chunk of the stream: views where possible. */
   push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     if (this.#state === 'raw') return bytes;
     let samples = none;
@@ -48,19 +48,19 @@ export class WavReader {
       if (read.samples) samples = concatBytes(samples, input.subarray(0, read.length));
       input = input.subarray(read.length);
     }
-    // A copy: the caller may use its buffer again.
+    // Copied: the caller may reuse its buffer.
     this.#held = new Uint8Array(input);
     return samples;
   }
 
-  /** The end of the stream: what was held back to see whether it is a header, and then is none. */
+  /** Ends the stream: returns bytes held back as a possible header. */
   flush(): Uint8Array<ArrayBuffer> {
     const held = this.#state === 'start' ? this.#held : none;
     this.#held = none;
     return held;
   }
 
-  /** Reads the next thing: how many bytes it takes, and whether they are samples. `undefined`: more bytes are needed. */
+  /** Reads the next item: its length in bytes, and whether it is samples. `undefined`: more bytes are needed. */
   #read(input: Uint8Array<ArrayBuffer>): { readonly length: number; readonly samples?: boolean } | undefined {
     switch (this.#state) {
       case 'start': {

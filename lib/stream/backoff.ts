@@ -4,51 +4,57 @@ import { VoiceError } from '../core/errors.ts';
 export interface BackoffOptions {
   /** Longest wait before the first retry, in milliseconds. Default: 250. */
   readonly initialMs?: number;
-  /** What the wait grows by from one retry to the next. Default: 2. */
+  /** Growth of the wait from one retry to the next. Default: 2. */
   readonly factor?: number;
   /** Longest wait of any retry, in milliseconds. Default: 10,000. */
   readonly maxMs?: number;
-  /** `full` waits a random part of the delay, so that many clients don't come back at once; `none` all of it. Default: `full`. */
+  /**
+   * `full` waits a random part of the delay, so that clients don't all return at once; `none` waits all of it. Default:
+   * `full`.
+   */
   readonly jitter?: 'full' | 'none';
-  /** Retries in a row before giving up; they take less than the minute of audio that is kept. Default: 10. */
+  /** Consecutive retries before giving up; they take less than the minute of audio that is kept. Default: 10. */
   readonly maxTries?: number;
-  /** How long a success must last, in milliseconds, for the next failure to count as the first one. Default: 10,000. */
+  /** How long a success must last, in milliseconds, to reset the count of retries. Default: 10,000. */
   readonly resetAfterMs?: number;
-  /** Gives up after `count` successes in a row that each lasted less than `withinMs` milliseconds. Default: 3 within 5,000. */
+  /**
+   * Gives up after `count` consecutive successes that each lasted less than `withinMs` milliseconds. Default: 3 within
+   * 5,000.
+   */
   readonly quickFailures?: { readonly count: number; readonly withinMs: number };
-  /** Longest {@link VoiceError.retryAfterMs} that is waited for; gives up when the service asks for more. Default: 60,000. */
+  /** Longest {@link VoiceError.retryAfterMs} to wait for; gives up when the service asks for more. Default: 60,000. */
   readonly maxRetryAfterMs?: number;
-  /** Longest wait, all waits since the last success together, in milliseconds; gives up beyond it. Default: no limit. */
+  /** Longest total wait since the last success, in milliseconds; gives up beyond it. Default: no limit. */
   readonly budgetMs?: number;
-  /** Retries only until the first success; a failure after it is final. Default: false. */
+  /** Retries only until the first success; any later failure is final. Default: false. */
   readonly untilFirst?: boolean;
   /**
-   * Whether an error is worth another try; a number is the milliseconds to wait before it, in place of the backoff.
-   * Default: errors that are not `recoverable` are not.
+   * Whether to retry after an error; a number is the wait in milliseconds, instead of the backoff. Default: only
+   * `recoverable` errors are retried.
    */
   readonly shouldRetry?: (error: unknown) => boolean | number;
-  /** 0 to below 1. Default: `Math.random`. */
+  /** Returns 0 to below 1. Default: `Math.random`. */
   readonly random?: () => number;
 }
 
-/** The state of one thing that is tried until it works. */
+/** Retry state of one operation. */
 export interface Backoff {
-  /** Tries since the last one that lasted, the one that {@link next} has just allowed included. */
+  /** Attempts since the last lasting success, including the one just allowed by {@link next}. */
   readonly tries: number;
-  /** Milliseconds to wait after a failure before the next try; `undefined` says to give up. */
+  /** Milliseconds to wait after a failure before the next attempt; `undefined` to give up. */
   next(error?: unknown): number | undefined;
-  /** A try has worked, at this moment. */
+  /** An attempt has succeeded just now. */
   succeeded(): void;
 }
 
-/** Whether it is an error of the library that another try may mend: a bug is not one. */
+/** Whether it is a VoiceError that a retry may fix: a bug is not. */
 export function isRecoverable(error: unknown): error is VoiceError {
   return VoiceError.is(error) && error.recoverable;
 }
 
 /**
- * The policy of every retry in the library: exponential backoff with full jitter, the first try within 300 ms, the
- * service's own wish for a wait honoured, and an end when what works never lasts.
+ * The policy of every retry in the library: exponential backoff with full jitter, a first retry within 300 ms, respect
+ * for the service's requested wait, and an end when successes never last.
  *
  * @param options - The policy, and `now`: the time in milliseconds, such as a scheduler's `now()`.
  */
@@ -104,7 +110,10 @@ export function createBackoff(options: BackoffOptions & { readonly now: () => nu
   };
 }
 
-/** The error that ends all retries: itself when it was never worth one, else one that is not recoverable and names it as cause. */
+/**
+ * The error that ends all retries: unchanged if it was never worth one, else unrecoverable, with the last error as its
+ * cause.
+ */
 export function asFatal(error: unknown, tries: number): VoiceError {
   const cause = VoiceError.from(error);
   if (!cause.recoverable && cause === error) return cause;

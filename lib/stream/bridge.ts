@@ -2,7 +2,7 @@ import { from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 
 /**
- * The values of a ReadableStream. Unsubscribing cancels the stream at once, even while it is silent, which RxJS's
+ * Emits the values of a ReadableStream. Unsubscribing cancels the stream at once, even while it is silent, which RxJS's
  * `from` does not. For one subscriber.
  */
 export function fromStream<T>(stream: ReadableStream<T>): Observable<T> {
@@ -16,15 +16,15 @@ export function fromStream<T>(stream: ReadableStream<T>): Observable<T> {
 }
 
 /**
- * The values of an async iterable that `open` gives, such as an SDK's stream. Unsubscribing aborts the signal, which
- * `open` hands to its request, and closes the iterator, even while both are silent. Cold: each subscription opens one.
+ * Emits the values of an async iterable, such as an SDK's stream. Unsubscribing aborts the signal, which `open` passes
+ * to its request, and closes the iterator, even while both are silent. Cold: each subscription opens a new one.
  */
 export function fromAsync<T>(open: (signal: AbortSignal) => PromiseLike<AsyncIterable<T>>): Observable<T> {
   return new Observable((subscriber) => {
     const abort = new AbortController();
     let iterator: AsyncIterator<T> | undefined;
     const close = (): void => {
-      // An iterator that waits runs its `finally` only when that wait has ended: the signal comes first.
+      // A waiting iterator runs its `finally` only when its wait ends, so abort the signal first.
       abort.abort();
       iterator?.return?.().catch(ignore);
     };
@@ -39,7 +39,7 @@ export function fromAsync<T>(open: (signal: AbortSignal) => PromiseLike<AsyncIte
   });
 }
 
-/** The values of any input; unlike RxJS's `from`, unsubscribing ends the source even while it is silent. */
+/** Emits the values of any input; unlike with RxJS's `from`, unsubscribing ends the source even while it is silent. */
 export function fromInput<T>(input$: ObservableInput<T>): Observable<T> {
   if (input$ instanceof Observable) return input$;
   if (isStream<T>(input$)) return fromStream(input$);
@@ -47,7 +47,7 @@ export function fromInput<T>(input$: ObservableInput<T>): Observable<T> {
   return from(input$);
 }
 
-// RxJS knows streams by what these need.
+// What RxJS itself checks to recognize streams.
 function isStream<T>(input: object): input is ReadableStream<T> {
   return 'getReader' in input;
 }
@@ -56,7 +56,7 @@ function isAsyncIterable<T>(input: object): input is AsyncIterable<T> {
   return Symbol.asyncIterator in input;
 }
 
-/** Reads until the end, an error, or the subscriber's leave. Never rejects. */
+/** Reads until the end, an error, or unsubscription. Never rejects. */
 async function pump<T>(read: () => Promise<IteratorResult<T, unknown>>, subscriber: Subscriber<T>): Promise<void> {
   try {
     while (!subscriber.closed) {
@@ -74,7 +74,7 @@ async function pump<T>(read: () => Promise<IteratorResult<T, unknown>>, subscrib
 
 const ignore = (): void => undefined;
 
-/** Fails when a signal aborts, with what it was aborted for; says nothing else, and nothing without a signal. */
+/** Fails with the signal's reason when it aborts; otherwise never emits. */
 export function fromAbort(signal: AbortSignal | undefined): Observable<never> {
   return new Observable((subscriber) => {
     const onAbort = (): void => subscriber.error(VoiceError.from(signal?.reason, { code: 'aborted' }));

@@ -5,21 +5,21 @@ import { gate } from './gate.ts';
 
 /** Options of {@link bufferUntil}. */
 export interface BufferUntilOptions {
-  /** Most audio that may wait, in milliseconds. Default: 60,000. */
+  /** Most audio to hold, in milliseconds. Default: 60,000. */
   readonly maxMs?: number;
-  /** Most audio that may wait where its duration cannot be told (compressed, or of unknown format), in bytes. Default: 4 MiB. */
+  /** Most audio to hold when its duration is unknown (compressed, or without a format), in bytes. Default: 4 MiB. */
   readonly maxBytes?: number;
-  /** Told of each loss, in milliseconds; 0 where the duration cannot be told. */
+  /** Called on each loss, in milliseconds; 0 if the duration is unknown. */
   readonly onDrop?: (droppedMs: number) => void;
 }
 
 /**
- * Keeps every frame of audio while its receiver is not ready, and releases them in order, at once, when it is. The
- * receiver may become unready again, as while it reconnects, even in the middle of a release.
+ * Holds audio while its receiver is not ready, and releases it in order, at once, when it is. The receiver may become
+ * unready again, for example while it reconnects, even during a release.
  *
- * Beyond the bound the oldest audio is dropped, and reported; when only a dropped chunk told the format, the next one does.
- * Completion waits until the receiver is ready; an error of the source or of `ready$` passes at once and drops what is
- * held. When `ready$` completes, its last value stays.
+ * Beyond the limit the oldest audio is dropped and reported; if only a dropped chunk had the format, the next one gets
+ * it. Completion waits until the receiver is ready; an error of the source or of `ready$` passes at once and drops what
+ * is held. When `ready$` completes, its last value stands.
  *
  * ```text
  * source                -a--b-c------d-|
@@ -44,7 +44,7 @@ export function bufferUntil(
   options: BufferUntilOptions = {},
 ): MonoTypeOperatorFunction<AudioChunk> {
   const { maxMs = 60_000, maxBytes = 4 * 1024 * 1024, onDrop } = options;
-  // One bound for both: of the milliseconds, bytes take the share that they take of `maxBytes`.
+  // One limit for both: bytes count in proportion to `maxBytes`.
   const limit = Math.min(maxMs, Number.MAX_SAFE_INTEGER);
   const sizeOf = ({ chunk: { data }, ms }: Timed): number => ms ?? data.length * (limit / maxBytes);
   return (source$) =>
@@ -60,7 +60,7 @@ interface Timed {
   readonly chunk: AudioChunk;
   /** Its own format, or that of the chunks before it. */
   readonly format?: AudioMetadata | undefined;
-  /** Where it can be told. */
+  /** Its duration, if known. */
   readonly ms?: number | undefined;
 }
 
@@ -75,7 +75,7 @@ function timed(before: Timed, chunk: AudioChunk): Timed {
   };
 }
 
-/** Tells the format again where the chunk that told it was dropped. */
+/** Restores the format when the chunk that had it was dropped. */
 function withFormat(before: Timed, { chunk, format }: Timed): Timed {
   const isUntold = format && !chunk.metadata && format !== before.format;
   return { chunk: isUntold ? { ...chunk, metadata: format } : chunk, format };

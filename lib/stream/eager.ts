@@ -1,7 +1,7 @@
 import { Observable, type Subscriber, type Subscription } from 'rxjs';
 
 /**
- * Subscribes to a source at once and keeps what comes until the one subscriber of the result is there.
+ * Subscribes to a source at once and keeps its values until the single subscriber of the result arrives.
  *
  * @returns The stream, and the subscription to the source, which the caller owns.
  */
@@ -23,7 +23,7 @@ export function eager<T>(source$: Observable<T>): { readonly stream$: Observable
     },
   });
   const stream$ = new Observable<T>((subscriber) => {
-    // What the source says meanwhile comes after what was kept.
+    // Values that arrive meanwhile follow those that were kept.
     for (let deliver = kept.shift(); deliver && !subscriber.closed; deliver = kept.shift()) deliver(subscriber);
     target = subscriber;
     return () => {

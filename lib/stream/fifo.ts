@@ -1,19 +1,19 @@
 /** How much a {@link Fifo} keeps. */
 export interface FifoBound<T> {
-  /** Most that may wait; beyond it the oldest values are dropped. The newest one always stays. */
+  /** The limit; beyond it the oldest values are dropped. The newest always stays. */
   readonly limit: number;
-  /** How much of the limit a value takes. Default: 1, so that the limit is a number of values. */
+  /** How much of the limit a value uses. Default: 1, so that the limit is a count. */
   readonly sizeOf?: ((value: T) => number) | undefined;
-  /** Told what was dropped, oldest first. What it throws, `push()` throws. */
+  /** Called with the dropped values, oldest first. Its errors are thrown by `push()`. */
   readonly onDrop: (dropped: readonly T[]) => void;
 }
 
-/** A queue whose `shift()` does not move what is left, however long it is; with a bound or without. */
+/** A queue with a constant-time `shift()` at any length; with or without a limit. */
 export class Fifo<T> {
   readonly #bound: FifoBound<T> | undefined;
   #values: T[] = [];
   #head: number = 0;
-  /** What all values take of the limit. */
+  /** How much of the limit all values use. */
   #size: number = 0;
 
   constructor(bound?: FifoBound<T>) {

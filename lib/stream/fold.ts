@@ -8,10 +8,10 @@ import {
 } from 'rxjs';
 import { isDue, patienceMs } from './patient-timer.ts';
 
-/** What an input leads to: the next state, and what is to be done about it, in order. */
+/** The result of an input: the next state, and its effects in order. */
 export type Step<S, E> = readonly [state: S, ...effects: E[]];
 
-/** A timer that rings so much later than it should, in milliseconds, tells that the event loop was blocked. */
+/** A timer this late, in milliseconds, means that the event loop was blocked. */
 const blockedMs = 20;
 
 /** A state machine as data. */
@@ -19,18 +19,19 @@ export interface Machine<S, I, E> {
   readonly start: S;
   /** Pure: the same state, input and time always give the same step. `at` is the scheduler's time in milliseconds. */
   readonly reduce: (state: S, input: I, at: number) => Step<S, E>;
-  /** Until when a state waits, on the scheduler's clock; Infinity when it waits for nothing. */
+  /** When a state's wait ends, on the scheduler's clock; Infinity when it waits for nothing. */
   readonly wakeAt: (state: S) => number;
-  /** The input that tells the machine that this time has come. */
+  /** The input for the end of that wait. */
   readonly tick: I;
 }
 
 /**
  * Runs a state machine over a stream of inputs, and emits each step.
  *
- * Inputs are taken one at a time, in one order: one that arrives while a step is being delivered, perhaps because of
- * it, waits until everyone has seen that step. One timer serves all deadlines; when the event loop was blocked as one
- * fell due, what arrived meanwhile is taken first. Completes and fails with its source; a reducer that throws fails it.
+ * Inputs are processed one at a time, in one order: one that arrives while a step is being delivered, perhaps because
+ * of it, waits until everyone has seen that step. One timer serves all deadlines; if the event loop was blocked when
+ * one fell due, whatever arrived meanwhile is processed first. Completes and fails with its source; fails when the
+ * reducer throws.
  *
  * ```text
  * inputs                --a--------b--------
@@ -49,10 +50,10 @@ export function fold<S, I, E>(
       let isBusy = false;
       let timer = Subscription.EMPTY;
       let timerAt = Infinity;
-      /** What the timer that is ringing was set for: that has come, also when the clock was set back meanwhile. */
+      /** The deadline of the timer now firing: it has come, even if the clock was set back meanwhile. */
       let rungAt = -Infinity;
 
-      /** The time, and no less than a deadline that has come. */
+      /** The current time, but never before a deadline that has fired. */
       const now = (): number => {
         const clockAt = scheduler.now();
         const dueAt = wakeAt(state);
@@ -75,7 +76,7 @@ export function fold<S, I, E>(
           isBusy = false;
         }
       };
-      /** A timer that is due sooner looks again then: most deadlines only ever move away. */
+      /** A timer due sooner is kept and checks again: most deadlines only move later. */
       const watch = (): void => {
         const at = wakeAt(state);
         if (at === timerAt || (at > timerAt && at < Infinity) || subscriber.closed) return;

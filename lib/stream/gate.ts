@@ -2,12 +2,12 @@ import { ignoreElements, merge, Observable, tap, type MonoTypeOperatorFunction }
 import { Fifo, type FifoBound } from './fifo.ts';
 
 /**
- * Holds values, bounded, while a gate is shut, and releases them in order when it opens.
+ * Holds values, up to a limit, while a gate is shut, and releases them in order when it opens.
  *
- * A gate that shuts again in the middle of a release, even because of it, stops the release at once; what arrives during
- * a release waits its turn. Completion waits behind the values; an error of the source or of the gate passes at once and
- * drops what is held. A gate that completes stays as it is: when it is shut then, the result completes with the source,
- * and what is held is dropped.
+ * A gate that shuts during a release, even because of it, stops the release at once; values that arrive during a
+ * release wait their turn. Completion waits behind the values; an error of the source or of the gate passes at once and
+ * drops what is held. A gate that completes stays as it is: if shut, the result completes with the source, and what is
+ * held is dropped.
  *
  * ```text
  * source           -a--b-c------d-|
@@ -15,8 +15,8 @@ import { Fifo, type FifoBound } from './fifo.ts';
  * gate(open)       -a------(bc)-d-|
  * ```
  *
- * @param open$ - Whether the gate is open; it is shut until this emits. Subscribed to before the source.
- * @param bound - How much may wait. What its `onDrop` throws fails the result.
+ * @param open$ - Whether the gate is open; shut until this emits. Subscribed to before the source.
+ * @param bound - How much to hold. Errors thrown by its `onDrop` fail the result.
  *
  * ```text
  * frames$.pipe(gate(connected$, { limit: 100, onDrop: (frames) => logger.warn(`${frames.length} frames lost`) }));

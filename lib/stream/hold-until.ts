@@ -4,14 +4,14 @@ import { gate } from './gate.ts';
 
 /** Options of {@link holdUntil}. */
 export interface HoldUntilOptions {
-  /** Most values that may wait. Default: 10,000. */
+  /** Most values to hold. Default: 10,000. */
   readonly limit?: number;
 }
 
 /**
  * Holds values until a gate emits, then releases them in order and lets the rest through.
  *
- * The source is subscribed to at once, so that work goes on behind the gate. Completion waits for the gate too; an
+ * The source is subscribed to at once, so that work continues behind the gate. Completion waits for the gate too; an
  * error of the source or of the gate passes at once and drops what is held (materialize the source to have its error
  * wait as well). A gate that completes without a value never opens: the result completes, empty, with the source.
  *
@@ -42,6 +42,6 @@ export function holdUntil<T>(gate$: Observable<unknown>, options: HoldUntilOptio
 }
 
 function fail(limit: number): never {
-  const message = `holdUntil holds ${limit} values and its gate is shut: raise limit or open it sooner`;
+  const message = `holdUntil holds ${limit} values behind a shut gate: raise limit, or open the gate sooner`;
   throw new VoiceError(message, { code: 'overflow' });
 }

@@ -1,16 +1,16 @@
 import { concat, ignoreElements, NEVER, Observable, tap, type OperatorFunction } from 'rxjs';
 
-/** Turns a stream's values into others, with state. */
+/** A stateful transformation of a stream's values. */
 export interface IncrementalStage<I, O> {
-  /** What a value makes, perhaps together with earlier ones. */
+  /** Returns what a value produces, possibly together with earlier ones. */
   push(value: I): Iterable<O>;
-  /** What is left when the source has completed. */
+  /** Returns what is left when the source has completed. */
   flush(): Iterable<O>;
 }
 
 /**
- * Runs a stage over a stream, a new one for each subscription. Values that arrive while earlier results are being
- * delivered wait for their turn; errors of the source pass at once, and nothing is flushed after them.
+ * Runs a stage over a stream, a new one per subscription. Values that arrive while results are being delivered wait
+ * their turn; errors of the source pass at once, without a flush.
  */
 export function incremental<I, O>(createStage: () => IncrementalStage<I, O>): OperatorFunction<I, O> {
   return (source$) =>
@@ -26,7 +26,7 @@ export function incremental<I, O>(createStage: () => IncrementalStage<I, O>): Op
         try {
           for (let next = waiting.shift(); next && !isClosed(); next = waiting.shift()) {
             for (const result of next()) {
-              // Whoever takes a result may have had enough.
+              // A subscriber may unsubscribe on receiving a result.
               if (isClosed()) break;
               subscriber.next(result);
             }
@@ -45,7 +45,7 @@ export function incremental<I, O>(createStage: () => IncrementalStage<I, O>): Op
         tap({ next: (value) => deliver(() => stage.push(value)), complete: () => deliver(end) }),
         ignoreElements(),
       );
-      // Who completes is `end`, which may have to wait.
+      // `end` completes instead, as it may have to wait.
       concat(work$, NEVER).subscribe(subscriber);
     });
 }

@@ -2,30 +2,30 @@ import { finalize, Observable } from 'rxjs';
 
 /** Options of {@link Lock.hold}. */
 export interface HoldOptions {
-  /** Goes before the others that wait. Default: false. */
+  /** Whether to go before the others that wait. Default: false. */
   readonly urgent?: boolean | undefined;
 }
 
-/** Lets a number of Observables run at once, the others wait for their turn. */
+/** Lets a limited number of Observables run at once, while others wait their turn. */
 export interface Lock {
   /**
-   * The work, subscribed to when its turn has come, in the order of subscription.
+   * Returns the work, to be subscribed to when its turn comes, in order of subscription.
    *
-   * The turn passes on when the work completes, fails or is unsubscribed, after its teardown has run. Unsubscribing
-   * while it waits gives up its place.
+   * The turn passes on after the teardown of work that completes, fails or is unsubscribed. Unsubscribing while it
+   * waits gives up its place.
    */
   hold<T>(work$: Observable<T>, options?: HoldOptions): Observable<T>;
 }
 
 /**
- * Creates a lock, or with a `limit` above 1 a limit on concurrency.
+ * Creates a lock; with a `limit` above 1, a concurrency limit.
  *
  * ```text
  * lock.hold(a)      --1--|
  * lock.hold(b)      -----2--|        b: 2--|
  * ```
  *
- * @param limit - How many run at once; a function is asked whenever one might start. Default: 1.
+ * @param limit - How many run at once; a function is called whenever one might start. Default: 1.
  *
  * ```text
  * const lock = createLock(2);

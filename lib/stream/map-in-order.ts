@@ -1,21 +1,21 @@
 import { defer, Observable, Subscription, type OperatorFunction } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 
-/** Most values that wait for their turn: far more sentences than any answer has. */
+/** Most values waiting their turn: far more sentences than any answer has. */
 const maxWaiting = 10_000;
 
 /** One inner Observable. */
 interface Running<R> {
-  /** What came before its turn. */
+  /** Results before its turn. */
   readonly results: R[];
-  /** Ends the result as the inner one ended; set when it has. */
+  /** Ends the result as the inner one ended; set once it has. */
   end?: () => void;
 }
 
 /**
- * Maps each value to an Observable of which several run at once, while the results come in the order of the values:
- * like `concatMap`, with what follows already under way. An inner error comes in its turn, after everything before it;
- * an error of the source comes at once. Unsubscribing ends all of them.
+ * Maps each value to an Observable and runs several at once, while emitting results in the order of the values: like
+ * `concatMap`, with the next ones already running. An inner error is delivered in its turn, after everything before it;
+ * an error of the source at once. Unsubscribing ends all of them.
  *
  * ```text
  * source:          --a--b--------|
@@ -72,7 +72,7 @@ export function mapInOrder<T, R>(project$: (value: T) => Observable<R>, lookahea
         source$.subscribe({
           next: (value) => {
             if (waiting.length >= maxWaiting) {
-              subscriber.error(new VoiceError(`more than ${maxWaiting} pieces of text wait`, { code: 'overflow' }));
+              subscriber.error(new VoiceError(`more than ${maxWaiting} texts are waiting`, { code: 'overflow' }));
               return;
             }
             waiting.push(value);

@@ -11,34 +11,33 @@ import {
 import { VoiceError } from '../core/errors.ts';
 import { asFatal, createBackoff, type BackoffOptions } from './backoff.ts';
 
-/** What {@link RetryBackoffOptions.onRetry} is told. */
+/** The argument of {@link RetryBackoffOptions.onRetry}. */
 export interface Retry {
   readonly error: unknown;
-  /** 1 for the first retry since the source last worked for long. */
+  /** 1 for the first retry since the last lasting success. */
   readonly attempt: number;
-  /** Milliseconds until it begins. */
+  /** Milliseconds until it starts. */
   readonly delayMs: number;
 }
 
 /** Options of {@link retryBackoff}. */
 export interface RetryBackoffOptions extends BackoffOptions {
-  /** Told of each retry before its wait. */
+  /** Called before the wait of each retry. */
   readonly onRetry?: (retry: Retry) => void;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
 /**
- * Subscribes to a failed source again, after a wait that grows from one failure to the next (exponential backoff with
- * full jitter, the first retry within 250 ms), or that the error itself asks for (`retryAfterMs`).
+ * Resubscribes to a failed source after a wait that grows with each failure (exponential backoff with full jitter, the
+ * first retry within 250 ms), or that the error itself asks for (`retryAfterMs`).
  *
- * The first value of a subscription counts as success: the waits start anew when it lasted 10 s, and when three
- * successes in a row end within 5 s each, the source is given up, as it is after 10 retries without success, or when an
- * error is not recoverable. The error is then passed as a VoiceError that is not recoverable, with the last one as its
- * cause. Unsubscribing ends a wait at once.
+ * The first value of a subscription counts as success: waits start over once it has lasted 10 s. The source is given up
+ * after three consecutive successes of under 5 s each, after 10 retries without success, or on an unrecoverable error.
+ * It then fails with an unrecoverable VoiceError, whose cause is the last error. Unsubscribing ends a wait at once.
  *
- * With `untilFirst` an error after the first value is passed at once: an answer that has begun is not begun twice. The
- * last error is then passed as it is, so that whoever asked can still see whether it is worth asking again.
+ * With `untilFirst` an error after the first value passes at once: an answer that has begun is never begun twice. The
+ * last error then passes unchanged, so that the caller can still see whether to ask again.
  *
  * ```text
  * source            -a-#              fails 3 ms after each subscription

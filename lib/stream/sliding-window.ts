@@ -3,14 +3,14 @@ interface Entry {
   readonly amount: number;
 }
 
-/** A service's limit on how much it takes in any stretch of a given length. Immutable. */
+/** A service's limit on the amount it accepts in any period of a given length. Immutable. */
 export class SlidingWindow {
   readonly #limit: number;
   readonly #windowMs: number;
   readonly #entries: readonly Entry[];
 
   /**
-   * @param limit - Most that the service takes in a window.
+   * @param limit - Most that the service accepts in a window.
    * @param windowMs - Length of the window, in milliseconds.
    */
   constructor(limit: number, windowMs: number, entries: readonly Entry[] = []) {
@@ -19,17 +19,17 @@ export class SlidingWindow {
     this.#entries = entries;
   }
 
-  /** The window with another amount in it; what has left it by now is forgotten. */
+  /** Returns the window with an amount added, dropping what has expired. */
   add(amount: number, now: number): SlidingWindow {
     return new SlidingWindow(this.#limit, this.#windowMs, [...this.#within(now), { at: now, amount }]);
   }
 
-  /** What is left now. */
+  /** The remaining amount. */
   left(now: number): number {
     return this.#limit - this.#within(now).reduce((sum, { amount }) => sum + amount, 0);
   }
 
-  /** Milliseconds until `amount` (or all of an amount that is over the limit) may be added; 0 when it may be now. */
+  /** Milliseconds until `amount` (or a full window, if it exceeds the limit) may be added; 0 if now. */
   waitMs(amount: number, now: number): number {
     const missing = Math.min(amount, this.#limit) - this.left(now);
     if (missing <= 0) return 0;

@@ -4,26 +4,29 @@ import { isDue, patientTimer } from './patient-timer.ts';
 
 /** Options of {@link stallTimeout}. */
 export interface StallTimeoutOptions<T = unknown> {
-  /** Longest wait for the first progress, in milliseconds. Default: `idleMs`, when that is a number; else no limit. */
+  /** Longest wait for the first progress, in milliseconds. Default: `idleMs` if it is a number, else no limit. */
   readonly firstMs?: number | undefined;
   /**
-   * Longest wait from one progress to the next, or to the end, in milliseconds. A function is asked at each progress,
-   * with the value that made it; `undefined` means no limit until the next one. Default: no limit.
+   * Longest wait from one progress to the next, or to the end, in milliseconds. A function is called at each progress,
+   * with its value; `undefined` means no limit until the next one. Default: no limit.
    */
   readonly idleMs?: number | ((value: T) => number | undefined) | undefined;
-  /** Which values are progress; the others pass and do not restart the wait. Default: all. */
+  /** Which values count as progress; others pass without restarting the wait. Default: all. */
   readonly isProgress?: ((value: T) => boolean) | undefined;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
-  /** Makes the error from the limit that was missed and the last progress. Default: a recoverable VoiceError `timeout`. */
+  /**
+   * Creates the error, from the limit that was missed and the last progress. Default: a recoverable VoiceError
+   * `timeout`.
+   */
   readonly error?: ((stalled: 'first' | 'idle', ms: number, last: T | undefined) => Error) | undefined;
 }
 
 /**
- * Fails when a source stands still: when its first progress does not come in time, or the next one after it.
+ * Fails when a source stalls: when its first progress, or the next one, does not arrive in time.
  *
- * Completion and errors of the source pass at once and end the wait. When the event loop was blocked as a wait ran out,
- * whatever arrived meanwhile is served before the source counts as stalled. One timer serves any number of values.
+ * Completion and errors of the source pass at once and end the wait. If the event loop was blocked when a wait ran out,
+ * whatever arrived meanwhile is delivered before the source counts as stalled. One timer serves any number of values.
  *
  * ```text
  * source                                       --a-b---------c-|
@@ -36,7 +39,7 @@ export interface StallTimeoutOptions<T = unknown> {
  * import { stallTimeout } from 'rxvoice/operators';
  *
  * NEVER.pipe(stallTimeout({ firstMs: 10_000, idleMs: 30_000 })).subscribe({
- *   error: console.error, // nothing came within 10000 ms
+ *   error: console.error, // nothing arrived within 10000 ms
  * });
  * ```
  *
@@ -64,7 +67,7 @@ export function stallTimeout<T>(options: StallTimeoutOptions<T>): MonoTypeOperat
       let timer = Subscription.EMPTY;
       let timerDueAt = Infinity;
 
-      /** Looks again when the wait is over. A timer that ends no later is kept: it finds that there is time left. */
+      /** Checks again when the wait is over. A timer due sooner is kept: it will find that time is left. */
       const watch = (): void => {
         if (limitMs !== undefined && !timer.closed && timerDueAt <= progressAt + limitMs) return;
         timer.unsubscribe();
@@ -102,6 +105,6 @@ export function stallTimeout<T>(options: StallTimeoutOptions<T>): MonoTypeOperat
 }
 
 function stallError(stalled: 'first' | 'idle', ms: number): VoiceError {
-  const message = stalled === 'first' ? `nothing came within ${ms} ms` : `nothing more came for ${ms} ms`;
+  const message = stalled === 'first' ? `nothing arrived within ${ms} ms` : `nothing more arrived for ${ms} ms`;
   return new VoiceError(message, { code: 'timeout', recoverable: true });
 }

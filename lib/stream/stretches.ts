@@ -4,18 +4,18 @@ import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import { incremental, type IncrementalStage } from './incremental.ts';
 
-/** Works on audio of one format and one utterance. */
+/** Processes audio of one format and one utterance. */
 export interface Stretch {
   push(chunk: AudioChunk): readonly AudioChunk[];
-  /** The rest of the audio, where there is one. */
+  /** The rest of the audio, if any. */
   flush(): Uint8Array<ArrayBuffer> | undefined;
-  /** The format of what comes out. */
+  /** The format of the output. */
   readonly metadata: AudioMetadata;
 }
 
 /**
- * Runs a new stretch for each format and each utterance of a stream of audio; the rest of one leaves before the next
- * begins, and when the source completes.
+ * Runs a new stretch for each format and each utterance in a stream of audio; the rest of one is emitted before the
+ * next starts, and when the source completes.
  *
  * @param name - The operator, for errors.
  */
