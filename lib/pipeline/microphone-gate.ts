@@ -1,5 +1,4 @@
 import {
-  combineLatest,
   connect,
   EMPTY,
   endWith,
@@ -9,7 +8,6 @@ import {
   merge,
   switchMap,
   takeUntil,
-  withLatestFrom,
   type BehaviorSubject,
   type MonoTypeOperatorFunction,
 } from 'rxjs';
@@ -51,18 +49,15 @@ export function microphoneGate({
   metadata,
 }: MicrophoneGateOptions): MonoTypeOperatorFunction<AudioChunk> {
   const told = (chunk: AudioChunk): AudioChunk => (chunk.metadata ? chunk : { ...chunk, metadata });
-  if (!isPushToTalk) {
-    return map((chunk) => (isMuted$.value || !isOpen$.value ? silenced(chunk, metadata) : told(chunk)));
-  }
+  const isShut = (): boolean => isMuted$.value || !isOpen$.value;
+  if (!isPushToTalk) return map((chunk) => (isShut() ? silenced(chunk, metadata) : told(chunk)));
   const isPcm = (chunk: AudioChunk): boolean => isPcmLike((chunk.metadata ?? metadata).encoding);
-  const isShut$ = combineLatest([isOpen$, isMuted$]).pipe(map(([isOpen, isMuted]) => isMuted || !isOpen));
 
   return connect((audio$) => {
     const ended$ = audio$.pipe(ignoreElements(), endWith(undefined));
     const silence$ = audio$.pipe(
-      withLatestFrom(isShut$),
-      filter(([, isShut]) => isShut),
-      map(([chunk]) => silenced(chunk, metadata)),
+      filter(isShut),
+      map((chunk) => silenced(chunk, metadata)),
     );
     const voice$ = audio$.pipe(
       filter((chunk) => isOpen$.value || isPcm(chunk)),

@@ -4,8 +4,8 @@ import {
   filter,
   firstValueFrom,
   fromEvent,
+  merge,
   of,
-  race,
   Subject,
   Subscription,
   tap,
@@ -299,7 +299,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     };
     /** Waits for what may take long, such as a model's download or the user's permission, unless a stop comes first. */
     const unlessStopped = async (step: Promise<unknown>): Promise<void> => {
-      await firstValueFrom(race(step, this.#stops$), { defaultValue: undefined });
+      await firstValueFrom(merge(step, this.#stops$), { defaultValue: undefined });
       assertWanted();
     };
     try {

@@ -1,4 +1,4 @@
-import { defer, EMPTY, firstValueFrom, race, tap, timer, type Observable, type SchedulerLike } from 'rxjs';
+import { defer, EMPTY, firstValueFrom, merge, tap, timer, type Observable, type SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import type { AgentProvider, STTProvider } from '../core/roles.ts';
 import type { Command } from '../conversation/commands.ts';
@@ -100,5 +100,5 @@ export async function endSession(
       for (const result of results) if (result.status === 'rejected') onError(result.reason);
     }),
   );
-  await firstValueFrom(race(all$, timer(farewellMs)), { defaultValue: undefined });
+  await firstValueFrom(merge(all$, timer(farewellMs)), { defaultValue: undefined });
 }

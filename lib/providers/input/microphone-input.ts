@@ -7,7 +7,6 @@ import {
   map,
   merge,
   of,
-  race,
   ReplaySubject,
   retry,
   switchMap,
@@ -123,7 +122,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
       retry({
         delay: (cause: VoiceError) => {
           this.#searchOn(cause, attempt === undefined ? undefined : ++attempt);
-          return race(timer(searchMs, scheduler), changes$);
+          return merge(timer(searchMs, scheduler), changes$);
         },
       }),
     );

@@ -8,7 +8,6 @@ import {
   interval,
   map,
   merge,
-  race,
   Subject,
   switchMap,
   take,
@@ -111,7 +110,7 @@ export class Listening {
   async #fed(timeoutMs: number): Promise<void> {
     const { uplink, scheduler } = this.#options;
     const fed$ = interval(feedMs, scheduler).pipe(filter(() => !uplink.isWaiting));
-    await firstValueFrom(race(fed$, this.#over$, timer(timeoutMs, scheduler)), { defaultValue: undefined });
+    await firstValueFrom(merge(fed$, this.#over$, timer(timeoutMs, scheduler)), { defaultValue: undefined });
   }
 
   /** Ends the audio; resolves with whether the service processed all of it in time. */
@@ -120,7 +119,7 @@ export class Listening {
     this.#isEnding = true;
     const heard$ = this.#heardAll$.pipe(map(() => true));
     const failed$ = merge(this.#over$, timer(timeoutMs, scheduler)).pipe(map(() => false));
-    const outcome = firstValueFrom(race(heard$, failed$), { defaultValue: false });
+    const outcome = firstValueFrom(merge(heard$, failed$), { defaultValue: false });
     uplink.end();
     return outcome;
   }
