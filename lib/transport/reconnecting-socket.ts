@@ -1,6 +1,5 @@
 import {
   asyncScheduler,
-  AsyncSubject,
   concat,
   defer,
   EMPTY,
@@ -69,7 +68,8 @@ interface Running {
 }
 
 interface Closing {
-  readonly done$: AsyncSubject<boolean>;
+  /** Settled with `hasLastWord` when it is over. */
+  readonly done: Promise<boolean>;
   /** Whether a connection that is lost meanwhile is replaced. */
   readonly insists: boolean;
   /** Whether the service has said all that it had to say. */
@@ -131,7 +131,7 @@ export class ReconnectingSocket {
    */
   open(): Promise<void> {
     const life = this.#life;
-    if (life.phase === 'closing') return firstValueFrom(life.done$, { defaultValue: false }).then(() => this.open());
+    if (life.phase === 'closing') return life.done.then(() => this.open());
     if (life.phase === 'running') return life.opened;
 
     this.#connection$.next({ type: 'connecting' });
@@ -180,13 +180,14 @@ export class ReconnectingSocket {
   close(options: SocketCloseOptions = {}): Promise<boolean> {
     const life = this.#life;
     const { timeoutMs = this.#options.closeTimeoutMs ?? 1_000, reconnect: insists = false } = options;
-    if (life.phase === 'closing') return firstValueFrom(life.done$, { defaultValue: false });
+    if (life.phase === 'closing') return life.done;
     if (life.phase !== 'running' || !(this.isReady || insists)) {
       this.terminate();
       return Promise.resolve(false);
     }
-    const done$ = new AsyncSubject<boolean>();
-    const closing: Life & Closing = { ...life, phase: 'closing', done$, insists, hasLastWord: false };
+    const done$ = new Subject<boolean>();
+    const done = firstValueFrom(done$, { defaultValue: false });
+    const closing: Life & Closing = { ...life, phase: 'closing', done, insists, hasLastWord: false };
     this.#life = closing;
     const goodbye$ = this.#connection$.pipe(
       filter(({ type }) => type === 'connected'),
@@ -200,11 +201,10 @@ export class ReconnectingSocket {
       finalize(() => {
         this.#end();
         done$.next(closing.hasLastWord);
-        done$.complete();
       }),
     );
     life.subscription.add(goodbye$.subscribe({ error: () => this.#socket?.close(1000) }));
-    return firstValueFrom(done$, { defaultValue: false });
+    return done;
   }
 
   /** Closes at once; nothing is left of it. */

@@ -1,14 +1,13 @@
 import {
-  AsyncSubject,
   asyncScheduler,
   catchError,
   concatMap,
   defer,
   EMPTY,
+  endWith,
   finalize,
   ignoreElements,
   lastValueFrom,
-  materialize,
   ReplaySubject,
   Subject,
   Subscription,
@@ -72,7 +71,7 @@ export interface SocketWire<C, S> extends VoiceService<C>, SpeechWire<S> {
 interface Draft {
   readonly text$: ReplaySubject<string>;
   /** Ends when it was spoken or cancelled; fails when that failed. */
-  readonly over$: AsyncSubject<void>;
+  readonly over$: Subject<void>;
 }
 
 /**
@@ -206,7 +205,7 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
   processChunk(text: string): void {
     this.assertReady('processChunk');
     if (!this.#draft) {
-      this.#draft = { text$: new ReplaySubject(maxPieces), over$: new AsyncSubject() };
+      this.#draft = { text$: new ReplaySubject(maxPieces), over$: new Subject() };
       this.#drafts.add(this.#draft);
       this.#drafts$.next(this.#draft);
     }
@@ -349,7 +348,12 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
         if (this.#draft === draft && error.code !== 'aborted') this.report(error);
         return EMPTY;
       }),
-      takeUntil(draft.over$.pipe(materialize())),
+      takeUntil(
+        draft.over$.pipe(
+          catchError(() => EMPTY),
+          endWith(undefined),
+        ),
+      ),
       finalize(() => {
         draft.over$.complete();
         this.#drafts.delete(draft);
