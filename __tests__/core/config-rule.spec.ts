@@ -80,6 +80,8 @@ describe('configProblem', () => {
 interface Config {
   readonly language?: string;
   readonly interim?: boolean;
+  readonly languages?: readonly string[];
+  readonly extra?: Readonly<Record<string, unknown>>;
   readonly options?: {
     readonly model?: string;
     readonly maxDelayMs?: number | false;
@@ -98,6 +100,17 @@ const wire: RulesOf<Config> = {
   'options.keyTerms': { type: 'texts', wire: true },
   'options.diarize': { wire: 'diarize_model', toWire: (on) => (on ? 'latest' : undefined) },
   'options.secret': { type: 'text' },
+};
+
+/** Arrays and records have no keys of their own, so that a misspelled one is no rule. */
+export const misspelled: RulesOf<Config> = {
+  languages: { type: 'texts' },
+  // @ts-expect-error an entry of an array
+  'languages.0': { type: 'text' },
+};
+export const unknown: RulesOf<Config> = {
+  // @ts-expect-error no key of the options
+  'options.modle': { type: 'text' },
 };
 
 describe('wireParameters', () => {

@@ -38,9 +38,17 @@ export type RulesOf<C> = {
 };
 
 type Keys<C> = keyof C & string;
-type Group<V> = NonNullable<V> extends readonly unknown[] | ((...args: never[]) => unknown) ? never : NonNullable<V>;
 type ConfigKey<C> =
-  Keys<C> | { [K in Keys<C>]: Group<C[K]> extends object ? `${K}.${Keys<Group<C[K]>>}` : never }[Keys<C>];
+  | Keys<C>
+  | { [K in Keys<C>]-?: IsGroup<NonNullable<C[K]>> extends true ? `${K}.${Keys<NonNullable<C[K]>>}` : never }[Keys<C>];
+/** Whether a key holds keys of its own: no array, no function, and no record of any keys. */
+type IsGroup<V> = V extends object
+  ? V extends readonly unknown[] | ((...args: never[]) => unknown)
+    ? false
+    : string extends keyof V
+      ? false
+      : true
+  : false;
 type ConfigValue<C, K extends string> = K extends keyof C
   ? NonNullable<C[K]>
   : K extends `${infer G}.${infer Rest}`

@@ -1,5 +1,5 @@
 import { defer, Observable, Subject, takeUntil, tap } from 'rxjs';
-import { configProblem, wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import { configProblem, wireParameters, type RulesOf } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
@@ -48,12 +48,12 @@ export interface BrowserLLMConfig {
   readonly createEngine?: (webLLM: WebLLM, config: WebLLMEngineConfig) => BrowserEngine;
 }
 
-const rules: ConfigRules = {
+const rules: RulesOf<BrowserLLMConfig> = {
   model: { required: true, type: 'text' },
   maxTokens: { min: 1, integer: true, wire: true, default: 512 },
   temperature: { min: 0, max: 2, wire: true },
   topP: { min: 0, max: 1, wire: true },
-  stopSequences: { wire: 'stop', toWire: (texts: readonly string[]) => (texts.length > 0 ? texts : undefined) },
+  stopSequences: { wire: 'stop', toWire: (texts) => (texts.length > 0 ? texts : undefined) },
 };
 
 const answer = chatAnswer(false);
