@@ -1,29 +1,15 @@
 import type { AudioFormat } from '../../audio/types.ts';
+import { wireParameters, type ConfigRules, type WireValue } from '../../core/config-rule.ts';
 import type { VoiceError } from '../../core/errors.ts';
-import {
-  asNumber,
-  asObject,
-  asObjects,
-  asString,
-  ownEntry,
-  parseJsonObject,
-  type WireObject,
-} from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import type { Query } from '../../core/remote-provider.ts';
+import type { AwsCredentials } from '../../transport/aws-signature.ts';
 import { AwsSigner } from '../../transport/aws-signer.ts';
-import { decodeEventStream, encodeEventStream, type EventStreamValue } from '../../transport/event-stream.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
-import type { SocketData, SocketRequest, ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
-import {
-  identifies,
-  lambdaConflict,
-  lambdaEncodings,
-  lambdaFailures,
-  lambdaKind,
-  lambdaQuery,
-  lambdaSTTRules,
-} from './lambda-stt-settings.ts';
-import { StreamingSTT } from './streaming-stt.ts';
+import type { SocketRequest, ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
+import { lambdaAudio, lambdaFailures, lambdaKind, lambdaMessage } from './lambda-stt-events.ts';
+import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import {
   completed,
   heard,
@@ -34,9 +20,113 @@ import {
   type STTWire,
 } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
-import type { LambdaSTTConfig } from './lambda-stt-settings.ts';
 
-export type { LambdaSTTConfig } from './lambda-stt-settings.ts';
+/** Configuration of {@link LambdaSTT}. `apiKey` has no effect: requests are signed with `credentials`. */
+export interface LambdaSTTConfig extends StreamingSTTConfig, LambdaSTTOptions {
+  /** Credentials for signing, or an async factory called for each connection; preferably temporary ones. */
+  readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>);
+  /** The service's region, such as `us-east-1`; required without `proxyUrl`. */
+  readonly region?: string;
+  /** BCP 47, such as `en-US`; not with `identifyLanguage`. Default: `language`, else `en-US`. */
+  readonly languageCode?: string;
+  /** The audio's encoding. Default: `pcm`, which is linear16. */
+  readonly mediaEncoding?: LambdaMediaEncoding;
+  /** Hz, ideally 16,000; audio at other rates is converted. Default: that of the audio. */
+  readonly sampleRate?: number;
+  /** Whether partial results change less, at some loss of accuracy. Default: false. */
+  readonly enablePartialResultsStabilization?: boolean;
+  /** How soon words stop changing; turns stabilization on. Default: the service's, `high`. */
+  readonly partialResultsStability?: 'high' | 'medium' | 'low';
+  /** Detects which of `languageOptions` is spoken. Default: false. */
+  readonly identifyLanguage?: boolean;
+  /** The languages that may be spoken: two or more, one dialect of each. */
+  readonly languageOptions?: readonly string[];
+}
+
+/** Sample rates offered for input, from 8,000 to 48,000 Hz; the service supports any in between. */
+const sampleRates = [16_000, 8_000, 11_025, 12_000, 22_050, 24_000, 32_000, 44_100, 48_000];
+
+/** Audio encodings that Amazon Transcribe supports. */
+export type LambdaMediaEncoding = 'pcm' | 'ogg-opus' | 'flac' | 'g711-ulaw' | 'g711-alaw';
+
+/** The format of each media encoding. */
+const encodings: Readonly<Record<LambdaMediaEncoding, AudioFormat>> = {
+  pcm: { encoding: 'linear16', sampleRates },
+  'ogg-opus': { encoding: 'opus', sampleRates: [48_000, 24_000, 16_000, 12_000, 8_000], containers: ['ogg'] },
+  flac: { encoding: 'flac', sampleRates },
+  'g711-ulaw': { encoding: 'mulaw', sampleRates: [8_000] },
+  'g711-alaw': { encoding: 'alaw', sampleRates: [8_000] },
+};
+
+/** Additional options of {@link LambdaSTT}. */
+export interface LambdaSTTOptions {
+  /** Detects which of `languageOptions` are spoken, as they change. Default: false. */
+  readonly identifyMultipleLanguages?: boolean;
+  /** The most likely one of `languageOptions`. */
+  readonly preferredLanguage?: string;
+  /** A custom vocabulary, with `languageCode`. */
+  readonly vocabularyName?: string;
+  /** A vocabulary filter, with `languageCode`. */
+  readonly vocabularyFilterName?: string;
+  /** Custom vocabularies, with language identification. */
+  readonly vocabularyNames?: readonly string[];
+  /** Vocabulary filters, with language identification. */
+  readonly vocabularyFilterNames?: readonly string[];
+  /** How filtered words are handled. Default: the service's. */
+  readonly vocabularyFilterMethod?: 'remove' | 'mask' | 'tag';
+  /** Tells speakers apart; `metadata.words` name them. Default: false. */
+  readonly showSpeakerLabel?: boolean;
+  /**
+   * Transcribes the two channels of stereo audio separately; `metadata.words` name them as speakers. Default: false.
+   */
+  readonly enableChannelIdentification?: boolean;
+  /** A custom language model, with `languageCode`. */
+  readonly languageModelName?: string;
+  /** Labels personal data; not with `contentRedactionType`. */
+  readonly contentIdentificationType?: 'PII';
+  /** Removes personal data. */
+  readonly contentRedactionType?: 'PII';
+  /** Kinds of personal data, such as `NAME`; requires one of the two keys above. Default: all. */
+  readonly piiEntityTypes?: readonly string[];
+  /** A UUID for the session; a newer session with the same id ends the older one. Default: the service's. */
+  readonly sessionId?: string;
+  /** How long the service lets a session be resumed, 1 to 300 minutes. */
+  readonly sessionResumeWindow?: number;
+  /** Whether numbers and the like are in written or spoken form. Default: the service's, `WRITTEN`. */
+  readonly transcriptFormat?: 'WRITTEN' | 'SPOKEN';
+}
+
+/** Rules for the keys that become query parameters under their own names, in the service's spelling. */
+const told: ConfigRules = {
+  enablePartialResultsStabilization: { type: 'boolean' },
+  partialResultsStability: { oneOf: ['high', 'medium', 'low'] },
+  identifyLanguage: { type: 'boolean' },
+  identifyMultipleLanguages: { type: 'boolean' },
+  languageOptions: { type: 'texts' },
+  preferredLanguage: { type: 'text' },
+  vocabularyName: {},
+  vocabularyFilterName: {},
+  vocabularyNames: { type: 'texts' },
+  vocabularyFilterNames: { type: 'texts' },
+  vocabularyFilterMethod: { oneOf: ['remove', 'mask', 'tag'] },
+  showSpeakerLabel: { type: 'boolean' },
+  enableChannelIdentification: { type: 'boolean' },
+  languageModelName: {},
+  contentIdentificationType: { oneOf: ['PII'] },
+  contentRedactionType: { oneOf: ['PII'] },
+  piiEntityTypes: { type: 'texts' },
+  sessionId: {},
+  sessionResumeWindow: { min: 1, max: 300, integer: true },
+  transcriptFormat: { oneOf: ['WRITTEN', 'SPOKEN'] },
+};
+
+/** Rules for the keys, and their query parameters. */
+const rules: ConfigRules = {
+  mediaEncoding: { oneOf: Object.keys(encodings), wire: 'media-encoding', default: 'pcm' },
+  languageCode: { type: 'text' },
+  sampleRate: { min: 8_000, max: 48_000, integer: true },
+  ...Object.fromEntries(Object.entries(told).map(([key, rule]) => [key, { ...rule, wire: kebab(key), toWire }])),
+};
 
 interface LambdaResults {
   /** The most recent final results, to recognize late repetitions. */
@@ -63,11 +153,11 @@ export const lambdaWire: STTWire<LambdaSTTConfig, LambdaResults> = {
     `https://transcribestreaming.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}:8443`,
   // One row: the configured encoding.
   accepts({ mediaEncoding = 'pcm', sampleRate, enableChannelIdentification = false }) {
-    const row: AudioFormat = lambdaEncodings[mediaEncoding];
+    const row: AudioFormat = encodings[mediaEncoding];
     const channels = [enableChannelIdentification ? 2 : 1];
     return [{ ...row, ...(sampleRate && { sampleRates: [sampleRate] }), channels }];
   },
-  rules: lambdaSTTRules,
+  rules,
   credentialKey: 'credentials',
   // They sign the next connection.
   ownKeys: ['credentials'],
@@ -90,12 +180,12 @@ export const lambdaWire: STTWire<LambdaSTTConfig, LambdaResults> = {
     error: onFailure,
   },
 
-  conflict: (config, isProxyMode) => lambdaConflict(config, !isProxyMode),
-  decode,
+  conflict: (config, isProxyMode) => conflictOf(config, !isProxyMode),
+  decode: lambdaMessage,
   begin: () => [{ finished: [] }],
-  encode: audioEvent,
+  encode: lambdaAudio,
   // An empty event ends the stream.
-  farewell: () => [audioEvent(new Uint8Array(0))],
+  farewell: () => [lambdaAudio(new Uint8Array(0))],
 };
 
 /**
@@ -121,10 +211,7 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig, LambdaResults> {
   }
 
   protected override async request(): Promise<SocketRequest> {
-    const url = this.resolveSocketUrl(
-      '/stream-transcription-websocket',
-      lambdaQuery(this.config, this.format.sampleRate),
-    );
+    const url = this.resolveSocketUrl('/stream-transcription-websocket', queryOf(this.config, this.format.sampleRate));
     return { url: this.isProxyMode ? url : await this.#signer.presign(url) };
   }
 
@@ -184,30 +271,61 @@ function onFailure(state: LambdaResults, { name, message }: WireObject): Step {
   return [state, { type: 'failure', kind: lambdaKind(asString(name) ?? '', sentence), sentence }];
 }
 
-const text = (value: string): EventStreamValue => ({ type: 'string', value });
-const headers: ReadonlyMap<string, EventStreamValue> = new Map([
-  [':event-type', text('AudioEvent')],
-  [':message-type', text('event')],
-  [':content-type', text('application/octet-stream')],
-]);
-
-/** Audio in the service's framing. */
-function audioEvent(audio: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  return encodeEventStream({ headers, payload: audio });
+/** Lists are joined into one value; `false` is omitted. */
+function toWire(value: unknown): WireValue {
+  if (Array.isArray(value)) return value.join(',') || undefined;
+  return typeof value === 'string' || typeof value === 'number' || value === true ? value || undefined : undefined;
 }
 
-/** An event's `type` and `body`, or an `exception` or `error` with its `name` and `message`. */
-function decode(data: SocketData): WireObject | undefined {
-  if (typeof data === 'string') return undefined;
-  try {
-    const { headers: given, payload } = decodeEventStream(data);
-    const header = (name: string): string | undefined => asString(given.get(`:${name}`)?.value);
-    const kind = header('message-type');
-    const body = parseJsonObject(payload) ?? {};
-    if (kind === 'event') return { type: header('event-type'), body };
-    const name = header('exception-type') ?? header('error-code') ?? 'an error';
-    return { type: kind, name, message: asString(body['Message']) ?? header('error-message') ?? '' };
-  } catch {
-    return undefined;
-  }
+function kebab(key: string): string {
+  return key.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
+}
+
+/** Whether the service detects the language. */
+function identifies({ identifyLanguage = false, identifyMultipleLanguages = false }: LambdaSTTConfig): boolean {
+  return identifyLanguage || identifyMultipleLanguages;
+}
+
+/** The query parameters. */
+function queryOf(config: LambdaSTTConfig, sampleRate: number): Query {
+  const { language = 'en-US', languageCode = language } = config;
+  const { 'media-encoding': encoding, ...others } = wireParameters(config, rules);
+  return {
+    'media-encoding': encoding,
+    'sample-rate': sampleRate,
+    'language-code': identifies(config) ? undefined : languageCode,
+    ...others,
+    ...(config.partialResultsStability && { 'enable-partial-results-stabilization': true }),
+    'number-of-channels': config.enableChannelIdentification ? 2 : undefined,
+  };
+}
+
+/** A conflict between keys, as a sentence; `undefined` if there is none. */
+function conflictOf(config: LambdaSTTConfig, needsRegion: boolean): string | undefined {
+  const { region, identifyLanguage = false, identifyMultipleLanguages = false, languageOptions = [] } = config;
+  const isIdentified = identifies(config);
+  const conflicts: readonly (readonly [boolean, string])[] = [
+    [needsRegion && !region, 'region is missing'],
+    // It becomes part of the host that receives the credentials.
+    [Boolean(region) && !/^[a-z\d]+(-[a-z\d]+)+$/.test(region ?? ''), 'region must look like us-east-1'],
+    [
+      identifyLanguage && identifyMultipleLanguages,
+      'identifyLanguage and identifyMultipleLanguages cannot be combined',
+    ],
+    [isIdentified && languageOptions.length < 2, 'languageOptions must have two or more languages to identify'],
+    [isIdentified && config.languageCode !== undefined, 'languageCode cannot be combined with language identification'],
+    [
+      isIdentified && config.languageModelName !== undefined,
+      'languageModelName cannot be combined with language identification',
+    ],
+    [
+      config.enablePartialResultsStabilization === false && config.partialResultsStability !== undefined,
+      'partialResultsStability requires enablePartialResultsStabilization',
+    ],
+    [
+      config.contentIdentificationType !== undefined && config.contentRedactionType !== undefined,
+      'contentIdentificationType and contentRedactionType cannot be combined',
+    ],
+  ];
+  return conflicts.find(([applies]) => applies)?.[1];
 }

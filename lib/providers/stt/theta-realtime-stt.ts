@@ -1,22 +1,79 @@
+import type { AudioEncoding } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
+import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
 import { asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import type { SocketCredentials } from '../../core/remote-provider.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
 import { ended, findEnd, isVoiced, noVoice, type OpenVoice } from './endpointer.ts';
-import { StreamingSTT } from './streaming-stt.ts';
+import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import type { STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
-import {
-  thetaCloseKind,
-  thetaConflict,
-  thetaCredentials,
-  thetaDetects,
-  thetaErrorKind,
-  thetaFailures,
-  thetaRealtimeSTTRules,
-  thetaUpdate,
-} from './theta-realtime-stt-settings.ts';
-import type { ThetaRealtimeSTTConfig } from './theta-realtime-stt-settings.ts';
+import { settingsId, thetaCloseKind, thetaErrorKind, thetaFailures } from './theta-realtime-failures.ts';
 
-export type { ThetaRealtimeSTTConfig } from './theta-realtime-stt-settings.ts';
+/** Configuration of {@link ThetaRealtimeSTT}. `language` is ISO 639-1, as a hint. */
+export interface ThetaRealtimeSTTConfig extends StreamingSTTConfig, ThetaRealtimeSTTOptions {
+  /**
+   * `gpt-4o-mini-transcribe`, `gpt-4o-transcribe`, `whisper-1`, `gpt-realtime-whisper`, or another, which passes through.
+   * Default: `gpt-4o-mini-transcribe`.
+   */
+  readonly model?: ThetaRealtimeSTTModel;
+  /** What the conversation is about, and words to expect; not for `gpt-realtime-whisper`. */
+  readonly prompt?: string;
+  /** How the service detects the end of an utterance; `null` leaves it to {@link ThetaRealtimeSTT.finalize}. */
+  readonly turnDetection?: ThetaTurnDetection | null;
+  /** For a microphone close to the mouth, or across the room. Default: none. */
+  readonly noiseReduction?: 'near_field' | 'far_field';
+}
+
+/** A model of {@link ThetaRealtimeSTT}; others are passed through. */
+export type ThetaRealtimeSTTModel =
+  'gpt-4o-mini-transcribe' | 'gpt-4o-transcribe' | 'whisper-1' | 'gpt-realtime-whisper' | (string & {});
+
+/** How {@link ThetaRealtimeSTT} detects the end of an utterance. */
+export interface ThetaTurnDetection {
+  /** By silence, or by meaning; `turnDetection: null` leaves it to `finalize()`. Default: `server_vad`. */
+  readonly type?: 'server_vad' | 'semantic_vad';
+  /** How loud a voice must be, 0 to 1; `server_vad` only. Default: the service's, 0.5. */
+  readonly threshold?: number;
+  /** Audio to include before a voice, in milliseconds; `server_vad` only. Default: the service's, 300. */
+  readonly prefixPaddingMs?: number;
+  /** Silence that ends an utterance, in milliseconds; `server_vad` only. Default: 500. */
+  readonly silenceDurationMs?: number;
+  /** How soon an utterance may end; `semantic_vad` only. Default: the service's, `auto`. */
+  readonly eagerness?: 'low' | 'medium' | 'high' | 'auto';
+}
+
+/** Additional options of {@link ThetaRealtimeSTT}. */
+export interface ThetaRealtimeSTTOptions {
+  /** Words to listen for; `gpt-transcribe` and `gpt-live-transcribe` only. */
+  readonly keywords?: readonly string[];
+  /** How long words may take, for better accuracy; `gpt-realtime-whisper` only. Default: the service's. */
+  readonly delay?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
+  /** Whether results have a confidence. Default: false. */
+  readonly includeLogprobs?: boolean;
+  /** The organization to bill. */
+  readonly organizationId?: string;
+  /** The project to bill. */
+  readonly projectId?: string;
+}
+
+const defaultModel = 'gpt-4o-mini-transcribe';
+
+/** Rules for the keys, and the service's names for those sent as they are. */
+const rules: ConfigRules = {
+  model: { type: 'text', wire: 'model', default: defaultModel },
+  language: { type: 'text' },
+  prompt: { type: 'text', wire: 'prompt' },
+  'turnDetection.type': { oneOf: ['server_vad', 'semantic_vad'] },
+  'turnDetection.threshold': { min: 0, max: 1 },
+  'turnDetection.prefixPaddingMs': { min: 0, integer: true },
+  'turnDetection.silenceDurationMs': { min: 0, integer: true },
+  'turnDetection.eagerness': { oneOf: ['low', 'medium', 'high', 'auto'] },
+  noiseReduction: { oneOf: ['near_field', 'far_field'] },
+  keywords: { type: 'texts', wire: 'keywords' },
+  delay: { oneOf: ['minimal', 'low', 'medium', 'high', 'xhigh'], wire: 'delay' },
+  includeLogprobs: { type: 'boolean' },
+};
 
 /** An utterance between two ends. */
 interface ThetaItem {
@@ -76,7 +133,7 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
     { encoding: 'mulaw', sampleRates: [8_000] },
     { encoding: 'alaw', sampleRates: [8_000] },
   ],
-  rules: thetaRealtimeSTTRules,
+  rules,
   reportsSpeechEnd: true,
   failures: thetaFailures,
   start: () => ({ items: [], finished: [], commits: [], voice: noVoice, hasVoice: false, isOver: false }),
@@ -102,10 +159,10 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
   commands: { finalize: (state, context) => finalize(state, context) },
 
   query: () => ({ intent: 'transcription' }),
-  credentials: thetaCredentials,
+  credentials: credentialsOf,
   authType: () => 'bearer',
-  conflict: thetaConflict,
-  opening: ({ config, format }) => [JSON.stringify(thetaUpdate(config, format.encoding))],
+  conflict: conflictOf,
+  opening: ({ config, format }) => [JSON.stringify(updateOf(config, format.encoding))],
   // Results sent earlier would be based on other settings.
   isReady: ({ type }) => type === 'session.updated',
   begin: (state) => [{ ...state, items: [], finished: [], commits: [], hasVoice: false }],
@@ -113,12 +170,12 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
     if (addressKeys.some((key) => key in changed)) return undefined;
     return [
       { ...state, voice: noVoice },
-      { type: 'send', message: thetaUpdate(config, format.encoding) },
+      { type: 'send', message: updateOf(config, format.encoding) },
     ];
   },
   hear(state, data, context) {
     const { config, format } = context;
-    if (thetaDetects(config) || config.turnDetection === null) return [state];
+    if (detects(config) || config.turnDetection === null) return [state];
     const silenceMs = config.turnDetection?.silenceDurationMs ?? localSilenceMs;
     const [voice, hasEnded] = findEnd(state.voice, data, format, silenceMs);
     return hasEnded ? finalize({ ...state, voice }, context) : [{ ...state, voice }];
@@ -193,7 +250,7 @@ function onDelta(state: ThetaTalk, { item_id: id, delta }: WireObject, { config 
   const [first] = next.items;
   const text = first?.text.trim();
   if (!text || first?.id !== id) return [next];
-  const voice: readonly STTEffect[] = thetaDetects(config) ? [] : [{ type: 'voice', is: 'started' }];
+  const voice: readonly STTEffect[] = detects(config) ? [] : [{ type: 'voice', is: 'started' }];
   return [next, ...voice, { type: 'result', kind: 'interim', text }];
 }
 
@@ -215,7 +272,7 @@ function take(state: ThetaTalk, count: number, { config }: Context): Step {
   const effects = taken.flatMap(({ text, last, endMs }): STTEffect[] => {
     const said = (asString(last?.['transcript']) ?? text).trim();
     return [
-      ...(thetaDetects(config) ? [] : [{ type: 'voice', is: 'ended' } as const]),
+      ...(detects(config) ? [] : [{ type: 'voice', is: 'ended' } as const]),
       ...(said ? [{ type: 'result', kind: 'complete', text: said, ...detailsOf(last) } as const] : []),
       ...(endMs === undefined ? [] : [{ type: 'finalized', ms: endMs } as const]),
     ];
@@ -242,4 +299,88 @@ function detailsOf(message: WireObject = {}) {
     confidence: logprobs.length > 0 ? Math.min(1, Math.exp(mean)) : undefined,
     language: asString(asObjects(message['languages'])[0]?.['code']),
   };
+}
+
+/** A bearer; in browsers the service's subprotocols. */
+function credentialsOf(key: string, config: ThetaRealtimeSTTConfig): SocketCredentials {
+  const { organizationId, projectId } = config;
+  return {
+    headers: {
+      Authorization: `Bearer ${key}`,
+      ...(organizationId && { 'OpenAI-Organization': organizationId }),
+      ...(projectId && { 'OpenAI-Project': projectId }),
+    },
+    protocols: [
+      ...['realtime', `openai-insecure-api-key.${key}`],
+      ...(organizationId ? [`openai-organization.${organizationId}`] : []),
+      ...(projectId ? [`openai-project.${projectId}`] : []),
+    ],
+  };
+}
+
+/** Models that transcribe while the user speaks, and whose client ends the utterances. */
+const live: ReadonlySet<string> = new Set(['gpt-realtime-whisper', 'gpt-live-transcribe']);
+/** Models that support several languages, and words to listen for. */
+const listing: ReadonlySet<string> = new Set(['gpt-transcribe', 'gpt-live-transcribe']);
+
+/** The model of a configuration. */
+function modelOf({ model = defaultModel }: ThetaRealtimeSTTConfig): string {
+  return model;
+}
+
+/** Whether the service detects the ends of utterances. */
+function detects(config: ThetaRealtimeSTTConfig): boolean {
+  return config.turnDetection !== null && !live.has(modelOf(config));
+}
+
+/** A conflict between keys, as a sentence; `undefined` if there is none. */
+function conflictOf(config: ThetaRealtimeSTTConfig): string | undefined {
+  const { prompt, keywords, delay, language } = config;
+  const model = modelOf(config);
+  const conflicts: readonly (readonly [boolean, string])[] = [
+    [prompt !== undefined && /^gpt-realtime-whisper|-diarize$/.test(model), `${model} does not support prompt`],
+    [
+      keywords !== undefined && !listing.has(model),
+      `only ${[...listing].join(' and ')} support keywords, not ${model}`,
+    ],
+    [delay !== undefined && model !== 'gpt-realtime-whisper', `only gpt-realtime-whisper supports delay, not ${model}`],
+    [language !== undefined && !/^[a-z]{2,3}\b/i.test(language), 'language must be a code such as en'],
+  ];
+  return conflicts.find(([applies]) => applies)?.[1];
+}
+
+const formats: Readonly<Partial<Record<AudioEncoding, WireObject>>> = {
+  linear16: { type: 'audio/pcm', rate: 24_000 },
+  mulaw: { type: 'audio/pcmu' },
+  alaw: { type: 'audio/pcma' },
+};
+
+/** The session settings, sent at the start and whenever they change. */
+function updateOf(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): WireObject {
+  return { type: 'session.update', event_id: settingsId, session: sessionOf(config, encoding) };
+}
+
+function sessionOf(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): WireObject {
+  const { noiseReduction, includeLogprobs = false } = config;
+  const language = config.language && primaryLanguage(config.language);
+  const spoken = listing.has(modelOf(config)) ? { languages: language && [language] } : { language };
+  return {
+    type: 'transcription',
+    audio: {
+      input: {
+        format: formats[encoding],
+        transcription: { ...wireParameters(config, rules), ...spoken },
+        noise_reduction: noiseReduction && { type: noiseReduction },
+        turn_detection: detects(config) ? turnDetection(config.turnDetection ?? {}) : null,
+      },
+    },
+    ...(includeLogprobs && { include: ['item.input_audio_transcription.logprobs'] }),
+  };
+}
+
+function turnDetection({ type = 'server_vad', ...options }: ThetaTurnDetection): WireObject {
+  const { threshold, prefixPaddingMs, silenceDurationMs, eagerness } = options;
+  return type === 'semantic_vad'
+    ? { type, eagerness }
+    : { type, threshold, prefix_padding_ms: prefixPaddingMs, silence_duration_ms: silenceDurationMs };
 }

@@ -7,6 +7,7 @@ import type { Logger } from '../../core/logger.ts';
 import { incremental } from '../../stream/incremental.ts';
 import type { Markup } from '../../text/markup.ts';
 import { isSsml, ssml } from '../../text/ssml.ts';
+import type { AwsCredentials } from '../../transport/aws-signature.ts';
 import { AwsSigner, type AwsConfig } from '../../transport/aws-signer.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
 import { readText, type HttpRequestHeaders } from '../../transport/http.ts';
@@ -23,6 +24,8 @@ export type OmegaTTSEngine = 'neural' | 'generative' | 'long-form' | 'standard';
 
 /** Configuration of {@link OmegaTTS}. `apiKey` and `authType` have no effect: requests are signed with `credentials`. */
 export interface OmegaTTSConfig extends RequestTTSConfig, AwsConfig {
+  /** Credentials for signing, or an async factory; preferably temporary ones. Required without `proxyUrl`. */
+  readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>);
   /** Such as `Joanna`. Required. */
   readonly voiceId: string;
   /** Default: `neural`. */
