@@ -27,6 +27,7 @@ export { byOrder, type FlushConnection } from './sockets/by-order.ts';
 export type { Attribution } from './sockets/speech-step.ts';
 export type * from './sockets/speech-wire.ts';
 export type * from './voice-service.ts';
+export * from './remote-tts.ts';
 export * from './request-tts.ts';
 export type * from './requests/request-wire.ts';
 export { readAudio, readObject, readObjects, type ObjectReading } from './requests/read-audio.ts';

@@ -21,22 +21,17 @@ import {
   takeUntil,
   toArray,
   type Observable,
-  type ObservableInput,
 } from 'rxjs';
-import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
 import { messageOf, VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { RemoteProvider, type AuthType } from '../../core/remote-provider.ts';
-import type { ProviderRole, ProviderType, SpokenWord } from '../../core/roles.ts';
+import type { ProviderType } from '../../core/roles.ts';
 import { fromAbort } from '../../stream/bridge.ts';
 import { createLock, type Lock } from '../../stream/lock.ts';
 import { mapInOrder } from '../../stream/map-in-order.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { stallTimeout } from '../../stream/stall-timeout.ts';
 import { splitText } from '../../text/split-text.ts';
-import { refusal, type HttpErrorOf } from '../../transport/http-error.ts';
 import {
   httpRequest,
   keepConnections,
@@ -46,12 +41,12 @@ import {
   type HttpRequestHeaders,
   type HttpResponse,
 } from '../../transport/http.ts';
+import { RemoteTTS } from './remote-tts.ts';
 import { joinAudio } from './requests/join-audio.ts';
 import { readAudio } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
-import { isAudible, SynthesisOutputs } from './synthesis-outputs.ts';
-import { rawFormat, type SynthesisEvent } from './utterance.ts';
-import type { RemoteVoice, TTSCallOptions } from './voice-service.ts';
+import type { SynthesisEvent } from './utterance.ts';
+import type { TTSCallOptions } from './voice-service.ts';
 
 /**
  * Runs the wire of a text-to-speech service that answers requests. `speak()` sends a request for each piece of its text,
@@ -59,22 +54,11 @@ import type { RemoteVoice, TTSCallOptions } from './voice-service.ts';
  *
  * @typeParam C - The provider's configuration.
  */
-export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteProvider<C> implements RemoteVoice {
-  override readonly name: string;
-  override readonly roles: readonly ProviderRole[] = ['tts'];
+export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C> {
   override readonly type: ProviderType = 'rest';
-
-  protected override readonly defaultAuthType: AuthType;
-
-  /** Receives every chunk of synthesized audio; set by {@link RequestTTS.onAudio}. */
-  protected audioCallback: ((chunk: AudioChunk) => void) | undefined = undefined;
-  /** Receives the format of every synthesis; set by {@link RequestTTS.onMetadata}. */
-  protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
 
   readonly #wire: RequestWire<C>;
   readonly #context: RequestContext<C>;
-  readonly #errorOf: HttpErrorOf = (failure) => this.#wire.errorOf?.(failure, this.config);
-  readonly #outputs: SynthesisOutputs;
   /** Requests that the service takes at once from one account. */
   readonly #requests: Lock;
   /** One `finalize()` at a time. */
@@ -85,102 +69,28 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteProvi
   #connections: Subscription = Subscription.EMPTY;
 
   constructor(wire: RequestWire<C>, config: C, logger?: Logger) {
-    super(config, logger);
-    this.name = wire.name;
-    this.defaultAuthType = wire.authType ?? 'token';
+    super(wire, config, logger);
     this.#wire = wire;
     this.#requests = createLock(() => this.config.concurrency ?? wire.concurrency ?? Infinity);
-    this.#outputs = new SynthesisOutputs({
-      provider: wire.name,
-      callbacks: () => ({ onAudio: this.audioCallback, onMetadata: this.metadataCallback }),
-      report: (error) => this.report(error),
-    });
     const currentConfig = (): Readonly<C> => this.config;
     this.#context = {
       get config() {
         return currentConfig();
       },
-      error: (text, options) => this.error(`${this.name}: ${text}`, options),
-      refusal: (message, facts) =>
-        refusal({ ...facts, text: JSON.stringify(message) }, { ...this.transportOptions, errorOf: this.#errorOf }),
+      ...this.errors,
       warn: oncePerKind((text) => this.logger.warn(`${this.name}: ${text}`)),
       note: (text) => this.logger.debug(`${this.name}: ${text}`),
       download: (address) => defer(() => httpRequest({ ...this.transportOptions, url: address })),
     } satisfies RequestContext<C>;
   }
 
-  /** All synthesized audio. Hot. */
-  get audio$(): Observable<AudioChunk> {
-    return this.#outputs.audio$;
-  }
-
-  /** The format of each synthesis, before its first audio. Hot. */
-  get metadata$(): Observable<AudioMetadata> {
-    return this.#outputs.metadata$;
-  }
-
-  /** When each word sounds: as the service says, else estimated from the length of the audio and marked so. Hot. */
-  get words$(): Observable<SpokenWord> {
-    return this.#outputs.words$;
-  }
-
-  protected override get defaultBaseUrl(): string | undefined {
-    const { baseUrl } = this.#wire;
-    return typeof baseUrl === 'function' ? baseUrl(this.config) : baseUrl;
-  }
-
-  /** Longest text of one request, in characters; longer ones are cut at sentences. */
-  get maxTextLength(): number {
-    return this.#wire.maxTextLength?.(this.config) ?? Infinity;
-  }
-
-  /** Sets what receives all synthesized audio (`audio$`), in place of what did before. */
-  onAudio(callback: ((chunk: AudioChunk) => void) | undefined): void {
-    this.audioCallback = callback;
-  }
-
-  /** Sets what receives the format of each synthesis (`metadata$`), in place of what did before. */
-  onMetadata(callback: ((metadata: AudioMetadata) => void) | undefined): void {
-    this.metadataCallback = callback;
-  }
-
-  /** Whether a chunk holds any audio; one that holds none is never delivered. */
-  isAudioReady(chunk: AudioChunk): boolean {
-    return isAudible(chunk);
-  }
-
-  /** A shallow copy of the configuration, new each time. */
-  getConfig(): C {
-    return { ...this.config };
-  }
-
-  /** The format that `speak()` yields. */
-  getMetadata(): AudioMetadata {
-    return rawFormat(this.#wire.format(this.config));
-  }
-
   /** Opens a connection for the next request, unless one is open. */
-  warm(): void {
+  override warm(): void {
     if (!this.#connections.closed) warmConnection(this.resolveUrl(''));
   }
 
-  /**
-   * Speaks one text. Every chunk carries the id of its synthesis (`utteranceId`), the first one its format. Cold:
-   * subscribing starts it, unsubscribing aborts its requests; late audio of a cancelled one goes nowhere.
-   */
-  speak(text$: ObservableInput<string>): Observable<AudioChunk> {
-    return defer(() => {
-      this.assertReady('speak');
-      return this.#outputs.speak(text$, (pieces$) => ({
-        events$: this.#synthesis(pieces$),
-        format: this.#wire.format(this.config),
-        ended$: this.aborted$('was disposed while it spoke'),
-      }));
-    });
-  }
-
   /** Adds text to what {@link RequestTTS.finalize} synthesizes; sends nothing. */
-  processChunk(text: string): void {
+  override processChunk(text: string): void {
     this.#buffer += text;
   }
 
@@ -190,7 +100,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteProvi
    *
    * @throws VoiceError when the provider is not initialized, when the request fails, and when `signal` aborts it.
    */
-  async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
+  override async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
     const text = this.#buffer;
     this.#buffer = '';
     // Not at once: `cancel()` ends one after the other, and none of those that wait is to begin meanwhile.
@@ -201,7 +111,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteProvi
   }
 
   /** Forgets the buffered text and aborts the request of a `finalize()` under way, which then resolves. */
-  cancel(): void {
+  override cancel(): void {
     this.#buffer = '';
     this.#cancelled$.next();
   }
@@ -272,7 +182,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteProvi
         ...this.transportOptions,
         url: this.resolveUrl(request.path, request.query),
         headers: async () => ({ ...request.headers, ...(await this.credentialHeaders(request)) }),
-        ...{ json: request.json, body: request.body, errorOf: this.#errorOf },
+        ...{ json: request.json, body: request.body, errorOf: this.errorOf },
         timeouts: { firstByteMs, idleMs: idleTimeoutMs },
       }),
     );
@@ -285,19 +195,11 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteProvi
     return this.#wire.credential?.(key, this.config) ?? { Authorization: this.authHeader(key) };
   }
 
-  protected override configProblem(): string | undefined {
-    return this.#wire.problem?.(this.config) ?? configProblem(this.config, this.#wire.rules(this.config));
-  }
-
-  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
-    this.assertAuth();
-    this.assertConfig();
-    this.warnOfRetired(this.#wire.model?.(this.config), this.#wire.retired ?? {});
-    for (const advice of this.#wire.advice?.(this.config) ?? []) this.logger.warn(`${this.name}: ${advice}`);
-    // What is wrong with the address is said here, not at the first sentence.
-    this.resolveUrl('');
+  protected override onInitialize(signal: AbortSignal): Promise<void> | void {
+    const ready = super.onInitialize(signal);
     this.#connections = keepConnections();
     this.warm();
+    return ready;
   }
 
   protected override onDispose(): void {
@@ -305,7 +207,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteProvi
     this.#connections.unsubscribe();
   }
 
-  #synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
+  protected override synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
     const { firstAudioTimeoutMs = 5_000 } = this.config;
     return text$.pipe(
       mergeMap((text) => this.#split(text)),
@@ -376,7 +278,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteProvi
         switchMap((blob) => blob.arrayBuffer()),
         switchMap((bytes) => {
           const events: SynthesisEvent[] = [{ type: 'audio', data: new Uint8Array(bytes) }, this.#segmentOf(text)];
-          return this.#outputs.deliver({
+          return this.outputs.deliver({
             ...{ events$: from(events), format: this.#wire.format(this.config), text: () => text },
             ended$: this.aborted$('was disposed while it spoke'),
           });

@@ -13,28 +13,25 @@ import {
   Subscription,
   takeUntil,
   type Observable,
-  type ObservableInput,
 } from 'rxjs';
-import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import { RemoteProvider, type AuthType, type Query, type SocketCredentials } from '../../core/remote-provider.ts';
-import type { ConnectionEvent, ProviderRole, ProviderType, SpokenWord } from '../../core/roles.ts';
+import type { Query, SocketCredentials } from '../../core/remote-provider.ts';
+import type { ConnectionEvent, ProviderType } from '../../core/roles.ts';
 import { fromAbort } from '../../stream/bridge.ts';
-import { refusal, type HttpErrorOf } from '../../transport/http-error.ts';
 import {
   ReconnectingSocket,
   type ReconnectingSocketOptions,
   type SocketClose,
   type SocketData,
 } from '../../transport/reconnecting-socket.ts';
+import { RemoteTTS } from './remote-tts.ts';
 import type { Attribution } from './sockets/speech-step.ts';
 import type { ContextVoice, SpeechWire } from './sockets/speech-wire.ts';
 import { VoiceConnection } from './sockets/voice-connection.ts';
 import { VoiceConnections } from './sockets/voice-connections.ts';
-import { isAudible, SynthesisOutputs } from './synthesis-outputs.ts';
-import type { RemoteVoice, TTSCallOptions, TTSConfig, VoiceService, WireErrors } from './voice-service.ts';
+import type { SynthesisEvent } from './utterance.ts';
+import type { TTSCallOptions, TTSConfig, VoiceService, WireErrors } from './voice-service.ts';
 
 /** Longest message of a service: RELIABILITY's limit of roles that bring audio. */
 const maxMessageBytes = 16 * 1024 * 1024;
@@ -81,22 +78,10 @@ interface Draft {
  * @typeParam C - The provider's configuration.
  * @typeParam S - What the readers of a context's messages know.
  */
-export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends RemoteProvider<C> implements RemoteVoice {
-  override readonly name: string;
-  override readonly roles: readonly ProviderRole[] = ['tts'];
+export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends RemoteTTS<C> {
   override readonly type: ProviderType = 'websocket';
 
-  protected override readonly defaultAuthType: AuthType;
-
-  /** Receives every chunk of synthesized audio; set by {@link SocketTTS.onAudio}. */
-  protected audioCallback: ((chunk: AudioChunk) => void) | undefined = undefined;
-  /** Receives the format of every synthesis; set by {@link SocketTTS.onMetadata}. */
-  protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
-
   readonly #wire: SocketWire<C, S>;
-  readonly #errors: WireErrors;
-  readonly #errorOf: HttpErrorOf = (failure) => this.#wire.errorOf?.(failure, this.config);
-  readonly #outputs: SynthesisOutputs;
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   readonly #sessions = new Map<ReconnectingSocket, Subscription>();
   #connections: VoiceConnections | undefined;
@@ -110,35 +95,8 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
   #speaking: Subscription = Subscription.EMPTY;
 
   constructor(wire: SocketWire<C, S>, config: C, logger?: Logger) {
-    super(config, logger);
-    this.name = wire.name;
-    this.defaultAuthType = wire.authType ?? 'token';
+    super(wire, config, logger);
     this.#wire = wire;
-    this.#errors = {
-      error: (text, options) => this.error(`${this.name}: ${text}`, options),
-      refusal: (message, facts) =>
-        refusal({ ...facts, text: JSON.stringify(message) }, { ...this.transportOptions, errorOf: this.#errorOf }),
-    };
-    this.#outputs = new SynthesisOutputs({
-      provider: wire.name,
-      callbacks: () => ({ onAudio: this.audioCallback, onMetadata: this.metadataCallback }),
-      report: (error) => this.report(error),
-    });
-  }
-
-  /** All synthesized audio. Hot. */
-  get audio$(): Observable<AudioChunk> {
-    return this.#outputs.audio$;
-  }
-
-  /** The format of each synthesis, before its first audio. Hot. */
-  get metadata$(): Observable<AudioMetadata> {
-    return this.#outputs.metadata$;
-  }
-
-  /** When each word sounds: as the service says, else estimated from the length of the audio and marked so. Hot. */
-  get words$(): Observable<SpokenWord> {
-    return this.#outputs.words$;
   }
 
   /** What becomes of the connection. Hot; the latest value first. */
@@ -146,63 +104,13 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
     return this.#connection$.asObservable();
   }
 
-  protected override get defaultBaseUrl(): string | undefined {
-    const { baseUrl } = this.#wire;
-    return typeof baseUrl === 'function' ? baseUrl(this.config) : baseUrl;
-  }
-
-  /** Longest text of one message, in characters; longer ones are cut at sentences. */
-  get maxTextLength(): number {
-    return this.#wire.maxTextLength?.(this.config) ?? Infinity;
-  }
-
-  /** Sets what receives all synthesized audio (`audio$`), in place of what did before. */
-  onAudio(callback: ((chunk: AudioChunk) => void) | undefined): void {
-    this.audioCallback = callback;
-  }
-
-  /** Sets what receives the format of each synthesis (`metadata$`), in place of what did before. */
-  onMetadata(callback: ((metadata: AudioMetadata) => void) | undefined): void {
-    this.metadataCallback = callback;
-  }
-
-  /** Whether a chunk holds any audio; one that holds none is never delivered. */
-  isAudioReady(chunk: AudioChunk): boolean {
-    return isAudible(chunk);
-  }
-
-  /** A shallow copy of the configuration, new each time. */
-  getConfig(): C {
-    return { ...this.config };
-  }
-
-  /** The format that `speak()` yields. */
-  getMetadata(): AudioMetadata {
-    return this.#wire.format(this.config);
-  }
-
   /** Opens the connection if there is none, so that the next text need not wait for it. */
-  warm(): void {
+  override warm(): void {
     this.#open().warm();
   }
 
-  /**
-   * Speaks one text. Every chunk carries the id of its synthesis (`utteranceId`), the first one its format. Cold:
-   * subscribing starts it, unsubscribing cancels it at the service; late audio of a cancelled one goes nowhere.
-   */
-  speak(text$: ObservableInput<string>): Observable<AudioChunk> {
-    return defer(() => {
-      this.assertReady('speak');
-      return this.#outputs.speak(text$, (pieces$) => ({
-        events$: defer(() => this.#open().speak(pieces$)),
-        format: this.getMetadata(),
-        ended$: this.aborted$('was disposed while it spoke'),
-      }));
-    });
-  }
-
   /** Speaks text: the first call begins a synthesis, {@link SocketTTS.finalize} ends it. Its audio comes on `audio$`. */
-  processChunk(text: string): void {
+  override processChunk(text: string): void {
     this.assertReady('processChunk');
     if (!this.#draft) {
       this.#draft = { text$: new ReplaySubject(maxPieces), over$: new Subject() };
@@ -218,7 +126,7 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
    *
    * @throws VoiceError when the synthesis failed, and when `signal` aborts, which cancels it.
    */
-  async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
+  override async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
     this.assertReady('finalize');
     const draft = this.#draft;
     this.#draft = undefined;
@@ -232,7 +140,7 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
   }
 
   /** Drops what {@link SocketTTS.processChunk} has brought and silences it at the service. */
-  cancel(): void {
+  override cancel(): void {
     this.#draft = undefined;
     // The last one first: when the first one ends, the next would begin.
     for (const { over$ } of [...this.#drafts].reverse()) over$.complete();
@@ -243,7 +151,7 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
     const url = this.#url();
     const session = new ReconnectingSocket({
       ...this.transportOptions,
-      ...{ reconnect, maxMessageBytes, errorOf: this.#errorOf },
+      ...{ reconnect, maxMessageBytes, errorOf: this.errorOf },
       ...options,
       request: async () => ({ url, ...(await this.resolveSocketCredentials()) }),
     });
@@ -262,25 +170,21 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
     return this.#wire.credentials?.(key, this.config) ?? super.socketCredentials(key);
   }
 
-  protected override configProblem(): string | undefined {
-    return this.#wire.problem?.(this.config) ?? configProblem(this.config, this.#wire.rules(this.config));
+  protected override synthesis(pieces$: Observable<string>): Observable<SynthesisEvent> {
+    return defer(() => this.#open().speak(pieces$));
   }
 
   protected override onConfigUpdate(): void {
     if (this.initialized) this.warm();
   }
 
-  protected override onInitialize(_signal: AbortSignal): void {
-    this.assertAuth();
-    this.assertConfig();
-    // What is wrong with the address is said here, not at the first sentence.
-    this.#url();
-    this.warnOfRetired(this.#wire.model?.(this.config), this.#wire.retired ?? {});
-    for (const advice of this.#wire.advice?.(this.config) ?? []) this.logger.warn(`${this.name}: ${advice}`);
+  protected override onInitialize(signal: AbortSignal): Promise<void> | void {
+    const ready = super.onInitialize(signal);
     this.#speaking = this.#drafts$
       .pipe(concatMap((draft) => this.#speakDraft(draft)))
       .subscribe({ error: () => undefined });
     this.warm();
+    return ready;
   }
 
   protected override async onDispose(): Promise<void> {
@@ -321,11 +225,11 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
     const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
     return new VoiceConnection({
       ...{ wire, attribution: wire.attribution(this.config), maxTextLength: this.maxTextLength },
-      ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler, errors: this.#errors },
+      ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler, errors: this.errors },
       session: (options) => this.createSession(options),
       voice: () => ({ voice: wire.voice(this.config), format: this.getMetadata() }),
       farewell: wire.farewell ?? [],
-      closeError: (close) => wire.closeError?.(close, this.#errors),
+      closeError: (close) => wire.closeError?.(close, this.errors),
       report: (error) => this.report(error),
       note: (text) => this.logger.debug(`${this.name}: ${text}`),
     });
