@@ -1,8 +1,8 @@
 import { Pipeline } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+import { OnDemand } from '../../lib/core/on-demand.ts';
 import type { InputProvider, OutputProvider } from '../../lib/core/roles.ts';
 import type { DefaultEnds } from '../../lib/pipeline/default-ends.ts';
-import { OnDemand } from '../../lib/pipeline/on-demand.ts';
 import { assignRoles, loadEnds } from '../../lib/pipeline/roles.ts';
 
 const middle = (): [FakeSTT, FakeLLM, FakeTTS] => [new FakeSTT(), new FakeLLM(), new FakeTTS()];

@@ -1,5 +1,5 @@
+import { OnDemand } from '../core/on-demand.ts';
 import type { InputProvider, OutputProvider } from '../core/roles.ts';
-import { OnDemand } from './on-demand.ts';
 
 /** Who covers the ends that nobody else does, in a browser (SPEC.md, What the service does). */
 export interface DefaultEnds {

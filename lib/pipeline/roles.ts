@@ -1,4 +1,5 @@
 import { VoiceError } from '../core/errors.ts';
+import { OnDemand } from '../core/on-demand.ts';
 import type {
   AgentProvider,
   InputProvider,
@@ -10,7 +11,6 @@ import type {
   TTSProvider,
 } from '../core/roles.ts';
 import { defaultEnds, type DefaultEnds } from './default-ends.ts';
-import { OnDemand } from './on-demand.ts';
 
 /** Anything that can stand in a pipeline's `providers`. */
 export type AnyProvider =

@@ -1,5 +1,6 @@
 import { defer, EMPTY, firstValueFrom, merge, tap, timer, type Observable, type SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
+import { OnDemand } from '../core/on-demand.ts';
 import type { AgentProvider, STTProvider } from '../core/roles.ts';
 import type { Command } from '../conversation/commands.ts';
 import type * as AgentCode from '../conversation/agent-conversation.ts';
@@ -10,7 +11,6 @@ import type { VoiceEvent } from '../conversation/events.ts';
 import type { History } from '../conversation/history.ts';
 import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { CapturePath } from './capture-path.ts';
-import { OnDemand } from './on-demand.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
 import type { AssignedRoles, Roles } from './roles.ts';

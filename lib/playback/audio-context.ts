@@ -18,8 +18,8 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
+import { OnDemand } from '../core/on-demand.ts';
 import type { DeviceEvent } from '../core/roles.ts';
-import { addWorklets } from './worklets.ts';
 
 /** What a browser takes for a sign of the user's, after which a page may sound. */
 const gestures = ['pointerdown', 'pointerup', 'touchend', 'keydown'] as const;
@@ -39,8 +39,7 @@ export interface ContextOptions {
   readonly sampleRate?: number | undefined;
 }
 
-/** @throws VoiceError `configuration` where there is no Web Audio, or a page without the right to it. */
-export function assertWebAudio(provider: string, elsewhere: string): void {
+function assertWebAudio(provider: string, elsewhere: string): void {
   if (!('AudioContext' in globalThis)) {
     const message = `${provider} needs a browser: elsewhere use ${elsewhere}`;
     throw new VoiceError(message, { code: 'configuration', provider });
@@ -51,6 +50,16 @@ export function assertWebAudio(provider: string, elsewhere: string): void {
       : `${provider} works on secure pages only: serve the page by https, or from localhost`;
     throw new VoiceError(message, { code: 'configuration', provider });
   }
+}
+
+/**
+ * Makes ready what {@link openContext} will need, so that it takes no network then.
+ *
+ * @throws VoiceError `configuration` where there is no Web Audio, or a page without the right to it.
+ */
+export async function prepareContext({ provider, elsewhere, workletUrl }: ContextOptions): Promise<void> {
+  assertWebAudio(provider, elsewhere);
+  if (workletUrl === undefined) await loadWorklets(provider);
 }
 
 /** A context with the library's worklets, of the device's rate unless told otherwise. */
@@ -65,6 +74,45 @@ export async function openContext(options: ContextOptions): Promise<AudioContext
     closeContext(context);
     throw error;
   }
+}
+
+/** The worklets' program: who serves it as a file does not ship it. */
+async function loadWorklets(provider: string): Promise<string> {
+  const { workletSource } = await new OnDemand(provider, () => import('./worklets.ts')).load();
+  return workletSource;
+}
+
+const type = 'text/javascript';
+
+/**
+ * Loads the processors into a context: from `url` where one is given, else from a `blob:` or `data:` address.
+ *
+ * @throws VoiceError `configuration` when the page permits none of them.
+ */
+async function addWorklets(context: BaseAudioContext, provider: string, url?: string): Promise<void> {
+  let failure: unknown;
+  const adds = async (address: string): Promise<boolean> => {
+    try {
+      await context.audioWorklet.addModule(address);
+      return true;
+    } catch (cause) {
+      failure = cause;
+      return false;
+    }
+  };
+  if (url !== undefined && (await adds(url))) return;
+  const workletSource = await loadWorklets(provider);
+  const blobUrl = URL.createObjectURL(new Blob([workletSource], { type }));
+  // Safari takes a blob for another origin's inside a frame, but not a data address.
+  const isAdded = (await adds(blobUrl)) || (await adds(`data:${type},${encodeURIComponent(workletSource)}`));
+  URL.revokeObjectURL(blobUrl);
+  if (isAdded) return;
+  throw new VoiceError(
+    `${provider} cannot load its AudioWorklet, probably because of the page's Content-Security-Policy: serve the file ` +
+      `rxvoice/worklets.js from your own origin and give its address as workletUrl, or allow blob: in script-src` +
+      (url === undefined ? '' : ` (workletUrl is ${url})`),
+    { code: 'configuration', provider, cause: failure },
+  );
 }
 
 /** Closes a context for good. */

@@ -13,7 +13,7 @@ import { closeContext, keepRunning, openContext } from './audio-context.ts';
 import { decodeAudio } from './decode-audio.ts';
 import { Player } from './player.ts';
 import { WorkletLine } from './worklet-line.ts';
-import { playbackProcessor } from './worklets.ts';
+import { playbackProcessor } from './processors.ts';
 import { VoiceError } from '../core/errors.ts';
 import { Provider } from '../core/provider.ts';
 import type { DeviceEvent, OutputProvider, PlaybackEvent, ProviderRole, ProviderType } from '../core/roles.ts';

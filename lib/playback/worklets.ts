@@ -1,8 +1,4 @@
-import { VoiceError } from '../core/errors.ts';
-
-/** Names under which {@link workletSource} registers its processors. */
-export const captureProcessor = 'rxvoice-capture';
-export const playbackProcessor = 'rxvoice-playback';
+import { captureProcessor, playbackProcessor } from './processors.ts';
 
 /**
  * The program of the AudioWorklets, in plain JavaScript. Pages whose Content-Security-Policy forbids `blob:` scripts
@@ -162,35 +158,3 @@ class Playback extends AudioWorkletProcessor {
 registerProcessor('${captureProcessor}', Capture);
 registerProcessor('${playbackProcessor}', Playback);
 `;
-
-const type = 'text/javascript';
-
-/**
- * Loads the processors into a context: from `url` where one is given, else from a `blob:` or `data:` address.
- *
- * @throws VoiceError `configuration` when the page permits none of them.
- */
-export async function addWorklets(context: BaseAudioContext, provider: string, url?: string): Promise<void> {
-  const blobUrl = URL.createObjectURL(new Blob([workletSource], { type }));
-  // Safari takes a blob for another origin's inside a frame, but not a data address.
-  const addresses = [...(url === undefined ? [] : [url]), blobUrl, `data:${type},${encodeURIComponent(workletSource)}`];
-  let failure: unknown;
-  try {
-    for (const address of addresses) {
-      try {
-        await context.audioWorklet.addModule(address);
-        return;
-      } catch (cause) {
-        failure = cause;
-      }
-    }
-  } finally {
-    URL.revokeObjectURL(blobUrl);
-  }
-  throw new VoiceError(
-    `${provider} cannot load its AudioWorklet, probably because of the page's Content-Security-Policy: serve the file ` +
-      `rxvoice/worklets.js from your own origin and give its address as workletUrl, or allow blob: in script-src` +
-      (url === undefined ? '' : ` (workletUrl is ${url})`),
-    { code: 'configuration', provider, cause: failure },
-  );
-}

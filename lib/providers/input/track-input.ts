@@ -10,7 +10,13 @@ import {
 } from 'rxjs';
 import { canResample } from '../../audio/filter-bank.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
-import { assertWebAudio, closeContext, keepRunning, openContext } from '../../playback/audio-context.ts';
+import {
+  closeContext,
+  keepRunning,
+  openContext,
+  prepareContext,
+  type ContextOptions,
+} from '../../playback/audio-context.ts';
 import { resource } from '../../playback/resource.ts';
 import { capturedFormat, TrackCapture } from '../../playback/track-capture.ts';
 import { VoiceError } from '../../core/errors.ts';
@@ -100,16 +106,20 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
     }
   }
 
-  protected override onInitialize(_signal: AbortSignal): void {
-    assertWebAudio(this.name, elsewhere);
+  protected override async onInitialize(_signal: AbortSignal): Promise<void> {
     if (!canResample(48_000, this.sampleRate)) {
       const message = `${this.name} cannot deliver ${this.sampleRate} Hz: use 8000, 16000, 24000 or 48000`;
       throw this.error(message, { code: 'configuration' });
     }
+    await prepareContext(this.#contextOptions);
   }
 
   protected override onDispose(): Promise<void> {
     return this.stop();
+  }
+
+  get #contextOptions(): ContextOptions {
+    return { provider: this.name, elsewhere, workletUrl: this.config.workletUrl };
   }
 
   #start(): Promise<void> {
@@ -138,8 +148,8 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
   }
 
   #captured$(): Observable<unknown> {
-    const { workletUrl, scheduler } = this.config;
-    const context$ = resource(() => openContext({ provider: this.name, elsewhere, workletUrl }), closeContext);
+    const { scheduler } = this.config;
+    const context$ = resource(() => openContext(this.#contextOptions), closeContext);
     return context$.pipe(
       switchMap((context) => {
         const running$ = keepRunning(context, scheduler).pipe(

@@ -19,7 +19,7 @@ import {
   type Observable,
 } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
-import { assertWebAudio, closeContext, keepRunning, openContext } from '../../playback/audio-context.ts';
+import { closeContext, keepRunning, openContext, prepareContext } from '../../playback/audio-context.ts';
 import { resource } from '../../playback/resource.ts';
 import { capturedFormat, holdRemoteTrack, TrackCapture } from '../../playback/track-capture.ts';
 import type { BackoffOptions } from '../../stream/backoff.ts';
@@ -99,7 +99,8 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    assertWebAudio(this.name, elsewhere);
+    await prepareContext({ provider: this.name, elsewhere, workletUrl: this.config.workletUrl });
+    signal.throwIfAborted();
     this.assertAuth();
     if (!/^spaces\/[^/\s]+$/.test(this.config.spaceName)) {
       throw this.error('spaceName must be of the form spaces/<id>', { code: 'configuration' });

@@ -1,11 +1,11 @@
-import { ProviderInitializationError } from '../core/errors.ts';
+import { ProviderInitializationError } from './errors.ts';
 
-/** A part of the pipeline whose code is loaded when it is needed: who never needs it does not ship it. */
+/** A part whose code is loaded when it is needed: who never needs it does not ship it. */
 export class OnDemand<P> {
   readonly name: string;
   readonly #load: () => Promise<P>;
 
-  /** @param name - The provider's. */
+  /** @param name - The provider that needs it. */
   constructor(name: string, load: () => Promise<P>) {
     this.name = name;
     this.#load = load;
