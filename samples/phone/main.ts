@@ -17,6 +17,8 @@ On the real services, with keys in the environment:
   TWILIO_AUTH_TOKEN                    calls of PhoneStreamA must be signed with it; point the number at PUBLIC_URL/twiml
   VONAGE_SIGNATURE_SECRET              calls of PhoneSocketB must be signed with it; the answer URL is PUBLIC_URL/ncco
 
+Without a platform's secret only this machine may call it, and with PUBLIC_URL nobody.
+
 GET /healthz (alive), /readyz (takes calls), /metrics (Prometheus). SIGTERM: takes no more calls, lets those under way end
 for --drain-ms (default 30000), ends them politely, exits with 0. docs/phones.md has more.
 `;

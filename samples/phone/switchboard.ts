@@ -25,12 +25,14 @@ export interface SwitchboardOptions {
   readonly host?: string;
   /** The address under which the platforms reach this server, such as `https://voice.example.com`. */
   readonly publicUrl?: string;
-  /** PhoneStreamA's account auth token. Without it, everybody may call: for the softphone. */
+  /** PhoneStreamA's account auth token. Without it, only this machine may call: for the softphone. */
   readonly authToken?: string;
-  /** PhoneSocketB's signature secret. Without it, everybody may call: for the softphone. */
+  /** PhoneSocketB's signature secret. Without it, only this machine may call: for the softphone. */
   readonly signatureSecret?: string;
   /** Calls at once; more are refused with 503, so that a load balancer tries another process. Default: 200. */
   readonly maxCalls?: number;
+  /** Longest wait for the beginning of a call whose socket is open, in milliseconds. Default: 10,000. */
+  readonly startTimeoutMs?: number;
   /** What the agent is told to be. */
   readonly systemPrompt?: string;
   /** What it says first. */
@@ -54,7 +56,7 @@ const maxBodyBytes = 64 * 1024;
 
 interface Platform {
   readonly name: 'a' | 'b';
-  readonly phone: () => PhoneStreamA | PhoneSocketB;
+  readonly phone: (startTimeoutMs: number) => PhoneStreamA | PhoneSocketB;
   readonly voice: AlphaTTSConfig;
   readonly isGenuine: (request: IncomingMessage, options: SwitchboardOptions) => Promise<boolean>;
 }
@@ -65,21 +67,46 @@ const platforms: Readonly<Record<string, Platform>> = {
     name: 'a',
     phone: () => new PhoneStreamA(),
     voice: { outputFormat: 'mulaw', sampleRate: 8000 },
-    isGenuine: async ({ headers }, { authToken, publicUrl = '' }) =>
-      authToken === undefined ||
-      verifyPhoneStreamASignature({
-        ...{ authToken, signature: headers['x-twilio-signature']?.toString() },
-        url: `${publicUrl.replace(/^http/, 'ws')}/a`,
-      }),
+    isGenuine: async (request, { authToken, publicUrl = '' }) =>
+      authToken === undefined
+        ? isLocal(request, publicUrl)
+        : verifyPhoneStreamASignature({
+            ...{ authToken, signature: request.headers['x-twilio-signature']?.toString() },
+            url: `${publicUrl.replace(/^http/, 'ws')}/a`,
+          }),
   },
   '/b': {
     name: 'b',
-    phone: () => new PhoneSocketB(),
+    phone: (connectTimeoutMs) => new PhoneSocketB({ connectTimeoutMs }),
     voice: { sampleRate: 16_000 },
-    isGenuine: async ({ headers }, { signatureSecret }) =>
-      signatureSecret === undefined ||
-      verifyPhoneSocketBSignature({ signatureSecret, authorization: headers.authorization }),
+    isGenuine: async (request, { signatureSecret, publicUrl }) =>
+      signatureSecret === undefined
+        ? isLocal(request, publicUrl)
+        : verifyPhoneSocketBSignature({ signatureSecret, authorization: request.headers.authorization }),
   },
+};
+
+const loopback = /^(127(\.\d+){3}|::ffff:127(\.\d+){3}|\[?::1\]?|localhost)$/;
+
+/**
+ * Whether a call comes from this machine: from a program, or from the softphone that this server serves. A page of
+ * another origin is refused, and so is a name that somebody has pointed here, or a tunnel.
+ */
+function isLocal({ socket, headers: { host = '', origin } }: IncomingMessage, publicUrl = ''): boolean {
+  if (publicUrl !== '' || !loopback.test(socket.remoteAddress ?? '')) return false;
+  const { hostname } = URL.parse(`http://${host}`) ?? {};
+  return loopback.test(hostname ?? '') && (origin === undefined || origin === `http://${host}`);
+}
+
+/** What a browser may do with what it finds here. */
+const headers = {
+  'cache-control': 'no-store',
+  'content-security-policy': [
+    ...["default-src 'none'", "script-src 'self' blob:", "style-src 'self'", 'img-src data:', 'worker-src blob:'],
+    ...["connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
 };
 
 /** A server that answers telephone calls, each with a pipeline of its own. */
@@ -162,8 +189,8 @@ export class Switchboard implements AsyncDisposable {
   }
 
   #answer({ name, phone: create, voice }: Platform, socket: WebSocket): void {
-    const { services, systemPrompt, greeting, answered, log } = this.#options;
-    const phone = create();
+    const { services, systemPrompt, greeting, answered, log, startTimeoutMs = 10_000 } = this.#options;
+    const phone = create(startTimeoutMs);
     phone.attach(socket);
     const pipeline = new Pipeline({
       providers: [phone, services.hear(), services.think(), services.speak(voice)],
@@ -184,6 +211,11 @@ export class Switchboard implements AsyncDisposable {
       log?.(`${name}: ${message}`);
     });
     pipeline.on('session.closed', () => void this.#hangUp(pipeline));
+    // The other platform's phone waits for the beginning itself.
+    const silent = setTimeout(() => {
+      if (phone instanceof PhoneStreamA && phone.getCallSid() === undefined) void this.#hangUp(pipeline);
+    }, startTimeoutMs);
+    phone.onCallEnded(() => clearTimeout(silent));
     answered?.(pipeline, phone);
     pipeline.start().catch(() => this.#hangUp(pipeline));
   }
@@ -208,9 +240,10 @@ export class Switchboard implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    // As it was sent: it may be no address at all (`//`).
+    const [path = ''] = (request.url ?? '').split('?', 1);
     const send = (status: number, type: string, body: string): void => {
-      response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
+      response.writeHead(status, { ...headers, 'content-type': type }).end(body);
     };
     const health = { calls: this.#calls.size, draining: this.#isDraining };
     const json = (status: number, body: object): void => send(status, 'application/json', JSON.stringify(body));
@@ -230,9 +263,9 @@ export class Switchboard implements AsyncDisposable {
       },
       '/ncco': () => json(200, this.#ncco),
     };
-    const file = await this.#softphone[pathname]?.();
+    const file = await this.#softphone[path]?.();
     if (file) send(200, file.type, file.text);
-    else await (pages[pathname] ?? (() => send(404, 'text/plain', 'not found')))();
+    else await (pages[path] ?? (() => send(404, 'text/plain', 'not found')))();
   }
 
   get #twiml(): string {

@@ -1,11 +1,15 @@
 // Slow: telephone calls, at the speed of sound.
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { networkInterfaces } from 'node:os';
+import { WebSocket } from 'ws';
 import { openServices, type Services } from '../../../samples/phone/services.ts';
 import { Switchboard, type SwitchboardOptions } from '../../../samples/phone/switchboard.ts';
 import { counted, exposition, merged, Metrics } from '../../../samples/phone/metrics.ts';
 import { dial, type CallOptions } from '../../../samples/sandbox/phone-caller.ts';
 import type { PhoneLine } from '../../../samples/sandbox/phone-line.ts';
 import { dialSocket, type SocketCallOptions } from '../../../samples/sandbox/phone-socket-caller.ts';
+import { askRaw, oddTargets, upgrade } from '../raw-requests.ts';
 import { readExposition } from './exposition.ts';
 
 const greeting = 'Welcome.';
@@ -90,6 +94,75 @@ describe('the switchboard', () => {
     const figures = await (await fetch(`${base}/metrics`)).text();
     expect(figures).toContain('phone_calls_refused_total{reason="forged"} 3\n');
     expect(figures).toContain('phone_calls_refused_total{reason="full"} 1\n');
+  });
+
+  it('without a secret answers this machine only, and no page but its own: calls spend keys', async () => {
+    await open();
+    const { port } = switchboard;
+    const host = `127.0.0.1:${port}`;
+    const statusOf = (headers: Record<string, string>, path = '/a'): Promise<number> =>
+      askRaw(port, path, { ...upgrade, ...headers });
+    for (const path of ['/a', '/b']) {
+      for (const origin of [
+        'https://evil.example',
+        `http://127.0.0.1:${port + 1}`,
+        `https://${host}.evil.example`,
+        'null',
+      ]) {
+        expect(await statusOf({ origin }, path)).toBe(403);
+      }
+      // A name that its owner points at this machine, and a tunnel from the world.
+      const named = `evil.example:${port}`;
+      expect(await statusOf({ host: named, origin: `http://${named}` }, path)).toBe(403);
+      expect(await statusOf({ host: 'voice.example.com' }, path)).toBe(403);
+    }
+    expect(switchboard.calls).toBe(0);
+    expect(await statusOf({ origin: `http://${host}` })).toBe(101);
+    expect(await statusOf({ host: `localhost:${port}`, origin: `http://localhost:${port}` })).toBe(101);
+    expect(await statusOf({})).toBe(101);
+  });
+
+  it('takes no unsigned call where the world can call', async () => {
+    await open({ publicUrl: 'https://voice.example.com', authToken: 'token' });
+    expect(await askRaw(switchboard.port, '/b', upgrade)).toBe(403);
+    await switchboard.drain(0);
+    const machine = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+    const address = machine.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+    if (address === undefined) return;
+    await open({ host: '0.0.0.0' });
+    await expect(callA({ url: `ws://${address}:${switchboard.port}/a` })).rejects.toThrow(/403/);
+  });
+
+  it('hangs up on who does not begin a call', async () => {
+    await open({ startTimeoutMs: 200 });
+    const sockets = ['a', 'b'].map((path) => new WebSocket(`ws://127.0.0.1:${switchboard.port}/${path}`));
+    for (const socket of sockets) socket.on('open', () => socket.send('{"event":"connected"}'));
+    const answered = callA();
+    await Promise.all(sockets.map((socket) => once(socket, 'close')));
+    await answered;
+    await until(() => switchboard.calls === 1);
+  });
+
+  it.each(oddTargets)('lives when it is asked for %s', async (target) => {
+    await open();
+    for (const headers of [{}, upgrade]) {
+      expect([0, 200, 400, 403, 404]).toContain(await askRaw(switchboard.port, target, headers));
+    }
+    expect(await askRaw(switchboard.port, '/healthz')).toBe(200);
+  });
+
+  it('serves a page that no other page frames, and that runs nothing but its own', async () => {
+    const base = await open();
+    for (const path of ['/', '/style.css', '/softphone.js', '/healthz', '/elsewhere']) {
+      const answer = await fetch(base + path);
+      await answer.arrayBuffer();
+      const { headers } = answer;
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      const policy = headers.get('content-security-policy') ?? '';
+      expect(policy).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
+      expect(policy).not.toMatch(/unsafe|\*/);
+    }
   });
 
   it('serves the softphone and what the platforms ask for', async () => {

@@ -5,6 +5,7 @@ import { AlphaFlux, AlphaSTT, NuLLM } from 'rxvoice';
 import { startPlayground, type Playground, type Services } from '../../../samples/playground/server/playground.ts';
 import { encodeText, silence } from '../../../samples/sandbox/modem.ts';
 import { int16Bytes } from 'rxvoice/audio';
+import { askRaw, oddTargets, upgrade } from '../raw-requests.ts';
 
 const rate = 16_000;
 
@@ -67,6 +68,13 @@ describe('The playground’s server', () => {
         .end();
     });
     expect(status).toBe(403);
+  });
+
+  it.each(oddTargets)('lives when it is asked for %s', async (target) => {
+    for (const headers of [{}, upgrade, { ...upgrade, origin: playground.url }]) {
+      expect([0, 200, 400, 403, 404, 405]).toContain(await askRaw(playground.port, target, headers));
+    }
+    expect(await askRaw(playground.port, '/')).toBe(200);
   });
 
   it('brings requests and sockets to the sandbox, without a credential', async () => {

@@ -94,7 +94,7 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = 'GET' } = request;
-    const path = new URL(request.url ?? '/', url).pathname;
+    const path = pathOf(request);
     if (!isOurs(request)) send(response, 403, { error: `Open the playground at ${url}` });
     else if (proxy.handle(request, response)) return;
     else if (forward.takes(path)) forward.request(request, response);
@@ -128,7 +128,7 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!isOurs(request)) socket.destroy();
     else if (proxy.upgrade(request, socket, head)) return;
-    else if (forward.takes(new URL(request.url ?? '/', url).pathname)) forward.upgrade(request, socket, head);
+    else if (forward.takes(pathOf(request))) forward.upgrade(request, socket, head);
     else socket.destroy();
   });
 
@@ -144,6 +144,11 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
     return closing;
   };
   return { url, port: taken, vendors: Object.keys(proxy.mounts), close, [Symbol.asyncDispose]: close };
+}
+
+/** The path as it was sent: it is compared, and may be no address at all (`//`). */
+function pathOf({ url = '/' }: IncomingMessage): string {
+  return url.split('?', 1)[0] ?? '';
 }
 
 async function listen(server: Server, port: number, host: string): Promise<void> {
