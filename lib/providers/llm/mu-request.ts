@@ -1,0 +1,190 @@
+import type Anthropic from '@anthropic-ai/sdk';
+import { VoiceError } from '../../core/errors.ts';
+import { asObject, asObjects, type WireObject } from '../../core/guard.ts';
+import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../core/messages.ts';
+import type { HttpRequestHeaders } from '../../transport/http.ts';
+import type { LLMConfig } from './chat-llm.ts';
+import type { ModelContext, ModelRequest } from './model-wire.ts';
+import { repairHistory } from './repair-history.ts';
+import { parseArgs } from './tool-calls.ts';
+
+/** A model of {@link MuLLM}: the small, mid and large tier; others pass through. */
+export type MuLLMModel = 'claude-haiku-5-5' | 'claude-sonnet-5-5' | 'claude-opus-5-5' | (string & {});
+
+/** Configuration of {@link MuLLM}. The service accepts no temperature: one given to `generate()` is dropped. */
+export interface MuLLMConfig extends LLMConfig {
+  /** Default: `claude-haiku-5-5`. */
+  readonly model?: MuLLMModel;
+  /** Maximum answer length in tokens, including reasoning. Default: 1024. */
+  readonly maxTokens?: number;
+  /** Default: as little reasoning as the model permits. */
+  readonly thinking?: Readonly<Record<string, unknown>>;
+  /** How much effort the model puts in. Default: `low` for models that always reason, else the service's. */
+  readonly effort?: 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+}
+
+/** What a model needs for a fast first token, and what it rejects (platform.claude.com, Thinking). */
+interface ModelTraits {
+  readonly thinking?: WireObject;
+  readonly effort?: string;
+  /** Whether it rejects a forced tool call. */
+  readonly choosesFreely?: boolean;
+}
+const traits: readonly (readonly [RegExp, ModelTraits])[] = [
+  [/^claude-haiku-5-5/, { thinking: { type: 'disabled' } }],
+  [/^claude-sonnet-5-5/, { thinking: { type: 'between_tools' }, effort: 'low', choosesFreely: true }],
+  [/^claude-opus-5-5/, { effort: 'low', choosesFreely: true }],
+];
+
+interface MessageBody {
+  readonly model: string;
+  readonly max_tokens: number;
+  readonly messages: readonly WireMessage[];
+}
+
+/** Placeholder for the credential until the request is sent. */
+const standIn = 'rxvoice-credential';
+
+/** The request as the SDK builds it, captured before it is sent. */
+export async function requestOf(
+  Sdk: typeof Anthropic,
+  messages: readonly Message[],
+  options: GenerateOptions,
+  context: ModelContext<MuLLMConfig>,
+): Promise<ModelRequest> {
+  const made: ModelRequest[] = [];
+  const client = new Sdk({
+    ...{ apiKey: standIn, baseURL: context.url('').href },
+    ...{ maxRetries: 0, dangerouslyAllowBrowser: true, logLevel: 'off' },
+    // A null omits a header, as in proxy mode; which one carries the credential depends on the version.
+    ...(context.isProxyMode && { defaultHeaders: { Authorization: null, 'X-Api-Key': null } }),
+    fetch: (url, { headers, body } = {}) => {
+      if (typeof url === 'string' && typeof body === 'string') {
+        made.push({ url, headers: () => withCredential(new Headers(headers), context), body });
+      }
+      return Promise.resolve(new Response());
+    },
+  });
+  const body = bodyOf(messages, options, context) as Anthropic.MessageCreateParams;
+  await client.messages.create({ ...body, stream: true }).asResponse();
+  const [request] = made;
+  if (request) return request;
+  throw new VoiceError(`${context.name}: @anthropic-ai/sdk did not make a request`, {
+    code: 'internal',
+    provider: context.name,
+  });
+}
+
+/** The SDK's headers with the credential in place of its placeholder. */
+async function withCredential(
+  headers: Headers,
+  { isProxyMode, credential }: ModelContext<MuLLMConfig>,
+): Promise<HttpRequestHeaders> {
+  const key = isProxyMode ? '' : await credential();
+  return Object.fromEntries([...headers].map(([name, value]) => [name, value.replace(standIn, key)]));
+}
+
+function bodyOf(
+  history: readonly Message[],
+  options: GenerateOptions,
+  { config, warn }: ModelContext<MuLLMConfig>,
+): MessageBody {
+  const { model = 'claude-haiku-5-5', systemPrompt } = config;
+  const { tools = [], toolChoice, maxTokens = config.maxTokens ?? 1024, temperature } = options;
+  const known = traits.find(([models]) => models.test(model))?.[1] ?? {};
+  const { thinking = known.thinking, effort = known.effort } = config;
+  const { system, messages } = repairHistory(history, { systemPrompt, startsWithUser: true });
+  const stopSequences = config.stopSequences?.filter((text) => text.trim() !== '') ?? [];
+  if (temperature !== undefined) warn('the service does not support temperature; it was left out');
+  const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
+  if (isForced && known.choosesFreely) warn(`${model} cannot be forced to call a tool`);
+
+  return {
+    model,
+    max_tokens: maxTokens,
+    ...(system && { system }),
+    ...(thinking && { thinking }),
+    ...(effort !== undefined && { output_config: { effort } }),
+    ...(stopSequences.length > 0 && { stop_sequences: stopSequences }),
+    ...wireTools(tools, messages, isForced && known.choosesFreely ? 'auto' : toolChoice),
+    messages: messageHistory(messages),
+  };
+}
+
+function wireTools(
+  tools: readonly ToolDefinition[],
+  messages: readonly Message[],
+  choice: GenerateOptions['toolChoice'],
+): WireObject {
+  const declared = tools.map(({ name, description, parameters = noArguments }) => ({
+    ...{ name, input_schema: parameters },
+    ...(description !== undefined && { description }),
+  }));
+  // Calls in the history need their tools declared, even when no more may be made.
+  const called = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
+  const lost = new Set(called.map(({ name }) => name));
+  for (const { name } of tools) lost.delete(name);
+  for (const name of lost) declared.push({ name, input_schema: noArguments });
+  if (declared.length === 0) return {};
+  const toolChoice = tools.length === 0 ? { type: 'none' } : wireChoice(choice);
+  return { tools: declared, ...(toolChoice && { tool_choice: toolChoice }) };
+}
+
+const noArguments = { type: 'object', properties: {} };
+
+function wireChoice(choice: GenerateOptions['toolChoice']): WireObject | undefined {
+  if (typeof choice === 'object') return { type: 'tool', name: choice.name };
+  return choice && { type: choice === 'required' ? 'any' : choice };
+}
+
+/** A wire message: its content is text, or blocks. */
+interface WireMessage {
+  readonly role: 'user' | 'assistant';
+  readonly content: unknown;
+}
+
+/**
+ * A repaired history in the format of Anthropic's Messages API: roles alternate, and the results of a turn's calls come
+ * together at the start of the user's next turn.
+ */
+function messageHistory(messages: readonly Message[]): WireMessage[] {
+  // Reasoning belongs to the calls being answered, not to earlier turns.
+  const loopStart = messages.findLastIndex(({ role }) => role === 'user');
+  const wire: { role: WireMessage['role']; content: WireObject[] }[] = [];
+  messages.forEach((message, index) => {
+    const role = message.role === 'assistant' ? 'assistant' : 'user';
+    const content = blocksOf(message, index > loopStart);
+    const last = wire.at(-1);
+    if (last?.role === role) last.content.push(...content);
+    else wire.push({ role, content });
+  });
+  return wire.map(({ role, content }) => ({ role, content: plain(content) }));
+}
+
+/** A single text needs no block. */
+function plain(content: readonly WireObject[]): unknown {
+  const [first] = content;
+  return content.length === 1 && first?.['type'] === 'text' ? first['text'] : content;
+}
+
+function blocksOf(message: Message, isInLoop: boolean): WireObject[] {
+  if (message.role === 'tool') {
+    const { toolCallId, content, isError } = message;
+    const result = { type: 'tool_result', tool_use_id: wireId(toolCallId), content };
+    return [isError === true ? { ...result, is_error: true } : result];
+  }
+  const text = message.content.trim() === '' ? [] : [{ type: 'text', text: message.content }];
+  if (message.role !== 'assistant') return text;
+  const calls = message.toolCalls ?? [];
+  const thinking = isInLoop ? asObjects(calls[0]?.providerExtras?.['thinking']) : [];
+  return [...thinking, ...text, ...calls.map(wireCall)];
+}
+
+function wireCall({ id, name, argsText }: ToolCall): WireObject {
+  return { type: 'tool_use', id: wireId(id), name, input: asObject(parseArgs(argsText).args) ?? {} };
+}
+
+/** Other vendors' call ids can contain characters that this one rejects. */
+function wireId(id: string): string {
+  return id.replace(/[^\w-]/g, '_');
+}
