@@ -44,6 +44,15 @@ export class CallInput<E extends object> {
     this.#end$.next(undefined);
   }
 
+  /** Starts delivering audio, unless `assertReady` throws. */
+  start(assertReady: () => void): Promise<void> {
+    return new Promise((resolve) => {
+      assertReady();
+      this.capture.start();
+      resolve();
+    });
+  }
+
   /** Ends the call. A listener may begin the next one. */
   end(end: E): void {
     this.#end$.next(end);

@@ -1,6 +1,5 @@
 import {
   asyncScheduler,
-  defer,
   EMPTY,
   filter,
   finalize,
@@ -10,19 +9,16 @@ import {
   Subscription,
   tap,
   type Observable,
-  type ObservableInput,
   type SchedulerLike,
 } from 'rxjs';
-import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { PlaybackEvent, ProviderRole, ProviderType } from '../../core/roles.ts';
-import { PacedOutput } from '../../playback/paced-output.ts';
 import { Playout } from '../../playback/playout.ts';
 import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
-import { CallInput } from './call-input.ts';
+import { CallProvider } from './call-provider.ts';
 import { watchConnection, type ChatVoiceTurn } from './chat-voice-connection.ts';
 import { decodeMember } from './chat-voice-member.ts';
 import {
@@ -95,17 +91,12 @@ const afterSilence = 1;
  *
  * Needs the optional packages @discordjs/voice, prism-media and an Opus codec (@discordjs/opus or opusscript).
  */
-export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
+export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
   override readonly name = 'ChatVoiceC' as const;
-  override readonly roles: readonly ProviderRole[] = ['input', 'output'];
-  override readonly type: ProviderType = 'websocket';
   override readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16', channels: [1, 2] }];
   protected override readonly playout: Playout;
   readonly #speakerAudio$ = new Subject<SpeakerAudio>();
   readonly #speaking$ = new Subject<SpeakingMember>();
-  readonly #input = new CallInput<ChatVoiceEnd>((problem, options) =>
-    this.report(this.error(`${this.name}: ${problem}`, options)),
-  );
   readonly #scheduler: SchedulerLike;
   readonly #mixer: SpeakerMixer;
   /** Members being decoded. */
@@ -140,61 +131,19 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     return this.#speaking$.asObservable();
   }
 
-  /** The end of the call, once. Hot; replayed to late subscribers. */
-  get callEnded$(): Observable<ChatVoiceEnd> {
-    return this.#input.end$;
-  }
-
-  /**
-   * The members' audio, mixed, from `start()` on, preceded by up to 60 s that arrived earlier. Completes with the call.
-   * Hot.
-   */
-  get audio$(): Observable<AudioChunk> {
-    return this.#input.audio$;
-  }
-
   /** The format of `audio$`. */
-  getMetadata(): AudioMetadata {
+  override getMetadata(): AudioMetadata {
     return mono;
-  }
-
-  /** Starts `audio$`. */
-  start(): Promise<void> {
-    return new Promise((resolve) => {
-      this.assertReady('start');
-      this.#input.capture.start();
-      resolve();
-    });
-  }
-
-  /** Silences playback at once and drops what was not heard; capture continues. */
-  // eslint-disable-next-line @typescript-eslint/no-misused-promises -- one method serves both roles, and an input's stop() has a promise
-  override stop(): Promise<void> {
-    super.stop();
-    return Promise.resolve();
-  }
-
-  override play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
-    return defer(() => (this.#input.isOver ? EMPTY : super.play(audio$)));
-  }
-
-  override enqueue(chunk: AudioChunk): void {
-    if (!this.#input.isOver) super.enqueue(chunk);
   }
 
   /** Calls back with each member's audio; returns an unsubscribe function. */
   onSpeakerAudio(callback: (speech: SpeakerAudio) => void): () => void {
-    return this.#input.listen(this.speakerAudio$, callback);
+    return this.listen(this.speakerAudio$, callback);
   }
 
   /** Calls back when a member starts or stops speaking; returns an unsubscribe function. */
   onSpeaking(callback: (member: SpeakingMember) => void): () => void {
-    return this.#input.listen(this.speaking$, callback);
-  }
-
-  /** Calls back when the call has ended; returns an unsubscribe function. */
-  onCallEnded(callback: (end: ChatVoiceEnd) => void): () => void {
-    return this.#input.listen(this.callEnded$, callback);
+    return this.listen(this.speaking$, callback);
   }
 
   /**
@@ -210,7 +159,7 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
       });
     }
     this.detach();
-    this.#input.begin();
+    this.begin();
     this.#connection = connection;
     this.#wire();
   }
@@ -238,7 +187,6 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
 
   protected override onDispose(): Promise<void> | void {
     this.detach();
-    this.#input.capture.stop();
     return super.onDispose();
   }
 
@@ -272,7 +220,7 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
         filter((userId) => this.#isHeard(userId)),
         tap((userId) => this.#speaking$.next({ userId, isSpeaking: false })),
       ),
-      this.#mixer.mixed$.pipe(tap((chunk) => this.#input.capture.push(chunk))),
+      this.#mixer.mixed$.pipe(tap((chunk) => this.capture.push(chunk))),
     );
     const connection$ = merge(
       listenTo(connection, 'error').pipe(
@@ -335,11 +283,7 @@ export class ChatVoiceC extends PacedOutput<ChatVoiceCConfig> {
     this.playout.hold();
     this.#call.unsubscribe();
     this.#player = undefined;
-    // Before the plays complete, so that listeners see them cut off. A listener may attach the next connection.
-    this.#input.end(end);
-    if (!this.#input.isOver) return;
-    this.playout.stop();
-    this.#input.close();
+    this.end(end);
   }
 
   #complain(code: 'connection' | 'internal' | 'protocol', problem: string): void {

@@ -1,4 +1,5 @@
 export type { DomSocketEvent, DomSocketLike, NodeSocketLike, PlatformSocket } from './attached-socket.ts';
+export * from './call-provider.ts';
 export * from './chat-voice-c.ts';
 export type { PacketStreamLike, PlayerSubscriptionLike, VoiceConnectionLike } from './chat-voice-packages.ts';
 export type { ListenableLike } from './listenable.ts';

@@ -89,11 +89,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
 
   /** Starts `audio$`. */
   start(): Promise<void> {
-    return new Promise((resolve) => {
-      this.assertReady('start');
-      this.#input.capture.start();
-      resolve();
-    });
+    return this.#input.start(() => this.assertReady('start'));
   }
 
   /** Silences playback at once and drops what was not heard. The call and `audio$` continue. */

@@ -69,11 +69,7 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
 
   /** Starts `audio$`. */
   start(): Promise<void> {
-    return new Promise((resolve) => {
-      this.assertReady('start');
-      this.capture.start();
-      resolve();
-    });
+    return this.#input.start(() => this.assertReady('start'));
   }
 
   /** Drops incoming audio until the next `start()`; stays in the meeting. */

@@ -1,14 +1,9 @@
-import { asyncScheduler, defer, EMPTY, Subject, type Observable, type ObservableInput, type SchedulerLike } from 'rxjs';
-import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import { asyncScheduler, Subject, type Observable, type SchedulerLike } from 'rxjs';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
-import { Provider } from '../../core/provider.ts';
-import type { OutputProvider, PlaybackEvent, ProviderRole, ProviderType } from '../../core/roles.ts';
-import type { Capture } from '../../playback/capture.ts';
-import type { Playout } from '../../playback/playout.ts';
 import { AttachedSocket, type PlatformSocket } from './attached-socket.ts';
-import { CallInput } from './call-input.ts';
+import { CallProvider } from './call-provider.ts';
 
 /** Configuration of every phone. */
 export interface PhoneConfig {
@@ -33,18 +28,8 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   maxBytesPerSecond: { min: 1, max: Infinity },
 };
 
-/**
- * A phone call whose WebSocket the application accepts and attaches. Methods that input and output both have belong to
- * the output: `stop()`, `pause()` and `resume()` never affect capture.
- */
-export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> implements OutputProvider {
-  readonly roles: readonly ProviderRole[] = ['input', 'output'];
-  readonly type: ProviderType = 'websocket';
-  abstract readonly accepts: readonly AudioFormat[];
-  protected abstract readonly playout: Playout;
-  readonly #input = new CallInput<CallEnd>((problem, options) =>
-    this.report(this.error(`${this.name}: ${problem}`, options)),
-  );
+/** A phone call whose WebSocket the application accepts and attaches. */
+export abstract class PhoneProvider<C extends PhoneConfig> extends CallProvider<C, CallEnd> {
   readonly #dtmf$ = new Subject<string>();
   #socket: AttachedSocket | undefined;
 
@@ -58,92 +43,9 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
     return this.#dtmf$.asObservable();
   }
 
-  /** The end of the call, once. Hot; replayed to late subscribers. */
-  get callEnded$(): Observable<CallEnd> {
-    return this.#input.end$;
-  }
-
-  /**
-   * The caller's audio from `start()` on, preceded by up to 60 s that arrived earlier. Completes with the call. Hot.
-   */
-  get audio$(): Observable<AudioChunk> {
-    return this.#input.audio$;
-  }
-
-  get playback$(): Observable<PlaybackEvent> {
-    return this.playout.playback$;
-  }
-
-  /**
-   * Audio once the caller has heard it, for recorders; `timestamp` is when its first sample sounded, on the scheduler's
-   * clock. Hot.
-   */
-  get heard$(): Observable<AudioChunk> {
-    return this.playout.heard$;
-  }
-
-  get positionMs(): number {
-    return this.playout.positionMs;
-  }
-
-  /** The format of `audio$`. */
-  abstract getMetadata(): AudioMetadata;
-
-  /** Starts `audio$`. */
-  start(): Promise<void> {
-    return new Promise((resolve) => {
-      this.assertReady('start');
-      this.capture.start();
-      resolve();
-    });
-  }
-
-  /** After the call has ended, played audio is discarded. */
-  play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
-    return defer(() => {
-      if (this.#input.isOver) return EMPTY;
-      this.assertReady('play');
-      return this.playout.play(audio$);
-    });
-  }
-
-  enqueue(chunk: AudioChunk): void {
-    if (this.#input.isOver) return;
-    this.assertReady('enqueue');
-    this.playout.enqueue(chunk);
-  }
-
-  flush(): Promise<void> {
-    return this.playout.flush();
-  }
-
-  /** Silences playback at once and drops what was not heard. */
-  // eslint-disable-next-line @typescript-eslint/no-misused-promises -- one method serves both roles, and an input's stop() has a promise
-  stop(): Promise<void> {
-    this.playout.stop();
-    return Promise.resolve();
-  }
-
-  pause(): void {
-    this.playout.pause();
-  }
-
-  resume(): void {
-    this.playout.resume();
-  }
-
-  setVolume(volume: number): void {
-    this.playout.setVolume(volume);
-  }
-
   /** Calls back for each key; returns an unsubscribe function. */
   onDtmf(callback: (digit: string) => void): () => void {
-    return this.#input.listen(this.dtmf$, callback);
-  }
-
-  /** Calls back when the call has ended; returns an unsubscribe function. */
-  onCallEnded(callback: (end: CallEnd) => void): () => void {
-    return this.#input.listen(this.callEnded$, callback);
+    return this.listen(this.dtmf$, callback);
   }
 
   /**
@@ -152,8 +54,7 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
    */
   attach(socket: PlatformSocket): void {
     this.hangUp();
-    if (this.#input.isOver) this.playout.stop();
-    this.#input.begin();
+    this.begin();
     const { scheduler = asyncScheduler, maxBytesPerSecond = 256 * 1024 } = this.config;
     this.#socket = new AttachedSocket(socket, { maxMessageBytes, maxBytesPerSecond, scheduler });
     this.#socket.listen({
@@ -169,11 +70,6 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
   /** Closes the socket. The platform decides what happens to the call then. */
   hangUp(): void {
     if (this.#socket) this.endCall('closed', 1000);
-  }
-
-  /** Buffers and delivers the caller's audio. */
-  protected get capture(): Capture {
-    return this.#input.capture;
   }
 
   /** Whether a call's socket is attached and open. */
@@ -203,11 +99,7 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
     this.#socket = undefined;
     if (code !== undefined) socket.close(code);
     this.playout.hold();
-    // Before the plays complete, so that listeners see them cut off. A listener may attach the next call.
-    this.#input.end({ reason });
-    if (!this.#input.isOver) return;
-    this.playout.stop();
-    this.#input.close();
+    this.end({ reason });
   }
 
   protected override configProblem(): string | undefined {
@@ -220,7 +112,6 @@ export abstract class PhoneProvider<C extends PhoneConfig> extends Provider<C> i
 
   protected override onDispose(): Promise<void> | void {
     this.hangUp();
-    this.capture.stop();
-    this.playout.stop();
+    return super.onDispose();
   }
 }
