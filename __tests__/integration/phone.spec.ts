@@ -11,6 +11,7 @@ import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { dial, PhoneCaller } from '../../samples/sandbox/phone-caller.ts';
 import type { PhoneLine } from '../../samples/sandbox/phone-line.ts';
 import { dialSocket } from '../../samples/sandbox/phone-socket-caller.ts';
+import { until } from '../transport/test-clock.ts';
 
 const secret = '0123456789abcdef0123456789abcdef';
 
@@ -241,7 +242,7 @@ for (const platform of platforms)
         const ends = [...(hearing ?? []), ...(voices ?? [])].map(({ close }) => close);
         return requests?.every(({ aborted }) => aborted) === true && ends.every((close) => close !== undefined);
       };
-      while (!isOver()) await new Promise((resolve) => setImmediate(resolve));
+      await until(isOver);
       expect([sandbox.records('nu-llm').length, sandbox.records('alpha-flux').length]).toEqual([1, 1]);
       expect([caller.playedMs, switchboard.of('error')]).toEqual([0, []]);
     }, 60_000);

@@ -1,6 +1,8 @@
 import { decode } from '@msgpack/msgpack';
 import type { Sandbox, ServiceName, ServiceRecord } from '../../samples/sandbox/index.ts';
 
+export { until } from '../transport/test-clock.ts';
+
 /** What may differ, and why: `header user-agent`, `query language`, `body stream`, `message 3`. */
 export type Stated = Readonly<Record<string, string>>;
 
@@ -69,13 +71,4 @@ function canonical(value: unknown): string | undefined {
       ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
       : each,
   );
-}
-
-/** Lets the sockets run until something has happened; fails after twenty seconds. */
-export async function until(happened: () => boolean): Promise<void> {
-  const end = performance.now() + 20_000;
-  while (!happened()) {
-    if (performance.now() > end) throw new Error('it has not happened');
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }

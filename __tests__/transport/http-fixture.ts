@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
+export { until } from './test-clock.ts';
+
 /** A request as the server got it. */
 export interface Received {
   readonly method: string;
@@ -48,9 +50,4 @@ export async function serve(
         server.closeAllConnections();
       }),
   };
-}
-
-/** Waits for something that this machine's sockets are about to bring. */
-export async function until(happened: () => boolean): Promise<void> {
-  while (!happened()) await new Promise((resolve) => setImmediate(resolve));
 }

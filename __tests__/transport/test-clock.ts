@@ -2,8 +2,10 @@ import { VirtualTimeScheduler } from 'rxjs';
 
 /** A clock that stands until it is told to go on; promises settle between any two of its timers. */
 export class TestClock extends VirtualTimeScheduler {
-  constructor() {
+  /** @param startAt - What it shows at first: the time of day, for a service that looks at it. */
+  constructor(startAt: number = 0) {
     super(undefined, 0);
+    this.frame = startAt;
   }
 
   /** Lets `ms` milliseconds pass. */
@@ -18,6 +20,11 @@ export class TestClock extends VirtualTimeScheduler {
     this.frame = target;
   }
 
+  /** Whether a timer is due in so many milliseconds, neither earlier nor later. */
+  isDueIn(ms: number): boolean {
+    return this.actions.some(({ closed, delay }) => !closed && Math.abs(delay - this.frame - ms) < 1e-6);
+  }
+
   /** Timers that are still to come. */
   get pending(): number {
     return this.actions.filter((action) => !action.closed).length;
@@ -27,4 +34,15 @@ export class TestClock extends VirtualTimeScheduler {
 /** Lets every promise that can settle do so. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+const realNow = performance.now.bind(performance);
+
+/** Waits for something that this machine's sockets are about to bring; a test that waits in vain fails, and ends. */
+export async function until(happened: () => boolean): Promise<void> {
+  const giveUpAt = realNow() + 20_000;
+  while (!happened()) {
+    if (realNow() > giveUpAt) throw new Error(`It has not happened: ${String(happened)}`);
+    await settle();
+  }
 }

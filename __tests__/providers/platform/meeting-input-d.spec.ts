@@ -6,7 +6,7 @@ import { MeetingInputD, type MeetingInputDConfig } from '../../../lib/providers/
 import type { MeetingEnd, SpeakerAudio } from '../../../lib/providers/platform/meeting-input.ts';
 import type { ReconnectingSocketOptions } from '../../../lib/transport/reconnecting-socket.ts';
 import { FakeSockets, type FakeSocket } from '../../transport/fake-sockets.ts';
-import { TestClock } from '../../transport/test-clock.ts';
+import { TestClock, until } from '../../transport/test-clock.ts';
 
 const target = {
   meetingUuid: '4444AAAiAAAAAiAiAiiAii==',
@@ -86,9 +86,6 @@ async function listening(config: Partial<MeetingInputDConfig> = {}) {
     await gone;
   };
   return { leave, ...{ clock, input, heard, spoken, errors, ends, events, socket, signal, flow, join } };
-}
-async function until(happened: () => boolean): Promise<void> {
-  while (!happened()) await new Promise((resolve) => setImmediate(resolve));
 }
 const fails = (promise: Promise<unknown>): Promise<VoiceError> =>
   promise.then(

@@ -2,10 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 
-/** Waits for something that this machine's sockets are about to bring. */
-export async function until(happened: () => boolean): Promise<void> {
-  while (!happened()) await new Promise((resolve) => setImmediate(resolve));
-}
+export { until } from '../../transport/test-clock.ts';
 
 /** One connection, seen from the service. */
 export class Connection {

@@ -10,6 +10,7 @@ import { dial, type CallOptions } from '../../../samples/sandbox/phone-caller.ts
 import type { PhoneLine } from '../../../samples/sandbox/phone-line.ts';
 import { dialSocket, type SocketCallOptions } from '../../../samples/sandbox/phone-socket-caller.ts';
 import { askRaw, oddTargets, upgrade } from '../raw-requests.ts';
+import { until } from '../../transport/test-clock.ts';
 import { readExposition } from './exposition.ts';
 
 const greeting = 'Welcome.';
@@ -53,9 +54,6 @@ describe('the switchboard', () => {
     const endMs = caller.nowMs;
     await caller.until(({ nowMs }) => nowMs > endMs + 100);
     return plain(caller.heard().text);
-  };
-  const until = async (happened: () => boolean): Promise<void> => {
-    while (!happened()) await new Promise((resolve) => setImmediate(resolve));
   };
 
   it('answers calls of both platforms at once, and each hears its own words', async () => {

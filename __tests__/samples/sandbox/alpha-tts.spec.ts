@@ -2,6 +2,8 @@ import { startSandbox } from '../../../samples/sandbox/index.ts';
 import type { Sandbox } from '../../../samples/sandbox/index.ts';
 import { decodeSamples, durationMs } from '../../../samples/sandbox/modem.ts';
 import { readSamples } from '../../../samples/sandbox/pcm.ts';
+import { globalClock } from '../../transport/global-clock.ts';
+import { until } from '../../transport/http-fixture.ts';
 import { aText, connect, refused } from './client.ts';
 import type { Client } from './client.ts';
 
@@ -87,11 +89,19 @@ describe("the sandbox's /v1/speak", () => {
 
   it('paces by the multiple of real time that it is given', async () => {
     const client = await talk(usual, slow);
-    const began = performance.now();
+    using clock = globalClock();
     client.send(speak('Ten chars.'));
     client.send(flush);
+    // 800 ms, of which each piece has 200: four times as fast.
+    for (const piece of [1, 2, 3, 4]) {
+      await until(() => clock.isDueIn(50));
+      await clock.advance(49);
+      expect([clock.isDueIn(1), client.frames.length]).toEqual([true, piece - 1]);
+      await clock.advance(1);
+      await until(() => client.frames.length === piece);
+    }
     await client.untilType('Flushed');
-    expect(performance.now() - began).toBeGreaterThan(190);
+    expect(clock.now()).toBe(200);
     client.close();
   });
 

@@ -2,6 +2,8 @@ import { startSandbox } from '../../../samples/sandbox/index.ts';
 import { garbage } from '../../../samples/sandbox/faults.ts';
 import type { Fault, Sandbox } from '../../../samples/sandbox/index.ts';
 import { speech } from './audio.ts';
+import { globalClock } from '../../transport/global-clock.ts';
+import { until } from '../../transport/http-fixture.ts';
 import { connect, refused } from './client.ts';
 import type { Client } from './client.ts';
 
@@ -64,9 +66,13 @@ describe("the sandbox's faults", () => {
 
   it('slowAccept answers later', async () => {
     sandbox.setFault('alpha-stt', once({ kind: 'slowAccept', ms: 120 }));
-    const began = performance.now();
-    (await listen()).close();
-    expect(performance.now() - began).toBeGreaterThan(110);
+    using clock = globalClock();
+    const listening = listen();
+    await until(() => clock.isDueIn(120));
+    await clock.advance(119);
+    expect(clock.isDueIn(1)).toBe(true);
+    await clock.advance(1);
+    (await listening).close();
   });
 
   it('neverReady answers never, and close() still leaves nothing', async () => {
@@ -78,7 +84,7 @@ describe("the sandbox's faults", () => {
         () => 'cut',
       ),
     );
-    while (sandbox.records().length < 2) await new Promise<void>((resolve) => setImmediate(resolve));
+    await until(() => sandbox.records().length >= 2);
     await sandbox.close();
     expect(await Promise.all(waiting)).toEqual(['cut', 'cut']);
   });

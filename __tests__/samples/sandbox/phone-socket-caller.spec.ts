@@ -4,6 +4,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import { writeSamples } from '../../../samples/sandbox/pcm.ts';
 import { encodeText } from '../../../samples/sandbox/modem.ts';
 import { dialSocket, type SocketCaller, type SocketCallOptions } from '../../../samples/sandbox/phone-socket-caller.ts';
+import { until } from '../../transport/test-clock.ts';
 
 describe('the caller on a WebSocket of the platform', () => {
   let server: WebSocketServer;
@@ -31,9 +32,6 @@ describe('the caller on a WebSocket of the platform', () => {
     );
     const caller = await dialSocket({ url, speed: 'manual', ...options });
     return { caller, messages, ...(await accepted) };
-  };
-  const until = async (happened: () => boolean): Promise<void> => {
-    while (!happened()) await new Promise((resolve) => setImmediate(resolve));
   };
 
   it('says the format and its headers first, then sends a frame of 20 ms each 20 ms', async () => {
