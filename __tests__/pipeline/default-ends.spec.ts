@@ -27,7 +27,7 @@ describe('The ends of a pipeline that nobody names', () => {
       const pipeline = new Pipeline({ providers: middle() });
       // Loaded, both say what this page lacks.
       await expect(pipeline.initialize()).rejects.toThrow(
-        /^MicrophoneInput could not be initialized: MicrophoneInput works on secure pages only/,
+        /^MicrophoneInput could not be initialized: MicrophoneInput works only on secure pages/,
       );
       await pipeline.dispose();
     });

@@ -568,7 +568,7 @@ describe('Playout', () => {
       let error: unknown;
       playout.play(of(speech(40))).subscribe();
       playout.play(of(speech(40))).subscribe({ error: (caught: unknown) => (error = caught) });
-      expect(() => playout.enqueue(speech(20))).toThrow(/playing already/);
+      expect(() => playout.enqueue(speech(20))).toThrow(/already playing/);
       clock.flush();
       expect(VoiceError.is(error) && [error.code, error.recoverable]).toEqual(['not_ready', true]);
       expect(types()).toEqual(['started@0', 'finished@40']);

@@ -21,21 +21,21 @@ import { VoiceError } from '../core/errors.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import type { DeviceEvent } from '../core/roles.ts';
 
-/** What a browser takes for a sign of the user's, after which a page may sound. */
+/** User gestures after which browsers let a page play audio. */
 const gestures = ['pointerdown', 'pointerup', 'touchend', 'keydown'] as const;
 
-/** How long a context may take to run before that is an event, in milliseconds. */
+/** Time for a context to start before it is reported as suspended, in milliseconds. */
 const graceMs = 300;
 
 /** Options of {@link openContext}. */
 export interface ContextOptions {
   /** Class name of the provider, for errors. */
   readonly provider: string;
-  /** What to take where there is no browser, for the error. */
+  /** What to use outside a browser, for the error. */
   readonly elsewhere: string;
   /** Where the page serves `rxvoice/worklets.js`. Default: inlined. */
   readonly workletUrl?: string | undefined;
-  /** Hz. Default: the device's. */
+  /** Sample rate in Hz. Default: the device's. */
   readonly sampleRate?: number | undefined;
 }
 
@@ -47,22 +47,22 @@ function assertWebAudio(provider: string, elsewhere: string): void {
   if (!('AudioWorkletNode' in globalThis)) {
     const message = globalThis.isSecureContext
       ? `${provider} needs a browser with AudioWorklet: Chrome 66, Firefox 76, Safari 14.1 or newer`
-      : `${provider} works on secure pages only: serve the page by https, or from localhost`;
+      : `${provider} works only on secure pages: serve the page over https, or from localhost`;
     throw new VoiceError(message, { code: 'configuration', provider });
   }
 }
 
 /**
- * Makes ready what {@link openContext} will need, so that it takes no network then.
+ * Prepares what {@link openContext} needs, so that it requires no network then.
  *
- * @throws VoiceError `configuration` where there is no Web Audio, or a page without the right to it.
+ * @throws VoiceError `configuration` where Web Audio is missing, or the page may not use it.
  */
 export async function prepareContext({ provider, elsewhere, workletUrl }: ContextOptions): Promise<void> {
   assertWebAudio(provider, elsewhere);
   if (workletUrl === undefined) await loadWorklets(provider);
 }
 
-/** A context with the library's worklets, of the device's rate unless told otherwise. */
+/** Opens a context with the library's worklets, at the device's sample rate unless specified. */
 export async function openContext(options: ContextOptions): Promise<AudioContext> {
   const { provider, elsewhere, workletUrl, sampleRate } = options;
   assertWebAudio(provider, elsewhere);
@@ -121,8 +121,8 @@ export function closeContext(context: AudioContext): void {
 }
 
 /**
- * Keeps a context running, as far as the browser lets it: tries now, at every gesture of the user, and when the page is
- * shown again; never while the system has interrupted it. Tells when it stands still, and when it runs again.
+ * Keeps a context running as far as the browser allows: tries now, at every user gesture, and when the page is shown
+ * again; never while the system has interrupted it. Emits when it stops and when it runs again.
  */
 export function keepRunning(context: AudioContext, scheduler: SchedulerLike = asyncScheduler): Observable<DeviceEvent> {
   return defer(() => {
@@ -140,7 +140,7 @@ export function keepRunning(context: AudioContext, scheduler: SchedulerLike = as
       : EMPTY;
     const attempts$ = merge(changes$, gestures$, shown$).pipe(
       tap(() => {
-        // Without a gesture the promise may stay pending for ever.
+        // Without a gesture the promise may stay pending forever.
         if (context.state === 'suspended') context.resume().catch(() => undefined);
       }),
       ignoreElements(),
@@ -159,7 +159,7 @@ export function keepRunning(context: AudioContext, scheduler: SchedulerLike = as
   });
 }
 
-/** iOS wants something to be played within the gesture. */
+/** iOS requires something to be played during the gesture. */
 function unlock(context: AudioContext): void {
   if (context.state !== 'suspended') return;
   const source = context.createBufferSource();

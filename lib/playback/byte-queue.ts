@@ -1,9 +1,9 @@
-/** Bytes of one stream in arrival order, read at absolute offsets: views where they lie in one piece, else copies. */
+/** A stream's bytes in order of arrival, read at absolute offsets: views if contiguous, else copies. */
 export class ByteQueue {
   /** Offset after the last byte. */
   end: number = 0;
   #pieces: Uint8Array<ArrayBuffer>[] = [];
-  /** The first piece that is still kept, and the offset of its first byte. */
+  /** The first chunk still kept, and the offset of its first byte. */
   #head = 0;
   #headOffset = 0;
 
@@ -13,7 +13,7 @@ export class ByteQueue {
     this.end += bytes.length;
   }
 
-  /** Takes back everything from `end` on, which must not have been released. */
+  /** Removes everything from `end` on, which must not have been released. */
   truncate(end: number): void {
     while (this.end > end) {
       const last = this.#pieces.pop();
@@ -23,7 +23,7 @@ export class ByteQueue {
     }
   }
 
-  /** `length` bytes from `offset` on, which must not have been released and must be there. */
+  /** Reads `length` bytes from `offset` on, which must have arrived and not been released. */
   read(offset: number, length: number): Uint8Array<ArrayBuffer> {
     let index = this.#head;
     let at = offset - this.#headOffset;
@@ -45,7 +45,7 @@ export class ByteQueue {
     return copy;
   }
 
-  /** Lets go of everything before `offset`. */
+  /** Drops everything before `offset`. */
   release(offset: number): void {
     let piece = this.#pieces[this.#head];
     while (piece && this.#headOffset + piece.length <= offset) {

@@ -5,15 +5,15 @@ import { Fifo } from '../stream/fifo.ts';
 
 /** Options of a {@link Capture}. */
 export interface CaptureOptions {
-  /** Most audio that waits for `start()`, in milliseconds; beyond it the oldest is dropped. Default: 60,000. */
+  /** Most audio to keep before `start()`, in milliseconds; beyond it the oldest is dropped. Default: 60,000. */
   readonly maxWaitingMs?: number;
-  /** Called once for each wait that dropped something. */
+  /** Called once per wait in which audio was dropped. */
   readonly onOverflow?: (maxWaitingMs: number) => void;
 }
 
 /**
- * What inputs share to which audio is pushed: keeps what comes before the start, in order and bounded, then delivers as
- * it comes. Paused or stopped, it drops.
+ * Shared by inputs that have audio pushed to them: keeps what arrives before the start, in order and up to a limit,
+ * then delivers audio as it arrives. While paused or stopped, drops it.
  */
 export class Capture {
   readonly #maxWaitingMs: number;
@@ -36,19 +36,19 @@ export class Capture {
     return defer(() => this.#audio$);
   }
 
-  /** Each chunk must bring its metadata. */
+  /** Adds a chunk, which must have metadata. */
   push(chunk: AudioChunk): void {
     if (this.#ended || chunk.data.length === 0) return;
     if (this.#state === 'waiting') this.#wait(chunk);
     else if (this.#state === 'flowing' && !this.#paused) this.#audio$.next(chunk);
   }
 
-  /** Delivers what waits, then what comes. */
+  /** Delivers what was kept, then what arrives. */
   start(): void {
     if (this.#state === 'flowing') return;
     this.#state = 'waiting';
     this.#paused = false;
-    // What comes while these are delivered waits behind them.
+    // Audio that arrives meanwhile queues up behind.
     while (this.#isWaiting()) {
       const chunk = this.#waiting.shift();
       if (chunk) {
@@ -61,37 +61,37 @@ export class Capture {
     }
   }
 
-  /** Drops what comes until {@link resume}, once started. */
+  /** Drops incoming audio until {@link resume}, once started. */
   pause(): void {
     this.#paused = true;
   }
 
-  /** Takes what comes again. */
+  /** Resumes delivering audio. */
   resume(): void {
     this.#paused = false;
   }
 
-  /** Drops what waits, and what comes until {@link start}. */
+  /** Drops what was kept, and incoming audio until {@link start}. */
   stop(): void {
     this.#state = 'stopped';
     this.#forget();
   }
 
-  /** Nothing more will come: `audio$` completes after what was pushed before. */
+  /** Ends the input: `audio$` completes after what was pushed. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
     if (this.#state !== 'waiting') this.#complete();
   }
 
-  /** After a {@link stop}, as new: what comes waits for {@link start}. */
+  /** Resets after a {@link stop}: incoming audio waits for {@link start}. */
   reopen(): void {
     if (this.#state !== 'stopped') return;
     this.#ended = false;
     this.#state = 'waiting';
   }
 
-  /** A subscriber may have stopped it since. */
+  /** A subscriber may have stopped it meanwhile. */
   #isWaiting(): boolean {
     return this.#state === 'waiting';
   }
@@ -114,7 +114,7 @@ export class Capture {
     this.#overflowed = false;
   }
 
-  /** Who subscribes after an end listens to what comes after it. */
+  /** Subscribers after an end receive what follows it. */
   #complete(): void {
     const ended$ = this.#audio$;
     this.#audio$ = new Subject();

@@ -1,29 +1,29 @@
 import { Subscription, type SchedulerLike } from 'rxjs';
 
-/** Length of a tick, in milliseconds: a frame of most wires. */
+/** Length of a tick, in milliseconds: a frame on most wires. */
 export const tickMs = 20;
 
-/** Less than any clock tells, and more than a sum of fractions loses. */
+/** Below any clock's resolution, above the rounding error of a sum. */
 const roundingMs = 1e-6;
 
-/** Something that the clock wakes. */
+/** Something to be woken by the clock. */
 export interface Sleeper {
-  /** Called when its time has come; says with {@link PlaybackClock.wake} when it wants to be called again. */
+  /** Called when its time has come; it calls {@link PlaybackClock.wake} to be called again. */
   wake(): void;
 }
 
 const clocks = new WeakMap<SchedulerLike, PlaybackClock>();
 
 /**
- * The one clock of everything that plays on a scheduler: a single timer, whoever sleeps, and none while nobody does.
- * Those who are in no hurry sleep until a tick, and all of them are served in one pass. Ticks are counted from one
- * origin, so late timers never add up. Time that is set back stands still instead (RELIABILITY.md, F45).
+ * The one clock of everything that plays on a scheduler: a single timer for all sleepers, none without. Those in no
+ * hurry sleep until a tick, and are served in one pass. Ticks are counted from one origin, so late timers never add up.
+ * When the time is set back, the clock stands still instead (RELIABILITY.md, F45).
  */
 export class PlaybackClock {
   readonly #scheduler: SchedulerLike;
   readonly #baseMs: number;
   readonly #wakeTimes = new Map<Sleeper, number>();
-  /** Where the ticks are counted from. */
+  /** Origin of the ticks. */
   #originMs = 0;
   #lastMs = 0;
   /** How far the scheduler's clock was set back. */
@@ -43,7 +43,7 @@ export class PlaybackClock {
     return clock;
   }
 
-  /** Milliseconds since the clock was made. Never runs back. */
+  /** Milliseconds since the clock was created. Never goes back. */
   now(): number {
     const now = this.#scheduler.now() - this.#baseMs;
     if (now + this.#skewMs < this.#lastMs) this.#skewMs = this.#lastMs - now;
@@ -51,18 +51,18 @@ export class PlaybackClock {
     return this.#lastMs;
   }
 
-  /** A time of this clock, on the scheduler's. */
+  /** Converts a time of this clock to the scheduler's. */
   timestampOf(ms: number): number {
     return ms - this.#skewMs + this.#baseMs;
   }
 
-  /** The first tick at or after a time. Who is alone starts the count. */
+  /** The first tick at or after a time. The only sleeper sets the origin. */
   tickAt(ms: number): number {
     if (this.#wakeTimes.size === 0) this.#originMs = this.now();
     return this.#originMs + Math.ceil((ms - this.#originMs) / tickMs - roundingMs) * tickMs;
   }
 
-  /** Wakes somebody at a time, once, and no longer at another; at `Infinity` not at all. */
+  /** Wakes a sleeper once at a time, replacing any earlier one; `Infinity` cancels. */
   wake(sleeper: Sleeper, atMs: number): void {
     if (atMs < Infinity) this.#wakeTimes.set(sleeper, atMs);
     else this.#wakeTimes.delete(sleeper);
@@ -82,16 +82,16 @@ export class PlaybackClock {
     this.#timer = this.#scheduler.schedule(() => this.#pass(), delay);
   }
 
-  /** Serves everybody whose time has come. */
+  /** Serves everyone whose time has come. */
   #pass(): void {
     const now = this.now() + roundingMs;
     const due: Sleeper[] = [];
     for (const [sleeper, atMs] of this.#wakeTimes) if (atMs <= now) due.push(sleeper);
-    // Nobody sets a timer before the pass is over.
+    // No timer is set before the pass is over.
     this.#timerAt = -Infinity;
     try {
       for (const sleeper of due) {
-        // One who was served before may have sent this one to sleep, or put it off.
+        // A sleeper served earlier may have cancelled or postponed this one.
         if ((this.#wakeTimes.get(sleeper) ?? Infinity) > now) continue;
         this.#wakeTimes.set(sleeper, Infinity);
         sleeper.wake();

@@ -18,7 +18,7 @@ import { VoiceError } from '../core/errors.ts';
 import { Provider } from '../core/provider.ts';
 import type { DeviceEvent, OutputProvider, PlaybackEvent, ProviderRole, ProviderType } from '../core/roles.ts';
 
-/** Configuration keys of every output that plays through a browser's audio context. */
+/** Configuration of every output that plays through a browser's audio context. */
 export interface ContextOutputConfig {
   /**
    * Where the page serves the package's file `rxvoice/worklets.js`, for pages whose Content-Security-Policy forbids
@@ -31,11 +31,11 @@ export interface ContextOutputConfig {
 
 const rawEncodings = ['linear16', 'linear32', 'mulaw', 'alaw'] as const;
 
-/** What outputs share that play through a browser's audio context. */
+/** Shared by outputs that play through a browser's audio context. */
 export abstract class ContextOutput<C extends ContextOutputConfig> extends Provider<C> implements OutputProvider {
   readonly roles: readonly ProviderRole[] = ['output'];
   readonly type: ProviderType = 'rest';
-  /** Raw samples and WAV of any rate, mono or stereo; what is compressed as far as the browser decodes it. */
+  /** Raw samples and WAV at any rate, mono or stereo; compressed audio as far as the browser decodes it. */
   readonly accepts: readonly AudioFormat[] = [
     ...rawEncodings.map((encoding): AudioFormat => ({ encoding, channels: [1, 2], containers: ['raw', 'wav'] })),
     { encoding: 'mp3', channels: [1, 2] },
@@ -44,9 +44,9 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     { encoding: 'aac', channels: [1, 2], containers: ['adts', 'mp4'] },
     { encoding: 'flac', channels: [1, 2], containers: ['flac', 'ogg'] },
   ];
-  /** Channels that sound. */
+  /** Channels of the output. */
   protected abstract readonly channels: number;
-  /** What to take where there is no browser, for the error. */
+  /** What to use outside a browser, for the error. */
   protected abstract readonly elsewhere: string;
 
   readonly #device$ = new Subject<DeviceEvent>();
@@ -71,17 +71,17 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     return this.#player.playback$;
   }
 
-  /** Whether the browser lets the audio sound. Hot. */
+  /** Whether the browser lets the audio play. Hot. */
   get device$(): Observable<DeviceEvent> {
     return this.#device$.asObservable();
   }
 
-  /** Milliseconds of the current (else the last) `play()` that have left the speaker. */
+  /** Milliseconds of the current (or the last) `play()` that have left the speaker. */
   get positionMs(): number {
     return this.#player.positionMs;
   }
 
-  /** The node that everything sounds through, for meters and recorders; a new one after each `initialize()`. */
+  /** The node that all audio passes through, for meters and recorders; a new one after each `initialize()`. */
   get audioNode(): AudioNode | undefined {
     return this.#gain;
   }
@@ -102,12 +102,12 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     return this.#player.flush();
   }
 
-  /** Silence within 3 ms of audio, with a short ramp; drops what was not heard. */
+  /** Silences playback within 3 ms, with a short ramp; drops what was not heard. */
   stop(): void {
     this.#player.stop();
   }
 
-  /** Silence within 3 ms of audio; `resume()` goes on at the very next sample. */
+  /** Silences playback within 3 ms; `resume()` continues at the very next sample. */
   pause(): void {
     this.#player.pause();
   }
@@ -116,12 +116,12 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     this.#player.resume();
   }
 
-  /** Loudness as a factor, 0 to 1. */
+  /** Sets the volume, a factor from 0 to 1. */
   setVolume(volume: number): void {
     this.#player.setVolume(volume);
   }
 
-  /** Leads the sound of a new context to where it is heard. */
+  /** Connects a new context's audio to its destination. */
   protected abstract connect(context: AudioContext, node: AudioNode): Promise<void> | void;
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
@@ -165,12 +165,12 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     }
   }
 
-  /** A context whose clock stands still is replaced; what is playing goes on. */
+  /** Replaces a context whose clock has stopped; playback continues. */
   #reopen(): void {
     this.#open(this.#line.context?.sampleRate).catch((cause: unknown) => this.report(VoiceError.from(cause)));
   }
 
-  /** Publishes what becomes of the device. */
+  /** Publishes an event of the device. */
   protected tell(event: DeviceEvent): void {
     this.#device$.next(event);
     this.#isHeldBack = event.type === 'suspended';
@@ -179,7 +179,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
 
   #complain(): void {
     if (!this.#isHeldBack) return;
-    const message = `${this.name}: the browser plays nothing until the user clicks, taps or presses a key on the page`;
+    const message = `${this.name}: the browser blocks audio until the user clicks, taps or presses a key on the page`;
     this.report(this.error(message, { code: 'permission', recoverable: true }));
   }
 }

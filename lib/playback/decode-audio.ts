@@ -6,21 +6,21 @@ import { float32Bytes } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 
-/** Stands in a stream of audio where what came before it is complete. */
+/** Marks a point in a stream of audio before which everything is complete. */
 export interface AudioMark {
-  /** Called when it comes out. */
+  /** Called when the mark is reached. */
   readonly onMark: () => void;
 }
 
-/** Most compressed audio that may wait for its end, in bytes. */
+/** Most compressed audio to hold until its end, in bytes. */
 const maxBytes = 32 * 1024 * 1024;
 
-/** Most channels that are kept. */
+/** Most channels to keep. */
 const maxChannels = 2;
 
 /**
- * Decodes what is compressed, by the browser; samples pass untouched and at once. A compressed stream is decoded when it
- * is complete: at a mark, at the end, or where another utterance or format begins.
+ * Decodes compressed audio with the browser; samples pass through at once. A compressed stream is decoded when
+ * complete: at a mark, at the end, or where another utterance or format begins.
  *
  * Errors: VoiceError `unsupported_format` for what the browser cannot decode, `overflow` beyond 32 MiB.
  */
@@ -48,14 +48,14 @@ function isMark(item: AudioChunk | AudioMark): item is AudioMark {
   return 'onMark' in item;
 }
 
-/** A compressed stream, as far as it has come. */
+/** A compressed stream, as received so far. */
 class CompressedAudio {
   #metadata: AudioMetadata | undefined;
   #utteranceId: string | undefined;
   #pieces: Uint8Array<ArrayBuffer>[] = [];
   #length = 0;
 
-  /** Takes a chunk that goes on with the stream. */
+  /** Adds a chunk if it continues the stream. */
   takes({ data, metadata, utteranceId }: AudioChunk): boolean {
     const isNext =
       this.#metadata !== undefined &&
@@ -65,7 +65,7 @@ class CompressedAudio {
     return isNext;
   }
 
-  /** Begins a stream with a chunk that is compressed. */
+  /** Starts a stream if the chunk is compressed. */
   begins({ data, metadata, utteranceId }: AudioChunk): boolean {
     if (!metadata || isConvertible(metadata)) return false;
     this.#metadata = metadata;
@@ -74,7 +74,7 @@ class CompressedAudio {
     return true;
   }
 
-  /** What the stream says. */
+  /** Decodes the stream. */
   decode(context: BaseAudioContext | undefined): Observable<AudioChunk> {
     const metadata = this.#metadata;
     const utteranceId = this.#utteranceId;
@@ -83,8 +83,8 @@ class CompressedAudio {
     this.#pieces = [];
     this.#length = 0;
     if (!metadata || bytes.length === 0) return EMPTY;
-    if (!context) throw new VoiceError('there is no audio context: initialize first', { code: 'not_ready' });
-    // A copy: the browser takes the buffer away.
+    if (!context) throw new VoiceError('no audio context: call initialize() first', { code: 'not_ready' });
+    // A copy: the browser detaches the buffer.
     return from(context.decodeAudioData(bytes.slice().buffer).catch((cause: unknown) => refuse(metadata, cause))).pipe(
       map((decoded) => ({ ...samplesOf(decoded), ...(utteranceId !== undefined && { utteranceId }) })),
     );
@@ -94,7 +94,7 @@ class CompressedAudio {
     this.#pieces.push(data);
     this.#length += data.length;
     if (this.#length <= maxBytes) return;
-    throw new VoiceError(`more than ${maxBytes / 1024 ** 2} MiB of compressed audio came without an end`, {
+    throw new VoiceError(`more than ${maxBytes / 1024 ** 2} MiB of compressed audio arrived without an end`, {
       code: 'overflow',
     });
   }
@@ -113,6 +113,6 @@ function samplesOf(decoded: AudioBuffer): AudioChunk {
 }
 
 function refuse(metadata: AudioMetadata, cause: unknown): never {
-  const message = `this browser cannot decode ${describeFormat(metadata)}: ask the voice for linear16`;
+  const message = `this browser cannot decode ${describeFormat(metadata)}: configure the voice for linear16`;
   throw new VoiceError(message, { code: 'unsupported_format', cause });
 }

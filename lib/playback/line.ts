@@ -1,51 +1,51 @@
 import type { AudioMetadata } from '../audio/types.ts';
 import type { ByteQueue } from './byte-queue.ts';
 
-/** What a line sees of the play that it carries. All offsets are bytes of the play, in the format of the line. */
+/** What a line can see of the play it carries. Offsets are bytes of the play, in the line's format. */
 export interface LinePlay {
-  /** Known before the first byte is. */
+  /** Known before the first byte. */
   readonly format: AudioMetadata | undefined;
   readonly queue: ByteQueue;
-  /** Where the whole samples in the queue end. */
+  /** End of the whole samples in the queue. */
   readonly end: number;
-  /** What there is may go although it fills no frame: nothing more is expected. */
+  /** No more is expected: the rest may go out even if it does not fill a frame. */
   readonly isDrained: boolean;
-  /** Paused, or over. */
+  /** Paused or over. */
   readonly isSilent: boolean;
-  /** Where the next `progress` event is due, in milliseconds of the play; `Infinity` while nobody listens. */
+  /** When the next `progress` event is due, in milliseconds of the play; `Infinity` without listeners. */
   readonly nextProgressMs: number;
-  /** Audio sounds now. */
+  /** Reports that audio is sounding. */
   sounds(): void;
-  /** Everything that there was has been taken, and more is expected. */
+  /** Reports that the queue is empty but more is expected. */
   dries(): void;
-  /** The play-head has moved. */
+  /** Reports that the play-head has moved. */
   moves(): void;
 }
 
 /**
- * What carries audio to the ear, one play after the other, and its clock: what was heard, to the sample, at any moment.
- * It takes from the play's queue what it needs, when it needs it.
+ * Carries audio to the listener, one play after the other, and is its clock: it knows, to the sample, what was heard.
+ * It pulls from the play's queue as needed.
  */
 export interface PlaybackLine {
-  /** The format that it takes of a play that brings another; `undefined` while that is not known. */
+  /** The format to convert a play's audio to; `undefined` while not yet known. */
   formatFor(from: AudioMetadata): AudioMetadata | undefined;
   start(play: LinePlay): void;
-  /** More audio has come, or no more is expected. */
+  /** Called when more audio has arrived, or no more is expected. */
   feed(): void;
-  /** Silence, at once, and back to the last sample that was heard. */
+  /** Silences playback at once, and rewinds to the last sample that was heard. */
   halt(): void;
-  /** Goes on after {@link PlaybackLine.halt}. */
+  /** Continues after {@link PlaybackLine.halt}. */
   go(): void;
-  /** The play is over: all of it was heard. */
+  /** Ends the play: everything was heard. */
   finish(): void;
-  /** Silence, for good. */
+  /** Silences the play for good. */
   cut(): void;
-  /** Drops what may still sound of plays that are over. */
+  /** Drops whatever may still sound of earlier plays. */
   clear(): void;
-  /** Offset of the first byte of the last play that was not heard. Never goes back. */
+  /** Offset of the last play's first unheard byte. Never goes back. */
   readonly heard: number;
-  /** Whether everything before an offset was heard for certain. */
+  /** Whether everything before an offset was definitely heard. */
   isHeard(offset: number): boolean;
-  /** From now on, as a factor, 0 to 1. */
+  /** Sets the volume from now on, a factor from 0 to 1. */
   setVolume(volume: number): void;
 }

@@ -1,16 +1,16 @@
 import { BehaviorSubject } from 'rxjs';
 
-/** Whether the browser's own voice speaks: what a recognizer that hears the loudspeaker must know. */
+/** Whether the browser's own voice is speaking, so that a recognizer without echo cancellation can stop listening. */
 export const nativeVoiceSpeaks$: BehaviorSubject<boolean> = /* @__PURE__ */ new BehaviorSubject<boolean>(false);
 
-/** Whether the page runs on Android, whose browsers keep less of the Web Speech API's promises. */
+/** Whether the page runs on Android, whose browsers implement the Web Speech API less reliably. */
 export function isAndroid(): boolean {
   return 'navigator' in globalThis && /Android/i.test(navigator.userAgent);
 }
 
 /**
- * Whether a pause of the browser's voice is its end: on Android that of the utterance, on Linux (Speech Dispatcher) that of
- * the voice, which then says nothing more until the system restarts it. A remote voice does not know of pauses.
+ * Whether pausing breaks the browser's voice: on Android it ends the utterance; on Linux (Speech Dispatcher) it
+ * silences the voice until the system restarts it. Remote voices do not support pausing.
  */
 export function breaksWhenPaused(voice: SpeechSynthesisVoice | undefined): boolean {
   return voice?.localService === false || ('navigator' in globalThis && /Android|Linux/i.test(navigator.userAgent));

@@ -8,19 +8,19 @@ import { Pacer } from './pacer.ts';
 
 /** Options of {@link pace}. */
 export interface PaceOptions {
-  /** How far ahead of real time audio may leave, in milliseconds. Default: 0. */
+  /** How far ahead of real time audio may be sent, in milliseconds. Default: 0. */
   readonly leadMs?: number;
-  /** Most audio that may wait, in milliseconds. Default: 300,000. */
+  /** Most audio to queue, in milliseconds. Default: 300,000. */
   readonly maxQueueMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
 /**
- * Lets audio through at the speed at which it sounds, as a microphone would give it: each chunk when the ones before it
- * have sounded. Due times are absolute, so timers that fire late never add up; after a blocked event loop at most
- * 200 ms leave at once, and the rest of the schedule moves. After a gap in the source it goes on from there, without a
- * burst. Completes when the last chunk has sounded; an error of the source passes at once.
+ * Lets audio through in real time, as a microphone would deliver it: each chunk when the ones before it have sounded.
+ * Due times are absolute, so late timers never add up; after a blocked event loop at most 200 ms are sent at once, and
+ * the rest of the schedule shifts. After a gap in the source it continues from there, without a burst. Completes when
+ * the last chunk has sounded; an error of the source passes at once.
  *
  * ```text
  * source   (abc|)
@@ -37,7 +37,7 @@ export interface PaceOptions {
  * from(frames).pipe(pace()).subscribe((frame) => console.log(frame.data.length)); // 640, 20 ms later 640
  * ```
  *
- * Errors: VoiceError `unsupported_format` for audio whose duration cannot be told, `overflow` beyond `maxQueueMs`.
+ * Errors: VoiceError `unsupported_format` for audio of unknown duration, `overflow` beyond `maxQueueMs`.
  */
 export function pace(options: PaceOptions = {}): MonoTypeOperatorFunction<AudioChunk> {
   const { leadMs = 0, maxQueueMs = 300_000, scheduler = asyncScheduler } = options;
@@ -78,7 +78,7 @@ export function pace(options: PaceOptions = {}): MonoTypeOperatorFunction<AudioC
         const idle = queue.length === 0;
         queue.push({ chunk, ms });
         waitingMs += ms;
-        // A subscriber may push while it is served: the loop that serves it goes on.
+        // A subscriber may push while being served: the running loop continues.
         if (!idle || running) return;
         pacer.skipGap();
         wake();
@@ -99,12 +99,12 @@ export function pace(options: PaceOptions = {}): MonoTypeOperatorFunction<AudioC
 
 function untimed(format: AudioMetadata | undefined): VoiceError {
   const what = format ? `${describeFormat(format)} is compressed` : 'the audio has no metadata';
-  return new VoiceError(`pace() cannot tell how long this audio sounds: ${what}`, { code: 'unsupported_format' });
+  return new VoiceError(`pace() cannot determine the duration of this audio: ${what}`, { code: 'unsupported_format' });
 }
 
 function overflow(maxQueueMs: number): VoiceError {
   return new VoiceError(
-    `More than ${maxQueueMs} ms of audio wait to be paced: read the source later or raise maxQueueMs`,
+    `more than ${maxQueueMs} ms of audio queued in pace(): read the source more slowly, or raise maxQueueMs`,
     {
       code: 'overflow',
     },

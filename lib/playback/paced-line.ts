@@ -6,24 +6,24 @@ import { PlaybackClock, tickMs, type Sleeper } from './clock.ts';
 import type { LinePlay, PlaybackLine } from './line.ts';
 import { Pacer } from './pacer.ts';
 
-/** How long after its audio a mark may still come back, in milliseconds (RELIABILITY.md, F36). */
+/** How long after its audio a mark may still be echoed, in milliseconds (RELIABILITY.md, F36). */
 const markPatienceMs = 2000;
 
 /** Audio between two marks, in milliseconds. */
 const markEveryMs = 200;
 
-/** Where a playout puts its audio. None of these may throw. */
+/** Receives a playout's audio. None of these may throw. */
 export interface PlayoutSink {
-  /** Takes a frame, which sounds after the frames before it. */
+  /** Plays a frame after the ones before it. */
   write(frame: AudioChunk): void;
   /**
-   * Silences the sink at once and drops what it has not played. Without it, what was written counts as heard, so the
+   * Silences the sink at once and drops what it has not played. Without it, everything written counts as heard, so the
    * lead should be 0.
    */
   clear?(): void;
   /**
-   * Asks for an echo, to be given to `Playout.marked`, when everything written so far was played. The names `m-1`,
-   * `m-2`, … are unique over the life of the playout. Without it the clock alone says what was heard.
+   * Requests an echo, passed to `Playout.marked`, once everything written so far was played. The names `m-1`, `m-2`, …
+   * are unique for the playout's lifetime. Without it, only the clock determines what was heard.
    */
   mark?(name: string): void;
 }
@@ -31,33 +31,33 @@ export interface PlayoutSink {
 /** Options of a {@link PacedLine}. */
 export interface PacedLineOptions {
   /**
-   * What the sink takes; other sample formats are converted. `later`: what `Playout.release` says; audio that
-   * comes before is kept. Default: whatever each play brings.
+   * The sink's format; other sample formats are converted. `later`: the format given to `Playout.release`; earlier
+   * audio is kept. Default: each play's own.
    */
   readonly format?: AudioMetadata | 'later' | undefined;
-  /** Length of a frame, in milliseconds; the last one of a play may be shorter. Default: 20. */
+  /** Length of a frame, in milliseconds; a play's last one may be shorter. Default: 20. */
   readonly frameMs?: number | undefined;
-  /** How much audio the sink may hold that was not heard, in milliseconds. Default: 0. */
+  /** How much unheard audio the sink may hold, in milliseconds. Default: 0. */
   readonly leadMs?: number | undefined;
-  /** False: all audio is written and heard at once. Default: true. */
+  /** False: audio is written and heard at once. Default: true. */
   readonly realtime?: boolean | undefined;
   /**
-   * Writes nothing before `Playout.release`, such as while a call is not connected. Default: false, but true
-   * where the format comes later.
+   * Writes nothing before `Playout.release`, for example while a call is not connected. Default: false, but true if the
+   * format comes later.
    */
   readonly held?: boolean | undefined;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/** A frame that was handed over and has not sounded to its end. */
+/** A frame written but not yet heard to its end. */
 interface Sounding {
   readonly start: number;
   readonly end: number;
   readonly chunk: AudioChunk;
 }
 
-/** Writes frames to a sink at the speed at which they sound; the clock, and the sink's echoes, say what was heard. */
+/** Writes frames to a sink in real time; the clock and the sink's echoes determine what was heard. */
 export class PacedLine implements PlaybackLine, Sleeper {
   readonly #heard$ = new Subject<AudioChunk>();
   readonly #sink: PlayoutSink;
@@ -65,34 +65,34 @@ export class PacedLine implements PlaybackLine, Sleeper {
   readonly #frameMs: number;
   readonly #leadMs: number;
   readonly #realtime: boolean;
-  /** Whether the format is that of each call. */
+  /** Whether each call has its own format. */
   readonly #isSettledLater: boolean;
   readonly #writeNext = (): number | undefined => this.#write();
   #format: AudioMetadata | undefined;
   #isUnsettled: boolean;
-  /** Nothing may be written now. */
+  /** While held, nothing is written. */
   #isHeld: boolean;
   #volume = 1;
-  /** Whether the sink may hold audio: something was written since it was last cleared. */
+  /** Whether the sink may hold audio: something was written since the last clear. */
   #isDirty = false;
   #marksSent = 0;
 
   #play: LinePlay | undefined;
   #pacer: Pacer;
-  /** Handed to the sink, less what a clear took back. */
+  /** Bytes written to the sink, minus those cleared. */
   #sent = 0;
-  /** Heard for certain: a position never goes back. */
+  /** Bytes definitely heard: the position never goes back. */
   #floor = 0;
-  /** Where the last mark stands, and the last one that has come back. */
+  /** Offset of the last mark, and of the last one echoed. */
   #lastMark = 0;
   #echoed = 0;
-  /** Where the marks stand that have not come back, oldest first. */
+  /** Offsets of the marks not yet echoed, oldest first. */
   readonly #marks = new Map<string, number>();
-  /** A frame was due and not all there. */
+  /** A frame was due but incomplete. */
   #isDry = true;
-  /** Whether the play knows that something was written since the last gap. */
+  /** Whether the play was told of audio since the last gap. */
   #isSounding = false;
-  /** What recorders wait for. */
+  /** Frames written but not yet reported as heard. */
   #unheard: Sounding[] = [];
 
   constructor(sink: PlayoutSink, options: PacedLineOptions = {}) {
@@ -108,7 +108,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     this.#pacer = new Pacer(this.#clock, leadMs);
   }
 
-  /** What was heard, once it was heard. Hot. */
+  /** Audio once it was heard. Hot. */
   get heard$(): Observable<AudioChunk> {
     return this.#heard$.asObservable();
   }
@@ -162,7 +162,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     this.#run(play);
   }
 
-  /** By the clock. */
+  /** Called by the clock. */
   wake(): void {
     if (this.#play && !this.#isSilent) this.#run(this.#play);
   }
@@ -199,7 +199,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     this.#sink.clear?.();
   }
 
-  /** The sink's echo of a mark; unknown names, and those from before a clear, are ignored. */
+  /** Handles the sink's echo of a mark; ignores unknown names, and marks from before a clear. */
   marked(name: string): void {
     const offset = this.#marks.get(name);
     if (offset === undefined) return;
@@ -221,7 +221,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     this.#isUnsettled = this.#isSettledLater;
   }
 
-  /** Takes the format of the sink, where that was to come later. */
+  /** Sets the sink's format, if it was to come later. */
   settle(format: AudioMetadata | undefined): boolean {
     if (!this.#isSettledLater) return false;
     this.#format = format;
@@ -243,7 +243,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     return this.#isHeld || this.#play?.isSilent !== false;
   }
 
-  /** Sends what is due, tells what was heard, and sleeps until there is more of either. */
+  /** Sends what is due, reports what was heard, and sleeps until the next of either. */
   #run(play: LinePlay): void {
     this.#tellHeard();
     const before = this.#sent;
@@ -264,7 +264,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     if (this.#isCarrying(play)) this.#sleep(play, wait);
   }
 
-  /** Whoever was told of something may have stopped it. */
+  /** A listener may have stopped the play. */
   #isCarrying(play: LinePlay): boolean {
     return this.#play === play && !this.#isSilent;
   }
@@ -276,7 +276,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     return Infinity;
   }
 
-  /** How much may be written next: a whole frame, or what is left. */
+  /** The next amount to write: a whole frame, or what is left. */
   #nextLength({ format, end, isDrained }: LinePlay): number {
     if (!format) return 0;
     const whole = Math.max(bytesForMs(this.#frameMs, format), frameBytes(format));
@@ -308,7 +308,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     this.#sink.mark(name);
   }
 
-  /** Frames go with the tick, unless the sink has no lead to wait for it; an end is told on time. */
+  /** Frames go with the tick, unless the sink has no lead to bridge the wait; an end is reported on time. */
   #sleep(play: LinePlay, wait: number): void {
     if (!this.#realtime) return;
     const now = this.#clock.now();
@@ -326,7 +326,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     this.#clock.wake(this, wakeAt);
   }
 
-  /** Gives recorders what has sounded since. */
+  /** Gives recorders what was heard since the last call. */
   #tellHeard(): void {
     if (this.#unheard.length === 0) return;
     const { heard } = this;

@@ -4,7 +4,7 @@ import { Provider } from '../core/provider.ts';
 import type { OutputProvider, PlaybackEvent } from '../core/roles.ts';
 import type { Playout } from './playout.ts';
 
-/** A provider whose output role is a {@link Playout}: a subclass brings the playout and its sink. */
+/** A provider whose output role is a {@link Playout}; subclasses supply the playout and its sink. */
 export abstract class PacedOutput<C extends object> extends Provider<C> implements OutputProvider {
   abstract readonly accepts: readonly AudioFormat[];
   protected abstract readonly playout: Playout;
@@ -14,8 +14,8 @@ export abstract class PacedOutput<C extends object> extends Provider<C> implemen
   }
 
   /**
-   * What was heard, once it was heard; `timestamp` is when its first sample sounded, on the scheduler's clock. For
-   * recorders. Hot.
+   * Audio once it was heard, for recorders; `timestamp` is when its first sample sounded, on the scheduler's clock.
+   * Hot.
    */
   get heard$(): Observable<AudioChunk> {
     return this.playout.heard$;

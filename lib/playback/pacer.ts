@@ -1,11 +1,11 @@
 import { tickMs, type PlaybackClock } from './clock.ts';
 
-/** Most that leaves in one go, in milliseconds of audio: a late timer never makes a longer burst (RELIABILITY.md, F46). */
+/** Longest burst, in milliseconds of audio, however late a timer is (RELIABILITY.md, F46). */
 const maxBurstMs = 200;
 
-/** Sends the audio of one player at the speed at which it sounds, counted from one origin. */
+/** Sends one player's audio in real time, counted from one origin. */
 export class Pacer {
-  /** Audio handed over so far, in milliseconds. */
+  /** Audio sent so far, in milliseconds. */
   sentMs = 0;
   readonly #clock: PlaybackClock;
   readonly #leadMs: number;
@@ -17,7 +17,7 @@ export class Pacer {
     this.#originMs = clock.now();
   }
 
-  /** The position that sounds now if everything was sent in time, in milliseconds. */
+  /** The position now sounding if everything was sent in time, in milliseconds. */
   get positionMs(): number {
     return this.#clock.now() - this.#originMs;
   }
@@ -28,12 +28,12 @@ export class Pacer {
     this.#originMs = this.#clock.now() - positionMs;
   }
 
-  /** Before sending what came after a gap: the audio that follows sounds now, not in the past. */
+  /** Called before sending after a gap: the next audio sounds now, not in the past. */
   skipGap(): void {
     if (this.positionMs > this.sentMs) this.seek(this.sentMs);
   }
 
-  /** The receiver says that it has only come to this position. */
+  /** The receiver reports that it has only reached this position. */
   holdBack(positionMs: number): void {
     this.#originMs = Math.max(this.#originMs, this.#clock.now() - positionMs);
   }
@@ -43,16 +43,16 @@ export class Pacer {
     return this.#clock.timestampOf(this.#originMs + positionMs);
   }
 
-  /** How long until the clock comes to a position, in whole milliseconds. */
+  /** Time until the clock reaches a position, in whole milliseconds. */
   until(positionMs: number): number {
     return Math.max(0, Math.ceil(positionMs - this.positionMs - 1e-9));
   }
 
   /**
-   * Sends what is due, piece by piece; `send` says how many milliseconds it sent, `undefined` when nothing was there.
-   * Lateness of more than the lead (or 200 ms) is forgiven: the schedule moves instead of bursting.
+   * Sends what is due, chunk by chunk; `send` returns how many milliseconds it sent, `undefined` when there was
+   * nothing. Lateness beyond the lead (or 200 ms) is forgiven: the schedule shifts instead of bursting.
    *
-   * @returns how long until the next piece is due, in milliseconds.
+   * @returns Time until the next chunk is due, in milliseconds.
    */
   run(send: () => number | undefined): number {
     const late = this.positionMs + this.#leadMs - this.sentMs - Math.max(this.#leadMs, maxBurstMs);

@@ -1,18 +1,18 @@
 import type { VoiceError } from '../core/errors.ts';
 import type { PlaybackEvent } from '../core/roles.ts';
 
-/** A play that would sound if there were audio; `hasStarted`: after a gap in it. */
+/** Waiting for audio; `hasStarted`: after a gap. */
 interface Buffering {
   readonly phase: 'buffering';
   readonly hasStarted: boolean;
 }
 
-/** A play that sounds, and expects more audio. */
+/** Sounding, with more audio expected. */
 interface Playing {
   readonly phase: 'playing';
 }
 
-/** What there is sounds to its end. `isFinal`: no more audio comes; `error`: why, where the source has failed. */
+/** Playing what is left. `isFinal`: no more audio follows; `error`: the source's failure, if any. */
 interface Draining {
   readonly phase: 'draining';
   readonly hasStarted: boolean;
@@ -22,31 +22,31 @@ interface Draining {
 
 type Active = Buffering | Playing | Draining;
 
-/** Where a play is. A paused one still takes audio: `within` is where it goes on. */
+/** The state of a play. A paused one still accepts audio: `within` is the state to return to. */
 export type PlayState =
   | { readonly phase: 'idle' }
   | Active
   | { readonly phase: 'paused'; readonly within: Active }
   | { readonly phase: 'ended' };
 
-/** What happens to a play. */
+/** Inputs of a play. */
 export type PlayInput =
   | { readonly type: 'begin' | 'pause' | 'resume' | 'cut' }
-  /** More audio has come. */
+  /** More audio has arrived. */
   | { readonly type: 'audio' }
-  /** Audio sounds; there is none left that could; all of it was heard. */
+  /** Audio is sounding; the queue is empty; everything was heard. */
   | { readonly type: 'sounding' | 'dry' | 'heard' }
-  /** What there is is complete; `isFinal`: and the last. */
+  /** What has arrived is complete; `isFinal`: and the last. */
   | { readonly type: 'drain'; readonly isFinal: boolean; readonly error?: VoiceError | undefined };
 
-/** What follows from it: an event, something that the line does, or the end of the play. */
+/** Effects: an event, an operation on the line, or the end of the play. */
 export type PlayEffect =
   | { readonly type: 'tell'; readonly event: PlaybackEvent['type'] }
   | { readonly type: 'line'; readonly does: 'start' | 'halt' | 'go' | 'finish' | 'cut' }
   | { readonly type: 'complete' }
   | { readonly type: 'fail'; readonly error: VoiceError };
 
-/** The state that follows, and what is to be done, in this order. */
+/** The next state, and its effects in order. */
 export type PlayStep = readonly [PlayState, ...PlayEffect[]];
 
 type Reader<S> = (state: S, input: PlayInput) => PlayStep | undefined;
@@ -60,7 +60,7 @@ function drain(hasStarted: boolean, { isFinal, error }: PlayInput & { type: 'dra
   return [{ phase: 'draining', hasStarted, isFinal, ...(error && { error }) }];
 }
 
-/** What every play does, wherever it is between its beginning and its end. */
+/** Inputs handled the same in every active state. */
 function always(state: Active, { type }: PlayInput): PlayStep | undefined {
   if (type === 'cut') return [ended, line('cut'), { type: 'complete' }];
   if (type === 'pause') return [{ phase: 'paused', within: state }, line('halt'), tell('paused')];
@@ -113,7 +113,7 @@ const readers: Readers = {
   ended: () => undefined,
 };
 
-/** What becomes of a play. Inputs that mean nothing where it is leave the state as it is. */
+/** Folds an input into a play's state. Irrelevant inputs leave it unchanged. */
 export function reducePlay(state: PlayState, input: PlayInput): PlayStep {
   const reader = readers[state.phase] as Reader<PlayState>;
   return reader(state, input) ?? [state];

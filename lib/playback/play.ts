@@ -9,7 +9,7 @@ import { ByteQueue } from './byte-queue.ts';
 import type { LinePlay, PlaybackLine } from './line.ts';
 import { reducePlay, type PlayEffect, type PlayInput, type PlayState } from './play-state.ts';
 
-/** What the plays of one player share. */
+/** Shared by all plays of a player. */
 export interface PlayContext {
   readonly line: PlaybackLine;
   readonly progressMs: number;
@@ -25,15 +25,15 @@ export class Play implements LinePlay {
   readonly #observer: Partial<Observer<PlaybackEvent>>;
   #state: PlayState = { phase: 'idle' };
   #transcoder: Transcoder | undefined;
-  /** What came before the line's format was known. */
+  /** Audio that arrived before the line's format was known. */
   #early: AudioChunk[] = [];
   #earlyMs = 0;
-  /** Where the audio ended when it was last said that no more is expected. */
+  /** The end of the audio when it was last drained. */
   #drainedTo = -1;
   #lastProgressMs = 0;
   /** What was heard of a play that is over. */
   #heardAtEnd: number | undefined;
-  /** Who waits until an offset was heard; `undefined`: until what came early has one. */
+  /** Waiting for an offset to be heard; `undefined`: until early audio has an offset. */
   #waiters: { readonly offset: number | undefined; readonly resolve: () => void }[] = [];
 
   constructor(context: PlayContext, observer: Partial<Observer<PlaybackEvent>> = {}) {
@@ -79,7 +79,7 @@ export class Play implements LinePlay {
     if (!this.isOver && !this.#isComplete) this.#accept(chunk);
   }
 
-  /** The format of the line is known: what came before can be converted. */
+  /** The line's format is known: converts early audio. */
   settle(): void {
     const early = this.#early;
     [this.#early, this.#earlyMs] = [[], 0];
@@ -95,12 +95,12 @@ export class Play implements LinePlay {
     if (this.#isComplete) this.#drain(true);
   }
 
-  /** No more audio will come; an error is passed on when what came before it was heard. */
+  /** No more audio follows; an error is emitted once everything before it was heard. */
   complete(error?: VoiceError): void {
     if (!this.isOver && !this.#isComplete) this.#drain(true, error);
   }
 
-  /** Lets the last part of a frame go too, and tells when all was heard. */
+  /** Sends even a partial frame, and resolves when everything was heard. */
   flush(resolve: () => void): void {
     if (this.#early.length > 0) {
       this.#waiters.push({ offset: undefined, resolve });
@@ -111,7 +111,7 @@ export class Play implements LinePlay {
     this.#drain(false);
   }
 
-  /** Tells when the play is over. */
+  /** Resolves when the play is over. */
   whenOver(resolve: () => void): void {
     this.#waiters.push({ offset: Infinity, resolve });
   }
@@ -124,7 +124,7 @@ export class Play implements LinePlay {
     this.#put({ type: 'resume' });
   }
 
-  /** Silence, for good. */
+  /** Silences the play for good. */
   cut(): void {
     this.#put({ type: 'cut' });
   }
@@ -202,7 +202,7 @@ export class Play implements LinePlay {
   #accept(chunk: AudioChunk): void {
     const metadata = chunk.metadata ?? this.#early.at(-1)?.metadata ?? this.#transcoder?.from;
     if (!metadata) throw unplayable('its first chunk has no metadata');
-    if (!isConvertible(metadata)) throw unplayable(`${describeFormat(metadata)} has no samples, ask for linear16`);
+    if (!isConvertible(metadata)) throw unplayable(`${describeFormat(metadata)} is not raw samples: ask for linear16`);
     const format = this.format ?? this.#context.line.formatFor(metadata);
     if (format) {
       this.#take(this.#convert(chunk.data, metadata, format), format);
@@ -225,7 +225,7 @@ export class Play implements LinePlay {
     const { maxQueueMs } = this.#context;
     const { unheardMs } = this;
     if (unheardMs === 0 || unheardMs + ms <= maxQueueMs) return;
-    throw new VoiceError(`more than ${maxQueueMs} ms of audio wait to be played: bring it later`, { code: 'overflow' });
+    throw new VoiceError(`more than ${maxQueueMs} ms of audio queued: push it more slowly`, { code: 'overflow' });
   }
 
   #convert(data: Uint8Array<ArrayBuffer>, from: AudioMetadata, to: AudioMetadata): Uint8Array<ArrayBuffer> {
@@ -248,7 +248,7 @@ export class Play implements LinePlay {
     this.#context.line.feed();
   }
 
-  /** Brings the converter's rest into the queue, without a last part of a sample. */
+  /** Flushes the converter into the queue, without a partial sample. */
   #finishConversion(): void {
     if (this.#transcoder) this.queue.push(this.#transcoder.flush());
     this.queue.truncate(this.end);

@@ -12,22 +12,22 @@ import { Play } from './play.ts';
 export interface PlayerOptions {
   /** Time between `progress` events, in milliseconds. Default: 100. */
   readonly progressMs?: number | undefined;
-  /** Most audio that may wait, in milliseconds. Default: 300,000. */
+  /** Most audio to queue, in milliseconds. Default: 300,000. */
   readonly maxQueueMs?: number | undefined;
-  /** Turns what is compressed into samples, which a line takes. Default: only samples are taken. */
+  /** Decodes compressed audio for the line. Default: only samples are accepted. */
   readonly decode$?: MonoTypeOperatorFunction<AudioChunk | AudioMark>;
 }
 
-/** Plays one stream of audio at a time on a line: the whole of an output but for where the audio goes. */
+/** Plays one stream of audio at a time on a line: everything an output does except deliver the audio. */
 export class Player {
   readonly #line: PlaybackLine;
   readonly #options: PlayerOptions;
   readonly #playback$ = new Subject<PlaybackEvent>();
   #play: Play | undefined;
-  /** The imperative queue, while it is what plays. */
+  /** The imperative queue, while it is playing. */
   #queue$: Subject<AudioChunk | AudioMark> | undefined;
   #queueWork = Subscription.EMPTY;
-  /** What an enqueued chunk met with. */
+  /** The error of an enqueued chunk. */
   #queueError: VoiceError | undefined;
 
   constructor(line: PlaybackLine, options: PlayerOptions = {}) {
@@ -40,25 +40,25 @@ export class Player {
     return this.#playback$.asObservable();
   }
 
-  /** Milliseconds of the current (else the last) play that were heard. */
+  /** Milliseconds of the current (or the last) play that were heard. */
   get positionMs(): number {
     return this.#play?.positionMs ?? 0;
   }
 
-  /** Milliseconds of audio that were taken and not heard. */
+  /** Milliseconds of audio accepted but not heard. */
   get unheardMs(): number {
     return this.#play?.unheardMs ?? 0;
   }
 
-  /** Whether there is a play that is not over. */
+  /** Whether a play is in progress. */
   get isPlaying(): boolean {
     return this.#play?.isOver === false;
   }
 
   /**
    * Plays one stream. Emits `started` with its first audio and `finished` when the last sample was heard, then
-   * completes; a stream without audio, and one that {@link stop} cut, complete without `finished`. Unsubscribing
-   * silences at once. Cold; fails with VoiceError `not_ready` while something else plays.
+   * completes; a stream without audio, or one cut by {@link stop}, completes without `finished`. Unsubscribing silences
+   * it at once. Cold; fails with VoiceError `not_ready` while something else plays.
    */
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
     return new Observable((subscriber) => {
@@ -77,8 +77,8 @@ export class Player {
   /**
    * Adds a chunk to the imperative queue.
    *
-   * @throws VoiceError `not_ready` while a `play()` is running, `unsupported_format`, `overflow`: of this chunk, or of
-   * one before it that had to be decoded first.
+   * @throws VoiceError `not_ready` while a `play()` is running; `unsupported_format` or `overflow`, for this chunk or
+   * for an earlier one that had to be decoded first.
    */
   enqueue(chunk: AudioChunk): void {
     if (!this.#queue$ || !this.isPlaying) this.#openQueue();
@@ -98,36 +98,36 @@ export class Player {
     });
   }
 
-  /** Silence, at once; what was not heard is dropped, and the running `play()` completes. */
+  /** Silences playback at once; drops what was not heard and completes the running `play()`. */
   stop(): void {
     this.#closeQueue();
     this.#play?.cut();
     this.#line.clear();
   }
 
-  /** Silence, at once; {@link resume} goes on at the very next sample. */
+  /** Silences playback at once; {@link resume} continues at the very next sample. */
   pause(): void {
     this.#play?.pause();
   }
 
-  /** Goes on after {@link pause}. */
+  /** Continues after {@link pause}. */
   resume(): void {
     this.#play?.resume();
   }
 
-  /** Loudness as a factor, 0 to 1, of the audio that is written from now on. */
+  /** Sets the volume, a factor from 0 to 1, for audio written from now on. */
   setVolume(volume: number): void {
     this.#line.setVolume(Math.min(1, Math.max(0, volume)));
   }
 
-  /** The format of the line is known: what waits for it is converted. */
+  /** The line's format is known: converts waiting audio. */
   protected settle(): void {
     this.#play?.settle();
   }
 
   #begin(observer?: Observer<PlaybackEvent>): Play {
     if (this.isPlaying && !(this.#queue$ && this.unheardMs === 0)) {
-      throw new VoiceError('Something is playing already: unsubscribe from it, or stop() it, first', {
+      throw new VoiceError('already playing: unsubscribe or stop() first', {
         code: 'not_ready',
         recoverable: true,
       });

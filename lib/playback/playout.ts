@@ -9,14 +9,14 @@ export type { PlayoutSink } from './paced-line.ts';
 export interface PlayoutOptions extends PacedLineOptions, Omit<PlayerOptions, 'decode$'> {}
 
 /**
- * The whole behaviour of an output that paces, over a small sink: frames on a drift-free clock, positions that are exact
- * at any moment, pause and resume at the sample, silence in the tick in which it is asked for.
+ * The complete behavior of a real-time output, over a small sink: frames on a drift-free clock, positions exact at any
+ * moment, pause and resume at the sample, silence in the tick in which it is requested.
  *
- * - Position: what the clock says of the audio that was written, held back by marks where the sink echoes them.
- * - A gap in the source: the position stands still and goes on with the next audio, without a burst.
+ * - Position: the clock's, held back by marks if the sink echoes them.
+ * - A gap in the source: the position stands still and continues with the next audio, without a burst.
  * - An error of the source: what came before it is still heard, then the play fails.
- * - More than `maxQueueMs` waiting: the source is unsubscribed and the play fails with VoiceError `overflow` after
- *   what was taken has been heard.
+ * - More than `maxQueueMs` queued: the source is unsubscribed, and the play fails with VoiceError `overflow` once the
+ *   audio accepted so far was heard.
  */
 export class Playout extends Player {
   readonly #line: PacedLine;
@@ -28,24 +28,24 @@ export class Playout extends Player {
   }
 
   /**
-   * What was heard, sample for sample as it was written, once it was heard. `timestamp` is when its first sample
-   * sounded, on the scheduler's clock: what lies between two chunks was silence. Hot.
+   * Audio once it was heard, sample for sample as written. `timestamp` is when its first sample sounded, on the
+   * scheduler's clock: between chunks there was silence. Hot.
    */
   get heard$(): Observable<AudioChunk> {
     return this.#line.heard$;
   }
 
-  /** The sink's echo of a mark; unknown names, and those from before a clear, are ignored. */
+  /** Handles the sink's echo of a mark; ignores unknown names, and marks from before a clear. */
   marked(name: string): void {
     this.#line.marked(name);
   }
 
-  /** Stops writing, such as when a call is lost, and takes back what was not heard, until {@link release}. */
+  /** Stops writing, for example when a call is lost, and takes back what was not heard, until {@link release}. */
   hold(): void {
     this.#line.hold();
   }
 
-  /** Starts writing; `format` is the sink's where that was to come later. */
+  /** Starts writing; `format` is the sink's, if it was to come later. */
   release(format?: AudioMetadata): void {
     if (!this.#line.isHeld) return;
     if (this.#line.settle(format)) this.settle();

@@ -1,6 +1,6 @@
 import { Observable } from 'rxjs';
 
-/** What a promise gives. Unsubscribing releases it, also when it comes only then. Cold; never completes. */
+/** Emits what a promise resolves to. Unsubscribing releases it, even if it resolves later. Cold; never completes. */
 export function resource<T>(open: () => Promise<T>, release: (value: T) => void): Observable<T> {
   return new Observable((subscriber) => {
     const opened = open();

@@ -9,36 +9,36 @@ import { Pacer } from './pacer.ts';
 
 /** Options of a {@link SpeakerMixer}. */
 export interface SpeakerMixerOptions {
-  /** What goes in and comes out: linear16, of any rate and number of channels. */
+  /** Format of input and output: linear16, at any rate and number of channels. */
   readonly metadata: AudioMetadata;
-  /** Length of a frame that comes out, in milliseconds. Default: 20. */
+  /** Length of an output frame, in milliseconds. Default: 20. */
   readonly frameMs?: number;
-  /** How long the first audio after silence waits for what the network delays, in milliseconds. Default: 40. */
+  /** How long the first audio after silence waits for packets delayed by the network, in milliseconds. Default: 40. */
   readonly jitterMs?: number;
   /**
-   * How long audio that stops in the middle is waited for before silence stands in for it, in milliseconds: what comes
-   * within it joins what was before. Default: 200.
+   * How long to wait for audio that stops in mid-speech before filling with silence, in milliseconds: audio that
+   * arrives in time joins seamlessly. Default: 200.
    */
   readonly patienceMs?: number;
-  /** Silence that follows the last voice, so that who listens hears its end, in milliseconds. Default: 2,000. */
+  /** Silence after the last voice, so that listeners detect its end, in milliseconds. Default: 2,000. */
   readonly tailMs?: number;
-  /** Most audio of one speaker that waits, in milliseconds; beyond it the oldest is dropped. Default: 2,000. */
+  /** Most audio to queue per speaker, in milliseconds; beyond it the oldest is dropped. Default: 2,000. */
   readonly maxQueueMs?: number;
   /** The clock. */
   readonly scheduler: SchedulerLike;
 }
 
-/** One speaker's audio on its way into the mix. */
+/** One speaker's audio, waiting to be mixed. */
 interface Voice {
   readonly queue: ByteQueue;
-  /** Offset of the first byte that was not mixed. */
+  /** Offset of the first unmixed byte. */
   at: number;
 }
 
 /**
- * Mixes what several people say, each in packets that come when they come, into one stream at the speed of speech:
- * voices at the same time are added, sample by sample, on one drift-free clock. While nobody speaks nothing comes out,
- * but for the silence after the last voice.
+ * Mixes the audio of several speakers, which arrives in packets at any time, into one real-time stream: simultaneous
+ * voices are added, sample by sample, on one drift-free clock. While nobody speaks it emits nothing, except for the
+ * silence after the last voice.
  */
 export class SpeakerMixer {
   readonly #options: Required<SpeakerMixerOptions>;
@@ -50,8 +50,8 @@ export class SpeakerMixer {
   readonly #frameLength: number;
   readonly #startMs: number;
   /**
-   * `starting`: the first audio waits for what the network delays. `waiting`: everybody's audio has run out a moment ago.
-   * `silent`: the wait was in vain.
+   * `starting`: the first audio waits for delayed packets. `waiting`: all audio has just run out. `silent`: and none
+   * has come.
    */
   #phase: 'idle' | 'starting' | 'mixing' | 'waiting' | 'silent' = 'idle';
   #quietMs = 0;
@@ -65,15 +65,15 @@ export class SpeakerMixer {
     this.#startMs = this.#clock.now();
   }
 
-  /** The mix; `timestamp` counts from the construction. Hot. */
+  /** The mix; `timestamp` counts from construction. Hot. */
   get mixed$(): Observable<AudioChunk> {
     return this.#mixed$.asObservable();
   }
 
   /**
-   * Takes whole samples of a speaker.
+   * Adds whole samples of a speaker.
    *
-   * @returns False when some of that speaker's audio had to be dropped.
+   * @returns False when some of that speaker's audio was dropped.
    */
   push(speaker: string, samples: Uint8Array<ArrayBuffer>): boolean {
     if (samples.length === 0) return true;
@@ -94,7 +94,7 @@ export class SpeakerMixer {
     return !overflows;
   }
 
-  /** Forgets what waits, and falls silent. */
+  /** Drops queued audio and falls silent. */
   stop(): void {
     this.#clock.wake(this.#sleeper, Infinity);
     this.#phase = 'idle';
@@ -116,7 +116,7 @@ export class SpeakerMixer {
     if (this.#phase !== 'idle') this.#clock.wake(this.#sleeper, this.#clock.now() + delay);
   }
 
-  /** The next frame; `undefined` when nobody has spoken for long. */
+  /** The next frame; `undefined` when nobody has spoken for a while. */
   #mix(): number | undefined {
     const { metadata, frameMs, tailMs } = this.#options;
     if (this.#phase === 'mixing' && this.#voices.size === 0) this.#phase = 'waiting';

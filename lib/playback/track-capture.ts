@@ -12,37 +12,37 @@ const frameMs = 20;
 
 /** Options of a {@link TrackCapture}. */
 export interface TrackCaptureOptions {
-  /** With the library's worklets. */
+  /** A context with the library's worklets. */
   readonly context: AudioContext;
-  /** Hz of what comes out. */
+  /** Sample rate of the output, in Hz. */
   readonly sampleRate: number;
-  /** Gets each frame: linear16, mono; `timestamp` is its place in all that was captured. */
+  /** Called with each frame: linear16, mono; `timestamp` is its offset in all that was captured. */
   readonly onChunk: (chunk: AudioChunk) => void;
 }
 
-/** The format that a {@link TrackCapture} gives. */
+/** The format that a {@link TrackCapture} delivers. */
 export function capturedFormat(sampleRate: number): AudioMetadata {
   return { encoding: 'linear16', sampleRate, channels: 1, bitDepth: 16 };
 }
 
-/** How long a track may give nothing at all before silence stands in for it, in milliseconds. */
+/** How long a track may deliver nothing before silence is filled in, in milliseconds. */
 const patienceMs = 1000;
 
-/** Pieces of 10 ms that the browser keeps while the page is busy: 10 s. */
+/** 10 ms chunks that the browser keeps while the page is busy: 10 s. */
 const maxBufferSize = 1000;
 
-/** What Chromium gives of a track: its sound as it comes. The DOM's types lack it. */
+/** Chromium's access to a track's audio as it arrives; missing from the DOM types. */
 type TrackProcessor = new (init: { readonly track: MediaStreamTrack; readonly maxBufferSize: number }) => {
   readonly readable: ReadableStream<AudioData>;
 };
 
 /**
- * The sound of a media track as linear16 frames, by the library's resampler.
+ * Captures a media track as linear16 frames, using the library's resampler.
  *
- * Where the browser has it (Chromium), from MediaStreamTrackProcessor: a context's source node puts 10 ms of silence
- * into the sound whenever a busy machine wakes the context before the track. The library's worklet is the clock then, for
- * some tracks give nothing where others give silence: those that have ended, and those of another context where nothing
- * plays. Elsewhere the worklet captures, at the rate of the context.
+ * Uses MediaStreamTrackProcessor where available (Chromium), because a context's source node inserts 10 ms of silence
+ * whenever a busy machine wakes the context before the track. The library's worklet is then the clock, as some tracks
+ * deliver nothing instead of silence: those that have ended, and those of another context in which nothing plays.
+ * Elsewhere the worklet captures, at the context's rate.
  */
 export class TrackCapture {
   readonly #context: AudioContext;
@@ -55,7 +55,7 @@ export class TrackCapture {
   #positionMs = 0;
   #source: MediaStreamAudioSourceNode | undefined;
   #reader: ReadableStreamDefaultReader<AudioData> | undefined;
-  /** Since the reader has given something. */
+  /** Time since the reader last delivered. */
   #missingMs = 0;
 
   constructor({ context, sampleRate, onChunk }: TrackCaptureOptions) {
@@ -73,14 +73,14 @@ export class TrackCapture {
       if (!this.#reader) this.#take(samples, context.sampleRate);
       else if ((this.#missingMs += frameMs) > patienceMs) this.#take(samples.fill(0), context.sampleRate);
     };
-    // Silent; a browser may leave out what leads nowhere.
+    // Silent, but a browser may skip a node that is not connected to the destination.
     this.#node.connect(context.destination);
   }
 
-  /** Captures this track from now on, in place of the one before; none without one. The tracks stay as they are. */
+  /** Captures this track from now on instead of the current one; `undefined` for none. Tracks are left unchanged. */
   connect(track: MediaStreamTrack | undefined): void {
     const { MediaStreamTrackProcessor: Processor } = globalThis as { MediaStreamTrackProcessor?: TrackProcessor };
-    // In one task: the audio thread sees both at once.
+    // In one task, so that the audio thread sees both at once.
     const source = track && this.#context.createMediaStreamSource(new MediaStream([track]));
     this.#release();
     source?.connect(this.#node);
@@ -145,13 +145,16 @@ function monoOf(piece: AudioData): Float32Array<ArrayBuffer> {
 
 const trackEvents = { ended: 'lost', mute: 'muted', unmute: 'unmuted' } as const;
 
-/** What becomes of a track. */
+/** Events of a track. */
 export function trackEvents$(track: MediaStreamTrack): Observable<DeviceEvent> {
   const names = Object.keys(trackEvents) as (keyof typeof trackEvents)[];
   return merge(...names.map((name) => fromEvent(track, name).pipe(map(() => ({ type: trackEvents[name] })))));
 }
 
-/** Chromium gives Web Audio the sound of a remote track only while a media element has it too. Returns what undoes it. */
+/**
+ * Chromium feeds a remote track to Web Audio only while a media element plays it too. Returns a function that undoes
+ * it.
+ */
 export function holdRemoteTrack(track: MediaStreamTrack): () => void {
   const element = new Audio();
   element.muted = true;

@@ -4,20 +4,20 @@ import { float32View } from '../audio/samples.ts';
 import type { AudioMetadata } from '../audio/types.ts';
 import type { LinePlay, PlaybackLine } from './line.ts';
 
-/** What the playback worklet tells. Frames are counted from the start of the context (`at`) and of the play (`played`). */
+/** Reports of the playback worklet. Frames count from the start of the context (`at`) and of the play (`played`). */
 interface WorkletReport {
-  /** `run`: frame `played` sounds at `at`; `rest`: nothing sounds from `at` on; `tick`: time passes. */
+  /** `run`: frame `played` sounds at `at`; `rest`: silence from `at` on; `tick`: time passes. */
   readonly type: 'run' | 'rest' | 'tick';
   readonly play: number;
   readonly at: number;
   readonly played: number;
 }
 
-/** A context with a playback worklet in it. */
+/** A context with a playback worklet. */
 export interface PlaybackWorklet {
   readonly context: AudioContext;
   readonly node: AudioWorkletNode;
-  /** How loud the node is. */
+  /** The volume node. */
   readonly gain: GainNode;
   /** Channels of the node. */
   readonly channels: number;
@@ -25,25 +25,25 @@ export interface PlaybackWorklet {
 
 /** Options of a {@link WorkletLine}. */
 export interface WorkletLineOptions {
-  /** Called when something begins to play. */
+  /** Called when something starts to play. */
   readonly onBegin: () => void;
-  /** Called when the context says that it runs and its clock stands still. */
+  /** Called when the context claims to run but its clock stands still. */
   readonly onFrozen: () => void;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/** Audio that the worklet holds ahead, in milliseconds: what the page's own thread may sleep. */
+/** Audio queued in the worklet, in milliseconds: how long the page's thread may sleep. */
 const leadMs = 5_000;
 
-/** Longest piece that is handed to the worklet, in milliseconds. */
+/** Longest chunk passed to the worklet, in milliseconds. */
 const pieceMs = 500;
 
-/** How often the context's clock is looked at, in milliseconds, and how often it may stand still. */
+/** Interval between checks of the context's clock, in milliseconds, and how many times it may stand still. */
 const watchMs = 1_000;
 const maxStandstills = 2;
 
-/** Frames that sounded without a gap: frame `from` of the play at frame `at` of the context. */
+/** Frames heard without a gap: frame `from` of the play at frame `at` of the context. */
 interface Run {
   readonly at: number;
   readonly from: number;
@@ -51,23 +51,23 @@ interface Run {
 }
 
 /**
- * Plays through the playback worklet, and keeps the time of the audio hardware: a hidden page, whose timers are slowed
- * down, plays on. The worklet says which frame of a play sounds at which frame of the context, the context which of those
- * leaves the speaker now: so what was heard is known to the frame.
+ * Plays through the playback worklet on the audio hardware's clock: playback continues in a hidden page, whose timers
+ * are throttled. The worklet reports which frame of a play sounds at which frame of the context; the context, which of
+ * its frames is leaving the speaker. So what was heard is known to the frame.
  */
 export class WorkletLine implements PlaybackLine {
   readonly #options: WorkletLineOptions;
   #worklet: PlaybackWorklet | undefined;
   #play: LinePlay | undefined;
-  /** Tells the reports of one play from those of the others. */
+  /** Identifies a play's reports. */
   #id = 0;
-  /** Frames that the worklet was given, that it has played, and that were heard for certain. */
+  /** Frames given to the worklet, played by it, and definitely heard. */
   #fed = 0;
   #played = 0;
   #floor = 0;
-  /** When which frames sounded, the oldest that matters first. */
+  /** When which frames sounded, oldest relevant first. */
   #runs: Run[] = [];
-  /** Bytes of a frame of the play. */
+  /** Bytes per frame of the play. */
   #frameBytes = 4;
   #volume = 1;
   #watch = Subscription.EMPTY;
@@ -95,7 +95,7 @@ export class WorkletLine implements PlaybackLine {
     return { encoding: 'linear32', sampleRate, channels: Math.min(channels, most), bitDepth: 32 };
   }
 
-  /** Plays on this worklet from now on; what is playing goes on there, with the first frame that was not heard. */
+  /** Switches to this worklet; what is playing continues there, from the first unheard frame. */
   attach(worklet: PlaybackWorklet): void {
     const heard = this.#framesHeard();
     this.#worklet = worklet;
@@ -143,7 +143,7 @@ export class WorkletLine implements PlaybackLine {
     this.finish();
   }
 
-  /** The worklet holds nothing of plays that are over. */
+  /** The worklet holds nothing of earlier plays. */
   clear(): void {}
 
   setVolume(volume: number): void {
@@ -158,7 +158,7 @@ export class WorkletLine implements PlaybackLine {
     this.#post({ type: 'begin', play: this.#id, from, paused });
   }
 
-  /** Hands the worklet what it may hold ahead, and tells it when that is all. */
+  /** Fills the worklet's queue, and tells it when nothing follows. */
   #give(play: LinePlay): void {
     const { format, queue, end, isDrained } = play;
     if (format) this.#frameBytes = frameBytes(format);
@@ -186,7 +186,7 @@ export class WorkletLine implements PlaybackLine {
     if (this.#play === play) play.moves();
   }
 
-  /** Safari's contexts can say that they run and do not. */
+  /** Safari's contexts can claim to run while they do not. */
   #watchOver(): Subscription {
     let last = -1;
     let standstills = 0;
@@ -229,14 +229,14 @@ export class WorkletLine implements PlaybackLine {
   }
 }
 
-/** The frame of a context that leaves the speaker now. */
+/** The frame of a context that is now leaving the speaker. */
 function soundingFrame(context: AudioContext): number {
   const { contextTime = 0 } = context.getOutputTimestamp();
   const latency = context.outputLatency || context.baseLatency || 0;
   return (contextTime > 0 ? contextTime : context.currentTime - latency) * context.sampleRate;
 }
 
-/** Interleaved samples, channel by channel. */
+/** Deinterleaves samples. */
 function deal(samples: Float32Array<ArrayBuffer>, channels: number): Float32Array<ArrayBuffer>[] {
   if (channels === 1) return [samples.slice()];
   return Array.from({ length: channels }, (_, channel) =>

@@ -1,8 +1,8 @@
 import { captureProcessor, playbackProcessor } from './processors.ts';
 
 /**
- * The program of the AudioWorklets, in plain JavaScript. Pages whose Content-Security-Policy forbids `blob:` scripts
- * serve it from their own origin, as the package's file `rxvoice/worklets.js`, and give its address as `workletUrl`.
+ * The AudioWorklets' program, in plain JavaScript. Pages whose Content-Security-Policy forbids `blob:` scripts serve it
+ * from their own origin, as the package's file `rxvoice/worklets.js`, and set its address as `workletUrl`.
  */
 export const workletSource: string = `
 /** Posts what comes in, mono, in frames of one length. */

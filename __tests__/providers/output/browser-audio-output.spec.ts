@@ -188,7 +188,7 @@ describe('BrowserAudioOutput over its own worklet', () => {
 
   it('plays one thing at a time, and refuses what has no format', () => {
     playing();
-    expect(playing().log).toEqual([expect.stringContaining('Something is playing already')]);
+    expect(playing().log).toEqual([expect.stringContaining('already playing')]);
     output.stop();
     const { source$, log } = playing();
     source$.next({ data: new Uint8Array(2) });
