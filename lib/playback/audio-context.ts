@@ -109,7 +109,7 @@ async function addWorklets(context: BaseAudioContext, provider: string, url?: st
   if (isAdded) return;
   throw new VoiceError(
     `${provider} cannot load its AudioWorklet, probably because of the page's Content-Security-Policy: serve the file ` +
-      `rxvoice/worklets.js from your own origin and give its address as workletUrl, or allow blob: in script-src` +
+      `rxvoice/worklets.js from your own origin and set its address as workletUrl, or allow blob: in script-src` +
       (url === undefined ? '' : ` (workletUrl is ${url})`),
     { code: 'configuration', provider, cause: failure },
   );

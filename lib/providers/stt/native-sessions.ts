@@ -105,15 +105,15 @@ export class NativeSessions {
   readonly #config: NativeSTTConfig;
   readonly #scheduler: SchedulerLike;
   readonly #results: NativeResults;
-  readonly #ears: NativeListener;
+  readonly #listener: NativeListener;
   #recognition: NativeRecognition | undefined;
   #takesPhrases = true;
 
-  constructor(config: NativeSTTConfig, scheduler: SchedulerLike, results: NativeResults, ears: NativeListener) {
+  constructor(config: NativeSTTConfig, scheduler: SchedulerLike, results: NativeResults, listener: NativeListener) {
     this.#config = config;
     this.#scheduler = scheduler;
     this.#results = results;
-    this.#ears = ears;
+    this.#listener = listener;
   }
 
   /** Listens until unsubscribed; fails when retrying is pointless. */
@@ -154,13 +154,13 @@ export class NativeSessions {
         subscriber.add(() => recognition.removeEventListener(type, listener));
       };
       on('start', onStart);
-      on('speechstart', () => this.#ears.voice(true));
-      on('speechend', () => this.#ears.voice(false));
+      on('speechstart', () => this.#listener.voice(true));
+      on('speechend', () => this.#listener.voice(false));
       on('result', (event) => {
         run.healthy = true;
         const results = this.#results.read(event);
-        if (this.#results.isPending || results.length > 0) this.#ears.voice(true);
-        results.forEach((result) => this.#ears.result(result));
+        if (this.#results.isPending || results.length > 0) this.#listener.voice(true);
+        results.forEach((result) => this.#listener.result(result));
         quiet.unsubscribe();
         if (!this.#results.isPending) return;
         quiet = timer(finalTimeoutMs, this.#scheduler)
@@ -185,7 +185,7 @@ export class NativeSessions {
         quiet.unsubscribe();
         this.#recognition = undefined;
         this.#tell(this.#results.endSession());
-        this.#ears.voice(false);
+        this.#listener.voice(false);
         recognition.abort();
       });
       this.#recognition = recognition;
@@ -195,7 +195,7 @@ export class NativeSessions {
 
   #create(): NativeRecognition {
     const Recognizer = nativeRecognizer();
-    if (!Recognizer) throw this.#ears.error("the browser's recognizer has disappeared", { code: 'internal' });
+    if (!Recognizer) throw this.#listener.error("the browser's recognizer has disappeared", { code: 'internal' });
     const { language = 'en-US', continuous = true, interimResults = true, maxAlternatives = 1 } = this.#config;
     const { processLocally, phrases } = this.#config;
     const recognition = new Recognizer();
@@ -218,11 +218,11 @@ export class NativeSessions {
   }
 
   #tell(result: TranscriptionResult | undefined): void {
-    if (result) this.#ears.result(result);
+    if (result) this.#listener.result(result);
   }
 
   #error({ message, ...options }: Failure): VoiceError {
-    return this.#ears.error(message, options);
+    return this.#listener.error(message, options);
   }
 }
 
