@@ -8,7 +8,6 @@ import {
   finalize,
   ignoreElements,
   map,
-  merge,
   mergeMap,
   Observable,
   of,
@@ -35,6 +34,7 @@ import { sayIt } from './say.ts';
 import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import { candidateOf, sameCandidate, type Candidate, type ConversationState, type ReplyPart } from './state.ts';
 import { momentOf, type TurnMoment } from './turn.ts';
+import { merge } from '../stream/merge.ts';
 
 /** What a conversation needs of an agent. */
 export type Agent = Pick<

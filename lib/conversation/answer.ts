@@ -6,7 +6,6 @@ import {
   groupBy,
   ignoreElements,
   map,
-  merge,
   Observable,
   ReplaySubject,
   takeWhile,
@@ -22,6 +21,7 @@ import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } fro
 import type { Candidate } from './state.ts';
 import { momentOf, type TurnMoment } from './turn.ts';
 import { synthesizeText, type VoiceContext } from './voice.ts';
+import { merge } from '../stream/merge.ts';
 
 /** What every answer of a conversation shares. */
 export interface AnswerContext {

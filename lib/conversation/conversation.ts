@@ -4,7 +4,6 @@ import {
   EMPTY,
   filter,
   map,
-  merge,
   mergeMap,
   Observable,
   of,
@@ -34,6 +33,7 @@ import { dropLateResults } from './late-results.ts';
 import { reduce, type Rules } from './reduce.ts';
 import { unknownPace } from './script.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
+import { merge } from '../stream/merge.ts';
 
 /** What sets one conversation apart from another: who hears, and who answers. */
 export interface Setup {

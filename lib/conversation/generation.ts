@@ -5,7 +5,6 @@ import {
   filter,
   ignoreElements,
   map,
-  merge,
   mergeMap,
   of,
   ReplaySubject,
@@ -25,6 +24,7 @@ import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 import { runTools, toolDefinitions, type ToolRound } from './tool-runner.ts';
+import { merge } from '../stream/merge.ts';
 
 /** Most requests of one answer; the last one may not call tools, so that the model must speak. */
 const maxRounds = 5;

@@ -1,4 +1,4 @@
-import { asyncScheduler, catchError, defer, EMPTY, filter, merge, of, take, type Observable } from 'rxjs';
+import { asyncScheduler, catchError, defer, EMPTY, filter, of, take, type Observable } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { answer, type AnswerContext } from './answer.ts';
@@ -12,6 +12,7 @@ import { sayIt } from './say.ts';
 import type { SpeechRequest } from './speech.ts';
 import type { Say } from './state.ts';
 import { synthesizeText, type VoiceContext } from './voice.ts';
+import { merge } from '../stream/merge.ts';
 
 /**
  * A whole conversation as one function: streams in, events out. Subscribing starts it; it completes after the command

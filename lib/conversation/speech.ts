@@ -5,7 +5,6 @@ import {
   endWith,
   filter,
   ignoreElements,
-  merge,
   NEVER,
   Observable,
   ReplaySubject,
@@ -27,6 +26,7 @@ import type { Emit } from './event-bus.ts';
 import type { SpeechSource } from './events.ts';
 import type { AgentReport } from './inputs.ts';
 import { Script, type Heard, type Pace } from './script.ts';
+import { merge } from '../stream/merge.ts';
 
 /** One thing to say. */
 export interface SpeechRequest {

@@ -7,7 +7,6 @@ import {
   from,
   isObservable,
   map,
-  merge,
   of,
   race,
   ReplaySubject,
@@ -26,6 +25,7 @@ import type { ToolCall, ToolDefinition } from '../core/messages.ts';
 import type { JsonSchema, Tool } from '../core/tools.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
+import { merge } from '../stream/merge.ts';
 
 /** Longest run of a tool that sets none. */
 const defaultTimeoutMs = 30_000;

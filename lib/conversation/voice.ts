@@ -4,7 +4,6 @@ import {
   endWith,
   filter,
   map,
-  merge,
   of,
   Subject,
   switchMap,
@@ -23,6 +22,7 @@ import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
+import { merge } from '../stream/merge.ts';
 
 /** Text waits while more audio than this is unplayed: less is wasted on a barge-in. */
 const maxUnplayedMs = 5_000;

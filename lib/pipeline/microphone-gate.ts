@@ -5,7 +5,6 @@ import {
   filter,
   ignoreElements,
   map,
-  merge,
   switchMap,
   takeUntil,
   type BehaviorSubject,
@@ -14,6 +13,7 @@ import {
 import { isPcmLike, silenceByte } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { bufferUntil } from '../stream/buffer-until.ts';
+import { merge } from '../stream/merge.ts';
 
 /** Most audio that is kept from before push-to-talk is pressed, in milliseconds: a first word begins a little early. */
 const preRollMs = 600;

@@ -1,17 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import {
-  asyncScheduler,
-  filter,
-  firstValueFrom,
-  fromEvent,
-  merge,
-  of,
-  Subject,
-  Subscription,
-  tap,
-  type ObservableInput,
-  type SchedulerLike,
-} from 'rxjs';
+import { asyncScheduler, filter, firstValueFrom, fromEvent, of, Subject, Subscription, tap, type ObservableInput, type SchedulerLike } from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { silentLogger } from '../core/logger.ts';
 import type { ProviderContract } from '../core/roles.ts';
@@ -39,6 +27,7 @@ import {
   type SessionParts,
 } from './session.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
+import { merge } from '../stream/merge.ts';
 
 /** Where a pipeline is in its life. */
 export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';

@@ -1,4 +1,4 @@
-import { defer, EMPTY, firstValueFrom, merge, tap, timer, type Observable, type SchedulerLike } from 'rxjs';
+import { defer, EMPTY, firstValueFrom, tap, timer, type Observable, type SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import type { AgentProvider, STTProvider } from '../core/roles.ts';
@@ -14,6 +14,7 @@ import { CapturePath } from './capture-path.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
 import type { AssignedRoles, Roles } from './roles.ts';
+import { merge } from '../stream/merge.ts';
 
 /** Who answers: an agent, or a model and a voice. */
 export type AnswererCode = Partial<typeof AgentCode & typeof ModelCode>;

@@ -7,7 +7,6 @@ import {
   fromEvent,
   ignoreElements,
   map,
-  merge,
   of,
   skip,
   startWith,
@@ -20,6 +19,7 @@ import {
 import { VoiceError } from '../core/errors.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import type { DeviceEvent } from '../core/roles.ts';
+import { merge } from '../stream/merge.ts';
 
 /** User gestures after which browsers let a page play audio. */
 const gestures = ['pointerdown', 'pointerup', 'touchend', 'keydown'] as const;

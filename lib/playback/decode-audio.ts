@@ -1,10 +1,11 @@
-import { concatMap, defer, EMPTY, endWith, from, map, merge, of, type Observable, type OperatorFunction } from 'rxjs';
+import { concatMap, defer, EMPTY, endWith, from, map, of, type Observable, type OperatorFunction } from 'rxjs';
 import { joinBytes } from '../audio/concat.ts';
 import { describeFormat, sameFormat } from '../audio/formats.ts';
 import { isConvertible } from '../audio/negotiate.ts';
 import { float32Bytes } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
+import { merge } from '../stream/merge.ts';
 
 /** Marks a point in a stream of audio before which everything is complete. */
 export interface AudioMark {

@@ -1,4 +1,4 @@
-import { fromEvent, map, merge, type Observable } from 'rxjs';
+import { fromEvent, map, type Observable } from 'rxjs';
 import { durationMs } from '../audio/formats.ts';
 import { FrameSplitter } from '../audio/frame-splitter.ts';
 import { Resampler } from '../audio/resampler.ts';
@@ -6,6 +6,7 @@ import { int16Bytes, toInt16 } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import type { DeviceEvent } from '../core/roles.ts';
 import { captureProcessor } from './processors.ts';
+import { merge } from '../stream/merge.ts';
 
 /** Length of a captured frame, in milliseconds. */
 const frameMs = 20;

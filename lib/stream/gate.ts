@@ -1,5 +1,6 @@
-import { ignoreElements, merge, Observable, tap, type MonoTypeOperatorFunction } from 'rxjs';
+import { ignoreElements, Observable, tap, type MonoTypeOperatorFunction } from 'rxjs';
 import { Fifo, type FifoBound } from './fifo.ts';
+import { merge } from './merge.ts';
 
 /**
  * Holds values, up to a limit, while a gate is shut, and releases them in order when it opens.

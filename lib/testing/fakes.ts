@@ -8,7 +8,6 @@ import {
   from,
   ignoreElements,
   isObservable,
-  merge,
   Observable,
   of,
   Subject,
@@ -36,6 +35,7 @@ import type {
 import { PacedOutput } from '../playback/paced-output.ts';
 import { Playout } from '../playback/playout.ts';
 import { textAudioFormat, textToAudio } from './text-audio.ts';
+import { merge } from '../stream/merge.ts';
 
 /** What every fake takes. */
 export interface FakeConfig {

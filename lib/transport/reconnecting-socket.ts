@@ -9,7 +9,6 @@ import {
   ignoreElements,
   interval,
   map,
-  merge,
   NEVER,
   of,
   ReplaySubject,
@@ -33,6 +32,7 @@ import { Outbox } from './outbox.ts';
 import { connectOnce, socketError } from './socket-connection.ts';
 import type { SocketCloseOptions, ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
 import type { RawSocket, SocketClose, SocketData } from './socket.ts';
+import { merge } from '../stream/merge.ts';
 
 export type { SocketClose, SocketData, SocketRequest } from './socket.ts';
 export type {

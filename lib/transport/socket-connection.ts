@@ -13,7 +13,6 @@ import {
   ignoreElements,
   interval,
   map,
-  merge,
   mergeMap,
   of,
   scan,
@@ -36,6 +35,7 @@ import {
   type SocketRefusal,
   type SocketRequest,
 } from './socket.ts';
+import { merge } from '../stream/merge.ts';
 
 const mebibyte = 1024 * 1024;
 

@@ -6,7 +6,6 @@ import {
   firstValueFrom,
   ignoreElements,
   map,
-  merge,
   mergeMap,
   ReplaySubject,
   scan,
@@ -55,6 +54,7 @@ import {
   type DialogueStep,
 } from './dialogue.ts';
 import { runFunction } from './function-calls.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Audio kept while there is no connection, in milliseconds. */
 const waitingMs = 60_000;

@@ -5,7 +5,6 @@ import {
   finalize,
   fromEvent,
   map,
-  merge,
   of,
   ReplaySubject,
   retry,
@@ -23,6 +22,7 @@ import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/erro
 import { ownEntry } from '../../core/guard.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { TrackInput, type TrackInputConfig } from './track-input.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Configuration of {@link MicrophoneInput}. */
 export interface MicrophoneInputConfig extends TrackInputConfig {

@@ -1,13 +1,4 @@
-import {
-  Subject,
-  Subscription,
-  ignoreElements,
-  merge,
-  switchMap,
-  tap,
-  type Observable,
-  type SchedulerLike,
-} from 'rxjs';
+import { Subject, Subscription, ignoreElements, switchMap, tap, type Observable, type SchedulerLike } from 'rxjs';
 import { canResample } from '../../audio/filter-bank.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import {
@@ -23,6 +14,7 @@ import { VoiceError } from '../../core/errors.ts';
 import { Provider } from '../../core/provider.ts';
 import type { DeviceEvent, InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { Capture } from '../../playback/capture.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Configuration of every input that captures a browser's media track. */
 export interface TrackInputConfig {

@@ -3,7 +3,6 @@ import {
   EMPTY,
   filter,
   finalize,
-  merge,
   mergeMap,
   Subject,
   Subscription,
@@ -31,6 +30,7 @@ import { ChatVoicePlayer } from './chat-voice-player.ts';
 import { listenTo } from './listenable.ts';
 import type { SpeakerAudio } from './meeting-input.ts';
 import { wholeFrame } from './whole-frame.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Configuration of ChatVoiceC. The bot, its intents and the channel belong to the application. */
 export interface ChatVoiceCConfig {

@@ -1,4 +1,4 @@
-import { first, merge, mergeMap, range, Subscription, tap, timer, type SchedulerLike } from 'rxjs';
+import { first, mergeMap, range, Subscription, tap, timer, type SchedulerLike } from 'rxjs';
 import { messageOf } from '../../core/errors.ts';
 import { opusOptions } from './chat-voice-packages.ts';
 import type {
@@ -8,6 +8,7 @@ import type {
   VoiceConnectionLike,
 } from './chat-voice-packages.ts';
 import { listenTo } from './listenable.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Empty reads after which the package's player gives up on a reply: five seconds, so that a gap does not end it. */
 const maxMissedFrames = 250;

@@ -1,4 +1,4 @@
-import { distinctUntilChanged, EMPTY, from, ignoreElements, map, merge, of, startWith, switchMap, tap } from 'rxjs';
+import { distinctUntilChanged, EMPTY, from, ignoreElements, map, of, startWith, switchMap, tap } from 'rxjs';
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../../audio/types.ts';
 import { closeContext, keepRunning, openContext, type ContextOptions } from '../../playback/audio-context.ts';
@@ -7,6 +7,7 @@ import { TrackCapture } from '../../playback/track-capture.ts';
 import type { DeviceEvent } from '../../core/roles.ts';
 import { listenTo } from './listenable.ts';
 import type { MeetingCallLike } from './meeting-call-packages.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Options of {@link hearMeeting}. */
 export interface HearMeetingOptions extends ContextOptions {

@@ -1,4 +1,4 @@
-import { asyncScheduler, EMPTY, merge, ReplaySubject, Subject, Subscription, tap, type Observable } from 'rxjs';
+import { asyncScheduler, EMPTY, ReplaySubject, Subject, Subscription, tap, type Observable } from 'rxjs';
 import { frameBytes } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { BackoffOptions } from '../../stream/backoff.ts';
@@ -13,6 +13,7 @@ import { hexOf, hmacSha256 } from './hmac.ts';
 import { MeetingInput, type ActiveSpeaker, type SpeakerAudio } from './meeting-input.ts';
 import { MeetingStreamD, type MeetingStreamDEvent, type MeetingStreamState } from './meeting-stream-d.ts';
 import { Timeline } from './timeline.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Configuration of {@link MeetingInputD}. */
 export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' | 'connectTimeoutMs' | 'scheduler'> {

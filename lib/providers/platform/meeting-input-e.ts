@@ -8,7 +8,6 @@ import {
   fromEvent,
   ignoreElements,
   map,
-  merge,
   race,
   Subject,
   Subscription,
@@ -32,6 +31,7 @@ import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts'
 import { MeetingInput, type ActiveSpeaker } from './meeting-input.ts';
 import { connectPeer, type MeetingPeerEvent } from './meeting-peer-e.ts';
 import type { MeetingSessionStatus } from './meeting-people-e.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Configuration of {@link MeetingInputE}. */
 export interface MeetingInputEConfig extends RemoteConfig {

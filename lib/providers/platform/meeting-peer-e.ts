@@ -9,7 +9,6 @@ import {
   ignoreElements,
   interval,
   map,
-  merge,
   mergeMap,
   Observable,
   of,
@@ -31,6 +30,7 @@ import {
   type MeetingSpeakerE,
 } from './meeting-people-e.ts';
 import { readStatsWanted, statsSections } from './meeting-stats-e.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Events of one connection. */
 export type MeetingPeerEvent =

@@ -1,15 +1,4 @@
-import {
-  filter,
-  firstValueFrom,
-  merge,
-  race,
-  ReplaySubject,
-  Subject,
-  Subscription,
-  tap,
-  timer,
-  type Observable,
-} from 'rxjs';
+import { filter, firstValueFrom, race, ReplaySubject, Subject, Subscription, tap, timer, type Observable } from 'rxjs';
 import type { BackoffOptions } from '../../stream/backoff.ts';
 import type { VoiceError, VoiceErrorCode, VoiceErrorOptions } from '../../core/errors.ts';
 import { ownEntry, asNumber, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
@@ -20,6 +9,7 @@ import {
   type SocketData,
   type ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** The platform's name for the state of a stream or session. */
 export type MeetingStreamState =

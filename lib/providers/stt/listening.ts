@@ -7,7 +7,6 @@ import {
   ignoreElements,
   interval,
   map,
-  merge,
   Subject,
   switchMap,
   take,
@@ -29,6 +28,7 @@ import {
   type ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
 import type { AudioUplink } from './audio-uplink.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Longest wait for a clean close on dispose(), in milliseconds. */
 export const disposeMs = 200;

@@ -6,7 +6,6 @@ import {
   EMPTY,
   ignoreElements,
   map,
-  merge,
   NEVER,
   Subject,
   Subscription,
@@ -34,6 +33,7 @@ import type {
 import { nativeRecognizer } from './native-recognition.ts';
 import { NativeResults } from './native-results.ts';
 import { NativeSessions, type NativeSTTConfig } from './native-sessions.ts';
+import { merge } from '../../stream/merge.ts';
 
 export type { NativeSTTConfig } from './native-sessions.ts';
 

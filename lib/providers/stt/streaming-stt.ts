@@ -2,7 +2,6 @@ import {
   asyncScheduler,
   defer,
   finalize,
-  merge,
   mergeMap,
   ReplaySubject,
   Subject,
@@ -40,6 +39,7 @@ import { disposeMs, sendAll, type Listening } from './listening.ts';
 import { laterKeys, streamingRules, type StreamingSTTConfig } from './streaming-stt-config.ts';
 import type { STTContext, STTFault, STTWire } from './stt-wire.ts';
 import { beginning, encoded, explained, listen, liveContext, type Say, type WireHost } from './wire-connection.ts';
+import { merge } from '../../stream/merge.ts';
 
 export type { StreamingSTTConfig } from './streaming-stt-config.ts';
 

@@ -5,13 +5,13 @@ import {
   filter,
   fromEvent,
   interval,
-  merge,
   of,
   race,
   timer,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
+import { merge } from '../../stream/merge.ts';
 
 /** How often the list of voices is asked for, in milliseconds: some browsers do not tell when it is there. */
 const pollMs = 250;

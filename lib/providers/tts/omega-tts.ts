@@ -1,4 +1,4 @@
-import { catchError, defer, EMPTY, map, merge, type Observable, type OperatorFunction } from 'rxjs';
+import { catchError, defer, EMPTY, map, type Observable, type OperatorFunction } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
@@ -15,6 +15,7 @@ import { RequestTTS } from './request-tts.ts';
 import type { RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
 import { marksIn, wordsAt, type ByteMark } from './words/byte-marks.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** A format of {@link OmegaTTS}. */
 export type OmegaTTSFormat = 'mp3' | 'ogg_vorbis' | 'ogg_opus' | 'pcm' | 'mulaw' | 'alaw';

@@ -11,7 +11,6 @@ import {
   ignoreElements,
   lastValueFrom,
   map,
-  merge,
   mergeMap,
   of,
   Subject,
@@ -47,6 +46,7 @@ import { readAudio } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
 import type { TTSCallOptions } from './voice-service.ts';
+import { merge } from '../../stream/merge.ts';
 
 /**
  * Runs the wire of a text-to-speech service that answers requests. `speak()` sends a request for each piece of its text,
