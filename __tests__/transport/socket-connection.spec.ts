@@ -1,4 +1,4 @@
-import { reduceSocket, type SocketPhase } from '../../lib/transport/socket-connection.ts';
+import { reduceSocket, type SocketInput, type SocketPhase } from '../../lib/transport/socket-connection.ts';
 import type { RawSocket, SocketData, SocketEvent } from '../../lib/transport/socket.ts';
 
 const socket: RawSocket = {
@@ -7,20 +7,31 @@ const socket: RawSocket = {
   close: () => undefined,
   terminate: () => undefined,
 };
+const pinging: RawSocket = { ...socket, ping: () => undefined };
 const opened: SocketEvent = { type: 'opened', socket };
+/** When it must be ready. */
+const until = 10_000;
+const at = 1_000;
+const rules = { keepAlive: { intervalMs: 5_000 } };
 const says = (data: SocketData): SocketEvent => ({ type: 'message', data });
+/** What a socket that cannot ping is like; one that can also waits for signs of life. */
 const connected = (rest: { hasOpening: boolean; isReady: boolean }): SocketPhase => ({
-  ...{ type: 'connected', socket },
+  ...{ type: 'connected', socket, ...rest },
+  ...(rest.isReady ? { until: Infinity, keepAliveAt: at + 5_000 } : { until, keepAliveAt: Infinity }),
+});
+const held = (rest: { until: number; keepAliveAt: number }): SocketPhase => ({
+  ...{ type: 'connected', socket: pinging, hasOpening: true, isReady: true },
   ...rest,
 });
+const ended: SocketPhase = { type: 'ended', until: Infinity };
 const waiting = {
   opensAfter: (data: SocketData): boolean => data === 'welcome',
   isReady: (data: SocketData): boolean => data === 'applied',
 };
 
 describe('reduceSocket', () => {
-  const connecting: SocketPhase = { type: 'connecting' };
-  const rows: readonly (readonly [string, object, SocketPhase, SocketEvent, SocketPhase, readonly string[]])[] = [
+  const connecting: SocketPhase = { type: 'connecting', until };
+  const rows: readonly (readonly [string, object, SocketPhase, SocketInput, SocketPhase, readonly string[]])[] = [
     [
       'says the opening and is ready as soon as it is connected',
       ...([{}, connecting, opened, connected({ hasOpening: true, isReady: true }), ['opening', 'ready']] as const),
@@ -54,12 +65,12 @@ describe('reduceSocket', () => {
       ['message', 'ready'],
     ],
     [
-      'is ready once; from then on a message is a sign of life',
+      'is ready once',
       waiting,
       connected({ hasOpening: true, isReady: true }),
       says('applied'),
       connected({ hasOpening: true, isReady: true }),
-      ['message', 'alive'],
+      ['message'],
     ],
     [
       'takes a pong for a sign of life when it is ready, and for nothing before',
@@ -72,13 +83,29 @@ describe('reduceSocket', () => {
       {},
       connecting,
       { type: 'closed', close: { code: 1006, reason: '' }, cause: undefined },
-      connecting,
+      ended,
       ['closed'],
+    ],
+    [
+      'hears nothing any more after a refusal',
+      {},
+      connecting,
+      { type: 'refused', refusal: { status: 401, headers: {}, body: new Uint8Array(0) } },
+      ended,
+      ['refused'],
+    ],
+    [
+      'tells nothing twice',
+      {},
+      ended,
+      { type: 'closed', close: { code: 1006, reason: '' }, cause: undefined },
+      ended,
+      [],
     ],
   ];
   for (const [name, options, phase, event, next, effects] of rows) {
     it(name, () => {
-      const [after, ...all] = reduceSocket(options, phase, event);
+      const [after, ...all] = reduceSocket({ ...rules, ...options }, phase, event, at);
       expect([after, all.map(({ type }) => type)]).toEqual([next, effects]);
     });
   }
@@ -86,6 +113,33 @@ describe('reduceSocket', () => {
   it('tells with the end how far the connection had come, on which depends what it means', () => {
     const phase = connected({ hasOpening: true, isReady: true });
     const end: SocketEvent = { type: 'closed', close: { code: 1000, reason: '' }, cause: undefined };
-    expect(reduceSocket({}, phase, end)).toEqual([phase, { ...end, phase }]);
+    expect(reduceSocket({}, phase, end, at)).toEqual([ended, { ...end, phase }]);
+  });
+
+  it('is held every interval, and lost when three of them bring no sign of life', () => {
+    const ready = held({ until: at + 15_000, keepAliveAt: at + 5_000 });
+    expect(reduceSocket(rules, { type: 'connecting', until }, { type: 'opened', socket: pinging }, at)[0]).toEqual(
+      ready,
+    );
+    expect(reduceSocket(rules, ready, { type: 'tick' }, at + 5_000)).toEqual([
+      held({ until: at + 15_000, keepAliveAt: at + 10_000 }),
+      { type: 'keep-alive', socket: pinging },
+    ]);
+    const heard = held({ until: at + 15_100, keepAliveAt: at + 5_000 });
+    expect(reduceSocket(rules, ready, { type: 'alive' }, at + 100)).toEqual([heard]);
+    expect(reduceSocket(rules, ready, says('anything'), at + 100)[0]).toEqual(heard);
+    expect(reduceSocket(rules, heard, { type: 'tick' }, at + 15_100)).toEqual([
+      ended,
+      { type: 'stalled', wasReady: true },
+    ]);
+  });
+
+  it('is given up when it is not ready in time, whatever it says meanwhile', () => {
+    const [open] = reduceSocket({ ...rules, ...waiting }, { type: 'connecting', until }, opened, at);
+    const [after] = reduceSocket({ ...rules, ...waiting }, open, says('not yet'), at + 5_000);
+    expect(reduceSocket({ ...rules, ...waiting }, after, { type: 'tick' }, until)).toEqual([
+      ended,
+      { type: 'stalled', wasReady: false },
+    ]);
   });
 });

@@ -18,9 +18,9 @@ export function merge<T extends readonly unknown[]>(
   return new Observable((subscriber) => {
     if (sources.length === 0) subscriber.complete();
     const merging = { subscriber, active: sources.length };
-    for (const source of sources) {
+    for (const source$ of sources) {
       if (subscriber.closed) return;
-      source.subscribe(new Branch(merging));
+      subscriber.add(source$.subscribe(new Branch(merging)));
     }
   });
 }
@@ -38,6 +38,7 @@ class Branch<T> extends Subscription implements Observer<T> {
   constructor(merging: Merging<T>) {
     super();
     this.#merging = merging;
+    // Before its source begins: an endless one must see the end of all.
     merging.subscriber.add(this);
   }
 

@@ -1,30 +1,8 @@
 import { failRefused, openSocket as runtimeSocket } from '#websocket';
-import {
-  asyncScheduler,
-  concat,
-  concatMap,
-  connect,
-  defer,
-  EMPTY,
-  endWith,
-  filter,
-  finalize,
-  from,
-  ignoreElements,
-  interval,
-  map,
-  mergeMap,
-  of,
-  scan,
-  switchMap,
-  takeWhile,
-  tap,
-  throwError,
-  type Observable,
-} from 'rxjs';
+import { asyncScheduler, defer, from, Observable, switchMap, throwError } from 'rxjs';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
-import { stallTimeout } from '../stream/stall-timeout.ts';
+import { fold, type Machine, type Step } from '../stream/fold.ts';
 import type { ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
 import {
   connectSocket,
@@ -35,7 +13,6 @@ import {
   type SocketRefusal,
   type SocketRequest,
 } from './socket.ts';
-import { merge } from '../stream/merge.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -54,61 +31,106 @@ export interface SocketConnectionContext {
   readonly upkeep$: (socket: RawSocket) => Observable<never>;
 }
 
-/** How far a connection has come. */
+/** How far a connection has come. It waits until `until`: to be ready, then for the next sign of life. */
 export type SocketPhase =
-  | { readonly type: 'connecting' }
-  | { readonly type: 'connected'; readonly socket: RawSocket; readonly hasOpening: boolean; readonly isReady: boolean };
+  | { readonly type: 'connecting'; readonly until: number }
+  | {
+      readonly type: 'connected';
+      readonly socket: RawSocket;
+      readonly hasOpening: boolean;
+      readonly isReady: boolean;
+      readonly until: number;
+      /** When something is next said so that the connection is held; Infinity before it is ready. */
+      readonly keepAliveAt: number;
+    }
+  | { readonly type: 'ended'; readonly until: number };
 
-/** What follows from an event on the wire. */
+/** What happens to a connection: on the wire, or because its time has come. */
+export type SocketInput = SocketEvent | { readonly type: 'tick' };
+
+/** What follows from it. */
 export type SocketEffect =
   | { readonly type: 'message'; readonly data: SocketData }
   | { readonly type: 'opening'; readonly socket: RawSocket }
   /** The service takes messages from now on. */
   | { readonly type: 'ready'; readonly socket: RawSocket }
-  /** A sign of life, once it is ready. */
-  | { readonly type: 'alive'; readonly socket: RawSocket }
+  | { readonly type: 'keep-alive'; readonly socket: RawSocket }
+  /** It did not become ready in time, or gave no sign of life any more. */
+  | { readonly type: 'stalled'; readonly wasReady: boolean }
   | { readonly type: 'refused'; readonly refusal: SocketRefusal }
   | { readonly type: 'closed'; readonly close: SocketClose; readonly cause: unknown; readonly phase: SocketPhase };
 
-type Step = readonly [SocketPhase, ...SocketEffect[]];
+type SocketStep = Step<SocketPhase, SocketEffect>;
 
-const connecting: Step = [{ type: 'connecting' }];
+/** What a connection's course depends on. */
+type SocketRules = Pick<ReconnectingSocketOptions, 'opensAfter' | 'isReady' | 'keepAlive'>;
 
-/** What an event does to a connection. The opening is said once, and it is ready once. */
-export function reduceSocket(
-  { opensAfter, isReady }: Pick<ReconnectingSocketOptions, 'opensAfter' | 'isReady'>,
-  phase: SocketPhase,
-  event: SocketEvent,
-): Step {
-  switch (event.type) {
-    case 'opened':
-      return advance({ ...event, type: 'connected', hasOpening: false, isReady: false }, !opensAfter, !isReady);
+const ended: SocketPhase = { type: 'ended', until: Infinity };
+
+const keepAliveMs = ({ keepAlive }: SocketRules): number => keepAlive?.intervalMs ?? 8_000;
+
+/** What an input does to a connection. The opening is said once, and it is ready once. */
+export function reduceSocket(rules: SocketRules, phase: SocketPhase, input: SocketInput, at: number): SocketStep {
+  if (phase.type === 'ended') return [phase];
+  const { opensAfter, isReady } = rules;
+  switch (input.type) {
+    case 'opened': {
+      const { socket } = input;
+      const { until } = phase;
+      const connected = {
+        type: 'connected',
+        socket,
+        hasOpening: false,
+        isReady: false,
+        until,
+        keepAliveAt: Infinity,
+      } as const;
+      return advance(rules, connected, !opensAfter, !isReady, at);
+    }
     case 'message': {
       if (phase.type === 'connecting') return [phase];
-      const { data } = event;
-      const [next, ...effects] = advance(phase, opensAfter?.(data) ?? false, isReady?.(data) ?? false);
-      return [next, { type: 'message', data }, ...effects, ...signOfLife(phase)];
+      const { data } = input;
+      const heard = alive(rules, phase, at);
+      const [next, ...effects] = advance(rules, heard, opensAfter?.(data) ?? false, isReady?.(data) ?? false, at);
+      return [next, { type: 'message', data }, ...effects];
     }
     case 'alive':
-      return [phase, ...signOfLife(phase)];
+      return [phase.type === 'connecting' ? phase : alive(rules, phase, at)];
     case 'refused':
-      return [phase, event];
+      return [ended, input];
     case 'closed':
-      return [phase, { ...event, phase }];
+      return [ended, { ...input, phase }];
+    case 'tick': {
+      const isReady = phase.type === 'connected' && phase.isReady;
+      if (at >= phase.until) return [ended, { type: 'stalled', wasReady: isReady }];
+      if (!isReady || at < phase.keepAliveAt) return [phase];
+      return [
+        { ...phase, keepAliveAt: at + keepAliveMs(rules) },
+        { type: 'keep-alive', socket: phase.socket },
+      ];
+    }
   }
 }
 
-function advance(phase: SocketPhase & { type: 'connected' }, opens: boolean, readies: boolean): Step {
+type Connected = SocketPhase & { type: 'connected' };
+
+function advance(rules: SocketRules, phase: Connected, opens: boolean, readies: boolean, at: number): SocketStep {
   const { socket } = phase;
-  const effects: SocketEffect[] = [];
-  if (opens && !phase.hasOpening) effects.push({ type: 'opening', socket });
-  if (readies && !phase.isReady) effects.push({ type: 'ready', socket });
-  if (effects.length === 0) return [phase];
-  return [{ ...phase, hasOpening: phase.hasOpening || opens, isReady: phase.isReady || readies }, ...effects];
+  const isOpening = opens && !phase.hasOpening;
+  const isReadying = readies && !phase.isReady;
+  if (!isOpening && !isReadying) return [phase];
+  const opened = isOpening ? { ...phase, hasOpening: true } : phase;
+  const next = isReadying
+    ? alive(rules, { ...opened, isReady: true, keepAliveAt: at + keepAliveMs(rules) }, at)
+    : opened;
+  const opening: SocketEffect[] = isOpening ? [{ type: 'opening', socket }] : [];
+  return isReadying ? [next, ...opening, { type: 'ready', socket }] : [next, ...opening];
 }
 
-function signOfLife(phase: SocketPhase): SocketEffect[] {
-  return phase.type === 'connected' && phase.isReady ? [{ type: 'alive', socket: phase.socket }] : [];
+/** A sign of life counts once it is ready. A runtime that cannot ping cannot tell silence from loss. */
+function alive(rules: SocketRules, phase: Connected, at: number): Connected {
+  if (!phase.isReady) return phase;
+  return { ...phase, until: phase.socket.ping ? at + 3 * keepAliveMs(rules) : Infinity };
 }
 
 /**
@@ -119,128 +141,113 @@ export function connectOnce(
   options: ReconnectingSocketOptions,
   context: SocketConnectionContext,
 ): Observable<RawSocket> {
-  const { provider, request, connectTimeoutMs = 10_000, keepAlive = {}, scheduler = asyncScheduler } = options;
+  const { request, connectTimeoutMs = 10_000, scheduler = asyncScheduler } = options;
   const { maxMessageBytes = mebibyte, maxFragments = 1_024, openSocket = runtimeSocket } = options;
   const { attempt, refused, failure$ } = context;
-  const { intervalMs = 8_000, message } = keepAlive;
 
-  return defer(() => {
+  return new Observable((subscriber) => {
     const abort = new AbortController();
-    let address = 'the service';
+    /** Empty until it is known. */
+    let url: SocketRequest['url'] = '';
 
-    /** `ready` and then signs of life; completes after a normal end. */
     const wire$ = defer(() => from(request({ attempt, signal: abort.signal, ...(refused && { refused }) }))).pipe(
       switchMap((target) => {
-        address = redactUrl(target.url);
-        return connectSocket(openSocket, target, { maxMessageBytes, maxFragments }).pipe(
-          scan(([phase], event: SocketEvent) => reduceSocket(options, phase, event), connecting),
-          tap(([, ...effects]) => effects.forEach((effect) => enact(effect, options, context))),
-          // Every message passes here: what each of them means costs no subscription of its own.
-          connect((step$) =>
-            merge(
-              step$.pipe(map(signOf), filter(isPresent)),
-              step$.pipe(
-                map(endOf),
-                filter(isPresent),
-                concatMap((end) =>
-                  end.type === 'refused'
-                    ? refusal(end.refusal, options, target)
-                    : closure(end, options, context, target),
-                ),
-              ),
-            ),
-          ),
-        );
+        url = target.url;
+        return connectSocket(openSocket, target, { maxMessageBytes, maxFragments });
       }),
-      stallTimeout({
-        firstMs: connectTimeoutMs,
-        // A runtime that cannot ping cannot tell silence from loss.
-        idleMs: ({ socket }) => socket.ping && 3 * intervalMs,
-        scheduler,
-        error: (stalled) => {
-          const message =
-            stalled === 'first'
-              ? `${address} was not ready within ${connectTimeoutMs} ms`
-              : `the service has not answered two keep-alives in a row, ${intervalMs} ms apart`;
-          const code = stalled === 'first' ? 'timeout' : 'connection';
-          return socketError(options, message, { code, recoverable: true });
+    );
+    const fail = (error: unknown): void => subscriber.error(error);
+    const enact = (effect: SocketEffect): void => {
+      switch (effect.type) {
+        case 'message':
+          context.onMessage(effect.data);
+          break;
+        case 'opening':
+          for (const data of options.opening?.() ?? []) effect.socket.send(data);
+          break;
+        case 'ready':
+          subscriber.next(effect.socket);
+          subscriber.add(context.upkeep$(effect.socket).subscribe({ error: fail }));
+          break;
+        case 'keep-alive':
+          hold(effect.socket, options);
+          break;
+        case 'stalled':
+          fail(stallError(effect.wasReady, url, options));
+          break;
+        case 'refused':
+          subscriber.add(refusal(effect.refusal, url, options).subscribe({ error: fail }));
+          break;
+        case 'closed': {
+          const error = context.isExpected(effect.close) ? undefined : closeError(effect, url, options);
+          if (error) fail(error);
+          else subscriber.complete();
+        }
+      }
+    };
+    const machine: Machine<SocketPhase, SocketInput, SocketEffect> = {
+      start: { type: 'connecting', until: scheduler.now() + connectTimeoutMs },
+      reduce: (phase, input, at) => reduceSocket(options, phase, input, at),
+      wakeAt: (phase) => (phase.type === 'connected' ? Math.min(phase.until, phase.keepAliveAt) : phase.until),
+      tick: { type: 'tick' },
+    };
+    subscriber.add(failure$.subscribe(fail));
+    subscriber.add(
+      wire$.pipe(fold(machine, scheduler)).subscribe({
+        next: ([, ...effects]) => {
+          for (const effect of effects) if (!subscriber.closed) enact(effect);
         },
+        error: fail,
       }),
     );
-    const keepAlive$ = (socket: RawSocket): Observable<never> =>
-      interval(intervalMs, scheduler).pipe(
-        tap(() => {
-          const data = message?.(socket.ping !== undefined);
-          if (data !== undefined) socket.send(data);
-          socket.ping?.();
-        }),
-        ignoreElements(),
-      );
-    const told$ = failure$.pipe(mergeMap((cause) => throwError(() => cause)));
-
-    return merge(told$, wire$.pipe(endWith(undefined))).pipe(
-      filter((step) => step?.type !== 'alive'),
-      mergeMap((step): Observable<RawSocket | undefined> => {
-        if (!step) return of(undefined);
-        const { socket } = step;
-        return concat(
-          of(socket),
-          defer(() => merge(keepAlive$(socket), context.upkeep$(socket))),
-        );
-      }),
-      takeWhile((socket) => socket !== undefined),
-      finalize(() => abort.abort(new VoiceError('the connection was given up', { code: 'aborted', provider }))),
-    );
+    return () =>
+      abort.abort(new VoiceError('the connection was given up', { code: 'aborted', provider: options.provider }));
   });
 }
 
-type Sign = SocketEffect & { type: 'ready' | 'alive' };
-type End = SocketEffect & { type: 'refused' | 'closed' };
-
-/** What of a step the owner of the connection goes by. */
-function signOf([, ...effects]: Step): Sign | undefined {
-  return effects.find((effect): effect is Sign => effect.type === 'ready' || effect.type === 'alive');
+/** Says something, so that neither the service nor what stands between takes the connection for dead. */
+function hold(socket: RawSocket, { keepAlive }: ReconnectingSocketOptions): void {
+  const data = keepAlive?.message?.(socket.ping !== undefined);
+  if (data !== undefined) socket.send(data);
+  socket.ping?.();
 }
 
-function endOf([, ...effects]: Step): End | undefined {
-  return effects.find((effect): effect is End => effect.type === 'refused' || effect.type === 'closed');
+type Address = SocketRequest['url'];
+
+function nameOf(url: Address): string {
+  return url === '' ? 'the service' : redactUrl(url);
 }
 
-function isPresent<T>(value: T | undefined): value is T {
-  return value !== undefined;
-}
-
-/** Does what can be done at once. */
-function enact(effect: SocketEffect, options: ReconnectingSocketOptions, context: SocketConnectionContext): void {
-  if (effect.type === 'message') context.onMessage(effect.data);
-  if (effect.type !== 'opening') return;
-  for (const data of options.opening?.() ?? []) effect.socket.send(data);
+function stallError(wasReady: boolean, url: Address, options: ReconnectingSocketOptions): VoiceError {
+  const { connectTimeoutMs = 10_000 } = options;
+  const message = wasReady
+    ? `the service has not answered two keep-alives in a row, ${keepAliveMs(options)} ms apart`
+    : `${nameOf(url)} was not ready within ${connectTimeoutMs} ms`;
+  return socketError(options, message, { code: wasReady ? 'connection' : 'timeout', recoverable: true });
 }
 
 /** Fails with what an HTTP answer in place of the upgrade means. */
-function refusal(refusal: SocketRefusal, options: ReconnectingSocketOptions, target: SocketRequest): Observable<never> {
+function refusal(refusal: SocketRefusal, url: Address, options: ReconnectingSocketOptions): Observable<never> {
   const { status } = refusal;
   const { provider, scheduler, logger, redact = redactText, errorOf } = options;
   if (status < 300) {
-    const message = `${redactUrl(target.url)} is no WebSocket service (${status})`;
+    const message = `${nameOf(url)} is no WebSocket service (${status})`;
     return throwError(() => socketError(options, message, { code: 'protocol', status }));
   }
-  return failRefused(refusal, provider, { url: new URL(target.url), scheduler, logger, redact, errorOf });
+  return failRefused(refusal, provider, { url: new URL(url), scheduler, logger, redact, errorOf });
 }
 
-/** Completes after a normal end, else fails with what it means. */
-function closure(
+/** What a close means; `undefined` for a normal end. */
+function closeError(
   { close, cause, phase }: SocketEffect & { type: 'closed' },
+  url: Address,
   options: ReconnectingSocketOptions,
-  context: SocketConnectionContext,
-  target: SocketRequest,
-): Observable<never> {
-  if (context.isExpected(close)) return EMPTY;
+): VoiceError | undefined {
   const isReady = phase.type === 'connected' && phase.isReady;
   const verdict = options.classifyClose?.(close) ?? (close.code === 1000 ? 'normal' : 'retry');
-  if (verdict === 'normal' && isReady) return EMPTY;
-  if (VoiceError.is(verdict)) return throwError(() => verdict);
-  if (VoiceError.is(cause)) return throwError(() => socketError(options, cause.message, { code: cause.code }));
+  if (verdict === 'normal' && isReady) return undefined;
+  if (VoiceError.is(verdict)) return verdict;
+  if (VoiceError.is(cause)) return socketError(options, cause.message, { code: cause.code });
 
   const why = close.reason || (cause === undefined ? '' : messageOf(cause));
   const what = isReady
@@ -248,10 +255,8 @@ function closure(
     : phase.type === 'connected'
       ? 'closed before it was ready'
       : 'cannot be reached';
-  const message = `${redactUrl(target.url)} ${what} (${[close.code, why].filter(Boolean).join(' ')})`;
-  return throwError(() =>
-    socketError(options, message, { code: 'connection', recoverable: true, status: close.code, cause }),
-  );
+  const message = `${nameOf(url)} ${what} (${[close.code, why].filter(Boolean).join(' ')})`;
+  return socketError(options, message, { code: 'connection', recoverable: true, status: close.code, cause });
 }
 
 /** An error of the provider, without credentials. */
