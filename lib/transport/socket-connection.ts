@@ -191,7 +191,7 @@ export function connectOnce(
       wakeAt: (phase) => (phase.type === 'connected' ? Math.min(phase.until, phase.keepAliveAt) : phase.until),
       tick: { type: 'tick' },
     };
-    subscriber.add(failure$.subscribe(fail));
+    subscriber.add(failure$.subscribe({ next: fail, error: fail }));
     subscriber.add(
       wire$.pipe(fold(machine, scheduler)).subscribe({
         next: ([, ...effects]) => {
