@@ -24,6 +24,7 @@ import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
+import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
 import type { Answerer, Shared } from './answerer.ts';
@@ -34,7 +35,6 @@ import { sayIt } from './say.ts';
 import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import { candidateOf, sameCandidate, type Candidate, type ConversationState, type ReplyPart } from './state.ts';
 import { momentOf, type TurnMoment } from './turn.ts';
-import { merge } from '../stream/merge.ts';
 
 /** What a conversation needs of an agent. */
 export type Agent = Pick<

@@ -14,6 +14,7 @@ import {
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { holdUntil } from '../stream/hold-until.ts';
+import { merge } from '../stream/merge.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
 import type { History } from './history.ts';
 import type { AgentReport } from './inputs.ts';
@@ -21,7 +22,6 @@ import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } fro
 import type { Candidate } from './state.ts';
 import { momentOf, type TurnMoment } from './turn.ts';
 import { synthesizeText, type VoiceContext } from './voice.ts';
-import { merge } from '../stream/merge.ts';
 
 /** What every answer of a conversation shares. */
 export interface AnswerContext {

@@ -21,6 +21,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import { fold, type Machine } from '../stream/fold.ts';
+import { merge } from '../stream/merge.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import { SpeechTicket, type Command } from './commands.ts';
 import type { ConversationPorts } from './conversation-options.ts';
@@ -33,7 +34,6 @@ import { dropLateResults } from './late-results.ts';
 import { reduce, type Rules } from './reduce.ts';
 import { unknownPace } from './script.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
-import { merge } from '../stream/merge.ts';
 
 /** What sets one conversation apart from another: who hears, and who answers. */
 export interface Setup {

@@ -20,11 +20,11 @@ import { VoiceError } from '../core/errors.ts';
 import type { FinishReason, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
 import type { LLMProvider } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
+import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 import { runTools, toolDefinitions, type ToolRound } from './tool-runner.ts';
-import { merge } from '../stream/merge.ts';
 
 /** Most requests of one answer; the last one may not call tools, so that the model must speak. */
 const maxRounds = 5;

@@ -1,6 +1,7 @@
 import { asyncScheduler, catchError, defer, EMPTY, filter, of, take, type Observable } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { fromInput } from '../stream/bridge.ts';
+import { merge } from '../stream/merge.ts';
 import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import type { ConversationOptions, ConversationPorts, PreflightOptions } from './conversation-options.ts';
@@ -12,7 +13,6 @@ import { sayIt } from './say.ts';
 import type { SpeechRequest } from './speech.ts';
 import type { Say } from './state.ts';
 import { synthesizeText, type VoiceContext } from './voice.ts';
-import { merge } from '../stream/merge.ts';
 
 /**
  * A whole conversation as one function: streams in, events out. Subscribing starts it; it completes after the command

@@ -22,11 +22,11 @@ import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, PlaybackEvent, SpokenWord } from '../core/roles.ts';
 import { eager } from '../stream/eager.ts';
+import { merge } from '../stream/merge.ts';
 import type { Emit } from './event-bus.ts';
 import type { SpeechSource } from './events.ts';
 import type { AgentReport } from './inputs.ts';
 import { Script, type Heard, type Pace } from './script.ts';
-import { merge } from '../stream/merge.ts';
 
 /** One thing to say. */
 export interface SpeechRequest {

@@ -23,9 +23,9 @@ import {
 import { messageOf } from '../core/errors.ts';
 import type { ToolCall, ToolDefinition } from '../core/messages.ts';
 import type { JsonSchema, Tool } from '../core/tools.ts';
+import { merge } from '../stream/merge.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
-import { merge } from '../stream/merge.ts';
 
 /** Longest run of a tool that sets none. */
 const defaultTimeoutMs = 30_000;

@@ -20,9 +20,9 @@ import type { AudioChunk } from '../audio/types.ts';
 import type { TTSProvider } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
+import { merge } from '../stream/merge.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
-import { merge } from '../stream/merge.ts';
 
 /** Text waits while more audio than this is unplayed: less is wasted on a barge-in. */
 const maxUnplayedMs = 5_000;

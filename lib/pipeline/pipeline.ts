@@ -1,8 +1,21 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { asyncScheduler, filter, firstValueFrom, fromEvent, of, Subject, Subscription, tap, type ObservableInput, type SchedulerLike } from 'rxjs';
+import {
+  asyncScheduler,
+  filter,
+  firstValueFrom,
+  from,
+  fromEvent,
+  type ObservableInput,
+  of,
+  type SchedulerLike,
+  Subject,
+  Subscription,
+  tap,
+} from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { silentLogger } from '../core/logger.ts';
 import type { ProviderContract } from '../core/roles.ts';
+import { merge } from '../stream/merge.ts';
 import { audioPath } from './audio-path.ts';
 import type { CapturePath } from './capture-path.ts';
 import {
@@ -27,7 +40,6 @@ import {
   type SessionParts,
 } from './session.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
-import { merge } from '../stream/merge.ts';
 
 /** Where a pipeline is in its life. */
 export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
@@ -288,7 +300,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     };
     /** Waits for what may take long, such as a model's download or the user's permission, unless a stop comes first. */
     const unlessStopped = async (step: Promise<unknown>): Promise<void> => {
-      await firstValueFrom(merge(step, this.#stops$), { defaultValue: undefined });
+      await firstValueFrom(merge(from(step), this.#stops$), { defaultValue: undefined });
       assertWanted();
     };
     try {

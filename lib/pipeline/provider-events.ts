@@ -2,8 +2,8 @@ import { EMPTY, Subscription, tap, type Observable } from 'rxjs';
 import type { ConnectionEvent, DeviceEvent, InputProvider, ProviderContract, ProviderRole } from '../core/roles.ts';
 import { describeFormat } from '../audio/formats.ts';
 import type { Emit } from '../conversation/event-bus.ts';
-import type { AudioEnds, AudioPath } from './audio-path.ts';
 import { merge } from '../stream/merge.ts';
+import type { AudioEnds, AudioPath } from './audio-path.ts';
 
 /** Where something comes from. */
 export interface ErrorOrigin {

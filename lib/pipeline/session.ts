@@ -9,12 +9,12 @@ import type * as ModelCode from '../conversation/model-conversation.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { History } from '../conversation/history.ts';
+import { merge } from '../stream/merge.ts';
 import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { CapturePath } from './capture-path.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
 import type { AssignedRoles, Roles } from './roles.ts';
-import { merge } from '../stream/merge.ts';
 
 /** Who answers: an agent, or a model and a voice. */
 export type AnswererCode = Partial<typeof AgentCode & typeof ModelCode>;

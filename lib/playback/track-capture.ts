@@ -5,8 +5,8 @@ import { Resampler } from '../audio/resampler.ts';
 import { int16Bytes, toInt16 } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import type { DeviceEvent } from '../core/roles.ts';
-import { captureProcessor } from './processors.ts';
 import { merge } from '../stream/merge.ts';
+import { captureProcessor } from './processors.ts';
 
 /** Length of a captured frame, in milliseconds. */
 const frameMs = 20;

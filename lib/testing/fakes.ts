@@ -34,8 +34,8 @@ import type {
 } from '../core/roles.ts';
 import { PacedOutput } from '../playback/paced-output.ts';
 import { Playout } from '../playback/playout.ts';
-import { textAudioFormat, textToAudio } from './text-audio.ts';
 import { merge } from '../stream/merge.ts';
+import { textAudioFormat, textToAudio } from './text-audio.ts';
 
 /** What every fake takes. */
 export interface FakeConfig {

@@ -37,6 +37,7 @@ import type {
   SpeechEvent,
   TranscriptionResult,
 } from '../../core/roles.ts';
+import { merge } from '../../stream/merge.ts';
 import {
   ReconnectingSocket,
   type SocketData,
@@ -54,7 +55,6 @@ import {
   type DialogueStep,
 } from './dialogue.ts';
 import { runFunction } from './function-calls.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** Audio kept while there is no connection, in milliseconds. */
 const waitingMs = 60_000;

@@ -21,8 +21,8 @@ import { trackEvents$, type TrackCapture } from '../../playback/track-capture.ts
 import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
 import { ownEntry } from '../../core/guard.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
-import { TrackInput, type TrackInputConfig } from './track-input.ts';
 import { merge } from '../../stream/merge.ts';
+import { TrackInput, type TrackInputConfig } from './track-input.ts';
 
 /** Configuration of {@link MicrophoneInput}. */
 export interface MicrophoneInputConfig extends TrackInputConfig {

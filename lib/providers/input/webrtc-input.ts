@@ -1,7 +1,7 @@
 import { BehaviorSubject, EMPTY, finalize, ignoreElements, of, switchMap, tap, type Observable } from 'rxjs';
 import { holdRemoteTrack, trackEvents$, type TrackCapture } from '../../playback/track-capture.ts';
-import { TrackInput, type TrackInputConfig } from './track-input.ts';
 import { merge } from '../../stream/merge.ts';
+import { TrackInput, type TrackInputConfig } from './track-input.ts';
 
 /** Configuration of {@link WebRTCInput}. */
 export interface WebRTCInputConfig extends TrackInputConfig {

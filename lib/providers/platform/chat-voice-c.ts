@@ -17,6 +17,7 @@ import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { Playout } from '../../playback/playout.ts';
 import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
+import { merge } from '../../stream/merge.ts';
 import { CallProvider } from './call-provider.ts';
 import { watchConnection, type ChatVoiceTurn } from './chat-voice-connection.ts';
 import { decodeMember } from './chat-voice-member.ts';
@@ -30,7 +31,6 @@ import { ChatVoicePlayer } from './chat-voice-player.ts';
 import { listenTo } from './listenable.ts';
 import type { SpeakerAudio } from './meeting-input.ts';
 import { wholeFrame } from './whole-frame.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** Configuration of ChatVoiceC. The bot, its intents and the channel belong to the application. */
 export interface ChatVoiceCConfig {

@@ -1,8 +1,8 @@
 import { distinctUntilChanged, EMPTY, map, of, startWith, switchMap, timer, type Observable } from 'rxjs';
 import type { SchedulerLike } from 'rxjs';
+import { merge } from '../../stream/merge.ts';
 import type { VoiceConnectionLike } from './chat-voice-packages.ts';
 import { listenTo } from './listenable.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** What happens to a connection: `late` when it takes so long to become ready that someone should check why. */
 export type ChatVoiceTurn = 'ready' | 'late' | 'destroyed' | 'disconnected';

@@ -1,10 +1,10 @@
 import { Observable, skip, Subscription, tap } from 'rxjs';
 import { mixChannels } from '../../audio/channels.ts';
 import { int16Bytes, int16View } from '../../audio/samples.ts';
+import { merge } from '../../stream/merge.ts';
 import { opusOptions, silencePacket } from './chat-voice-packages.ts';
 import type { OpusTransformLike, OpusTransformType, PacketStreamLike } from './chat-voice-packages.ts';
 import { listenTo } from './listenable.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** A packet; the package wraps it after version 0.19.2. */
 type Packet = Uint8Array | { readonly payload: Uint8Array };

@@ -1,5 +1,6 @@
 import { first, mergeMap, range, Subscription, tap, timer, type SchedulerLike } from 'rxjs';
 import { messageOf } from '../../core/errors.ts';
+import { merge } from '../../stream/merge.ts';
 import { opusOptions } from './chat-voice-packages.ts';
 import type {
   AudioPlayerLike,
@@ -8,7 +9,6 @@ import type {
   VoiceConnectionLike,
 } from './chat-voice-packages.ts';
 import { listenTo } from './listenable.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** Empty reads after which the package's player gives up on a reply: five seconds, so that a gap does not end it. */
 const maxMissedFrames = 250;

@@ -5,9 +5,9 @@ import { closeContext, keepRunning, openContext, type ContextOptions } from '../
 import { resource } from '../../playback/resource.ts';
 import { TrackCapture } from '../../playback/track-capture.ts';
 import type { DeviceEvent } from '../../core/roles.ts';
+import { merge } from '../../stream/merge.ts';
 import { listenTo } from './listenable.ts';
 import type { MeetingCallLike } from './meeting-call-packages.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** Options of {@link hearMeeting}. */
 export interface HearMeetingOptions extends ContextOptions {

@@ -1,7 +1,7 @@
 import { catchError, concatMap, defer, EMPTY, from, ignoreElements, of, startWith, type Observable } from 'rxjs';
+import { merge } from '../../stream/merge.ts';
 import { listenTo } from './listenable.ts';
 import type { LocalAudioStreamLike, MeetingCallLike } from './meeting-call-packages.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** Events that may change what a call sends: a reconnect, a hold, an unmute, another device. */
 const changes = ['stateChanged', 'localAudioStreamsUpdated', 'remoteAudioStreamsUpdated', 'isMutedChanged'] as const;

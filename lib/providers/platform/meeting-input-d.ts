@@ -8,12 +8,12 @@ import { asNumber, asObject, asString } from '../../core/guard.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
+import { merge } from '../../stream/merge.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
 import { hexOf, hmacSha256 } from './hmac.ts';
 import { MeetingInput, type ActiveSpeaker, type SpeakerAudio } from './meeting-input.ts';
 import { MeetingStreamD, type MeetingStreamDEvent, type MeetingStreamState } from './meeting-stream-d.ts';
 import { Timeline } from './timeline.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** Configuration of {@link MeetingInputD}. */
 export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' | 'connectTimeoutMs' | 'scheduler'> {

@@ -25,13 +25,13 @@ import type { BackoffOptions } from '../../stream/backoff.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { asObject, asString } from '../../core/guard.ts';
 import type { AuthType, RemoteConfig } from '../../core/remote-provider.ts';
+import { merge } from '../../stream/merge.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
 import { MeetingInput, type ActiveSpeaker } from './meeting-input.ts';
 import { connectPeer, type MeetingPeerEvent } from './meeting-peer-e.ts';
 import type { MeetingSessionStatus } from './meeting-people-e.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** Configuration of {@link MeetingInputE}. */
 export interface MeetingInputEConfig extends RemoteConfig {

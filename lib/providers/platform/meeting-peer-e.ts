@@ -23,6 +23,7 @@ import {
 } from 'rxjs';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import { asObject, asObjects, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { merge } from '../../stream/merge.ts';
 import {
   MeetingPeopleE,
   sessionStatuses,
@@ -30,7 +31,6 @@ import {
   type MeetingSpeakerE,
 } from './meeting-people-e.ts';
 import { readStatsWanted, statsSections } from './meeting-stats-e.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** Events of one connection. */
 export type MeetingPeerEvent =

@@ -4,12 +4,12 @@ import type { VoiceError, VoiceErrorCode, VoiceErrorOptions } from '../../core/e
 import { ownEntry, asNumber, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
+import { merge } from '../../stream/merge.ts';
 import {
   ReconnectingSocket,
   type SocketData,
   type ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** The platform's name for the state of a stream or session. */
 export type MeetingStreamState =

@@ -21,6 +21,7 @@ import type { AudioChunk } from '../../audio/types.ts';
 import type { VoiceError } from '../../core/errors.ts';
 import type { ConnectionEvent, STTProvider } from '../../core/roles.ts';
 import { fromInput } from '../../stream/bridge.ts';
+import { merge } from '../../stream/merge.ts';
 import {
   ReconnectingSocket,
   type SocketCloseOptions,
@@ -28,7 +29,6 @@ import {
   type ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
 import type { AudioUplink } from './audio-uplink.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** Longest wait for a clean close on dispose(), in milliseconds. */
 export const disposeMs = 200;

@@ -30,10 +30,10 @@ import type {
   STTProvider,
   TranscriptionResult,
 } from '../../core/roles.ts';
+import { merge } from '../../stream/merge.ts';
 import { nativeRecognizer } from './native-recognition.ts';
 import { NativeResults } from './native-results.ts';
 import { NativeSessions, type NativeSTTConfig } from './native-sessions.ts';
-import { merge } from '../../stream/merge.ts';
 
 export type { NativeSTTConfig } from './native-sessions.ts';
 

@@ -26,6 +26,7 @@ import {
   type TransportOptions,
 } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
+import { merge } from '../../stream/merge.ts';
 import type {
   SocketCloseOptions,
   SocketRequest,
@@ -39,7 +40,6 @@ import { disposeMs, sendAll, type Listening } from './listening.ts';
 import { laterKeys, streamingRules, type StreamingSTTConfig } from './streaming-stt-config.ts';
 import type { STTContext, STTFault, STTWire } from './stt-wire.ts';
 import { beginning, encoded, explained, listen, liveContext, type Say, type WireHost } from './wire-connection.ts';
-import { merge } from '../../stream/merge.ts';
 
 export type { StreamingSTTConfig } from './streaming-stt-config.ts';
 

@@ -5,6 +5,7 @@ import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
 import { asObject, asString, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { incremental } from '../../stream/incremental.ts';
+import { merge } from '../../stream/merge.ts';
 import type { Markup } from '../../text/markup.ts';
 import { isSsml, ssml } from '../../text/ssml.ts';
 import type { AwsCredentials } from '../../transport/aws-signature.ts';
@@ -15,7 +16,6 @@ import { RequestTTS } from './request-tts.ts';
 import type { RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
 import { marksIn, wordsAt, type ByteMark } from './words/byte-marks.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** A format of {@link OmegaTTS}. */
 export type OmegaTTSFormat = 'mp3' | 'ogg_vorbis' | 'ogg_opus' | 'pcm' | 'mulaw' | 'alaw';

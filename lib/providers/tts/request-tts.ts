@@ -28,6 +28,7 @@ import type { ProviderType } from '../../core/roles.ts';
 import { fromAbort } from '../../stream/bridge.ts';
 import { createLock, type Lock } from '../../stream/lock.ts';
 import { mapInOrder } from '../../stream/map-in-order.ts';
+import { merge } from '../../stream/merge.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { stallTimeout } from '../../stream/stall-timeout.ts';
 import { splitText } from '../../text/split-text.ts';
@@ -46,7 +47,6 @@ import { readAudio } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
 import type { TTSCallOptions } from './voice-service.ts';
-import { merge } from '../../stream/merge.ts';
 
 /**
  * Runs the wire of a text-to-speech service that answers requests. `speak()` sends a request for each piece of its text,
