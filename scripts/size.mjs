@@ -4,7 +4,7 @@
  * `--json` prints the figures, `--files` also what the combination is made of.
  */
 import { existsSync, readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
@@ -24,18 +24,23 @@ const isBig = (kind) => kind === 'agent' || kind === 'platform';
 const combination = ['Pipeline', 'AlphaSTT', 'MuLLM', 'AlphaTTS', 'MicrophoneInput', 'BrowserAudioOutput'];
 const load = (file) => import(pathToFileURL(join(root, 'dist', file)));
 
-/** Bytes, gzipped, of what a page loads at first for an application that uses these names. */
-async function measure(names, external = []) {
+/** Bytes, gzipped, of what a page loads at first for an application that uses these names, and these files. */
+async function measure(names, external = [], own = []) {
   const onDemand = {
     name: 'on-demand',
     setup({ onResolve }) {
-      onResolve({ filter: /./ }, ({ kind, path }) =>
-        kind === 'dynamic-import' ? { path, external: true } : undefined,
-      );
+      onResolve({ filter: /./ }, ({ kind, path, resolveDir }) => {
+        if (kind !== 'dynamic-import') return undefined;
+        return { path: path.startsWith('.') ? relative(root, join(resolveDir, path)) : path, external: true };
+      });
     },
   };
+  const contents = [
+    `export { ${names.join(', ')} } from './dist/index.js';`,
+    ...own.map((file, at) => `export * as own${at} from './${file}';`),
+  ].join('\n');
   const { outputFiles, metafile } = await build({
-    stdin: { contents: `export { ${names.join(', ')} } from './dist/index.js';`, resolveDir: root },
+    stdin: { contents, resolveDir: root },
     ...{ bundle: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022', logLevel: 'error' },
     ...{ write: false, metafile: true, outdir: 'out', external, plugins: [onDemand] },
   });
@@ -46,7 +51,7 @@ async function measure(names, external = []) {
     .sort((a, b) => b.bytes - a.bytes);
   const later = imports
     .filter(({ kind }) => kind === 'dynamic-import')
-    .map(({ path }) => path.replace(/^\.\.\//, 'dist/'))
+    .map(({ path }) => path)
     .filter((path) => !files.some(({ file }) => file === path));
   // A bundle that holds RxJS, as an application's does, imports nothing from it.
   const code = outputFiles[0].text.replaceAll(/import\{[^}]*\}from"rxjs";/g, '');
@@ -72,6 +77,8 @@ const all = await measure(combination);
 const own = await measure(combination, ['rxjs']);
 add('P19', `${combination.join(' + ')}, RxJS included`, all, aims.all);
 add('P19', 'the same without RxJS', own, {});
+const ownLater = all.later.filter((path) => path.startsWith('dist/'));
+add('P19', 'the combination with RxJS and what it may load later', await measure(combination, [], ownLater), {});
 for (const { name, kind } of providers.filter((each) => !combination.includes(each.name))) {
   const more = await measure([...combination, name]);
   const later = more.later.filter((path) => !all.later.includes(path));
