@@ -51,6 +51,24 @@ describe('retryBackoff', () => {
     });
   });
 
+  for (const retryAfterMs of [0, -5000]) {
+    it(`waits as ever from the second retry on when the service always asks for ${retryAfterMs} ms`, () => {
+      marbles(({ cold, expectObservable, expectSubscriptions }) => {
+        const source$ = cold('-#', undefined, lost({ retryAfterMs }));
+        const subs = [
+          '                   ^!                            ',
+          '                   -^!                           ',
+          '                   ----------^!                  ',
+          '                   ---------------------^!       ',
+        ];
+        const expected = '    ----------------------#       ';
+        const result$ = source$.pipe(retryBackoff({ ...even, maxTries: 3 }));
+        expectObservable(result$).toBe(expected, undefined, givenUp(3, lost({ retryAfterMs })));
+        expectSubscriptions(source$.subscriptions).toBe(subs);
+      });
+    });
+  }
+
   it('first tries again within 250 ms, at random', () => {
     marbles(({ cold, expectObservable }) => {
       const tries = [throwError(() => lost()), cold('a|')];

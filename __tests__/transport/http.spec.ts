@@ -306,6 +306,10 @@ describe('httpRequest', () => {
       [{ 'retry-after': '0.5' }, '', 500],
       [{ 'retry-after': 'Fri, 21 Nov 2031 10:00:07 GMT', date: 'Fri, 21 Nov 2031 10:00:00 GMT' }, '', 7000],
       [{ 'retry-after': 'soon' }, '', undefined],
+      [{ 'retry-after': '0' }, '', undefined],
+      [{ 'retry-after-ms': '0' }, '', undefined],
+      [{ 'retry-after': '-5' }, '', undefined],
+      [{ 'retry-after': 'Fri, 21 Nov 2031 09:59:00 GMT', date: 'Fri, 21 Nov 2031 10:00:00 GMT' }, '', undefined],
       [{ 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '1m2.5s' }, '', 62_500],
       [
         {

@@ -100,7 +100,10 @@ export function createBackoff(options: BackoffOptions & { readonly now: () => nu
       const asked = typeof verdict === 'number' ? verdict : VoiceError.is(error) ? error.retryAfterMs : undefined;
       if (asked !== undefined && verdict === true && asked > Math.min(maxRetryAfterMs, budgetMs)) return undefined;
       tries += 1;
-      const delayMs = asked ?? wait();
+      const ownMs = wait();
+      // At once but once: a service that always asks for no wait would have all the tries in a moment.
+      const leastMs = tries === 1 || typeof verdict === 'number' ? 0 : ownMs;
+      const delayMs = asked === undefined ? ownMs : Math.max(asked, leastMs);
       waitedMs += delayMs;
       return waitedMs > budgetMs ? undefined : delayMs;
     },

@@ -215,8 +215,16 @@ function sentenceOf(json: unknown, text: string): string {
   return find(json, sentences, isSentence) ?? find(json, sentences, isWord) ?? text.slice(0, 200).trim();
 }
 
-/** How long a refusal's headers ask to wait, in milliseconds. Sources: RFC 9110 (Retry-After) and the vendors' docs. */
+/**
+ * How long a refusal's headers ask to wait, in milliseconds; a wait of nothing, or into the past, is none. Sources: RFC
+ * 9110 (Retry-After) and the vendors' docs.
+ */
 export function retryAfterMs(headers: HttpHeaders, now: number): number | undefined {
+  const ms = askedMs(headers, now);
+  return ms !== undefined && ms > 0 ? ms : undefined;
+}
+
+function askedMs(headers: HttpHeaders, now: number): number | undefined {
   const exact = numeric(headers['retry-after-ms']);
   if (exact !== undefined) return exact;
   const asked = headers['retry-after'];
@@ -225,7 +233,7 @@ export function retryAfterMs(headers: HttpHeaders, now: number): number | undefi
   if (seconds !== undefined) return seconds * 1000;
   // A date is on the server's clock, and so is the answer's own.
   const wait = Date.parse(asked) - (Date.parse(headers['date'] ?? '') || now);
-  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
+  return Number.isNaN(wait) ? undefined : wait;
 }
 
 /** When the limit that is used up starts anew: `x-ratelimit-reset-tokens: 2m59.56s`. */
