@@ -1,8 +1,7 @@
 // Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { lastValueFrom, of, toArray } from 'rxjs';
 import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
-import type { ChiTTSConfig } from '../../../lib/providers/tts/chi-tts-config.ts';
-import { ChiTTS } from '../../../lib/providers/tts/chi-tts.ts';
+import { ChiTTS, type ChiTTSConfig } from '../../../lib/providers/tts/chi-tts.ts';
 import { startSandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS, hear } from '../../conformance/tts.ts';
 

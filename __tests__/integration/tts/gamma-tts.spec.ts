@@ -1,8 +1,7 @@
 // Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
-import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
-import type { GammaTTSConfig, GammaTTSFormat } from '../../../lib/providers/tts/gamma-tts-config.ts';
+import { GammaTTS, type GammaTTSConfig, type GammaTTSFormat } from '../../../lib/providers/tts/gamma-tts.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS, hear, until } from '../../conformance/tts.ts';
 

@@ -1,8 +1,7 @@
 // Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { from, lastValueFrom, toArray } from 'rxjs';
 import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
-import { RhoTTS } from '../../../lib/providers/tts/rho-tts.ts';
-import type { RhoTTSConfig } from '../../../lib/providers/tts/rho-tts-config.ts';
+import { RhoTTS, type RhoTTSConfig } from '../../../lib/providers/tts/rho-tts.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS, hear } from '../../conformance/tts.ts';
 

@@ -1,4 +1,4 @@
-import { addText, restOfText, type AnswerText } from '../../../lib/providers/llm/answer-text.ts';
+import { addText, restOfText, type AnswerText } from '../../../lib/providers/llm/chat-answer.ts';
 import { callsInText } from '../../../lib/providers/llm/tool-calls.ts';
 
 const start: AnswerText = { phase: 'start', pending: '', hasThought: false };

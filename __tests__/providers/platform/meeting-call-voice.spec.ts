@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { LocalAudioStreamLike, MeetingCallLike } from '../../../lib/providers/platform/meeting-call-packages.ts';
-import { keepOwnVoice } from '../../../lib/providers/platform/meeting-call-voice.ts';
+import { keepOwnVoice } from '../../../lib/providers/platform/meeting-call-audio.ts';
 import { settle } from '../../transport/test-clock.ts';
 
 class FakeStream extends EventEmitter implements LocalAudioStreamLike {

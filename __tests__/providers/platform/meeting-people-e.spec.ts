@@ -1,7 +1,7 @@
 /** Slow: every mutation of what a data channel says. */
 import { asObject, asObjects, parseJsonObject, type WireObject } from '../../../lib/core/guard.ts';
 import { MeetingPeopleE, sessionStatuses } from '../../../lib/providers/platform/meeting-people-e.ts';
-import { readStatsWanted, statsSections } from '../../../lib/providers/platform/meeting-stats-e.ts';
+import { readStatsWanted, statsSections } from '../../../lib/providers/platform/meeting-peer-e.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';
 
 const read = (text: string): WireObject => parseJsonObject(text) ?? {};

@@ -1,4 +1,4 @@
-import { readStatsWanted, statsSections } from '../../../lib/providers/platform/meeting-stats-e.ts';
+import { readStatsWanted, statsSections } from '../../../lib/providers/platform/meeting-peer-e.ts';
 
 const reports = [
   { id: 'T01', type: 'transport', timestamp: 5, selectedCandidatePairId: 'CP1', bytesSent: 9 },

@@ -2,8 +2,7 @@
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
 import { encodeBase64 } from '../../../lib/core/base64.ts';
-import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
-import type { GammaTTSConfig, GammaTTSFormat } from '../../../lib/providers/tts/gamma-tts-config.ts';
+import { GammaTTS, type GammaTTSConfig, type GammaTTSFormat } from '../../../lib/providers/tts/gamma-tts.ts';
 import { bytesOf, failureOf, listenTo } from './fixture.ts';
 import { serveVoice, until, type Connection, type SocketService } from './servers.ts';
 

@@ -3,7 +3,7 @@ import { from, type Observable } from 'rxjs';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import { ChiTTS } from '../../../lib/providers/tts/chi-tts.ts';
 import { IotaTTS } from '../../../lib/providers/tts/iota-tts.ts';
-import { marksIn, wordsAt } from '../../../lib/providers/tts/words/byte-marks.ts';
+import { marksIn, wordsAt } from '../../../lib/providers/tts/words/speech-marks.ts';
 import type { SynthesisEvent } from '../../../lib/providers/tts/utterance.ts';
 import type { HttpResponse } from '../../../lib/transport/http.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';

@@ -2,9 +2,7 @@
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { encodeWav } from '../../../lib/audio/wav-header.ts';
 import { createLogger } from '../../../lib/core/logger.ts';
-import { RhoTTS } from '../../../lib/providers/tts/rho-tts.ts';
-import type { RhoTTSConfig } from '../../../lib/providers/tts/rho-tts-config.ts';
-import type { RhoTTSFormat } from '../../../lib/providers/tts/rho-tts-formats.ts';
+import { RhoTTS, type RhoTTSConfig, type RhoTTSFormat } from '../../../lib/providers/tts/rho-tts.ts';
 import { bytesOf, failureOf, listenTo } from './fixture.ts';
 import { describeRestTTS, key } from './rest-conformance.ts';
 import { serveHttp, until, type HttpService, type Received } from './servers.ts';

@@ -4,35 +4,68 @@ import {
   map,
   Observable,
   of,
+  type OperatorFunction,
   scan,
   Subject,
+  type Subscription,
   switchMap,
   takeUntil,
   throwError,
-  type OperatorFunction,
-  type Subscription,
 } from 'rxjs';
 import { configProblem } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
-import { oncePerKind } from '../../core/guard.ts';
+import { oncePerKind, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
-import { RemoteProvider, type AuthType, type RemoteConfig } from '../../core/remote-provider.ts';
+import { type AuthType, type RemoteConfig, RemoteProvider } from '../../core/remote-provider.ts';
 import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { stallTimeout } from '../../stream/stall-timeout.ts';
-import { refusal } from '../../transport/http-error.ts';
+import { type HttpErrorFacts, type HttpErrorOf, refusal } from '../../transport/http-error.ts';
 import {
   httpRequest,
+  type HttpResponse,
   keepConnections,
   readJson,
   requestRetries,
   warmConnection,
-  type HttpResponse,
 } from '../../transport/http.ts';
-import { isEventStream, mediaType, sse, type ServerSentEvent } from '../../transport/sse.ts';
-import { modelErrorOf } from './model-errors.ts';
+import { isEventStream, mediaType, type ServerSentEvent, sse } from '../../transport/sse.ts';
 import type { AnswerContext, ModelContext, ModelEffect, ModelStep, ModelWire } from './model-wire.ts';
+
+type Facts = Readonly<Record<string, HttpErrorFacts>>;
+
+/** Error words more specific than their status. Sources: the error pages of OpenAI, Anthropic, Groq and Google AI. */
+const words: Facts = {
+  insufficient_quota: { code: 'quota', recoverable: false },
+  enforced_spend_limit_reached: { code: 'quota', recoverable: false },
+  contract_spend_limit_reached: { code: 'quota', recoverable: false },
+  API_KEY_INVALID: { code: 'unauthorized', recoverable: false },
+  model_decommissioned: { code: 'not_found', recoverable: false },
+  // The model wrote a malformed call; a retry may not.
+  tool_use_failed: { code: 'server', recoverable: true },
+};
+
+/** Additional words for errors in mid-stream, which have no status. */
+const inStream: Facts = {
+  invalid_request_error: { code: 'configuration', recoverable: false },
+  context_length_exceeded: { code: 'configuration', recoverable: false },
+  authentication_error: { code: 'unauthorized', recoverable: false },
+  invalid_api_key: { code: 'unauthorized', recoverable: false },
+  permission_error: { code: 'forbidden', recoverable: false },
+  billing_error: { code: 'quota', recoverable: false },
+  not_found_error: { code: 'not_found', recoverable: false },
+  model_not_found: { code: 'not_found', recoverable: false },
+  rate_limit_error: { code: 'rate_limited', recoverable: true },
+  rate_limit_exceeded: { code: 'rate_limited', recoverable: true },
+  overloaded_error: { code: 'overloaded', recoverable: true },
+  server_is_overloaded: { code: 'overloaded', recoverable: true },
+  timeout_error: { code: 'timeout', recoverable: true },
+};
+
+/** Interprets an error response of a language model service. */
+const modelErrorOf: HttpErrorOf = ({ status, reason }) =>
+  ownEntry(words, reason) ?? (status === undefined ? ownEntry(inStream, reason) : undefined);
 
 /** Configuration of every language model behind a service. */
 export interface LLMConfig extends RemoteConfig {

@@ -1,14 +1,20 @@
 import {
   asyncScheduler,
+  distinctUntilChanged,
   EMPTY,
   filter,
   finalize,
+  map,
   mergeMap,
+  type Observable,
+  of,
+  type SchedulerLike,
+  startWith,
   Subject,
   Subscription,
+  switchMap,
   tap,
-  type Observable,
-  type SchedulerLike,
+  timer,
 } from 'rxjs';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
@@ -19,12 +25,11 @@ import { Playout } from '../../playback/playout.ts';
 import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
 import { merge } from '../../stream/merge.ts';
 import { CallProvider } from './call-provider.ts';
-import { watchConnection, type ChatVoiceTurn } from './chat-voice-connection.ts';
 import { decodeMember } from './chat-voice-member.ts';
 import {
+  type ChatVoicePackages,
   loadChatVoicePackages,
   opusOptions,
-  type ChatVoicePackages,
   type VoiceConnectionLike,
 } from './chat-voice-packages.ts';
 import { ChatVoicePlayer } from './chat-voice-player.ts';
@@ -289,4 +294,46 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
   #complain(code: 'connection' | 'internal' | 'protocol', problem: string): void {
     this.report(this.error(`${this.name}: ${problem}`, { code, recoverable: true }));
   }
+}
+
+/** What happens to a connection: `late` when it takes so long to become ready that someone should check why. */
+type ChatVoiceTurn = 'ready' | 'late' | 'destroyed' | 'disconnected';
+
+/** How long to wait for a connection. */
+interface ChatVoicePatience {
+  /** How long it may stay disconnected, in milliseconds. */
+  readonly reconnectMs: number;
+  /** How long it may take to become ready, at first or again, in milliseconds. */
+  readonly connectTimeoutMs: number;
+  readonly scheduler: SchedulerLike;
+}
+
+/**
+ * Watches a connection. The package resumes and rejoins by itself, endlessly even where that is hopeless (a wrong
+ * token, missing encryption): `late` reports it, however often it restarts. Only a `disconnected` connection needs
+ * someone to act: the application has `reconnectMs` to rejoin. Cold.
+ */
+function watchConnection(
+  connection: VoiceConnectionLike,
+  { reconnectMs, connectTimeoutMs, scheduler }: ChatVoicePatience,
+): Observable<ChatVoiceTurn> {
+  const status$ = listenTo(connection, 'stateChange').pipe(
+    startWith(undefined),
+    map(() => connection.state.status),
+    distinctUntilChanged(),
+  );
+  const late$ = timer(connectTimeoutMs, scheduler).pipe(map(() => 'late' as const));
+  const givenUp$ = timer(reconnectMs, scheduler).pipe(map(() => 'disconnected' as const));
+  const ready$ = status$.pipe(
+    map((status) => status === 'ready'),
+    distinctUntilChanged(),
+    switchMap((isReady) => (isReady ? of('ready' as const) : late$)),
+  );
+  const ended$ = status$.pipe(
+    switchMap((status) => {
+      if (status === 'destroyed') return of('destroyed' as const);
+      return status === 'disconnected' ? givenUp$ : EMPTY;
+    }),
+  );
+  return merge(ready$, ended$);
 }

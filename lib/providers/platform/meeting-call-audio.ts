@@ -1,13 +1,27 @@
-import { distinctUntilChanged, EMPTY, from, ignoreElements, map, of, startWith, switchMap, tap } from 'rxjs';
-import type { Observable, SchedulerLike } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  defer,
+  distinctUntilChanged,
+  EMPTY,
+  from,
+  ignoreElements,
+  map,
+  type Observable,
+  of,
+  type SchedulerLike,
+  startWith,
+  switchMap,
+  tap,
+} from 'rxjs';
 import type { AudioChunk } from '../../audio/types.ts';
-import { closeContext, keepRunning, openContext, type ContextOptions } from '../../playback/audio-context.ts';
+import type { DeviceEvent } from '../../core/roles.ts';
+import { closeContext, type ContextOptions, keepRunning, openContext } from '../../playback/audio-context.ts';
 import { resource } from '../../playback/resource.ts';
 import { TrackCapture } from '../../playback/track-capture.ts';
-import type { DeviceEvent } from '../../core/roles.ts';
 import { merge } from '../../stream/merge.ts';
 import { listenTo } from './listenable.ts';
-import type { MeetingCallLike } from './meeting-call-packages.ts';
+import type { LocalAudioStreamLike, MeetingCallLike } from './meeting-call-packages.ts';
 
 /** Options of {@link hearMeeting}. */
 export interface HearMeetingOptions extends ContextOptions {
@@ -64,4 +78,41 @@ function remoteTrack(
     onForbidden(cause);
     return EMPTY;
   }
+}
+
+/** Events that may change what a call sends: a reconnect, a hold, an unmute, another device. */
+const changes = ['stateChanged', 'localAudioStreamsUpdated', 'remoteAudioStreamsUpdated', 'isMutedChanged'] as const;
+
+/**
+ * Keeps the user's microphone out of a call: when the package cannot use our stream it silently falls back to the
+ * microphone. The call is then muted until it sends our stream again. Emits on every mute; fails when muting fails.
+ * Cold.
+ */
+export function keepOwnVoice(call: MeetingCallLike, own: LocalAudioStreamLike): Observable<'muted'> {
+  return defer(() => {
+    let isMutedByUs = false;
+    const isOurs = (): boolean =>
+      call.localAudioStreams.every((stream) => stream === own && stream.mediaStreamType === 'RawMedia');
+    const changes$ = merge(...changes.map((event) => listenTo(call, event)), listenTo(own, 'audioSourceChanged'));
+    return changes$.pipe(
+      startWith(undefined),
+      concatMap((): Observable<'muted'> => {
+        const isSafe = isOurs();
+        if (isSafe && isMutedByUs) {
+          isMutedByUs = false;
+          const unmuted$ = from(call.unmute()).pipe(ignoreElements());
+          // The meeting may not let us unmute; the next change tries again.
+          return unmuted$.pipe(
+            catchError(() => {
+              isMutedByUs = true;
+              return EMPTY;
+            }),
+          );
+        }
+        if (isSafe || call.isMuted) return EMPTY;
+        isMutedByUs = true;
+        return merge(of('muted' as const), from(call.mute()).pipe(ignoreElements()));
+      }),
+    );
+  });
 }

@@ -11,7 +11,7 @@ import { listenTo } from './listenable.ts';
 import { hearMeeting } from './meeting-call-audio.ts';
 import { loadMeetingCallPackages } from './meeting-call-packages.ts';
 import type { LocalAudioStreamLike, MeetingCallLike, MeetingCallPackages } from './meeting-call-packages.ts';
-import { keepOwnVoice } from './meeting-call-voice.ts';
+import { keepOwnVoice } from './meeting-call-audio.ts';
 import { callStates, endingOf, refusalOf } from './meeting-call-words.ts';
 import type { MeetingCallState, MeetingCallStateChange } from './meeting-call-words.ts';
 import type { MeetingEnd } from './meeting-input.ts';

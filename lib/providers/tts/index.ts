@@ -1,8 +1,6 @@
 export * from './alpha-tts.ts';
 export * from './chi-tts.ts';
-export * from './chi-tts-config.ts';
 export * from './gamma-tts.ts';
-export * from './gamma-tts-config.ts';
 export * from './iota-tts.ts';
 export * from './kappa-tts.ts';
 export * from '../../text/markup.ts';
@@ -12,9 +10,6 @@ export * from './phi-tts.ts';
 export * from './pi-tts.ts';
 export * from './psi-tts.ts';
 export * from './rho-tts.ts';
-export * from './rho-tts-config.ts';
-export type { RhoTTSFormat } from './rho-tts-formats.ts';
-export type { RhoTTSVoiceFilter } from './rho-tts-voices.ts';
 export { ssml } from '../../text/ssml.ts';
 export * from './tts-voice.ts';
 export * from './sigma-tts.ts';

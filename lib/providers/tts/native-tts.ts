@@ -28,7 +28,7 @@ import type {
   TTSProvider,
 } from '../../core/roles.ts';
 import { NativeSpeaker, type NativePiece } from './native-speaker.ts';
-import { nativeFormat, NativeTexts } from './native-texts.ts';
+import { nativeFormat, NativeTexts } from './native-speaker.ts';
 import { cancelNativeSpeech } from './native-utterance.ts';
 import { chooseNativeVoice, nativeVoiceNamed, nativeVoices, nativeVoicesKnown$ } from './native-voices.ts';
 import { PlayQueue } from './native-queue.ts';

@@ -15,7 +15,7 @@ import { readText, type HttpRequestHeaders } from '../../transport/http.ts';
 import { RequestTTS } from './request-tts.ts';
 import type { RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
-import { marksIn, wordsAt, type ByteMark } from './words/byte-marks.ts';
+import { marksIn, wordsAt, type ByteMark } from './words/speech-marks.ts';
 
 /** A format of {@link OmegaTTS}. */
 export type OmegaTTSFormat = 'mp3' | 'ogg_vorbis' | 'ogg_opus' | 'pcm' | 'mulaw' | 'alaw';

@@ -12,6 +12,7 @@ import {
   lastValueFrom,
   map,
   mergeMap,
+  type Observable,
   of,
   Subject,
   subscribeOn,
@@ -19,8 +20,12 @@ import {
   switchMap,
   takeUntil,
   toArray,
-  type Observable,
 } from 'rxjs';
+import { joinBytes } from '../../audio/concat.ts';
+import { frameBytes, isPcmLike } from '../../audio/formats.ts';
+import type { AudioMetadata } from '../../audio/types.ts';
+import { encodeWav, fixWavSizes, isWav } from '../../audio/wav-header.ts';
+import { WavReader } from '../../audio/wav-reader.ts';
 import { messageOf, VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -34,15 +39,14 @@ import { stallTimeout } from '../../stream/stall-timeout.ts';
 import { splitText } from '../../text/split-text.ts';
 import {
   httpRequest,
+  type HttpRequestHeaders,
+  type HttpResponse,
   keepConnections,
   readJson,
   requestRetries,
   warmConnection,
-  type HttpRequestHeaders,
-  type HttpResponse,
 } from '../../transport/http.ts';
 import { RemoteTTS } from './remote-tts.ts';
-import { joinAudio } from './requests/join-audio.ts';
 import { readAudio } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
@@ -287,4 +291,51 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
       );
     });
   }
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Formats that are runs of frames, so that one file after the other is a file. */
+const joinable: readonly AudioMetadata['encoding'][] = ['mp3', 'aac'];
+
+/**
+ * One file of what several requests gave, each in the pieces in which it came. WAV files get their true sizes.
+ *
+ * @throws VoiceError `configuration` when the files of this format cannot be joined.
+ */
+function joinAudio(files: readonly (readonly Bytes[])[], format: AudioMetadata, provider: string): Blob {
+  const bodies = files.map((pieces) => joinBytes(pieces)).filter((body) => body.length > 0);
+  const [first = new Uint8Array(0)] = bodies;
+  if (isWav(first))
+    return new Blob([bodies.length === 1 ? fixWavSizes(first) : joinWav(bodies)], { type: 'audio/wav' });
+  if (bodies.length > 1 && !isPcmLike(format.encoding) && !joinable.includes(format.encoding)) {
+    throw new VoiceError(
+      `${provider}: the text needs ${bodies.length} requests, and ${format.encoding} files cannot be joined: ` +
+        'use speak(), or the format wav, pcm or mp3',
+      { code: 'configuration', provider },
+    );
+  }
+  // Half a sample at the end of one would shift all that follows.
+  const whole = isPcmLike(format.encoding) ? bodies.map((body) => wholeFrames(body, frameBytes(format))) : bodies;
+  const isOggOpus = isOgg(first) && format.encoding === 'opus';
+  const type = isOggOpus ? 'audio/ogg; codecs=opus' : (format.mimeType ?? '');
+  return new Blob([joinBytes(whole)], { type });
+}
+
+function joinWav(files: readonly Bytes[]): Bytes {
+  const readers = files.map((file) => {
+    const reader = new WavReader();
+    return { samples: reader.push(file), metadata: reader.metadata };
+  });
+  const metadata = readers[0]?.metadata;
+  const samples = joinBytes(readers.map((reader) => reader.samples));
+  return metadata ? encodeWav(samples, metadata) : samples;
+}
+
+function wholeFrames(bytes: Bytes, size: number): Bytes {
+  return bytes.subarray(0, bytes.length - (bytes.length % size));
+}
+
+function isOgg(bytes: Bytes): boolean {
+  return bytes.length >= 4 && String.fromCharCode(...bytes.subarray(0, 4)) === 'OggS';
 }

@@ -1,22 +1,87 @@
 import type { Observable } from 'rxjs';
+import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
 import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { escapeXml, isSsml, ssml } from '../../text/ssml.ts';
+import type { Query } from '../../core/remote-provider.ts';
+import { escapeXml, isSsml, ssml, xmlElement } from '../../text/ssml.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
 import { RequestTTS } from './request-tts.ts';
 import { readAudio, readObjects } from './requests/read-audio.ts';
-import type { RequestContext, RequestWire, SpeechRequest } from './requests/request-wire.ts';
-import type { RhoTTSConfig } from './rho-tts-config.ts';
-import { rhoFormats, type RhoFormat } from './rho-tts-formats.ts';
-import { rhoDocument, rhoInput } from './rho-tts-input.ts';
-import { rhoVoices, type RhoTTSVoiceFilter } from './rho-tts-voices.ts';
+import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { SynthesisEvent } from './utterance.ts';
 import type { TTSCallOptions } from './voice-service.ts';
 import { endMarks, hearMarks, type SpeechMark, type SpeechMarks } from './words/speech-marks.ts';
+
+/** A model of {@link RhoTTS}; later ones pass through. */
+export type RhoTTSModel = 'simba-3.2' | 'simba-3.0' | 'simba-english' | 'simba-multilingual' | (string & {});
+
+/** A way to speak of {@link RhoTTS}; later ones pass through. */
+export type RhoTTSEmotion =
+  | ('angry' | 'cheerful' | 'sad' | 'terrified' | 'relaxed' | 'fearful' | 'surprised')
+  | ('calm' | 'assertive' | 'energetic' | 'warm' | 'direct' | 'bright')
+  | (string & {});
+
+/** Configuration of {@link RhoTTS}. What is absent is left to the service. */
+export interface RhoTTSConfig extends RequestTTSConfig {
+  /** The id of a voice, also of a cloned one; `voices()` lists them. Required; it must belong to the model. */
+  readonly voiceId: string;
+  /** Default: `simba-3.2`, which speaks English, for voices whose id ends in `_32`; else `simba-3.0`. */
+  readonly model?: RhoTTSModel;
+  /** Default: `mp3`; a pipeline on a server needs `pcm`, `ulaw` or `wav`. All but `wav` stream. */
+  readonly audioFormat?: RhoTTSFormat;
+  /** pcm: 8000 to 48000 Hz; wav: 24000 or 48000; mp3: 24000 or 22050; ulaw: 8000. Default: 24000, ulaw 8000. */
+  readonly sampleRate?: number;
+  /** Of mp3, in kbit/s: 32, 64, 96, 128 or 160. Default: 128. */
+  readonly bitrate?: 32 | 64 | 96 | 128 | 160;
+  /** BCP 47, such as `en-US`. Default: automatic. */
+  readonly language?: string;
+  /** Speaks plain text so; SSML says it itself. */
+  readonly emotion?: RhoTTSEmotion;
+  /** Percent, -83 to 100; for plain text. */
+  readonly pitch?: number;
+  /** A multiplier, 0.5 to 100; for plain text. Default: 1. */
+  readonly speed?: number;
+  /** Gain in dB; for plain text. */
+  readonly volume?: number;
+  /** Evens out the loudness, for some latency. */
+  readonly loudnessNormalization?: boolean;
+  /** Whether numbers and dates are written out, for some latency. */
+  readonly textNormalization?: boolean;
+  /** Whether the service is asked when each word sounds; else words are estimated. Default: true. */
+  readonly wordTimings?: boolean;
+  /** An opaque id of your user, for the vendor's safety team. */
+  readonly safetyIdentifier?: string;
+}
+
+/** A format of {@link RhoTTS}, mono. */
+export type RhoTTSFormat = 'mp3' | 'wav' | 'ogg' | 'aac' | 'pcm' | 'ulaw';
+
+/** What a format means. */
+interface RhoFormat {
+  readonly metadata: Omit<AudioMetadata, 'sampleRate' | 'channels'>;
+  /** In Hz; the first one is the default. */
+  readonly sampleRates: readonly number[];
+}
+
+/** The formats of the service. */
+const rhoFormats: Readonly<Record<RhoTTSFormat, RhoFormat>> = {
+  mp3: { metadata: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' }, sampleRates: [24_000, 22_050] },
+  wav: {
+    metadata: { encoding: 'linear16', bitDepth: 16, container: 'wav', mimeType: 'audio/wav' },
+    sampleRates: [24_000, 48_000],
+  },
+  ogg: { metadata: { encoding: 'opus', container: 'ogg', mimeType: 'audio/ogg' }, sampleRates: [24_000] },
+  aac: { metadata: { encoding: 'aac', container: 'adts', mimeType: 'audio/aac' }, sampleRates: [24_000] },
+  pcm: {
+    metadata: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
+    sampleRates: [24_000, 8_000, 16_000, 22_050, 44_100, 48_000],
+  },
+  ulaw: { metadata: { encoding: 'mulaw', bitDepth: 8, mimeType: 'audio/basic' }, sampleRates: [8_000] },
+};
 
 /** The newest version in which the service takes all models. */
 const version = { 'Speechify-Version': '2026-09-13' };
@@ -166,4 +231,81 @@ export class RhoTTS extends RequestTTS<RhoTTSConfig> {
       filter,
     );
   }
+}
+
+/** How plain text is to be spoken: the service has no other fields for it. */
+type Manner = Pick<RhoTTSConfig, 'emotion' | 'pitch' | 'speed' | 'volume'>;
+
+/** What says a text. Plain text is escaped only where it is wrapped, or could be taken for SSML. */
+function rhoInput(text: string, manner: Manner): string {
+  if (isSsml(text) || /^\s*<\?xml/.test(text)) return text;
+  const escaped = escapeXml(text);
+  const document = rhoDocument(escaped, manner);
+  return document === rhoDocument(escaped) && !/^\s*</.test(text) ? text : document;
+}
+
+/** An SSML document of escaped text. */
+function rhoDocument(escaped: string, { emotion, pitch, speed, volume }: Manner = {}): string {
+  const prosody = {
+    pitch: signed(pitch, '%'),
+    rate: speed === undefined ? undefined : signed(Math.round((speed - 1) * 100), '%'),
+    volume: signed(volume, 'dB'),
+  };
+  const isSet = Object.values(prosody).some((value) => value !== undefined);
+  const said = isSet ? xmlElement('prosody', prosody, escaped, '"') : escaped;
+  return xmlElement('speak', {}, emotion ? xmlElement('speechify:style', { emotion }, said, '"') : said);
+}
+
+function signed(value: number | undefined, unit: string): string | undefined {
+  return value === undefined ? undefined : `${value < 0 ? '' : '+'}${value}${unit}`;
+}
+
+/** Which voices `RhoTTS.voices()` lists; what is absent does not matter. */
+export interface RhoTTSVoiceFilter {
+  /** The vendor's, or the account's own. */
+  readonly type?: 'shared' | 'personal';
+  /** The beginning of a tag, such as `en`. */
+  readonly locale?: string;
+  /** As the service says. */
+  readonly gender?: 'male' | 'female' | 'not_specified';
+  /** The model that they belong to. */
+  readonly model?: RhoTTSModel;
+}
+
+/** The voices of all pages of the catalog. */
+async function rhoVoices(
+  fetchPage: (query: Query) => Promise<unknown>,
+  filter: RhoTTSVoiceFilter,
+  cursor?: string,
+): Promise<TTSVoice[]> {
+  const page = await fetchPage({ limit: 200, cursor, ...filter });
+  const next = asObject(page)?.['has_more'] === true ? asString(asObject(page)?.['next_cursor']) : undefined;
+  const more = next === undefined || next === cursor ? [] : await rhoVoices(fetchPage, filter, next);
+  return [...voicesOf(page), ...more];
+}
+
+/** The voices of a page of the catalog; older versions give the bare list. */
+function voicesOf(page: unknown): TTSVoice[] {
+  return asObjects(Array.isArray(page) ? page : asObject(page)?.['voices']).flatMap(voiceOf);
+}
+
+function voiceOf(voice: WireObject): TTSVoice[] {
+  const id = asString(voice['id']);
+  if (id === undefined) return [];
+  const models = asObjects(voice['models']);
+  const spoken = models.flatMap(({ languages }) =>
+    asObjects(languages).flatMap(({ locale }) => asString(locale) ?? []),
+  );
+  const gender = asString(voice['gender']);
+  const previewUrl = asString(voice['preview_audio']);
+  return [
+    {
+      ...{ id, name: asString(voice['display_name']) ?? id },
+      languages: [...new Set([asString(voice['locale']) ?? [], spoken].flat())],
+      models: models.flatMap(({ name }) => asString(name) ?? []),
+      // Older versions write it in one word.
+      ...(gender && { gender: gender === 'notSpecified' ? 'not_specified' : gender }),
+      ...(previewUrl && { previewUrl }),
+    },
+  ];
 }

@@ -29,7 +29,7 @@ import { RemoteTTS } from './remote-tts.ts';
 import type { Attribution } from './sockets/speech-step.ts';
 import type { ContextVoice, SpeechWire } from './sockets/speech-wire.ts';
 import { VoiceConnection } from './sockets/voice-connection.ts';
-import { VoiceConnections } from './sockets/voice-connections.ts';
+import { VoiceConnections } from './sockets/voice-connection.ts';
 import type { SynthesisEvent } from './utterance.ts';
 import type { TTSCallOptions, TTSConfig, VoiceService, WireErrors } from './voice-service.ts';
 

@@ -6,8 +6,8 @@ import type { ReadEffect, SpeechWire } from '../../../../lib/providers/tts/socke
 import {
   VoiceConnection,
   type VoiceConnectionOptions,
+  VoiceConnections,
 } from '../../../../lib/providers/tts/sockets/voice-connection.ts';
-import { VoiceConnections } from '../../../../lib/providers/tts/sockets/voice-connections.ts';
 import type { SynthesisEvent } from '../../../../lib/providers/tts/utterance.ts';
 import { ReconnectingSocket } from '../../../../lib/transport/reconnecting-socket.ts';
 import { FakeSockets } from '../../../transport/fake-sockets.ts';

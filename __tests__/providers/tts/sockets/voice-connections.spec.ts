@@ -1,8 +1,7 @@
 import { NEVER, of, type Subscription } from 'rxjs';
 import { VoiceError } from '../../../../lib/core/errors.ts';
 import { byOrder } from '../../../../lib/providers/tts/sockets/by-order.ts';
-import { VoiceConnection } from '../../../../lib/providers/tts/sockets/voice-connection.ts';
-import { VoiceConnections, type PooledConnection } from '../../../../lib/providers/tts/sockets/voice-connections.ts';
+import { VoiceConnection, VoiceConnections } from '../../../../lib/providers/tts/sockets/voice-connection.ts';
 import { ReconnectingSocket } from '../../../../lib/transport/reconnecting-socket.ts';
 import { FakeSockets } from '../../../transport/fake-sockets.ts';
 import { settle, TestClock } from '../../../transport/test-clock.ts';
@@ -11,7 +10,7 @@ import { pcm } from '../fixture.ts';
 function given() {
   const clock = new TestClock();
   const sockets = new FakeSockets({ pings: false });
-  const closed: PooledConnection[] = [];
+  const closed: VoiceConnection[] = [];
   const error = (text: string): VoiceError => new VoiceError(text, { code: 'connection' });
   const open = (): VoiceConnection =>
     new VoiceConnection({
@@ -30,7 +29,7 @@ function given() {
       report: () => undefined,
     });
   const lanes = new VoiceConnections({
-    ...{ open, closed: (each: PooledConnection) => closed.push(each), capacity: 1, scheduler: clock },
+    ...{ open, closed: (each: VoiceConnection) => closed.push(each), capacity: 1, scheduler: clock },
   });
   const speak = (): Subscription => lanes.speak(NEVER).subscribe({ error: () => undefined });
   /** Lets every connection that waits be accepted, and every goodbye be answered. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { marksIn, wordsAt, type ByteMark } from '../../../../lib/providers/tts/words/byte-marks.ts';
+import { marksIn, wordsAt, type ByteMark } from '../../../../lib/providers/tts/words/speech-marks.ts';
 
 const bytes = (text: string): number => new TextEncoder().encode(text).length;
 /** Marks of words that stand in a text, 100 ms apart. */

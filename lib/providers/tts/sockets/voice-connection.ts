@@ -1,12 +1,15 @@
 import {
+  defer,
   filter,
+  finalize,
   map,
   Observable,
-  Subject,
-  Subscription,
   type Observer,
   type SchedulerLike,
+  Subject,
   type Subscriber,
+  Subscription,
+  timer,
 } from 'rxjs';
 import type { AudioMetadata } from '../../../audio/types.ts';
 import type { VoiceError } from '../../../core/errors.ts';
@@ -14,15 +17,15 @@ import { oncePerKind } from '../../../core/guard.ts';
 import type { ConnectionEvent } from '../../../core/roles.ts';
 import { fold } from '../../../stream/fold.ts';
 import type {
-  SocketClose,
-  SocketData,
   ReconnectingSocket,
   ReconnectingSocketOptions,
+  SocketClose,
+  SocketData,
 } from '../../../transport/reconnecting-socket.ts';
 import type { SynthesisEvent } from '../utterance.ts';
-import type { ContextVoice } from './speech-wire.ts';
 import { speech } from './speech-fold.ts';
 import type { SpeechEffect, SpeechInput, SpeechRules } from './speech-step.ts';
+import type { ContextVoice } from './speech-wire.ts';
 
 /** What a connection that speaks needs to know of its provider. */
 export interface VoiceConnectionOptions extends SpeechRules {
@@ -171,4 +174,86 @@ function happeningOf(error: SpeechRules['errors']['error']) {
 /** For sources that never fail. */
 function listener<T>(next: (value: T) => void): Pick<Observer<T>, 'next' | 'error'> {
   return { next, error: () => undefined };
+}
+
+/** How long a connection that was opened because two texts came at once waits for another such moment. */
+const spareMs = 30_000;
+
+/** What {@link VoiceConnections} needs to know. */
+export interface VoiceConnectionsOptions {
+  readonly open: () => VoiceConnection;
+  /** Told of each connection that has ended. */
+  readonly closed: (connection: VoiceConnection) => void;
+  /** Most texts that one connection speaks at once. */
+  readonly capacity: number;
+  readonly scheduler: SchedulerLike;
+}
+
+/** The connections of one provider: the first is kept, texts that it cannot speak as well get others. */
+export class VoiceConnections {
+  readonly #options: VoiceConnectionsOptions;
+  readonly #connections: VoiceConnection[] = [];
+  /** Those that end with the texts that they speak. */
+  readonly #retired = new Set<VoiceConnection>();
+  readonly #spares = new Map<VoiceConnection, Subscription>();
+
+  constructor(options: VoiceConnectionsOptions) {
+    this.#options = options;
+  }
+
+  /** Opens the first connection if it is not open. */
+  warm(): void {
+    (this.#connections[0] ?? this.#add()).warm();
+  }
+
+  /** Speaks a text on a connection that has room for it. */
+  speak(text$: Observable<string>): Observable<SynthesisEvent> {
+    return defer(() => {
+      const connection = this.#connections.find(({ load }) => load < this.#options.capacity) ?? this.#add();
+      this.#spares.get(connection)?.unsubscribe();
+      return connection.speak(text$).pipe(finalize(() => this.#settle(connection)));
+    });
+  }
+
+  /** Uses none of the present connections for another text; those that speak end after it. */
+  retire(): void {
+    for (const connection of this.#connections.splice(0)) {
+      this.#retired.add(connection);
+      this.#settle(connection);
+    }
+  }
+
+  /** Ends all connections gracefully. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#connections.splice(0), ...this.#retired].map((each) => this.#close(each)));
+  }
+
+  #add(): VoiceConnection {
+    const connection = this.#options.open();
+    this.#connections.push(connection);
+    return connection;
+  }
+
+  /** A text has ended. */
+  #settle(connection: VoiceConnection): void {
+    if (connection.load > 0) return;
+    if (this.#retired.has(connection)) void this.#close(connection);
+    if (this.#connections.indexOf(connection) <= 0) return;
+    const spare = timer(spareMs, this.#options.scheduler).subscribe({
+      next: () => {
+        this.#connections.splice(this.#connections.indexOf(connection), 1);
+        void this.#close(connection);
+      },
+      error: () => undefined,
+    });
+    this.#spares.set(connection, spare);
+  }
+
+  async #close(connection: VoiceConnection): Promise<void> {
+    this.#spares.get(connection)?.unsubscribe();
+    this.#spares.delete(connection);
+    this.#retired.delete(connection);
+    await connection.close();
+    this.#options.closed(connection);
+  }
 }

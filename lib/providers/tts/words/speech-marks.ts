@@ -1,3 +1,4 @@
+import { asNumber, asString, parseJsonObject } from '../../../core/guard.ts';
 import type { Step } from '../../../stream/fold.ts';
 import type { WordTiming } from './spread-words.ts';
 
@@ -31,4 +32,49 @@ export function endMarks(last: SpeechMarks): Step<SpeechMarks, WordTiming> {
 
 function wordOf({ text, startMs, endMs }: SpeechMark): WordTiming {
   return { text, startMs, endMs };
+}
+
+/** A word as a service marks it: when it begins, and where it stands in the UTF-8 of the text. */
+export interface ByteMark {
+  readonly text: string;
+  readonly startMs: number;
+  /** Offset of its first byte. */
+  readonly start: number | undefined;
+  /** Offset after its last byte. */
+  readonly end: number | undefined;
+}
+
+/** The marks of words in a text of one JSON object a line; all else in it is left out. */
+export function marksIn(lines: string): ByteMark[] {
+  return lines.split('\n').flatMap((line) => {
+    const { type, value, time, start, end } = parseJsonObject(line) ?? {};
+    const [text, startMs] = [asString(value), asNumber(time)];
+    if (type !== 'word' || !text || startMs === undefined) return [];
+    return [{ text, startMs, start: asNumber(start), end: asNumber(end) }];
+  });
+}
+
+/**
+ * Words of marks that tell beginnings only: each lasts until the next one begins, the last one to the end. Punctuation
+ * that is written on to a word in the text goes with it.
+ *
+ * @param text - What the marks' offsets count in; empty leaves the words as they are marked.
+ * @param endMs - When the audio ends.
+ */
+export function wordsAt(marks: readonly ByteMark[], text: string, endMs: number): WordTiming[] {
+  const bytes = new TextEncoder().encode(text);
+  const decoder = new TextDecoder();
+  const isInk = (at: number): boolean => (bytes[at] ?? 0) > 0x20;
+  let written = 0;
+  return marks.map(({ text: value, startMs, start = 0, end = 0 }, index) => {
+    const next = marks[index + 1];
+    const [first, last] = [Math.max(start, written), Math.min(end, next?.start ?? Infinity, bytes.length)];
+    const word = { text: value, startMs, endMs: Math.max(startMs, next?.startMs ?? endMs) };
+    if (first >= last) return word;
+    let [from, to] = [first, last];
+    while (from > written && isInk(from - 1)) from--;
+    while (to < (next?.start ?? bytes.length) && isInk(to)) to++;
+    written = to;
+    return { ...word, text: decoder.decode(bytes.subarray(from, to)) };
+  });
 }
