@@ -101,7 +101,7 @@ describe('direct mode', () => {
 
   it('does not take nothing for a credential', async () => {
     const provider = new Remote({ apiKey: () => Promise.resolve('') });
-    await expect(provider.resolveApiKey()).rejects.toThrow('the apiKey factory gave no credential');
+    await expect(provider.resolveApiKey()).rejects.toThrow('the apiKey factory returned no credential');
   });
 });
 
@@ -185,7 +185,7 @@ describe('addresses', () => {
 
   it('that are missing or malformed are told with what to do', () => {
     expect(() => new Homeless({}).url('/')).toThrow('Remote needs an address: set endpoint or proxyUrl');
-    expect(() => new Remote({ endpoint: 'not an address' }).url('/')).toThrow('is not an absolute address');
+    expect(() => new Remote({ endpoint: 'not an address' }).url('/')).toThrow('is not an absolute URL');
   });
 
   it('never carry a credential unencrypted to another machine, unless that is allowed', () => {

@@ -385,7 +385,7 @@ describe('Pipeline', () => {
     await expect(pipeline.initialize()).rejects.toMatchObject({
       code: 'unsupported_format',
       message:
-        'FakeOutput cannot take mp3 24000 Hz mono from FakeTTS; it takes linear16: configure FakeTTS for one of them',
+        'FakeOutput cannot accept mp3 24000 Hz mono from FakeTTS; it accepts linear16: configure FakeTTS for one of these',
     });
     expect([pipeline.state, stt.isReady()]).toEqual(['idle', false]);
     await pipeline.dispose();

@@ -96,7 +96,7 @@ describe('event streams: what is refused', () => {
   const words: Readonly<Record<string, RegExp>> = {
     'prelude checksum': /checksum of its prelude/,
     'message checksum': /its checksum/,
-    'length mismatch': /bytes and says/,
+    'length mismatch': /bytes but claims/,
     'shorter than 16 bytes': /only 12 bytes/,
   };
   for (const { name, hex, error } of vectors.rejected) {

@@ -170,7 +170,7 @@ describe('httpRequest', () => {
       expect(failure).toBeUndefined();
       await scheduler.advance(1);
       expect(failure).toMatchObject({ code: 'timeout', recoverable: true, provider });
-      expect(failure?.message).toContain('took no connection within 10000 ms');
+      expect(failure?.message).toContain('accepted no connection within 10000 ms');
       await until(() => isGone);
     });
 

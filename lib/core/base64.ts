@@ -14,7 +14,7 @@ interface BufferLike {
   ): Uint8Array<ArrayBuffer> & { toString(encoding: 'base64'): string };
 }
 
-// Node's Buffer is several times as fast as atob; pages and workers have none.
+// Node's Buffer is several times faster than atob; pages and workers lack it.
 const nodeBuffer = (globalThis as { Buffer?: BufferLike }).Buffer;
 
 /** Standard base64 with padding (RFC 4648, section 4). */
@@ -29,7 +29,7 @@ export function encodeBase64(bytes: Uint8Array): string {
   return text;
 }
 
-/** The bytes of standard base64; `undefined` when the text is not base64. */
+/** Decodes standard base64; `undefined` when the text is not base64. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
   if (nodeBuffer) return nodeBuffer.from(text, 'base64');

@@ -1,14 +1,14 @@
 import type { Query } from './remote-provider.ts';
 import { snakeCase } from './wire-names.ts';
 
-/** What a service may be told of a configuration key. */
+/** What a configuration key can become on the wire. */
 export type WireValue = Query[string];
 
 /** All there is to know of a configuration key: what it may hold, what it is without a value, what the service calls it. */
 export interface ConfigRule<V = unknown> {
-  /** Refuses a configuration without it. A key that is not required may be absent, whatever else its rule says. */
+  /** Rejects a configuration without it. Any other key may be absent, whatever else its rule says. */
   readonly required?: boolean;
-  /** `texts` is an array of texts that are not empty. */
+  /** `texts` is an array of non-empty texts. */
   readonly type?: 'boolean' | 'text' | 'texts';
   readonly oneOf?: readonly (string | number)[];
   /** Smallest number. */
@@ -17,22 +17,22 @@ export interface ConfigRule<V = unknown> {
   readonly max?: number;
   /** Whole numbers only. */
   readonly integer?: boolean;
-  /** Whether `false` switches it off. */
+  /** Whether `false` turns it off. */
   readonly orFalse?: boolean;
-  /** Most characters of a text, or entries of an array. */
+  /** Longest text, or most entries of an array. */
   readonly maxLength?: number;
-  /** What the service is told when the key is absent. Default: nothing. */
+  /** The value sent when the key is absent. Default: nothing is sent. */
   readonly default?: V & WireValue;
-  /** The service's name of the key; `true` for the last part of the key in snake case. Default: the service is not told. */
+  /** The service's name for the key; `true` for its last part in snake case. Default: the key is not sent. */
   readonly wire?: string | true;
-  /** What the service is told of a value (or of the default); `undefined` leaves it out. Default: the value itself. */
+  /** Converts a value (or the default) for the wire; `undefined` omits it. Default: the value itself. */
   toWire?(value: V): WireValue;
 }
 
 /** Rules by key; `options.speed` is the key `speed` in the object `options`. */
 export type ConfigRules = Readonly<Record<string, ConfigRule>>;
 
-/** Rules of a configuration's own keys, each typed by what its key holds. */
+/** Rules for a configuration's own keys, each typed by its key's value. */
 export type RulesOf<C> = {
   readonly [K in ConfigKey<C>]?: ConfigRule<ConfigValue<C, K>>;
 };
@@ -67,7 +67,7 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== '';
 }
 
-/** The first thing in a configuration that breaks a rule, as a sentence for people; `undefined` when all is well. */
+/** The first problem in a configuration, as a sentence; `undefined` if there is none. */
 export function configProblem(config: object, rules: ConfigRules): string | undefined {
   for (const [key, rule] of Object.entries(rules)) {
     const value = valueAt(config, key);
@@ -78,8 +78,8 @@ export function configProblem(config: object, rules: ConfigRules): string | unde
 }
 
 /**
- * What a service is told of a configuration: each key that has a wire name, by that name, its default filled in. Keys
- * without a value are left out.
+ * A configuration in the service's terms: each key with a wire name, under that name, including defaults. Keys without
+ * a value are omitted.
  */
 export function wireParameters(config: object, rules: ConfigRules): Record<string, WireValue> {
   const parameters: Record<string, WireValue> = {};

@@ -1,4 +1,4 @@
-/** What went wrong, for programs; the message says it for people. */
+/** What went wrong, for programs; the message explains it to people. */
 export type VoiceErrorCode =
   | 'configuration'
   | 'initialization'
@@ -22,26 +22,26 @@ export type VoiceErrorCode =
   | 'aborted'
   | 'internal';
 
-/** Everything that a {@link VoiceError} can say beside its message. */
+/** The details of a {@link VoiceError} besides its message. */
 export interface VoiceErrorOptions {
   /** What went wrong, for programs. */
   readonly code: VoiceErrorCode;
-  /** True when the same thing may work if it is tried again. Default: false. */
+  /** True when a retry may succeed. Default: false. */
   readonly recoverable?: boolean | undefined;
   /** Class name of the provider that failed. */
   readonly provider?: string | undefined;
-  /** HTTP status or WebSocket close code of the service, where there was one. */
+  /** The service's HTTP status or WebSocket close code, if any. */
   readonly status?: number | undefined;
   /** How long the service asks to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** The error behind this one. */
+  /** The underlying error. */
   readonly cause?: unknown;
 }
 
 const brand = Symbol.for('rxvoice.error');
 
 /**
- * The one error class of the library. Recognise it with {@link VoiceError.is}, which also works when two copies of the
+ * The library's one error class. Recognize it with {@link VoiceError.is}, which works even when two copies of the
  * library are loaded.
  */
 export class VoiceError extends Error {
@@ -67,13 +67,13 @@ export class VoiceError extends Error {
     return typeof value === 'object' && value !== null && brand in value;
   }
 
-  /** The value itself when it is a {@link VoiceError}, else one that wraps it. */
+  /** Returns the value itself if it is a {@link VoiceError}, else one that wraps it. */
   static from(this: void, cause: unknown, options: Partial<VoiceErrorOptions> = {}): VoiceError {
     if (VoiceError.is(cause)) return cause;
     return new VoiceError(messageOf(cause), { code: 'internal', ...options, cause });
   }
 
-  /** What a log may hold: never the cause, which can carry a request with its credential. */
+  /** A form safe to log: without the cause, which may contain a request with its credential. */
   toJSON(): Record<string, unknown> {
     const { name, message, code, recoverable, provider, status, retryAfterMs } = this;
     return { name, message, code, recoverable, provider, status, retryAfterMs };
@@ -85,7 +85,7 @@ export class ProviderInitializationError extends VoiceError {
   constructor(provider: string, cause: unknown, message: string = messageOf(cause)) {
     const inner = VoiceError.is(cause) ? cause : undefined;
     const name = `${provider}: `;
-    // Who failed is said once.
+    // Name the provider only once.
     const reason = message.startsWith(name) ? message.slice(name.length) : message;
     super(`${provider} could not be initialized: ${reason}`, {
       code: inner?.code ?? 'initialization',
@@ -99,7 +99,7 @@ export class ProviderInitializationError extends VoiceError {
   }
 }
 
-/** The message of anything that was thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   if (error instanceof Error) return error.message;
   if (typeof error === 'string') return error;

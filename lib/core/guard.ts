@@ -1,17 +1,17 @@
-/** A JSON object of which nothing is known yet. */
+/** An unvalidated JSON object. */
 export type WireObject = Record<string, unknown>;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * The JSON object in a message, whatever frame it came in. Never throws: what is not an object (garbage, a bare value,
- * an array, audio) is `undefined`, and a key `__proto__` is left out wherever it stands.
+ * Parses a message as a JSON object, from a text or binary frame. Never throws: anything else (garbage, a bare value,
+ * an array, audio) is `undefined`. Drops `__proto__` keys everywhere.
  */
 export function parseJsonObject(data: string | Uint8Array): WireObject | undefined {
   try {
     const text = typeof data === 'string' ? data : decodeObject(data);
     if (text === undefined) return undefined;
-    // The reviver costs several times the parse, so it only runs where the key may be.
+    // The reviver costs several times the parse, so it runs only where the key may occur.
     const isSuspect = text.includes('__proto__') || text.includes('\\u00');
     return asObject(isSuspect ? JSON.parse(text, withoutProto) : JSON.parse(text));
   } catch {
@@ -19,7 +19,7 @@ export function parseJsonObject(data: string | Uint8Array): WireObject | undefin
   }
 }
 
-/** Binary data is worth decoding only when it starts like an object: most of it is audio. */
+/** Only binary data that starts like an object is worth decoding: most of it is audio. */
 function decodeObject(data: Uint8Array): string | undefined {
   return data.find((byte) => byte !== 0x20 && (byte < 0x09 || byte > 0x0d)) === 0x7b ? decoder.decode(data) : undefined;
 }
@@ -28,7 +28,7 @@ function withoutProto(key: string, value: unknown): unknown {
   return key === '__proto__' ? undefined : value;
 }
 
-/** The value when it is an object that is no array. */
+/** The value if it is a non-array object. */
 export function asObject(value: unknown): WireObject | undefined {
   return isObject(value) ? value : undefined;
 }
@@ -37,12 +37,12 @@ function isObject(value: unknown): value is WireObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value when it is an array, else an empty one. */
+/** The value if it is an array, else an empty one. */
 export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }
 
-/** The objects of an array; anything else in it is left out. */
+/** The objects in an array; drops anything else. */
 export function asObjects(value: unknown): readonly WireObject[] {
   return asArray(value).filter(isObject);
 }
@@ -62,19 +62,19 @@ export function asBoolean(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }
 
-/** A table's own entry: a key from a wire such as `constructor` finds nothing. */
+/** A table's own entry: a key such as `constructor` from a wire finds nothing. */
 export function ownEntry<T>(table: Readonly<Record<string, T>>, key: string | undefined): T | undefined {
   return key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
-/** A word of a wire's, such as an error's code, as it may be shown: anything longer could quote somebody. */
+/** A short identifier from a wire, such as an error code, safe to show: anything longer could quote someone. */
 export function wireWord(value: unknown): string {
   return /^[\w.-]{1,64}$/.exec(typeof value === 'number' ? String(value) : (asString(value) ?? ''))?.[0] ?? 'an error';
 }
 
 const maxKinds = 64;
 
-/** Lets the first of each kind pass. Kinds can come from a wire, so no more than 64 of them are told apart. */
+/** Lets the first of each kind pass. As kinds can come from a wire, at most 64 are tracked. */
 export function oncePerKind(tell: (kind: string) => void): (kind: string) => void {
   const seen = new Set<string>();
   return (kind) => {

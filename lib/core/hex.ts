@@ -2,17 +2,17 @@ interface BufferLike {
   from(text: string, encoding: 'hex'): Uint8Array<ArrayBuffer>;
 }
 
-// Node's Buffer is many times as fast; pages and workers have none.
+// Node's Buffer is many times faster; pages and workers lack it.
 const nodeBuffer = (globalThis as { Buffer?: BufferLike }).Buffer;
 
-/** The bytes of hexadecimal text, two digits each; `undefined` when the text is none. */
+/** Decodes hexadecimal text, two digits per byte; `undefined` when invalid. */
 export function decodeHex(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (text.length % 2 !== 0 || !/^[\da-f]*$/i.test(text)) return undefined;
   if (nodeBuffer) return nodeBuffer.from(text, 'hex');
   return Uint8Array.from({ length: text.length / 2 }, (_, at) => parseInt(text.slice(at * 2, at * 2 + 2), 16));
 }
 
-/** Bytes as hexadecimal text in lower case. */
+/** Encodes bytes as lower-case hexadecimal text. */
 export function encodeHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,37 +1,37 @@
 import { redact } from './redact.ts';
 
-/** How important a log entry is. */
+/** Severity of a log entry. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** Where log entries go. `console` is one; so is any logger with these four methods. */
 export interface LogSink {
-  /** Of use to whoever looks for a fault. */
+  /** Details for debugging. */
   readonly debug: (message: string, ...details: unknown[]) => void;
-  /** What normally happens. */
+  /** Normal operation. */
   readonly info: (message: string, ...details: unknown[]) => void;
-  /** What was mended, or may go wrong. */
+  /** Recovered from, or likely to cause trouble. */
   readonly warn: (message: string, ...details: unknown[]) => void;
-  /** What went wrong. */
+  /** Failures. */
   readonly error: (message: string, ...details: unknown[]) => void;
 }
 
-/** A scoped logger that cannot print a credential: every text passes {@link redact} first. */
+/** A scoped logger that never prints a credential: every text passes through {@link redact} first. */
 export interface Logger extends LogSink {
-  /** A logger for a part of this one, such as a provider. */
+  /** A logger for a part, such as a provider. */
   scope(name: string): Logger;
 }
 
 /** Options of {@link createLogger}. */
 export interface LoggerOptions {
-  /** The least important level that is written. Default: `warn`. */
+  /** The lowest level to write. Default: `warn`. */
   readonly level?: LogLevel | 'silent';
-  /** Stands in brackets before each message. */
+  /** Prefixed in brackets to each message. */
   readonly scope?: string;
 }
 
 const order = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const;
 
-/** Wraps a sink, `console` by default, so that levels are filtered, scopes are named and credentials are masked. */
+/** Wraps a sink, `console` by default, to filter levels, name scopes and mask credentials. */
 export function createLogger(
   sink: LogSink = console,
   { level = 'warn', scope = 'rxvoice' }: LoggerOptions = {},

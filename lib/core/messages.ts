@@ -1,6 +1,6 @@
 import type { JsonSchema } from './tools.ts';
 
-/** A call that the model wants made. */
+/** A tool call by the model. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
@@ -8,11 +8,11 @@ export interface ToolCall {
   readonly args: unknown;
   /** The arguments as the model wrote them. */
   readonly argsText: string;
-  /** What the vendor wants back with the call, such as a thought signature. */
+  /** Vendor data to send back with the call, such as a thought signature. */
   readonly providerExtras?: Readonly<Record<string, unknown>>;
 }
 
-/** What the model is told of the conversation. */
+/** A message of the conversation, as sent to the model. */
 export type Message =
   | { readonly role: 'system'; readonly content: string }
   | { readonly role: 'user'; readonly content: string }
@@ -28,7 +28,7 @@ export interface ToolDefinition {
   readonly parameters?: JsonSchema;
 }
 
-/** Tokens as the service counts (and bills) them. Fields that it does not give are absent. */
+/** Token counts by the service, as billed. Missing ones are absent. */
 export interface TokenUsage {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
@@ -38,7 +38,7 @@ export interface TokenUsage {
 /** Why a generation ended. `filtered` is a refusal or a content filter. */
 export type FinishReason = 'stop' | 'length' | 'tool-calls' | 'filtered';
 
-/** What a generation produces, in this order: any number of tokens and tool calls, then one `done`. */
+/** The output of a generation: any number of tokens and tool calls, then one `done`. */
 export type LLMEvent =
   | { readonly type: 'token'; readonly text: string }
   | ({ readonly type: 'tool-call' } & ToolCall)
@@ -46,12 +46,12 @@ export type LLMEvent =
 
 /** Options of one generation. */
 export interface GenerateOptions {
-  /** What the model may call. Default: none. */
+  /** The tools that the model may call. Default: none. */
   readonly tools?: readonly ToolDefinition[];
-  /** Whether it may, must or must not call one, or which. Default: `auto`. */
+  /** Whether it may, must or must not call one, or which one. Default: `auto`. */
   readonly toolChoice?: 'auto' | 'required' | 'none' | { readonly name: string };
-  /** Longest answer, in tokens. */
+  /** Maximum answer length, in tokens. */
   readonly maxTokens?: number;
-  /** How freely the model chooses its words: 0 to 2 with most services. Default: the service's. */
+  /** Sampling temperature: 0 to 2 with most services. Default: the service's. */
   readonly temperature?: number;
 }

@@ -1,6 +1,6 @@
 import { ProviderInitializationError } from './errors.ts';
 
-/** A part whose code is loaded when it is needed: who never needs it does not ship it. */
+/** Code that is loaded only when needed, so that applications that never need it do not load it. */
 export class OnDemand<P> {
   readonly name: string;
   readonly #load: () => Promise<P>;
@@ -11,7 +11,7 @@ export class OnDemand<P> {
     this.#load = load;
   }
 
-  /** @throws ProviderInitializationError when the code cannot be loaded; a later call tries again. */
+  /** @throws ProviderInitializationError when the code cannot be loaded; a later call retries. */
   async load(): Promise<P> {
     try {
       return await this.#load();

@@ -1,11 +1,11 @@
 import { VoiceError } from './errors.ts';
 
 /**
- * Loads a package that only some users need. `load` is the `import()` itself, so that bundlers see it, with
- * {@link rethrow}, without which esbuild refuses to bundle for users who don't have the package:
- * `() => import('some-package').catch(rethrow)`.
+ * Loads a package that only some users need. `load` must contain the `import()` itself, so that bundlers see it, with
+ * {@link rethrow}, without which esbuild fails for users who lack the package: `() =>
+ * import('some-package').catch(rethrow)`.
  *
- * @throws VoiceError `missing_package`, with the install command, when the package is not there.
+ * @throws VoiceError `missing_package`, with the install command, when the package is not installed.
  */
 export async function loadOptionalPeer<T>(
   provider: string,
@@ -23,7 +23,7 @@ export async function loadOptionalPeer<T>(
   }
 }
 
-/** Throws what it is given: the `.catch()` by which bundlers know that a package may be absent. */
+/** Rethrows: a `.catch()` tells bundlers that a package may be missing. */
 export function rethrow(cause: unknown): never {
   throw cause;
 }

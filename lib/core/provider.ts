@@ -4,14 +4,14 @@ import { ProviderInitializationError, VoiceError } from './errors.ts';
 import { silentLogger, type Logger } from './logger.ts';
 import type { InitializeOptions, ProviderContract, ProviderRole, ProviderState, ProviderType } from './roles.ts';
 
-/** An `initialize()` under way. */
+/** A call of `initialize()` in progress. */
 interface Run {
   readonly promise: Promise<void>;
   readonly abort: AbortController;
 }
 
 /**
- * What all provider classes share: configuration and the lifecycle of SPEC.md.
+ * Base of all provider classes: configuration and SPEC.md's lifecycle.
  *
  * @typeParam C - The provider's configuration.
  */
@@ -29,7 +29,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   #starting: Run | undefined;
   #stopping: Promise<void> | undefined;
 
-  /** @param logger - Default: that of the first pipeline which initializes the provider; without one, nothing is logged. */
+  /** @param logger - Default: the logger of the first pipeline to initialize the provider, if any. */
   constructor(config: C, logger?: Logger) {
     this.#config = { ...config };
     this.#logger = logger;
@@ -40,12 +40,12 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.#config;
   }
 
-  /** Where the provider is in its life; the latest value first. */
+  /** The provider's lifecycle state; replays the latest value. */
   get state$(): Observable<ProviderState> {
     return this.#state$.asObservable();
   }
 
-  /** Errors that no call could throw. Hot. */
+  /** Errors outside any call. Hot. */
   get errors$(): Observable<VoiceError> {
     return this.#errors$.asObservable();
   }
@@ -60,16 +60,16 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.#state$.value === 'ready';
   }
 
-  /** Where the provider writes: the logger of its constructor, else its pipeline's, else none. */
+  /** The provider's logger: its constructor's, else its pipeline's, else a silent one. */
   protected get logger(): Logger {
     return this.#logger ?? silentLogger;
   }
 
   /**
-   * Makes the provider ready. Calls at the same time share one run; a ready provider does nothing.
+   * Makes the provider ready. Concurrent calls share one run; does nothing if it is ready.
    *
-   * @param options - `logger` is taken on by a provider that has none yet: of two pipelines that share it, the first wins.
-   * @throws ProviderInitializationError when it cannot be made ready, or when `dispose()` comes first.
+   * @param options - `logger` is adopted by a provider without one: of two pipelines that share it, the first wins.
+   * @throws ProviderInitializationError when initialization fails, or `dispose()` comes first.
    */
   initialize({ logger }: InitializeOptions = {}): Promise<void> {
     this.#logger ??= logger;
@@ -78,7 +78,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.#starting.promise;
   }
 
-  /** Releases everything. A provider that is not initialized does nothing; errors of the hook are thrown on. */
+  /** Releases everything. Does nothing unless initialized; errors of the hook propagate. */
   dispose(): Promise<void> {
     if (!this.initialized && !this.#starting) return this.#stopping ?? Promise.resolve();
     this.#stopping ??= this.#stop().finally(() => {
@@ -87,20 +87,20 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.#stopping;
   }
 
-  /** What a log may hold: never the configuration, which can hold a credential. */
+  /** A form safe to log: without the configuration, which may contain a credential. */
   toJSON(): Record<string, unknown> {
     return { name: this.name, roles: this.roles, type: this.type, initialized: this.initialized };
   }
 
-  /** As `dispose()`: for `await using`. */
+  /** Same as `dispose()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
   }
 
   /**
-   * Merges keys over the configuration (shallow), then lets the provider apply them.
+   * Merges keys into the configuration (shallowly), then lets the provider apply them.
    *
-   * @throws VoiceError `configuration` when a key holds what it may not; then none of them counts.
+   * @throws VoiceError `configuration` when a key is invalid; then none is applied.
    */
   updateConfig(partial: Partial<C>): void {
     const before = this.#config;
@@ -114,24 +114,24 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     this.onConfigUpdate(partial);
   }
 
-  /** What is wrong with the configuration, as a sentence; `undefined` when all is well. */
+  /** What is wrong with the configuration, as a sentence; `undefined` if nothing. */
   protected configProblem(): string | undefined {
     return undefined;
   }
 
-  /** @throws VoiceError `configuration` when a key holds what it may not. */
+  /** @throws VoiceError `configuration` when a key is invalid. */
   protected assertConfig(): void {
     const problem = this.configProblem();
     if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
   }
 
-  /** Makes the provider ready; `signal` aborts when `dispose()` comes before it has finished. */
+  /** Makes the provider ready; `signal` aborts when `dispose()` comes first. */
   protected onInitialize(_signal: AbortSignal): Promise<void> | void {}
 
-  /** Releases what `onInitialize` and use have taken; also called after an `onInitialize` that was cut short. */
+  /** Releases what `onInitialize` and use have acquired; also called after an aborted `onInitialize`. */
   protected onDispose(): Promise<void> | void {}
 
-  /** Applies changed keys; by default they count from the next use on. */
+  /** Applies changed keys; by default they take effect from the next use on. */
   protected onConfigUpdate(_changed: Partial<C>): void {}
 
   /** @throws VoiceError `not_ready` when the provider is not initialized. */
@@ -147,7 +147,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.state$.pipe(filter((state) => state === 'disposing'));
   }
 
-  /** Fails with `aborted` when `dispose()` begins: ends what is then under way. */
+  /** Fails with `aborted` when `dispose()` begins, to end whatever is in progress. */
   protected aborted$(message: string): Observable<never> {
     return this.disposing$.pipe(
       map((): never => {
@@ -156,7 +156,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     );
   }
 
-  /** An error of this provider. */
+  /** Creates an error of this provider. */
   protected error(message: string, options: Omit<ConstructorParameters<typeof VoiceError>[1], 'provider'>): VoiceError {
     return new VoiceError(message, { ...options, provider: this.name });
   }
@@ -187,7 +187,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
       this.#state$.next('ready');
     } catch (cause) {
       if (!signal.aborted) this.#state$.next('uninitialized');
-      // assertAuth() has said all there is to say.
+      // assertAuth() already says everything.
       const isSaid =
         VoiceError.is(cause) && cause.name === 'ProviderInitializationError' && cause.provider === this.name;
       throw isSaid ? cause : new ProviderInitializationError(this.name, cause);
@@ -195,7 +195,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   }
 
   async #stop(): Promise<void> {
-    // Only the run that this one cuts short: a later one waits for this.
+    // Only the current run is aborted: a later one waits for this.
     const starting = this.#starting;
     this.#state$.next('disposing');
     starting?.abort.abort(new VoiceError('dispose() was called first', { code: 'aborted', provider: this.name }));
@@ -208,7 +208,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   }
 }
 
-/** Runs a hook; rejects as soon as the signal aborts, and then cleans up after a hook that succeeds too late. */
+/** Runs a hook; rejects as soon as the signal aborts, and cleans up if the hook succeeds afterwards. */
 function runUnlessAborted(
   signal: AbortSignal,
   hook: () => Promise<void> | void,

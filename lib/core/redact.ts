@@ -1,6 +1,6 @@
 const mask = '[redacted]';
 
-/** Longest text that an error or a log line shows. A service may send a megabyte. */
+/** Longest text shown in an error or a log line. A service may send a megabyte. */
 const longest = 2048;
 
 const patterns: readonly RegExp[] = [
@@ -12,8 +12,8 @@ const patterns: readonly RegExp[] = [
 ];
 
 /**
- * The first 2,048 characters of a text, with everything masked that looks like a credential, and every one of `secrets`
- * wherever it stands.
+ * The first 2,048 characters of a text, masking anything that looks like a credential, and each of `secrets` wherever
+ * it occurs.
  */
 export function redact(text: string, secrets: readonly string[] = []): string {
   let safe = text;
@@ -21,7 +21,7 @@ export function redact(text: string, secrets: readonly string[] = []): string {
     if (secret.length < 4) continue;
     safe = safe.replaceAll(secret, mask).replaceAll(encodeURIComponent(secret), mask);
   }
-  // After the secrets: half of one would not be known again.
+  // After masking the secrets: half of one would not be recognized.
   if (safe.length > longest) safe = `${safe.slice(0, longest)}…`;
   for (const pattern of patterns) {
     safe = safe.replace(pattern, (match, prefix: unknown) => {
@@ -32,7 +32,7 @@ export function redact(text: string, secrets: readonly string[] = []): string {
   return safe;
 }
 
-/** An address for a log or an error: without credentials, query and fragment. */
+/** A URL for a log or an error: without credentials, query and fragment. */
 export function redactUrl(url: string | URL): string {
   try {
     const { protocol, host, pathname } = new URL(url);

@@ -5,57 +5,57 @@ import type { Logger } from './logger.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';
 
-/** A credential, or what fetches a fresh one each time one is needed. */
+/** A credential, or a function that fetches a fresh one whenever one is needed. */
 export type Credential = string | (() => Promise<string>);
 
 /** How a credential is presented: `Token <key>` or `Bearer <token>`. */
 export type AuthType = 'token' | 'bearer';
 
-/** Configuration keys of every provider that reaches a service (SPEC.md, Base configuration keys). */
+/** Configuration of every provider that reaches a service (SPEC.md, Base configuration keys). */
 export interface RemoteConfig {
-  /** Direct credential: a string, or an async factory that is called for each fresh one. */
+  /** Direct credential: a string, or an async factory called whenever one is needed. */
   readonly apiKey?: Credential;
-  /** Address of an application-owned proxy, absolute or relative to the page; enables proxy mode. */
+  /** Address of the application's proxy, absolute or relative to the page; enables proxy mode. */
   readonly proxyUrl?: string;
-  /** Base address of the service, in place of the default. */
+  /** Base address of the service, instead of the default. */
   readonly endpoint?: string;
   /** How the credential is presented. Default: the provider's own. */
   readonly authType?: AuthType;
-  /** Lets a credential travel over `http:` or `ws:` to a host that is not this machine. Default: false. */
+  /** Allows sending a credential over `http:` or `ws:` to another machine. Default: false. */
   readonly allowInsecure?: boolean;
-  /** Longest wait for a connection, its credential included, in milliseconds. Default: 10,000. */
+  /** Longest wait for a connection, including its credential, in milliseconds. Default: 10,000. */
   readonly connectTimeoutMs?: number;
   /** The clock; for tests. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** What a WebSocket upgrade carries: Node sends the headers, browsers only the subprotocols or the query. */
+/** Credentials of a WebSocket upgrade: Node sends the headers, browsers only the subprotocols or the query. */
 export interface SocketCredentials {
-  /** Sent where the runtime can. */
+  /** Sent where the runtime supports headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Subprotocols to offer where there are no headers. */
+  /** Subprotocols to offer without header support. */
   readonly protocols?: readonly string[];
-  /** Parameters to add to the address where there are no headers. */
+  /** Query parameters to add without header support. */
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/** What every connection of a provider shares; the options of `ReconnectingSocket` and of `httpRequest` take it. */
+/** Shared by all connections of a provider; accepted by the options of `ReconnectingSocket` and `httpRequest`. */
 export interface TransportOptions {
   /** Class name of the provider, for errors. */
   readonly provider: string;
-  /** Where the connection writes what it mends. */
+  /** Receives the problems that the connection recovers from. */
   readonly logger: Logger;
   /** Masks the provider's credentials in a text. */
   readonly redact: (text: string) => string;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler: SchedulerLike | undefined;
-  /** Longest wait for the connection, its credential included, in milliseconds. Default: 10,000. */
+  /** Longest wait for the connection, including its credential, in milliseconds. Default: 10,000. */
   readonly connectTimeoutMs: number | undefined;
-  /** Whether a refused credential is worth asking for another: true when a factory makes it. */
+  /** Whether to request a new credential when one is rejected: true for a factory. */
   readonly renewsCredential: boolean;
 }
 
-/** Query parameters; arrays repeat the key, `undefined` leaves it out. */
+/** Query parameters; arrays repeat the key, `undefined` omits it. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly (string | number)[] | undefined>>;
 
 /** A provider that reaches a service: SPEC.md's Authentication section, and addresses as base + path. */
@@ -63,11 +63,11 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   /** Scheme, host and fixed path prefix of the service; `undefined` when only the user knows it. */
   protected abstract readonly defaultBaseUrl: string | undefined;
   protected readonly defaultAuthType: AuthType = 'token';
-  /** The configuration key that holds the credential, for errors. */
+  /** The configuration key of the credential, for errors. */
   protected readonly credentialKey: string = 'apiKey';
-  /** The credentials that this provider has used, so that no message can show one. */
+  /** Credentials that this provider has used, to mask them in messages. */
   readonly #secrets: string[] = [];
-  /** Tells once that the page shows its credential to whoever opens it (RELIABILITY.md, F49). */
+  /** Warns once that the page exposes its credential to its visitors (RELIABILITY.md, F49). */
   readonly #warnOfExposure = oncePerKind((kind) => this.#exposed(kind === 'long-lived'));
 
   /** Whether requests go to the application's proxy, without a credential. */
@@ -95,7 +95,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     );
   }
 
-  /** The literal `proxy` in proxy mode, else the credential; a factory is called anew each time. */
+  /** The literal `proxy` in proxy mode, else the credential; a factory is called each time. */
   async resolveApiKey(): Promise<string> {
     if (this.isProxyMode) return 'proxy';
     const { apiKey } = this.config;
@@ -115,14 +115,14 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return [this.authType, await this.resolveApiKey()];
   }
 
-  /** What one upgrade carries, from one credential; empty in proxy mode. */
+  /** The credentials of one upgrade; empty in proxy mode. */
   async resolveSocketCredentials(): Promise<SocketCredentials> {
     return this.isProxyMode ? {} : this.socketCredentials(await this.resolveApiKey());
   }
 
   /** `proxyUrl`, else `endpoint`, else the default; without a trailing slash. */
   resolveBaseUrl(): string | undefined {
-    // An empty setting, as an unset environment variable may give, counts as none.
+    // An empty setting, such as from an unset environment variable, counts as absent.
     const base = [this.config.proxyUrl, this.config.endpoint, this.defaultBaseUrl].find(Boolean);
     if (base === undefined) return undefined;
     const page = (globalThis as { location?: { href?: string } }).location?.href;
@@ -133,7 +133,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   /**
    * The base address with a path and query added.
    *
-   * @throws VoiceError `configuration` when the base is missing or malformed, or would send a credential in the clear.
+   * @throws VoiceError `configuration` when the base is missing or malformed, or would expose a credential.
    */
   protected resolveUrl(path: string, query: Query = {}): URL {
     const base = this.resolveBaseUrl();
@@ -142,7 +142,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     try {
       url = new URL(base + path);
     } catch (cause) {
-      throw this.error(`${this.name}: "${redact(base)}" is not an absolute address`, { code: 'configuration', cause });
+      throw this.error(`${this.name}: "${redact(base)}" is not an absolute URL`, { code: 'configuration', cause });
     }
     for (const [key, value] of Object.entries(query)) {
       for (const each of Array.isArray(value) ? (value as readonly (string | number)[]) : [value]) {
@@ -153,7 +153,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return url;
   }
 
-  /** What every connection of this provider is given: its name, clock, time-out and masking. */
+  /** Options shared by this provider's connections: name, clock, timeout, masking. */
   protected get transportOptions(): TransportOptions {
     const { scheduler, connectTimeoutMs } = this.config;
     return {
@@ -166,7 +166,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     };
   }
 
-  /** The credential of direct mode, or the function that fetches it: `apiKey`, unless the provider takes another. */
+  /** The direct-mode credential, or the function that fetches it: `apiKey`, unless the provider uses another key. */
   protected get directCredential(): unknown {
     return this.config.apiKey;
   }
@@ -178,7 +178,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return url;
   }
 
-  /** A fresh value of one of the provider's credentials, which none of its errors or logs will show. */
+  /** Resolves a credential, and masks it in all further errors and logs. */
   protected async freshCredential(credential: Credential): Promise<string> {
     const value = typeof credential === 'string' ? credential : await this.#callFactory(credential);
     if (!this.#secrets.includes(value)) {
@@ -188,7 +188,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return value;
   }
 
-  /** An error of this provider; a credential in the message is masked. */
+  /** Creates an error of this provider, masking credentials in the message. */
   protected override error(
     message: string,
     options: Omit<ConstructorParameters<typeof VoiceError>[1], 'provider'>,
@@ -197,23 +197,23 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   }
 
   /**
-   * Warns of a model that the service has retired.
+   * Warns about a model that the service has retired.
    *
-   * @param model - The one that is configured.
-   * @param successors - The model to use in place of each retired one.
+   * @param model - The configured model.
+   * @param successors - The successor of each retired model.
    */
   protected warnOfRetired(model: string | undefined, successors: Readonly<Record<string, string>>): void {
     const successor = ownEntry(successors, model);
     if (successor === undefined || model === undefined) return;
-    this.logger.warn(`${this.name}: the service has retired ${model}; take ${successor} in its place`);
+    this.logger.warn(`${this.name}: the service has retired ${model}; use ${successor} instead`);
   }
 
-  /** A text without this provider's credentials. */
+  /** Masks this provider's credentials in a text. */
   protected redact(text: string): string {
     return redact(text, this.#secrets);
   }
 
-  /** How an upgrade presents a credential. Default: the Authorization header, and the subprotocols of SPEC.md. */
+  /** How an upgrade presents a credential. Default: the Authorization header, and SPEC.md's subprotocols. */
   protected socketCredentials(key: string): SocketCredentials {
     return { headers: { Authorization: this.authHeader(key) }, protocols: [this.authType, key] };
   }
@@ -236,7 +236,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   #exposed(isLongLived: boolean): void {
     const advice = 'set proxyUrl, or an apiKey factory that fetches short-lived tokens (docs/authentication.md)';
     if (isLongLived) {
-      const message = `${this.name}: this page shows a long-lived key to everyone who opens it: ${advice}`;
+      const message = `${this.name}: this page exposes a long-lived key to everyone who opens it: ${advice}`;
       this.report(this.error(message, { code: 'configuration', recoverable: true }));
     } else {
       this.logger.warn(`${this.name}: the credential is readable by everyone who opens this page: ${advice}`);
@@ -251,14 +251,14 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
       throw this.error(`${this.name}: the apiKey factory failed`, { code: 'unauthorized', recoverable: true, cause });
     }
     if (typeof value === 'string' && value) return value;
-    throw this.error(`${this.name}: the apiKey factory gave no credential`, { code: 'unauthorized' });
+    throw this.error(`${this.name}: the apiKey factory returned no credential`, { code: 'unauthorized' });
   }
 }
 
-/** How keys that never expire begin: OpenAI's and Anthropic's, Groq's, ElevenLabs' and Cartesia's, Google's. */
+/** Prefixes of keys that never expire: OpenAI's and Anthropic's, Groq's, ElevenLabs' and Cartesia's, Google's. */
 const longLived = /^(sk-|sk_|gsk_|AIza)/;
 
-/** Whether a host is this machine; `URL` has written every form of an IPv4 address as four numbers. */
+/** Whether a host is this machine; `URL` normalizes every form of an IPv4 address to four numbers. */
 function isLoopback(hostname: string): boolean {
   return /^(127(\.\d+){3}|\[::1\]|(.+\.)?localhost)$/.test(hostname);
 }

@@ -10,65 +10,65 @@ export type ProviderRole = 'input' | 'stt' | 'llm' | 'tts' | 'output';
 /** How a provider reaches its service. */
 export type ProviderType = 'rest' | 'websocket';
 
-/** Where a provider is in its life (SPEC.md, Provider lifecycle). */
+/** A provider's lifecycle state (SPEC.md, Provider lifecycle). */
 export type ProviderState = 'uninitialized' | 'initializing' | 'ready' | 'disposing';
 
-/** What becomes of a provider's connection. */
+/** Events of a provider's connection. */
 export type ConnectionEvent =
   | { readonly type: 'connecting' }
   | { readonly type: 'connected' }
-  /** A lost or refused connection will be tried again after `delayMs`. */
+  /** A lost or refused connection will be retried after `delayMs`. */
   | { readonly type: 'reconnecting'; readonly attempt: number; readonly delayMs: number; readonly error?: VoiceError }
   /** Given up, or refused for good. */
   | { readonly type: 'lost'; readonly error: VoiceError }
   | { readonly type: 'closed' };
 
-/** What becomes of a microphone, a speaker or a media track. */
+/** Events of a microphone, a speaker or a media track. */
 export type DeviceEvent =
-  /** The browser holds all audio back until the user clicks, taps or presses a key on the page. */
+  /** The browser blocks all audio until the user clicks, taps or presses a key on the page. */
   | { readonly type: 'suspended' }
-  /** The system has taken the audio away, such as for a telephone call. */
+  /** The system has interrupted the audio, for example for a phone call. */
   | { readonly type: 'interrupted' }
   /** Audio flows again. */
   | { readonly type: 'running' }
-  /** The device or the system has muted the source; it delivers silence. */
+  /** The device or the system has muted the source, which now delivers silence. */
   | { readonly type: 'muted' }
   /** The source delivers sound again. */
   | { readonly type: 'unmuted' }
-  /** Nothing but digital zeros came for `forMs` milliseconds. */
+  /** The source delivered only digital zeros for `forMs` milliseconds. */
   | { readonly type: 'silent'; readonly forMs: number }
   /** The device was unplugged, or the source has ended. */
   | { readonly type: 'lost' }
-  /** A device delivers; `label` is the browser's name for it. */
+  /** A device is delivering; `label` is the browser's name for it. */
   | { readonly type: 'found'; readonly label: string }
   /** Devices were plugged in or out. */
   | { readonly type: 'changed' };
 
-/** What a pipeline gives its providers. */
+/** What a pipeline passes to its providers. */
 export interface InitializeOptions {
-  /** Where a provider without a logger of its own writes. */
+  /** The logger for a provider without its own. */
   readonly logger?: Logger | undefined;
 }
 
-/** What every provider has. A plain object with these members and those of its roles is a provider. */
+/** Members of every provider. A plain object with these and those of its roles is a provider. */
 export interface ProviderContract {
   /** The class's name, for events and errors. */
   readonly name: string;
-  /** The roles that it covers. */
+  /** The roles that it fills. */
   readonly roles: readonly ProviderRole[];
-  /** Makes it ready to use. A pipeline passes its options on; a provider is free to ignore them. */
+  /** Makes it ready to use. A pipeline passes options; a provider may ignore them. */
   initialize(options?: InitializeOptions): Promise<void>;
   /** Releases everything; it can be initialized again. */
   dispose(): Promise<void>;
   /** Whether it can be used now. */
   isReady(): boolean;
-  /** Where it is in its life. Hot; the latest value first. */
+  /** Its lifecycle state. Hot; replays the latest value. */
   readonly state$?: Observable<ProviderState>;
-  /** Errors that no call could throw, such as a connection lost in the middle. Hot. */
+  /** Errors outside any call, such as a lost connection. Hot. */
   readonly errors$?: Observable<VoiceError>;
-  /** Hot; the latest value first. */
+  /** State of the connection. Hot; replays the latest value. */
   readonly connection$?: Observable<ConnectionEvent>;
-  /** What becomes of the device or track behind an input or output. Hot. */
+  /** Events of the device or track behind an input or output. Hot. */
   readonly device$?: Observable<DeviceEvent>;
 }
 
@@ -76,19 +76,19 @@ export interface ProviderContract {
 export interface InputProvider extends ProviderContract {
   /** Captured audio, from `start()` on. Hot. */
   readonly audio$: Observable<AudioChunk>;
-  /** Starts to capture. */
+  /** Starts capturing. */
   start(): Promise<void>;
-  /** Ends the capture and releases the device. */
+  /** Stops capturing and releases the device. */
   stop(): Promise<void>;
-  /** Captures nothing until `resume()`, but keeps the device. */
+  /** Stops capturing until `resume()`, but keeps the device. */
   pause(): void;
-  /** Captures again after `pause()`. */
+  /** Resumes capturing after `pause()`. */
   resume(): void;
   /** The format of `audio$`. */
   getMetadata(): AudioMetadata;
 }
 
-/** A word as a speech-to-text service heard it. */
+/** A word recognized by a speech-to-text service. */
 export interface TranscribedWord {
   readonly text: string;
   /** Milliseconds from the start of the audio. */
@@ -99,48 +99,48 @@ export interface TranscribedWord {
   readonly speaker?: string;
 }
 
-/** What a speech-to-text service made of the audio so far. */
+/** A speech-to-text service's result for the audio so far. */
 export interface TranscriptionResult {
-  /** The text of the whole utterance so far, not just of the newest segment. */
+  /** The text of the whole utterance so far, not just of the latest segment. */
   readonly text: string;
-  /** The text of this segment will not change any more. */
+  /** The text of this segment will not change anymore. */
   readonly isFinal: boolean;
   /** The speaker has finished: the text is the whole utterance. */
   readonly utteranceComplete: boolean;
-  /** The service thinks that the speaker may have finished: an answer may be prepared, not given. */
+  /** The speaker has probably finished: prepare an answer, but do not give it yet. */
   readonly isPreflight: boolean;
   /** 0 to 1. */
   readonly confidence?: number;
-  /** Identifies the utterance where the service does: two results with one id are of one utterance. */
+  /** Identifies the utterance, if the service does: results with the same id belong to the same utterance. */
   readonly utteranceId?: string;
   readonly metadata?: {
     readonly words?: readonly TranscribedWord[];
     /** BCP 47. */
     readonly language?: string;
     readonly speaker?: string;
-    /** What the vendor says beyond that, under the vendor's own names. */
+    /** Additional data, under the vendor's own names. */
     readonly [vendorField: string]: unknown;
   };
 }
 
-/** What a speech-to-text service says of the speaker's voice. `resumed` takes an announced end back. */
+/** A speech-to-text service's voice activity. `resumed` retracts an announced end. */
 export interface SpeechEvent {
   readonly type: 'started' | 'ended' | 'resumed';
 }
 
 /** Speech-to-text. */
 export interface STTProvider extends ProviderContract {
-  /** Hot. */
+  /** Results for live audio. Hot. */
   readonly transcripts$: Observable<TranscriptionResult>;
-  /** Hot. */
+  /** The speaker's voice. Hot. */
   readonly speech$: Observable<SpeechEvent>;
-  /** Formats that `sendAudio` takes, best first. */
+  /** Formats that `sendAudio` accepts, best first. */
   readonly accepts: readonly AudioFormat[];
-  /** Whether `speech$` tells when a voice falls silent; without it only words can confirm a barge-in. Default: false. */
+  /** Whether `speech$` reports the end of speech; without it, only words can confirm a barge-in. Default: false. */
   readonly reportsSpeechEnd?: boolean;
-  /** Says what `sendAudio` will bring; before `connect()`. */
+  /** Sets the format that `sendAudio` will be given; call before `connect()`. */
   configureAudio(metadata: AudioMetadata): void;
-  /** Opens the service's session. Audio sent earlier is kept and sent then. */
+  /** Opens a session. Audio sent earlier is kept until then. */
   connect(): Promise<void>;
   /** Finalizes what was sent, waits for the last results, then closes. */
   disconnect(): Promise<void>;
@@ -148,7 +148,7 @@ export interface STTProvider extends ProviderContract {
   sendAudio(chunk: AudioChunk): void;
   /** Asks for the final result of what was sent so far; the session stays open. */
   finalize?(): void;
-  /** The results for one stream of audio: connects, sends, finalizes. Cold. */
+  /** Transcribes one stream of audio: connects, sends, finalizes. Cold. */
   transcribe(audio$: ObservableInput<AudioChunk>): Observable<TranscriptionResult>;
 }
 
@@ -156,7 +156,7 @@ export interface STTProvider extends ProviderContract {
 export interface LLMProvider extends ProviderContract {
   /** The text of every generation. Hot. */
   readonly tokens$: Observable<string>;
-  /** Opens what the next `generate` needs, if it is not open, so that no handshake delays it. */
+  /** Opens the connection that the next `generate` needs, so that no handshake delays it. */
   warm?(): void | Promise<void>;
   /** Subscribing starts the request, unsubscribing aborts it. Cold. */
   generate(messages: readonly Message[], options?: GenerateOptions): Observable<LLMEvent>;
@@ -168,7 +168,7 @@ export interface SpokenWord {
   /** Milliseconds from the start of the utterance's audio. */
   readonly startMs: number;
   readonly endMs: number;
-  /** True when the service gives no timings and the library spread the words over the audio. */
+  /** True when the service gives no timings and the library distributed the words over the audio. */
   readonly estimated?: boolean;
   /** As in the utterance's {@link AudioChunk}s. */
   readonly utteranceId: string;
@@ -180,23 +180,23 @@ export interface TTSProvider extends ProviderContract {
   readonly audio$: Observable<AudioChunk>;
   /** The format of each utterance, before its first audio. Hot. */
   readonly metadata$: Observable<AudioMetadata>;
-  /** Hot. */
+  /** Word timings. Hot. */
   readonly words$?: Observable<SpokenWord>;
-  /** The format that `speak` will yield, where it is known beforehand. */
+  /** The format that `speak` will produce, if known in advance. */
   getMetadata?(): AudioMetadata | undefined;
-  /** Longest text that one piece of `text$` may have, in characters. */
+  /** Longest piece of `text$`, in characters. */
   readonly maxTextLength?: number | undefined;
-  /** Opens what the next `speak` needs, if it is not open, so that no handshake delays it. */
+  /** Opens the connection that the next `speak` needs, so that no handshake delays it. */
   warm?(): void | Promise<void>;
   /**
-   * Speaks one utterance. `text$` brings speakable pieces (clauses, sentences) in order; audio comes as early as the
-   * service gives it, and completes after the last piece's audio. Every chunk carries the utterance's id, the first
-   * one its metadata. Unsubscribing cancels it at the service. Cold.
+   * Speaks one utterance. `text$` emits speakable pieces (clauses, sentences) in order; audio is emitted as soon as the
+   * service delivers it, and completes after the last piece's audio. Every chunk has the utterance's id, the first one
+   * its metadata. Unsubscribing cancels it at the service. Cold.
    */
   speak(text$: ObservableInput<string>): Observable<AudioChunk>;
 }
 
-/** What becomes of one `play()`. Positions are milliseconds of its audio that were heard. */
+/** Events of one `play()`. Positions are milliseconds of its audio that were heard. */
 export type PlaybackEvent =
   | { readonly type: 'started'; readonly positionMs: number }
   | { readonly type: 'progress'; readonly positionMs: number }
@@ -208,54 +208,54 @@ export type PlaybackEvent =
 export interface OutputProvider extends ProviderContract {
   /** The events of every `play()`. Hot. */
   readonly playback$: Observable<PlaybackEvent>;
-  /** Formats that `play` takes, best first. */
+  /** Formats that `play` accepts, best first. */
   readonly accepts: readonly AudioFormat[];
-  /** Unsubscribing silences at once; completes when the last sample was heard. Cold; one at a time. */
+  /** Plays one stream at a time; completes when the last sample was heard. Unsubscribing silences it at once. Cold. */
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent>;
-  /** Milliseconds of the current (else the last) `play()` that were heard, to this moment. */
+  /** Milliseconds of the current (or the last) `play()` heard so far. */
   readonly positionMs: number;
   /** Adds a chunk to the imperative playback queue. */
   enqueue(chunk: AudioChunk): void;
   /** Resolves when everything enqueued was heard (or stopped). */
   flush(): Promise<void>;
-  /** Silence, at once; drops what was not heard. */
+  /** Silences playback at once; drops what was not heard. */
   stop(): void;
-  /** Silence, at once; `resume()` goes on at the very next sample. */
+  /** Silences playback at once; `resume()` continues at the very next sample. */
   pause(): void;
-  /** Plays on after `pause()`. */
+  /** Continues after `pause()`. */
   resume(): void;
-  /** Loudness as a factor, 0 to 1: for ducking. Outputs that cannot, ignore it. */
+  /** Volume as a factor, 0 to 1, for ducking. Outputs without volume control ignore it. */
   setVolume?(volume: number): void;
 }
 
-/** A call that an agent's model wants made. */
+/** A function call by an agent's model. */
 export interface AgentFunctionCall {
   readonly id: string;
   readonly name: string;
   readonly args: unknown;
   readonly argsText: string;
-  /** False when the service runs it itself. */
+  /** False when the service runs the function itself. */
   readonly clientSide: boolean;
 }
 
-/** How a call that an agent's model wanted made has ended. */
+/** The end of an agent's function call. */
 export type AgentFunctionEnd = {
-  /** The call, as `functionCalls$` told it. */
+  /** The call, as emitted on `functionCalls$`. */
   readonly call: AgentFunctionCall;
   /** From the call to its end, in milliseconds. */
   readonly durationMs: number;
 } & (
   | {
-      /** `error`: the function failed, timed out, or nobody answers it. */
+      /** `error`: the function failed, timed out, or has no handler. */
       readonly type: 'result' | 'error';
-      /** What the model is told, as text. */
+      /** The result as sent to the model. */
       readonly content: string;
     }
-  /** The service took it back, or the connection that asked for it is gone. */
+  /** The service cancelled it, or its connection was lost. */
   | { readonly type: 'cancelled' }
 );
 
-/** Latencies of one turn of an agent, in milliseconds. Absent where the service does not give them. */
+/** Latencies of one agent turn, in milliseconds; absent if the service does not report them. */
 export interface AgentLatency {
   readonly totalMs?: number;
   readonly ttsMs?: number;
@@ -275,34 +275,34 @@ export interface AgentProvider extends ProviderContract {
   readonly transcripts$: Observable<TranscriptionResult>;
   /** When the user's voice starts and ends. Hot. */
   readonly speech$: Observable<SpeechEvent>;
-  /** What the agent says, as text. */
+  /** The agent's reply as text. */
   readonly tokens$: Observable<string>;
-  /** What both sides said, in order. */
+  /** What both sides say, in order. */
   readonly conversation$: Observable<AgentText>;
-  /** What the agent says, as audio. */
+  /** The agent's reply as audio. */
   readonly audio$: Observable<AudioChunk>;
   /** The format of each reply, before its first audio. Hot. */
   readonly metadata$: Observable<AudioMetadata>;
-  /** The agent has sent the last audio of a reply. */
+  /** Emits when a reply's audio is complete. */
   readonly audioDone$: Observable<void>;
-  /** Calls that the agent's model wants made. Hot. */
+  /** Function calls by the agent's model. Hot. */
   readonly functionCalls$: Observable<AgentFunctionCall>;
-  /** The end of each call, exactly once; absent where the agent does not tell. Hot. */
+  /** The end of each call, exactly once; absent if the agent does not report it. Hot. */
   readonly functionEnds$?: Observable<AgentFunctionEnd>;
   /** The latencies of each turn. Hot. */
   readonly latency$: Observable<AgentLatency>;
-  /** Formats that `sendAudio` takes, best first. */
+  /** Formats that `sendAudio` accepts, best first. */
   readonly accepts: readonly AudioFormat[];
-  /** Says what `sendAudio` will bring; before `connect()`. */
+  /** Sets the format that `sendAudio` will be given; call before `connect()`. */
   configureAudio(metadata: AudioMetadata): void;
-  /** Opens the session. Audio sent earlier is kept and sent then. */
+  /** Opens a session. Audio sent earlier is kept until then. */
   connect(): Promise<void>;
   /** Ends the session. */
   disconnect(): Promise<void>;
   /** Sends audio in the configured format, or keeps it until the session is open. */
   sendAudio(chunk: AudioChunk): void;
-  /** Has the agent take a text as if the user had said it. */
+  /** Sends a text to the agent as if the user had said it. */
   injectUserMessage(text: string): void;
-  /** Has the agent say a text. */
+  /** Makes the agent say a text. */
   injectAgentMessage(text: string): void;
 }

@@ -1,4 +1,4 @@
-/** `maxDelayMs` as `max_delay_ms`. */
+/** Converts `maxDelayMs` to `max_delay_ms`. */
 export function snakeCase(key: string): string {
   return key.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 }

@@ -8,16 +8,16 @@ import { stretches } from '../stream/stretches.ts';
 export interface FramesOptions {
   /** Length of each frame in milliseconds, rounded down to whole samples. Telephony uses 20. */
   readonly ms: number;
-  /** Fills the last frame of an utterance up with silence. Default: false, it is shorter. */
+  /** Pads the last frame of an utterance with silence. Default: false, it is shorter. */
   readonly padLast?: boolean;
 }
 
 /**
- * Cuts audio into frames of one length, however long the source's chunks are, samples split over chunks included. What
- * is left leaves when an utterance or the source ends, or the format changes; half a sample at the end is dropped.
+ * Splits audio into frames of one length, whatever the size of the source's chunks, even if they split samples. The
+ * rest is emitted when an utterance or the source ends, or the format changes; half a sample at the end is dropped.
  *
- * Each frame carries metadata and, where its chunk had one, the timestamp of its first sample. Frames may be views on
- * the source's bytes. An error of the source passes at once and drops what is left.
+ * Each frame has metadata and, if its chunk had one, the timestamp of its first sample. Frames may be views of the
+ * source's bytes. An error of the source passes at once and drops the rest.
  *
  * ```text
  * source                -a-----b-----c-|          30 ms each
@@ -34,8 +34,8 @@ export interface FramesOptions {
  * of(chunk).pipe(frames({ ms: 20 })).subscribe(({ data }) => console.log(data.length)); // 160, 160, 80
  * ```
  *
- * Errors: VoiceError `unsupported_format` when the first chunk has no metadata, the audio is compressed, or a frame would
- * hold no sample.
+ * Errors: VoiceError `unsupported_format` when the first chunk has no metadata, the audio is compressed, or a frame
+ * would contain no sample.
  */
 export function frames({ ms, padLast = false }: FramesOptions): MonoTypeOperatorFunction<AudioChunk> {
   return stretches('frames', (metadata) => {

@@ -4,13 +4,13 @@ import { SpeechText, type SpeechTextOptions } from '../text/speech-text.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
 
 /**
- * Makes written text fit for speech: Markdown, code blocks, addresses, HTML tags and emoji don't reach the voice, the
- * text in and after them does. Each piece keeps the text as it was written beside what is said of it, and how the two
- * map, so that a display shows the original and what was heard can be found in it.
+ * Makes written text speakable: Markdown, code blocks, URLs, HTML tags and emoji are not spoken, but the text in and
+ * around them is. Each piece holds the text as written and as spoken, and how the two map, so that a display can show
+ * the original and find what was heard in it.
  *
- * Emits a piece for each piece of the source; where one ends in the middle of something, such as a link, it is joined
- * with the next. The `visual` texts add up to exactly the source's text; how the source is split changes neither text.
- * The rest leaves when the source completes; an error of the source passes at once.
+ * Emits a piece for each piece of the source; one that ends in the middle of something, such as a link, is joined with
+ * the next. The `visual` texts concatenate to exactly the source's text; how the source is split changes neither text.
+ * The rest is emitted when the source completes; an error of the source passes at once.
  *
  * ```text
  * source         -a-b-c-|         a: "Use **R", b: "xJS**, see [the", c: " docs](https://rxjs.dev). "

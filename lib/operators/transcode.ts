@@ -4,11 +4,11 @@ import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { stretches } from '../stream/stretches.ts';
 
 /**
- * Converts audio to another format: encoding, sample rate, channels, WAV. Audio that has the format already passes
- * untouched. What the converter still holds leaves when an utterance or the source ends, or the format changes.
+ * Converts audio to another format: encoding, sample rate, channels, WAV. Audio already in that format passes
+ * unchanged. Whatever the converter still holds is emitted when an utterance or the source ends, or the format changes.
  *
- * Chunks keep their utterance and their timestamp; all but untouched ones carry the new metadata. Bytes may be views on
- * the source's. An error of the source passes at once and drops the rest.
+ * Chunks keep their utterance and timestamp; converted ones have the new metadata. Bytes may be views of the source's.
+ * An error of the source passes at once and drops the rest.
  *
  * ```text
  * source         -a-b-c-|         16 kHz

@@ -2,24 +2,24 @@ import type { OperatorFunction } from 'rxjs';
 import type { TranscriptionResult } from '../core/roles.ts';
 import { incremental, type IncrementalStage } from '../stream/incremental.ts';
 
-/** What a speaker said, whole. */
+/** A speaker's complete utterance. */
 export interface Utterance {
   readonly text: string;
   /** The result that completed it. */
   readonly result: TranscriptionResult;
 }
 
-/** How many finished utterances are remembered, to know their late results by. */
+/** Finished utterances to remember, to recognize their late results. */
 const remembered = 64;
 
 /**
- * Makes whole utterances of a speech-to-text service's results: what is final is kept until the service says that the
- * utterance is complete.
+ * Assembles whole utterances from a speech-to-text service's results: finals are kept until the service reports that
+ * the utterance is complete.
  *
- * Results of an utterance that is finished already are dropped: late ones by its id, repeated ones (a service that was
- * connected anew and heard the same audio again) by their id, or by the same text at the same time. Utterances without
- * words are dropped. When the source completes, words that are final but not complete make a last utterance; an error
- * passes at once and drops them.
+ * Results of a finished utterance are dropped: late ones by its id, repeated ones (from a service that reconnected and
+ * heard the same audio again) by their id, or by the same text at the same time. Utterances without words are dropped.
+ * When the source completes, words that are final but not complete form a last utterance; an error passes at once and
+ * drops them.
  *
  * ```text
  * source          -i-f-j-c--c-d-|        i, j: interim; f: "book a", final; c, d: complete, c again
@@ -41,7 +41,7 @@ export function utterances(): OperatorFunction<TranscriptionResult, Utterance> {
 }
 
 class UtteranceMerger implements IncrementalStage<TranscriptionResult, Utterance> {
-  /** The newest final result of each utterance that is not complete; services without ids have one at a time. */
+  /** The latest final result of each incomplete utterance; services without ids have one at a time. */
   readonly #open = new Map<string | undefined, TranscriptionResult>();
   readonly #finished = new Set<string>();
 
@@ -57,7 +57,7 @@ class UtteranceMerger implements IncrementalStage<TranscriptionResult, Utterance
   }
 
   #finish(result: TranscriptionResult): readonly Utterance[] {
-    // A complete utterance is final, whether the service says so or not.
+    // A complete utterance is final, even if the service does not mark it.
     if (result.text.trim() !== '') this.#open.set(result.utteranceId, result);
     const parts = [...this.#open.values()];
     this.#open.clear();
@@ -71,7 +71,7 @@ class UtteranceMerger implements IncrementalStage<TranscriptionResult, Utterance
   }
 }
 
-/** What the results of one utterance have in common: its id, else text and times. */
+/** What identifies the results of one utterance: its id, else text and times. */
 function keysOf({ utteranceId, text, metadata }: TranscriptionResult): string[] {
   if (utteranceId !== undefined) return [`id ${utteranceId}`];
   const start = metadata?.words?.[0]?.startMs;

@@ -13,16 +13,16 @@ export interface AudioPath {
   convert(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
 }
 
-/** Two providers that audio passes between, by name. */
+/** The names of two connected providers. */
 export interface AudioEnds {
   readonly source: string;
   readonly target: string;
 }
 
 /**
- * Settles the format between two providers: untouched where the second takes it, else one conversion.
+ * Chooses the format between two providers: unchanged if the second accepts it, else with one conversion.
  *
- * @throws VoiceError `unsupported_format` when there is none.
+ * @throws VoiceError `unsupported_format` when none works.
  */
 export function audioPath(
   from: AudioMetadata,
@@ -33,7 +33,7 @@ export function audioPath(
   if (!settled) {
     const taken = accepts.map(({ encoding }) => encoding).join(', ');
     throw new VoiceError(
-      `${target} cannot take ${describeFormat(from)} from ${source}; it takes ${taken}: configure ${source} for one of them`,
+      `${target} cannot accept ${describeFormat(from)} from ${source}; it accepts ${taken}: configure ${source} for one of these`,
       { code: 'unsupported_format', provider: target },
     );
   }
@@ -46,7 +46,7 @@ export function audioPath(
   };
 }
 
-/** Settles the format of a stream when its first chunk tells it. */
+/** Chooses the format of a stream once its first chunk reveals it. */
 export function adapt(
   accepts: readonly AudioFormat[],
   ends: AudioEnds,
@@ -57,7 +57,7 @@ export function adapt(
       let target: Observer<AudioChunk> | undefined;
       const settle = ({ metadata }: AudioChunk): Observer<AudioChunk> => {
         if (!metadata) {
-          const message = `${ends.source} sends audio without saying its format`;
+          const message = `${ends.source} sends audio without a format`;
           throw new VoiceError(message, { code: 'unsupported_format', provider: ends.source });
         }
         const path = audioPath(metadata, accepts, ends);

@@ -5,12 +5,12 @@ import type { AgentProvider, InputProvider, ProviderContract, STTProvider } from
 import { audioPath, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { microphoneGate } from './microphone-gate.ts';
 
-/** What {@link CapturePath} needs to know. */
+/** Options of a {@link CapturePath}. */
 export interface CapturePathOptions {
   readonly input: InputProvider;
-  /** Who hears what is captured. */
+  /** Receives the captured audio. */
   readonly listener: STTProvider | AgentProvider;
-  /** Whether the listener hears nothing before the first {@link CapturePath.open}. */
+  /** Whether the listener receives nothing before the first {@link CapturePath.open}. */
   readonly isPushToTalk: boolean;
   readonly isMuted: boolean;
   readonly scheduler: SchedulerLike;
@@ -19,12 +19,12 @@ export interface CapturePathOptions {
   readonly onError: (error: unknown, provider: ProviderContract) => void;
 }
 
-/** Captured audio on its way to who hears it, and its clock. */
+/** Carries captured audio to the listener, and keeps its clock. */
 export class CapturePath {
   readonly #options: CapturePathOptions;
   readonly #isOpen$: BehaviorSubject<boolean>;
   readonly #isMuted$: BehaviorSubject<boolean>;
-  /** How much was captured, in milliseconds, and when the last of it came. */
+  /** How much was captured, in milliseconds, and when the last of it arrived. */
   #captured = { ms: 0, at: 0 };
 
   constructor(options: CapturePathOptions) {
@@ -33,7 +33,7 @@ export class CapturePath {
     this.#isMuted$ = new BehaviorSubject(options.isMuted);
   }
 
-  /** @throws VoiceError `unsupported_format` when the listener cannot be given what is captured. */
+  /** @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio. */
   start(): Subscription {
     const { input, listener, isPushToTalk, onPath, onError } = this.#options;
     const metadata = input.getMetadata();
@@ -55,7 +55,7 @@ export class CapturePath {
           listener.sendAudio(chunk);
           fails = false;
         } catch (error) {
-          // One error for all the chunks in a row that it cannot take.
+          // One error for a whole run of chunks that it cannot accept.
           if (!fails) onError(error, listener);
           fails = true;
         }
@@ -64,22 +64,22 @@ export class CapturePath {
     });
   }
 
-  /** Has the listener hear nothing but silence, or the user again. */
+  /** Sends the listener only silence, or the user again. */
   mute(isMuted: boolean): void {
     this.#isMuted$.next(isMuted);
   }
 
-  /** Push-to-talk: the listener hears the user, and what was captured just before. */
+  /** Push-to-talk: lets the user's audio through, including what was captured just before. */
   open(): void {
     this.#isOpen$.next(true);
   }
 
-  /** Push-to-talk: the listener hears nothing more. */
+  /** Push-to-talk: stops the user's audio. */
   close(): void {
     this.#isOpen$.next(false);
   }
 
-  /** When the sample at a position of the captured audio was captured: audio is captured as it is spoken. */
+  /** When a position of the captured audio was captured: audio is captured as it is spoken. */
   timeOf(positionMs: number): number | undefined {
     const { ms, at } = this.#captured;
     return positionMs > ms ? undefined : at - (ms - positionMs);

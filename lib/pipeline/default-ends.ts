@@ -1,7 +1,7 @@
 import { OnDemand } from '../core/on-demand.ts';
 import type { InputProvider, OutputProvider } from '../core/roles.ts';
 
-/** Who covers the ends that nobody else does, in a browser (SPEC.md, What the service does). */
+/** Default input and output in a browser (SPEC.md, What the service does). */
 export interface DefaultEnds {
   readonly input: OnDemand<InputProvider>;
   readonly output: OnDemand<OutputProvider>;
@@ -18,7 +18,7 @@ const browserEnds: DefaultEnds = {
   }),
 };
 
-/** The ends that this runtime has by itself: a browser has a microphone and a speaker. */
+/** The defaults available in this runtime: a browser has a microphone and a speaker. */
 export function defaultEnds(): Partial<DefaultEnds> {
   return 'AudioContext' in globalThis ? browserEnds : {};
 }

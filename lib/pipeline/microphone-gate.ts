@@ -15,26 +15,26 @@ import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { bufferUntil } from '../stream/buffer-until.ts';
 import { merge } from '../stream/merge.ts';
 
-/** Most audio that is kept from before push-to-talk is pressed, in milliseconds: a first word begins a little early. */
+/** Most audio kept from before push-to-talk, in milliseconds: first words often start early. */
 const preRollMs = 600;
 
-/** What decides about the microphone. */
+/** What controls the microphone. */
 export interface MicrophoneGateOptions {
   /** False while push-to-talk is not pressed. */
   readonly isOpen$: BehaviorSubject<boolean>;
   readonly isMuted$: BehaviorSubject<boolean>;
-  /** Whether what was captured just before is heard too when the gate opens. */
+  /** Whether opening the gate also passes what was captured just before. */
   readonly isPushToTalk: boolean;
-  /** The format of chunks that tell none. */
+  /** The format of chunks without one. */
   readonly metadata: AudioMetadata;
 }
 
 /**
- * Decides what of the captured audio the speech-to-text service hears.
+ * Decides which captured audio the speech-to-text service receives.
  *
- * What it must not hear is replaced by silence of the same length: the socket stays busy, and the service's clock stays
- * right. Compressed audio has no silence to stand in for it and is left out. When push-to-talk is pressed, what was
- * captured just before comes first, unless the microphone was muted then.
+ * Anything else is replaced with silence of the same length: the connection stays alive, and the service's clock stays
+ * correct. Compressed audio cannot be replaced and is omitted. Pressing push-to-talk first sends what was captured just
+ * before, unless the microphone was muted then.
  *
  * ```text
  * audio      a-b-c-d-
@@ -64,7 +64,7 @@ export function microphoneGate({
       map(told),
       bufferUntil(isOpen$, { maxMs: preRollMs }),
     );
-    // To mute forgets what was kept.
+    // Muting discards what was kept.
     const heard$ = isMuted$.pipe(
       switchMap((isMuted) => (isMuted ? EMPTY : voice$)),
       takeUntil(ended$),

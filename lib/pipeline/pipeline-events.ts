@@ -14,14 +14,14 @@ import {
 
 type Listeners = { [T in VoiceEventType]: [VoiceEvent<T>] } & { '*': [VoiceEvent] };
 
-/** What a pipeline tells: everything as one stream, the same by topics, and by callbacks. */
+/** A pipeline's events: as one stream, as streams by topic, and as callbacks. */
 export abstract class PipelineEvents {
-  /** @internal Where everything is published. */
+  /** @internal Where all events are published. */
   protected readonly bus: EventBus;
-  /** @internal Told of callbacks that throw. */
+  /** @internal Logs callbacks that throw. */
   protected readonly logger: Logger;
   readonly #emitter = new EventEmitter<Listeners>();
-  /** What `once()` waits for: it is undone by the callback that the application knows. */
+  /** Pending `once()` callbacks, to be removed by the callback the application passed. */
   readonly #onces = new Set<{ readonly type: string; readonly callback: unknown; undo(): void }>();
   readonly #callbacks: Subscription;
 
@@ -32,7 +32,7 @@ export abstract class PipelineEvents {
     this.#callbacks = this.bus.events$.pipe(tap((event) => this.#callBack(event))).subscribe();
   }
 
-  /** Everything that happens, in order. Hot; completes on `dispose()`, and never errors. */
+  /** All events, in order. Hot; completes on `dispose()`, and never errors. */
   get events$(): Observable<VoiceEvent> {
     return this.bus.events$;
   }
@@ -92,7 +92,7 @@ export abstract class PipelineEvents {
     return this.#stream('history$');
   }
 
-  /** `dtmf.digit`, `call.ended`, of phone platforms. Hot. */
+  /** `dtmf.digit`, `call.ended`, from phone platforms. Hot. */
   get call$(): Observable<StreamEvent<'call$'>> {
     return this.#stream('call$');
   }
@@ -102,7 +102,7 @@ export abstract class PipelineEvents {
     return this.#stream('input$');
   }
 
-  /** `output.device`: the browser holds the audio back until a click, or lets it flow again, … Hot. */
+  /** `output.device`: the browser blocks audio until a click, allows it again, … Hot. */
   get output$(): Observable<StreamEvent<'output$'>> {
     return this.#stream('output$');
   }
@@ -112,15 +112,16 @@ export abstract class PipelineEvents {
     return this.#stream('metrics$');
   }
 
-  /** `error`: what went wrong and did not stop the pipeline. Hot. */
+  /** `error`: what went wrong without stopping the pipeline. Hot. */
   get errors$(): Observable<StreamEvent<'errors$'>> {
     return this.#stream('errors$');
   }
 
   /**
-   * Calls back for each event of a type, `*` for all. A callback that throws is reported, and disturbs nobody else.
+   * Calls `callback` for each event of a type, `*` for all. A callback that throws is reported, without affecting
+   * others.
    *
-   * @returns What undoes it.
+   * @returns A function that unsubscribes.
    */
   on<T extends VoiceEventType>(type: T, callback: (event: VoiceEvent<T>) => void): () => void;
   on(type: '*', callback: (event: VoiceEvent) => void): () => void;
@@ -148,7 +149,10 @@ export abstract class PipelineEvents {
     return undo;
   }
 
-  /** Undoes {@link PipelineEvents.on} and {@link PipelineEvents.once}; without a callback, every one of that type. */
+  /**
+   * Removes callbacks of {@link PipelineEvents.on} and {@link PipelineEvents.once}; without a callback, all of that
+   * type.
+   */
   off<T extends VoiceEventType>(type: T, callback?: (event: VoiceEvent<T>) => void): void;
   off(type: '*', callback?: (event: VoiceEvent) => void): void;
   off(type: VoiceEventType | '*', callback?: (event: never) => void): void {
@@ -158,7 +162,7 @@ export abstract class PipelineEvents {
     }
   }
 
-  /** @internal Publishes an error that stops nothing. */
+  /** @internal Publishes a non-fatal error. */
   protected reportError(
     cause: unknown,
     envelope: { readonly provider?: string; readonly role?: ProviderRole } = {},
@@ -171,7 +175,7 @@ export abstract class PipelineEvents {
     );
   }
 
-  /** @internal Completes the streams, and forgets the callbacks. */
+  /** @internal Completes the streams, and removes the callbacks. */
   protected closeEvents(): void {
     this.#callbacks.unsubscribe();
     this.#emitter.removeAllListeners();
@@ -191,7 +195,7 @@ export abstract class PipelineEvents {
         try {
           callback(event);
         } catch (cause) {
-          this.logger.error(`A callback for ${event.type} threw: ${messageOf(cause)}`);
+          this.logger.error(`a callback for ${event.type} threw: ${messageOf(cause)}`);
           if (event.type !== 'error') this.reportError(cause);
         }
       }

@@ -6,29 +6,29 @@ import type { AnyProvider } from './roles.ts';
 
 /** Options of a pipeline. */
 export interface PipelineOptions extends Omit<ConversationOptions, 'history'> {
-  /** Who covers the five roles; one provider may cover several. */
+  /** Providers for the five roles; one may fill several. */
   readonly providers: readonly AnyProvider[];
-  /** How much is remembered, or a {@link History} to go on with. */
+  /** How much to remember, or a {@link History} to continue. */
   readonly history?: HistoryOptions | History;
-  /** Whether captured audio comes as `audio.input` events too. Default: false. */
+  /** Whether captured audio is also emitted as `audio.input` events. Default: false. */
   readonly inputEvents?: boolean;
   /**
-   * Where the pipeline writes what callbacks threw and what did not stop cleanly, and where its providers write that
-   * have no logger of their own. A provider keeps the first logger that it is given. Default: nowhere.
+   * Receives what callbacks threw and what did not stop cleanly; also used by providers without a logger of their own.
+   * A provider keeps the first logger it is given. Default: none.
    */
   readonly logger?: Logger;
 }
 
-/** What an agent's service decides, by the agent's own configuration. */
+/** Options that an agent's own configuration sets. */
 const agentsOwn = [
   ...(['systemPrompt', 'greeting', 'tools', 'turnTaking', 'bargeIn', 'preflight', 'timeouts'] as const),
   ...(['speechText', 'locale'] as const),
 ];
 
-/** @throws VoiceError `configuration` when an option is the agent's business. */
+/** @throws VoiceError `configuration` when an option belongs to the agent. */
 export function assertLeftToAgent(agent: string, options: PipelineOptions): void {
   const misplaced = agentsOwn.filter((key) => options[key] !== undefined);
   if (misplaced.length === 0) return;
-  const message = `${agent} decides ${misplaced.join(', ')} by itself: set that in its own configuration`;
+  const message = `${agent} handles ${misplaced.join(', ')} itself: set this in its own configuration`;
   throw new VoiceError(message, { code: 'configuration', provider: agent });
 }

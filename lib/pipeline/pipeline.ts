@@ -41,7 +41,7 @@ import {
 } from './session.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
 
-/** Where a pipeline is in its life. */
+/** A pipeline's lifecycle state. */
 export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
 
 /**
@@ -69,7 +69,7 @@ export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
 export class Pipeline extends PipelineEvents implements AsyncDisposable {
   readonly #options: PipelineOptions;
   readonly #assigned: AssignedRoles;
-  /** The roles when both ends are there: from the beginning, or once `initialize()` has loaded them. */
+  /** The roles once both ends are loaded: from the beginning, or by `initialize()`. */
   #loaded: Roles | undefined;
   #code: AnswererCode = {};
   readonly #history: History;
@@ -86,11 +86,11 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   #starting: { readonly run: number; readonly promise: Promise<void> } | undefined;
   #stopping: Promise<void> | undefined;
   #disposing: Promise<void> | undefined;
-  /** Counts starts and stops: a start that is no longer the last word comes to nothing. */
+  /** Counts starts and stops: a start that is no longer the latest has no effect. */
   #run = 0;
   readonly #stops$ = new Subject<void>();
 
-  /** @throws VoiceError `configuration` when a role is missing or covered twice, or an option is the agent's business. */
+  /** @throws VoiceError `configuration` when a role is missing or filled twice, or an option belongs to the agent. */
   constructor(options: PipelineOptions) {
     const { logger = silentLogger, scheduler = asyncScheduler } = options;
     super(scheduler, logger);
@@ -108,7 +108,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     return this.#history;
   }
 
-  /** Where it is in its life. */
+  /** Its lifecycle state. */
   get state(): PipelineState {
     return this.#state;
   }
@@ -118,7 +118,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     return this.#agentState;
   }
 
-  /** Initializes every provider. Calls at the same time share one run. */
+  /** Initializes every provider. Concurrent calls share one run. */
   initialize(): Promise<void> {
     if (this.#state !== 'idle') return Promise.resolve();
     this.#initializing ??= this.#initialize().finally(() => {
@@ -128,16 +128,16 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   }
 
   /**
-   * Begins the conversation; initializes first where that was not done.
+   * Begins the conversation; initializes first if needed.
    *
    * @param options - `signal` stops it when it aborts.
-   * @throws VoiceError when a provider cannot start; then everything is stopped again.
+   * @throws VoiceError when a provider cannot start; then everything is stopped.
    */
   start(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     if (this.#state === 'running' && !this.#stopping) return Promise.resolve();
     const { run, promise } = this.#starting ?? {};
     if (promise && run === this.#run) return promise;
-    // What was asked for before comes to its end first: a stop, or a start that a stop has made void.
+    // Earlier requests finish first: a stop, or a start that a stop has cancelled.
     const before = Promise.allSettled([promise, this.#stopping]);
     const next = ++this.#run;
     const starting = before.then(() => this.#start(next, options.signal));
@@ -151,9 +151,9 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   }
 
   /**
-   * Ends the conversation, or the `start()` under way; `start()` begins another with the same history.
+   * Ends the conversation, or a `start()` in progress; `start()` begins another with the same history.
    *
-   * @param options - With `drain`, what the agent is saying is said to the end first.
+   * @param options - With `drain`, the agent finishes speaking first.
    */
   stop(options: { readonly drain?: boolean } = {}): Promise<void> {
     if (!options.drain) this.#callOffStart();
@@ -169,12 +169,12 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     return this.#disposing;
   }
 
-  /** As `dispose()`: for `await using`. */
+  /** Same as `dispose()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
   }
 
-  /** Has the agent say something: a text, or a stream of its pieces. */
+  /** Makes the agent say something: a text, or a stream of its pieces. */
   say(text$: string | ObservableInput<string>, options: SayOptions = {}): SpeechHandle {
     const ticket = new SpeechTicket();
     const pieces$ = typeof text$ === 'string' ? of(text$) : text$;
@@ -182,7 +182,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     return ticket;
   }
 
-  /** Sends what the user typed: it goes through the same machine as speech. Blank text is nothing sent. */
+  /** Sends what the user typed, handled like speech. Does nothing for blank text. */
   send(text: string, options: SendOptions = {}): SpeechHandle {
     const ticket = new SpeechTicket();
     if (text.trim()) this.#command({ type: 'send', text, options, ticket }, ticket);
@@ -195,7 +195,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     this.#commands$.next({ type: 'interrupt' });
   }
 
-  /** Push-to-talk: the user begins to speak. Cuts the agent off. */
+  /** Push-to-talk: the user starts speaking. Interrupts the agent. */
   beginTurn(): void {
     this.#commands$.next({ type: 'begin' });
     this.#captured?.open();
@@ -207,18 +207,18 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     this.#commands$.next({ type: 'commit' });
   }
 
-  /** Push-to-talk: what was said does not count. */
+  /** Push-to-talk: drops what was said. */
   cancelTurn(): void {
     this.#captured?.close();
     this.#commands$.next({ type: 'cancel' });
   }
 
-  /** The speech-to-text service hears silence from now on. */
+  /** Sends the speech-to-text service silence from now on. */
   mute(): void {
     this.#mute(true);
   }
 
-  /** The speech-to-text service hears the user again. */
+  /** Sends the speech-to-text service the user's audio again. */
   unmute(): void {
     this.#mute(false);
   }
@@ -234,7 +234,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     else ticket.settle({ heardText: '', interrupted: true });
   }
 
-  /** Those that take part in one conversation at a time. */
+  /** Providers that serve one conversation at a time. */
   get #talkers(): readonly ProviderContract[] {
     const { input, output, stt, agent } = this.#cast;
     return [input, output, ...[agent ?? stt].flatMap((listener) => listener ?? [])];
@@ -242,7 +242,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
 
   get #cast(): Roles {
     if (this.#loaded) return this.#loaded;
-    throw new VoiceError('The pipeline needs to be initialized first', { code: 'not_ready' });
+    throw new VoiceError('Pipeline: call initialize() first', { code: 'not_ready' });
   }
 
   #tellOf(providers: readonly ProviderContract[]): Subscription {
@@ -278,7 +278,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     this.#state = 'ready';
   }
 
-  /** A voice that the output cannot play is an error now, not silence later. */
+  /** A TTS that the output cannot play is an error now, not silence later. */
   #assertPlayable(): void {
     const { tts, output } = this.#cast;
     const metadata = tts?.getMetadata?.();
@@ -293,12 +293,12 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     }
     const assertWanted = (): void => {
       if (signal?.aborted) {
-        throw new VoiceError('The signal was aborted first', { code: 'aborted', cause: signal.reason });
+        throw new VoiceError('the signal was aborted first', { code: 'aborted', cause: signal.reason });
       }
       if (this.#disposing) throw disposed();
       if (run !== this.#run) throw new VoiceError('stop() was called first', { code: 'aborted' });
     };
-    /** Waits for what may take long, such as a model's download or the user's permission, unless a stop comes first. */
+    /** Waits for slow steps, such as a model's download or the user's permission, unless stopped first. */
     const unlessStopped = async (step: Promise<unknown>): Promise<void> => {
       await firstValueFrom(merge(from(step), this.#stops$), { defaultValue: undefined });
       assertWanted();
@@ -333,7 +333,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     if (failed) throw VoiceError.from(failed.reason);
   }
 
-  /** Wires the roles for one conversation: who hears the user, who answers, what is told of it. */
+  /** Wires the roles for one conversation: listener, answerer, and events. */
   #wire(): Subscription {
     const { input, stt, agent } = this.#cast;
     const listener = agent ?? stt;
@@ -365,7 +365,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   }
 
   async #stop(drain: boolean): Promise<void> {
-    // Only a start that is under way now: a later one waits for this.
+    // Only the start now in progress: a later one waits for this.
     const starting = this.#starting;
     if (drain) await this.#silence();
     if (drain) this.#callOffStart();
@@ -385,7 +385,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     this.#commands$.next({ type: 'stop' });
     session.unsubscribe();
     await endSession(this.#cast, (error) => {
-      this.logger.warn(`A provider did not stop cleanly: ${messageOf(error)}`);
+      this.logger.warn(`a provider did not stop cleanly: ${messageOf(error)}`);
     });
     unclaim(this.#talkers, this);
     this.#captured = undefined;
@@ -394,7 +394,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     this.bus.emit('session.closed', {});
   }
 
-  /** Resolves when the agent has said what it is saying. */
+  /** Resolves when the agent has finished speaking. */
   async #silence(): Promise<void> {
     const quiet = (state: AgentState): boolean => state === 'listening' || state === 'idle';
     if (quiet(this.#agentState)) return;
@@ -405,5 +405,5 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
 }
 
 function disposed(): VoiceError {
-  return new VoiceError('The pipeline was disposed: create another one', { code: 'not_ready' });
+  return new VoiceError('Pipeline: disposed; create another one', { code: 'not_ready' });
 }

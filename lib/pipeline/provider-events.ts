@@ -5,13 +5,13 @@ import type { Emit } from '../conversation/event-bus.ts';
 import { merge } from '../stream/merge.ts';
 import type { AudioEnds, AudioPath } from './audio-path.ts';
 
-/** Where something comes from. */
+/** The source of an error. */
 export interface ErrorOrigin {
   readonly provider: string;
   readonly role?: ProviderRole;
 }
 
-/** Tells what becomes of the providers' connections and devices, and their errors. */
+/** Publishes the providers' connection and device events, and their errors. */
 export function tellOfProviders(
   providers: readonly ProviderContract[],
   emit: Emit,
@@ -57,7 +57,7 @@ function tellOfConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emi
   }
 }
 
-/** Tells of a platform's own events. */
+/** Publishes a platform's own events. */
 export function tellOfCall(input: InputProvider, emit: Emit, onEnded: () => void): Subscription {
   const { dtmf$ = EMPTY, callEnded$ = EMPTY } = input as Partial<CallEvents>;
   const envelope = { role: 'input', provider: input.name } as const;
@@ -76,13 +76,13 @@ export function tellOfCall(input: InputProvider, emit: Emit, onEnded: () => void
   ).subscribe();
 }
 
-/** What phone platforms have beside input and output. */
+/** Events of phone platforms besides input and output. */
 interface CallEvents {
   readonly dtmf$: Observable<string>;
   readonly callEnded$: Observable<unknown>;
 }
 
-/** Tells the formats that providers settle on: every synthesis settles its own anew, and hardly ever otherwise. */
+/** Publishes the chosen formats: each synthesis chooses its own again, but hardly ever a different one. */
 export function tellOfPaths(emit: Emit): (path: AudioPath, ends: AudioEnds) => void {
   const known = new Map<string, string>();
   return ({ from, to, transcoded }, { source, target }) => {

@@ -12,11 +12,11 @@ import type {
 } from '../core/roles.ts';
 import { defaultEnds, type DefaultEnds } from './default-ends.ts';
 
-/** Anything that can stand in a pipeline's `providers`. */
+/** Anything allowed in a pipeline's `providers`. */
 export type AnyProvider =
   InputProvider | STTProvider | LLMProvider | TTSProvider | OutputProvider | AgentProvider | ProviderContract;
 
-/** Who plays which role. An agent stands in for stt, llm and tts together. */
+/** The provider of each role. An agent replaces stt, llm and tts together. */
 export interface Roles<I = InputProvider, O = OutputProvider> {
   readonly input: I;
   readonly output: O;
@@ -28,23 +28,24 @@ export interface Roles<I = InputProvider, O = OutputProvider> {
   readonly all: readonly ProviderContract[];
 }
 
-/** Roles of which the ends may have to be loaded first: see {@link loadEnds}. */
+/** Roles whose ends may have to be loaded first: see {@link loadEnds}. */
 export type AssignedRoles = Roles<InputProvider | OnDemand<InputProvider>, OutputProvider | OnDemand<OutputProvider>>;
 
-/** How a role that nobody covers can be filled. */
+/** How to fill a missing role. */
 const hints: Readonly<Record<ProviderRole, string>> = {
   input: 'in Node add BufferInput or a phone provider, in a browser MicrophoneInput or WebRTCInput',
   stt: 'add a speech-to-text provider such as AlphaSTT or AlphaFlux, or an agent such as AlphaAgent',
   llm: 'add a language model such as NuLLM or MuLLM, or an agent such as AlphaAgent',
-  tts: 'add a voice such as AlphaTTS or UpsilonTTS, or an agent such as AlphaAgent',
+  tts: 'add a text-to-speech provider such as AlphaTTS or UpsilonTTS, or an agent such as AlphaAgent',
   output: 'in Node add NullOutput or a phone provider, in a browser BrowserAudioOutput or WebRTCOutput',
 };
 
 /**
- * Assigns the roles: the first provider that covers a role plays it; an agent plays its three together. In a browser the
- * microphone and the speaker fill the ends that nobody covers.
+ * Assigns the roles: each to the first provider that covers it; an agent takes its three together. In a browser, input
+ * and output default to microphone and speaker.
  *
- * @throws VoiceError `configuration` that names the missing role and ways to fill it, or the role that two claim.
+ * @throws VoiceError `configuration`, naming the missing role and ways to fill it, or the role that two providers
+ * cover.
  */
 export function assignRoles(
   providers: readonly AnyProvider[],
@@ -72,13 +73,13 @@ export function assignRoles(
   };
 }
 
-/** Whether nothing has to be loaded. */
+/** Whether nothing needs loading. */
 export function isLoaded(roles: AssignedRoles): roles is Roles {
   return !(roles.input instanceof OnDemand || roles.output instanceof OnDemand);
 }
 
 /**
- * The roles with the code of both ends loaded.
+ * The roles, with the code of both ends loaded.
  *
  * @throws ProviderInitializationError when the code cannot be loaded.
  */

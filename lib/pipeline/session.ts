@@ -16,11 +16,11 @@ import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
 import type { AssignedRoles, Roles } from './roles.ts';
 
-/** Who answers: an agent, or a model and a voice. */
+/** The code that answers: an agent's, or an LLM's and a TTS's. */
 export type AnswererCode = Partial<typeof AgentCode & typeof ModelCode>;
 
 /**
- * Loads the code of whoever answers: who has an agent does not ship the other, nor the other way round.
+ * Loads the code that answers: an application with an agent does not load the other, nor vice versa.
  *
  * @throws ProviderInitializationError when the code cannot be loaded.
  */
@@ -31,7 +31,7 @@ export function loadAnswerer({ agent }: AssignedRoles): Promise<AnswererCode> {
   return code.load();
 }
 
-/** What one session of a pipeline is wired from. */
+/** The parts that one session of a pipeline is wired from. */
 export interface SessionParts {
   readonly code: AnswererCode;
   readonly roles: Roles;
@@ -42,11 +42,11 @@ export interface SessionParts {
   readonly isMuted: boolean;
   readonly emit: Emit;
   readonly reportError: (error: unknown, origin: ErrorOrigin) => void;
-  /** Told of each format that is settled. */
+  /** Called with each chosen format. */
   readonly onPath: (path: AudioPath, ends: AudioEnds) => void;
 }
 
-/** Captured audio on its way to who hears it. */
+/** The path of captured audio to the listener. */
 export function captureFor(listener: STTProvider | AgentProvider, parts: SessionParts): CapturePath {
   const { roles, options, scheduler, isMuted, emit, reportError, onPath } = parts;
   const { input } = roles;
@@ -61,9 +61,9 @@ export function captureFor(listener: STTProvider | AgentProvider, parts: Session
 }
 
 /**
- * The conversation between the roles. Subscribing starts it; it completes when nothing of it can go on.
+ * The conversation between the roles. Subscribing starts it; it completes when it cannot continue.
  *
- * @param captured - When the audio that is heard was captured.
+ * @param captured - When the audio being heard was captured.
  */
 export function conversationOf(
   { code, roles, options, history, scheduler, commands$, onPath }: SessionParts,
@@ -86,7 +86,7 @@ export function conversationOf(
   return converse(modelSetup(ports, { ...options, history, scheduler }));
 }
 
-/** How long a provider's last words are waited for, in milliseconds. */
+/** Longest wait for providers to finish, in milliseconds. */
 const farewellMs = 1_000;
 
 /** Silences the output, and waits for the input and the listener to end, but not forever. */

@@ -5,16 +5,16 @@ import type { AgentState } from '../conversation/events.ts';
 import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
 import { Pipeline } from '../pipeline/pipeline.ts';
 
-/** Where the conversation of {@link usePipeline} is. */
+/** State of the conversation of {@link usePipeline}. */
 export type SessionState = 'idle' | 'starting' | 'running' | 'stopping';
 
-/** What {@link usePipeline} tells of its pipeline; a new object whenever something has changed. */
+/** The state of a {@link usePipeline}; a new object on every change. */
 export interface PipelineStatus {
-  /** Where the conversation is. */
+  /** State of the conversation. */
   readonly state: SessionState;
-  /** What the agent is doing; `idle` outside of a conversation. */
+  /** What the agent is doing; `idle` outside a conversation. */
   readonly agentState: AgentState;
-  /** Why the last `start()` came to nothing; `undefined` once it is called again. */
+  /** Why the last `start()` failed; `undefined` once it is called again. */
   readonly error: VoiceError | undefined;
 }
 
@@ -22,18 +22,18 @@ export interface PipelineStatus {
 export interface PipelineHook extends PipelineStatus {
   /** The pipeline: its streams, for {@link useObservable}, and its operations. */
   readonly pipeline: Pipeline;
-  /** Begins the conversation. Never rejects: a failure is `error`. The same function at every render. */
+  /** Begins the conversation. Never rejects: a failure becomes `error`. The same function at every render. */
   readonly start: (options?: Parameters<Pipeline['start']>[0]) => Promise<void>;
-  /** Ends it, or the start under way. Never rejects. The same function at every render. */
+  /** Ends it, or a start in progress. Never rejects. The same function at every render. */
   readonly stop: (options?: Parameters<Pipeline['stop']>[0]) => Promise<void>;
 }
 
 /**
- * The newest value of a stream, `initial` until there is one. It is subscribed to while the component is mounted. A
- * stream that fails throws its error in the component, for the error boundary above; one that completes keeps its last
- * value.
+ * The latest value of a stream, `initial` until there is one. Subscribed to while the component is mounted. If the
+ * stream fails, the component throws its error, for the error boundary above; if it completes, the last value stays.
  *
- * @param stream$ - The same Observable at every render: a pipeline's, or one from `useMemo`. Another one begins anew.
+ * @param stream$ - The same Observable at every render: a pipeline's, or one from `useMemo`. A different one starts
+ * over.
  * @param initial - The value before the first one, and on a server.
  *
  * @example
@@ -55,12 +55,12 @@ export function useObservable<T, I = T>(stream$: Observable<T>, initial: I): T |
 }
 
 /**
- * A pipeline that lives as long as its component: made with the first render, disposed after the last. Nothing happens
- * before `start()`. StrictMode, which takes effects back and repeats them, does not disturb it.
+ * A pipeline that lives as long as its component: created with the first render, disposed after the last. Nothing
+ * happens before `start()`. StrictMode, which undoes and repeats effects, does not disturb it.
  *
- * @param options - What makes the options, providers included; called once (by StrictMode twice, the second result goes
- *   unused). Later ones have no effect: give the component another `key` for another pipeline. Options themselves do too,
- *   if they are made outside of the component.
+ * @param options - A function that creates the options, providers included; called once (twice by StrictMode, which
+ * drops the second result). Later ones have no effect: change the component's `key` for another pipeline. An object
+ * works too, if created outside the component.
  *
  * @example
  * ```ts
@@ -87,7 +87,7 @@ export function usePipeline(options: PipelineOptions | (() => PipelineOptions)):
   const [session, setSession] = useState(() => new Session(options));
   useEffect(() => {
     if (!session.disposed) return session.hold();
-    // Hidden for a while, and shown again: the effects come back, the pipeline does not.
+    // Hidden for a while, then shown again: the effects return, the pipeline does not.
     setSession(new Session(options, session.disposed));
     return undefined;
   }, [session]);
@@ -95,7 +95,7 @@ export function usePipeline(options: PipelineOptions | (() => PipelineOptions)):
   return { ...status, pipeline: session.pipeline, start: session.start, stop: session.stop };
 }
 
-/** A stream as React reads it. */
+/** A stream in the form React reads. */
 class Latest<T, I> {
   readonly #stream$: Observable<T>;
   #value: T | I;
@@ -126,17 +126,17 @@ class Latest<T, I> {
   };
 }
 
-/** A pipeline, and what is to be told of it. */
+/** A pipeline, and its reported state. */
 class Session {
   readonly pipeline: Pipeline;
   readonly #status$ = new BehaviorSubject<PipelineStatus>({ state: 'idle', agentState: 'idle', error: undefined });
   readonly status$: Observable<PipelineStatus> = this.#status$.asObservable();
   readonly #options: PipelineOptions;
-  /** The same providers in a pipeline before: it must be done with them. */
+  /** An earlier pipeline with the same providers, which must release them first. */
   readonly #before: Promise<void> | undefined;
   #disposed: Promise<void> | undefined;
   #held = false;
-  /** Counts starts and stops: only the last one may say what has become of it. */
+  /** Counts starts and stops: only the latest may report its outcome. */
   #order = 0;
   #settled = true;
 
@@ -153,7 +153,7 @@ class Session {
     return this.#status$.value;
   }
 
-  /** Resolves when it is disposed; `undefined` while it is not. */
+  /** Resolves when it is disposed; `undefined` until then. */
   get disposed(): Promise<void> | undefined {
     return this.#disposed;
   }
@@ -167,7 +167,7 @@ class Session {
   readonly stop = (options?: Parameters<Pipeline['stop']>[0]): Promise<void> =>
     this.#run('stopping', () => this.pipeline.stop(options));
 
-  /** Keeps it until what this returns is called. */
+  /** Keeps it alive until the returned function is called. */
   hold(): () => void {
     this.#held = true;
     return () => {
@@ -193,7 +193,7 @@ class Session {
     if (!isWanted()) return;
     this.#settled = true;
     this.#onSession();
-    // Who stops it, or leaves, knows why it did not start.
+    // Whoever stops it or unmounts knows why it did not start.
     if (error && error.code !== 'aborted' && !this.#disposed) this.#report({ error });
   }
 
@@ -214,7 +214,7 @@ class Session {
     try {
       await this.pipeline.dispose();
     } catch (cause) {
-      this.#options.logger?.warn(`The pipeline was not disposed cleanly: ${messageOf(cause)}`);
+      this.#options.logger?.warn(`the pipeline was not disposed cleanly: ${messageOf(cause)}`);
     }
   }
 }

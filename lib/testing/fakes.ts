@@ -37,7 +37,7 @@ import { Playout } from '../playback/playout.ts';
 import { merge } from '../stream/merge.ts';
 import { textAudioFormat, textToAudio } from './text-audio.ts';
 
-/** What every fake takes. */
+/** Configuration of every fake. */
 export interface FakeConfig {
   /** The clock; a TestScheduler for virtual time. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
@@ -91,7 +91,7 @@ export class FakeInput extends Fake implements InputProvider {
   }
 }
 
-/** A speech-to-text service whose results the test gives. */
+/** A speech-to-text service whose results the test provides. */
 export class FakeSTT extends Fake implements STTProvider {
   override readonly name = 'FakeSTT';
   override readonly roles: readonly ProviderRole[] = ['stt'];
@@ -99,9 +99,9 @@ export class FakeSTT extends Fake implements STTProvider {
   readonly #speech$ = new Subject<SpeechEvent>();
   readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16' }];
   readonly reportsSpeechEnd: boolean = true;
-  /** What it was sent. */
+  /** Audio sent to it. */
   readonly sent: AudioChunk[] = [];
-  /** How often it was asked for its final word. */
+  /** How many times `finalize()` was called. */
   finalizations: number = 0;
 
   constructor(config: FakeConfig = {}) {
@@ -116,12 +116,12 @@ export class FakeSTT extends Fake implements STTProvider {
     return this.#speech$.asObservable();
   }
 
-  /** Hears words. */
+  /** Emits a result. */
   hearWords(result: TranscriptionResult): void {
     this.#transcripts$.next(result);
   }
 
-  /** Hears a voice begin or end. */
+  /** Starts or ends a voice. */
   hearVoice(type: SpeechEvent['type']): void {
     this.#speech$.next({ type });
   }
@@ -166,7 +166,7 @@ export class FakeSTT extends Fake implements STTProvider {
     );
   }
 
-  /** A result with only what matters: `interim('a b')`, `final('a b')`, `preflight('a b')`. */
+  /** A minimal result: `interim('a b')`, `final('a b')`, `preflight('a b')`. */
   static result(text: string, kind: 'interim' | 'final' | 'preflight', utteranceId?: string): TranscriptionResult {
     const isFinal = kind === 'final';
     const base = { text, isFinal, utteranceComplete: isFinal, isPreflight: kind === 'preflight' };
@@ -176,7 +176,7 @@ export class FakeSTT extends Fake implements STTProvider {
 
 /** Configuration of {@link FakeLLM}. */
 export interface FakeLLMConfig extends FakeConfig {
-  /** The answer to a request: text (one token a word), events, or a stream of them. Default: echoes the user. */
+  /** The answer to a request: text (one token per word), events, or a stream of them. Default: echoes the user. */
   answer?(
     messages: readonly Message[],
     request: number,
@@ -188,7 +188,7 @@ export interface FakeLLMConfig extends FakeConfig {
   readonly tokenMs?: number;
 }
 
-/** A request that a {@link FakeLLM} was sent. */
+/** A request to a {@link FakeLLM}. */
 export interface FakeRequest {
   readonly messages: readonly Message[];
   readonly options: GenerateOptions;
@@ -196,7 +196,7 @@ export interface FakeRequest {
   outcome: 'running' | 'completed' | 'aborted';
 }
 
-/** A language model that answers by rule, in its own time. */
+/** A language model that answers by rule, with configurable timing. */
 export class FakeLLM extends Fake<FakeLLMConfig> implements LLMProvider {
   override readonly name = 'FakeLLM';
   override readonly roles: readonly ProviderRole[] = ['llm'];
@@ -246,7 +246,7 @@ export class FakeLLM extends Fake<FakeLLMConfig> implements LLMProvider {
   }
 }
 
-/** Text as the events of a generation: one token a word. */
+/** Text as the events of a generation: one token per word. */
 export function tokensOf(text: string): LLMEvent[] {
   const tokens = text.match(/\s*\S+\s*$|\s*\S+/g) ?? [];
   return [...tokens.map((token): LLMEvent => ({ type: 'token', text: token })), { type: 'done', finishReason: 'stop' }];
@@ -262,20 +262,20 @@ export interface FakeTTSConfig extends FakeConfig {
   readonly latencyMs?: number;
   /** Length of a character's audio, in milliseconds. Default: 50. */
   readonly msPerCharacter?: number;
-  /** Whether it tells when each word sounds. Default: true. */
+  /** Whether it emits word timings. Default: true. */
   readonly words?: boolean;
 }
 
 let utterances = 0;
 
-/** A voice whose audio can be read back as text (`audioToText`). */
+/** A TTS whose audio can be decoded to text (`audioToText`). */
 export class FakeTTS extends Fake<FakeTTSConfig> implements TTSProvider {
   override readonly name = 'FakeTTS';
   override readonly roles: readonly ProviderRole[] = ['tts'];
   readonly #audio$ = new Subject<AudioChunk>();
   readonly #metadata$ = new Subject<AudioMetadata>();
   readonly #words$ = new Subject<SpokenWord>();
-  /** The pieces that it was given. */
+  /** The pieces it was given. */
   readonly pieces: string[] = [];
   /** Utterances that were unsubscribed before their end. */
   cancelled: number = 0;
@@ -375,12 +375,12 @@ export class FakeOutput extends PacedOutput<FakeOutputConfig> {
     this.#recording = this.playout.heard$.pipe(tap((chunk) => this.heard.push(chunk))).subscribe();
   }
 
-  /** It plays from its construction on: nothing has to be made ready. */
+  /** It plays right after construction: no initialization needed. */
   protected override get initialized(): boolean {
     return super.initialized || !this.#recording.closed;
   }
 
-  /** Volumes that were set. The audio stays as it is, for its samples are its text. */
+  /** Volumes that were set. The audio is unchanged, since its samples are its text. */
   readonly volumes: number[] = [];
 
   protected override onDispose(): void {

@@ -4,8 +4,8 @@ import { VoiceError } from '../core/errors.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 
 /**
- * Writes a session's events as NDJSON: one line an event, each with its line break. Audio is base64; of an error's cause
- * nothing is written, for it may hold a request with its credential.
+ * Writes a session's events as NDJSON: one event per line, including its line break. Audio is base64; the causes of
+ * errors are omitted, since they may contain a request with its credential.
  *
  * ```text
  * events  --a--b----c--|
@@ -35,9 +35,9 @@ function writable(key: string, value: unknown): unknown {
 }
 
 /**
- * Reads what {@link recordSession} wrote.
+ * Reads the output of {@link recordSession}.
  *
- * @throws SyntaxError for a line that is no JSON.
+ * @throws SyntaxError for a line that is not JSON.
  */
 export function readSession(ndjson: string): VoiceEvent[] {
   const lines = ndjson.split('\n').filter((line) => line.trim() !== '');

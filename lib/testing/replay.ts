@@ -6,14 +6,14 @@ import { SpeechTicket } from '../conversation/commands.ts';
 import { readSession } from './record.ts';
 import type { VoiceStep, VoiceTestOptions } from './voice-test.ts';
 
-/** How long after its last event a replayed session goes on, in milliseconds. */
+/** How long a replayed session continues after its last event, in milliseconds. */
 const tailMs = 30_000;
 
 /**
- * Turns a recorded session back into what the providers gave: what the user said and when, and what the model answered,
- * in its own time. The result goes into `voiceTest` as it is: a call that went wrong becomes a regression test.
+ * Turns a recorded session back into what the providers emitted: what the user said and when, and what the model
+ * answered, with its timing. Pass the result to `voiceTest`: a call that went wrong becomes a regression test.
  *
- * @param ndjson - What `recordSession` wrote.
+ * @param ndjson - The output of `recordSession`.
  *
  * @example
  * ```ts
@@ -35,7 +35,7 @@ export function replaySession(ndjson: string): Pick<VoiceTestOptions, 'steps' | 
   return { steps, untilMs, llm: { answer: (messages, _request, scheduler) => answer(events, messages, scheduler) } };
 }
 
-/** What of the outside world an event tells of. */
+/** The external input that an event reveals, if any. */
 function stepOf(event: VoiceEvent, events: readonly VoiceEvent[]): VoiceStep | undefined {
   switch (event.type) {
     case 'transcript.interim':
@@ -62,7 +62,7 @@ function isTyped({ turnId }: VoiceEvent, events: readonly VoiceEvent[]): boolean
   return events.some((event) => event.turnId === turnId && event.type === 'turn.started' && event.source === 'text');
 }
 
-/** What the model answered to the same words, token by token, as long after the commit as it took then. */
+/** What the model answered to the same words, token by token, with the original delays after the commit. */
 function answer(
   events: readonly VoiceEvent[],
   messages: readonly Message[],

@@ -6,7 +6,7 @@ export const textAudioFormat: AudioMetadata = { encoding: 'linear16', sampleRate
 const samplesPerMs = 8;
 
 /**
- * Text as audio that can be read back: every character is `msPerCharacter` milliseconds of samples that have its code
+ * Encodes text as audio that can be decoded: every character is `msPerCharacter` milliseconds of samples with its code
  * (UTF-16) as their value.
  */
 export function textToAudio(text: string, msPerCharacter: number = 50): Uint8Array<ArrayBuffer> {
@@ -19,7 +19,7 @@ export function textToAudio(text: string, msPerCharacter: number = 50): Uint8Arr
   return new Uint8Array(samples.buffer);
 }
 
-/** What chunks of such audio say, as far as whole characters were there; what was cut off in the middle is left out. */
+/** Decodes such audio, as far as characters are complete; skips any cut off in the middle. */
 export function audioToText(chunks: readonly AudioChunk[], msPerCharacter: number = 50): string {
   const samplesPerCharacter = msPerCharacter * samplesPerMs;
   let text = '';

@@ -9,42 +9,42 @@ import { History } from '../conversation/history.ts';
 import { FakeLLM, FakeOutput, FakeSTT, FakeTTS, type FakeLLMConfig, type FakeTTSConfig } from './fakes.ts';
 import { audioToText } from './text-audio.ts';
 
-/** Something that happens at a moment of a {@link voiceTest}. */
+/** Something that happens at some point of a {@link voiceTest}. */
 export type VoiceStep =
   { readonly user: TranscriptionResult } | { readonly voice: SpeechEvent['type'] } | { readonly command: Command };
 
-/** What a {@link voiceTest} is made of. */
+/** Options of a {@link voiceTest}. */
 export interface VoiceTestOptions extends Partial<Omit<ConversationOptions, 'scheduler'>> {
-  /** How the model answers, and how fast. Default: it echoes the user. */
+  /** How the LLM answers, and how fast. Default: it echoes the user. */
   readonly llm?: FakeLLMConfig;
-  /** How fast the voice answers and speaks. */
+  /** How fast the TTS responds and speaks. */
   readonly tts?: FakeTTSConfig;
-  /** Whether the speech-to-text service tells when a voice falls silent (`user.falls`). Default: true. */
+  /** Whether the STT reports the end of speech (`user.falls`). Default: true. */
   readonly reportsSpeechEnd?: boolean;
-  /** Puts something between the conversation and the voice, such as a fault. */
+  /** Wraps the TTS, for example to inject a fault. */
   readonly wrapTTS?: (tts: FakeTTS) => ConversationPorts['tts'];
-  /** Puts something between the conversation and the output. */
+  /** Wraps the output. */
   readonly wrapOutput?: (output: FakeOutput) => ConversationPorts['output'];
-  /** What happens when: milliseconds of virtual time to step(s). */
+  /** What happens when: step(s) by milliseconds of virtual time. */
   readonly steps: Readonly<Record<number, VoiceStep | readonly VoiceStep[]>>;
-  /** When the test ends, in milliseconds of virtual time: the conversation is stopped. Default: 60,000. */
+  /** When the conversation is stopped, in milliseconds of virtual time. Default: 60,000. */
   readonly untilMs?: number;
 }
 
-/** What came of a {@link voiceTest}. */
+/** The outcome of a {@link voiceTest}. */
 export interface VoiceTestResult {
   readonly events: readonly VoiceEvent[];
   readonly history: History;
   readonly llm: FakeLLM;
   readonly tts: FakeTTS;
   readonly output: FakeOutput;
-  /** What was heard, read back from the audio. */
+  /** What was heard, decoded from the audio. */
   readonly heardText: string;
 }
 
 /**
- * Runs a whole conversation in virtual time: the user's signals at their moments, a model and a voice that answer by
- * rule, an output that plays on the same clock.
+ * Runs a whole conversation in virtual time: the user's signals at given times, an LLM that answers by rule, and a TTS
+ * and an output on the same clock.
  */
 export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
   const testScheduler = new TestScheduler(() => undefined);
@@ -103,21 +103,21 @@ export const user = {
   final: (text: string, id?: string): VoiceStep => ({ user: FakeSTT.result(text, 'final', id) }),
   /** The user may have finished. */
   preflight: (text: string, id?: string): VoiceStep => ({ user: FakeSTT.result(text, 'preflight', id) }),
-  /** A voice is heard. */
+  /** The user starts speaking. */
   starts: { voice: 'started' } as VoiceStep,
-  /** The voice falls silent. */
+  /** The user stops speaking. */
   falls: { voice: 'ended' } as VoiceStep,
-  /** The voice goes on after an announced end. */
+  /** The user continues after an announced end. */
   resumes: { voice: 'resumed' } as VoiceStep,
 } as const;
 
-/** Steps of a {@link voiceTest} that the application takes. */
+/** Steps of a {@link voiceTest} taken by the application. */
 export const application = {
-  /** Has the agent say something, as `Pipeline.say()`. */
+  /** Makes the agent say something, like `Pipeline.say()`. */
   say: (text: string, options: SayOptions = {}): VoiceStep => ({
     command: { type: 'say', text$: [text], options, source: 'say', ticket: new SpeechTicket() },
   }),
-  /** Sends what the user typed, as `Pipeline.send()`. */
+  /** Sends what the user typed, like `Pipeline.send()`. */
   send: (text: string, options: SendOptions = {}): VoiceStep => ({
     command: { type: 'send', text, options, ticket: new SpeechTicket() },
   }),

@@ -1,6 +1,6 @@
 const words = (list: string): ReadonlySet<string> => new Set(list.split(/\s+/));
 
-/** Abbreviations that a name or another word follows: the dot after them ends no sentence. Lower case, without the dot. */
+/** Abbreviations followed by a name or another word: their dot ends no sentence. Lower case, without the dot. */
 const beforeWord = words(
   `mr mrs ms mx dr drs prof st ste rev fr hon pres gov sen rep gen col maj capt cpt lt cmdr sgt cpl pvt adm supt det insp
    messrs mt ft vs viz al approx dept est assn bros eg ie cf resp incl ave blvd rd
@@ -15,17 +15,17 @@ const beforeWord = words(
    डॉ प्रो श्री कु सुश्री`,
 );
 
-/** Abbreviations that are words of their own unless a number follows. */
+/** Abbreviations only before a number; otherwise words of their own. */
 const beforeNumber = words(
   `no nos nr núm num p pp pg pág page vol vols fig figs ch chap sec sect art arts par para eq eqs ex op ver v max min
    jan feb mar apr jun jul aug sep sept oct nov dec tab abs kap str bd z s g ст рис табл гл`,
 );
 
-/** Abbreviations that end sentences as often as not: a capital letter after them decides. */
+/** Abbreviations that often end a sentence: a capital letter after them decides. */
 const atEnd = words('etc inc ltd co corp llc plc jr sr usw enz itd itp vb ff');
 
 /**
- * Whether a word before a dot is an abbreviation that goes on, so that the dot ends no sentence.
+ * Whether a word before a dot is an abbreviation in mid-sentence.
  *
  * @param next - The character after the dot and the white space.
  */

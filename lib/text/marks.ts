@@ -1,14 +1,14 @@
 import { countWords } from './words.ts';
 
-/** How an address begins. */
+/** How a URL starts. */
 export const urlStart: readonly string[] = ['https://', 'http://', 'www.'];
-/** What makes an address, with nothing behind it. */
+/** A URL's start with nothing after it. */
 export const urlScheme: RegExp = /^(?:https?:\/\/|www\.)$/i;
-/** What can be an address, as far as it goes. */
+/** The longest run that can be a URL. */
 export const urlRun: RegExp = /^(?:https?:\/\/|www\.)(?=[a-z\d])[!#-;=?-Z_a-z~]*/i;
 export const mailAddress: RegExp = /^[^\s@]+@\S+$/;
 
-/** Where code without an end gives way to what reads as prose; its length where it doesn't. */
+/** Where unclosed code turns into what reads as prose; its length if it doesn't. */
 export function proseStart(code: string): number {
   let at = 0;
   for (const line of code.split('\n')) {
@@ -21,8 +21,8 @@ export function proseStart(code: string): number {
 }
 
 /**
- * Where the bracket that opens at an offset is closed: -1 when it isn't within the line and the limit, `undefined` when
- * the text ends before that is known.
+ * Finds the close of the bracket that opens at an offset: -1 if it is not in the line and the limit, `undefined` if the
+ * text ends first.
  */
 export function closing(text: string, from: number, limit: number): number | undefined {
   const open = text[from];
@@ -38,7 +38,7 @@ export function closing(text: string, from: number, limit: number): number | und
   return undefined;
 }
 
-/** An address without the punctuation of the sentence around it. */
+/** A URL without the punctuation of the sentence around it. */
 export function trimUrl(run: string): string {
   let url = run;
   for (;;) {
@@ -49,7 +49,7 @@ export function trimUrl(run: string): string {
   }
 }
 
-/** The host of an address, as it is said. */
+/** A URL's host, as spoken. */
 export function hostOf(url: string): string {
   return url
     .replace(/^https?:\/\//i, '')
@@ -58,7 +58,7 @@ export function hostOf(url: string): string {
     .replace(/^www\.|:\d*$/gi, '');
 }
 
-/** How often the first character stands at the start. */
+/** Length of the run of the first character. */
 export function runLength(text: string): number {
   let length = 1;
   while (text[length] === text[0]) length += 1;

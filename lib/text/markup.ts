@@ -1,6 +1,6 @@
-/** A language in which a text can say how it is to be spoken. */
+/** A language for specifying how text is spoken. */
 export interface Markup {
-  /** Cuts a document that is longer than `maxLength` units of `lengthOf`, which gives those of one character. */
+  /** Splits a document longer than `maxLength` units; `lengthOf` is the length of one character. */
   readonly split: (document: string, maxLength: number, lengthOf: (character: string) => number) => string[];
   /** The words of a document. */
   readonly textOf: (document: string) => string;

@@ -1,6 +1,6 @@
 const segmenters = new Map<string, Intl.Segmenter>();
 
-/** A shared `Intl.Segmenter` (making one takes longer than using it). A malformed locale counts as none. */
+/** A shared `Intl.Segmenter` (creating one takes longer than using it). A malformed locale is ignored. */
 export function segmenterFor(granularity: 'grapheme' | 'word', locale?: string): Intl.Segmenter {
   const key = `${granularity} ${locale ?? ''}`;
   let segmenter = segmenters.get(key);

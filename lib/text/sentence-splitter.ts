@@ -2,13 +2,13 @@ import { segmenterFor } from './segmenter.ts';
 import { countWords } from './words.ts';
 import { isAbbreviation } from './abbreviations.ts';
 
-/** How text is cut into pieces to speak. */
+/** How text is split into pieces to speak. */
 export interface SentenceOptions {
-  /** BCP 47: how words are counted, and whether a dot makes a number an ordinal. Default: unknown. */
+  /** BCP 47: how words are counted, and whether a dot makes a number ordinal. Default: unknown. */
   readonly locale?: string;
-  /** Characters that the first piece needs to end at a clause. East Asian characters count twice. Default: 12. */
+  /** Characters required before the first piece may end at a clause. East Asian characters count twice. Default: 12. */
   readonly firstMinChars?: number;
-  /** Words that are enough for the first piece, however short they are. Default: 4. */
+  /** Words that suffice for the first piece, however short. Default: 4. */
   readonly firstMinWords?: number;
   /** Characters that each later piece needs; shorter sentences are joined. East Asian characters count twice. Default: 20. */
   readonly minChars?: number;
@@ -22,7 +22,7 @@ const sentenceMark = new RegExp(`[${terminators}\\n;:\\u037e]|[\\p{sc=Thai}\\p{s
 const anyMark = new RegExp(`[${terminators}\\n\\p{Terminal_Punctuation}—–]|[\\p{sc=Thai}\\p{sc=Lao}] `, 'gu');
 const terminatorRun = new RegExp(`[${terminators}]+`, 'uy');
 const terminator = new RegExp(`[${terminators}]`, 'u');
-/** What belongs to the sentence before it: closing quotes (in French after a space), brackets and Markdown's marks. */
+/** What belongs to the sentence before it: closing quotes (in French after a space), brackets and Markdown marks. */
 const closerRun = /(?:[\p{Pe}\p{Pf}"'*_`~]|[ \u00a0\u202f]»(?=\s))*/uy;
 const whiteSpaceRun = /\s*/uy;
 const clauseEnd = /\p{Terminal_Punctuation}[\p{Pe}\p{Pf}"'*_`~]*\s+|(?![,;:!?.])\p{Terminal_Punctuation}/gu;
@@ -31,7 +31,7 @@ const wide = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\u3001-\u300
 /** Scripts whose sentences follow each other without a space. */
 const spaceless = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/u;
 const thai = /[\p{sc=Thai}\p{sc=Lao}]/u;
-/** Small letters of scripts that begin sentences with a capital (Georgian doesn't). */
+/** Lower-case letters of scripts whose sentences start with a capital (Georgian's don't). */
 const small = /(?!\p{sc=Georgian})\p{Ll}/u;
 /** Languages that write "the 3rd of October" as "3. Oktober". */
 const dottedOrdinals = /^(bs|cs|da|de|et|eu|fi|fo|hr|hu|is|lb|lv|nb|nn|no|pl|sk|sl|sr|tr)\b/i;
@@ -39,11 +39,11 @@ const dottedOrdinals = /^(bs|cs|da|de|et|eu|fi|fo|hr|hu|is|lb|lv|nb|nn|no|pl|sk|
 type Verdict = 'sentence' | 'clause' | 'none';
 
 /**
- * Cuts a growing text into pieces to speak: a first clause as early as it is safe, then whole sentences, in any script.
- * The pieces, white space and all, add up to exactly the text, and are the same however it was split on its way.
+ * Splits a growing text into pieces to speak: a first clause as early as is safe, then whole sentences, in any script.
+ * The pieces, white space included, add up to exactly the text, however it arrived.
  *
- * `Intl.Segmenter` finds words in scripts that write no spaces. Sentences it doesn't find better than punctuation
- * does: it needs the whole text, and cuts after "Dr.".
+ * `Intl.Segmenter` finds words in scripts without spaces. For sentences punctuation works better: the segmenter needs
+ * the whole text, and splits after "Dr.".
  */
 export class SentenceSplitter {
   readonly #locale: string | undefined;
@@ -52,10 +52,10 @@ export class SentenceSplitter {
   readonly #minChars: number;
   readonly #maxChars: number;
   #text: string = '';
-  /** Where in the text the search for marks goes on: what lies before has been judged. */
+  /** Where the search for marks continues: everything before has been judged. */
   #searched: number = 0;
   #isFirst: boolean = true;
-  /** Whether the text starts a line, so that "1." in front is a list's number. */
+  /** Whether the text starts a line, so that a leading "1." is a list number. */
   #startsLine: boolean = true;
 
   constructor(options: SentenceOptions = {}) {
@@ -68,11 +68,11 @@ export class SentenceSplitter {
     this.#maxChars = Math.floor(maxChars);
   }
 
-  /** The pieces that the text has come to. */
+  /** The pieces that are now complete. */
   push(text: string): string[] {
     this.#text += text;
     const pieces: string[] = [];
-    // One unit more than the limit shows whether a cut there would part a character.
+    // One unit beyond the limit shows whether a split there would divide a character.
     for (;;) {
       const end = this.#nextEnd() ?? (this.#text.length > this.#maxChars + 1 ? this.#cut() : undefined);
       if (end === undefined) return pieces;
@@ -80,7 +80,7 @@ export class SentenceSplitter {
     }
   }
 
-  /** The rest, when no more text will come; then the splitter is as new. */
+  /** Returns the rest when no more text follows, and resets the splitter. */
   flush(): string[] {
     const pieces: string[] = [];
     while (this.#text.length > this.#maxChars) pieces.push(this.#take(this.#cut()));
@@ -107,7 +107,7 @@ export class SentenceSplitter {
     for (;;) {
       marks.lastIndex = this.#searched;
       const match = marks.exec(text);
-      // The last unit may be one half of a mark.
+      // The last unit may be half of a mark.
       if (!match) {
         this.#searched = Math.max(this.#searched, text.length - 1);
         return undefined;
@@ -116,7 +116,7 @@ export class SentenceSplitter {
       const runEnd = skip(terminatorRun, text, mark) ?? mark + (isSpace(text[mark]) ? 0 : 1);
       const closed = skip(closerRun, text, runEnd) ?? runEnd;
       const end = skip(whiteSpaceRun, text, closed) ?? closed;
-      // What follows a "»" tells whether it opens or closes.
+      // What follows a "»" determines whether it opens or closes.
       if (end > this.#maxChars || !isWhole(text, text[end] === '»' ? end + 1 : end)) return undefined;
       const verdict = this.#judge(mark, runEnd, closed, end);
       if (verdict === 'sentence' || (verdict === 'clause' && this.#isFirst)) {
@@ -149,7 +149,7 @@ export class SentenceSplitter {
     return this.#isFullStop(mark, next) ? 'sentence' : 'none';
   }
 
-  /** Whether a dot, with white space after it, ends a sentence. */
+  /** Whether a dot followed by white space ends a sentence. */
   #isFullStop(dot: number, next: string): boolean {
     const text = this.#text;
     let start = dot;
@@ -173,7 +173,7 @@ export class SentenceSplitter {
     return width >= this.#firstMinChars || countWords(text, this.#locale) >= this.#firstMinWords;
   }
 
-  /** Where a text without an end in reach is cut: after a clause, else a word, never within a character. */
+  /** Where to split a text without an end in reach: after a clause, else a word, never within a character. */
   #cut(): number {
     const limit = this.#maxChars;
     const window = this.#text.slice(0, limit + 2);
@@ -200,13 +200,13 @@ function judgeClause(mark: string, before: string, gap: string, next: string): V
   return mark === '፡' ? 'none' : 'clause';
 }
 
-/** The end of a sticky pattern's match at a place; `undefined` when it matches nothing there. */
+/** The end of a sticky pattern's match at a position; `undefined` without a match. */
 function skip(pattern: RegExp, text: string, at: number): number | undefined {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : undefined;
 }
 
-/** Whether the whole character at a place is there. */
+/** Whether the character at a position is complete. */
 function isWhole(text: string, at: number): boolean {
   return at < text.length && !(at === text.length - 1 && /[\ud800-\udbff]/.test(text[at] ?? ''));
 }

@@ -2,18 +2,18 @@ import { closing, firstCharacter, hostOf, lastCharacter, mailAddress, proseStart
 import { runLength, trimUrl, urlRun, urlScheme, urlStart } from './marks.ts';
 import { PieceWriter, type SpokenPiece } from './spoken-piece.ts';
 
-/** How written text becomes speech. */
+/** How written text is converted to speech. */
 export interface SpeechTextOptions {
-  /** Said in place of a block of code; a function is given the language that the block names, or ''. Default: nothing. */
+  /** Spoken in place of a code block; a function receives the block's language, or ''. Default: nothing. */
   readonly codeBlock?: string | ((language: string) => string);
   /**
-   * What to say for whole words, case-sensitive: `{ SQL: 'sequel' }`. Between Han, kana, Thai, Lao, Khmer and Myanmar
-   * letters, which write no spaces, parts of words count too.
+   * Replacements for whole words, case-sensitive: `{ SQL: 'sequel' }`. Between Han, kana, Thai, Lao, Khmer and Myanmar
+   * letters, whose scripts have no spaces, parts of words match too.
    */
   readonly pronunciations?: Readonly<Record<string, string>>;
 }
 
-/** Most text that waits for what makes sense of it, in UTF-16 units; then it is taken as it stands. */
+/** Most text held back until it is unambiguous, in UTF-16 units; beyond that it is taken literally. */
 const maxHeld = 4096;
 const maxLinkText = 256;
 
@@ -23,13 +23,13 @@ const letters = '\\p{L}\\p{M}\\p{N}';
 const spacelessLetters =
   '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
 const spaceless = new RegExp(`[${spacelessLetters}]`, 'u');
-/** Letters that no mark, address or pronunciation begins within. */
+/** Letters within which no mark, URL or pronunciation starts. */
 const wordRun = new RegExp(
   `[${spacelessLetters}]+|(?:(?![${spacelessLetters}\\ufe0e\\ufe0f\\u20e3])[${letters}])+`,
   'uy',
 );
 const asciiPunctuation = /^[!-/:-@[-`{-~]/;
-/** Signs that are pictures to some fonts and text to all readers stay. */
+/** Symbols that only some fonts show as pictures are kept. */
 const emoji =
   /^(?:(?![©®™ℹ‼⁉㊗㊙])\p{Extended_Pictographic}|[\p{RI}\p{Emoji_Modifier}]|[\ufe0e\ufe0f\u20e3\u{e0020}-\u{e007f}])/u;
 
@@ -38,7 +38,7 @@ const rule = /^(?:([-*_=])[ \t]*(?:\1[ \t]*){2,}|(?=.*-)(?=.*\|)[-|: \t]+)$/;
 const bullet = /^[-*+•‣◦▪●][ \t]/;
 const task = /^\[[ xX]\][ \t]/;
 const fenceOpening = /^(`{3,}(?!.*`)|~{3,})[ \t]*(\S*)/;
-/** What can stand between angle brackets, up to the first that closes. */
+/** Possible content of angle brackets, up to the first that closes. */
 const bracketed = /^<([a-z/][^<>\n]{0,256})>/i;
 const couldBeBracketed = /^<(?:[a-z/][^<>\n]{0,256}|!|!-|!--.*)?$/is;
 const tag = /^\/?([a-z][a-z\d-]*)(?:\s+[a-z_:][\w:.-]*(?:\s*=\s*(?:[^\s"'=`]+|'[^']*'|"[^"]*"))?)*\s*\/?$/i;
@@ -46,33 +46,33 @@ const comment = /^<!--.*?-->/s;
 const blockTag = /^(?:br|hr|p|div|[uo]l|li|table|tr|td|th|h[1-6])$/i;
 
 /**
- * Makes text that is written for the eye fit for the ear, as it grows: Markdown's marks, code blocks, addresses, HTML
- * tags and emoji go, what they surround stays, and so do "3 * 4", "snake_case", "2024." and "5 > 3". However the text is
- * split on its way, the result is the same, and maps back to the text.
+ * Makes written text speakable as it grows: removes Markdown marks, code blocks, URLs, HTML tags and emoji, keeps what
+ * they enclose, and leaves "3 * 4", "snake_case", "2024." and "5 > 3" alone. The result does not depend on how the text
+ * arrives, and maps back to it.
  *
- * What a mark means can depend on what follows: a push that ends in such a place returns nothing, and the next one, or
- * `flush()`, returns the whole. One instance serves one text.
+ * A mark's meaning can depend on what follows: a push that ends at such a point returns nothing, and the next one, or
+ * `flush()`, returns it all. Use one instance per text.
  */
 export class SpeechText {
   readonly #codeBlock: string | ((language: string) => string);
   readonly #pronunciations: readonly (readonly [string, string])[];
-  /** Text that has not been understood yet, and at its start (up to `#at`) that of the piece in the making. */
+  /** Text not yet understood, preceded (up to `#at`) by that of the current piece. */
   #text: string = '';
   #at: number = 0;
   readonly #piece = new PieceWriter();
 
   /** The last character before `#at`. */
   #before: string = '';
-  /** Only white space and marks so far in this line. */
+  /** Whether the line so far has only white space and marks. */
   #startsLine: boolean = true;
-  /** A heading, list item or table row, whose end must be heard. */
+  /** Whether in a heading, list item or table row, whose end must be audible. */
   #isBlock: boolean = false;
   #isRow: boolean = false;
-  /** Backticks that opened the code at hand. */
+  /** Number of backticks that opened the current code. */
   #codeTicks: number = 0;
-  /** What opened the code block at hand. */
+  /** What opened the current code block. */
   #fence: string | undefined;
-  /** The links at hand: characters to the end of the text, and those of the address behind it. An image can be in a link. */
+  /** The open links: characters to the end of the text, and those of the URL after it. A link can contain an image. */
   #links: { left: number; readonly tail: number }[] = [];
   #afterEmoji: boolean = false;
 
@@ -84,16 +84,16 @@ export class SpeechText {
       .sort(([a], [b]) => b.length - a.length);
   }
 
-  /** The piece that the text makes, together with what was held back before; nothing while its end is not understood. */
+  /** The pieces that are now complete, including what was held back; none while the end is ambiguous. */
   push(text: string): SpokenPiece[] {
     this.#text += text;
     this.#run(false);
-    // A block of code can be long, and nothing of it is said: it must not hold up what was said before it.
+    // A code block can be long and is not spoken: it must not hold up the text before it.
     const waits = this.#at < this.#text.length && this.#fence === undefined && this.#at < maxHeld;
     return waits ? [] : this.#take();
   }
 
-  /** The rest, when no more text will come. */
+  /** Returns the rest when no more text follows. */
   flush(): SpokenPiece[] {
     this.#run(true);
     return this.#take();
@@ -119,7 +119,7 @@ export class SpeechText {
     }
   }
 
-  /** Understands what stands first. Returns how much of it, in UTF-16 units: 0 when it takes more to tell. */
+  /** Interprets the start of the text. Returns its length in UTF-16 units: 0 if more is needed. */
   #step(text: string, isEnd: boolean, isFull: boolean): number {
     if (this.#fence !== undefined) return this.#insideFence(text, isEnd, isFull);
     const link = this.#links.at(-1);
@@ -143,7 +143,7 @@ export class SpeechText {
     return Math.abs(used);
   }
 
-  /** Marks at the start of a line; `undefined` when there is none (any more). */
+  /** Marks at the start of a line; `undefined` if there are none (left). */
   #startLine(text: string, isEnd: boolean): number | undefined {
     const lineEnd = text.indexOf('\n');
     const line = (lineEnd < 0 ? text : text.slice(0, lineEnd)).replace(/\r$/, '');
@@ -179,7 +179,7 @@ export class SpeechText {
     return markLength;
   }
 
-  /** Negative for what an emoji consists of. */
+  /** Returns a negative length for parts of an emoji. */
   #inline(character: string, text: string, isEnd: boolean): number {
     if (this.#codeTicks > 0 && character !== '`') return this.#word(character, text, isEnd);
     switch (character) {
@@ -198,7 +198,7 @@ export class SpeechText {
       case '[':
         return this.#openLink(text, 0, isEnd);
       case '!':
-        // After a script that writes no spaces it ends a sentence, which must not wait.
+        // After a script without spaces it ends a sentence, which must not wait.
         if (text.length === 1 && !isEnd && !spaceless.test(this.#before)) return 0;
         return text[1] === '[' && !spaceless.test(this.#before) ? this.#openLink(text, 1, isEnd) : this.#say('!', 1);
       case '<':
@@ -227,18 +227,18 @@ export class SpeechText {
     return this.#say(text.slice(0, length), length);
   }
 
-  /** Whether a word ends here: a mark that was dropped is no part of one. */
+  /** Whether a word ends here; removed marks do not belong to words. */
   #followsWord(): boolean {
     return wordEnd.test(this.#before) && (this.#before !== '_' || this.#piece.lastSaid.endsWith('_'));
   }
 
-  /** `undefined` when no pronunciation is given for what stands here. */
+  /** Returns `undefined` if there is no pronunciation for this word. */
   #pronounce(text: string, isInside: boolean, isEnd: boolean): number | undefined {
     for (const [written, said] of this.#pronunciations) {
       if (isInside && wordStart.test(written)) continue;
       if (text.length <= written.length && !isEnd && written.startsWith(text)) return 0;
       if (!text.startsWith(written)) continue;
-      // "SQL_" is marked as emphasis, "SQL_x" is a name of its own.
+      // "SQL_" is emphasis, "SQL_x" is a different name.
       const after = text.slice(written.length).replace(/^_+/, '');
       if (after === '' && !isEnd) return 0;
       const next = firstCharacter(after);
@@ -267,7 +267,7 @@ export class SpeechText {
     if (count >= 3) {
       const lineEnd = text.indexOf('\n');
       const line = (lineEnd < 0 ? text : text.slice(0, lineEnd)).trimEnd();
-      // A block that opens in the middle of a line, as models write it; with a second run in the line, it is code in text.
+      // A block that opens in mid-line, as models write it; with a second run in the line, it is inline code.
       const opening = /^(`+)([^\s`]*)$/.exec(line);
       if (opening?.[1] && lineEnd < 0 && !isEnd) return 0;
       if (opening?.[1] && lineEnd >= 0) return this.#openFence(opening[1], opening[2] ?? '', lineEnd + 1);
@@ -307,7 +307,7 @@ export class SpeechText {
     const end = closing(text, close + 1, maxHeld);
     if (end === undefined && !isEnd) return 0;
     if (end !== undefined && end < 0) return literal();
-    // The end of the text cut an address off: nobody wants to hear the rest.
+    // The text was cut off within a URL: skip the rest.
     const tail = (end ?? text.length - 1) + 1 - close;
     this.#links.push({ left: close, tail });
     return bang + 1;
@@ -366,7 +366,7 @@ export class SpeechText {
     return length;
   }
 
-  /** A block of code waits for its end, for without one, what reads as prose is no code and must be heard. */
+  /** A code block waits for its end: without one, whatever reads as prose is not code and must be spoken. */
   #insideFence(text: string, isEnd: boolean, isFull: boolean): number {
     const known = isEnd && !isFull ? text : text.slice(0, text.lastIndexOf('\n') + 1);
     const fence = this.#fence ?? '';
@@ -376,20 +376,20 @@ export class SpeechText {
     if (closed && !(opened && opened.index < closed.index)) {
       return this.#closeFence(text, closed.index + closed[0].length, isEnd);
     }
-    // A second opening mark says that the first block was never closed.
+    // A second opening mark means that the first block was never closed.
     if (opened) return this.#closeFence(text, proseStart(known.slice(0, opened.index)), isEnd);
     if (isFull) return known.indexOf('\n') + 1 || text.length;
     return isEnd ? this.#closeFence(text, proseStart(text), isEnd) : 0;
   }
 
-  /** Drops the block's rest; with nothing to drop, the text behind it is next. */
+  /** Drops the block's rest; if there is none, continues with the text after it. */
   #closeFence(text: string, length: number, isEnd: boolean): number {
     this.#fence = undefined;
     this.#startsLine = true;
     return length || this.#step(text, isEnd, false);
   }
 
-  /** Says something in place of `visualLength` units at an offset. Returns that length. */
+  /** Speaks something in place of `visualLength` units at an offset. Returns that length. */
   #say(said: string, visualLength: number, offset: number = 0): number {
     const visualStart = this.#at + offset;
     this.#piece.say(said, this.#text.slice(visualStart, visualStart + visualLength), visualStart);

@@ -1,8 +1,8 @@
 import { segmenterFor } from './segmenter.ts';
 
 /**
- * Ends of sentences, then of clauses, then of words; closing quotes and brackets go with the mark. A run of marks that
- * no space follows is taken whole, as group 1 tells: begun anew at each of its marks, a long one would take forever.
+ * Ends of sentences, then of clauses, then of words, including closing quotes and brackets. A run of marks without a
+ * space after it is matched whole, as group 1: retrying at each of its marks would take forever.
  */
 const breaks: readonly RegExp[] = [
   /[.!?…]+["'”’»)\]]*(?=\s|())|[。！？｡।॥؟۔]+["'”’»」』）)]*/gu,
@@ -11,9 +11,8 @@ const breaks: readonly RegExp[] = [
 ];
 
 /**
- * Cuts a text that is longer than a service takes in one request: at the last sentence end that fits, else at the last
- * clause end, else between words, else between characters (never within one). Pieces carry no outer white space;
- * blank text gives none.
+ * Splits a text that is too long for one request: at the last sentence end that fits, else at the last clause end, else
+ * between words, else between characters (never within one). Pieces have no outer white space; blank text returns none.
  *
  * @param maxLength - Longest piece, in units of `lengthOf`.
  * @param lengthOf - Length of one character (code point) as the service counts. Default: 1.
@@ -34,23 +33,23 @@ export function splitText(
   return pieces;
 }
 
-/** Bytes of a character (code point) in UTF-8, for services that count those. */
+/** Bytes of a character (code point) in UTF-8, for services that count bytes. */
 export function utf8Length(character: string): number {
   const code = character.codePointAt(0) ?? 0;
   return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
 
-/** A part of a text that is not cut. */
+/** A part of a text that is never split. */
 export interface UncutText {
   readonly text: string;
-  /** How well a cut after it sounds: 0 is a sentence's end, 1 a clause's, 2 a word's. */
+  /** Quality of a split after it: 0 for the end of a sentence, 1 of a clause, 2 of a word. */
   readonly rank: number;
 }
 
-/** A text in the parts between which {@link splitText} would cut it, were words never too long. */
+/** Divides a text at all points where {@link splitText} might split it, assuming that no word is too long. */
 export function uncutParts(text: string): UncutText[] {
   const ranks = new Map<number, number>([[text.length, 2]]);
-  // A space after it, so that a mark at the very end counts.
+  // Append a space, so that a mark at the very end counts.
   for (const [rank, pattern] of [...breaks.entries()].reverse()) {
     for (const end of endsIn(`${text} `, pattern)) ranks.set(end, rank);
   }
@@ -76,13 +75,13 @@ function fittingPrefix(text: string, maxLength: number, lengthOf: (character: st
 }
 
 function cutBefore(text: string, limit: number): number {
-  // One more character, so that a mark at the very limit sees the space after it.
+  // One more character, so that a mark at the limit sees the space after it.
   const window = text.slice(0, limit + 1);
   for (const pattern of breaks) {
     const last = endsIn(window, pattern).findLast((end) => end <= limit);
     if (last !== undefined) return last;
   }
-  // The character at the limit, and the beginning of it: what the user sees as one is many code points at times.
+  // Find the start of the character at the limit: one visible character can be many code points.
   const { index = 0, segment = '' } =
     segmenterFor('grapheme')
       .segment(text)

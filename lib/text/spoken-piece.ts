@@ -1,4 +1,4 @@
-/** A stretch of spoken text and the visual text that it says, as offsets into a {@link SpokenPiece}'s two texts. */
+/** A span of spoken text and the visual text it stands for, as offsets into the two texts of a {@link SpokenPiece}. */
 export interface SpokenSpan {
   readonly spokenStart: number;
   readonly spokenEnd: number;
@@ -8,23 +8,23 @@ export interface SpokenSpan {
 
 /** A piece of text in two forms. */
 export interface SpokenPiece {
-  /** What is said; may be empty. */
+  /** The spoken text; may be empty. */
   readonly spoken: string;
-  /** What is written: the visual texts of all pieces add up to exactly the text. */
+  /** The written text: all pieces' visual texts concatenate to exactly the text. */
   readonly visual: string;
   /**
-   * Which spoken text says which visual text, in order. Spans of two equal texts map character by character, others as
-   * a whole. Visual text in no span is not said; spoken text in no span is written nowhere (such as a pause at the end of
-   * a list item).
+   * Maps spoken to visual text, in order. Spans with equal texts map character by character, others as a whole. Visual
+   * text outside any span is not spoken; spoken text outside any span is not written (such as a pause at the end of a
+   * list item).
    */
   readonly spans: readonly SpokenSpan[];
 }
 
 /**
- * Where spoken text stands in the visual text. The end of what was heard is `visualRange(piece, 0, heardLength)[1]`.
+ * Maps a range of spoken text to the visual text. What was heard ends at `visualRange(piece, 0, heardLength)[1]`.
  *
  * @param start - Offset into `piece.spoken`.
- * @param end - Offset into `piece.spoken`. A word that is written otherwise than it is said counts once it is said whole.
+ * @param end - Offset into `piece.spoken`. A word spoken differently than written counts once it is spoken whole.
  * @returns Start and end offset into `piece.visual`.
  */
 export function visualRange(piece: SpokenPiece, start: number, end: number): readonly [number, number] {
@@ -53,32 +53,32 @@ function isVerbatim({ spoken, visual }: SpokenPiece, span: SpokenSpan): boolean 
   return spoken.slice(span.spokenStart, span.spokenEnd) === visual.slice(span.visualStart, span.visualEnd);
 }
 
-/** @internal Writes pieces: what is said, and which written text each part of it stands for. */
+/** @internal Builds pieces: what is spoken, and which written text each part stands for. */
 export class PieceWriter {
   #spoken: string = '';
   #spans: SpokenSpan[] = [];
-  /** Whether the last span says what is written. */
+  /** Whether the last span is spoken as written. */
   #isVerbatim: boolean = false;
   #lastSaid: string = '';
   #isSpaced: boolean = true;
   #isLineSaid: boolean = false;
 
-  /** The last thing said that was no white space. */
+  /** The last spoken character that was not white space. */
   get lastSaid(): string {
     return this.#lastSaid;
   }
 
-  /** Whether white space, or nothing at all, was said last. */
+  /** Whether white space, or nothing, was spoken last. */
   get isSpaced(): boolean {
     return this.#isSpaced;
   }
 
-  /** Whether the line at hand says anything. */
+  /** Whether anything in the current line is spoken. */
   get isLineSaid(): boolean {
     return this.#isLineSaid;
   }
 
-  /** What has been written, as the piece that stands for a visual text; the next one begins. */
+  /** Completes the piece for a visual text, and starts the next. */
   take(visual: string): SpokenPiece {
     const piece = { spoken: this.#spoken, visual, spans: this.#spans };
     this.#spoken = '';
@@ -86,7 +86,7 @@ export class PieceWriter {
     return piece;
   }
 
-  /** Says something in place of what is written from `visualStart` on. */
+  /** Speaks something in place of the text written from `visualStart` on. */
   say(said: string, written: string, visualStart: number): void {
     const visualEnd = visualStart + written.length;
     const spokenStart = this.#spoken.length;
@@ -102,7 +102,7 @@ export class PieceWriter {
     this.#isVerbatim = isVerbatim;
   }
 
-  /** Says something that is written nowhere. */
+  /** Speaks something that is not written. */
   insert(said: string): void {
     this.#spoken += said;
     this.#isSpaced = /\s$/.test(said);
@@ -112,12 +112,12 @@ export class PieceWriter {
     this.#isLineSaid = true;
   }
 
-  /** What follows is told apart from what was said. */
+  /** Starts a new span. */
   separate(): void {
     if (!this.#isSpaced) this.insert('\n');
   }
 
-  /** The next line says nothing yet. */
+  /** Starts a line. */
   endLine(): void {
     this.#isLineSaid = false;
   }

@@ -6,14 +6,14 @@ const characters: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(entities).map(([character, name]) => [name, character]),
 );
 
-/** A text as XML holds it, in an element or an attribute: escaped, and without what XML 1.0 does not allow. */
+/** Escapes text for an XML element or attribute, and removes what XML 1.0 does not allow. */
 export function escapeXml(text: string): string {
   return text
     .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '')
     .replace(/[&<>"']/g, (character) => `&${entities[character] ?? ''};`);
 }
 
-/** An element of XML. What it holds is XML, too; attributes are texts, and `undefined` leaves one out. */
+/** An XML element. Its content is XML; attributes are texts, and `undefined` omits one. */
 export function xmlElement(
   name: string,
   attributes: Readonly<Record<string, string | number | undefined>>,
@@ -31,7 +31,7 @@ export function isSsml(text: string): boolean {
   return /^\s*<speak[\s/>]/i.test(text);
 }
 
-// None reads past where the next one begins: what is never closed costs no more than it is long.
+// Each stops before the next starts, so that unclosed ones cost only their length.
 const tag = /<!--(?:(?!--)[\s\S])*-->|<[^<>]*>/g;
 
 /** The words of an SSML document, without its tags. */
@@ -48,11 +48,11 @@ export function textOfSsml(document: string): string {
 }
 
 /**
- * Cuts an SSML document that is longer than a service takes in one request, where {@link splitText} would cut its text:
- * what is open at the cut is closed before it and opened again after it. An element that says how to read what is in it
- * (`say-as`, `sub`, `phoneme`) is never cut. Documents without a word give none.
+ * Splits an SSML document that is too long for one request, where {@link splitText} would split its text: elements open
+ * at a split are closed before it and reopened after it. An element that specifies how to read its content (`say-as`,
+ * `sub`, `phoneme`) is never split. Documents without a word return none.
  *
- * @param maxLength - Longest document, tags included, in units of `lengthOf`.
+ * @param maxLength - Longest document, including tags, in units of `lengthOf`.
  * @param lengthOf - Length of one character (code point) as the service counts. Default: 1.
  */
 export function splitSsml(
@@ -77,13 +77,15 @@ export function splitSsml(
   return pieces.filter((piece) => textOfSsml(piece) !== '');
 }
 
-/** SSML (W3C Speech Synthesis Markup Language 1.1): documents are cut between sentences, with their elements whole. */
+/** SSML (W3C Speech Synthesis Markup Language 1.1): documents are split between sentences, keeping elements whole. */
 export const ssml: Markup = { split: splitSsml, textOf: textOfSsml };
 
-/** A tag, an element that is not cut, or a word with the white space after it. */
+/** A tag, an unsplittable element, or a word with the white space after it. */
 interface Atom {
   readonly raw: string;
-  /** How well a cut after it sounds: 0 is a sentence's end, 1 a clause's, 2 a word's; never after an opening tag. */
+  /**
+   * Quality of a split after it: 0 for the end of a sentence, 1 of a clause, 2 of a word; never after an opening tag.
+   */
   readonly rank: number;
 }
 
@@ -106,7 +108,7 @@ interface Piece {
   readonly open: readonly string[];
 }
 
-/** As many atoms as fit with the tags around them, up to the best cut among them; at least one that is said. */
+/** As many atoms as fit with the tags around them, up to the best split among them; at least one that is spoken. */
 function fittingPiece(
   atoms: readonly Atom[],
   opened: readonly string[],
@@ -119,7 +121,7 @@ function fittingPiece(
   let before = Infinity;
   for (const [index, atom] of atoms.entries()) {
     const { raw } = atom;
-    // What closes goes with what it ends.
+    // A closing tag goes with what it closes.
     const rank = isClosing(raw) ? Math.min(atom.rank, before) : atom.rank;
     before = rank;
     content += raw;

@@ -1,7 +1,7 @@
 import { segmenterFor } from './segmenter.ts';
 
 /**
- * Counts the words of a text, in any script, those that write no spaces included.
+ * Counts the words of a text in any script, including those without spaces.
  *
  * @param locale - BCP 47; the default suits all but a few languages.
  */
@@ -15,7 +15,7 @@ const mark = /[\p{P}\p{S}]/gu;
 const endsInDigit = /\p{N}$/u;
 const startsWithDigit = /^\p{N}/u;
 
-/** "1.5" is not "15": a mark within a number is a part of it. */
+/** "1.5" is not "15": a mark within a number is part of it. */
 function withoutMark(found: string, at: number, text: string): string {
   const isInNumber =
     endsInDigit.test(text.slice(Math.max(0, at - 2), at)) &&
@@ -24,8 +24,8 @@ function withoutMark(found: string, at: number, text: string): string {
 }
 
 /**
- * What two transcripts of the same words have in common: NFKC, case folded, punctuation and symbols removed but in
- * numbers, white space collapsed. "Book the flight." and "book the flight" are one; "do not book the flight" is another.
+ * Normalizes a transcript for comparison: NFKC, case folded, punctuation and symbols removed except in numbers, white
+ * space collapsed. "Book the flight." equals "book the flight", but not "do not book the flight".
  */
 export function foldText(text: string): string {
   return text
@@ -39,7 +39,7 @@ export function foldText(text: string): string {
     .trim();
 }
 
-/** Two texts as one, with a space where words would touch. */
+/** Joins two texts, with a space where words would touch. */
 export function joinWords(left: string, right: string): string {
   if (!left || !right) return left || right;
   return /\s$/.test(left) || /^\s/.test(right) ? left + right : `${left} ${right}`;

@@ -1,31 +1,31 @@
 import { VoiceError } from '../core/errors.ts';
 import { encodeHex } from '../core/hex.ts';
 
-/** Credentials of an AWS account; temporary ones bring a session token. */
+/** Credentials of an AWS account; temporary ones have a session token. */
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
 }
 
-/** What an AWS signature is made with. */
+/** Parameters of an AWS signature. */
 export interface AwsSigning {
   readonly credentials: AwsCredentials;
   /** Such as `us-east-1`. */
   readonly region: string;
   /** The service's signing name, such as `polly`; not always the first label of its host. */
   readonly service: string;
-  /** The moment of the signature, in milliseconds since 1970. */
+  /** The time of the signature, in milliseconds since 1970. */
   readonly now: number;
 }
 
-/** A request to be signed. */
+/** A request to sign. */
 export interface AwsRequest {
   readonly method: string;
   readonly url: URL;
-  /** To be sent and signed; `host` is signed by itself. */
+  /** Headers to send and sign; `host` is signed automatically. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Exactly the bytes (of a text: its UTF-8) that will be sent. Default: none. */
+  /** The exact bytes to send (a text as UTF-8). Default: none. */
   readonly body?: string | Uint8Array<ArrayBuffer> | undefined;
   /** Whether `x-amz-content-sha256` is sent and signed too. Default: false. */
   readonly sendsHash?: boolean;
@@ -35,8 +35,8 @@ const algorithm = 'AWS4-HMAC-SHA256';
 const utf8 = new TextEncoder();
 
 /**
- * An address that carries its own AWS Signature, Version 4, for a GET without a body; what it is to be asked goes into
- * its query before. It is good for `expiresSeconds` from `now` on.
+ * Creates a URL with an AWS Signature, Version 4, for a GET without a body; put parameters into its query first. Valid
+ * for `expiresSeconds` from `now` on.
  * See https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
  */
 export async function presignUrl(url: URL, signing: AwsSigning, expiresSeconds: number): Promise<URL> {
@@ -53,14 +53,14 @@ export async function presignUrl(url: URL, signing: AwsSigning, expiresSeconds: 
   ]);
   const request = ['GET', canonicalPath(url), query, `host:${url.host}`, '', 'host', await sha256('')];
   const presigned = new URL(url);
-  // What is sent is the very text that was signed.
+  // Send exactly the text that was signed.
   presigned.search = `${query}&X-Amz-Signature=${await signatureOf(request, signing)}`;
   return presigned;
 }
 
 /**
- * The headers of a request with its AWS Signature, Version 4, in `authorization`; names in lower case. The body must be
- * sent byte for byte as it was signed.
+ * Returns a request's headers with its AWS Signature, Version 4, in `authorization`; names in lower case. The body must
+ * be sent byte for byte as signed.
  */
 export async function signRequest(request: AwsRequest, signing: AwsSigning): Promise<Record<string, string>> {
   const { method, url, headers = {}, body = '', sendsHash = false } = request;
@@ -98,7 +98,7 @@ function scopeOf({ now, region, service }: AwsSigning): { date: string; scope: s
   return { date, scope: `${date.slice(0, 8)}/${region}/${service}/aws4_request` };
 }
 
-/** The path as it is sent, encoded once more: so for every service but storage. */
+/** The path as sent, encoded once more, as for every service except storage. */
 function canonicalPath(url: URL): string {
   return encode(url.pathname).replaceAll('%2F', '/');
 }
@@ -111,7 +111,7 @@ function canonicalQuery(pairs: readonly (readonly [string, string])[]): string {
     .join('&');
 }
 
-/** By code unit: no locale may change what is signed. */
+/** By code unit: no locale may affect what is signed. */
 function byName(a: readonly [string, string], b: readonly [string, string]): number {
   if (a[0] !== b[0]) return a[0] < b[0] ? -1 : 1;
   return a[1] < b[1] ? -1 : Number(a[1] > b[1]);
@@ -135,6 +135,6 @@ function subtle(): SubtleCrypto {
   const { crypto } = globalThis as { readonly crypto?: { readonly subtle?: SubtleCrypto } };
   if (crypto?.subtle) return crypto.subtle;
   const message =
-    'signed requests need WebCrypto, which browsers have on https: and localhost only: serve the page there';
+    'signed requests need WebCrypto, which browsers provide only on https: and localhost: serve the page there';
   throw new VoiceError(message, { code: 'configuration' });
 }

@@ -4,33 +4,33 @@ import { presignUrl, signRequest, type AwsCredentials, type AwsRequest, type Aws
 import type { HttpFailure } from './http-error.ts';
 import { ServerClock } from './server-clock.ts';
 
-/** Configuration keys of every provider that signs its requests. */
+/** Configuration of every provider that signs its requests. */
 export interface AwsConfig {
-  /** Credentials, or an async factory that is called for each fresh ones; temporary ones are best. */
+  /** Credentials, or an async factory called whenever they are needed; preferably temporary ones. */
   readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>);
-  /** The region of the service, such as `us-east-1`; required without `proxyUrl`. */
+  /** The service's region, such as `us-east-1`; required without `proxyUrl`. */
   readonly region?: string;
 }
 
-/** What an {@link AwsSigner} needs of its provider. */
+/** What an {@link AwsSigner} needs from its provider. */
 export interface AwsSignerOptions {
   /** The service's signing name, such as `polly`. */
   readonly service: string;
-  /** The configuration as it is now. */
+  /** The current configuration. */
   readonly config: () => AwsConfig & { readonly scheduler?: SchedulerLike | undefined };
   /** Keeps a secret out of every error and log. */
   readonly remember: (secret: string) => Promise<unknown>;
-  /** Makes an error of the provider's. */
+  /** Creates an error of the provider. */
   readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
 }
 
-/** What a refusal for the time means: the same, signed by the right clock, is worth a try at once. */
+/** A rejection because of the time: re-signing with the corrected clock is worth an immediate retry. */
 export interface ClockError {
   readonly recoverable: true;
   readonly retryAfterMs: 0;
 }
 
-/** Signs a provider's requests to AWS with fresh credentials each, and with a clock that refusals set right (F45). */
+/** Signs a provider's requests to AWS, with fresh credentials each time and a clock that rejections correct (F45). */
 export class AwsSigner {
   readonly #options: AwsSignerOptions;
   readonly #clock: ServerClock;
@@ -40,18 +40,18 @@ export class AwsSigner {
     this.#clock = new ServerClock(() => options.config().scheduler);
   }
 
-  /** The address with its signature, good for `expiresSeconds` (default: 300, the most that services take). */
+  /** The URL with its signature, valid for `expiresSeconds` (default: 300, the most that services accept). */
   async presign(url: URL, expiresSeconds: number = 300): Promise<URL> {
     return presignUrl(url, await this.#signing(), expiresSeconds);
   }
 
-  /** The headers of a request, with its signature. */
+  /** A request's headers, with its signature. */
   async headers(request: AwsRequest): Promise<Record<string, string>> {
     return signRequest(request, await this.#signing());
   }
 
   /**
-   * Whether a refusal has shown that the clock was wrong: then the request is worth one more try. For `errorOf` of
+   * Whether a rejection revealed that the clock was wrong: then the request is worth one retry. For `errorOf` of
    * requests and sockets.
    */
   errorOf(failure: Pick<HttpFailure, 'status' | 'headers' | 'message'>): ClockError | undefined {

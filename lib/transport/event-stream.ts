@@ -15,10 +15,10 @@ export interface EventStreamMessage {
   readonly payload: Uint8Array<ArrayBuffer>;
 }
 
-/** Lengths and checksum before the headers, and the checksum after the payload, in bytes. */
+/** Lengths and checksum before the headers, and checksum after the payload, in bytes. */
 const preludeBytes = 12;
 const overheadBytes = preludeBytes + 4;
-/** What services allow of each, in bytes. */
+/** The services' limits, in bytes. */
 const maxHeaderBytes = 128 * 1024;
 const maxValueBytes = 32_767;
 
@@ -26,7 +26,7 @@ const utf8 = new TextEncoder();
 const text = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * One frame of `application/vnd.amazon.eventstream`.
+ * Encodes a frame of `application/vnd.amazon.eventstream`.
  * See https://docs.aws.amazon.com/transcribe/latest/dg/streaming-setting-up.html.
  *
  * @throws VoiceError `protocol` when a header is too long or cannot be written.
@@ -50,16 +50,16 @@ export function encodeEventStream({ headers, payload }: EventStreamMessage): Uin
 }
 
 /**
- * The message of one frame; its payload is a view.
+ * Decodes one frame; the payload is a view.
  *
- * @throws VoiceError `protocol` when the frame is shorter or longer than it says, or damaged.
+ * @throws VoiceError `protocol` when the frame does not match its stated length, or is damaged.
  */
 export function decodeEventStream(frame: Uint8Array<ArrayBuffer>): EventStreamMessage {
   if (frame.length < overheadBytes) throw malformed(`it has only ${frame.length} bytes`);
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
   const length = view.getUint32(0);
   const headersLength = view.getUint32(4);
-  if (length !== frame.length) throw malformed(`it has ${frame.length} bytes and says ${length}`);
+  if (length !== frame.length) throw malformed(`it has ${frame.length} bytes but claims ${length}`);
   if (view.getUint32(8) !== crc32(frame.subarray(0, 8))) throw malformed('the checksum of its prelude is wrong');
   const end = length - 4;
   if (view.getUint32(end) !== crc32(frame.subarray(0, end))) throw malformed('its checksum is wrong');
@@ -81,7 +81,7 @@ const crcTable: Uint32Array = Uint32Array.from({ length: 256 }, (_, index) => {
   return crc;
 });
 
-/** The codes of the numbers' types, and the length of such a value in bytes. */
+/** Type codes of numbers, and their length in bytes. */
 const codes = { byte: [2, 1], short: [3, 2], integer: [4, 4], long: [5, 8], timestamp: [8, 8] } as const;
 
 function headerParts(name: string, header: EventStreamValue): Uint8Array<ArrayBuffer>[] {
@@ -116,20 +116,20 @@ function lengthened(code: number, value: Uint8Array<ArrayBuffer>): Uint8Array<Ar
 }
 
 function uuidBytes(uuid: string): Uint8Array<ArrayBuffer> {
-  if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(uuid)) throw malformed('a header is no UUID');
+  if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(uuid)) throw malformed('a header is not a UUID');
   return decodeHex(uuid.replaceAll('-', '')) ?? new Uint8Array(16);
 }
 
-/** Reads headers one after another; every step past their end is an error. */
+/** Reads headers one after another; throws when reading past their end. */
 interface Cursor {
   readonly view: DataView;
-  /** Goes on by so many bytes; gives where they begin. */
+  /** Advances by a number of bytes; returns where they start. */
   readonly take: (length: number) => number;
   /** The next bytes. */
   readonly bytes: (length: number) => Uint8Array<ArrayBuffer>;
 }
 
-/** How the value of each type is read, by its code. */
+/** Value readers by type code. */
 const readers: readonly ((cursor: Cursor) => EventStreamValue)[] = [
   () => ({ type: 'boolean', value: true }),
   () => ({ type: 'boolean', value: false }),

@@ -5,7 +5,7 @@ import type { Logger } from '../core/logger.ts';
 /** Response headers; names in lower case. */
 export type HttpHeaders = Readonly<Record<string, string>>;
 
-/** An accepted request's answer. */
+/** The response to an accepted request. */
 export interface HttpResponse {
   readonly provider: string;
   readonly status: number;
@@ -14,54 +14,53 @@ export interface HttpResponse {
   readonly body$: Observable<Uint8Array<ArrayBuffer>>;
 }
 
-/** A service's refusal, to be understood by {@link HttpErrorOf}. */
+/** A service's error response, for {@link HttpErrorOf}. */
 export interface HttpFailure {
-  /** `undefined` for an error that came in the middle of a stream. */
+  /** `undefined` for an error in mid-stream. */
   readonly status: number | undefined;
   readonly headers: HttpHeaders;
-  /** The body, at most 64 KiB of it. */
+  /** The body, up to 64 KiB. */
   readonly text: string;
-  /** The body parsed; `undefined` when it is not JSON. */
+  /** The parsed body; `undefined` when it is not JSON. */
   readonly json: unknown;
-  /** The service's word for it, such as `model_not_found`, where the usual fields hold one. */
+  /** The service's error code, such as `model_not_found`, if in one of the usual fields. */
   readonly reason: string | undefined;
-  /** The service's own sentence, or the beginning of the body. */
+  /** The service's own message, or the start of the body. */
   readonly message: string;
 }
 
-/** What a refusal means; what is left out follows from the status and the usual fields of the body. */
+/** What an error response means; anything omitted follows from the status and the body's usual fields. */
 export interface HttpErrorFacts {
   readonly code?: VoiceErrorCode | undefined;
   readonly recoverable?: boolean | undefined;
   readonly retryAfterMs?: number | undefined;
-  /** The service's word for it, such as `model_not_found`; never a text that may quote the user. */
+  /** The service's error code, such as `model_not_found`; never a text that may quote the user. */
   readonly reason?: string | undefined;
-  /** The service's own sentence. */
+  /** The service's own message. */
   readonly message?: string | undefined;
 }
 
-/** Reads a vendor's refusals where they mean more than their status says. */
+/** Interprets a vendor's error responses where they mean more than their status. */
 export type HttpErrorOf = (failure: HttpFailure) => HttpErrorFacts | undefined;
 
-/** What {@link refusal} needs to know beside the refusal. */
+/** What {@link refusal} needs besides the response. */
 export interface RefusalContext {
   readonly provider: string;
   readonly redact: (text: string) => string;
-  /** Told of the service's own sentence, at level debug. */
+  /** Receives the service's own message, at level debug. */
   readonly logger?: Logger | undefined;
   /** Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
   readonly errorOf?: HttpErrorOf | undefined;
 }
 
-/** What {@link statusError} needs beside the response. */
+/** What {@link statusError} needs besides the response. */
 export interface StatusErrorContext extends Omit<RefusalContext, 'provider'> {
   readonly url: URL;
 }
 
 /**
- * Fails with what a response of any status but 2xx means; see {@link refusal}. Its body is read first, as far as it
- * comes.
+ * Fails with the meaning of a non-2xx response; see {@link refusal}. Reads its body first, as far as it arrives.
  */
 export function statusError(response: HttpResponse, context: StatusErrorContext): Observable<never> {
   const { provider, status, headers } = response;
@@ -74,8 +73,8 @@ export function statusError(response: HttpResponse, context: StatusErrorContext)
 }
 
 /**
- * The error that a service's refusal is, by its status, its headers and the usual fields of its body. The service's own
- * sentence can quote the user: it is the error's `cause` and a debug log entry, never a part of the message.
+ * Converts a service's error response, by its status, headers and the body's usual fields. The service's own message
+ * may quote the user: it becomes the error's `cause` and a debug log entry, never part of the message.
  */
 export function refusal(
   { status, headers = {}, text }: Pick<HttpFailure, 'text'> & Partial<Pick<HttpFailure, 'status' | 'headers'>>,
@@ -102,16 +101,16 @@ const list = (parts: readonly (string | number | undefined)[]): string =>
   parts.filter((part) => part !== undefined).join(', ');
 
 const meanings: Readonly<Partial<Record<VoiceErrorCode, string>>> = {
-  configuration: 'the service refuses the request as it is; its reason is the cause of this error',
-  unauthorized: 'the service does not accept the credential',
-  forbidden: 'the credential does not permit this',
-  quota: 'the account has nothing left to spend',
+  configuration: 'the service rejected the request; see the cause of this error',
+  unauthorized: 'the service rejected the credential',
+  forbidden: 'the credential lacks permission for this',
+  quota: 'the account has no credit or quota left',
   not_found: 'the service has no such model, voice or address',
   rate_limited: 'too many requests, or too many tokens',
   overloaded: 'the service is overloaded',
   server: 'the service failed',
   timeout: 'the service took too long',
-  protocol: 'the service answers something else than was asked for',
+  protocol: 'the service sent an unexpected kind of response',
 };
 
 function ofStatus(status = 500): { readonly code: VoiceErrorCode; readonly recoverable: boolean } {
@@ -133,7 +132,7 @@ const statuses: Readonly<Record<number, VoiceErrorCode>> = {
   410: 'not_found',
   425: 'server',
   429: 'rate_limited',
-  // Groq: the flexible tier has no capacity.
+  // Groq: the flex tier is out of capacity.
   498: 'overloaded',
   503: 'overloaded',
   // Anthropic.
@@ -142,18 +141,18 @@ const statuses: Readonly<Record<number, VoiceErrorCode>> = {
 
 function redirectError({ provider, status, headers }: HttpResponse, url: URL): VoiceError {
   const { location } = headers;
-  // A browser does not tell where an answer of status 0, its redirect, points.
+  // Browsers hide where a redirect, which has status 0, points.
   const target = location !== undefined && URL.canParse(location, url) ? new URL(location, url).origin : 'elsewhere';
   return new VoiceError(
-    `${provider}: ${url.origin} redirects to ${target} (${status}), which is not followed because it could take the ` +
-      'credential along: set endpoint or proxyUrl to the final address',
+    `${provider}: ${url.origin} redirects to ${target} (${status}), which is not followed because it could leak the ` +
+      'credential: set endpoint or proxyUrl to the final address',
     { code: 'configuration', provider, status },
   );
 }
 
 const bodyLimit = 64 * 1024;
 
-/** The text of a refusal, cut at 64 KiB, at its error, or when it stalls. */
+/** The text of an error response, cut at 64 KiB, at an error, or when it stalls. */
 function textOf(body$: HttpResponse['body$']): Observable<string> {
   return new Observable((subscriber) => {
     const decoder = new TextDecoder();
@@ -181,14 +180,14 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A member of a JSON value; `undefined` where there is none. */
+/** A member of a JSON value; `undefined` if absent. */
 function member(value: unknown, path: readonly string[]): unknown {
   let at = value;
   for (const key of path) at = typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined;
   return at;
 }
 
-// Where services put their sentence and their word for a refusal, the more telling ones first.
+// Where services put their message and error code, most informative first.
 const paths = (lines: string): readonly (readonly string[])[] => lines.split(' ').map((line) => line.split('.'));
 const sentences = paths(
   'error.message 0.error.message error message message.detail.0.msg detail.message detail detail.0.msg err_msg',
@@ -210,14 +209,14 @@ function find<T>(
   return where.map((path) => member(json, path)).find(is);
 }
 
-/** The service's own sentence; of a page of HTML or the like, the first 200 characters. */
+/** The service's own message; for HTML and the like, the first 200 characters. */
 function sentenceOf(json: unknown, text: string): string {
   return find(json, sentences, isSentence) ?? find(json, sentences, isWord) ?? text.slice(0, 200).trim();
 }
 
 /**
- * How long a refusal's headers ask to wait, in milliseconds; a wait of nothing, or into the past, is none. Sources: RFC
- * 9110 (Retry-After) and the vendors' docs.
+ * The wait requested by response headers, in milliseconds; zero or a time in the past is none. Sources: RFC 9110
+ * (Retry-After) and the vendors' docs.
  */
 export function retryAfterMs(headers: HttpHeaders, now: number): number | undefined {
   const ms = askedMs(headers, now);
@@ -231,12 +230,12 @@ function askedMs(headers: HttpHeaders, now: number): number | undefined {
   if (asked === undefined) return limitResetMs(headers);
   const seconds = numeric(asked);
   if (seconds !== undefined) return seconds * 1000;
-  // A date is on the server's clock, and so is the answer's own.
+  // A date is on the server's clock, as is the response's own.
   const wait = Date.parse(asked) - (Date.parse(headers['date'] ?? '') || now);
   return Number.isNaN(wait) ? undefined : wait;
 }
 
-/** When the limit that is used up starts anew: `x-ratelimit-reset-tokens: 2m59.56s`. */
+/** When the exhausted limit resets: `x-ratelimit-reset-tokens: 2m59.56s`. */
 function limitResetMs(headers: HttpHeaders): number | undefined {
   const resets = Object.keys(headers)
     .filter((name) => name.startsWith('x-ratelimit-remaining') && numeric(headers[name]) === 0)
@@ -247,14 +246,14 @@ function limitResetMs(headers: HttpHeaders): number | undefined {
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds of `12s`, `2m59.56s`, `120ms`, or of a bare number of seconds. */
+/** Converts `12s`, `2m59.56s`, `120ms`, or a bare number of seconds, to milliseconds. */
 function durationMs(text: unknown): number | undefined {
   if (typeof text !== 'string') return undefined;
   const parts = [...text.matchAll(/(\d{1,15}(?:\.\d{1,15})?)(ms|s|m|h|d)/g)];
   if (parts.length > 0)
     return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (units[unit ?? ''] ?? 0), 0);
   const seconds = numeric(text);
-  // Some services give the time of day instead, in seconds since 1970.
+  // Some services send an absolute time instead, in seconds since 1970.
   return seconds === undefined || seconds > 1e9 ? undefined : seconds * 1000;
 }
 

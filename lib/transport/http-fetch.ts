@@ -7,7 +7,7 @@ export function exchange({ url, method, headers, body }: HttpExchange): Observab
   return new Observable((subscriber) => {
     const abort = new AbortController();
     subscriber.add(() => abort.abort());
-    // fetch does not tell of its connection: the wait for it counts as one for the first byte.
+    // fetch does not report its connection: waiting for it counts as waiting for the first byte.
     subscriber.next({ type: 'connected' });
     fetch(url, { method, headers, body: body ?? null, redirect: 'manual', signal: abort.signal }).then(
       (response) => {
@@ -23,10 +23,10 @@ export function exchange({ url, method, headers, body }: HttpExchange): Observab
   });
 }
 
-/** Nothing to keep: the runtime owns the connections of `fetch`. */
+/** Does nothing: the runtime manages fetch's connections. */
 export function keepConnections(): Subscription {
   return new Subscription();
 }
 
-/** Nothing to open: `fetch` does not tell of its connections. */
+/** Does nothing: fetch does not expose its connections. */
 export function warmConnection(_url: URL): void {}

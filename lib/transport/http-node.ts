@@ -6,7 +6,7 @@ import type { HttpExchange, HttpExchangeEvent } from './http.ts';
 
 type Scheme = typeof http | typeof https;
 
-// Loaded at the first request. Node's own fetch costs 0.4 ms a turn more than these (PERFORMANCE.md).
+// Loaded on the first request. Node's own fetch costs 0.4 ms more per turn (PERFORMANCE.md).
 const schemes: Readonly<Record<string, () => Promise<Scheme>>> = {
   'http:': () => import('node:http'),
   'https:': () => import('node:https'),
@@ -29,8 +29,8 @@ export function exchange(wire: HttpExchange): Observable<HttpExchangeEvent> {
 }
 
 /**
- * Lets requests share connections and keep them open between each other, until the last keeper is unsubscribed; without
- * one, each request has a connection of its own. An idle connection never keeps the process alive.
+ * Lets requests share connections and keeps them open in between, until the last keeper is unsubscribed; without one,
+ * each request has its own connection. An idle connection never keeps the process alive.
  */
 export function keepConnections(): Subscription {
   keepers++;
@@ -42,25 +42,25 @@ export function keepConnections(): Subscription {
   });
 }
 
-/** Opens a connection for the next request to an address, unless one is open; needs a keeper. Never fails. */
+/** Opens a connection for the next request to an address unless one is open; requires a keeper. Never fails. */
 export function warmConnection(url: URL): void {
   if (keepers === 0) return;
   withScheme(
     url.protocol,
     (scheme) => poolOf(scheme, url.protocol)?.warm(url),
-    // What is wrong with the address is the request's to say.
+    // The request itself will report a bad address.
     () => undefined,
   );
 }
 
-/** Calls back at once, except for the first time. */
+/** Calls back at once, except the first time. */
 function withScheme(protocol: string, use: (scheme: Scheme) => void, fail: (cause: unknown) => void): void {
   const scheme = loaded.get(protocol);
   if (scheme) {
     use(scheme);
     return;
   }
-  const load = schemes[protocol] ?? (() => Promise.reject(new TypeError(`${protocol} is not a scheme of HTTP`)));
+  const load = schemes[protocol] ?? (() => Promise.reject(new TypeError(`${protocol} is not an HTTP scheme`)));
   load()
     .then((fresh) => {
       loaded.set(protocol, fresh);
@@ -76,17 +76,17 @@ function poolOf(scheme: Scheme, protocol: string): Pool | undefined {
   return pool;
 }
 
-/** Connections that outlive their request, or come before it. */
+/** Connections that outlive their request, or precede it. */
 interface Pool {
   readonly agent: http.Agent;
-  /** Whether a request got a connection that has waited, which the server may have closed in the same moment. */
+  /** Whether a request got an idle connection, which the server may have closed at that moment. */
   isWaited(request: http.ClientRequest): boolean;
   warm(url: URL): void;
   close(): void;
 }
 
 function createPool(scheme: Scheme): Pool {
-  // A connection that nobody has used for a minute may be dead without a sign: a firewall forgot it.
+  // A connection unused for a minute may be dead without notice: a firewall has forgotten it.
   const kept = { keepAlive: true, noDelay: true, timeout: 60_000 };
   const agent: http.Agent = new scheme.Agent({ ...kept, maxFreeSockets: 64 });
   const connect = agent.createConnection.bind(agent);
@@ -105,7 +105,7 @@ function createPool(scheme: Scheme): Pool {
     isWaited: (request) => request.reusedSocket || (request.socket !== null && waited.has(request.socket)),
     warm: ({ hostname, port, protocol }) => {
       const host = hostname.replace(/^\[|\]$/g, '');
-      // An address of digits has no name that a certificate could be asked for.
+      // An IP address has no name to request a certificate for.
       const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host };
       const options = { ...kept, ...name, host, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
       const key = keyOf(options);
@@ -137,7 +137,7 @@ function perform(
 ): void {
   const { url, method, headers, body } = wire;
   let isAnswered = false;
-  // Browsers name themselves, and some services refuse who does not.
+  // Browsers send a User-Agent, and some services reject requests without one.
   const named = { 'User-Agent': 'rxvoice', ...headers };
   const request = scheme.request(url, { method, headers: named, agent: pool?.agent ?? false });
   subscriber.add(() => request.destroy());
@@ -150,10 +150,10 @@ function perform(
     isAnswered = true;
     subscriber.next(answer(response, () => subscriber.complete()));
   });
-  // Stays for good: destroying the request, too, can give an error.
+  // Left in place: destroying the request can also cause an error.
   request.on('error', (error: NodeJS.ErrnoException) => {
     if (subscriber.closed || isAnswered) return;
-    // The server may close an idle connection in the very moment in which it is used again.
+    // The server may close an idle connection at the very moment it is reused.
     if (pool?.isWaited(request) && stale.has(error.code ?? '')) perform(scheme, wire, subscriber, undefined);
     else subscriber.error(error);
   });
@@ -167,7 +167,7 @@ function answer(response: http.IncomingMessage, onEnd: () => void): HttpExchange
   });
   const body$ = new Observable<Uint8Array<ArrayBuffer>>((subscriber) => {
     const lost = (): void => subscriber.error(failure ?? new Error('closed before its end'));
-    // Views of the socket's own reads, but no Buffers: their slice() is no copy.
+    // Views of the socket's own reads, but not Buffers: their slice() does not copy.
     response.on('data', ({ buffer, byteOffset, byteLength }: Buffer) => {
       subscriber.next(new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength));
     });

@@ -25,7 +25,7 @@ import { stallTimeout } from '../stream/stall-timeout.ts';
 
 /** Longest waits of a request, in milliseconds. */
 export interface HttpTimeouts {
-  /** In place of {@link HttpRequest.connectTimeoutMs}. */
+  /** Overrides {@link HttpRequest.connectTimeoutMs}. */
   readonly connectMs?: number | undefined;
   /** From the connection to the response's headers. Default: 10,000. */
   readonly firstByteMs?: number | undefined;
@@ -33,7 +33,10 @@ export interface HttpTimeouts {
   readonly idleMs?: number | undefined;
 }
 
-/** How a request is tried again: while nothing of its answer came, and for no longer than a user waits (RELIABILITY.md, F17 to F19). */
+/**
+ * How requests are retried: until anything of the answer arrives, and no longer than a user waits (RELIABILITY.md, F17
+ * to F19).
+ */
 export const requestRetries: BackoffOptions & { readonly maxTries: number; readonly budgetMs: number } = {
   untilFirst: true,
   maxTries: 2,
@@ -42,40 +45,40 @@ export const requestRetries: BackoffOptions & { readonly maxTries: number; reado
   shouldRetry: isRecoverable,
 };
 
-/** Request headers; `undefined` leaves one out. */
+/** Request headers; `undefined` omits one. */
 export type HttpRequestHeaders = Readonly<Record<string, string | undefined>>;
 
 export { keepConnections, warmConnection } from '#http';
 
-/** What {@link httpRequest} needs to know. */
+/** Options of {@link httpRequest}. */
 export interface HttpRequest {
   /** Class name of the provider, for errors. */
   readonly provider: string;
   readonly url: URL | string;
   /** Default: `POST` with a body, else `GET`. */
   readonly method?: string | undefined;
-  /** What a function gives is asked for with each request, and the wait for it is a part of `connectTimeoutMs`. */
+  /** A function is called for each request, and waiting for it counts towards `connectTimeoutMs`. */
   readonly headers?: HttpRequestHeaders | (() => Promise<HttpRequestHeaders>) | undefined;
   readonly body?: string | Uint8Array<ArrayBuffer> | undefined;
   /** A body to send as JSON, with its `Content-Type`. */
   readonly json?: unknown;
   /**
-   * Longest wait for the connection, credential and encryption included, in milliseconds. Default: 10,000. Where the
-   * runtime does not tell of connections, `firstByteMs` counts.
+   * Longest wait for the connection, including credential and encryption, in milliseconds. Default: 10,000. Where the
+   * runtime does not report connections, `firstByteMs` applies.
    */
   readonly connectTimeoutMs?: number | undefined;
   readonly timeouts?: HttpTimeouts | undefined;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
-  /** Told of every exchange, at level debug. */
+  /** Logs every exchange, at level debug. */
   readonly logger?: Logger | undefined;
-  /** Masks credentials in texts of the service. Default: what looks like one is masked. */
+  /** Masks credentials in the service's texts. Default: masks what looks like one. */
   readonly redact?: ((text: string) => string) | undefined;
-  /** What this service's refusals mean beyond their status; see {@link HttpErrorOf}. */
+  /** What this service's error responses mean beyond their status; see {@link HttpErrorOf}. */
   readonly errorOf?: HttpErrorOf | undefined;
 }
 
-/** One exchange as a runtime's rim (`#http`) performs it. */
+/** One exchange as performed by the runtime's adapter (`#http`). */
 export interface HttpExchange {
   readonly url: URL;
   readonly method: string;
@@ -83,14 +86,14 @@ export interface HttpExchange {
   readonly body: string | Uint8Array<ArrayBuffer> | undefined;
 }
 
-/** What a rim tells of an exchange: `connected`, `response`; complete when the body has ended. */
+/** Events of an exchange: `connected`, `response`; completes when the body has ended. */
 export type HttpExchangeEvent =
   { readonly type: 'connected' } | ({ readonly type: 'response' } & Omit<HttpResponse, 'provider'>);
 
 /**
- * Sends a request. Cold: each subscription is one request, and lives as long as the response's body; unsubscribing
- * aborts it down to the socket. Emits one response, of status 200 to 299; anything else is an error (see
- * {@link statusError}). Redirects are never followed: they would carry the credential to another place.
+ * Sends a request. Cold: each subscription is one request that lives as long as the response's body; unsubscribing
+ * aborts it down to the socket. Emits one response, of status 200 to 299; anything else is an error (see {@link
+ * statusError}). Redirects are never followed: they could leak the credential.
  */
 export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
   const { provider, scheduler = asyncScheduler, logger, redact = redactText } = request;
@@ -118,7 +121,7 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
       stallTimeout({
         firstMs: connectMs,
         idleMs: ({ type }) => (type === 'connected' ? firstByteMs : undefined),
-        error: (stalled, ms) => late(stalled === 'first' ? 'took no connection' : 'gave no answer', ms),
+        error: (stalled, ms) => late(stalled === 'first' ? 'accepted no connection' : 'sent no answer', ms),
         scheduler,
       }),
       filter((event) => event.type === 'response'),
@@ -139,14 +142,14 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
   });
 }
 
-/** The whole body. Fails with `overflow` above `maxBytes` (default: 32 MiB). */
+/** Reads the whole body. Fails with `overflow` above `maxBytes` (default: 32 MiB). */
 export function readBytes(
   maxBytes: number = 32 * 1024 * 1024,
 ): OperatorFunction<HttpResponse, Uint8Array<ArrayBuffer>> {
   return switchMap((response) => collect(response, maxBytes));
 }
 
-/** The whole body as UTF-8 text. Fails with `overflow` above `maxBytes` (default: 8 MiB). */
+/** Reads the whole body as UTF-8 text. Fails with `overflow` above `maxBytes` (default: 8 MiB). */
 export function readText(maxBytes: number = 8 * 1024 * 1024): OperatorFunction<HttpResponse, string> {
   return (response$) =>
     response$.pipe(
@@ -156,8 +159,8 @@ export function readText(maxBytes: number = 8 * 1024 * 1024): OperatorFunction<H
 }
 
 /**
- * The whole body as JSON, still to be checked by the reader. Fails with `overflow` above `maxBytes` (default: 8 MiB),
- * and with `protocol` when the body is not JSON.
+ * Reads the whole body as JSON, unvalidated. Fails with `overflow` above `maxBytes` (default: 8 MiB), and with
+ * `protocol` when the body is not JSON.
  */
 export function readJson(maxBytes: number = 8 * 1024 * 1024): OperatorFunction<HttpResponse, unknown> {
   return switchMap((response) =>

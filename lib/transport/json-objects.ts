@@ -7,13 +7,13 @@ import { sse } from './sse.ts';
 export interface JsonObjectsOptions {
   /** Longest event or object, in characters. Default: 1,048,576. */
   readonly maxLength?: number;
-  /** Told of each event that is no JSON object; the closing `[DONE]` is none and not told of. */
+  /** Called for each event that is not a JSON object, except the closing `[DONE]`. */
   readonly onGarbage?: () => void;
 }
 
 /**
- * The JSON objects of an answer: one in each server-sent event, or the one that it is, as refusals come even where
- * events were asked for. What an answer is shows in its first byte, whatever its headers say. Fails with `overflow`
+ * The JSON objects in an answer: one per server-sent event, or the answer itself, since services send errors as plain
+ * JSON even when events were requested. The first byte tells which, whatever the headers say. Fails with `overflow`
  * when it is too long.
  */
 export function jsonObjects({ maxLength = 1_048_576, onGarbage }: JsonObjectsOptions = {}): OperatorFunction<

@@ -18,28 +18,28 @@ import type { RawSocket, SocketData } from './socket.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** How often a full buffer is looked at, in milliseconds. */
+/** Interval between checks of a full buffer, in milliseconds. */
 const drainMs = 20;
 
-/** What an {@link Outbox} needs to know. Sizes are in bytes, times in milliseconds. */
+/** Options of an {@link Outbox}. Sizes are in bytes, times in milliseconds. */
 export interface OutboxOptions {
-  /** Most that the connection itself buffers; more waits here. Default: 1 MiB. */
+  /** Most that the connection itself buffers; the rest is queued here. Default: 1 MiB. */
   readonly maxBufferedBytes?: number | undefined;
-  /** Most that waits; beyond it the oldest audio is dropped, for control messages matter more. Default: 4 MiB. */
+  /** Most that is queued; beyond it the oldest audio is dropped, since control messages matter more. Default: 4 MiB. */
   readonly maxOutboxBytes?: number | undefined;
-  /** Longest time that the peer may take nothing of what waits. Default: 5,000. */
+  /** Longest time that the peer may read nothing. Default: 5,000. */
   readonly stallTimeoutMs?: number | undefined;
   readonly scheduler?: SchedulerLike | undefined;
-  /** Told that the bound was reached, once until all has left. */
+  /** Called when the limit is reached, once until the queue is empty. */
   readonly onOverflow: (maxBytes: number) => void;
-  /** The error of a peer that takes nothing. */
+  /** Creates the error for a peer that reads nothing. */
   readonly stalled: (ms: number) => VoiceError;
 }
 
-/** Messages that wait for a connection, in their order. */
+/** An ordered queue of messages for a connection. */
 export class Outbox {
   readonly #options: OutboxOptions;
-  /** A message has to wait although there is a connection. */
+  /** Emits when a message is queued although there is a connection. */
   readonly #blocked$ = new Subject<void>();
   #waiting: SocketData[] = [];
   #bytes = 0;
@@ -49,12 +49,12 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** How many messages wait. */
+  /** Number of queued messages. */
   get length(): number {
     return this.#waiting.length;
   }
 
-  /** Sends a message, or keeps it until the connection takes it; false when something was dropped for it. */
+  /** Sends a message, or queues it; false when something was dropped for it. */
   send(data: SocketData, socket: RawSocket | undefined): boolean {
     if (socket && this.#waiting.length === 0 && this.#hasRoom(socket, data)) {
       socket.send(data);
@@ -67,7 +67,7 @@ export class Outbox {
     return isKept;
   }
 
-  /** Sends what waits as a connection takes it; fails when it takes nothing any more. Never completes. */
+  /** Sends queued messages as the connection accepts them; fails when it stops accepting any. Never completes. */
   drain(socket: RawSocket): Observable<never> {
     const { stallTimeoutMs = 5_000, scheduler = asyncScheduler, stalled } = this.#options;
     const sending$ = interval(drainMs, scheduler).pipe(
@@ -83,13 +83,13 @@ export class Outbox {
     );
   }
 
-  /** Puts messages before all that wait, whatever their size. */
+  /** Puts messages at the front of the queue, whatever their size. */
   unshift(messages: readonly SocketData[]): void {
     for (const data of messages) this.#bytes += sizeOf(data);
     this.#waiting = [...messages, ...this.#waiting];
   }
 
-  /** Sends what the connection takes now; returns how many messages wait on. */
+  /** Sends what the connection accepts now; returns how many messages remain. */
   drainInto(socket: RawSocket): number {
     let sent = 0;
     for (const data of this.#waiting) {
@@ -103,14 +103,14 @@ export class Outbox {
     return this.#waiting.length;
   }
 
-  /** Forgets what waits. */
+  /** Empties the queue. */
   clear(): void {
     this.#waiting = [];
     this.#bytes = 0;
     this.#overflowing = false;
   }
 
-  /** Drops the oldest audio, then the oldest text; returns whether there was room for all. */
+  /** Drops the oldest audio, then the oldest text; returns whether everything fit. */
   #bound(): boolean {
     const { maxOutboxBytes = 4 * mebibyte, onOverflow } = this.#options;
     if (this.#bytes <= maxOutboxBytes) return true;
@@ -130,7 +130,7 @@ export class Outbox {
   }
 }
 
-/** Bytes of a message; a character of text counts as one, so that nothing has to be encoded to be bounded. */
+/** Size of a message; a character of text counts as one byte, to avoid encoding it. */
 function sizeOf(data: SocketData): number {
   return data.length;
 }

@@ -42,19 +42,19 @@ export type {
   ReconnectingSocketOptions,
 } from './reconnecting-socket-options.ts';
 
-/** How often to look whether the outbox is empty, in milliseconds. */
+/** Interval between checks whether the outbox is empty, in milliseconds. */
 const drainMs = 20;
 
-/** A service that takes a connection and refuses its credential within so many milliseconds has not taken it. */
+/** A service that accepts a connection but rejects its credential within this time has not really accepted it. */
 const refusalMs = 5_000;
 
 /** Close codes that answer a farewell: done, going away, none given. */
 const answers: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
-/** A new connection that was asked for, not one that failed. */
+/** A requested reconnect, not a failure. */
 const restart = new VoiceError('a new connection was asked for', { code: 'aborted' });
 
-/** What becomes of the service's connections, from one `open()` to its end. */
+/** The state of the connections, from one `open()` to its end. */
 type Life =
   | { readonly phase: 'idle' }
   | { readonly phase: 'ended' }
@@ -62,28 +62,28 @@ type Life =
   | ({ readonly phase: 'closing' } & Running & Closing);
 
 interface Running {
-  /** Settled when the service is ready for the first time. */
+  /** Resolves when the service is ready for the first time. */
   readonly opened: Promise<void>;
   readonly subscription: Subscription;
 }
 
 interface Closing {
-  /** Settled with `hasLastWord` when it is over. */
+  /** Resolves with `hasLastWord` when closed. */
   readonly done: Promise<boolean>;
-  /** Whether a connection that is lost meanwhile is replaced. */
+  /** Whether a connection lost while closing is replaced. */
   readonly insists: boolean;
-  /** Whether the service has said all that it had to say. */
+  /** Whether the service has sent everything it had to send. */
   hasLastWord: boolean;
 }
 
 /**
- * A WebSocket that lasts: over as many connections as it takes, it connects, waits until the service is ready, sends in
- * order and within bounds, keeps the connection alive, replaces a lost one, and ends gracefully.
+ * A durable WebSocket: across connections, it connects, waits until the service is ready, sends in order and within
+ * limits, keeps the connection alive, replaces a lost one, and closes gracefully.
  */
 export class ReconnectingSocket {
-  /** What the service sends: text frames as strings, binary ones as bytes. Hot. */
+  /** Messages from the service: text frames as strings, binary ones as bytes. Hot. */
   readonly messages$: Observable<SocketData>;
-  /** Hot; the latest value first. */
+  /** State of the connection. Hot; replays the latest value. */
   readonly connection$: Observable<ConnectionEvent>;
   /** The error that ended it for good, and warnings. Hot. */
   readonly errors$: Observable<VoiceError>;
@@ -94,7 +94,7 @@ export class ReconnectingSocket {
   readonly #messages$ = new Subject<SocketData>();
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   readonly #errors$ = new Subject<VoiceError>();
-  /** What the present connection is told to end for. */
+  /** Errors that end the current connection. */
   readonly #failure$ = new Subject<VoiceError>();
 
   #life: Life = { phase: 'idle' };
@@ -107,24 +107,24 @@ export class ReconnectingSocket {
     this.#outbox = new Outbox({
       ...options,
       onOverflow: (maxBytes) => {
-        const message = `more than ${maxBytes} bytes wait for the connection: the oldest are dropped`;
+        const message = `more than ${maxBytes} bytes queued for the connection: the oldest are dropped`;
         this.#errors$.next(socketError(options, message, { code: 'overflow', recoverable: true }));
       },
       stalled: (ms) =>
-        socketError(options, `the service has taken nothing for ${ms} ms`, { code: 'connection', recoverable: true }),
+        socketError(options, `the service read nothing for ${ms} ms`, { code: 'connection', recoverable: true }),
     });
     this.messages$ = this.#messages$.asObservable();
     this.connection$ = this.#connection$.asObservable();
     this.errors$ = this.#errors$.asObservable();
   }
 
-  /** Whether the service takes messages now. */
+  /** Whether the service accepts messages now. */
   get isReady(): boolean {
     return this.#socket !== undefined;
   }
 
   /**
-   * Connects. Calls at the same time share one connection; after an end it starts anew.
+   * Connects. Concurrent calls share one connection; after a close it starts over.
    *
    * @returns Resolves when the service is ready for the first time.
    * @throws VoiceError when the service refuses for good, or when the socket is closed first.
@@ -142,7 +142,7 @@ export class ReconnectingSocket {
       ),
       { defaultValue: undefined },
     );
-    // Who ignores the promise hears of a failure by errors$.
+    // Callers that ignore the promise learn of a failure from errors$.
     opened.catch(() => undefined);
     const subscription = new Subscription();
     this.#life = { phase: 'running', opened, subscription };
@@ -160,7 +160,7 @@ export class ReconnectingSocket {
   /**
    * Sends a message, in order: now, or when the service is ready.
    *
-   * @returns False when something had to be dropped, or when the socket is closed.
+   * @returns False when something was dropped, or when the socket is closed.
    */
   send(data: SocketData): boolean {
     const { phase } = this.#life;
@@ -173,9 +173,9 @@ export class ReconnectingSocket {
   }
 
   /**
-   * Closes gracefully: sends what waits and the farewell, lets the last messages arrive, closes.
+   * Closes gracefully: sends what is queued and the farewell, waits for the last messages, closes.
    *
-   * @returns Whether the service has said all that it had to say, as far as one can know. Never rejects.
+   * @returns Whether the service has sent everything it had to send, as far as can be known. Never rejects.
    */
   close(options: SocketCloseOptions = {}): Promise<boolean> {
     const life = this.#life;
@@ -207,12 +207,12 @@ export class ReconnectingSocket {
     return done;
   }
 
-  /** Closes at once; nothing is left of it. */
+  /** Closes at once and releases everything. */
   terminate(): void {
     this.#end();
   }
 
-  /** Says goodbye on the present connection; emits when the last message has come. */
+  /** Sends the farewell on the current connection; emits when the last message has arrived. */
   #goodbye({ farewell = [], until }: SocketCloseOptions): Observable<unknown> {
     const flushed$ = concat(of(0), interval(drainMs, this.#scheduler)).pipe(
       filter(() => this.#outbox.length === 0),
@@ -224,11 +224,11 @@ export class ReconnectingSocket {
       for (const data of typeof farewell === 'function' ? farewell() : farewell) this.#socket?.send(data);
       return EMPTY;
     });
-    // `last$` listens before the farewell is said: the answer may come at once.
+    // `last$` is subscribed to first: the answer may come at once.
     return flushed$.pipe(switchMap(() => merge(last$, said$).pipe(take(1))));
   }
 
-  /** The sockets of one life, each when it is ready; completes at a normal end, fails when no other is worth a try. */
+  /** The sockets of one life, each when ready; completes on a normal end, fails when reconnecting is pointless. */
   #connections(): Observable<RawSocket> {
     const { reconnect = true } = this.#options;
     const backoff = typeof reconnect === 'object' ? reconnect : {};
@@ -245,13 +245,13 @@ export class ReconnectingSocket {
     );
   }
 
-  /** Connections of which one follows the other without a failure: a fresh credential, or a restart. */
+  /** Connections that follow each other without a failure: for a fresh credential, or a requested reconnect. */
   #renewed(nextAttempt: () => number): Observable<RawSocket> {
     const now = (): number => this.#scheduler.now();
     let refused: VoiceError | undefined;
     let readyAt: number | undefined;
 
-    /** Whether another credential may do better than one that was refused. */
+    /** Whether a new credential may succeed where one was rejected. */
     const renews = (error: VoiceError): boolean => {
       const isFresh = refused === undefined || (readyAt !== undefined && now() - readyAt >= refusalMs);
       readyAt = undefined;
@@ -288,7 +288,7 @@ export class ReconnectingSocket {
       upkeep$: (socket) => this.#outbox.drain(socket),
     }).pipe(
       finalize(() => {
-        // What was sent before is replay's to say again.
+        // `replay` sends again what is needed of earlier messages.
         if (this.#socket && this.#options.replay) this.#outbox.clear();
         this.#socket = undefined;
       }),
@@ -303,7 +303,7 @@ export class ReconnectingSocket {
     this.#connection$.next({ type: 'connected' });
   }
 
-  /** Whether it is closing, and a loss only makes that sooner. */
+  /** Whether it is closing, so that a loss only hastens it. */
   #isLeaving(): boolean {
     return this.#life.phase === 'closing' && !this.#life.insists;
   }
@@ -316,7 +316,7 @@ export class ReconnectingSocket {
     return isExpected;
   }
 
-  /** It cannot go on. */
+  /** Gives up for good. */
   #lose(error: VoiceError): void {
     if (this.#isLeaving()) {
       this.#end();
@@ -335,7 +335,7 @@ export class ReconnectingSocket {
     this.#connection$.next(event);
   }
 
-  /** Whether an event says that the service is ready; throws when it never will be. */
+  /** Whether an event means that the service is ready; throws when it never will be. */
   #isOpen(event: ConnectionEvent): boolean {
     const { provider } = this.#options;
     if (event.type === 'lost') throw event.error;

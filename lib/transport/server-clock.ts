@@ -1,21 +1,21 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import type { HttpFailure } from './http-error.ts';
 
-/** A clock that is wrong by more makes signatures invalid: services allow 5 minutes, some of which the way takes. */
+/** A larger clock error invalidates signatures: services allow 5 minutes, part of which transit takes. */
 const toleranceMs = 4 * 60_000;
 
-/** What refusals of a signature come with. */
+/** Statuses of rejected signatures. */
 const refusing: ReadonlySet<number | undefined> = new Set([undefined, 400, 401, 403]);
 
-/** Where AWS tells its own time: `Signature expired: … is now earlier than … (20250115T121000Z - 5 min.)`. */
+/** Where AWS states its own time: `Signature expired: … is now earlier than … (20250115T121000Z - 5 min.)`. */
 const serverTime = /\((\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z [-+] \d+ min/;
 
-/** The time that signatures are made with: this machine's, until a service has shown that it is wrong (F45). */
+/** The time for signatures: this machine's, until a service shows that it is wrong (F45). */
 export class ServerClock {
   readonly #scheduler: () => SchedulerLike | undefined;
   #offsetMs: number = 0;
 
-  /** @param scheduler - Gives the machine's clock. Default: RxJS's asyncScheduler. */
+  /** @param scheduler - The machine's clock. Default: RxJS's asyncScheduler. */
   constructor(scheduler: () => SchedulerLike | undefined = () => undefined) {
     this.#scheduler = scheduler;
   }
@@ -26,10 +26,10 @@ export class ServerClock {
   }
 
   /**
-   * Takes the time from a refusal: its Date header, or what its sentence says.
+   * Reads the time from a rejection: its Date header, or its message.
    *
-   * @returns Whether the clock was so wrong that this may have been the reason. The same request, signed anew, is then
-   *   worth one more try; the clock is right afterwards, so a second refusal has another reason.
+   * @returns Whether the clock was wrong enough to be the reason. The same request, signed again, is then worth one
+   * retry; a second rejection has another reason.
    */
   correct({ status, headers, message }: Pick<HttpFailure, 'status' | 'headers' | 'message'>): boolean {
     if (!refusing.has(status)) return false;

@@ -18,20 +18,20 @@ const mebibyte = 1024 * 1024;
 
 /** What one connection needs from its owner. */
 export interface SocketConnectionContext {
-  /** 1 for the first connection of its owner. */
+  /** 1 for the owner's first connection. */
   readonly attempt: number;
-  /** The refusal of the credential before. */
+  /** The rejection of the previous credential. */
   readonly refused: VoiceError | undefined;
   /** Ends the connection: it fails with each value. */
   readonly failure$: Observable<VoiceError>;
   readonly onMessage: (data: SocketData) => void;
-  /** Whether the owner is done, so that this end is no failure, whatever its code. */
+  /** Whether the owner is done, so that this close is no failure, whatever its code. */
   readonly isExpected: (close: SocketClose) => boolean;
   /** Runs while the connection is ready; its error ends the connection. */
   readonly upkeep$: (socket: RawSocket) => Observable<never>;
 }
 
-/** How far a connection has come. It waits until `until`: to be ready, then for the next sign of life. */
+/** A connection's progress, with a deadline: to become ready, then for the next activity. */
 export type SocketPhase =
   | { readonly type: 'connecting'; readonly until: number }
   | {
@@ -40,36 +40,36 @@ export type SocketPhase =
       readonly hasOpening: boolean;
       readonly isReady: boolean;
       readonly until: number;
-      /** When something is next said so that the connection is held; Infinity before it is ready. */
+      /** When the next keep-alive is due; Infinity before it is ready. */
       readonly keepAliveAt: number;
     }
   | { readonly type: 'ended'; readonly until: number };
 
-/** What happens to a connection: on the wire, or because its time has come. */
+/** Inputs of a connection: events on the wire, and deadlines. */
 export type SocketInput = SocketEvent | { readonly type: 'tick' };
 
-/** What follows from it. */
+/** Effects of an input. */
 export type SocketEffect =
   | { readonly type: 'message'; readonly data: SocketData }
   | { readonly type: 'opening'; readonly socket: RawSocket }
-  /** The service takes messages from now on. */
+  /** The service accepts messages from now on. */
   | { readonly type: 'ready'; readonly socket: RawSocket }
   | { readonly type: 'keep-alive'; readonly socket: RawSocket }
-  /** It did not become ready in time, or gave no sign of life any more. */
+  /** It did not become ready in time, or has become inactive. */
   | { readonly type: 'stalled'; readonly wasReady: boolean }
   | { readonly type: 'refused'; readonly refusal: SocketRefusal }
   | { readonly type: 'closed'; readonly close: SocketClose; readonly cause: unknown; readonly phase: SocketPhase };
 
 type SocketStep = Step<SocketPhase, SocketEffect>;
 
-/** What a connection's course depends on. */
+/** The options that determine a connection's course. */
 type SocketRules = Pick<ReconnectingSocketOptions, 'opensAfter' | 'isReady' | 'keepAlive'>;
 
 const ended: SocketPhase = { type: 'ended', until: Infinity };
 
 const keepAliveMs = ({ keepAlive }: SocketRules): number => keepAlive?.intervalMs ?? 8_000;
 
-/** What an input does to a connection. The opening is said once, and it is ready once. */
+/** Folds an input into a connection's state. The opening is sent once, and the connection becomes ready once. */
 export function reduceSocket(rules: SocketRules, phase: SocketPhase, input: SocketInput, at: number): SocketStep {
   if (phase.type === 'ended') return [phase];
   const { opensAfter, isReady } = rules;
@@ -127,7 +127,7 @@ function advance(rules: SocketRules, phase: Connected, opens: boolean, readies: 
   return isReadying ? [next, ...opening, { type: 'ready', socket }] : [next, ...opening];
 }
 
-/** A sign of life counts once it is ready. A runtime that cannot ping cannot tell silence from loss. */
+/** Activity counts once it is ready. A runtime without pings cannot tell silence from loss. */
 function alive(rules: SocketRules, phase: Connected, at: number): Connected {
   if (!phase.isReady) return phase;
   return { ...phase, until: phase.socket.ping ? at + 3 * keepAliveMs(rules) : Infinity };
@@ -135,7 +135,7 @@ function alive(rules: SocketRules, phase: Connected, at: number): Connected {
 
 /**
  * One connection, from its credential to its end: emits the socket when the service is ready, completes after a normal
- * end, fails after any other. Unsubscribing cuts it.
+ * end, fails after any other. Unsubscribing closes it.
  */
 export function connectOnce(
   options: ReconnectingSocketOptions,
@@ -147,7 +147,7 @@ export function connectOnce(
 
   return new Observable((subscriber) => {
     const abort = new AbortController();
-    /** Empty until it is known. */
+    /** Empty until known. */
     let url: SocketRequest['url'] = '';
 
     const wire$ = defer(() => from(request({ attempt, signal: abort.signal, ...(refused && { refused }) }))).pipe(
@@ -205,7 +205,7 @@ export function connectOnce(
   });
 }
 
-/** Says something, so that neither the service nor what stands between takes the connection for dead. */
+/** Sends a keep-alive, so that neither the service nor anything in between considers the connection dead. */
 function hold(socket: RawSocket, { keepAlive }: ReconnectingSocketOptions): void {
   const data = keepAlive?.message?.(socket.ping !== undefined);
   if (data !== undefined) socket.send(data);
@@ -221,17 +221,17 @@ function nameOf(url: Address): string {
 function stallError(wasReady: boolean, url: Address, options: ReconnectingSocketOptions): VoiceError {
   const { connectTimeoutMs = 10_000 } = options;
   const message = wasReady
-    ? `the service has not answered two keep-alives in a row, ${keepAliveMs(options)} ms apart`
+    ? `the service did not answer two keep-alives in a row, ${keepAliveMs(options)} ms apart`
     : `${nameOf(url)} was not ready within ${connectTimeoutMs} ms`;
   return socketError(options, message, { code: wasReady ? 'connection' : 'timeout', recoverable: true });
 }
 
-/** Fails with what an HTTP answer in place of the upgrade means. */
+/** Fails with the meaning of an HTTP response in place of the upgrade. */
 function refusal(refusal: SocketRefusal, url: Address, options: ReconnectingSocketOptions): Observable<never> {
   const { status } = refusal;
   const { provider, scheduler, logger, redact = redactText, errorOf } = options;
   if (status < 300) {
-    const message = `${nameOf(url)} is no WebSocket service (${status})`;
+    const message = `${nameOf(url)} is not a WebSocket service (${status})`;
     return throwError(() => socketError(options, message, { code: 'protocol', status }));
   }
   return failRefused(refusal, provider, { url: new URL(url), scheduler, logger, redact, errorOf });
@@ -259,7 +259,7 @@ function closeError(
   return socketError(options, message, { code: 'connection', recoverable: true, status: close.code, cause });
 }
 
-/** An error of the provider, without credentials. */
+/** Creates an error of the provider, masking credentials. */
 export function socketError(
   { provider, redact = redactText }: Pick<ReconnectingSocketOptions, 'provider' | 'redact'>,
   message: string,

@@ -4,23 +4,23 @@ import { VoiceError } from '../core/errors.ts';
 /** A text frame, or a binary frame. */
 export type SocketData = string | Uint8Array<ArrayBuffer>;
 
-/** Where a WebSocket connects to, and with which credential. */
+/** Where a WebSocket connects to, and its credential. */
 export interface SocketRequest {
   readonly url: URL | string;
-  /** Sent where the runtime can: not in browsers. */
+  /** Sent where the runtime supports headers: not in browsers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Subprotocols to offer; not sent beside `headers`, since both carry the same credential. */
+  /** Subprotocols to offer; not sent with `headers`, since both carry the same credential. */
   readonly protocols?: readonly string[] | undefined;
-  /** Parameters to add to the address; not sent beside `headers`, for the same reason. */
+  /** Query parameters to add; not sent with `headers`, for the same reason. */
   readonly query?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The address of a request, where its headers are sent or not. */
+/** The URL of a request, depending on whether its headers are sent. */
 export function addressOf({ url, headers = {}, query = {} }: SocketRequest, sendsHeaders: boolean): URL {
   const address = new URL(url);
   if (sendsHeaders && Object.keys(headers).length > 0) return address;
   for (const [key, value] of Object.entries(query)) address.searchParams.append(key, value);
-  // Not every server takes a plus for a blank.
+  // Not every server accepts a plus for a space.
   if (Object.keys(query).length > 0) address.search = address.search.replaceAll('+', '%20');
   return address;
 }
@@ -31,7 +31,7 @@ export interface SocketClose {
   readonly reason: string;
 }
 
-/** An HTTP answer in place of the upgrade. */
+/** An HTTP response in place of the upgrade. */
 export interface SocketRefusal {
   readonly status: number;
   /** Names in lower case. */
@@ -40,54 +40,54 @@ export interface SocketRefusal {
   readonly body: Uint8Array<ArrayBuffer>;
 }
 
-/** Bounds on what a peer may send. */
+/** Limits on what a peer may send. */
 export interface RawSocketLimits {
   /** Longest message, in bytes; a longer one closes the connection with 1009. */
   readonly maxMessageBytes: number;
-  /** Most fragments of one message, where the runtime tells; more close the connection with 1008. */
+  /** Most fragments per message, if the runtime exposes them; more close the connection with 1008. */
   readonly maxFragments: number;
 }
 
-/** What a {@link RawSocket} tells its owner. */
+/** What a {@link RawSocket} reports to its owner. */
 export interface RawSocketHandler {
   readonly opened: () => void;
   readonly message: (data: SocketData) => void;
   /** The peer answered a ping. */
   readonly alive: () => void;
-  /** The peer refused the upgrade; `closed` follows. */
+  /** The peer rejected the upgrade; `closed` follows. */
   readonly refused: (refusal: SocketRefusal) => void;
-  /** Comes once, and last. `cause` is the runtime's error, where there was one. */
+  /** Called once, last. `cause` is the runtime's error, if any. */
   readonly closed: (close: SocketClose, cause?: unknown) => void;
 }
 
-/** One WebSocket of a runtime; the import condition `#websocket` chooses which. */
+/** A runtime's WebSocket, chosen by the import condition `#websocket`. */
 export interface RawSocket {
-  /** Bytes that were sent and have not left this machine. */
+  /** Bytes sent that are still queued on this machine. */
   readonly bufferedAmount: number;
   send(data: SocketData): void;
   /** Sends a ping; absent where the runtime cannot. */
   readonly ping?: () => void;
   /** Starts the closing handshake. */
   close(code: number): void;
-  /** Ends the connection at once; the handler hears nothing more. */
+  /** Ends the connection at once; the handler is not called anymore. */
   terminate(): void;
 }
 
-/** Opens a WebSocket. Never throws: what goes wrong is told by the handler. */
+/** Opens a WebSocket. Never throws: failures are reported to the handler. */
 export type RawSocketFactory = (
   request: SocketRequest,
   limits: RawSocketLimits,
   handler: RawSocketHandler,
 ) => RawSocket;
 
-/** A request that the runtime refuses to send. Its own error may quote the credential, so it goes nowhere. */
+/** A request that the runtime refuses to send. Its own error may quote the credential, so it is dropped. */
 export function malformedRequest(): VoiceError {
-  return new VoiceError('the address or the credential cannot be sent: does it hold a space or a line break?', {
+  return new VoiceError('the address or the credential cannot be sent: does it contain a space or a line break?', {
     code: 'configuration',
   });
 }
 
-/** What happens on one connection, in the order of the wire. */
+/** Events of one connection, in wire order. */
 export type SocketEvent =
   | { readonly type: 'opened'; readonly socket: RawSocket }
   | { readonly type: 'message'; readonly data: SocketData }
@@ -95,7 +95,7 @@ export type SocketEvent =
   | { readonly type: 'refused'; readonly refusal: SocketRefusal }
   | { readonly type: 'closed'; readonly close: SocketClose; readonly cause: unknown };
 
-/** One connection as a stream: subscribing connects, unsubscribing cuts it; completes after `closed`. */
+/** One connection as a stream: subscribing connects, unsubscribing closes it; completes after `closed`. */
 export function connectSocket(
   open: RawSocketFactory,
   request: SocketRequest,

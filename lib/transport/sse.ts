@@ -5,7 +5,7 @@ import type { HttpHeaders } from './http.ts';
 
 /** A server-sent event. */
 export interface ServerSentEvent {
-  /** Its name; `message` when the server gives none. */
+  /** Its name; `message` if the server gives none. */
   readonly event: string;
   /** Its lines, joined by line feeds. */
   readonly data: string;
@@ -20,8 +20,8 @@ export interface SseOptions {
 }
 
 /**
- * The server-sent events of a body, in whatever pieces it comes. Comments and unknown fields are skipped; a last event
- * without its blank line counts. Fails with `overflow` when an event does not end.
+ * The server-sent events of a body, in chunks of any size. Skips comments and unknown fields; a last event without its
+ * blank line counts. Fails with `overflow` when an event does not end.
  */
 export function sse({ provider, maxLength = 1_048_576 }: SseOptions): OperatorFunction<Uint8Array, ServerSentEvent> {
   return (bytes$) =>
@@ -37,11 +37,11 @@ export function sse({ provider, maxLength = 1_048_576 }: SseOptions): OperatorFu
         maxBufferSize: maxLength,
       });
       return bytes$.subscribe({
-        // A parser that has failed throws when it is fed.
+        // A failed parser throws when fed.
         next: (bytes) => subscriber.closed || parser.feed(decoder.decode(bytes, { stream: true })),
         error: (error: unknown) => subscriber.error(error),
         complete: () => {
-          // The parser gives an event only after its blank line.
+          // The parser emits an event only after its blank line.
           if (!subscriber.closed) parser.feed(`${decoder.decode()}\n\n`);
           subscriber.complete();
         },
@@ -49,12 +49,12 @@ export function sse({ provider, maxLength = 1_048_576 }: SseOptions): OperatorFu
     });
 }
 
-/** Whether a response says that its body is server-sent events. */
+/** Whether a response's body is server-sent events, according to its headers. */
 export function isEventStream(headers: HttpHeaders): boolean {
   return mediaType(headers) === 'text/event-stream';
 }
 
-/** The media type of a body without its parameters, in lower case; empty when the server gives none. */
+/** The media type of a body without parameters, in lower case; empty if the server gives none. */
 export function mediaType(headers: HttpHeaders): string {
   return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }

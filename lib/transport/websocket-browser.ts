@@ -1,13 +1,13 @@
 import { EMPTY, type Observable } from 'rxjs';
 import { addressOf, malformedRequest, type RawSocket, type RawSocketFactory, type SocketData } from './socket.ts';
 
-/** The runtime's own WebSocket: it sends no headers, no pings, and tells no reason of a refused upgrade. */
+/** The runtime's own WebSocket: sends no headers and no pings, and gives no reason for a rejected upgrade. */
 export const openSocket: RawSocketFactory = (request, { maxMessageBytes }, handler): RawSocket => {
   let socket: WebSocket;
   try {
     socket = new WebSocket(addressOf(request, false), [...(request.protocols ?? [])]);
   } catch {
-    // Told later, as every other failure.
+    // Reported asynchronously, like every other failure.
     let wanted = true;
     queueMicrotask(() => {
       if (wanted) handler.closed({ code: 1006, reason: '' }, malformedRequest());
@@ -19,7 +19,7 @@ export const openSocket: RawSocketFactory = (request, { maxMessageBytes }, handl
   const detach = (): void => {
     socket.onopen = socket.onmessage = socket.onclose = null;
   };
-  // It says nothing that `close` does not; a polyfill may throw what nobody listens to.
+  // `error` adds nothing to `close`, but a polyfill may throw without a listener.
   socket.onerror = () => undefined;
   socket.onopen = () => handler.opened();
   socket.onmessage = ({ data }: MessageEvent<unknown>) => {
@@ -42,7 +42,7 @@ export const openSocket: RawSocketFactory = (request, { maxMessageBytes }, handl
       return socket.bufferedAmount;
     },
     send(data: SocketData) {
-      // Before the connection it throws, after it the data is lost: the owner knows both states.
+      // It throws before the connection and drops data after it: the owner knows both states.
       if (socket.readyState === WebSocket.OPEN) socket.send(data);
     },
     close: (code) => socket.close(code),
@@ -53,7 +53,7 @@ export const openSocket: RawSocketFactory = (request, { maxMessageBytes }, handl
   };
 };
 
-/** A page never learns how an upgrade was refused: to it, the connection just failed. */
+/** A page never learns why an upgrade was rejected: it only sees a failed connection. */
 export function failRefused(): Observable<never> {
   return EMPTY;
 }

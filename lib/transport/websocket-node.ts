@@ -4,17 +4,17 @@ import type { RawData, WebSocket } from 'ws';
 import { statusError, type StatusErrorContext } from './http-error.ts';
 import { addressOf, malformedRequest, type RawSocket, type RawSocketFactory, type SocketRefusal } from './socket.ts';
 
-/** Longest wait for the peer's part of a closing handshake that a violation of the protocol began. */
+/** Longest wait for the peer to complete a closing handshake after a protocol violation. */
 const violationGraceMs = 200;
 
-/** Bounds of what is read of a refusal's body. */
+/** Limit on what is read of a rejection's body. */
 const refusalBytes = 16 * 1024;
 const refusalMs = 500;
 
-/** The WebSocket of the `ws` package, loaded at the first connection. */
+/** The `ws` package's WebSocket, loaded on the first connection. */
 export const openSocket: RawSocketFactory = (request, limits, handler): RawSocket => {
   let socket: WebSocket | undefined;
-  // The owner has been told of the end, or wants to hear nothing more.
+  // Whether the owner knows of the end, or wants no more calls.
   let over = false;
   let violated = false;
   const end = (code: number, reason: string, cause?: unknown): void => {
@@ -37,7 +37,8 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
 
   function attach(created: WebSocket): WebSocket {
     let failure: unknown;
-    // The listeners stay until `close`: a socket that was given up can still fail, and an unheard error is a crash.
+    // The listeners stay until `close`: an abandoned socket can still fail, and an unhandled `error` event would crash
+    // the process.
     created.on('open', () => {
       if (!over) handler.opened();
     });
@@ -58,7 +59,7 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
       failure = error;
       const code = closeCodeOf(error);
       if (code === undefined || created.readyState === created.CONNECTING) return;
-      // `ws` has sent the close frame; a peer that breaks the protocol may never answer it.
+      // `ws` has sent the close frame; a peer that violates the protocol may never answer it.
       violated = true;
       setTimeout(() => created.terminate(), violationGraceMs).unref();
       end(code, '', error);
@@ -87,7 +88,7 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
   };
 };
 
-/** Fails with what the refusal of an upgrade means. */
+/** Fails with the meaning of a rejected upgrade. */
 export function failRefused(
   { status, headers, body }: SocketRefusal,
   provider: string,
@@ -96,7 +97,7 @@ export function failRefused(
   return statusError({ provider, status, headers, body$: of(body) }, context);
 }
 
-/** Failures of a write reach the owner as `error` and `close`. */
+/** Write failures reach the owner as `error` and `close`. */
 const ignore = (): void => undefined;
 
 function offered({ headers, protocols = [] }: Parameters<RawSocketFactory>[0]): string[] {
@@ -126,7 +127,7 @@ function bytesOf(data: RawData): Uint8Array<ArrayBuffer> {
     : new Uint8Array(data);
 }
 
-/** The close code that `ws` has answered a violation of the protocol with. */
+/** The close code with which `ws` answered a protocol violation. */
 function closeCodeOf(error: Error): number | undefined {
   const code: unknown = Reflect.get(error, 'code');
   if (code === 'WS_ERR_INVALID_UTF8') return 1007;
@@ -154,7 +155,7 @@ function readRefusal(response: IncomingMessage, then: (refusal: SocketRefusal) =
       if (value !== undefined) headers[name] = String(value);
     then({ status: response.statusCode ?? 0, headers, body });
   };
-  // The status is worth more than the end of its explanation.
+  // The status is worth more than the rest of its explanation.
   const late = setTimeout(finish, refusalMs);
   response.on('data', (part: Uint8Array) => {
     parts.push(part);

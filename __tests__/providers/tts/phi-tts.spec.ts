@@ -184,7 +184,7 @@ describe('PhiTTS', () => {
       const lines: string[] = [];
       const tts = await ready({ model }, lines);
       await tts.synthesize('Hi.');
-      expect(lines).toEqual([`[rxvoice] PhiTTS: the service has retired ${model}; take coda in its place`]);
+      expect(lines).toEqual([`[rxvoice] PhiTTS: the service has retired ${model}; use coda instead`]);
       expect(bodyOf(service.requests.at(-1) ?? service.first)['modelId']).toBe(model);
       await tts.dispose();
     }

@@ -186,7 +186,7 @@ describe('PiTTS', () => {
   const warnings: readonly (readonly [Partial<PiTTSConfig>, string])[] = [
     ...['sonic', 'sonic-english', 'sonic-multilingual', 'sonic-2-2025-03-07'].map(
       (modelId): readonly [Partial<PiTTSConfig>, string] => [
-        ...([{ modelId }, `PiTTS: the service has retired ${modelId}; take sonic-3 in its place`] as const),
+        ...([{ modelId }, `PiTTS: the service has retired ${modelId}; use sonic-3 instead`] as const),
       ],
     ),
     [{ emotion: ['sad', 'calm'] }, 'PiTTS: of several emotions only the first is sent'],

@@ -530,7 +530,7 @@ describe('warnOfRetired', () => {
       createLogger({ debug: write, info: write, warn: write, error: write }),
     );
     await tts.initialize();
-    expect(lines).toEqual(['[rxvoice] FakeRequestTTS: the service has retired old; take new in its place']);
+    expect(lines).toEqual(['[rxvoice] FakeRequestTTS: the service has retired old; use new instead']);
     await tts.dispose();
   });
 });

@@ -352,7 +352,7 @@ describe('RhoTTS', () => {
       const logger = createLogger({ debug: write, info: write, warn: write, error: write }, { level: 'warn' });
       const tts = new RhoTTS({ apiKey: key, voiceId: 'v', model, endpoint: service.endpoint }, logger);
       await tts.initialize();
-      expect(lines.join()).toContain(`the service has retired ${model}; take ${successor} in its place`);
+      expect(lines.join()).toContain(`the service has retired ${model}; use ${successor} instead`);
       await tts.dispose();
     });
   }

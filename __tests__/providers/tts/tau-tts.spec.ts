@@ -228,7 +228,7 @@ describe('TauTTS', () => {
     const logger = createLogger({ debug: write, info: write, warn: write, error: write }, { level: 'warn' });
     const tts = new TauTTS({ apiKey: key, voice: 'v', model: 'aurora', endpoint: service.endpoint }, logger);
     await tts.initialize();
-    expect(lines.join()).toContain('the service has retired aurora; take blizzard in its place');
+    expect(lines.join()).toContain('the service has retired aurora; use blizzard instead');
     await tts.dispose();
   });
 
