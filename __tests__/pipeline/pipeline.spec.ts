@@ -52,7 +52,7 @@ describe('Pipeline', () => {
   it('refuses options that an agent would not heed', () => {
     const agent = new AlphaAgent({ apiKey: 'key' });
     const options = { providers: [new FakeInput(), agent, new FakeOutput()], greeting: 'Hello!', bargeIn: false };
-    expect(() => new Pipeline(options)).toThrow('AlphaAgent decides greeting, bargeIn by itself');
+    expect(() => new Pipeline(options)).toThrow('AlphaAgent handles greeting, bargeIn itself');
   });
 
   it('carries audio to the speech-to-text service, and a turn to the last sample', async () => {
