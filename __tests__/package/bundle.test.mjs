@@ -16,6 +16,9 @@ async function bundle(contents, options) {
     code: outputFiles[0].text,
     files: Object.keys(metafile.inputs),
     imports: Object.values(metafile.outputs)[0].imports,
+    shipped: Object.entries(Object.values(metafile.outputs)[0].inputs)
+      .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+      .map(([file]) => file),
   };
 }
 
@@ -55,6 +58,24 @@ for (const [name, options] of Object.entries(platforms)) {
 test('an application that imports one name pays for it alone', async () => {
   const { code } = await bundle(`export { VoiceError } from 'rxvoice';`, { platform: 'browser', minify: true });
   assert(code.length < 2000, `VoiceError alone takes ${code.length} bytes`);
+});
+
+test('a page ships at first neither what only some pages need nor what initialize() brings', async () => {
+  const later = {
+    name: 'later',
+    setup: ({ onResolve }) =>
+      onResolve({ filter: /./ }, ({ kind, path }) =>
+        kind === 'dynamic-import' ? { path, external: true } : undefined,
+      ),
+  };
+  const names = ['Pipeline', 'AlphaAgent', 'AlphaSTT', 'MuLLM', 'AlphaTTS', 'MicrophoneInput', 'BrowserAudioOutput'];
+  const contents = `export { ${names} } from 'rxvoice';`;
+  const { shipped } = await bundle(contents, { platform: 'browser', plugins: [later] });
+  const loaded = /\/(agent-conversation|model-conversation|reduce|tool-runner|speech-text|mu-request|worklets)\.js$/;
+  assert.deepEqual(
+    shipped.filter((file) => loaded.test(file)),
+    [],
+  );
 });
 
 // esbuild drops the initialization of a module that the pipeline loads later, when only `export *` of indexes without

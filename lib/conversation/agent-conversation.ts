@@ -2,7 +2,7 @@ import { asyncScheduler, mergeMap, type Observable } from 'rxjs';
 import { agentAnswerer, agentCommand, type AgentPorts } from './agent-answer.ts';
 import { agentHandlers } from './agent-turns.ts';
 import type { ConversationOptions } from './conversation-options.ts';
-import { converse, withTickets, type Setup } from './conversation.ts';
+import { converse, withTickets } from './conversation.ts';
 import type { VoiceEvent } from './events.ts';
 import type { Rules } from './reduce.ts';
 
@@ -15,11 +15,6 @@ export type AgentConversationOptions = Pick<ConversationOptions, 'history' | 'sc
  * as far as the service tells.
  */
 export function agentConversation(ports: AgentPorts, options: AgentConversationOptions): Observable<VoiceEvent> {
-  return converse(agentSetup(ports, options));
-}
-
-/** A conversation in which an agent answers. */
-export function agentSetup(ports: AgentPorts, options: AgentConversationOptions): Setup {
   const { scheduler = asyncScheduler, history } = options;
   const { agent, output, commands$ } = ports;
   const { transcripts$, speech$ } = agent;
@@ -28,12 +23,12 @@ export function agentSetup(ports: AgentPorts, options: AgentConversationOptions)
     ...{ whileUninterruptible: 'discard', idleMs: 15_000, sttTimeoutMs: 5_000 },
     preflight: { enabled: false, speak: false, maxStarts: 0, maxSpeechMs: 0 },
   };
-  return {
+  return converse({
     ...{ ports: { transcripts$, speech$, output }, history, scheduler, rules, finalize: undefined, duckDb: 0 },
     commands$: commands$.pipe(
       withTickets(),
       mergeMap((input) => agentCommand(agent, input)),
     ),
     answerer: (shared) => agentAnswerer(ports, shared),
-  };
+  });
 }

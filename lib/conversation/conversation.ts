@@ -36,7 +36,7 @@ import { unknownPace } from './script.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
 
 /** What sets one conversation apart from another: who hears, and who answers. */
-export interface Setup {
+interface Setup {
   readonly ports: Pick<ConversationPorts, 'transcripts$' | 'speech$' | 'capturedAt' | 'output'>;
   readonly history: History;
   readonly rules: Rules;

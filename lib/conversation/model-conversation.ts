@@ -5,7 +5,7 @@ import { merge } from '../stream/merge.ts';
 import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import type { ConversationOptions, ConversationPorts, PreflightOptions } from './conversation-options.ts';
-import { converse, withTickets, type Setup } from './conversation.ts';
+import { converse, withTickets } from './conversation.ts';
 import { roleOf } from './enact.ts';
 import type { VoiceEvent } from './events.ts';
 import type { Rules } from './reduce.ts';
@@ -19,19 +19,14 @@ import { synthesizeText, type VoiceContext } from './voice.ts';
  * `stop`, and never errors. What it does is told in the guides on turn-taking, barge-in and preflight.
  */
 export function conversation(ports: ConversationPorts, options: ConversationOptions): Observable<VoiceEvent> {
-  return converse(modelSetup(ports, options));
-}
-
-/** A conversation in which a model and a voice answer. */
-export function modelSetup(ports: ConversationPorts, options: ConversationOptions): Setup {
   const { scheduler = asyncScheduler, history, greeting, bargeIn } = options;
-  return {
+  return converse({
     ...{ ports, history, scheduler, greeting, rules: rulesOf(ports, options) },
     finalize: ports.finalize,
     duckDb: (typeof bargeIn === 'object' ? bargeIn.duckDb : undefined) ?? 12,
     commands$: ports.commands$.pipe(withTickets()),
     answerer: (shared) => modelAndVoice(ports, options, shared),
-  };
+  });
 }
 
 /** What is heard and said by a model and a voice. */

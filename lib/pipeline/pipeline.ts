@@ -35,8 +35,8 @@ import {
   captureFor,
   conversationOf,
   endSession,
-  loadAnswerer,
-  type AnswererCode,
+  loadConversation,
+  type ConversationCode,
   type SessionParts,
 } from './session.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
@@ -71,7 +71,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   readonly #assigned: AssignedRoles;
   /** The roles once both ends are loaded: from the beginning, or by `initialize()`. */
   #loaded: Roles | undefined;
-  #code: AnswererCode = {};
+  #code: ConversationCode = {};
   readonly #history: History;
   readonly #scheduler: SchedulerLike;
   readonly #commands$ = new Subject<Command>();
@@ -262,7 +262,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     const { all } = this.#loaded ?? (await this.#load());
     for (const provider of all) hold(provider, this);
     try {
-      const loading = loadAnswerer(this.#assigned).then((code) => {
+      const loading = loadConversation(this.#assigned).then((code) => {
         this.#code = code;
       });
       const starting = all.map((provider) => provider.initialize({ logger }));

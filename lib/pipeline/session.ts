@@ -4,7 +4,6 @@ import { OnDemand } from '../core/on-demand.ts';
 import type { AgentProvider, STTProvider } from '../core/roles.ts';
 import type { Command } from '../conversation/commands.ts';
 import type * as AgentCode from '../conversation/agent-conversation.ts';
-import { converse } from '../conversation/conversation.ts';
 import type * as ModelCode from '../conversation/model-conversation.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
@@ -16,16 +15,16 @@ import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
 import type { AssignedRoles, Roles } from './roles.ts';
 
-/** The code that answers: an agent's, or an LLM's and a TTS's. */
-export type AnswererCode = Partial<typeof AgentCode & typeof ModelCode>;
+/** The code of a conversation: with an agent, or with an LLM and a TTS. */
+export type ConversationCode = Partial<typeof AgentCode & typeof ModelCode>;
 
 /**
- * Loads the code that answers: an application with an agent does not load the other, nor vice versa.
+ * Loads the code of the conversation: an application with an agent does not load the other, nor vice versa.
  *
  * @throws ProviderInitializationError when the code cannot be loaded.
  */
-export function loadAnswerer({ agent }: AssignedRoles): Promise<AnswererCode> {
-  const code: OnDemand<AnswererCode> = agent
+export function loadConversation({ agent }: AssignedRoles): Promise<ConversationCode> {
+  const code: OnDemand<ConversationCode> = agent
     ? new OnDemand(agent.name, () => import('../conversation/agent-conversation.ts'))
     : new OnDemand('Pipeline', () => import('../conversation/model-conversation.ts'));
   return code.load();
@@ -33,7 +32,7 @@ export function loadAnswerer({ agent }: AssignedRoles): Promise<AnswererCode> {
 
 /** The parts that one session of a pipeline is wired from. */
 export interface SessionParts {
-  readonly code: AnswererCode;
+  readonly code: ConversationCode;
   readonly roles: Roles;
   readonly options: PipelineOptions;
   readonly history: History;
@@ -70,20 +69,19 @@ export function conversationOf(
   captured: CapturePath | undefined,
 ): Observable<VoiceEvent> {
   const { stt, llm, tts, output, agent } = roles;
-  const { agentSetup, modelSetup } = code;
   const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
   const transcode = (audio$: Observable<AudioChunk>): Observable<AudioChunk> =>
     audio$.pipe(adapt(output.accepts, ends, (path) => onPath(path, ends)));
   const shared = { output, commands$, transcode };
-  if (agent && agentSetup) return converse(agentSetup({ ...shared, agent }, { history, scheduler }));
-  if (!stt || !llm || !tts || !modelSetup) return EMPTY;
+  if (agent && code.agentConversation) return code.agentConversation({ ...shared, agent }, { history, scheduler });
+  if (!stt || !llm || !tts || !code.conversation) return EMPTY;
   const { transcripts$, speech$, reportsSpeechEnd = false } = stt;
   const ports = {
     ...{ ...shared, llm, tts, transcripts$, speech$, reportsSpeechEnd },
     finalize: () => stt.finalize?.(),
     capturedAt: (positionMs: number) => captured?.timeOf(positionMs),
   };
-  return converse(modelSetup(ports, { ...options, history, scheduler }));
+  return code.conversation(ports, { ...options, history, scheduler });
 }
 
 /** Longest wait for providers to finish, in milliseconds. */

@@ -45,7 +45,11 @@ interface MessageBody {
 /** Placeholder for the credential until the request is sent. */
 const standIn = 'rxvoice-credential';
 
-/** The request as the SDK builds it, captured before it is sent. */
+/**
+ * The request as the SDK builds it, captured before it is sent.
+ *
+ * @internal The declarations name no package that only some users have.
+ */
 export async function requestOf(
   Sdk: typeof Anthropic,
   messages: readonly Message[],
