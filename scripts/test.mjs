@@ -32,7 +32,14 @@ const steps = [
   { name: 'links', command: node('scripts/check-links.mjs') },
   { name: 'build', command: bin('rollup', '-c', 'rollup.config.mjs') },
   { name: 'package', command: node('scripts/package.mjs'), needs: 'build', count: countNodeTest },
-  { name: 'jest', command: jest('jest', `--maxWorkers=${cores}`), alone: true, watch: endsByItself, count: countJest },
+  // More than half of what specs take is waiting for sockets and for sound: two files share a core.
+  {
+    name: 'jest',
+    command: jest('jest', `--maxWorkers=${2 * cores}`),
+    alone: true,
+    watch: endsByItself,
+    count: countJest,
+  },
   {
     name: 'browser',
     command: jest('browser', `--maxWorkers=${Math.min(2, cores)}`, '__tests__/browser'),
