@@ -17,21 +17,21 @@ const jest = (name, ...args) =>
     ...['--json', `--outputFile=${reportOf(name)}`, ...args],
   );
 
-/** The steps, those that take longest first where order does not matter. `alone`: the whole machine is its own. */
+/** The steps, in the order in which they begin; those that `need` others wait. `alone`: the whole machine is its own. */
 const steps = [
-  { name: 'install', command: node('scripts/install.mjs', '__tests__/sdk', '__tests__/package'), alone: true },
-  { name: 'lint', command: bin('eslint', '.') },
-  { name: 'types', command: bin('tsc', '--noEmit') },
+  { name: 'install', command: node('scripts/install.mjs', '__tests__/sdk', '__tests__/package') },
+  { name: 'build', command: bin('rollup', '-c', 'rollup.config.mjs') },
+  { name: 'lint', command: bin('eslint', '.'), needs: ['install'] },
+  { name: 'types', command: bin('tsc', '--noEmit'), needs: ['install'] },
+  { name: 'package', command: node('scripts/package.mjs'), needs: ['install', 'build'], count: countNodeTest },
+  { name: 'format', command: bin('prettier', '--check', '.') },
   { name: 'docs', command: node('scripts/check-docs.mjs') },
+  { name: 'examples', command: node('scripts/check-examples.mjs'), needs: ['install'] },
   {
     name: 'tables',
     command: node('--conditions=rxvoice-source', '--import', 'tsx', 'scripts/config-tables.mjs', '--check'),
   },
-  { name: 'format', command: bin('prettier', '--check', '.') },
-  { name: 'examples', command: node('scripts/check-examples.mjs') },
   { name: 'links', command: node('scripts/check-links.mjs') },
-  { name: 'build', command: bin('rollup', '-c', 'rollup.config.mjs') },
-  { name: 'package', command: node('scripts/package.mjs'), needs: 'build', count: countNodeTest },
   // More than half of what specs take is waiting for sockets and for sound: two files share a core.
   {
     name: 'jest',
@@ -112,15 +112,16 @@ const running = new Set();
 function nextStep() {
   if ([...running].some(({ alone }) => alone)) return undefined;
   const isBusy = ({ name }) => [...running, ...waiting].some((step) => step.name === name);
-  const step = waiting.find(({ needs }) => needs === undefined || !isBusy({ name: needs }));
+  const step = waiting.find(({ needs = [] }) => !needs.some((name) => isBusy({ name })));
   const isFree = step?.alone ? running.size === 0 : running.size < cores;
   return isFree ? step : undefined;
 }
 
 async function perform(step) {
-  const { name, needs, watch } = step;
-  if (results.some((result) => result.name === needs && !result.ok)) {
-    console.log(`- ${name} waits for ${needs}`);
+  const { name, needs = [], watch } = step;
+  const missing = results.find((result) => needs.includes(result.name) && !result.ok);
+  if (missing) {
+    console.log(`- ${name} needs ${missing.name}`);
     return;
   }
   const env = step.env?.() ?? {};
