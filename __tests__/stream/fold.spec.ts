@@ -1,4 +1,4 @@
-import { map, Subject, tap, type SchedulerAction, type Subscription } from 'rxjs';
+import { map, NEVER, Subject, tap, type SchedulerAction, type Subscription } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { TestClock } from '../transport/test-clock.ts';
 import { BlockedClock } from './blocked-clock.ts';
@@ -149,5 +149,15 @@ describe('fold', () => {
     forward.lateMs = 3_600_000;
     await forward.advance(1_004);
     expect(early.seen).toEqual(['w@0', 'wt@1004']);
+  });
+
+  it.each([2 ** 31, 2 ** 33])('does not take a deadline in %d ms for one that has come', async (ms) => {
+    const at = Date.now() + ms;
+    const late: Machine<State, Input, string> = { ...machine, wakeAt: () => at };
+    const seen: string[] = [];
+    const steps = NEVER.pipe(fold(late)).subscribe(([, ...effects]) => seen.push(...effects));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    steps.unsubscribe();
+    expect(seen).toEqual([]);
   });
 });

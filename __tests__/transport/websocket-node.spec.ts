@@ -1,5 +1,6 @@
 /** Slow: real sockets, some of which stall. */
 import { createServer, type AddressInfo } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { ReconnectingSocket, type ReconnectingSocketOptions } from '../../lib/transport/reconnecting-socket.ts';
 import { serve } from './http-fixture.ts';
 import {
@@ -12,6 +13,7 @@ import {
   serveUpgraded,
   type Service,
 } from './socket-fixture.ts';
+import { untrusted } from './untrusted.ts';
 
 const services: Service[] = [];
 const sessions: ReconnectingSocket[] = [];
@@ -335,6 +337,21 @@ describe('the WebSocket of Node', () => {
     const last = new Listener({ url });
     await last.closed;
     last.socket.terminate();
+  });
+
+  it('gives up at once on a certificate that nobody has signed, as for HTTP', async () => {
+    const server = createTlsServer(untrusted);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const session = sessionTo(`wss://127.0.0.1:${port}/`);
+    const seen: string[] = [];
+    session.connection$.subscribe(({ type }) => seen.push(type));
+    await expect(session.open()).rejects.toMatchObject({
+      ...{ code: 'connection', recoverable: false },
+      message: expect.stringContaining('certificate') as unknown,
+    });
+    expect(seen).not.toContain('reconnecting');
+    await new Promise((resolve) => server.close(resolve));
   });
 
   it('F7: replays what was not heard, in order, over a real drop', async () => {

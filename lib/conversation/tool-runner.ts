@@ -16,7 +16,6 @@ import {
   takeLast,
   takeUntil,
   tap,
-  timer,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
@@ -24,6 +23,7 @@ import { messageOf } from '../core/errors.ts';
 import type { ToolCall, ToolDefinition } from '../core/messages.ts';
 import type { JsonSchema, Tool } from '../core/tools.ts';
 import { merge } from '../stream/merge.ts';
+import { patientTimer } from '../stream/patient-timer.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 
@@ -109,7 +109,7 @@ function runTool(
     const abort = new AbortController();
     const timeoutMs = tool?.timeoutMs ?? defaultTimeoutMs;
     emit('tool.call', { call });
-    const timeout$ = timer(timeoutMs, scheduler).pipe(
+    const timeout$ = patientTimer(timeoutMs, scheduler).pipe(
       map(() => failed(call, `it did not finish within ${timeoutMs / 1000} seconds`)),
     );
     const result$ = defer(() => execute(tool, call, tools, abort.signal)).pipe(

@@ -6,7 +6,7 @@ import {
   type SchedulerAction,
   type SchedulerLike,
 } from 'rxjs';
-import { isDue, patienceMs } from './patient-timer.ts';
+import { isDue, longestTimerMs, patienceMs } from './patient-timer.ts';
 
 /** The result of an input: the next state, and its effects in order. */
 export type Step<S, E> = readonly [state: S, ...effects: E[]];
@@ -81,8 +81,9 @@ export function fold<S, I, E>(
         const at = wakeAt(state);
         if (at === timerAt || (at > timerAt && at < Infinity) || subscriber.closed) return;
         timer.unsubscribe();
-        timerAt = at;
-        if (at < Infinity) timer = scheduler.schedule(ring, Math.max(0, at - scheduler.now()), false);
+        // A deadline beyond what a timer knows is looked at again when that is over.
+        timerAt = at < Infinity ? Math.min(at, scheduler.now() + longestTimerMs) : at;
+        if (at < Infinity) timer = scheduler.schedule(ring, Math.max(0, timerAt - scheduler.now()), false);
       };
       const ring = function (this: SchedulerAction<boolean>, hasWaited?: boolean): void {
         const lateMs = patienceMs(timerAt, scheduler.now());

@@ -10,6 +10,7 @@ import {
 } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import { asFatal, createBackoff, type BackoffOptions } from './backoff.ts';
+import { longestTimerMs } from './patient-timer.ts';
 
 /** The argument of {@link RetryBackoffOptions.onRetry}. */
 export interface Retry {
@@ -69,7 +70,7 @@ export function retryBackoff<T>(options: RetryBackoffOptions = {}): MonoTypeOper
               return throwError(() => (options.untilFirst ? VoiceError.from(error) : asFatal(error, backoff.tries)));
             }
             onRetry?.({ error, attempt: backoff.tries, delayMs });
-            return timer(delayMs, scheduler);
+            return timer(Math.min(delayMs, longestTimerMs), scheduler);
           },
         }),
       );

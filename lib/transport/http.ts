@@ -217,16 +217,23 @@ function connectionError(
   from: string,
   cause: unknown,
 ): VoiceError {
-  const code = codeOf(cause) ?? codeOf(cause instanceof Error ? cause.cause : undefined);
+  const code = codeOf(cause);
   if (code?.startsWith('ERR_INVALID')) return fail(messageOf(cause), { code: 'configuration', cause });
   return fail(`the connection to ${from} failed (${code ?? messageOf(cause)})`, {
     code: 'connection',
-    recoverable: !untrusted.test(code ?? ''),
+    recoverable: !isUntrusted(cause),
     cause,
   });
 }
 
+/** The system's word for what went wrong, such as `ECONNREFUSED`; fetch has it in the error's cause. */
 function codeOf(error: unknown): string | undefined {
   const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'code') : undefined;
-  return typeof code === 'string' ? code : undefined;
+  if (typeof code === 'string') return code;
+  return error instanceof Error && error.cause !== undefined ? codeOf(error.cause) : undefined;
+}
+
+/** Whether a connection failed because the service's certificate is not to be trusted: another try will not mend it. */
+export function isUntrusted(cause: unknown): boolean {
+  return untrusted.test(codeOf(cause) ?? '');
 }

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { of, type Observable } from 'rxjs';
 import type { RawData, WebSocket } from 'ws';
+import { messageOf, VoiceError } from '../core/errors.ts';
+import { isUntrusted } from './http.ts';
 import { statusError, type StatusErrorContext } from './http-error.ts';
 import { addressOf, malformedRequest, type RawSocket, type RawSocketFactory, type SocketRefusal } from './socket.ts';
 
@@ -56,7 +58,7 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
       });
     });
     created.on('error', (error) => {
-      failure = error;
+      failure = isUntrusted(error) ? untrusted(error) : error;
       const code = closeCodeOf(error);
       if (code === undefined || created.readyState === created.CONNECTING) return;
       // `ws` has sent the close frame; a peer that violates the protocol may never answer it.
@@ -87,6 +89,11 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
     },
   };
 };
+
+/** Final, as it is for HTTP: another try meets the same certificate. */
+function untrusted(cause: Error): VoiceError {
+  return new VoiceError(`the certificate is not trusted (${messageOf(cause)})`, { code: 'connection', cause });
+}
 
 /** Fails with the meaning of a rejected upgrade. */
 export function failRefused(

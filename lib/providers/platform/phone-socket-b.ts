@@ -1,10 +1,11 @@
-import { firstValueFrom, fromEvent, map, race, Subject, takeUntil, timer } from 'rxjs';
+import { asyncScheduler, firstValueFrom, fromEvent, map, race, Subject, takeUntil } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { ownEntry, asNumber, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { Playout } from '../../playback/playout.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
 import type { PlatformSocket } from './attached-socket.ts';
 import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
 import { wholeFrame } from './whole-frame.ts';
@@ -118,7 +119,7 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
       throw this.error(`${this.name}: ${problem}`, { code });
     };
     const ended$ = this.callEnded$.pipe(map(fail('the call ended before its first message', 'connection')));
-    const late$ = timer(connectTimeoutMs, scheduler).pipe(
+    const late$ = patientTimer(connectTimeoutMs, scheduler ?? asyncScheduler).pipe(
       map(fail(`the call sent no first message within ${connectTimeoutMs} ms`, 'timeout')),
     );
     const known$ = race(this.#connected$, late$, ended$).pipe(takeUntil(fromEvent(signal, 'abort')));

@@ -11,7 +11,6 @@ import {
   switchMap,
   take,
   tap,
-  timer,
   type Observable,
   type ObservableInput,
   type SchedulerLike,
@@ -22,6 +21,7 @@ import type { VoiceError } from '../../core/errors.ts';
 import type { ConnectionEvent, STTProvider } from '../../core/roles.ts';
 import { fromInput } from '../../stream/bridge.ts';
 import { merge } from '../../stream/merge.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
 import {
   ReconnectingSocket,
   type SocketCloseOptions,
@@ -110,7 +110,7 @@ export class Listening {
   async #fed(timeoutMs: number): Promise<void> {
     const { uplink, scheduler } = this.#options;
     const fed$ = interval(feedMs, scheduler).pipe(filter(() => !uplink.isWaiting));
-    await firstValueFrom(merge(fed$, this.#over$, timer(timeoutMs, scheduler)), { defaultValue: undefined });
+    await firstValueFrom(merge(fed$, this.#over$, patientTimer(timeoutMs, scheduler)), { defaultValue: undefined });
   }
 
   /** Ends the audio; resolves with whether the service processed all of it in time. */
@@ -118,7 +118,7 @@ export class Listening {
     const { uplink, scheduler } = this.#options;
     this.#isEnding = true;
     const heard$ = this.#heardAll$.pipe(map(() => true));
-    const failed$ = merge(this.#over$, timer(timeoutMs, scheduler)).pipe(map(() => false));
+    const failed$ = merge(this.#over$, patientTimer(timeoutMs, scheduler)).pipe(map(() => false));
     const outcome = firstValueFrom(merge(heard$, failed$), { defaultValue: false });
     uplink.end();
     return outcome;

@@ -22,6 +22,7 @@ import {
   type NativeRecognition,
   type NativeRecognitionEvents,
 } from './native-recognition.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
 import type { NativeResults } from './native-results.ts';
 
 /** Most failed sessions in a row; the first pause between them and the longest, in milliseconds. */
@@ -163,7 +164,7 @@ export class NativeSessions {
         results.forEach((result) => this.#listener.result(result));
         quiet.unsubscribe();
         if (!this.#results.isPending) return;
-        quiet = timer(finalTimeoutMs, this.#scheduler)
+        quiet = patientTimer(finalTimeoutMs, this.#scheduler)
           .pipe(tap(() => this.#tell(this.#results.promote())))
           .subscribe();
       });

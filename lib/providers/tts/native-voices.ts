@@ -7,11 +7,11 @@ import {
   interval,
   of,
   race,
-  timer,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
 import { merge } from '../../stream/merge.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
 
 /** How often the list of voices is asked for, in milliseconds: some browsers do not tell when it is there. */
 const pollMs = 250;
@@ -34,7 +34,7 @@ export function nativeVoicesKnown$(timeoutMs: number, scheduler: SchedulerLike =
     const { speechSynthesis } = globalThis;
     const changes$ = 'addEventListener' in speechSynthesis ? fromEvent(speechSynthesis, 'voiceschanged') : EMPTY;
     const looks$ = merge(of(0), changes$, interval(pollMs, scheduler));
-    return race(looks$.pipe(filter(() => nativeVoices().length > 0)), timer(timeoutMs, scheduler));
+    return race(looks$.pipe(filter(() => nativeVoices().length > 0)), patientTimer(timeoutMs, scheduler));
   });
 }
 
