@@ -16,6 +16,7 @@ import {
 } from 'rxjs';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import type { Query, SocketCredentials } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, ProviderType } from '../../core/roles.ts';
 import { fromAbort } from '../../stream/bridge.ts';
@@ -26,10 +27,9 @@ import {
   type SocketData,
 } from '../../transport/reconnecting-socket.ts';
 import { RemoteTTS } from './remote-tts.ts';
-import type { Attribution } from './sockets/speech-step.ts';
+import type { Attribution, SpeechRules } from './sockets/speech-step.ts';
 import type { ContextVoice, SpeechWire } from './sockets/speech-wire.ts';
-import { VoiceConnection } from './sockets/voice-connection.ts';
-import { VoiceConnections } from './sockets/voice-connection.ts';
+import type { VoiceConnectionOptions, VoiceConnections } from './sockets/voice-connection.ts';
 import type { SynthesisEvent } from './utterance.ts';
 import type { TTSCallOptions, TTSConfig, VoiceService, WireErrors } from './voice-service.ts';
 
@@ -106,7 +106,7 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
 
   /** Opens the connection if there is none, so that the next text need not wait for it. */
   override warm(): void {
-    this.#open().warm();
+    this.#current()?.warm();
   }
 
   /** Speaks text: the first call begins a synthesis, {@link SocketTTS.finalize} ends it. Its audio comes on `audio$`. */
@@ -171,20 +171,29 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
   }
 
   protected override synthesis(pieces$: Observable<string>): Observable<SynthesisEvent> {
-    return defer(() => this.#open().speak(pieces$));
+    return defer(() => this.#current()?.speak(pieces$) ?? EMPTY);
   }
 
   protected override onConfigUpdate(): void {
     if (this.initialized) this.warm();
   }
 
-  protected override onInitialize(signal: AbortSignal): Promise<void> | void {
-    const ready = super.onInitialize(signal);
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    await super.onInitialize(signal);
+    // No page waits for what speaks.
+    const code = new OnDemand(this.name, () => import('./sockets/voice-connection.ts'));
+    const { VoiceConnection, VoiceConnections } = await code.load();
+    signal.throwIfAborted();
+    const { scheduler = asyncScheduler } = this.config;
+    this.#connections = new VoiceConnections({
+      open: () => new VoiceConnection(this.#connectionOptions()),
+      closed: ({ session }) => this.#forget(session),
+      ...{ capacity: this.#wire.attribution(this.config).capacity, scheduler },
+    });
     this.#speaking = this.#drafts$
       .pipe(concatMap((draft) => this.#speakDraft(draft)))
       .subscribe({ error: () => undefined });
     this.warm();
-    return ready;
   }
 
   protected override async onDispose(): Promise<void> {
@@ -204,35 +213,30 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
   }
 
   /** The connections that speak as the configuration is now; where it has changed, others retire. */
-  #open(): VoiceConnections {
-    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000 } = this.config;
-    const { capacity, terms: attribution } = this.#wire.attribution(this.config);
-    const timeouts = { firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs };
-    const terms = JSON.stringify([this.#url(), attribution, timeouts]);
-    const { scheduler = asyncScheduler } = this.config;
-    this.#connections ??= new VoiceConnections({
-      open: () => this.#connect(),
-      closed: ({ session }) => this.#forget(session),
-      ...{ capacity, scheduler },
-    });
-    if (this.#terms !== undefined && this.#terms !== terms) this.#connections.retire();
+  #current(): VoiceConnections | undefined {
+    const terms = JSON.stringify([this.#url(), this.#wire.attribution(this.config).terms, this.#timeouts]);
+    if (this.#terms !== undefined && this.#terms !== terms) this.#connections?.retire();
     this.#terms = terms;
     return this.#connections;
   }
 
-  #connect(): VoiceConnection {
+  get #timeouts(): Pick<SpeechRules, 'firstAudioTimeoutMs' | 'idleTimeoutMs' | 'connectTimeoutMs'> {
+    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000 } = this.config;
+    return { firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs };
+  }
+
+  #connectionOptions(): VoiceConnectionOptions {
     const wire = this.#wire;
-    const { firstAudioTimeoutMs = 5_000, idleTimeoutMs = 5_000, connectTimeoutMs = 10_000, scheduler } = this.config;
-    return new VoiceConnection({
-      ...{ wire, attribution: wire.attribution(this.config), maxTextLength: this.maxTextLength },
-      ...{ firstAudioTimeoutMs, idleTimeoutMs, connectTimeoutMs, scheduler, errors: this.errors },
+    return {
+      ...{ wire, attribution: wire.attribution(this.config), maxTextLength: this.maxTextLength, errors: this.errors },
+      ...{ ...this.#timeouts, scheduler: this.config.scheduler },
       session: (options) => this.createSession(options),
       voice: () => ({ voice: wire.voice(this.config), format: this.getMetadata() }),
       farewell: wire.farewell ?? [],
       closeError: (close) => wire.closeError?.(close, this.errors),
       report: (error) => this.report(error),
       note: (text) => this.logger.debug(`${this.name}: ${text}`),
-    });
+    };
   }
 
   /** Lets go of a session that has ended. */
