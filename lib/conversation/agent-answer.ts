@@ -36,7 +36,7 @@ import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } fro
 import { candidateOf, sameCandidate, type Candidate, type ConversationState, type ReplyPart } from './state.ts';
 import { momentOf, type TurnMoment } from './turn.ts';
 
-/** What a conversation needs of an agent. */
+/** What a conversation needs from an agent. */
 export type Agent = Pick<
   AgentProvider,
   'name' | 'transcripts$' | 'speech$' | 'tokens$' | 'audio$' | 'audioDone$' | 'latency$'
@@ -44,18 +44,18 @@ export type Agent = Pick<
   Pick<AgentProvider, 'injectUserMessage' | 'injectAgentMessage'> &
   Partial<Pick<AgentProvider, 'functionCalls$' | 'functionEnds$'>>;
 
-/** The streams and functions that a conversation with an agent is made of. */
+/** The streams and functions that make up a conversation with an agent. */
 export interface AgentPorts {
   readonly agent: Agent;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
   readonly commands$: Observable<Command>;
-  /** Between agent and output, where their formats differ. */
+  /** Converts between agent and output, if their formats differ. */
   transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
 }
 
-/** Longest silence of an agent that owes a reply: as long as the longest run of a function. */
+/** Longest silence of an agent that owes a reply: as long as a function may run. */
 const replyTimeoutMs = 30_000;
-/** What of a reply may come in the tick in which it begins. */
+/** Most parts of a reply that may arrive in the tick in which it begins. */
 const maxWaitingParts = 1_024;
 
 interface Context extends Shared {
@@ -63,7 +63,7 @@ interface Context extends Shared {
   readonly voice: SpeechContext;
 }
 
-/** What is heard and said by an agent: a service that keeps the turns itself. */
+/** An agent as answerer: a service that manages turns itself. */
 export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
   const { agent } = ports;
   const voice: SpeechContext = {
@@ -93,8 +93,8 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
 }
 
 /**
- * Waits for what the agent says to a candidate, and plays it. Unsubscribing cuts it off, and records what was heard.
- * Never errors: what fails is reported, and ends the turn.
+ * Waits for the agent's reply to a candidate, and plays it. Unsubscribing cuts it off, and records what was heard.
+ * Never errors: failures are reported, and end the turn.
  */
 function answer({ id, turnId, speechId }: Candidate, context: Context): Observable<never> {
   const { agent, state$, history, report, scheduler } = context;
@@ -116,7 +116,7 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
       isOver = true;
     };
     const replyTo$ = state$.pipe(map(({ candidate }) => (candidate?.id === id ? candidate.reply$ : undefined)));
-    // A call that the agent makes is progress: the reply waits for its result.
+    // A call by the agent is progress: the reply waits for its result.
     const called$ = agent.functionCalls$?.pipe(map(() => undefined)) ?? EMPTY;
     mark('request');
     const playing = merge(replyTo$.pipe(distinctUntilChanged()), called$)
@@ -152,7 +152,7 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
   });
 }
 
-/** Plays what an agent's service sends of a reply, and tells its text. */
+/** Plays an agent's reply, and publishes its text. */
 function playReply(
   reply$: Observable<ReplyPart>,
   turnId: string | undefined,
@@ -161,7 +161,7 @@ function playReply(
   const envelope = { ...(turnId === undefined ? {} : { turnId }), role: 'llm', provider: agent.name } as const;
   return (script) =>
     defer(() => {
-      // One reply is one round: its service does not tell which audio belongs to which text.
+      // One reply is one round: the service does not say which audio belongs to which text.
       script.beginRound();
       return reply$.pipe(
         stallTimeout({ idleMs: replyTimeoutMs, scheduler, error: () => late(agent) }),
@@ -182,7 +182,7 @@ function playReply(
     });
 }
 
-/** What an agent says, reply by reply: one begins with its first text or audio, and ends with its last audio or turn. */
+/** The agent's replies: each begins with its first text or audio, and ends with its last audio or its turn. */
 function replies({ agent, state$ }: Context): Observable<Input> {
   const part$ = merge(
     agent.tokens$.pipe(map((text): ReplyPart => ({ type: 'text', text }))),
@@ -220,7 +220,7 @@ function latencies(agent: Agent): Observable<Input> {
   return agent.latency$.pipe(map((latency): Input => ({ type: 'agent.latency', latency })));
 }
 
-/** The calls that the agent makes, as events of the turn. */
+/** The agent's calls, as events of the turn. */
 function toolEvents({ agent, state$, emit }: Context): Observable<never> {
   const envelope = ({ answering }: ConversationState): { turnId?: string } =>
     answering ? { turnId: answering.id } : {};
@@ -241,7 +241,7 @@ function tellEnd(end: AgentFunctionEnd, emit: Emit, envelope: { readonly turnId?
   else emit(`tool.${end.type}`, { call, content: end.content, durationMs }, envelope);
 }
 
-/** The application's commands, as far as an agent heeds them. */
+/** The application's commands, as far as an agent supports them. */
 export function agentCommand(agent: Agent, command: Command | TicketInterrupt): Observable<Input> {
   if (command.type === 'send') {
     const { text, ticket } = command;
@@ -270,7 +270,7 @@ function late({ name }: Agent): VoiceError {
   return new VoiceError(message, { code: 'timeout', recoverable: true, provider: name });
 }
 
-/** Text that is said exactly as it is written. */
+/** Text that is spoken exactly as written. */
 function asItIs(text: string): SpokenPiece {
   const { length } = text;
   const span = { spokenStart: 0, spokenEnd: length, visualStart: 0, visualEnd: length };

@@ -10,9 +10,9 @@ import type { Rules } from './reduce.ts';
 export type AgentConversationOptions = Pick<ConversationOptions, 'history' | 'scheduler'>;
 
 /**
- * A conversation whose turns a service keeps: the agent listens, thinks and speaks behind one connection; here its
- * audio is played, cut off when the user speaks, and what was heard is remembered. The same events as `conversation`,
- * as far as the service tells.
+ * A conversation whose turns a service manages: the agent listens, thinks and speaks behind one connection; its audio
+ * is played here, cut off when the user speaks, and what was heard is remembered. Emits the same events as
+ * `conversation`, as far as the service provides them.
  */
 export function agentConversation(ports: AgentPorts, options: AgentConversationOptions): Observable<VoiceEvent> {
   const { scheduler = asyncScheduler, history } = options;

@@ -3,7 +3,7 @@ import type { ConversationState, Say } from './state.ts';
 import { withMeasured } from './turn.ts';
 import { settle, type ConversationStep } from './user-turn.ts';
 
-/** What each signal of an agent's service leads to. */
+/** A handler for each signal of an agent's service. */
 export type AgentHandlers = {
   readonly [T in AgentSignal['type']]: (
     state: ConversationState,
@@ -11,10 +11,10 @@ export type AgentHandlers = {
   ) => ConversationStep;
 };
 
-/** What an agent's service, which keeps the turns itself, leads to. */
+/** The handlers for an agent's service, which manages turns itself. */
 export const agentHandlers: AgentHandlers = {
   'agent.inject': (state, signal) => {
-    // Nothing to say has been said.
+    // Blank text counts as said.
     if (!signal.text.trim()) return [state, ...settle([signal.ticket], { heardText: '', interrupted: false })];
     return [{ ...state, awaitingReply: [...state.awaitingReply, signal.ticket] }, signal];
   },
@@ -25,7 +25,7 @@ export const agentHandlers: AgentHandlers = {
   ],
   'agent.reply': (state, { reply$ }) => {
     const { candidate, awaitingReply: tickets } = state;
-    // What comes while the user speaks is the rest of what was cut off.
+    // What arrives while the user speaks is the rest of what was cut off.
     if (state.user.state === 'speaking') return [state];
     const rest = { ...state, awaitingReply: [] };
     if (candidate?.phase === 'committed' && !candidate.reply$) {

@@ -23,7 +23,7 @@ import type { Candidate } from './state.ts';
 import { momentOf, type TurnMoment } from './turn.ts';
 import { synthesizeText, type VoiceContext } from './voice.ts';
 
-/** What every answer of a conversation shares. */
+/** Shared by all answers of a conversation. */
 export interface AnswerContext {
   readonly generation: Pick<
     GenerationContext,
@@ -35,38 +35,38 @@ export interface AnswerContext {
   readonly systemPrompt: string | undefined;
   readonly speakAhead: boolean;
   readonly report: (report: AgentReport) => void;
-  /** Emits once a candidate is answered for all to hear. */
+  /** Emits once a candidate may be heard. */
   readonly committed$: (candidateId: string) => Observable<unknown>;
 }
 
-/** What a round of the model, or a filler, has come to. */
+/** The progress of a model's round, or of a filler. */
 interface Part {
   readonly text: string;
-  /** Whether it is remembered; a filler is said and forgotten. */
+  /** Whether it is remembered; a filler is not. */
   readonly stored: boolean;
   /** The history item that a round with tool calls already has. */
   readonly item?: string;
 }
 
-/** What an answer has come to. */
+/** The progress of an answer. */
 interface Log {
   readonly parts: readonly Part[];
-  /** The round whose request is under way: not while tools run, nor what is said meanwhile. */
+  /** The round whose request is in progress: `undefined` while tools run, or a filler is spoken. */
   readonly asking?: number | undefined;
   readonly running?: RunningTools | undefined;
   /** Token events so far. */
   readonly tokens: number;
 }
 
-/** Most tokens of a round that wait for the rounds before it to be spoken: far more than any answer has. */
+/** Most tokens of a round that wait for earlier rounds to be spoken: far more than any answer has. */
 const maxWaitingSteps = 100_000;
 
 const nothingHeard: SpeechResult = { heard: { text: '', rounds: [], estimated: false }, text: '', interrupted: true };
 
 /**
- * Answers a candidate: asks the model and says what it writes. Subscribing starts both, unsubscribing cuts both off.
- * Either way it records what was heard, and reports how it ended. Never errors: what fails is reported, and ends the
- * turn. Emits nothing; completes when the answer was heard.
+ * Answers a candidate: asks the model and speaks its text. Subscribing starts both, unsubscribing cuts both off. Either
+ * way it records what was heard, and reports how it ended. Never errors: failures are reported, and end the turn. Emits
+ * nothing; completes when the answer was heard.
  */
 export function answer(candidate: Candidate, context: AnswerContext): Observable<never> {
   return new Observable((subscriber) => {
@@ -114,7 +114,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         fail(error, 'llm');
         return EMPTY;
       }),
-      // A step's event comes before what is said of it, and no event before the gate opens.
+      // A step's event precedes its speech, and no event precedes the opening of the gate.
       connect((shared$) => merge(shared$.pipe(holdUntil(gate$), tap(publish), ignoreElements()), shared$)),
     );
     const opening = gate$
@@ -167,7 +167,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
   });
 }
 
-/** The text of each round as it comes; a round that waits for its turn loses nothing. */
+/** The text of each round as it arrives; a round that waits its turn loses nothing. */
 function rounds(step$: Observable<GenerationStep>): Observable<Observable<string>> {
   return step$.pipe(
     groupBy(({ part }) => part, { connector: () => new ReplaySubject<GenerationStep>(maxWaitingSteps) }),
@@ -181,7 +181,7 @@ function rounds(step$: Observable<GenerationStep>): Observable<Observable<string
   );
 }
 
-/** The log with one step more. */
+/** The log with another step. */
 function note(log: Log, step: GenerationStep): Log {
   const { part: index } = step;
   if (step.type === 'started') {
@@ -200,7 +200,7 @@ function withItem(log: Log, index: number, item: string): Log {
   return part ? { ...log, parts: log.parts.with(index, { ...part, item }) } : log;
 }
 
-/** Tells what the model does. */
+/** Publishes what the model does. */
 function tell(
   step: GenerationStep,
   isStored: boolean,
@@ -218,7 +218,7 @@ function tell(
   }
 }
 
-/** What was heard is what is remembered; tools that are still running are remembered as that, or cancelled. */
+/** Remembers what was heard; tools still running are recorded as such, or as cancelled. */
 function remember(before: Log, { heard, interrupted }: SpeechResult, history: History): void {
   const { running } = before;
   const outcomes = running?.round.interrupt((late) => {

@@ -5,28 +5,28 @@ import type { Effect, Input } from './inputs.ts';
 import type { SpeechContext } from './speech.ts';
 import type { Candidate, ConversationState, Say } from './state.ts';
 
-/** What a conversation and whoever answers in it share. */
+/** Shared by a conversation and its answerer. */
 export interface Shared {
-  /** The state after each step; the present one first. */
+  /** The state after each step, starting with the current one. */
   readonly state$: Observable<ConversationState>;
   readonly history: History;
   readonly emit: Emit;
-  /** Joins the end of the conversation's queue. */
+  /** Adds an input to the end of the conversation's queue. */
   readonly report: (input: Input) => void;
   readonly scheduler: SchedulerLike;
   readonly speech: Omit<SpeechContext, 'voice' | 'transcode' | 'playoutMs'>;
 }
 
-/** Who answers: a model and a voice, or an agent. */
+/** Produces answers: an LLM and a TTS, or an agent. */
 export interface Answerer {
-  /** Subscribing starts the answer; unsubscribing cuts it off. It reports what was heard. Never errors. */
+  /** Subscribing starts the answer; unsubscribing cuts it off. Reports what was heard. Never errors. */
   answer(candidate: Candidate): Observable<unknown>;
-  /** The same for what is said of the agent's or the application's own accord. */
+  /** The same for speech initiated by the application or the agent. */
   say(say: Say): Observable<unknown>;
-  /** Makes ready what an answer will need: the user has begun to speak. */
+  /** Prepares what an answer will need: the user has started speaking. */
   readonly warm$: Observable<unknown>;
-  /** What else it tells. */
+  /** Other inputs from the answerer. */
   readonly input$: Observable<Input>;
-  /** Takes what the application has for an agent; what it gives back joins the queue. */
+  /** Passes something from the application to an agent; the returned input joins the queue. */
   readonly inject?: (effect: Extract<Effect, { readonly type: 'agent.inject' }>) => Input | undefined;
 }

@@ -1,44 +1,44 @@
 import { concatMap, map, pipe, type OperatorFunction, type SchedulerLike } from 'rxjs';
 import { fold, type Step } from '../stream/fold.ts';
 
-/** What is heard of the user while the agent has its say: a voice, or words. */
+/** A sign of the user while the agent thinks or speaks: a voice, or words. */
 export type BargeInSign =
   | { readonly type: 'voice-started' }
   | { readonly type: 'voice-ended' }
-  /** `final`: nothing more is coming of this utterance. */
+  /** `final`: the utterance has ended. */
   | { readonly type: 'words'; readonly count: number; readonly final: boolean };
 
-/** Where a possible interruption stands. */
+/** The stage of a possible interruption. */
 export type BargeInStage = 'suspected' | 'paused' | 'confirmed' | 'resumed';
 
-/** Thresholds of a barge-in. Times in milliseconds. */
+/** Thresholds of a barge-in, in milliseconds. */
 export interface BargeInThresholds {
-  /** Voice after which the agent pauses. Default: 200. */
+  /** Speech after which the agent pauses. Default: 200. */
   readonly pauseAfterMs?: number;
   /**
-   * Voice that confirms. Only where the speech-to-text service tells when a voice falls silent. Default: 500; Infinity
-   * (words alone confirm) while the agent is thinking.
+   * Speech that confirms, if the speech-to-text service reports the end of speech. Default: 500; Infinity (only words
+   * confirm) while the agent is thinking.
    */
   readonly confirmAfterMs?: number;
   /** Words that confirm. Default: 2; 1 while the agent is thinking. */
   readonly minWords?: number;
-  /** Silence after which the agent goes on from an unconfirmed interruption. Default: 1,200. */
+  /** Silence after which the agent resumes from an unconfirmed interruption. Default: 1,200. */
   readonly resumeAfterMs?: number;
-  /** Longest wait for words, whatever the speech-to-text service tells or does not tell. Default: 8,000. */
+  /** Longest wait for words, whatever the speech-to-text service reports. Default: 8,000. */
   readonly maxPauseMs?: number;
 }
 
-/** {@link BargeInThresholds} with every value set, and what the speech-to-text service can tell. */
+/** {@link BargeInThresholds} with all values set, and what the speech-to-text service can report. */
 export interface BargeInRules extends Required<Omit<BargeInThresholds, 'maxPauseMs'>> {
   /** Default: no limit. */
   readonly maxPauseMs?: number;
-  /** Cut at the first sign. */
+  /** Whether to cut at the first sign. */
   readonly immediate: boolean;
   /** Whether `voice-ended` can be relied on. */
   readonly voiceEnds: boolean;
 }
 
-/** An interruption that is suspected, and when what becomes of it; `none` while there is none. */
+/** A suspected interruption with its deadlines; `none` while there is none. */
 export type BargeIn =
   | { readonly stage: 'none' }
   | {
@@ -53,10 +53,10 @@ export type BargeIn =
 
 type BargeInStep = Step<BargeIn, BargeInStage>;
 
-/** Nobody interrupts. */
+/** No interruption. */
 export const noBargeIn: BargeIn = { stage: 'none' };
 
-/** When the next stage comes if no sign does; Infinity without a suspicion. */
+/** When the next stage comes without further signs; Infinity without a suspicion. */
 export function bargeInWaitsUntil(state: BargeIn): number {
   if (state.stage === 'none') return Infinity;
   const { pauseAt, confirmAt, resumeAt } = state;
@@ -64,9 +64,9 @@ export function bargeInWaitsUntil(state: BargeIn): number {
 }
 
 /**
- * Takes one sign, or the end of a wait. Pure.
+ * Handles a sign, or the end of a wait. Pure.
  *
- * @param rules - For an interruption that begins with this sign: they can differ by what the agent is doing.
+ * @param rules - For an interruption that starts with this sign; they can depend on what the agent is doing.
  */
 export function takeSign(
   state: BargeIn,
@@ -98,10 +98,10 @@ export function takeSign(
  * stages  --S---P-------C-----S-----------R-----------|
  * ```
  *
- * One interruption at a time; after `confirmed` or `resumed` the next sign begins another. Completes with its source,
- * and an error of the source is passed on.
+ * One interruption at a time; after `confirmed` or `resumed` the next sign starts another. Completes with its source,
+ * and passes on its errors.
  *
- * @param rules - Looked up at the start of each interruption: they can differ by what the agent is doing.
+ * @param rules - Called at the start of each interruption; they can depend on what the agent is doing.
  */
 export function bargeIn(
   rules: () => BargeInRules,
@@ -127,7 +127,7 @@ type Suspicion = Exclude<BargeIn, { readonly stage: 'none' }>;
 function heard(state: Suspicion, sign: BargeInSign, at: number): BargeInStep {
   const { resumeAfterMs, maxPauseMs = Infinity, minWords, voiceEnds } = state.rules;
   if (sign.type === 'words' && sign.count >= minWords) return [noBargeIn, 'confirmed'];
-  // Where nobody tells that a voice fell silent, every sign may have been the last.
+  // If the end of speech is not reported, every sign may have been the last.
   const goesOn = sign.type === 'voice-started' && voiceEnds;
   const resumeAt = Math.min(goesOn ? Infinity : at + resumeAfterMs, state.since + maxPauseMs);
   if (sign.type !== 'voice-ended') return [{ ...state, resumeAt }];

@@ -2,32 +2,32 @@ import { Subject, type Observable, type ObservableInput } from 'rxjs';
 
 /** Options of `say()`. */
 export interface SayOptions {
-  /** Whether the user can cut it off. Default: true. */
+  /** Whether the user can interrupt it. Default: true. */
   readonly interruptible?: boolean;
-  /** Whether the history remembers it. Default: true. */
+  /** Whether it is added to the history. Default: true. */
   readonly store?: boolean;
-  /** `high` goes before other speeches that wait, `normal` after them. Default: `normal`. */
+  /** `high` goes before other queued speech, `normal` after it. Default: `normal`. */
   readonly priority?: 'normal' | 'high';
 }
 
 /** Options of `send()`. */
 export interface SendOptions {
-  /** Whether it cuts off what the agent is saying; else it waits for the end. Default: true. */
+  /** Whether it interrupts the agent; otherwise it waits until the agent has finished. Default: true. */
   readonly interrupt?: boolean;
 }
 
-/** How something that was asked for came out. */
+/** The outcome of a request. */
 export interface SpeechOutcome {
   /** What was audible, in whole words. */
   readonly heardText: string;
   readonly interrupted: boolean;
 }
 
-/** Something under way that the application asked for. */
+/** A request by the application, in progress. */
 export interface SpeechHandle {
-  /** Resolves when it has been said, cut off, or failed; never rejects. */
+  /** Resolves when it was spoken, cut off, or failed; never rejects. */
   readonly done: Promise<SpeechOutcome>;
-  /** What was heard; empty until it ended. */
+  /** What was heard; empty until it has ended. */
   readonly heardText: string;
   /** Cuts it off. */
   interrupt(): void;
@@ -60,7 +60,7 @@ export class SpeechTicket implements SpeechHandle {
     this.#cut$.next();
   }
 
-  /** The first time counts. */
+  /** Only the first call counts. */
   settle(outcome: SpeechOutcome): void {
     if (this.#settled) return;
     this.#settled = true;
@@ -70,7 +70,7 @@ export class SpeechTicket implements SpeechHandle {
   }
 }
 
-/** What the application asks of a conversation. */
+/** The application's commands. */
 export type Command =
   | {
       readonly type: 'say';
@@ -80,7 +80,7 @@ export type Command =
       readonly ticket: SpeechTicket;
     }
   | { readonly type: 'send'; readonly text: string; readonly options: SendOptions; readonly ticket: SpeechTicket }
-  /** Cuts off what is being said or prepared. */
+  /** Cuts off whatever is being said or prepared. */
   | { readonly type: 'interrupt' }
   /** Push-to-talk. */
   | { readonly type: 'begin' | 'commit' | 'cancel' }

@@ -10,9 +10,9 @@ import type { TurnTakingOptions } from './turn-taking.ts';
 
 /** How the user may interrupt. Times in milliseconds. */
 export interface BargeInOptions extends BargeInThresholds {
-  /** How much softer the agent speaks while an interruption is suspected, in decibels. Default: 12. */
+  /** How much quieter the agent becomes while an interruption is suspected, in decibels. Default: 12. */
   readonly duckDb?: number;
-  /** What becomes of speech during something uninterruptible. Default: `discard`. */
+  /** What happens to speech during something uninterruptible. Default: `discard`. */
   readonly whileUninterruptible?: 'discard' | 'queue';
   /** Other thresholds while the agent is thinking: new words join the message. */
   readonly thinking?: BargeInThresholds;
@@ -20,21 +20,21 @@ export interface BargeInOptions extends BargeInThresholds {
   readonly greeting?: BargeInThresholds;
 }
 
-/** How answers are prepared before the user's turn is certain to be over. */
+/** How answers are prepared before the user's turn has definitely ended. */
 export interface PreflightOptions {
-  /** Default: true; it takes a speech-to-text service that sends preflights. */
+  /** Default: true; requires a speech-to-text service that sends preflights. */
   readonly enabled?: boolean;
   /** Whether the first clause is synthesized too. Default: false. */
   readonly speak?: boolean;
-  /** Most preflights of one turn. Default: 3. */
+  /** Most preflights per turn. Default: 3. */
   readonly maxStarts?: number;
-  /** Longest speech that is worth one, in milliseconds. Default: 10,000. */
+  /** Longest speech worth a preflight, in milliseconds. Default: 10,000. */
   readonly maxSpeechMs?: number;
 }
 
 /** Longest waits, in milliseconds. */
 export interface ConversationTimeouts {
-  /** From the question to the model's first token or tool call. Default: 10,000. */
+  /** From the request to the model's first token or tool call. Default: 10,000. */
   readonly llmFirstTokenMs?: number;
   /** Between two tokens. Default: 30,000. */
   readonly llmStallMs?: number;
@@ -42,13 +42,13 @@ export interface ConversationTimeouts {
    * From the first clause to its first audio. Default: 11,000, which lets a provider try twice with its own 5,000.
    */
   readonly ttsFirstAudioMs?: number;
-  /** Stand-still of the playback beyond the audio that is left. Default: 3,000. */
+  /** Stalled playback, beyond the remaining audio. Default: 3,000. */
   readonly playoutMs?: number;
   /** Nobody speaks: `user.idle`. Default: 15,000. */
   readonly idleMs?: number;
 }
 
-/** The streams and functions that a conversation is made of. */
+/** The streams and functions that make up a conversation. */
 export interface ConversationPorts {
   readonly transcripts$: Observable<TranscriptionResult>;
   readonly speech$: Observable<SpeechEvent>;
@@ -56,19 +56,19 @@ export interface ConversationPorts {
   readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm'>;
   readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'warm'>;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
-  /** Whether `speech$` tells when a voice falls silent. Default: false. */
+  /** Whether `speech$` reports the end of speech. Default: false. */
   readonly reportsSpeechEnd?: boolean;
-  /** Asks the speech-to-text service for its final word. */
+  /** Asks the speech-to-text service to finalize. */
   readonly finalize?: () => void;
   /** When a position in the captured audio, in milliseconds, was captured, on the scheduler's clock. */
   readonly capturedAt?: (positionMs: number) => number | undefined;
-  /** Between voice and output, where their formats differ. */
+  /** Converts between TTS and output, if their formats differ. */
   transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
 }
 
 /** Options of a conversation. */
 export interface ConversationOptions {
-  /** What was said before; what is said from now on is added to it. */
+  /** What was said before; the conversation adds to it. */
   readonly history: History;
   /** Instructions for the model, before all messages. Default: none. */
   readonly systemPrompt?: string;
@@ -86,7 +86,7 @@ export interface ConversationOptions {
   readonly timeouts?: ConversationTimeouts;
   /** How the model's Markdown becomes speech, and how words are pronounced. */
   readonly speechText?: SpeechTextOptions;
-  /** BCP 47 of what the agent says, for cutting it into sentences. Default: the runtime's. */
+  /** BCP 47 language of the agent's speech, for splitting it into sentences. Default: the runtime's. */
   readonly locale?: string;
   /** The clock; a TestScheduler in tests. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;

@@ -35,7 +35,7 @@ import { reduce, type Rules } from './reduce.ts';
 import { unknownPace } from './script.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
 
-/** What sets one conversation apart from another: who hears, and who answers. */
+/** The variable parts of a conversation: input and answerer. */
 interface Setup {
   readonly ports: Pick<ConversationPorts, 'transcripts$' | 'speech$' | 'capturedAt' | 'output'>;
   readonly history: History;
@@ -44,21 +44,21 @@ interface Setup {
   readonly greeting?: string | undefined;
   readonly finalize: (() => void) | undefined;
   readonly duckDb: number;
-  /** What the application asks for, as inputs. */
+  /** The application's commands, as inputs. */
   readonly commands$: Observable<Input>;
-  /** Answers, says and hears what the state asks for. */
+  /** Creates the answerer. */
   readonly answerer: (shared: Shared) => Answerer;
 }
 
 /**
- * A conversation as one fold. Whatever happens joins one queue, which one pure function folds into one state (`reduce`).
- * What is answered follows from that state alone; everything else is an effect of a step (`enact`).
+ * A conversation as one fold. All inputs join one queue, which one pure function (`reduce`) folds into one state. That
+ * state alone determines what is answered; everything else is an effect of a step (`enact`).
  */
 export function converse(setup: Setup): Observable<VoiceEvent> {
   return new Observable((subscriber) => {
     const { history, rules, scheduler, greeting } = setup;
     const bus = createEventBus(scheduler);
-    /** What answers and speeches report, and what one input leaves for the next: all join the end of the queue. */
+    /** Reports of answers and speeches, and follow-up inputs: all join the end of the queue. */
     const later$ = new Subject<Input>();
     const machine: Machine<ConversationState, Input, Effect> = {
       start: startState,
@@ -74,7 +74,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const answerer = setup.answerer(sharedBy(setup, state$, bus, later$));
     const world = { ...setup, output: setup.ports.output, bus, later$, inject: answerer.inject };
 
-    // The heart: the next candidate replaces the one before, and with it its request, its voice and its playback.
+    // The heart: the next candidate replaces the one before, cancelling its request, synthesis and playback.
     const answers$ = state$.pipe(
       map(candidateOf),
       distinctUntilChanged(sameCandidate),
@@ -82,13 +82,13 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     );
     const work$ = merge(
       history.changes$.pipe(tap((change) => publishHistory(change, bus))),
-      // The state is seen before its effects: what is cut off has told what was heard when the rest follows.
+      // State before effects: an answer that is cut off reports what was heard before anything else happens.
       answers$,
       speakEach(state$, answerer),
       step$.pipe(tap(([, ...effects]) => effects.forEach((effect) => enact(effect, world)))),
       step$.pipe(
         filter(([, ...effects]) => effects.some(({ type }) => type === 'warm')),
-        // After an interruption that this voice may be: silence comes first.
+        // If this voice may be an interruption, silence comes first.
         switchMap(() => timer(0, scheduler)),
         mergeMap(() => answerer.warm$),
       ),
@@ -110,7 +110,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   });
 }
 
-/** What the user says. A stream that fails is reported as an error event, and the conversation goes on. */
+/** The user's signals. A stream that fails is reported as an error event, and the conversation continues. */
 function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: EventBus): Observable<Input> {
   const reported = <T>(source$: Observable<T>): Observable<T> =>
     source$.pipe(
@@ -123,7 +123,7 @@ function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: Eve
     reported(transcripts$).pipe(
       dropLateResults(),
       map((result): Input => {
-        // The last word's end on the audio's own clock: a message's arrival tells nothing about it.
+        // The last word's end on the audio's own clock: the arrival of a message says nothing about it.
         const endMs = result.metadata?.words?.at(-1)?.endMs;
         const endOfSpeechAt = endMs === undefined ? undefined : capturedAt?.(endMs);
         return { type: 'transcript', result, ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }) };
@@ -133,7 +133,7 @@ function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: Eve
   );
 }
 
-/** The application's commands, and the interruption of any of them through its handle. */
+/** The application's commands, and interruptions through their handles. */
 export function withTickets(): OperatorFunction<Command, Command | TicketInterrupt> {
   return mergeMap((command) => {
     if (!('ticket' in command)) return of(command);
@@ -147,7 +147,7 @@ function greetingOf(text: string): Command {
   return { type: 'say', text$: of(text), options: {}, source: 'greeting', ticket: new SpeechTicket() };
 }
 
-/** Speaks each say for as long as the state has it. */
+/** Speaks each say for as long as it is in the state. */
 function speakEach(state$: Observable<ConversationState>, answerer: Answerer): Observable<unknown> {
   const says$ = state$.pipe(
     map(({ says }) => says),
@@ -161,7 +161,7 @@ function speakEach(state$: Observable<ConversationState>, answerer: Answerer): O
   );
 }
 
-/** What every answerer is given. */
+/** What every answerer gets. */
 function sharedBy(
   { history, scheduler, ports }: Setup,
   state$: Observable<ConversationState>,

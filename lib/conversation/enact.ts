@@ -5,22 +5,22 @@ import type { EventBus } from './event-bus.ts';
 import type { History, HistoryChange } from './history.ts';
 import type { Effect, Input } from './inputs.ts';
 
-/** The world in which effects happen. */
+/** The environment in which effects happen. */
 export interface World {
   readonly output: Pick<OutputProvider, 'name' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
   readonly history: History;
   readonly bus: EventBus;
-  /** Joins the end of the queue. */
+  /** Adds to the end of the queue. */
   readonly later$: Subject<Input>;
-  /** Asks the speech-to-text service for its final word. */
+  /** Asks the speech-to-text service to finalize. */
   readonly finalize: (() => void) | undefined;
-  /** How much softer the agent speaks while an interruption is suspected, in decibels. */
+  /** How much quieter the agent becomes while an interruption is suspected, in decibels. */
   readonly duckDb: number;
-  /** Hands a text to an agent; what it gives back joins the queue. */
+  /** Passes a text to an agent; the returned input joins the queue. */
   readonly inject: ((effect: Extract<Effect, { readonly type: 'agent.inject' }>) => Input | undefined) | undefined;
 }
 
-/** Does what a step asks for. */
+/** Carries out an effect. */
 export function enact(effect: Effect, { output, history, bus, later$, finalize, duckDb, inject }: World): void {
   switch (effect.type) {
     case 'emit':
@@ -60,7 +60,7 @@ export function enact(effect: Effect, { output, history, bus, later$, finalize, 
       break;
     }
     case 'warm':
-      // conversation.ts does this in a stream of its own, because it may take a while.
+      // conversation.ts does this in its own stream, because it may take a while.
       break;
     case 'complete':
       bus.close();
@@ -68,7 +68,7 @@ export function enact(effect: Effect, { output, history, bus, later$, finalize, 
   }
 }
 
-/** Tells of an error that ends nothing. */
+/** Reports a non-fatal error. */
 export function reportError(
   bus: EventBus,
   error: unknown,
@@ -86,13 +86,13 @@ export function reportError(
   );
 }
 
-/** Tells what became of the history. */
+/** Publishes a change of the history. */
 export function publishHistory(change: HistoryChange, bus: EventBus): void {
   if (change.type === 'truncated') bus.emit('history.truncated', { removed: change.removed });
   else bus.emit(`history.${change.type}`, { item: change.item });
 }
 
-/** Which role an error of a speech is about. */
+/** The role that an error of a speech concerns. */
 export function roleOf(error: unknown, outputName: string): 'output' | 'tts' {
   return VoiceError.is(error) && error.provider === outputName ? 'output' : 'tts';
 }

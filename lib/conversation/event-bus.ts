@@ -8,20 +8,20 @@ export type Emit = <T extends VoiceEventType>(
   envelope?: Omit<VoiceEventEnvelope, 'at'>,
 ) => void;
 
-/** Where a conversation's events meet: stamped, and in one order for all listeners. */
+/** Collects a conversation's events: stamped, in the same order for all listeners. */
 export interface EventBus {
   readonly emit: Emit;
-  /** Passes on an event of another bus, as it is. */
+  /** Passes on an event of another bus, unchanged. */
   publish(event: VoiceEvent): void;
   readonly events$: Observable<VoiceEvent>;
-  /** The clock that stamps them, in milliseconds. */
+  /** The clock for stamps, in milliseconds. */
   now(): number;
   close(): void;
 }
 
 /**
- * Events that a listener causes while an event is being delivered wait until all have seen that one: otherwise later
- * listeners would see effect before cause.
+ * Events that a listener causes during delivery wait until everyone has seen the current one: otherwise later listeners
+ * would see effect before cause.
  */
 export function createEventBus(scheduler: SchedulerLike): EventBus {
   const events$ = new Subject<VoiceEvent>();

@@ -6,25 +6,25 @@ import type { HistoryItem } from './history.ts';
 
 /** What the agent is doing. `thinking` lasts from a committed turn to the first audible sample. */
 export type AgentState = 'idle' | 'listening' | 'thinking' | 'speaking';
-/** What the user is doing, as far as the speech-to-text service tells. */
+/** What the user is doing, as reported by the speech-to-text service. */
 export type UserState = 'silent' | 'speaking';
-/** Where a speech comes from. */
+/** The origin of a speech. */
 export type SpeechSource = 'answer' | 'say' | 'greeting';
-/** Why a turn ended. `merged`: what followed before anything of the answer was heard joined its message. */
+/** Why a turn ended. `merged`: what followed before any of the answer was heard joined its message. */
 export type TurnEndReason = 'completed' | 'interrupted' | 'merged' | 'empty' | 'cancelled' | 'error' | 'stopped';
-/** Why a preflight came to nothing. */
+/** Why a preflight was discarded. */
 export type DiscardReason = 'resumed' | 'changed' | 'cancelled' | 'failed';
-/** Why a sign of the user did not cut the agent off. */
+/** Why a sign of the user did not interrupt the agent. */
 export type IgnoreReason = 'uninterruptible' | 'disabled' | 'too-short';
 
 /**
- * The latency of a turn, in milliseconds. Parts that are not known are absent; those that are add up to `total`, which
- * runs from the end of the user's speech (the commit, where that is not known) to the first audible sample.
+ * The latency of a turn, in milliseconds. Unknown parts are absent; the known ones add up to `total`, from the end of
+ * the user's speech (or the commit, if that is unknown) to the first audible sample.
  */
 export interface TurnMetrics {
   /** End of speech, on the audio's own clock, to commit. */
   readonly endpointing?: number;
-  /** Commit to the request: what runs before the model is asked. */
+  /** Commit to request: work before the model is asked. */
   readonly hook?: number;
   /** Request (or commit, if the request was a preflight) to first token. */
   readonly llmFirstToken?: number;
@@ -35,89 +35,89 @@ export interface TurnMetrics {
   /** First audio to audible. */
   readonly outputLead?: number;
   readonly total?: number;
-  /** The user's first sign to the confirmation, where this turn was interrupted. */
+  /** The user's first sign to the confirmation, if this turn was interrupted. */
   readonly bargeInDetect?: number;
-  /** Confirmation to the output's silence. */
+  /** Confirmation to silence. */
   readonly bargeInCut?: number;
   /** How far a preflight was ahead of the commit. */
   readonly preflightLead?: number;
-  /** What an agent's service says of its own part. */
+  /** Latencies reported by an agent's service. */
   readonly agent?: AgentLatency;
-  /** Tokens that were generated and never heard, by count of token events. */
+  /** Token events that were generated but never heard. */
   readonly wastedTokens?: number;
 }
 
-/** Payload of each event type, beside the envelope. */
+/** The payload of each event type, in addition to the envelope. */
 export interface VoiceEventMap {
-  /** The agent does something else than before. */
+  /** The agent's state has changed. */
   'agent.state': {
     readonly state: AgentState;
-    /** What it did before. */
+    /** The previous state. */
     readonly previous: AgentState;
   };
-  /** The user begins or stops speaking, as far as the speech-to-text service tells. */
+  /** The user starts or stops speaking, as reported by the speech-to-text service. */
   'user.state': { readonly state: UserState };
-  /** Everything is connected: the user can be heard. */
+  /** Everything is connected, and the user can be heard. */
   'session.ready': object;
   /** The conversation has ended, and everything is disconnected. */
   'session.closed': object;
-  /** A provider opens its connection. */
+  /** A provider is connecting. */
   'provider.connecting': object;
-  /** A provider's connection is open. */
+  /** A provider is connected. */
   'provider.connected': object;
-  /** A provider's connection was lost or refused, and is tried again. */
+  /** A provider's connection was lost or refused, and will be retried. */
   'provider.reconnecting': {
-    /** 1 for the first try since a connection lasted. */
+    /** 1 for the first retry since a connection lasted. */
     readonly attempt: number;
-    /** Milliseconds until the try. */
+    /** Milliseconds until the retry. */
     readonly delayMs: number;
   };
-  /** A provider has given its connection up: it will not come back by itself. */
+  /** A provider has given up its connection for good. */
   'provider.lost': {
     /** What went wrong, for people. */
     readonly message: string;
   };
-  /** Two providers have settled on the format of the audio between them. */
+  /** The format of the audio between two providers was chosen. */
   'provider.format': {
-    /** Who sends, and in which format. */
+    /** The sender and its format. */
     readonly from: string;
-    /** Who takes it, and in which format. */
+    /** The receiver and its format. */
     readonly to: string;
-    /** Whether the audio is converted on its way. */
+    /** Whether the audio is converted in between. */
     readonly transcoded: boolean;
   };
-  /** What the user has said so far; it may change. */
+  /** What the user has said so far; may still change. */
   'transcript.interim': {
     /** The whole utterance so far. */
     readonly text: string;
-    /** What the speech-to-text service sent. */
+    /** The speech-to-text service's result. */
     readonly result: TranscriptionResult;
   };
-  /** What the user said: the turn is over. */
+  /** What the user said: the turn has ended. */
   'transcript.final': {
     /** The whole turn. */
     readonly text: string;
-    /** What the speech-to-text service sent last; absent for words that it never made final. */
+    /** The speech-to-text service's last result; absent for words that it never made final. */
     readonly result?: TranscriptionResult;
   };
-  /** What the user has said so far, when the service thinks that this may have been all. */
+  /** What the user has said so far, when the service thinks that this may be all. */
   'transcript.preflight': {
     /** The whole utterance so far. */
     readonly text: string;
-    /** What the speech-to-text service sent. */
+    /** The speech-to-text service's result. */
     readonly result: TranscriptionResult;
   };
-  /** A voice was heard, and no final text came in time. */
+  /** A voice was heard, but no final text arrived in time. */
   'transcript.timeout': {
-    /** The words there were, which count as the user's turn; empty where there were none. */
+    /** The words so far, which become the user's turn; empty if there were none. */
     readonly text: string;
   };
-  /** The user begins a turn. */
+  /** The user starts a turn. */
   'turn.started': {
     /** Whether it is spoken, or sent by the application. */
     readonly source: 'speech' | 'text';
   };
-  /** The user's turn is over, and will be answered. */
+  /** The user's turn has ended, and will be answered. */
   'turn.committed': {
     /** What is answered. */
     readonly text: string;
@@ -126,30 +126,30 @@ export interface VoiceEventMap {
   'turn.ended': { readonly reason: TurnEndReason };
   /** Nobody has spoken for a while. */
   'user.idle': {
-    /** For how many milliseconds. */
+    /** Duration of the silence, in milliseconds. */
     readonly idleMs: number;
   };
   /** An answer is being prepared to what may be all that the user says. */
   'preflight.started': {
-    /** What it answers. */
+    /** The text being answered. */
     readonly text: string;
   };
-  /** The user said just that: the prepared answer is given. */
+  /** The user said exactly that: the prepared answer is used. */
   'preflight.adopted': {
     /** What the user said. */
     readonly text: string;
-    /** By how many milliseconds the preparation was ahead. */
+    /** The head start of the preparation, in milliseconds. */
     readonly leadMs: number;
   };
-  /** The prepared answer is void. */
+  /** The prepared answer was discarded. */
   'preflight.discarded': {
     readonly reason: DiscardReason;
     /** Token events that nobody will hear. */
     readonly wastedTokens: number;
   };
-  /** The user may be interrupting: the agent speaks softer, and nothing new begins to sound. */
+  /** The user may be interrupting: the agent becomes quieter, and nothing new starts to play. */
   'bargeIn.suspected': object;
-  /** The user goes on: the agent is silent, and may go on at the same sample. */
+  /** The user continues: the agent is silent, and may resume at the same sample. */
   'bargeIn.paused': object;
   /** It is an interruption: the agent is cut off. */
   'bargeIn.confirmed': {
@@ -158,106 +158,106 @@ export interface VoiceEventMap {
     /** Milliseconds from the confirmation to silence. */
     readonly cutMs: number;
   };
-  /** It was no interruption: the agent goes on at the sample where it paused. */
+  /** It was a false alarm: the agent resumes at the sample where it paused. */
   'bargeIn.resumed': object;
-  /** The user said something that did not cut the agent off, and is not answered. */
+  /** The user said something that did not interrupt the agent, and is not answered. */
   'bargeIn.ignored': {
     readonly reason: IgnoreReason;
     /** What the user said. */
     readonly text: string;
-    /** What the speech-to-text service sent. */
+    /** The speech-to-text service's result. */
     readonly result: TranscriptionResult;
   };
   /** The model is asked. */
   'llm.started': {
-    /** 1 for the first request of an answer, one more after each round of tools. */
+    /** 1 for the first request of an answer, incremented after each round of tools. */
     readonly round: number;
   };
-  /** The model writes. */
+  /** The model has generated text. */
   'llm.token': {
-    /** What it adds to its text. */
+    /** The added text. */
     readonly delta: string;
   };
-  /** The model has written its answer, or called its tools. */
+  /** The model has finished its answer, or called its tools. */
   'llm.completed': {
     /** The whole text of this round. */
     readonly text: string;
     readonly finishReason: FinishReason;
-    /** Tokens, where the service counts them. */
+    /** Tokens, if the service counts them. */
     readonly usage?: TokenUsage;
   };
   /** The request was aborted before the model had finished. */
   'llm.aborted': {
-    /** What it had written. */
+    /** Its text so far. */
     readonly text: string;
   };
-  /** A tool begins to run. */
+  /** A tool starts. */
   'tool.call': {
-    /** What the model asked for. */
+    /** The model's call. */
     readonly call: ToolCall;
   };
-  /** A tool has run. */
+  /** A tool has finished. */
   'tool.result': {
     readonly call: ToolCall;
-    /** What the model is told. */
+    /** The result as sent to the model. */
     readonly content: string;
     /** How long it ran, in milliseconds. */
     readonly durationMs: number;
   };
-  /** A tool failed, timed out, or refused its arguments. */
+  /** A tool failed, timed out, or rejected its arguments. */
   'tool.error': {
     readonly call: ToolCall;
-    /** What the model is told. */
+    /** The error as sent to the model. */
     readonly content: string;
     /** How long it ran, in milliseconds. */
     readonly durationMs: number;
   };
-  /** An interruption has ended a tool's run. */
+  /** An interruption cancelled a tool's run. */
   'tool.cancelled': { readonly call: ToolCall };
   /** The agent is about to say something. */
   'speech.created': {
     readonly source: SpeechSource;
-    /** Whether the user can cut it off. */
+    /** Whether the user can interrupt it. */
     readonly interruptible: boolean;
   };
-  /** Its first sample sounds. */
+  /** Its first sample plays. */
   'speech.started': { readonly source: SpeechSource };
-  /** It is paused: the user may be interrupting. */
+  /** Paused: the user may be interrupting. */
   'speech.paused': {
     /** Milliseconds of it that were heard. */
     readonly positionMs: number;
   };
-  /** It goes on where it paused. */
+  /** Resumed where it paused. */
   'speech.resumed': {
     /** Milliseconds of it that were heard. */
     readonly positionMs: number;
   };
-  /** It is over. */
+  /** It has ended. */
   'speech.ended': {
     readonly source: SpeechSource;
-    /** Everything that was to be said. */
+    /** The complete text. */
     readonly text: string;
-    /** What of it was audible, in whole words. */
+    /** The audible part, in whole words. */
     readonly heardText: string;
     /** Whether it was cut off, or failed. */
     readonly interrupted: boolean;
     /** Milliseconds of it that were heard. */
     readonly playedMs: number;
   };
-  /** The voice has synthesized some audio. */
+  /** The TTS has synthesized some audio. */
   'audio.chunk': { readonly chunk: AudioChunk };
   /** Some audio was captured; only with the option `inputEvents`. */
   'audio.input': { readonly chunk: AudioChunk };
-  /** The history remembers something more. */
+  /** An item was added to the history. */
   'history.added': { readonly item: HistoryItem };
-  /** The history remembers something differently, such as more words of one message. */
+  /** A history item changed, for example by more words of the same message. */
   'history.updated': {
-    /** The item as it is now. */
+    /** The updated item. */
     readonly item: HistoryItem;
   };
-  /** The history has dropped its oldest turns. */
+  /** The oldest turns were dropped from the history. */
   'history.truncated': {
-    /** How many items are gone. */
+    /** Number of items removed. */
     readonly removed: number;
   };
   /** The caller pressed a key. */
@@ -265,37 +265,37 @@ export interface VoiceEventMap {
     /** `0` to `9`, `*`, `#` or `A` to `D`. */
     readonly digit: string;
   };
-  /** The caller has hung up; the pipeline stops. */
+  /** The call has ended; the pipeline stops. */
   'call.ended': object;
   /** `mute()` or `unmute()` was called. */
   'input.muted': {
-    /** Whether the service hears silence now. */
+    /** Whether the service now receives silence. */
     readonly muted: boolean;
   };
-  /** Something has become of the microphone, or of the track that is captured. */
+  /** The state of the microphone, or of the captured track, has changed. */
   'input.device': { readonly change: DeviceEvent };
-  /** Something has become of the speaker. */
+  /** The state of the speaker has changed. */
   'output.device': { readonly change: DeviceEvent };
-  /** How long the parts of a turn took; once for each turn, right behind `turn.ended`. */
+  /** The latencies of a turn; once per turn, right after `turn.ended`. */
   'turn.metrics': TurnMetrics;
-  /** What a service will bill. */
+  /** Billable usage of a service. */
   usage: {
     /** Tokens of one request to the model. */
     readonly tokens?: TokenUsage;
-    /** Characters of one speech that the voice was given. */
+    /** Characters of one speech sent to the TTS. */
     readonly characters?: number;
   };
-  /** Something went wrong that does not stop the pipeline. */
+  /** A non-fatal error. */
   error: {
-    /** What kind of error it is. */
+    /** The kind of error. */
     readonly code: VoiceErrorCode;
     /** What went wrong and what to do, for people. */
     readonly message: string;
-    /** Whether the same may work another time. */
+    /** Whether a retry may work. */
     readonly recoverable: boolean;
     /** How long the service asks to wait, in milliseconds. */
     readonly retryAfterMs?: number;
-    /** What was thrown. It may quote the user or the service: do not show it. */
+    /** The original error. It may quote the user or the service: do not show it. */
     readonly cause: unknown;
   };
 }
@@ -303,24 +303,24 @@ export interface VoiceEventMap {
 /** The name of an event. */
 export type VoiceEventType = keyof VoiceEventMap;
 
-/** What every event has. */
+/** Common to all events. */
 export interface VoiceEventEnvelope {
-  /** The scheduler's clock, in milliseconds. */
+  /** Time on the scheduler's clock, in milliseconds. */
   readonly at: number;
   readonly turnId?: string;
   readonly speechId?: string;
-  /** The role that the event is about. */
+  /** The role concerned. */
   readonly role?: ProviderRole;
-  /** Class name of the provider that the event is about. */
+  /** Class name of the provider concerned. */
   readonly provider?: string;
 }
 
-/** Something that happened in a conversation. A discriminated union by `type`; give a type for just that event. */
+/** An event of a conversation: a union discriminated by `type`; pass a type for just that event. */
 export type VoiceEvent<T extends VoiceEventType = VoiceEventType> = {
   readonly [K in T]: VoiceEventEnvelope & { readonly type: K } & VoiceEventMap[K];
 }[T];
 
-/** Which events each named stream of a pipeline carries. Every type is on exactly one stream. */
+/** The events of each named stream of a pipeline. Every type is on exactly one stream. */
 export const eventStreams = {
   state$: ['agent.state', 'user.state', 'session.ready', 'session.closed'],
   connection$: [
@@ -349,5 +349,5 @@ export const eventStreams = {
 /** The name of an event stream. */
 export type EventStream = keyof typeof eventStreams;
 
-/** What one event stream carries. */
+/** The events of one stream. */
 export type StreamEvent<S extends EventStream> = VoiceEvent<(typeof eventStreams)[S][number]>;

@@ -26,12 +26,12 @@ import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 import { runTools, toolDefinitions, type ToolRound } from './tool-runner.ts';
 
-/** Most requests of one answer; the last one may not call tools, so that the model must speak. */
+/** Most requests per answer; the last one may not call tools, so that the model must speak. */
 const maxRounds = 5;
-/** How long a tool may run before its filler is said. */
+/** How long a tool may run before its filler is spoken. */
 const fillerAfterMs = 700;
 
-/** What happens in one answer's generation. A part is one round's text, or a filler, which is said but not stored. */
+/** Steps of one answer's generation. A part is one round's text, or a filler, which is spoken but not stored. */
 export type GenerationStep =
   | { readonly type: 'started'; readonly part: number; readonly stored: boolean; readonly round: number }
   | { readonly type: 'token'; readonly part: number; readonly text: string }
@@ -43,7 +43,7 @@ export type GenerationStep =
       readonly usage?: TokenUsage;
     };
 
-/** What a generation needs, and where it reports what the history must know. */
+/** What a generation needs, and where it reports what belongs in the history. */
 export interface GenerationContext {
   readonly llm: Pick<LLMProvider, 'name' | 'generate'>;
   readonly tools: readonly Tool[];
@@ -54,16 +54,16 @@ export interface GenerationContext {
   readonly stopped$: Observable<unknown>;
   /** Longest wait for the first token or call, in milliseconds. */
   readonly llmFirstTokenMs: number;
-  /** Longest wait between two, in milliseconds. */
+  /** Longest wait between tokens, in milliseconds. */
   readonly llmStallMs: number;
-  /** What the model is sent now. */
+  /** The messages to send to the model now. */
   messages(): Message[];
-  /** A round's calls have all ended. */
+  /** Called when all calls of a round have ended. */
   onToolRound(part: number, text: string, calls: readonly ToolCall[], outcomes: readonly ToolOutcome[]): void;
   onToolsRunning(running: RunningTools | undefined): void;
 }
 
-/** Tool calls under way, for whoever interrupts them. */
+/** Running tool calls, to be interrupted. */
 export interface RunningTools {
   readonly part: number;
   readonly text: string;
@@ -151,7 +151,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
   return ask(1);
 }
 
-/** A part that is said and forgotten. */
+/** A part that is spoken but not stored. */
 function fillerPart(part: number, text: string, round: number): GenerationStep[] {
   return [
     { type: 'started', part, stored: false, round },
@@ -160,7 +160,7 @@ function fillerPart(part: number, text: string, round: number): GenerationStep[]
   ];
 }
 
-/** Fails when the model falls silent: before its first word, or between two. */
+/** Fails when the model stalls: before its first token, or between two. */
 function stalls({
   llm,
   scheduler,

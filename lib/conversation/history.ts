@@ -2,18 +2,18 @@ import { Subject, type Observable } from 'rxjs';
 import type { Message, ToolCall } from '../core/messages.ts';
 import { joinWords } from '../text/words.ts';
 
-/** One thing that the conversation remembers. */
+/** An item of the conversation's history. */
 export type HistoryItem =
   | { readonly id: string; readonly role: 'user'; readonly text: string }
   | {
       readonly id: string;
       readonly role: 'assistant';
-      /** What the model wrote. */
+      /** The model's text. */
       readonly generated: string;
-      /** What of it was audible, in whole words; this is what the model is told later. */
+      /** The audible part, in whole words; this is what the model is told later. */
       readonly heard: string;
       readonly interrupted: boolean;
-      /** True when `heard` was reckoned without word timings of the service. */
+      /** True when `heard` was computed without word timings from the service. */
       readonly estimated: boolean;
       readonly toolCalls?: readonly ToolCall[];
     }
@@ -27,21 +27,21 @@ export type HistoryItem =
 
 /** Options of {@link History}. */
 export interface HistoryOptions {
-  /** Most turns that are kept, those that the agent begins too; older ones are dropped whole. Default: 40. */
+  /** Most turns to keep, including those the agent begins; older ones are dropped whole. Default: 40. */
   readonly maxTurns?: number;
-  /** Most tokens sent, as `countTokens` counts them; older turns are dropped whole. Default: no limit. */
+  /** Most tokens to send, as counted by `countTokens`; older turns are dropped whole. Default: no limit. */
   readonly maxTokens?: number;
   /** Default: a quarter of the characters, rounded up. */
   readonly countTokens?: (text: string) => number;
 }
 
-/** What changed in a {@link History}. */
+/** A change of a {@link History}. */
 export type HistoryChange =
   | { readonly type: 'added'; readonly item: HistoryItem }
   | { readonly type: 'updated'; readonly item: HistoryItem }
   | { readonly type: 'truncated'; readonly removed: number };
 
-/** What an assistant's text came to. */
+/** The outcome of an assistant's text. */
 export interface Spoken {
   readonly generated: string;
   readonly heard: string;
@@ -49,14 +49,14 @@ export interface Spoken {
   readonly estimated: boolean;
 }
 
-/** How a tool call ended. */
+/** The outcome of a tool call. */
 export interface ToolOutcome {
   readonly toolCallId: string;
   readonly content: string;
   readonly isError: boolean;
 }
 
-/** What was said and heard, and what the model is told of it. */
+/** What was said and heard, as a model's messages. */
 export class History {
   readonly #options: Required<Omit<HistoryOptions, 'maxTokens'>> & Pick<HistoryOptions, 'maxTokens'>;
   readonly #changes$ = new Subject<HistoryChange>();
@@ -67,7 +67,7 @@ export class History {
     this.#options = { maxTurns: 40, countTokens: (text) => Math.ceil(text.length / 4), ...options };
   }
 
-  /** Hot. */
+  /** Changes. Hot. */
   get changes$(): Observable<HistoryChange> {
     return this.#changes$.asObservable();
   }
@@ -76,7 +76,7 @@ export class History {
     return this.#items;
   }
 
-  /** Adds what the user said; it joins the last message when that is also the user's. */
+  /** Adds what the user said; merges it into the last message if that is also the user's. */
   addUser(text: string): HistoryItem {
     const last = this.#items.at(-1);
     if (last?.role === 'user') return this.#update({ ...last, text: joinWords(last.text, text) });
@@ -85,7 +85,7 @@ export class History {
     return item;
   }
 
-  /** Adds what the agent said; nothing when nothing of it was heard. */
+  /** Adds what the agent said; does nothing if none of it was heard. */
   addAssistant({ generated, heard, interrupted, estimated }: Spoken): void {
     if (!heard.trim()) return;
     this.#add({ id: this.#id(), role: 'assistant', generated, heard, interrupted, estimated });
@@ -93,7 +93,7 @@ export class History {
   }
 
   /**
-   * Adds a model's turn that called tools, together with all their results, so that neither stands alone.
+   * Adds a model's turn with tool calls together with all their results, so that neither is left alone.
    *
    * @returns The item's id, for {@link settle}.
    */
@@ -106,23 +106,23 @@ export class History {
     return id;
   }
 
-  /** Says what of an assistant's item was heard in the end. */
+  /** Sets how much of an assistant's item was finally heard. */
   settle(id: string, { heard, interrupted, estimated }: Spoken): void {
     const item = this.#items.find((each) => each.id === id);
     if (item?.role !== 'assistant' || (item.heard === heard && item.interrupted === interrupted)) return;
     this.#update({ ...item, heard, interrupted, estimated });
   }
 
-  /** Replaces a tool's result, such as the place holder of one that was still running. */
+  /** Replaces a tool's result, such as the placeholder of one that was still running. */
   updateToolResult({ toolCallId, content, isError }: ToolOutcome): void {
     const item = this.#items.findLast((each) => each.role === 'tool' && each.toolCallId === toolCallId);
     if (item?.role === 'tool') this.#update({ ...item, content, isError });
   }
 
   /**
-   * What the model is sent: the system prompt, then alternating roles, tool results right behind their calls.
+   * The messages for the model: the system prompt, then alternating roles, with tool results right after their calls.
    *
-   * @param speculative - What the user may just have said, for a preflight; not remembered.
+   * @param speculative - What the user may just have said, for a preflight; not stored.
    */
   messages(systemPrompt?: string, speculative?: string): Message[] {
     const messages: Message[] = systemPrompt ? [{ role: 'system', content: systemPrompt }] : [];
@@ -131,7 +131,7 @@ export class History {
     return messages;
   }
 
-  /** A copy that {@link import} takes, and JSON too. */
+  /** A copy for {@link import}, JSON-compatible. */
   export(): HistoryItem[] {
     return structuredClone(this.#items);
   }
@@ -178,7 +178,7 @@ export class History {
   }
 }
 
-/** A turn begins with what the user says, and with what the agent says of its own accord. */
+/** A turn begins with what the user says, or with what the agent says unprompted. */
 function beginsTurn(item: HistoryItem, before: HistoryItem | undefined): boolean {
   if (item.role === 'user') return true;
   return item.role === 'assistant' && (!before || (before.role === 'assistant' && !before.toolCalls));
@@ -199,7 +199,7 @@ function toMessage(item: HistoryItem): Message {
   return { role: 'assistant', content: heard, ...(toolCalls ? { toolCalls } : {}) };
 }
 
-/** Adds a message; neighbours of one role become one, so that roles alternate. */
+/** Adds a message, merging neighbors with the same role so that roles alternate. */
 function append(messages: Message[], message: Message): void {
   const last = messages.at(-1);
   if (message.role === 'user' && last?.role === 'user') {

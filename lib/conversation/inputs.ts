@@ -6,28 +6,28 @@ import type { Commit, QueuedSpeech, ReplyPart } from './state.ts';
 import type { UserSignal } from './turn-taking.ts';
 import type { TurnMoment } from './turn.ts';
 
-/** What the answers and speeches under way tell of their progress. */
+/** Progress reports of answers and speeches. */
 export type AgentReport =
   /** A moment of an answer, for its metrics. */
   | { readonly type: 'answer.moment'; readonly candidate: string; readonly moment: TurnMoment; readonly at: number }
-  /** Something of an answer failed; what came before may still be heard. */
+  /** Part of an answer failed; what came before may still be heard. */
   | {
       readonly type: 'answer.failed';
       readonly candidate: string;
       readonly error: unknown;
       readonly role: ProviderRole;
     }
-  /** An answer is over, and nothing of it sounds any more. */
+  /** An answer has ended, and none of it is audible anymore. */
   | {
       readonly type: 'answer.ended';
       readonly candidate: string;
       readonly failed: boolean;
-      /** Token events that it brought, and how many of them nobody heard. */
+      /** Its token events, and how many of them nobody heard. */
       readonly tokens: number;
       readonly wastedTokens: number;
       readonly outcome: SpeechOutcome;
       readonly silentAt: number;
-      /** The message that it leaves without an answer, if any. */
+      /** The message left without an answer, if any. */
       readonly unanswered: string | undefined;
     }
   /** A speech has something to say. */
@@ -41,7 +41,7 @@ export type AgentReport =
     }
   | { readonly type: 'say.failed'; readonly error: unknown; readonly role: ProviderRole };
 
-/** What is told of an agent's service. */
+/** Signals about an agent's service. */
 export type AgentSignal =
   /** The application has something for it: what the user typed, or what the agent is to say. */
   | {
@@ -51,20 +51,20 @@ export type AgentSignal =
       readonly ticket: SpeechTicket;
     }
   | { readonly type: 'agent.refused'; readonly error: unknown; readonly ticket: SpeechTicket }
-  /** It begins to say something. */
+  /** It starts a reply. */
   | { readonly type: 'agent.reply'; readonly reply$: Observable<ReplyPart> }
   | { readonly type: 'agent.latency'; readonly latency: AgentLatency }
-  /** It will say nothing any more. */
+  /** It will not reply anymore. */
   | { readonly type: 'agent.lost'; readonly error: unknown };
 
-/** What an input leaves for the next one: it joins the end of the queue, behind what tells how it came out. */
+/** A follow-up input: joins the end of the queue, behind the reports of what the first input ended. */
 type FollowUp =
   | Commit
   | { readonly type: 'turn.speculate'; readonly text: string }
   | { readonly type: 'turn.drop'; readonly reason: 'empty' | 'cancelled' }
-  /** What was committed has been told: now it is answered. */
+  /** The commit was published: now it is answered. */
   | { readonly type: 'turn.answer'; readonly candidate: string }
-  /** The agent has been interrupted, and is silent. `signal` is what did it. */
+  /** The agent was interrupted, and is silent. `signal` is what caused it. */
   | {
       readonly type: 'bargeIn.cut';
       readonly detectMs: number;
@@ -72,23 +72,23 @@ type FollowUp =
       readonly envelope: Omit<VoiceEventEnvelope, 'at'>;
       readonly signal?: HeardSignal;
     }
-  /** A suspected interruption is over: what waited for that may be heard. */
+  /** A suspected interruption is over: waiting speech may be heard. */
   | { readonly type: 'output.resume' }
   | { readonly type: 'stopped' };
 
-/** What is heard of the user. */
+/** The user's signals. */
 export type HeardSignal = Extract<UserSignal, { readonly type: 'transcript' | 'speech' }> & {
-  /** When the last word ended, on the scheduler's clock, where it is known. */
+  /** When the last word ended, on the scheduler's clock, if known. */
   readonly endOfSpeechAt?: number;
 };
 
-/** The application has changed its mind about something that it asked for. */
+/** The application interrupts one of its requests. */
 export interface TicketInterrupt {
   readonly type: 'ticket.interrupt';
   readonly ticket: SpeechTicket;
 }
 
-/** Everything that a conversation is told, one at a time. */
+/** All inputs of a conversation, processed one at a time. */
 export type Input =
   | { readonly type: 'started' }
   | { readonly type: 'tick' }
@@ -99,10 +99,10 @@ export type Input =
   | AgentSignal
   | FollowUp;
 
-/** What is to be done, in this order. */
+/** Effects, carried out in order. */
 export type Effect =
   | { readonly type: 'emit'; readonly event: Unstamped }
-  /** As `emit`, with where the play-head stands. */
+  /** Like `emit`, with the position of the play-head. */
   | {
       readonly type: 'emit.position';
       readonly event: 'speech.paused' | 'speech.resumed';
@@ -113,18 +113,18 @@ export type Effect =
   | Extract<AgentSignal, { readonly type: 'agent.inject' }>
   | { readonly type: 'remember'; readonly text: string }
   | { readonly type: 'settle'; readonly ticket: SpeechTicket; readonly outcome: SpeechOutcome }
-  /** What the agent says while an interruption is suspected: softer, then not at all, then as before. */
+  /** The agent's volume while an interruption is suspected: quieter, then silent, then as before. */
   | { readonly type: 'duck' | 'pause' }
   | { readonly type: 'release'; readonly wasPaused: boolean }
-  /** The speech-to-text service should say its final word. */
+  /** Asks the speech-to-text service to finalize. */
   | { readonly type: 'finalize' }
-  /** The user speaks: what the answer will need is made ready. */
+  /** The user is speaking: prepare what the answer will need. */
   | { readonly type: 'warm' }
   | { readonly type: 'complete' };
 
 type Unstamped = { [T in VoiceEventType]: Omit<VoiceEvent<T>, 'at'> }[VoiceEventType];
 
-/** The effect of telling everyone. */
+/** The effect of publishing an event. */
 export function emit<T extends VoiceEventType>(
   type: T,
   payload: VoiceEventMap[T],

@@ -7,16 +7,16 @@ import { speechEnvelope, statusOf, type ConversationState } from './state.ts';
 import { chain, cut, reasonToCut, type ConversationStep } from './user-turn.ts';
 import { withMeasured } from './turn.ts';
 
-/** What decides about interruptions. */
+/** Rules for interruptions. */
 export interface InterruptionRules {
   readonly bargeIn: boolean | 'immediate' | BargeInOptions;
-  /** Whether the speech-to-text service tells when a voice falls silent. */
+  /** Whether the speech-to-text service reports the end of speech. */
   readonly reportsSpeechEnd: boolean;
   /** BCP 47, for counting words. */
   readonly locale: string | undefined;
 }
 
-/** Whether the user may cut off what the agent is saying. */
+/** Whether the user may interrupt what the agent is saying. */
 export function isInterruptible({ output }: ConversationState, { bargeIn }: InterruptionRules): boolean {
   return bargeIn !== false && (output.speaking?.interruptible ?? true);
 }
@@ -38,13 +38,13 @@ export function hearWhileBusy(
   return isCut ? entered : chain(entered, (after) => ignore(after, signal, 'too-short'));
 }
 
-/** A wait for more signs is over. */
+/** A wait for more signs has ended. */
 export function wakeBargeIn(state: ConversationState, at: number, rules: InterruptionRules): ConversationStep {
   const [bargeIn, ...stages] = takeSign(state.bargeIn, { type: 'tick' }, at, rulesFor(state, rules));
   return enterStages(state, bargeIn, stages, at);
 }
 
-/** The agent goes on undisturbed, or has fallen silent: nothing is softer, paused or held back any more. */
+/** The agent continues undisturbed, or has fallen silent: nothing is quieter, paused or held back anymore. */
 export function endSuspicion(state: ConversationState): ConversationStep {
   const { stage } = state.bargeIn;
   if (stage === 'none') return [state];
@@ -87,7 +87,7 @@ function enterStages(
   );
 }
 
-/** The agent is cut off in this step; what follows waits until it has told what was heard. */
+/** The agent is cut off in this step; follow-ups wait until it has reported what was heard. */
 function confirm(
   state: ConversationState,
   detectMs: number,
@@ -128,7 +128,7 @@ function rulesFor(state: ConversationState, { bargeIn, reportsSpeechEnd }: Inter
   const options = typeof bargeIn === 'object' ? bargeIn : {};
   const status = statusOf(state);
   const inGreeting = state.output.speaking?.source === 'greeting' ? options.greeting : undefined;
-  // In thinking, words alone confirm: a cough delays the answer, and never deletes it.
+  // While thinking, only words confirm: a cough delays the answer, but never deletes it.
   const inThinking = status === 'thinking' ? { minWords: 1, confirmAfterMs: Infinity, ...options.thinking } : {};
   return {
     ...{ pauseAfterMs: 200, confirmAfterMs: 500, minWords: 2, resumeAfterMs: 1_200, maxPauseMs: 8_000 },

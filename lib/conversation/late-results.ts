@@ -1,12 +1,12 @@
 import { defer, filter, type MonoTypeOperatorFunction } from 'rxjs';
 import type { TranscriptionResult } from '../core/roles.ts';
 
-/** Late and repeated results come soon after the utterance's end. */
+/** Late and repeated results come soon after the end of an utterance. */
 const rememberedUtterances = 32;
 
 /**
- * Drops what comes of an utterance after its complete result: repeated finals, late interims, words of a finished
- * turn. Utterances are told apart by the service's id, else by text and word times together.
+ * Drops results of an utterance after its complete one: repeated finals, late interims, words of a finished turn.
+ * Utterances are identified by the service's id, else by text and word times together.
  *
  * ```text
  * source  --a--A---a--A--b--B--|

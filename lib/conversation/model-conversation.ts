@@ -16,7 +16,7 @@ import { synthesizeText, type VoiceContext } from './voice.ts';
 
 /**
  * A whole conversation as one function: streams in, events out. Subscribing starts it; it completes after the command
- * `stop`, and never errors. What it does is told in the guides on turn-taking, barge-in and preflight.
+ * `stop`, and never errors. The guides on turn-taking, barge-in and preflight describe its behavior.
  */
 export function conversation(ports: ConversationPorts, options: ConversationOptions): Observable<VoiceEvent> {
   const { scheduler = asyncScheduler, history, greeting, bargeIn } = options;
@@ -29,7 +29,7 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
   });
 }
 
-/** What is heard and said by a model and a voice. */
+/** An LLM and a TTS as answerer. */
 function modelAndVoice(ports: ConversationPorts, options: ConversationOptions, shared: Shared): Answerer {
   const { state$, ...rest } = shared;
   const { emit, scheduler, report } = rest;
@@ -64,7 +64,7 @@ function modelAndVoice(ports: ConversationPorts, options: ConversationOptions, s
   return {
     answer: (candidate) => answer(candidate, context),
     say: (say) => sayIt(say, { ...rest, speech, synthesize, roleOf: (error) => roleOf(error, output.name) }),
-    // The request that needs the connection tells of its troubles.
+    // The request that needs the connection will report its problems.
     warm$: merge(...[llm, tts].map((each) => defer(() => each.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY)))),
     input$: EMPTY,
   };

@@ -22,14 +22,14 @@ import {
 } from './user-turn.ts';
 import { withMoment } from './turn.ts';
 
-/** What decides in a conversation. */
+/** The rules of a conversation. */
 export interface Rules extends InterruptionRules {
   readonly turnTaking: TurnTakingOptions;
   readonly preflight: Required<PreflightOptions>;
   readonly whileUninterruptible: 'discard' | 'queue';
   readonly idleMs: number;
   readonly sttTimeoutMs: number;
-  /** Where the turns are an agent's service's business: it hears by itself that the user goes on. */
+  /** For agents' services, which manage turns and notice that the user continues. */
   readonly agentHandlers?: AgentHandlers;
 }
 
@@ -44,7 +44,7 @@ type Handlers = {
 
 const notHeard = { heardText: '', interrupted: true } as const;
 
-/** What each input leads to. */
+/** The handler of each input. */
 const handlers: Handlers = {
   started: (state) => [state],
   'output.resume': (state) => [state],
@@ -103,7 +103,7 @@ const handlers: Handlers = {
   },
   'answer.failed': (state, { candidate: id, error, role }, at) => {
     const { candidate } = state;
-    // An answer that has been cut off may fail as it likes.
+    // Errors of an answer that was cut off are irrelevant.
     if (candidate?.id !== id || candidate.phase === 'ending') return [state];
     if (candidate.phase === 'preflight') return discard(state, 'failed', at);
     return [state, { type: 'error', error, role, turnId: candidate.turnId }];
@@ -123,23 +123,23 @@ const handlers: Handlers = {
   'turn.answer': (state, { candidate }) => answerCandidate(state, candidate),
   'bargeIn.cut': (state, { detectMs, confirmedAt, envelope, signal }, at, rules) => {
     const told = emit('bargeIn.confirmed', { detectMs, cutMs: at - confirmedAt }, envelope);
-    // The turn begins with what confirmed it: words, or a voice that turn-taking has not been told of.
+    // The turn starts with what confirmed it: words, or a voice that turn-taking has not seen.
     if (signal) return chain([state, told], (after) => takeTurns(after, signal, at, rules));
     if (state.user.state === 'silent') return [state, told];
     return chain([state, told], (after) => takeTurns(after, { type: 'speech', event: 'started' }, at, rules));
   },
 };
 
-/** One input of a conversation: what becomes of the state, and what is to be done. Pure. */
+/** Folds an input into a conversation's state: the next state and its effects. Pure. */
 export function reduce(state: ConversationState, input: Input, at: number, rules: Rules): ConversationStep {
-  // Once it is stopped, all that counts is what the answers and speeches tell of their ends.
+  // Once stopped, only the ends of answers and speeches matter.
   if (state.isStopped && !/^(answer|say|speech)\.|^stopped$/.test(input.type)) return [state];
   const table = (input.type in handlers ? handlers : rules.agentHandlers) as Handlers & AgentHandlers;
   const handle = table[input.type] as (...all: [ConversationState, Input, number, Rules]) => ConversationStep;
   return follow(state, handle(state, input, at, rules), input, at, rules);
 }
 
-/** What follows from every step, whatever led to it. */
+/** What follows every step, whatever caused it. */
 function follow(
   before: ConversationState,
   step: ConversationStep,
@@ -149,7 +149,7 @@ function follow(
 ): ConversationStep {
   const [after, ...effects] = step;
   const { state: user } = after.user;
-  // What is heard of the user is told before what follows from it.
+  // The user's state is published before its consequences.
   const told = user === before.user.state ? [] : [emit('user.state', { state: user })];
   return followers.reduce<ConversationStep>(
     (soFar, next) => chain(soFar, (state) => next(state, before, input, at, rules)),
@@ -167,10 +167,10 @@ type Follower = (
 
 const releaseBargeIn: Follower = (state) => (statusOf(state) === 'free' ? endSuspicion(state) : [state]);
 
-/** Nothing new begins to sound while the user may be about to say something. */
+/** Nothing new starts to play while the user may be about to speak. */
 const grantOutput: Follower = (state, before) => {
   if (state.bargeIn.stage !== 'none' || state.isStopped) return [state];
-  // That the suspicion is over is told first.
+  // The end of the suspicion is published first.
   const isOver = before.bargeIn.stage !== 'none' && state.output.queue.length > 0;
   if (isOver) return [state, { type: 'then', input: { type: 'output.resume' } }];
   const output = grant(state.output);
@@ -205,7 +205,7 @@ const watchIdle: Follower = (state, before, input, at, { idleMs }) => {
   return [wasQuiet && !isSign ? state : { ...state, idleAt: at + idleMs }];
 };
 
-/** In this order: what is told of the agent's state is what all of it came to. */
+/** The order matters: the published agent state is the result of all of these. */
 const followers: readonly Follower[] = [releaseBargeIn, grantOutput, takeUpWaiting, tellStates, watchIdle];
 
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
@@ -218,7 +218,7 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
   return hearWhileBusy(state, signal, at, rules);
 }
 
-/** A voice that nothing is heard of any more, whatever the service tells or does not tell, has fallen silent. */
+/** A voice without further signals counts as silent, whatever the service reports. */
 function userAfter(user: ConversationState['user'], signal: HeardSignal, until: number): ConversationState['user'] {
   if (signal.type === 'speech') return signal.event === 'ended' ? { state: 'silent' } : { state: 'speaking', until };
   const { utteranceComplete, text } = signal.result;
@@ -240,7 +240,7 @@ function takeTurns(
   );
 }
 
-/** Commits wait while the agent says something uninterruptible; everything else is done at once. */
+/** Commits wait while the agent says something uninterruptible; everything else happens at once. */
 function takeDecision(
   state: ConversationState,
   decision: TurnDecision,
@@ -259,7 +259,7 @@ function takeDecision(
   return mustWait ? [{ ...state, waiting: [...state.waiting, input] }] : commit(state, input, at);
 }
 
-/** A deadline has come: whatever waited for it goes on. */
+/** A deadline has passed: whatever waited for it continues. */
 function wake(before: ConversationState, at: number, rules: Rules): ConversationStep {
   const { user } = before;
   const state: ConversationState =

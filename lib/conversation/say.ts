@@ -5,17 +5,17 @@ import type { AgentReport } from './inputs.ts';
 import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import type { Say } from './state.ts';
 
-/** What saying something needs. */
+/** What speaking needs. */
 export interface SayContext {
   readonly speech: SpeechContext;
-  /** How what is to be said becomes audio. */
+  /** Turns what is to be said into audio. */
   synthesize(say: Say): SpeechRequest['synthesize'];
   readonly history: History;
   readonly report: (report: AgentReport) => void;
   roleOf(error: unknown): ProviderRole;
 }
 
-/** Says what the application asked for. Unsubscribing cuts it off, and records what was heard. Never errors. */
+/** Speaks what the application asked for. Unsubscribing cuts it off, and records what was heard. Never errors. */
 export function sayIt(say: Say, context: SayContext): Observable<unknown> {
   const { id, source, interruptible, store, urgent, tickets } = say;
   const onEnd = ({ heard, text, interrupted }: SpeechResult): void => {

@@ -5,33 +5,33 @@ import { segmenterFor } from '../text/segmenter.ts';
 import { visualRange, type SpokenPiece } from '../text/spoken-piece.ts';
 import { joinWords } from '../text/words.ts';
 
-/** Slower than most voices: what is remembered must not be more than what was heard. */
+/** Slower than most voices: never remember more than was heard. */
 const cautiousMsPerCharacter = 85;
 /** Rounding of chunks to samples and frames must not cost a word. */
 const toleranceMs = 0.5;
 
-/** One call of the text-to-speech provider: the text of one round of the model. */
+/** One call of the TTS: the text of one round of the model. */
 interface Part {
   readonly pieces: SpokenPiece[];
   utteranceId: string | undefined;
   metadata: AudioMetadata | undefined;
   receivedMs: number;
-  /** Whether its bytes do not tell how long it sounds: only the output's decoder knows. */
+  /** Whether its duration cannot be told from its bytes: only the output's decoder knows. */
   isCompressed: boolean;
   complete: boolean;
 }
 
-/** What of a speech was heard. */
+/** What was heard of a speech. */
 export interface Heard {
-  /** A prefix, in whole words, of what was to be said. */
+  /** A prefix, in whole words, of the text. */
   readonly text: string;
   /** The same for each round of the model. */
   readonly rounds: readonly string[];
-  /** True when it was reckoned without word timings of the service. */
+  /** True when it was computed without word timings from the service. */
   readonly estimated: boolean;
 }
 
-/** How fast a voice speaks, learnt from what it has said. */
+/** A voice's speaking rate, learned from its speech. */
 export interface Pace {
   msPerCharacter: number;
 }
@@ -41,13 +41,13 @@ export function unknownPace(): Pace {
   return { msPerCharacter: cautiousMsPerCharacter };
 }
 
-/** Knows which text belongs to which audio of one speech, so that a play-head can be read as words. */
+/** Maps one speech's audio to its text, so that a play-head can be read as words. */
 export class Script {
   readonly #parts: Part[] = [];
   readonly #words: SpokenWord[] = [];
   readonly #pace: Pace;
 
-  /** @param pace - The voice's; learns from this speech. */
+  /** @param pace - The voice's pace, updated by this speech. */
   constructor(pace: Pace = unknownPace()) {
     this.#pace = pace;
   }
@@ -64,7 +64,7 @@ export class Script {
     });
   }
 
-  /** The text of this round's audio is all there. */
+  /** This round's audio is complete. */
   endRound(): void {
     const part = this.#parts.at(-1);
     if (!part) return;
@@ -73,7 +73,7 @@ export class Script {
     if (length && part.receivedMs) this.#pace.msPerCharacter = part.receivedMs / length;
   }
 
-  /** How many characters the voice was given. */
+  /** Number of characters sent to the TTS. */
   get characters(): number {
     return this.#parts.reduce(
       (sum, { pieces }) => sum + pieces.reduce((length, piece) => length + piece.spoken.length, 0),
@@ -102,20 +102,20 @@ export class Script {
     this.#words.push(word);
   }
 
-  /** Milliseconds of audio that came. */
+  /** Milliseconds of audio received. */
   get receivedMs(): number {
     return this.#parts.reduce((sum, part) => sum + part.receivedMs, 0);
   }
 
-  /** Everything that was to be said. */
+  /** The complete text. */
   get text(): string {
     return this.#parts.map(visualOf).reduce(joinWords, '');
   }
 
   /**
-   * What was heard when `positionMs` of the audio had sounded.
+   * What was heard after `positionMs` of the audio.
    *
-   * @param isFinished - Whether the output has played all of it, which of compressed audio only it can tell.
+   * @param isFinished - Whether the output has played everything, which for compressed audio only it knows.
    */
   heardAt(positionMs: number, isFinished: boolean = false): Heard {
     let startMs = 0;
@@ -135,7 +135,7 @@ export class Script {
     return { text: rounds.reduce(joinWords, ''), rounds, estimated };
   }
 
-  /** How fast a voice is whose audio is compressed, only the whole of a speech tells. */
+  /** For compressed audio, only a complete speech reveals the speaking rate. */
   #learnPace(playedMs: number): void {
     const { characters } = this;
     if (characters && playedMs && this.#parts.every((part) => part.isCompressed)) {
@@ -152,7 +152,7 @@ function visualOf(part: Part): string {
   return part.pieces.map(({ visual }) => visual).join('');
 }
 
-/** How many characters of a part's spoken text were heard: by word timings as far as there are any, else by proportion. */
+/** How many characters of a part's spoken text were heard: by word timings as far as available, else by proportion. */
 function charactersAt(
   part: Part,
   words: readonly SpokenWord[],
@@ -179,13 +179,13 @@ function charactersAt(
   return { characters: wholeWords(spoken, Math.min(spoken.length, timed + Math.max(0, more))), exact: false };
 }
 
-/** The end of the last word that lies wholly within the first `length` characters. */
+/** The end of the last word entirely within the first `length` characters. */
 function wholeWords(text: string, length: number): number {
   if (length >= text.length) return text.length;
   let end = 0;
   for (const { segment, index, isWordLike } of segmenterFor('word').segment(text)) {
     if (index + segment.length > length) break;
-    // What follows a word without a space, such as its full stop, belongs to it.
+    // Attached text, such as a full stop, belongs to the word before it.
     if (isWordLike || (end === index && segment.trim())) end = index + segment.length;
   }
   return end;

@@ -37,53 +37,55 @@ export interface SpeechRequest {
   /** Whether it goes before others that wait for the output. */
   readonly urgent?: boolean;
   /**
-   * The audio, and `piece` before the audio of the first piece of all. Keeps the script: what the voice is given, and
-   * which audio it gave for it.
+   * The audio, with `piece` before the audio of the very first piece. Keeps the script: what the TTS was given, and
+   * which audio it returned.
    *
-   * @param playedMs - How much of the audio was heard, to this moment.
+   * @param playedMs - How much of the audio was heard so far.
    */
   synthesize(script: Script, playedMs: () => number): Observable<AudioChunk | 'piece'>;
-  /** Nothing is audible, and no event comes, before this emits; it replays. */
+  /** Nothing is audible, and no event is emitted, before this emits; it replays. */
   readonly gate$: Observable<unknown>;
 }
 
-/** What a speech passes on its way. */
+/** The milestones of a speech. */
 export type SpeechMark = 'first-piece' | 'first-audio' | 'audible';
 
-/** How a speech ended. */
+/** The outcome of a speech. */
 export interface SpeechResult {
   readonly heard: Heard;
-  /** Everything that was to be said. */
+  /** The complete text. */
   readonly text: string;
   readonly interrupted: boolean;
 }
 
-/** What all speeches of a conversation share. */
+/** Shared by all speeches of a conversation. */
 export interface SpeechContext {
   /** The text-to-speech provider, or the agent. */
   readonly voice: { readonly name: string; readonly words$?: Observable<SpokenWord> | undefined };
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs'>;
-  /** Between voice and output, where their formats differ. */
+  /** Converts between TTS and output, if their formats differ. */
   transcode(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
   readonly emit: Emit;
-  /** Where a speech says that it wants the output, and that it is heard. */
+  /** Where a speech requests the output, and reports that it is audible. */
   readonly report: (report: AgentReport) => void;
   /** Emits once a speech may use the output. */
   readonly mayPlay$: (speechId: string) => Observable<unknown>;
   readonly scheduler: SchedulerLike;
-  /** Longest stand-still of the play-head beyond the audio that is left, in milliseconds. */
+  /** Longest stall of the play-head beyond the remaining audio, in milliseconds. */
   readonly playoutMs: number;
-  /** Whether the output is paused, or about to be: the user may be interrupting. The present value first. */
+  /**
+   * Whether the output is paused, or about to be, because the user may be interrupting; starts with the current value.
+   */
   readonly playbackHold$: Observable<boolean>;
   readonly pace: Pace;
 }
 
 /**
- * Says one thing: what is synthesized goes to the output. Subscribing starts it; unsubscribing cuts it off in the same
- * tick, down to the requests. Emits its marks; completes when the last sample was heard.
+ * Speaks one request: plays what is synthesized. Subscribing starts it; unsubscribing cuts it off in the same tick,
+ * down to the requests. Emits its marks; completes when the last sample was heard.
  *
  * @param onEnd - Called exactly once: before completion or an error is passed on, or in the teardown. The play-head is
- * read before anything is silenced. Whoever asked for the speech reports its end, and frees the output with that.
+ * read before anything is silenced. The caller reports the end of the speech, which frees the output.
  */
 export function speech(
   request: SpeechRequest,
@@ -109,7 +111,7 @@ export function speech(
       const wasCreated = phase !== 'silent';
       const position = playedMs();
       phase = 'ended';
-      // Silence first, then whatever was still being prepared, then the words.
+      // Silence first, then cancel what was being prepared, then the words.
       playback.unsubscribe();
       synthesis.unsubscribe();
       const heard = script.heardAt(position, isFinished);
@@ -123,7 +125,7 @@ export function speech(
 
     const { something$, chunks$, subscription } = prepared(request.synthesize(script, playedMs));
     synthesis.add(subscription);
-    // Without the voice's word times, the words are reckoned by the audio's length.
+    // Without word timings from the TTS, words are computed from the length of the audio.
     const onWord = (word: SpokenWord): void => {
       script.addWord(word);
     };
@@ -183,9 +185,9 @@ export function speech(
   });
 }
 
-/** Starts the voice at once: it is asked while the output may still be another's. */
+/** Starts synthesis at once, even while another speech has the output. */
 function prepared(synthesized$: Observable<AudioChunk | 'piece'>): {
-  /** Whether there is anything to say, once that is known. */
+  /** Whether there is anything to say, once known. */
   readonly something$: Observable<boolean>;
   readonly chunks$: Observable<AudioChunk>;
   readonly subscription: Subscription;
@@ -209,7 +211,7 @@ function prepared(synthesized$: Observable<AudioChunk | 'piece'>): {
   return { something$, chunks$: stream$, subscription: source };
 }
 
-/** Plays all audio, and fails when the play-head stands still for no reason. */
+/** Plays all audio, and fails when the play-head stalls without reason. */
 function playToTheEnd(
   context: SpeechContext,
   script: Script,
@@ -245,7 +247,7 @@ function playToTheEnd(
   ).pipe(takeWhile((step): step is PlaybackEvent => step !== done));
 }
 
-/** Nothing came of a provider in time. */
+/** A provider missed a deadline. */
 export function timedOut(provider: string, what: string, ms: number): VoiceError {
   const message = `${provider}: ${what} within ${ms / 1000} seconds`;
   return new VoiceError(message, { code: 'timeout', recoverable: true, provider });

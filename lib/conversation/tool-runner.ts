@@ -27,11 +27,11 @@ import { patientTimer } from '../stream/patient-timer.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 
-/** Longest run of a tool that sets none. */
+/** Default time limit of a tool. */
 const defaultTimeoutMs = 30_000;
-/** Longest result that the model is sent, in characters. */
+/** Longest result sent to the model, in characters. */
 const maxResultLength = 16_384;
-/** What the model is told of a call that the user's interruption ended. */
+/** The result of a call that an interruption ended. */
 const cancelledText = 'Cancelled: the user interrupted.';
 const stillRunningText = 'Still running.';
 
@@ -44,20 +44,20 @@ export function toolDefinitions(tools: readonly Tool[]): ToolDefinition[] {
   }));
 }
 
-/** The calls of one round while they run. */
+/** The running calls of one round. */
 export interface ToolRound {
   /** Emits each call's outcome as it ends; completes with the last one. Errors are outcomes. */
   readonly outcomes$: Observable<ToolOutcome>;
   /**
-   * Ends the round before all calls have; call it before unsubscribing. Gives an outcome for every call: the true one
-   * of those that ended, a place holder for those that are let finish, and `Cancelled` for the rest.
+   * Ends the round before all calls have; call it before unsubscribing. Returns an outcome for every call: the real one
+   * if it has ended, a placeholder if it may finish, and `Cancelled` for the rest.
    *
-   * @param onLate - Gets the true outcome of a call that is let finish.
+   * @param onLate - Called with the real outcome of a call that was allowed to finish.
    */
   interrupt(onLate: (outcome: ToolOutcome) => void): ToolOutcome[];
 }
 
-/** What {@link runTools} needs beside the calls. */
+/** What {@link runTools} needs besides the calls. */
 export interface ToolContextOptions {
   readonly tools: readonly Tool[];
   readonly emit: Emit;
@@ -77,7 +77,7 @@ export function runTools(calls: readonly ToolCall[], options: ToolContextOptions
     const outcome$ = runTool(call, tool, options).pipe(
       tap((outcome) => settled.set(call.id, outcome)),
       takeUntil(options.stopped$),
-      // A call that is let finish goes on without anybody listening.
+      // A call that may finish continues without subscribers.
       share({ connector: () => new ReplaySubject<ToolOutcome>(1), resetOnRefCountZero: !finishes }),
     );
     return { call, finishes, outcome$ };
@@ -98,7 +98,7 @@ export function runTools(calls: readonly ToolCall[], options: ToolContextOptions
   };
 }
 
-/** One call: its outcome, whatever happens. Unsubscribing aborts it. */
+/** One call: always emits an outcome. Unsubscribing aborts it. */
 function runTool(
   call: ToolCall,
   tool: Tool | undefined,
@@ -128,7 +128,7 @@ function runTool(
   });
 }
 
-/** Checks the arguments, then runs the tool. */
+/** Validates the arguments, then runs the tool. */
 function execute(
   tool: Tool | undefined,
   call: ToolCall,
@@ -150,7 +150,7 @@ function execute(
   );
 }
 
-/** A value, what a promise brings, or what an Observable brings. */
+/** A value, a promise's value, or an Observable's values. */
 function toObservable<T>(result$: T | PromiseLike<T> | Observable<T>): Observable<T> {
   if (isObservable(result$)) return result$;
   const isPromise = typeof result$ === 'object' && result$ !== null && 'then' in result$;

@@ -3,22 +3,22 @@ import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
 import { fold, type Step } from '../stream/fold.ts';
 import { foldText, joinWords } from '../text/words.ts';
 
-/** What is known of the user, as it comes in. */
+/** The signals of a user. */
 export type UserSignal =
   | { readonly type: 'transcript'; readonly result: TranscriptionResult }
   | { readonly type: 'speech'; readonly event: SpeechEvent['type'] }
   /** Push-to-talk: the application opens, closes or drops the user's turn. */
   | { readonly type: 'begin' | 'commit' | 'cancel' };
 
-/** What follows from it. */
+/** Decisions about the turn. */
 export type TurnDecision =
-  /** The user is saying something; the text so far. */
+  /** The user is speaking; the text so far. */
   | { readonly type: 'words'; readonly text: string; readonly result: TranscriptionResult }
-  /** The user may have finished: an answer may be prepared. */
+  /** The user may have finished: prepare an answer. */
   | { readonly type: 'speculate'; readonly text: string; readonly result: TranscriptionResult }
-  /** The user goes on: what was prepared is void. */
+  /** The user continues: discard what was prepared. */
   | { readonly type: 'retract'; readonly reason: 'resumed' | 'changed' }
-  /** The speech-to-text service should say its final word. */
+  /** Asks the speech-to-text service to finalize. */
   | { readonly type: 'finalize' }
   /** The user has finished. */
   | { readonly type: 'commit'; readonly text: string; readonly result?: TranscriptionResult }
@@ -30,14 +30,16 @@ export type TurnDecision =
 export interface TurnTakingOptions {
   /** Who ends a turn: the speech-to-text service's own endpointing (`stt`, the default), or the application (`manual`). */
   readonly strategy?: 'stt' | 'manual';
-  /** Longest wait for a text after a voice began, and for a final after the last sign, in milliseconds. Default: 5,000. */
+  /**
+   * Longest wait for text after speech starts, and for a final after the last signal, in milliseconds. Default: 5,000.
+   */
   readonly sttTimeoutMs?: number;
 }
 
-/** Where the user's turn stands. Whatever waits for the speech-to-text service says until when. */
+/** The state of the user's turn. Whatever waits for the speech-to-text service has a deadline. */
 export type TurnTaking =
   | { readonly phase: 'idle' }
-  /** A voice or words were heard; the final is to come. */
+  /** A voice or words were heard; the final is due. */
   | {
       readonly phase: 'hearing';
       /** The utterance so far. */
@@ -48,20 +50,20 @@ export type TurnTaking =
     }
   /** Push-to-talk: the application will end it. `said` are the finals so far. */
   | { readonly phase: 'open'; readonly said: string; readonly text: string }
-  /** Push-to-talk: the application has ended it; the last final is to come. */
+  /** Push-to-talk: the application has ended it; the last final is due. */
   | { readonly phase: 'committing'; readonly said: string; readonly text: string; readonly until: number };
 
 type TurnStep = Step<TurnTaking, TurnDecision>;
 
-/** Where every turn begins. */
+/** The initial state of every turn. */
 export const noTurn: TurnTaking = { phase: 'idle' };
 
-/** Until when turn-taking waits for the speech-to-text service; Infinity when it does not. */
+/** Until when turn-taking waits for the speech-to-text service; Infinity if it does not. */
 export function turnWaitsUntil(state: TurnTaking): number {
   return 'until' in state ? state.until : Infinity;
 }
 
-/** Takes one signal, or the end of a wait. Pure. */
+/** Handles a signal, or the end of a wait. Pure. */
 export function takeTurn(
   state: TurnTaking,
   signal: UserSignal | { readonly type: 'tick' },
@@ -75,8 +77,8 @@ export function takeTurn(
 }
 
 /**
- * Turns what is known of the user into decisions about the turn: the words so far, when to prepare an answer, when the
- * turn is complete.
+ * Turns a user's signals into decisions about the turn: the words so far, when to prepare an answer, when the turn is
+ * complete.
  *
  * ```text
  * signals    --i--p-----i--p--f------|
@@ -84,7 +86,7 @@ export function takeTurn(
  * decisions  --w--S-----(Rw)S--C-----|
  * ```
  *
- * Completes with its source; an error of the source is passed on.
+ * Completes with its source, and passes on its errors.
  */
 export function turnTaking(
   options: TurnTakingOptions,
@@ -108,7 +110,7 @@ export function turnTaking(
 function takeFromService(state: TurnTaking, signal: UserSignal, until: number): TurnStep {
   const { text: before, speculation } = state.phase === 'hearing' ? state : { text: '', speculation: undefined };
   if (signal.type === 'speech') {
-    // The end of a voice that is no part of a turn, such as one whose final came first, begins none.
+    // The end of a voice outside a turn, such as one whose final came first, starts none.
     if (signal.event === 'ended' && state.phase === 'idle') return [state];
     if (signal.event !== 'resumed' || speculation === undefined) return [hearing(before, until, speculation)];
     return [hearing(before, until), { type: 'retract', reason: 'resumed' }];
@@ -158,7 +160,7 @@ function takePushToTalk(state: TurnTaking, signal: UserSignal, until: number): T
   return [noTurn, whole ? { type: 'commit', text: whole, result } : { type: 'timeout', text: '' }];
 }
 
-/** Words that the service never made final still were said: they count as the user's turn. */
+/** Words that the service never made final were still spoken: they become the user's turn. */
 function timedOut(state: TurnTaking): TurnStep {
   const text = state.phase === 'committing' ? joinWords(state.said, state.text) : 'text' in state ? state.text : '';
   const timeout: TurnDecision = { type: 'timeout', text };

@@ -1,6 +1,6 @@
 import type { TurnMetrics } from './events.ts';
 
-/** The moments that a turn's latency is made of, in their order, and the metric that ends with each. */
+/** The moments that determine a turn's latency, in order, and the metric that ends with each. */
 const stages = [
   ['request', 'hook'],
   ['firstToken', 'llmFirstToken'],
@@ -12,7 +12,7 @@ const stages = [
 /** A moment of an answer. */
 export type TurnMoment = (typeof stages)[number][0];
 
-/** The moment that a speech's progress is. */
+/** The moment of each speech mark. */
 export const momentOf = { 'first-piece': 'firstPiece', 'first-audio': 'firstAudio', audible: 'audible' } as const;
 
 /** When each moment came, on the scheduler's clock. */
@@ -22,32 +22,32 @@ export type TurnMoments = Readonly<Partial<Record<TurnMoment, number>>>;
 export interface Turn {
   readonly id: string;
   readonly startedAt: number;
-  /** Preflights that were started in this turn. */
+  /** Preflights started in this turn. */
   readonly speculations: number;
   readonly committedAt?: number;
-  /** When the user fell silent, where it is known. */
+  /** When the user stopped speaking, if known. */
   readonly endOfSpeechAt?: number;
   readonly moments: TurnMoments;
-  /** What is measured beside the moments. */
+  /** Other measurements. */
   readonly measured: TurnMetrics;
 }
 
-/** The moments with one more; the first time counts. */
+/** Adds a moment; only its first time counts. */
 export function withMoment(moments: TurnMoments, moment: TurnMoment, at: number): TurnMoments {
   return moments[moment] === undefined ? { ...moments, [moment]: at } : moments;
 }
 
-/** The turn with something measured. */
+/** Adds measurements to a turn. */
 export function withMeasured(turn: Turn, measured: TurnMetrics): Turn {
   return { ...turn, measured: { ...turn.measured, ...measured } };
 }
 
-/** The turn with more tokens that nobody heard. */
+/** Adds tokens that nobody heard to a turn. */
 export function withWaste(turn: Turn, tokens: number): Turn {
   return tokens ? withMeasured(turn, { wastedTokens: (turn.measured.wastedTokens ?? 0) + tokens }) : turn;
 }
 
-/** A turn's latency. Each part runs from the known moment before it, so that the parts add up. */
+/** A turn's latency. Each part runs from the last known moment, so that the parts add up. */
 export function metricsOf({ committedAt, endOfSpeechAt, moments, measured }: Turn): TurnMetrics {
   if (committedAt === undefined) return measured;
   const endpointing = endOfSpeechAt === undefined ? undefined : Math.max(0, committedAt - endOfSpeechAt);

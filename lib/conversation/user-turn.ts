@@ -21,7 +21,7 @@ export function chain(step: ConversationStep, next: (state: ConversationState) =
   return [after, ...effects, ...more];
 }
 
-/** The user's turn, begun if it was not. */
+/** The user's turn, started if necessary. */
 export function openTurn(
   state: ConversationState,
   source: 'speech' | 'text',
@@ -33,13 +33,13 @@ export function openTurn(
   return [{ ...state, ids, turn }, turn, emit('turn.started', { source }, { turnId: turn.id })];
 }
 
-/** A turn is over. */
+/** The effects of a turn's end. */
 export function turnEnded(turn: Turn, reason: TurnEndReason): Effect[] {
   const envelope = { turnId: turn.id };
   return [emit('turn.ended', { reason }, envelope), emit('turn.metrics', metricsOf(turn), envelope)];
 }
 
-/** Does what turn-taking has decided, but for commits, which may have to wait. */
+/** Carries out a decision of turn-taking, except commits, which may have to wait. */
 export function decide(
   state: ConversationState,
   decision: Exclude<TurnDecision, { readonly type: 'commit' }>,
@@ -77,7 +77,7 @@ function tellWords(
   return [{ ...state, lastWords: text }, ...effects, told];
 }
 
-/** Has an answer prepared to what the user may have finished saying; one to other words is void. */
+/** Prepares an answer to what the user may have finished saying; discards one to other words. */
 export function speculate(
   before: ConversationState,
   text: string,
@@ -115,14 +115,14 @@ function withCandidate(
   return { ...state, ids, candidate };
 }
 
-/** What was prepared is void. It is told so when the answer has said what it cost. */
+/** Discards what was prepared. This is published once the answer has reported its cost. */
 export function discard(state: ConversationState, reason: DiscardReason, at: number): ConversationStep {
   return state.candidate?.phase === 'preflight'
     ? [ending(state, { reason: 'cancelled', discard: reason, at })]
     : [state];
 }
 
-/** The answer is to end, and to tell what was heard of it. */
+/** The answer will end, and report what was heard. */
 function ending(state: ConversationState, cut: Cut): ConversationState {
   const { candidate } = state;
   if (!candidate || candidate.phase === 'ending') return state;
@@ -136,7 +136,7 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   const silenced = { ...state, says, output: withdraw(state.output, says) };
   const { candidate, answering } = state;
   if (candidate?.phase !== 'certain') return [ending(silenced, { reason, discard: 'cancelled', at })];
-  // Nothing of it has begun: there is nobody to tell what came of it.
+  // None of it has begun, so nobody will report its outcome.
   const { candidate: _, answering: __, ...rest } = silenced;
   const unanswered = reason === 'merged' ? { unanswered: candidate.text } : {};
   const ended = answering ? turnEnded(answering, reason) : [];
@@ -148,7 +148,7 @@ export function reasonToCut(state: ConversationState): 'interrupted' | 'merged' 
   return statusOf(state) === 'speaking' ? 'interrupted' : 'merged';
 }
 
-/** The user has said, or typed, something that is answered for sure. */
+/** The user has said, or typed, something that will be answered. */
 export function commit(state: ConversationState, input: Commit, at: number): ConversationStep {
   const { text, result, ticket, endOfSpeechAt, isRemembered = false } = input;
   const { candidate } = state;
@@ -186,14 +186,14 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
   ];
 }
 
-/** What was committed has been told of: from now on everyone may hear the answer. */
+/** The commit was published: from now on the answer may be heard. */
 export function answerCandidate(state: ConversationState, id: string): ConversationStep {
   const { candidate } = state;
   if (candidate?.id !== id || (candidate.phase !== 'adopted' && candidate.phase !== 'certain')) return [state];
   return [{ ...state, candidate: { ...candidate, phase: 'committed' } }];
 }
 
-/** The open turn came to nothing; a message that lost its answer to it is answered now. */
+/** Drops the open turn; a message that lost its answer to it is answered now. */
 export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled', at: number): ConversationStep {
   if (state.candidate?.phase === 'preflight') {
     const [after] = discard(state, 'cancelled', at);
@@ -208,7 +208,7 @@ export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled'
   return [dropped, ...ended, { type: 'then', input: again }];
 }
 
-/** An answer has told what came of it: its turn ends, or its preflight has come to nothing. */
+/** An answer has reported its outcome: its turn ends, or its preflight is discarded. */
 export function endAnswer(
   state: ConversationState,
   report: Extract<AgentReport, { readonly type: 'answer.ended' }>,
@@ -239,7 +239,7 @@ export function endAnswer(
   return [{ ...rest, ...unanswered }, ...turnEnded(turn, reason), ...settled];
 }
 
-/** Everyone who asked for it is told how it came out. */
+/** Tells everyone who asked for it the outcome. */
 export function settle(tickets: readonly SpeechTicket[], outcome: SpeechOutcome): Effect[] {
   return tickets.map((ticket) => ({ type: 'settle', ticket, outcome }));
 }

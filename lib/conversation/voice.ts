@@ -24,24 +24,24 @@ import { merge } from '../stream/merge.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
 
-/** Text waits while more audio than this is unplayed: less is wasted on a barge-in. */
+/** Text is held back while more audio than this is unplayed, so that a barge-in wastes less. */
 const maxUnplayedMs = 5_000;
-/** How often a wait for the play-head looks again, at least. */
+/** Longest interval between checks of the play-head. */
 const recheckMs = 100;
 
-/** How a conversation's texts become audio. */
+/** How a conversation's text becomes audio. */
 export interface VoiceContext {
   readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength'>;
   readonly scheduler: SchedulerLike;
   /** Longest wait from the first clause to its audio, in milliseconds. */
   readonly ttsFirstAudioMs: number;
-  /** BCP 47, for cutting text into sentences. */
+  /** BCP 47, for splitting text into sentences. */
   readonly locale?: string;
-  /** How written text becomes speech. */
+  /** How written text is converted to speech. */
   readonly text?: SpeechTextOptions;
 }
 
-/** What is to be said. */
+/** The text to speak. */
 export interface SpokenText {
   /** One Observable for each round of the model. */
   readonly rounds$: Observable<Observable<string>>;

@@ -216,8 +216,8 @@ describe('ChiTTS', () => {
     const tts = await ready({ audioFormat: 'pcm' });
     await speak(tts);
     expect(lines).toEqual([
-      '[rxvoice] ChiTTS: a message that is no JSON object of the service is ignored',
-      '[rxvoice] ChiTTS: a message without data of the service is ignored',
+      '[rxvoice] ChiTTS: ignored a message that is not a JSON object',
+      '[rxvoice] ChiTTS: ignored a message without data',
     ]);
     await tts.dispose();
   });
@@ -305,8 +305,8 @@ describe('ChiTTS', () => {
     [{ sampleRate: 48000 as 44100 }, 'sampleRate must be 8000, 16000, 22050, 24000, 32000 or 44100, not 48000'],
     [{ bitrate: 1 as 32000 }, 'bitrate must be 32000, 64000, 128000 or 256000, not 1'],
     [{ channels: 3 as 2 }, 'channels must be 1 or 2, not 3'],
-    [{ wordTimings: true }, 'wordTimings needs audioFormat pcm or wav'],
-    [{ wordTimings: true, audioFormat: 'flac' }, 'wordTimings needs audioFormat pcm or wav'],
+    [{ wordTimings: true }, 'wordTimings requires audioFormat pcm or wav'],
+    [{ wordTimings: true, audioFormat: 'flac' }, 'wordTimings requires audioFormat pcm or wav'],
     [{ voiceModify: { timbre: 101 } }, 'voiceModify.timbre must be a number from -100 to 100, not 101'],
   ];
   for (const [config, message] of wrong) {

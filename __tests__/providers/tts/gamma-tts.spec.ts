@@ -199,9 +199,9 @@ describe('GammaTTS', () => {
     [{ inactivityTimeout: 181 }, 'inactivityTimeout must be a whole number from 1 to 180, not 181'],
     [{ applyTextNormalization: 'maybe' as 'on' }, 'applyTextNormalization must be auto, on or off, not "maybe"'],
     [{ seed: 1.5 }, 'seed must be a whole number from 0 to 4294967295, not 1.5'],
-    [{ chunkLengthSchedule: [40] }, 'chunkLengthSchedule must hold whole numbers from 50 to 500'],
-    [{ chunkLengthSchedule: [50.5] }, 'chunkLengthSchedule must hold whole numbers from 50 to 500'],
-    [{ modelId: 'eleven_v3' }, 'eleven_v3 does not speak over a socket: set modelId to eleven_flash_v2_5'],
+    [{ chunkLengthSchedule: [40] }, 'chunkLengthSchedule must contain whole numbers from 50 to 500'],
+    [{ chunkLengthSchedule: [50.5] }, 'chunkLengthSchedule must contain whole numbers from 50 to 500'],
+    [{ modelId: 'eleven_v3' }, 'eleven_v3 is not available over WebSocket: set modelId to eleven_flash_v2_5'],
   ];
   for (const [config, message] of wrong) {
     it(`refuses at initialize(): ${message}`, async () => {

@@ -141,7 +141,7 @@ describe('IotaTTS', () => {
     const tts = await ready({ speakingRate: 4 });
     await tts.synthesize('Hi.');
     expect(bodyOf(service.first).audioConfig).toEqual({ ...audioConfig, speakingRate: 2 });
-    expect(lines).toEqual(['[rxvoice] IotaTTS: speakingRate 4 is sent as 2, the most that the service takes']);
+    expect(lines).toEqual(['[rxvoice] IotaTTS: speakingRate 4 is sent as 2, the most that the service accepts']);
     await tts.dispose();
   });
 

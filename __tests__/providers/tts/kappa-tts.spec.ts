@@ -203,7 +203,7 @@ describe('KappaTTS', () => {
     [{ region: 'evil.example/' }, 'region must be a name such as westeurope, not "evil.example/"'],
     [
       { outputFormat: 'amr-wb-16000hz' },
-      'outputFormat must be such as audio-…-mp3, raw-…-pcm, riff-…-pcm, raw-8khz-8bit-mono-mulaw, ogg-…-opus or ' +
+      'outputFormat must be one of audio-…-mp3, raw-…-pcm, riff-…-pcm, raw-8khz-8bit-mono-mulaw, ogg-…-opus or ' +
         'webm-…-opus, not "amr-wb-16000hz"',
     ],
     [{ styleDegree: 3 }, 'styleDegree must be a number from 0.01 to 2, not 3'],

@@ -281,7 +281,7 @@ describe('OmegaTTS', () => {
     [{ outputFormat: 'ogg_opus', sampleRate: 24000 }, 'sampleRate must be 48000, not 24000'],
     [{ textType: 'html' as 'ssml' }, 'textType must be text or ssml, not "html"'],
     [{ lexiconNames: ['1', '2', '3', '4', '5', '6'] }, 'lexiconNames must have at most 5 entries'],
-    [{ wordTimings: true }, 'wordTimings needs outputFormat pcm, mulaw or alaw'],
+    [{ wordTimings: true }, 'wordTimings requires outputFormat pcm, mulaw or alaw'],
   ];
   for (const [config, message] of wrong) {
     it(`refuses at initialize(): ${message}`, async () => {

@@ -195,14 +195,14 @@ describe('PhiTTS', () => {
     const tts = await ready({ speedAlpha: 0.8, noTextNormalization: true, phonemizeBetweenBrackets: true }, lines);
     await tts.synthesize('Hi.');
     expect(Object.keys(bodyOf(service.first))).toEqual(['text', 'speaker', 'modelId']);
-    expect(lines.map((line) => /: (\w+) is not for coda/.exec(line)?.[1])).toEqual([
+    expect(lines.map((line) => /: (\w+) is not supported by coda/.exec(line)?.[1])).toEqual([
       ...['speedAlpha', 'noTextNormalization', 'phonemizeBetweenBrackets'],
     ]);
     await tts.dispose();
     const old = await ready({ model: 'mistv2', timeScaleFactor: 2 }, lines);
     await old.synthesize('Hi.');
     expect(Object.keys(bodyOf(service.requests.at(-1) ?? service.first))).toEqual(['text', 'speaker', 'modelId']);
-    expect(lines.at(-1)).toContain('timeScaleFactor is not for mistv2');
+    expect(lines.at(-1)).toContain('timeScaleFactor is not supported by mistv2');
     await old.dispose();
   });
 

@@ -189,9 +189,12 @@ describe('PiTTS', () => {
         ...([{ modelId }, `PiTTS: the service has retired ${modelId}; use sonic-3 instead`] as const),
       ],
     ),
-    [{ emotion: ['sad', 'calm'] }, 'PiTTS: of several emotions only the first is sent'],
-    [{ modelId: 'sonic-2', emotion: ['sad'] }, 'PiTTS: sonic-2 knows no emotion and no volume, which are not sent'],
-    [{ modelId: 'sonic-2', volume: 2 }, 'PiTTS: sonic-2 knows no emotion and no volume, which are not sent'],
+    [{ emotion: ['sad', 'calm'] }, 'PiTTS: only the first emotion was sent'],
+    [
+      { modelId: 'sonic-2', emotion: ['sad'] },
+      'PiTTS: sonic-2 does not support emotion and volume: they were not sent',
+    ],
+    [{ modelId: 'sonic-2', volume: 2 }, 'PiTTS: sonic-2 does not support emotion and volume: they were not sent'],
   ];
   for (const [config, warning] of warnings) {
     it(`warns: ${warning}`, async () => {

@@ -407,7 +407,7 @@ describe('RequestTTS: time-outs and retries', () => {
     expect([outcome.attempts, outcome.error]).toEqual([2, undefined]);
     await clock.advance(5_000);
     expect([outcome.attempts, outcome.error?.code, outcome.error?.provider]).toEqual([2, 'timeout', 'FakeRequestTTS']);
-    expect(outcome.error?.message).toBe('FakeRequestTTS: no audio came within 5000 ms');
+    expect(outcome.error?.message).toBe('FakeRequestTTS: no audio arrived within 5000 ms');
     expect(clock.pending).toBe(0);
   });
 

@@ -29,7 +29,7 @@ export interface AlphaTTSConfig extends TTSConfig {
   readonly outputFormat?: AlphaTTSFormat;
   /** In Hz. linear16: 8000, 16000, 24000 (default), 32000 or 48000; mulaw and alaw: 8000 (default) or 16000. */
   readonly sampleRate?: number;
-  /** What the service is asked for. Default: its own defaults. */
+  /** Requested options. Default: the service's own. */
   readonly options?: {
     /** The voice, where `voice` is absent. */
     readonly model?: AlphaTTSVoice;
@@ -38,7 +38,7 @@ export interface AlphaTTSConfig extends TTSConfig {
     /** Keeps the text out of the service's model improvement program. Default: the service's, false. */
     readonly mipOptOut?: boolean;
   };
-  /** What the service takes in a minute, where it has granted more than it documents; text beyond it waits. */
+  /** The service's limits per minute, if it has granted more than it documents; text beyond them waits. */
   readonly limits?: {
     /** Default: 2400. */
     readonly charactersPerMinute?: number;
@@ -53,14 +53,14 @@ const sampleRates: Readonly<Record<AlphaTTSFormat, readonly number[]>> = {
   alaw: [8000, 16000],
 };
 
-/** Payloads in the reason of a close that no other connection would mend. */
+/** Payloads in the reason of a close that reconnecting would not fix. */
 const closes: readonly { readonly payload: RegExp; readonly why: string; readonly options: VoiceErrorOptions }[] = [
   {
     payload: /DATA-0001/i,
     why: 'more than 2,400 characters in a minute',
     options: { code: 'rate_limited', recoverable: true, retryAfterMs: 60_000 },
   },
-  { payload: /DATA-0000|MESSAGE-0000/i, why: 'a message that it does not know', options: { code: 'protocol' } },
+  { payload: /DATA-0000|MESSAGE-0000/i, why: 'a message it does not know', options: { code: 'protocol' } },
   { payload: /BIG-000/i, why: 'a message that is too long', options: { code: 'configuration' } },
 ];
 
@@ -111,7 +111,7 @@ const wire: SocketWire<AlphaTTSConfig, undefined> = {
     Warning: warn,
     Error: warn,
   },
-  // An unknown voice is refused like a malformed query.
+  // An unknown voice is rejected like a malformed query.
   errorOf: ({ message }) => (/No such model/i.test(message) ? { code: 'not_found' } : undefined),
   closeError: ({ code, reason }, { error }) => {
     const known = closes.find(({ payload }) => payload.test(reason));
@@ -124,9 +124,9 @@ const wire: SocketWire<AlphaTTSConfig, undefined> = {
  * AlphaTTS: Deepgram Aura text-to-speech, API V1 (`/v1/speak`), `https://api.deepgram.com`,
  * https://developers.deepgram.com/docs/tts-websocket
  *
- * One connection stays open between utterances; utterances at the same time get one each. The service gives no word
- * timings: `words$` are estimates for each sentence. It takes 2,400 characters and 20 flushes a minute; beyond that,
- * text waits.
+ * One connection stays open between utterances; simultaneous utterances get one each. The service gives no word
+ * timings: `words$` are estimates per sentence. It accepts 2,400 characters and 20 flushes per minute; text beyond that
+ * waits.
  */
 export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
   constructor(config: AlphaTTSConfig, logger?: Logger) {

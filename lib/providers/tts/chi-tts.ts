@@ -13,7 +13,7 @@ import { readAudio, readObjects, wordEvent } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
-/** A model of {@link ChiTTS}: `-hd` sounds best, `-turbo` answers soonest; later ones pass through. */
+/** A model of {@link ChiTTS}: `-hd` sounds best, `-turbo` answers soonest; others are passed through. */
 export type ChiTTSModel =
   | 'speech-2.8-hd'
   | 'speech-2.8-turbo'
@@ -54,7 +54,7 @@ export interface ChiTTSVoiceModify {
   readonly soundEffects?: 'spacious_echo' | 'auditorium_echo' | 'lofi_telephone' | 'robotic';
 }
 
-/** Configuration of {@link ChiTTS}. What is absent is left to the service. */
+/** Configuration of {@link ChiTTS}. Anything omitted is left to the service. */
 export interface ChiTTSConfig extends RequestTTSConfig {
   /** A system voice, such as `English_expressive_narrator`, or a clone. Required. */
   readonly voiceId: string;
@@ -62,7 +62,7 @@ export interface ChiTTSConfig extends RequestTTSConfig {
   readonly model?: ChiTTSModel;
   /** Default: `mp3`, which browsers play; a pipeline on a server needs `pcm`, which also streams, or `wav`, which does not. */
   readonly audioFormat?: ChiTTSFormat;
-  /** Default: the service chooses by the text. */
+  /** Default: chosen by the service from the text. */
   readonly emotion?: ChiTTSEmotion;
   /** 0.5 to 2. Default: the service's, 1. */
   readonly speed?: number;
@@ -82,13 +82,16 @@ export interface ChiTTSConfig extends RequestTTSConfig {
   readonly languageBoost?: string;
   /** Pronunciations such as `omg/oh my god`. */
   readonly pronunciationDict?: readonly string[];
-  /** Whether numbers and dates are written out with more care, which takes longer. Default: the service's, false. */
+  /** Whether numbers and dates are spelled out with more care, which takes longer. Default: the service's, false. */
   readonly textNormalization?: boolean;
   /** Whether formulas in LaTeX are read. Default: the service's, false. */
   readonly latexRead?: boolean;
   /** Changes the voice; not for `pcm`. */
   readonly voiceModify?: ChiTTSVoiceModify;
-  /** Whether `words$` has the service's own times, in place of estimates: one more download for each request; `pcm` and `wav` only. Default: false. */
+  /**
+   * Whether `words$` has the service's own times instead of estimates: one more download per request; `pcm` and `wav`
+   * only. Default: false.
+   */
   readonly wordTimings?: boolean;
 }
 
@@ -107,7 +110,7 @@ const facts = (
   recoverable: boolean = false,
 ): Record<string, HttpErrorFacts> => Object.fromEntries(codes.map((each) => [each, { code, recoverable }]));
 
-/** What `base_resp.status_code` means, whatever the status of the answer, which mostly is 200. */
+/** What `base_resp.status_code` means, whatever the HTTP status, which is mostly 200. */
 const meanings: Readonly<Record<string, HttpErrorFacts>> = {
   ...facts([1000, 1001, 1013, 1024, 1033], 'server', true),
   ...facts([1002, 1039, 1041], 'rate_limited', true),
@@ -121,7 +124,7 @@ const change = { min: -100, max: 100, wire: true } as const;
 
 const voiceRules: ConfigRules = {
   voiceId: { required: true, wire: true },
-  // What the service does by itself has no name on the wire.
+  // The service's default behavior has no name on the wire.
   emotion: { wire: true, toWire: (emotion) => (emotion === 'auto' ? undefined : asString(emotion)) },
   speed: { min: 0.5, max: 2, wire: true },
   volume: { min: 0.01, max: 10, wire: 'vol' },
@@ -163,15 +166,15 @@ const wire: RequestWire<ChiTTSConfig> = {
   authType: 'bearer',
   rules: () => chiTTSRules,
   problem: (config) => {
-    // Where a compressed sentence ends, and so when the next one's words sound, nobody here knows.
+    // The end of a compressed sentence is unknown here, and so is when the next one's words sound.
     const lacksTimes = config.wordTimings && ownEntry(formats, formatOf(config))?.bitDepth === undefined;
-    return lacksTimes ? 'wordTimings needs audioFormat pcm or wav' : undefined;
+    return lacksTimes ? 'wordTimings requires audioFormat pcm or wav' : undefined;
   },
   format: (config) => {
     const { sampleRate = 32_000, channels = 1 } = config;
     return { sampleRate, channels, ...formats[formatOf(config)] };
   },
-  // Longer answers should stream, which WAV files do not.
+  // Longer texts should stream, which WAV files do not.
   maxTextLength: (config) => (isStreamed(config) ? 9_999 : 3_000),
   request: requestFor,
   read: readAnswer,
@@ -188,7 +191,7 @@ const wire: RequestWire<ChiTTSConfig> = {
  * ChiTTS: MiniMax text-to-speech (T2A v2, `POST /v1/t2a_v2`), `https://api.minimax.io`,
  * https://platform.minimax.io/docs/api-reference/speech-t2a-http
  *
- * Below 10,000 characters a request; longer texts are cut at sentences.
+ * Requests hold fewer than 10,000 characters; longer texts are split at sentences.
  */
 export class ChiTTS extends RequestTTS<ChiTTSConfig> {
   constructor(config: ChiTTSConfig, logger?: Logger) {
@@ -207,11 +210,11 @@ function requestFor(text: string, { config }: Context): SpeechRequest {
     query: { GroupId: groupId },
     json: {
       ...{ text, stream: isStreamed(config), ...wireParameters(config, requestRules) },
-      // Without it the last event repeats all that was said.
+      // Without it, the last event repeats all the audio.
       ...(isStreamed(config) && { stream_options: { exclude_aggregated_audio: true } }),
       voice_setting: wireParameters(config, voiceRules),
       audio_setting: {
-        // Raw samples do not tell their rate.
+        // Raw samples do not include their rate.
         ...(formatOf(config) === 'pcm' && { sample_rate: sampleRate }),
         ...wireParameters(config, audioRules),
       },
@@ -222,7 +225,7 @@ function requestFor(text: string, { config }: Context): SpeechRequest {
   };
 }
 
-/** Events, or one object; an answer of another kind is audio. */
+/** Reads events, or one object; any other response is audio. */
 function readAnswer(response: HttpResponse, context: Context): Observable<SynthesisEvent> {
   const { config, error, refusal, warn } = context;
   if (!['application/json', 'text/event-stream'].includes(mediaType(response.headers))) {
@@ -238,8 +241,8 @@ function readAnswer(response: HttpResponse, context: Context): Observable<Synthe
           throw refusal(message, response);
         }
         const data = asObject(message['data']);
-        if (!data) warn('a message without data of the service is ignored');
-        // The last event may hold all that was said before.
+        if (!data) warn('ignored a message without data');
+        // The last event may repeat all the audio.
         const isRepeated = data?.['status'] === 2 && isHeard;
         const audio = decodeHex(isRepeated ? '' : (asString(data?.['audio']) ?? ''));
         if (!audio) throw error('the audio is not hexadecimal', { code: 'protocol' });
@@ -259,7 +262,7 @@ function readAnswer(response: HttpResponse, context: Context): Observable<Synthe
   ).pipe(concatMap((event) => (event.type === 'subtitles' ? wordsAt(event.address, context) : of(event))));
 }
 
-/** When each word sounds, from a file of the service's; without it the words are estimated. */
+/** Word times, from a file of the service; without it, words are estimated. */
 function wordsAt(address: string, context: Context): Observable<SynthesisEvent> {
   return context.download(address).pipe(
     readJson(),

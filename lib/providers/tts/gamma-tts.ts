@@ -17,10 +17,10 @@ import {
   noCharacters,
 } from './words/character-words.ts';
 
-/** A model of {@link GammaTTS}, with or without `eleven_`; later ones pass through. */
+/** A model of {@link GammaTTS}, with or without `eleven_`; others are passed through. */
 export type GammaTTSModel = 'turbo_v2_5' | 'turbo_v2' | 'multilingual_v2' | 'flash_v2_5' | 'flash_v2' | (string & {});
 
-/** A format of {@link GammaTTS}, mono: encoding, sample rate in Hz, and kbit/s where it is compressed. */
+/** A format of {@link GammaTTS}, mono: encoding, sample rate in Hz, and kbit/s if compressed. */
 export type GammaTTSFormat =
   | `pcm_${8000 | 16000 | 22050 | 24000 | 32000 | 44100 | 48000}`
   | 'ulaw_8000'
@@ -39,39 +39,39 @@ export interface GammaTTSDictionary {
 
 /** Configuration of {@link GammaTTS}. Voice, model and format are fixed for a connection: a change opens a new one. */
 export interface GammaTTSConfig extends TTSConfig {
-  /** The id of a voice, also of a cloned one. Required. */
+  /** The id of a voice, including cloned ones. Required. */
   readonly voiceId: string;
   /** Default: `eleven_turbo_v2_5`. The vendor recommends `flash_v2_5`, which answers sooner. */
   readonly modelId?: GammaTTSModel;
-  /** 0 to 1: higher is more even, lower more lively. Default: the voice's; 0.5 beside `similarityBoost`. */
+  /** 0 to 1: higher is more even, lower more lively. Default: the voice's; 0.5 with `similarityBoost`. */
   readonly stability?: number;
-  /** 0 to 1: how close it keeps to the original voice. Default: the voice's; 0.75 beside `stability`. */
+  /** 0 to 1: how closely it follows the original voice. Default: the voice's; 0.75 with `stability`. */
   readonly similarityBoost?: number;
   /** 0 to 1: exaggerates the style of the voice. Default: the voice's. */
   readonly style?: number;
-  /** Keeps closer to the original speaker, for some latency. Default: the voice's. */
+  /** Follows the original speaker more closely, at some latency. Default: the voice's. */
   readonly useSpeakerBoost?: boolean;
   /** 0.7 to 1.2. Default: the voice's. */
   readonly speed?: number;
   /** Default: `pcm_16000`. A pipeline needs `pcm_…`, `ulaw_8000` or `alaw_8000`, which also stream. */
   readonly outputFormat?: GammaTTSFormat;
-  /** ISO 639-1. `turbo_v2_5` and `flash_v2_5` only: others refuse it. Default: as the text is. */
+  /** ISO 639-1. `turbo_v2_5` and `flash_v2_5` only: others reject it. Default: that of the text. */
   readonly language?: string;
-  /** Speaks each piece of text at once. Default: true, unless `chunkLengthSchedule` is set. */
+  /** Synthesizes each piece of text at once. Default: true, unless `chunkLengthSchedule` is set. */
   readonly autoMode?: boolean;
   /** Characters to wait for before the first, second, … generation; each 50 to 500. */
   readonly chunkLengthSchedule?: readonly number[];
   /** Seconds without a message after which the service ends a context; 1 to 180. Default: 180. */
   readonly inactivityTimeout?: number;
-  /** Whether numbers and dates are written out. Default: the service's, `auto`. */
+  /** Whether numbers and dates are spelled out. Default: the service's, `auto`. */
   readonly applyTextNormalization?: 'auto' | 'on' | 'off';
-  /** Whether SSML in the text is understood. Default: the service's, false. */
+  /** Whether SSML in the text is interpreted. Default: the service's, false. */
   readonly enableSsmlParsing?: boolean;
-  /** False keeps nothing at the vendor; enterprise accounts only. Default: the service's, true. */
+  /** False stores nothing at the vendor; enterprise accounts only. Default: the service's, true. */
   readonly enableLogging?: boolean;
-  /** 0 to 4,294,967,295: the same seed speaks much the same. */
+  /** 0 to 4,294,967,295: the same seed gives much the same speech. */
   readonly seed?: number;
-  /** Pronunciation dictionaries, in their order. */
+  /** Pronunciation dictionaries, in order. */
   readonly pronunciationDictionaries?: readonly GammaTTSDictionary[];
 }
 
@@ -89,7 +89,7 @@ const outputFormats = [
   ...rates('opus_48000', 32, 64, 96, 128, 192),
 ];
 
-/** Most characters of a text, by model; others take 10,000. */
+/** Longest text in characters, by model; 10,000 for others. */
 const textLimits: Readonly<Record<string, number>> = {
   eleven_turbo_v2_5: 40_000,
   eleven_flash_v2_5: 40_000,
@@ -97,18 +97,18 @@ const textLimits: Readonly<Record<string, number>> = {
   eleven_flash_v2: 30_000,
 };
 
-/** What the service's words for an error mean. */
+/** What the service's error names mean. */
 const errors: Readonly<Record<string, readonly [why: string, options: VoiceErrorOptions]>> = {
-  input_timeout_exceeded: ['no text came for too long', { code: 'connection', recoverable: true }],
+  input_timeout_exceeded: ['no text arrived for too long', { code: 'connection', recoverable: true }],
   max_active_conversations: ['too many utterances at once', { code: 'rate_limited', recoverable: true }],
-  invalid_input_message: ['it does not understand a message', { code: 'protocol' }],
-  invalid_api_key: ['it does not accept the credential', { code: 'unauthorized' }],
+  invalid_input_message: ['it did not understand a message', { code: 'protocol' }],
+  invalid_api_key: ['it rejected the credential', { code: 'unauthorized' }],
   voice_not_found: ['it has no such voice', { code: 'not_found' }],
   max_character_limit_exceeded: ['the text is too long', { code: 'configuration' }],
-  quota_exceeded: ['the account has nothing left to spend', { code: 'quota' }],
+  quota_exceeded: ['the account has no credit or quota left', { code: 'quota' }],
 };
 
-/** What is known of a context. */
+/** The state of a context. */
 interface Heard {
   readonly words: CharacterWords;
   readonly audioBytes: number;
@@ -148,7 +148,7 @@ function voiceOf(config: GammaTTSConfig): ContextVoice {
   };
 }
 
-/** The service's word for an error, if a message is one. */
+/** The service's error name, if a message is an error. */
 function errorWord(message: WireObject): string | undefined {
   if (message['audio']) return undefined;
   const isCoded = asNumber(message['code']) !== undefined;
@@ -180,10 +180,10 @@ function hear({ words, audioBytes }: Heard, message: WireObject, { format }: Rea
   ];
 }
 
-/** A day, in milliseconds: no time is later. */
+/** A day, in milliseconds: no valid time is later. */
 const latestMs = 86_400_000;
 
-/** The vendor's documents and its clients do not agree on the names. */
+/** The vendor's documentation and its clients disagree on the names. */
 function timesOf(alignment: WireObject | undefined): CharacterTimes | undefined {
   if (!alignment) return undefined;
   const numbers = (...keys: readonly string[]): number[] =>
@@ -213,18 +213,18 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
   }),
   problem: (config) => {
     if (modelOf(config).startsWith('eleven_v3')) {
-      return `${modelOf(config)} does not speak over a socket: set modelId to eleven_flash_v2_5`;
+      return `${modelOf(config)} is not available over WebSocket: set modelId to eleven_flash_v2_5`;
     }
     const isLength = (length: number): boolean => Number.isInteger(length) && length >= 50 && length <= 500;
     if (config.chunkLengthSchedule?.every(isLength) !== false) return undefined;
-    return 'chunkLengthSchedule must hold whole numbers from 50 to 500';
+    return 'chunkLengthSchedule must contain whole numbers from 50 to 500';
   },
   format: ({ outputFormat = 'pcm_16000' }) => {
     const [name, rate] = outputFormat.split('_');
     return { encoding: 'linear16', ...ownEntry(formats, name), sampleRate: Number(rate), channels: 1 };
   },
   maxTextLength: (config) => ownEntry(textLimits, modelOf(config)) ?? 10_000,
-  // In Node the key is a header; a page can only present a single-use token, which an `apiKey` factory fetches.
+  // In Node the key is a header; a page can only use a single-use token, fetched by an `apiKey` factory.
   credentials: (key, { apiKey }) => {
     const query = { single_use_token: key };
     if (key.startsWith('sutkn_')) return { query };
@@ -262,17 +262,18 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
       return error ? [state, { type: 'error', error }] : [state];
     },
   },
-  // Its word for a refusal says more than the status.
+  // Its error name is more specific than the status.
   errorOf: ({ reason }) => ownEntry(errors, reason)?.[1],
   closeError: ({ reason, code }, report) => errorOf({ error: reason, code }, report),
 };
 
 /**
  * GammaTTS: ElevenLabs streaming text-to-speech (`/v1/text-to-speech/{voice}/multi-stream-input`),
- * `https://api.elevenlabs.io`, https://elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-multi-stream-input
+ * `https://api.elevenlabs.io`,
+ * https://elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-multi-stream-input
  *
- * One connection speaks all utterances, at most five at once, each in a context of its own. The service tells when each
- * character sounds, so `words$` are its times.
+ * One connection speaks all utterances, at most five at once, each in its own context. The service reports when each
+ * character sounds, so `words$` has real times.
  */
 export class GammaTTS extends SocketTTS<GammaTTSConfig, Heard> {
   constructor(config: GammaTTSConfig, logger?: Logger) {

@@ -13,7 +13,7 @@ import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 /** An encoding of {@link IotaTTS}. */
 export type IotaTTSEncoding = 'MP3' | 'OGG_OPUS' | 'LINEAR16' | 'MULAW' | 'ALAW';
 
-/** What {@link IotaTTS} plays for: the audio is adjusted to it. */
+/** The device for which {@link IotaTTS} optimizes the audio. */
 export type IotaTTSEffectsProfile =
   | 'wearable-class-device'
   | 'handset-class-device'
@@ -25,17 +25,17 @@ export type IotaTTSEffectsProfile =
   | 'telephony-class-application'
   | (string & {});
 
-/** Configuration of {@link IotaTTS}. What is absent is left to the service. */
+/** Configuration of {@link IotaTTS}. Anything omitted is left to the service. */
 export interface IotaTTSConfig extends RequestTTSConfig {
-  /** BCP 47, without a script: `cmn-CN`. Default: what `voiceName` begins with, else `en-US`. */
+  /** BCP 47, without a script: `cmn-CN`. Default: the prefix of `voiceName`, else `en-US`. */
   readonly languageCode?: string;
   /** Such as `en-US-Neural2-F`. Default: the service's choice for the language. */
   readonly voiceName?: string;
-  /** `MALE` or `FEMALE`, where no `voiceName` decides it. */
+  /** `MALE` or `FEMALE`, if no `voiceName` decides it. */
   readonly ssmlGender?: 'MALE' | 'FEMALE';
   /** Default: `MP3`, which browsers play; a pipeline on a server needs `LINEAR16`, `MULAW` or `ALAW`. */
   readonly audioEncoding?: IotaTTSEncoding;
-  /** 0.25 to 4; the service takes 2 at most today, so more is sent as 2. Default: the service's, 1. */
+  /** 0.25 to 4; the service currently accepts at most 2, so more is sent as 2. Default: the service's, 1. */
   readonly speakingRate?: number;
   /** -20 to 20 semitones. Default: the service's, 0. */
   readonly pitch?: number;
@@ -43,15 +43,15 @@ export interface IotaTTSConfig extends RequestTTSConfig {
   readonly volumeGainDb?: number;
   /** 8000 to 48000 Hz. Default: the voice's own, mostly 24000. */
   readonly sampleRate?: number;
-  /** Device effects profiles, applied in this order. */
+  /** Device effects profiles, applied in order. */
   readonly effectsProfileId?: readonly IotaTTSEffectsProfile[];
   /** The model of voices that have several, such as `gemini-2.5-flash-tts`. */
   readonly modelName?: string;
-  /** How to speak, in words; for models that follow it. */
+  /** Speaking instructions, for models that follow them. */
   readonly prompt?: string;
 }
 
-/** What the service sends for each encoding: it puts a WAV header before all samples. */
+/** The service's formats: it puts a WAV header before all samples. */
 const formats: Readonly<Record<IotaTTSEncoding, Omit<AudioMetadata, 'sampleRate' | 'channels'>>> = {
   MP3: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' },
   OGG_OPUS: { encoding: 'opus', container: 'ogg', mimeType: 'audio/ogg; codecs=opus' },
@@ -60,12 +60,12 @@ const formats: Readonly<Record<IotaTTSEncoding, Omit<AudioMetadata, 'sampleRate'
   ALAW: { encoding: 'alaw', bitDepth: 8, container: 'wav', mimeType: 'audio/wav' },
 };
 
-/** What the service takes today, where SPEC.md says 4. */
+/** What the service currently accepts, where SPEC.md says 4. */
 const fastestRate = 2;
-/** The audio of 5,000 bytes of text, slowly, in base64. */
+/** 5,000 bytes of text as slow audio, in base64. */
 const maxAnswerBytes = 96 * 1024 * 1024;
 
-/** What the keys may hold, and the names of those that the service takes in its `audioConfig`. */
+/** Rules for the keys, and the names of those in the service's `audioConfig`. */
 export const iotaTTSRules: ConfigRules = {
   audioEncoding: { oneOf: Object.keys(formats), wire: 'audioEncoding', default: 'MP3' },
   ssmlGender: { oneOf: ['MALE', 'FEMALE'] },
@@ -76,7 +76,7 @@ export const iotaTTSRules: ConfigRules = {
   effectsProfileId: { type: 'texts', wire: 'effectsProfileId' },
 };
 
-/** Of `cmn-CN-Wavenet-A` it is `cmn-CN`. */
+/** For `cmn-CN-Wavenet-A`, `cmn-CN`. */
 function languageOf({ languageCode, voiceName = '' }: IotaTTSConfig): string {
   return languageCode ?? /^[a-z]{2,3}-[A-Z\d]{2,3}(?=-)/.exec(voiceName)?.[0] ?? 'en-US';
 }
@@ -87,7 +87,7 @@ const wire: RequestWire<IotaTTSConfig> = {
   rules: () => iotaTTSRules,
   advice: ({ speakingRate = 1 }) =>
     speakingRate > fastestRate
-      ? [`speakingRate ${speakingRate} is sent as ${fastestRate}, the most that the service takes`]
+      ? [`speakingRate ${speakingRate} is sent as ${fastestRate}, the most that the service accepts`]
       : [],
   format: ({ audioEncoding = 'MP3', sampleRate = 24_000 }) => ({ sampleRate, channels: 1, ...formats[audioEncoding] }),
   maxTextLength: () => 5000,
@@ -109,7 +109,7 @@ const wire: RequestWire<IotaTTSConfig> = {
     of(response).pipe(
       readJson(maxAnswerBytes),
       concatMap((answer) => {
-        // The service leaves out what is empty.
+        // The service omits empty fields.
         const { audioContent = '' } = asObject(answer) ?? { audioContent: null };
         const base64 = asString(audioContent);
         const data = base64 === undefined ? undefined : decodeBase64(base64);
@@ -117,7 +117,7 @@ const wire: RequestWire<IotaTTSConfig> = {
         return data.length > 0 ? of({ type: 'audio' as const, data }) : EMPTY;
       }),
     ),
-  // The service answers a wrong key as an invalid request.
+  // The service reports a wrong key as an invalid request.
   errorOf: ({ reason }) => (reason === 'API_KEY_INVALID' ? { code: 'unauthorized' } : undefined),
 };
 
@@ -125,7 +125,7 @@ const wire: RequestWire<IotaTTSConfig> = {
  * IotaTTS: Google Cloud Text-to-Speech v1 (`text:synthesize`), `https://texttospeech.googleapis.com`,
  * https://cloud.google.com/text-to-speech/docs/reference/rest/v1/text/synthesize
  *
- * A text that starts with `<speak` is SSML. At most 5,000 bytes a request; longer texts are cut at sentences.
+ * Text starting with `<speak` is SSML. At most 5,000 bytes per request; longer texts are split at sentences.
  */
 export class IotaTTS extends RequestTTS<IotaTTSConfig> {
   constructor(config: IotaTTSConfig, logger?: Logger) {

@@ -6,7 +6,7 @@ import { escapeXml, xmlElement } from '../../text/ssml.ts';
 import { RequestTTS } from './request-tts.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
-/** A format of {@link KappaTTS}, by the service's id; other ids of the same kinds pass through. */
+/** A format of {@link KappaTTS}, by the service's id; other ids of the same kinds are passed through. */
 export type KappaTTSFormat =
   | 'audio-16khz-32kbitrate-mono-mp3'
   | 'audio-24khz-48kbitrate-mono-mp3'
@@ -33,7 +33,7 @@ export type KappaTTSFormat =
   | 'webm-24khz-16bit-mono-opus'
   | (string & {});
 
-/** Whom the voice of {@link KappaTTS} plays, where it can. */
+/** The role that the voice of {@link KappaTTS} plays, if it can. */
 export type KappaTTSRole =
   | 'Girl'
   | 'Boy'
@@ -53,11 +53,11 @@ export interface KappaTTSConfig extends RequestTTSConfig {
   readonly voiceName: string;
   /** Default: `audio-24khz-48kbitrate-mono-mp3`, which browsers play; a pipeline on a server needs `raw-…` or `riff-…`. */
   readonly outputFormat?: KappaTTSFormat;
-  /** How to speak, such as `cheerful`; the service ignores what the voice cannot. */
+  /** The speaking style, such as `cheerful`; the service ignores styles the voice lacks. */
   readonly style?: string;
-  /** How much of the style, 0.01 to 2. Default: the service's, 1. */
+  /** The strength of the style, 0.01 to 2. Default: the service's, 1. */
   readonly styleDegree?: number;
-  /** Whom the voice plays. */
+  /** The role that the voice plays. */
   readonly role?: KappaTTSRole;
   /** Speed as a multiplier, 0.5 to 2. Default: the service's, 1. */
   readonly rate?: number;
@@ -65,7 +65,7 @@ export interface KappaTTSConfig extends RequestTTSConfig {
   readonly pitch?: number;
   /** 0 to 100. Default: the service's, 100. */
   readonly volume?: number;
-  /** BCP 47. Default: what `voiceName` begins with. */
+  /** BCP 47. Default: the prefix of `voiceName`. */
   readonly language?: string;
   /** The deployment of a custom voice. */
   readonly deploymentId?: string;
@@ -73,7 +73,7 @@ export interface KappaTTSConfig extends RequestTTSConfig {
 
 type Format = Omit<AudioMetadata, 'sampleRate' | 'channels'>;
 
-/** What the service's ids of formats mean. */
+/** The formats behind the service's ids. */
 const formats: readonly (readonly [id: RegExp, format: Format])[] = [
   [/^audio-.*-mp3$/, { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' }],
   [/^raw-.*-16bit-mono-pcm$/, { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' }],
@@ -87,10 +87,10 @@ const formats: readonly (readonly [id: RegExp, format: Format])[] = [
   [/^audio-.*-opus$/, { encoding: 'opus', mimeType: 'audio/opus' }],
 ];
 const usualFormat = 'audio-24khz-48kbitrate-mono-mp3';
-/** What the slowest scripts take 10 minutes for, after which the service cuts the audio off. */
+/** What takes the slowest scripts 10 minutes, after which the service cuts the audio off. */
 const longestText = 2000;
 
-/** The element around a content, where any of its attributes is given. */
+/** An element around content, if any of its attributes is set. */
 function wrap(
   name: string,
   attributes: Readonly<Record<string, string | number | undefined>>,
@@ -112,7 +112,7 @@ function formatOf(id: string): AudioMetadata | undefined {
   return format && rate ? { sampleRate: Number(rate) * (kilo ? 1000 : 1), channels: 1, ...format } : undefined;
 }
 
-/** A key is sent as one, a token, which is what a factory gives, as a bearer. */
+/** A key goes with `token`, a factory's token with `bearer`. */
 function authTypeOf({ authType, apiKey }: KappaTTSConfig): AuthType {
   return authType ?? (typeof apiKey === 'function' ? 'bearer' : 'token');
 }
@@ -149,7 +149,7 @@ const wire: RequestWire<KappaTTSConfig> = {
   problem: ({ region, outputFormat = usualFormat }) => {
     if (region && !isAzureRegion(region)) return `region must be a name such as westeurope, not "${region}"`;
     const kinds = 'audio-…-mp3, raw-…-pcm, riff-…-pcm, raw-8khz-8bit-mono-mulaw, ogg-…-opus or webm-…-opus';
-    return formatOf(outputFormat) ? undefined : `outputFormat must be such as ${kinds}, not "${outputFormat}"`;
+    return formatOf(outputFormat) ? undefined : `outputFormat must be one of ${kinds}, not "${outputFormat}"`;
   },
   format: ({ outputFormat = usualFormat }) =>
     formatOf(outputFormat) ?? { encoding: 'mp3', sampleRate: 24_000, channels: 1 },
@@ -168,12 +168,12 @@ const wire: RequestWire<KappaTTSConfig> = {
 };
 
 /**
- * KappaTTS: Microsoft Azure AI Speech, text-to-speech by requests (`POST /cognitiveservices/v1`, SSML),
+ * KappaTTS: Microsoft Azure AI Speech, text-to-speech over HTTP (`POST /cognitiveservices/v1`, SSML),
  * `https://<region>.tts.speech.microsoft.com`,
  * https://learn.microsoft.com/azure/ai-services/speech-service/rest-text-to-speech
  *
- * Text is plain text: it is escaped. Longer than 2,000 characters it is cut at sentences, since audio ends after 10
- * minutes. A key goes into the service's own header; a token, which is what a factory gives, is a bearer.
+ * Text is plain text: it is escaped. Beyond 2,000 characters it is split at sentences, since audio ends after 10
+ * minutes. A key goes into the service's own header; a token, as returned by a factory, is a bearer.
  */
 export class KappaTTS extends RequestTTS<KappaTTSConfig> {
   constructor(config: KappaTTSConfig, logger?: Logger) {

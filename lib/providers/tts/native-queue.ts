@@ -1,7 +1,7 @@
 import { concatMap, finalize, firstValueFrom, Subject, Subscription, type Observable } from 'rxjs';
 import type { AudioChunk } from '../../audio/types.ts';
 
-/** Plays chunks one after the other, each in a play of its own, so that each has its own positions. */
+/** Plays chunks one after the other, each in its own play, so that each has its own positions. */
 export class PlayQueue {
   readonly #play$: (chunk: AudioChunk) => Observable<unknown>;
   readonly #failed: (cause: unknown) => void;
@@ -10,7 +10,7 @@ export class PlayQueue {
   #work: Subscription = Subscription.EMPTY;
   #waiting: number = 0;
 
-  /** `failed` is told of an error, which empties the queue. */
+  /** `failed` is called with an error, which empties the queue. */
   constructor(play$: (chunk: AudioChunk) => Observable<unknown>, failed: (cause: unknown) => void) {
     this.#play$ = play$;
     this.#failed = failed;
@@ -22,12 +22,12 @@ export class PlayQueue {
     this.#chunks$?.next(chunk);
   }
 
-  /** Resolves when everything was played, or dropped. */
+  /** Resolves when everything was played or dropped. */
   async idle(): Promise<void> {
     if (this.#waiting > 0) await firstValueFrom(this.#idle$, { defaultValue: undefined });
   }
 
-  /** Drops everything, also what is being played. */
+  /** Drops everything, including what is playing. */
   clear(): void {
     this.#work.unsubscribe();
     this.#chunks$ = undefined;

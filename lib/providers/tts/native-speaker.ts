@@ -16,7 +16,7 @@ import type { PlaybackEvent } from '../../core/roles.ts';
 import { breaksWhenPaused } from '../../playback/native-voice.ts';
 import { nativeUtterance, type NativeUtteranceEvent } from './native-utterance.ts';
 
-/** A text to be spoken, and how long it counts. */
+/** A text to speak, and its nominal duration. */
 export interface NativePiece {
   readonly text: string;
   readonly durationMs: number;
@@ -34,20 +34,20 @@ export interface NativeSpeakerOptions {
 }
 
 /**
- * One `play()` of the browser's voice. The browser does not say how far it is, but at each word, and not with every voice:
- * in between the clock says it, bounded by the word, else by the piece.
+ * One `play()` of the browser's voice. The browser reports its position only at each word, and not with every voice: in
+ * between it is computed from the clock, limited by the word, else by the piece.
  */
 export class NativeSpeaker {
   readonly #options: NativeSpeakerOptions;
-  /** What the pieces before this one count, and this one. */
+  /** Nominal duration of the pieces before this one, and of this one. */
   #doneMs = 0;
   #piece: NativePiece = { text: '', durationMs: 0 };
-  /** Where the piece was known to be, when that was, and how far it can have come without another word. */
+  /** The last known position in the piece, when it was known, and how far it can get without another word. */
   #known = { ms: 0, at: 0, maxMs: 0 };
   #index = 0;
   #started = false;
   #speaking = false;
-  /** Whether a pause would be the end of what speaks now. */
+  /** Whether a pause would end the current voice. */
   #breaks = breaksWhenPaused(undefined);
   readonly #paused$ = new BehaviorSubject(false);
 
@@ -67,7 +67,7 @@ export class NativeSpeaker {
       const { rate, pitch, scheduler, choose } = this.#options;
       this.#piece = piece;
       this.#index = 0;
-      // Where a pause would break it, the utterance is ended instead, and what is left of it is spoken anew.
+      // Where a pause would break the voice, the utterance is ended instead, and the rest spoken again.
       this.#breaks = breaksWhenPaused(choose().voice);
       const runs$ = this.#breaks ? this.#paused$ : of(false);
       return runs$.pipe(
@@ -96,7 +96,7 @@ export class NativeSpeaker {
   resume(): void {
     if (!this.#paused$.value) return;
     this.#known = { ...this.#known, at: this.#now() };
-    // It may have been paused before it was known which voice speaks.
+    // It may have been paused before the voice was known.
     if (!this.#breaks || globalThis.speechSynthesis.paused) globalThis.speechSynthesis.resume();
     this.#paused$.next(false);
     this.#emit('resumed');
@@ -137,7 +137,7 @@ export class NativeSpeaker {
     return (index / text.length) * durationMs;
   }
 
-  /** Where the word begins that sounds at a time; between two words, there. */
+  /** The start of the word that sounds at a time; between two words, that point. */
   #wordAt(ms: number): number {
     const { text, durationMs } = this.#piece;
     const index = Math.min(Math.round((ms / durationMs) * text.length), text.trimEnd().length - 1);
@@ -153,22 +153,22 @@ export class NativeSpeaker {
   }
 }
 
-/** The format of what stands for text. */
+/** The format of the placeholder chunks. */
 export const nativeFormat: AudioMetadata = { encoding: 'linear16', sampleRate: 8_000, channels: 1, bitDepth: 16 };
 
-/** Milliseconds of a character, no faster than voices speak: of an alphabet's, and of one that is a syllable or more. */
+/** Milliseconds per character, a lower bound: alphabetic, and syllabic or longer. */
 const msPerCharacter = 85;
 const msPerSyllable = 260;
 const syllables = /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/g;
 
 /**
- * Text on its way from the browser's voice to itself as output. For each piece of it stands a chunk, as long as the piece
- * may take, and silent.
+ * Carries text from the browser's voice to itself as output: each piece is represented by a silent chunk as long as it
+ * may take.
  */
 export class NativeTexts {
   readonly #pieces = new WeakMap<Uint8Array, NativePiece>();
 
-  /** The chunk that stands for a text, spoken at a rate. */
+  /** The chunk for a text, spoken at a rate. */
   chunkFor(text: string, rate: number): AudioChunk & NativePiece {
     const long = text.match(syllables)?.length ?? 0;
     const durationMs = Math.ceil((long * msPerSyllable + (text.length - long) * msPerCharacter) / rate);
@@ -177,7 +177,7 @@ export class NativeTexts {
     return { ...chunk, text, durationMs };
   }
 
-  /** What a chunk stands for; `undefined` for audio of others. */
+  /** The piece behind a chunk; `undefined` for other audio. */
   of({ data }: AudioChunk): NativePiece | undefined {
     return this.#pieces.get(data);
   }

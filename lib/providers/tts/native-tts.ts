@@ -39,15 +39,15 @@ import { spreadWords } from './words/spread-words.ts';
 
 /** Configuration of {@link NativeTTS}. */
 export interface NativeTTSConfig {
-  /** Name of the voice, or a part of it. Default: the browser's choice. */
+  /** Name of the voice, or part of it. Default: the browser's choice. */
   readonly voiceName?: string;
-  /** BCP 47: language of the voice where no name fits, and of the text. Default: the voice's, else the browser's. */
+  /** BCP 47: language of the voice if no name matches, and of the text. Default: the voice's, else the browser's. */
   readonly voiceLang?: string;
   /** Speed, 0.1 to 10; 1 is the voice's own. Default: 1. */
   readonly rate?: number;
   /** Semitones, -20 to 20. Default: 0. */
   readonly pitch?: number;
-  /** Longest wait of `initialize()` for the browser's list of voices, in milliseconds. Default: 2,000. */
+  /** Longest wait in `initialize()` for the browser's list of voices, in milliseconds. Default: 2,000. */
   readonly voicesTimeoutMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
@@ -62,22 +62,22 @@ const rules: Readonly<Record<string, ConfigRule>> = {
 };
 
 /**
- * NativeTTS: the browser's own voices (W3C Web Speech API, https://webaudio.github.io/web-speech-api/). No address and no
- * credential; local voices work offline.
+ * NativeTTS: the browser's own voices (W3C Web Speech API, https://webaudio.github.io/web-speech-api/). No address and
+ * no credential; local voices work offline.
  *
- * The browser plays them itself: it is the pipeline's output too, and gives no audio. What it gives in its place is
- * silence that stands for the text.
+ * The browser plays them itself, so this is also the pipeline's output, and delivers no audio: only silence that
+ * represents the text.
  */
 export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider, OutputProvider {
   override readonly name = 'NativeTTS' as const;
   override readonly roles: readonly ProviderRole[] = ['tts', 'output'];
   override readonly type: ProviderType = 'rest';
-  /** Only its own. */
+  /** Only its own chunks. */
   readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16', sampleRates: [8_000] }];
-  /** Longest utterance in characters: some voices break off after 15 s. */
+  /** Longest utterance in characters: some voices stop after 15 s. */
   readonly maxTextLength = 180;
 
-  /** Receives the chunks that stand for text; set by {@link NativeTTS.onAudio}. */
+  /** Receives the chunks; set by {@link NativeTTS.onAudio}. */
   protected audioCallback: ((chunk: AudioChunk) => void) | undefined = undefined;
   /** Receives their format; set by {@link NativeTTS.onMetadata}. */
   protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
@@ -102,7 +102,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     super(config, logger);
   }
 
-  /** Chunks that stand for the text that is to be spoken. Hot. */
+  /** Chunks that represent the text to be spoken. Hot. */
   get audio$(): Observable<AudioChunk> {
     return this.#outputs.audio$;
   }
@@ -122,7 +122,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     return this.#playback$.asObservable();
   }
 
-  /** How far the current (else the last) `play()` has come, by the words that the browser has told of. */
+  /** Position of the current (or the last) `play()`, based on the words reported by the browser. */
   get positionMs(): number {
     return this.#speaker?.positionMs ?? this.#lastPositionMs;
   }
@@ -136,22 +136,22 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     return { ...this.config };
   }
 
-  /** Sets what receives the chunks of `audio$`, in place of what did before. */
+  /** Sets the callback for the chunks of `audio$`, replacing any earlier one. */
   onAudio(callback: ((chunk: AudioChunk) => void) | undefined): void {
     this.audioCallback = callback;
   }
 
-  /** Sets what receives the format of each utterance, in place of what did before. */
+  /** Sets the callback for the format of each utterance, replacing any earlier one. */
   onMetadata(callback: ((metadata: AudioMetadata) => void) | undefined): void {
     this.metadataCallback = callback;
   }
 
-  /** Whether a chunk holds anything. */
+  /** Whether a chunk is not empty. */
   isAudioReady(chunk: AudioChunk): boolean {
     return isAudible(chunk);
   }
 
-  /** The browser's voices, as far as it has loaded them. */
+  /** The browser's voices, as far as loaded. */
   getAvailableVoices(): readonly SpeechSynthesisVoice[] {
     return nativeVoices();
   }
@@ -163,7 +163,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     globalThis.speechSynthesis.speak(utterance);
   }
 
-  /** Chunks that stand for the text, for {@link NativeTTS.play}. Cold; nothing sounds yet. */
+  /** Chunks that represent the text, for {@link NativeTTS.play}. Cold; nothing is audible yet. */
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
       this.assertReady('speak');
@@ -188,19 +188,19 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     });
   }
 
-  /** Speaks what {@link NativeTTS.speak} gave; other audio is refused. Cold: unsubscribing silences it. */
+  /** Speaks the output of {@link NativeTTS.speak}; rejects other audio. Cold: unsubscribing silences it. */
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
     return new Observable((subscriber) => {
       this.assertReady('play');
       if (this.#speaker) {
-        throw this.error('Something is playing already: unsubscribe from it, or stop() it, first', {
+        throw this.error('already playing: unsubscribe or stop() first', {
           code: 'not_ready',
           recoverable: true,
         });
       }
       const { voiceName, voiceLang, rate = 1, pitch = 0, scheduler } = this.config;
       const speaker = new NativeSpeaker({
-        // Chosen anew for each utterance: some voices come late.
+        // Chosen for each utterance: some voices load late.
         choose: () => chooseNativeVoice(voiceName, voiceLang),
         emit: (event) => {
           this.#playback$.next(event);
@@ -245,23 +245,23 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     await this.#queue.idle();
   }
 
-  /** Silence, at once; drops what was not spoken. */
+  /** Silences playback at once; drops what was not spoken. */
   stop(): void {
     this.#queue.clear();
     this.#stopped$.next();
   }
 
-  /** Silence until `resume()`; the browser may finish the word. */
+  /** Silences playback until `resume()`; the browser may finish the word. */
   pause(): void {
     this.#speaker?.pause();
   }
 
-  /** Speaks on: where it was, on Android, on Linux and with remote voices from the beginning of the word. */
+  /** Continues where it was; on Android, on Linux and with remote voices, from the start of the word. */
   resume(): void {
     this.#speaker?.resume();
   }
 
-  /** Adds text to what {@link NativeTTS.finalize} speaks. */
+  /** Adds text for {@link NativeTTS.finalize} to speak. */
   processChunk(text: string): void {
     this.#buffer += text;
   }
@@ -273,13 +273,13 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     if (text.trim()) await this.synthesize(text);
   }
 
-  /** Forgets the text of {@link NativeTTS.processChunk}, and silences what speaks. */
+  /** Drops the text of {@link NativeTTS.processChunk}, and silences playback. */
   cancel(): void {
     this.#buffer = '';
     this.stop();
   }
 
-  /** Speaks a text; resolves when it was spoken, with an empty Blob: the browser gives no audio. */
+  /** Speaks a text; resolves when it was spoken, with an empty Blob: the browser provides no audio. */
   async synthesize(text: string): Promise<Blob> {
     await lastValueFrom(this.play(this.speak([text])), { defaultValue: undefined });
     return new Blob([]);
@@ -295,13 +295,13 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
       throw this.error(message, { code: 'configuration' });
     }
     this.assertConfig();
-    // What an earlier page left behind goes on speaking.
+    // Speech of a previous page would continue.
     cancelNativeSpeech(this.config.scheduler);
     const { voiceName, voicesTimeoutMs = 2_000 } = this.config;
     await firstValueFrom(nativeVoicesKnown$(voicesTimeoutMs, this.config.scheduler), { defaultValue: undefined });
-    // Voices that come later are found when they speak.
+    // Voices that load later are found when they speak.
     if (voiceName === undefined || nativeVoices().length === 0 || nativeVoiceNamed(voiceName)) return;
-    const message = `${this.name}: the browser has no voice "${voiceName}"; getAvailableVoices() lists those it has`;
+    const message = `${this.name}: the browser has no voice "${voiceName}"; getAvailableVoices() lists its voices`;
     this.report(this.error(message, { code: 'not_found', recoverable: true }));
   }
 
@@ -313,7 +313,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
   #pieceOf(chunk: AudioChunk): NativePiece {
     const piece = this.#texts.of(chunk);
     if (piece) return piece;
-    throw this.error(`${this.name} plays no audio but its own text: add an output such as BrowserAudioOutput`, {
+    throw this.error(`${this.name} plays only its own text: add an output such as BrowserAudioOutput`, {
       code: 'unsupported_format',
     });
   }

@@ -2,10 +2,10 @@ import { asyncScheduler, defer, Observable, Subscription, switchMap, tap, timer,
 import { VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
 import { ownEntry } from '../../core/guard.ts';
 
-/** What becomes of one utterance of the browser's voice. */
+/** Events of one utterance of the browser's voice. */
 export type NativeUtteranceEvent =
   | { readonly type: 'start' }
-  /** The character at `index` sounds now; the word has `length` characters, where the browser tells. */
+  /** The character at `index` sounds now; the word has `length` characters, if the browser reports it. */
   | { readonly type: 'boundary'; readonly index: number; readonly length: number }
   | { readonly type: 'end' };
 
@@ -27,7 +27,7 @@ const endTimeoutMs = 16_000;
 /** An utterance that follows a `cancel()` sooner than this is lost in some browsers, in milliseconds. */
 const cancelMs = 10;
 
-/** When the window's voice was cancelled last, which all utterances of it share. */
+/** When the window's voice was last cancelled, shared by all its utterances. */
 let cancelledAt = -Infinity;
 
 /** What the browser's errors mean (W3C Web Speech API, SpeechSynthesisErrorEvent); others are `device`. */
@@ -40,21 +40,21 @@ const codes: Readonly<Record<string, VoiceErrorCode>> = {
   'not-allowed': 'permission',
 };
 
-/** Silences the window's voice, and lets it speak again. */
+/** Silences the window's voice, and makes it usable again. */
 export function cancelNativeSpeech(scheduler: SchedulerLike = asyncScheduler): void {
   const { speechSynthesis } = globalThis;
   const wasPaused = speechSynthesis.paused;
   speechSynthesis.cancel();
-  // A pause outlives cancel(): the next utterance would wait for ever.
+  // A pause outlives cancel(): the next utterance would wait forever.
   if (wasPaused) speechSynthesis.resume();
   cancelledAt = scheduler.now();
 }
 
 /**
- * Speaks one text with the browser's voice. Cold: unsubscribing silences it. One of which the browser says nothing any
- * more is given up, and counts as spoken: Chrome's remote voices stop after 15 s without a word.
+ * Speaks one text with the browser's voice. Cold: unsubscribing silences it. An utterance about which the browser falls
+ * silent is given up and counts as spoken: Chrome's remote voices stop after 15 s without any event.
  *
- * Errors: VoiceError; `permission` where the page needs a gesture of the user's first.
+ * Errors: VoiceError; `permission` if the page needs a user gesture first.
  */
 export function nativeUtterance(options: NativeUtteranceOptions): Observable<NativeUtteranceEvent> {
   const { text, voice, lang, rate, pitch, scheduler = asyncScheduler } = options;
@@ -74,7 +74,7 @@ export function nativeUtterance(options: NativeUtteranceOptions): Observable<Nat
         finish();
       };
       const give = (): void => {
-        // A pause is no silence of the browser's.
+        // While paused, the browser's silence means nothing.
         if (speechSynthesis.paused) watch(endTimeoutMs);
         else {
           subscriber.next({ type: 'end' });

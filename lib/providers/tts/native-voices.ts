@@ -13,17 +13,17 @@ import {
 import { merge } from '../../stream/merge.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 
-/** How often the list of voices is asked for, in milliseconds: some browsers do not tell when it is there. */
+/** Interval between checks of the list of voices, in milliseconds: some browsers do not announce it. */
 const pollMs = 250;
 
-/** Which voice speaks, and what language it is told. */
+/** The voice to use, and its language setting. */
 export interface NativeVoiceChoice {
   readonly voice: SpeechSynthesisVoice | undefined;
   /** BCP 47. */
   readonly lang: string | undefined;
 }
 
-/** The browser's voices, as far as it has loaded them. */
+/** The browser's voices, as far as loaded. */
 export function nativeVoices(): readonly SpeechSynthesisVoice[] {
   return globalThis.speechSynthesis.getVoices();
 }
@@ -38,7 +38,7 @@ export function nativeVoicesKnown$(timeoutMs: number, scheduler: SchedulerLike =
   });
 }
 
-/** The voice of a name, else of a language, else none: then the browser chooses. */
+/** The voice by name, else by language, else none: then the browser chooses. */
 export function chooseNativeVoice(name: string | undefined, language: string | undefined): NativeVoiceChoice {
   const voice =
     (name === undefined ? undefined : nativeVoiceNamed(name)) ??
@@ -46,7 +46,7 @@ export function chooseNativeVoice(name: string | undefined, language: string | u
   return { voice, lang: voice ? bcp47(voice.lang) : language };
 }
 
-/** The voice of this name, else the first whose name has it as a part, in any case. */
+/** The voice of this name, else the first whose name contains it, ignoring case. */
 export function nativeVoiceNamed(name: string): SpeechSynthesisVoice | undefined {
   const voices = nativeVoices();
   const wanted = name.toLowerCase();

@@ -20,7 +20,7 @@ import { marksIn, wordsAt, type ByteMark } from './words/speech-marks.ts';
 /** A format of {@link OmegaTTS}. */
 export type OmegaTTSFormat = 'mp3' | 'ogg_vorbis' | 'ogg_opus' | 'pcm' | 'mulaw' | 'alaw';
 
-/** An engine of {@link OmegaTTS}; the voice and the region must have it. */
+/** An engine of {@link OmegaTTS}; the voice and the region must support it. */
 export type OmegaTTSEngine = 'neural' | 'generative' | 'long-form' | 'standard';
 
 /** Configuration of {@link OmegaTTS}. `apiKey` and `authType` have no effect: requests are signed with `credentials`. */
@@ -35,27 +35,33 @@ export interface OmegaTTSConfig extends RequestTTSConfig, AwsConfig {
   readonly outputFormat?: OmegaTTSFormat;
   /** mp3, ogg_vorbis: 8000 to 48000 Hz (default 24000, `standard` 22050); pcm: 8000 or 16000 (default). */
   readonly sampleRate?: number;
-  /** `ssml`: what is no `<speak>` document becomes one, as it is. Default: `text`, of which `<speak>` documents are SSML. */
+  /**
+   * `ssml`: text that is not a `<speak>` document is wrapped in one, unescaped. Default: `text`, where `<speak>`
+   * documents are SSML.
+   */
   readonly textType?: 'text' | 'ssml';
   /** At most five lexicons of the account, in the voice's language. */
   readonly lexiconNames?: readonly string[];
-  /** BCP 47; only for voices that speak two languages. */
+  /** BCP 47; only for bilingual voices. */
   readonly languageCode?: string;
-  /** Whether `words$` has the service's own times, in place of estimates: a second billed request each; raw formats only. Default: false. */
+  /**
+   * Whether `words$` has the service's own times instead of estimates: a second billed request each; raw formats only.
+   * Default: false.
+   */
   readonly wordTimings?: boolean;
 }
 
-/** What a format is on the wire. */
+/** A format on the wire. */
 interface Format {
   readonly metadata: Omit<AudioMetadata, 'sampleRate' | 'channels'>;
-  /** In Hz; the first one is the default. */
+  /** In Hz; the first is the default. */
   readonly sampleRates: readonly number[];
 }
 
-/** Of the formats that are made for listening. */
+/** Rates of the listening formats. */
 const musicRates = [24_000, 22_050, 8000, 16_000, 44_100, 48_000];
 
-/** What the service sends for each format. */
+/** The service's formats. */
 const formats: Readonly<Record<OmegaTTSFormat, Format>> = {
   mp3: { metadata: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' }, sampleRates: musicRates },
   ogg_vorbis: {
@@ -71,7 +77,7 @@ const formats: Readonly<Record<OmegaTTSFormat, Format>> = {
   alaw: { metadata: { encoding: 'alaw', bitDepth: 8, mimeType: 'audio/x-alaw-basic' }, sampleRates: [8000] },
 };
 
-/** What the service's types of errors mean beyond their status. */
+/** What the service's error types mean beyond their status. */
 const meanings: Readonly<Record<string, HttpErrorFacts>> = {
   ThrottlingException: { code: 'rate_limited', recoverable: true },
   ServiceQuotaExceededException: { code: 'quota', recoverable: false },
@@ -82,7 +88,7 @@ const meanings: Readonly<Record<string, HttpErrorFacts>> = {
   ),
 };
 
-/** What the keys may hold, and their names in a request. */
+/** Rules for the keys, and their names in a request. */
 export const omegaTTSRules: ConfigRules = {
   voiceId: { required: true, wire: 'VoiceId' },
   engine: { oneOf: ['neural', 'generative', 'long-form', 'standard'], wire: 'Engine', default: 'neural' },
@@ -104,7 +110,7 @@ function formatOf({ outputFormat }: OmegaTTSConfig): Format {
 
 function metadataOf(config: OmegaTTSConfig): AudioMetadata {
   const { metadata, sampleRates } = formatOf(config);
-  // The oldest engine has a default of its own.
+  // The oldest engine has its own default.
   const usualRate = config.engine === 'standard' && sampleRates === musicRates ? 22_050 : sampleRates[0];
   return { sampleRate: config.sampleRate ?? usualRate ?? 0, channels: 1, ...metadata };
 }
@@ -122,11 +128,11 @@ function requestFor(text: string, config: OmegaTTSConfig, output?: object): Spee
     TextType: isMarkup ? 'ssml' : 'text',
     VoiceId,
   };
-  // The very text that is signed is sent; in lower case, so that the signed header takes its place.
+  // Sends exactly the signed text; in lower case, so that the signed header replaces it.
   return { path: '/v1/speech', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** The request for when each word begins, which the service answers by itself, an object a line. */
+/** The request for word times, answered with one object per line. */
 function marksRequestFor(text: string, config: OmegaTTSConfig): SpeechRequest {
   return requestFor(text, config, { OutputFormat: 'json', SampleRate: undefined, SpeechMarkTypes: ['word'] });
 }
@@ -136,7 +142,7 @@ interface Marks {
   readonly marks: readonly ByteMark[];
 }
 
-/** Adds the words once all has come: the last one lasts until the audio ends. */
+/** Adds the words once everything has arrived: the last one lasts until the audio ends. */
 function withWords(text: string, config: OmegaTTSConfig): OperatorFunction<SynthesisEvent | Marks, SynthesisEvent> {
   const written = markupOf(text, config) ? '' : text;
   return incremental(() => {
@@ -169,15 +175,15 @@ function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
       sampleRate: { oneOf: formatOf(config).sampleRates },
     }),
     problem: (config) => {
-      // It becomes a part of the host that the credentials go to.
+      // It becomes part of the host that receives the credentials.
       if (config.region && !/^[a-z\d]+(-[a-z\d]+)+$/.test(config.region)) return 'region must look like us-east-1';
       return config.wordTimings && formatOf(config).metadata.bitDepth === undefined
-        ? 'wordTimings needs outputFormat pcm, mulaw or alaw'
+        ? 'wordTimings requires outputFormat pcm, mulaw or alaw'
         : undefined;
     },
     format: metadataOf,
     maxTextLength: () => 3000,
-    // Whether the service counts code points or units of UTF-16 it does not say: the latter are never fewer.
+    // It is undocumented whether the service counts code points or UTF-16 units: the latter are never fewer.
     lengthOf: (character) => character.length,
     markupOf,
     request: (text, { config }) => requestFor(text, config),
@@ -194,7 +200,7 @@ function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
  * OmegaTTS: Amazon Polly (API 2016-06-10, `POST /v1/speech`, signed), `https://polly.<region>.amazonaws.com`,
  * https://docs.aws.amazon.com/polly/latest/dg/API_SynthesizeSpeech.html
  *
- * At most 3,000 characters a request; longer texts are cut at sentences.
+ * At most 3,000 characters per request; longer texts are split at sentences.
  */
 export class OmegaTTS extends RequestTTS<OmegaTTSConfig> {
   protected override readonly credentialKey: string = 'credentials';
@@ -229,7 +235,7 @@ export class OmegaTTS extends RequestTTS<OmegaTTSConfig> {
       const marks$ = this.ask(marksRequestFor(text, this.config), firstAudioMs).pipe(
         readText(),
         map((lines): Marks => ({ type: 'marks', marks: marksIn(lines) })),
-        // Without them the words are estimated.
+        // Without them, words are estimated.
         catchError((error: unknown) => {
           this.logger.warn(`${this.name}: no word times`, error);
           return EMPTY;

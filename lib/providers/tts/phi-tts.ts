@@ -4,19 +4,21 @@ import type { Logger } from '../../core/logger.ts';
 import { RequestTTS } from './request-tts.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
-/** A model of {@link PhiTTS}; the service takes an id that it does not know for `mistv3`. */
+/** A model of {@link PhiTTS}; the service treats an unknown id as `mistv3`. */
 export type PhiTTSModel = 'coda' | 'mistv3' | 'mistv2' | 'arcana' | 'arcanav3' | 'arcanav2' | (string & {});
 
 /** A format of {@link PhiTTS}. */
 export type PhiTTSFormat = 'mp3' | 'wav' | 'ogg' | 'webm' | 'pcm' | 'mulaw';
 
-/** Configuration of {@link PhiTTS}. What is absent is left to the service. */
+/** Configuration of {@link PhiTTS}. Anything omitted is left to the service. */
 export interface PhiTTSConfig extends RequestTTSConfig {
   /** The voice, such as `astra`. Required; it must belong to the model and the language: the service does not check. */
   readonly speaker: string;
-  /** Default: `coda`, which also speaks for the retired `arcana` models. */
+  /** Default: `coda`, which also replaces the retired `arcana` models. */
   readonly model?: PhiTTSModel;
-  /** `mistv2` has `mp3`, `pcm` and `mulaw`. Default: `mp3`; a pipeline on a server needs `wav`, `pcm` or `mulaw`. */
+  /**
+   * `mistv2` supports `mp3`, `pcm` and `mulaw`. Default: `mp3`; a pipeline on a server needs `wav`, `pcm` or `mulaw`.
+   */
   readonly audioFormat?: PhiTTSFormat;
   /** ISO 639-1, -2 or -3, such as `en` or `eng`; the speaker's own. */
   readonly language?: string;
@@ -28,7 +30,7 @@ export interface PhiTTSConfig extends RequestTTSConfig {
   readonly speedAlpha?: number;
   /** `mistv3` and `mistv2`: such as `0.5, 3`, the speed of each bracketed part of the text; below 1 is faster. */
   readonly inlineSpeedAlpha?: string;
-  /** `mistv2` only: numbers and abbreviations are not written out, which answers sooner. Default: the service's, false. */
+  /** `mistv2` only: numbers and abbreviations are not spelled out, for lower latency. Default: the service's, false. */
   readonly noTextNormalization?: boolean;
   /** `mistv3` and `mistv2`: whether `<200>` in the text is a pause of 200 ms. Default: the service's, false. */
   readonly pauseBetweenBrackets?: boolean;
@@ -39,9 +41,9 @@ export interface PhiTTSConfig extends RequestTTSConfig {
 interface Format {
   readonly accept: string;
   readonly metadata: Omit<AudioMetadata, 'sampleRate' | 'channels'>;
-  /** In Hz, where none is asked for. */
+  /** In Hz, unless configured. */
   readonly sampleRate: number;
-  /** The same of `mistv2`; absent where it does not have the format. */
+  /** The same for `mistv2`; absent if it lacks the format. */
   readonly mistv2?: number;
 }
 
@@ -67,7 +69,7 @@ const formats: Readonly<Record<PhiTTSFormat, Format>> = {
     sampleRate: 24_000,
   },
   pcm: {
-    // Little-endian, whatever RFC 2586 says of the name.
+    // Little-endian, despite RFC 2586.
     accept: 'audio/L16',
     metadata: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
     ...{ sampleRate: 24_000, mistv2: 16_000 },
@@ -79,13 +81,13 @@ const formats: Readonly<Record<PhiTTSFormat, Format>> = {
   },
 };
 
-/** Languages by their ISO 639-1 code: the codes of three letters, the service's own first. */
+/** Languages by ISO 639-1 code: their three-letter codes, the service's own first. */
 const languages: Readonly<Record<string, readonly string[]>> = {
   ...{ en: ['eng'], es: ['spa'], fr: ['fra', 'fre'], de: ['ger', 'deu'] },
   ...{ pt: ['por'], ja: ['jpn'], ar: ['ara'], hi: ['hin'] },
 };
 
-/** Keys that only some models know: those of `mistv2`, and those of the others. */
+/** Keys of particular models: of `mistv2`, and of the others. */
 const own = {
   mistv2: ['speedAlpha', 'noTextNormalization', 'phonemizeBetweenBrackets'],
   others: ['timeScaleFactor'],
@@ -100,7 +102,7 @@ function rateOf(config: PhiTTSConfig): number {
   return config.samplingRate ?? (isMistV2(config) ? mistv2 : sampleRate);
 }
 
-/** `mistv2` knows codes of three letters, `mistv3` those of two, `coda` both. */
+/** `mistv2` uses three-letter codes, `mistv3` two-letter ones, `coda` both. */
 function languageOf(config: PhiTTSConfig): string | undefined {
   const { language = '' } = config;
   const entry = Object.entries(languages).find(([two, three]) => two === language || three.includes(language));
@@ -127,7 +129,7 @@ const wire: RequestWire<PhiTTSConfig> = {
   advice: (config) =>
     own[isMistV2(config) ? 'others' : 'mistv2']
       .filter((key) => config[key] !== undefined)
-      .map((key) => `${key} is not for ${modelOf(config)}, and not sent`),
+      .map((key) => `${key} is not supported by ${modelOf(config)}, and was not sent`),
   format: (config) => ({ sampleRate: rateOf(config), channels: 1, ...known(config).metadata }),
   maxTextLength: () => 1000,
   request: (text, { config }) => {
@@ -138,21 +140,21 @@ const wire: RequestWire<PhiTTSConfig> = {
       headers: { Accept: accept },
       json: {
         ...{ text, speaker, modelId: modelOf(config), lang: languageOf(config) },
-        // Raw samples do not tell their rate: it is said, not left to the service.
+        // Raw samples do not include their rate, so it is always sent.
         samplingRate: samplingRate ?? (metadata.container ? undefined : rateOf(config)),
         ...{ inlineSpeedAlpha, pauseBetweenBrackets },
         ...Object.fromEntries(own[isMistV2(config) ? 'mistv2' : 'others'].map((key) => [key, config[key]])),
       },
     };
   },
-  // An unpaid account is refused as if its key were wrong.
+  // An unpaid account is rejected as if its key were wrong.
   errorOf: ({ text }) => (text.trim() === 'invalid subscription' ? { code: 'quota' } : undefined),
 };
 
 /**
  * PhiTTS: Rime text-to-speech (`POST /v1/rime-tts`), `https://users.rime.ai`, https://docs.rime.ai
  *
- * At most 1,000 characters a request; longer texts are cut at sentences.
+ * At most 1,000 characters per request; longer texts are split at sentences.
  */
 export class PhiTTS extends RequestTTS<PhiTTSConfig> {
   constructor(config: PhiTTSConfig, logger?: Logger) {

@@ -9,38 +9,44 @@ import { byId } from './sockets/by-id.ts';
 import type { ContextVoice, SpokenEvent } from './sockets/speech-wire.ts';
 import type { TTSConfig } from './voice-service.ts';
 
-/** A model of {@link PiTTS}: `sonic-3`, `sonic-3.5`, `sonic-latest` or a dated one; others pass through. */
+/** A model of {@link PiTTS}: `sonic-3`, `sonic-3.5`, `sonic-latest` or a dated one; others are passed through. */
 export type PiTTSModel = 'sonic-3' | 'sonic-3.5' | 'sonic-latest' | 'sonic-2' | (string & {});
 
 /** An encoding of {@link PiTTS}: raw samples, mono. */
 export type PiTTSEncoding = 'pcm_s16le' | 'pcm_f32le' | 'pcm_mulaw' | 'pcm_alaw';
 
-/** Configuration of {@link PiTTS}. All of it counts from the next utterance on. */
+/** Configuration of {@link PiTTS}. Changes take effect from the next utterance on. */
 export interface PiTTSConfig extends TTSConfig {
-  /** The id of a voice, also of a cloned one. Required. */
+  /** The id of a voice, including cloned ones. Required. */
   readonly voiceId: string;
   /** Default: `sonic-3`. The service has retired `sonic`, `sonic-english` and `sonic-multilingual`. */
   readonly modelId?: PiTTSModel;
-  /** ISO 639-1; of a BCP 47 tag, its language. Default: `en`. */
+  /** ISO 639-1; a BCP 47 tag is reduced to its language. Default: `en`. */
   readonly language?: string;
   /** Default: `pcm_s16le`. */
   readonly outputEncoding?: PiTTSEncoding;
   /** 8000, 16000, 22050, 24000, 44100 or 48000 Hz. Default: 24000; 8000 for `pcm_mulaw` and `pcm_alaw`. */
   readonly outputSampleRate?: number;
-  /** A word, or 0.6 to 1.5; `slow` is 0.8 and `fast` 1.2. Models before `sonic-3` know the words only. Default: the voice's. */
+  /**
+   * A word, or 0.6 to 1.5; `slow` is 0.8 and `fast` 1.2. Models before `sonic-3` support only the words. Default: the
+   * voice's.
+   */
   readonly speed?: 'slow' | 'normal' | 'fast' | number;
   /** 0.5 to 2; `sonic-3` and newer. Default: the service's, 1. */
   readonly volume?: number;
   /**
-   * Such as `['curious']`, or the older tags such as `['positivity:high']`. The service takes one: the first counts, its
-   * level is lost. `sonic-3` and newer.
+   * Such as `['curious']`, or older tags such as `['positivity:high']`. The service accepts one: only the first is
+   * sent, without its level. `sonic-3` and newer.
    */
   readonly emotion?: readonly string[];
-  /** Milliseconds that the service may wait for more text; 0 to 5,000. Default: 0, since text comes in sentences. */
+  /**
+   * How long the service may wait for more text, in milliseconds, 0 to 5,000. Default: 0, since text arrives in
+   * sentences.
+   */
   readonly maxBufferDelayMs?: number;
   /** The id of a pronunciation dictionary; `sonic-3` and newer. */
   readonly pronunciationDictId?: string;
-  /** Most utterances at once. Default: 2, what the smallest plan allows. */
+  /** Most simultaneous utterances. Default: 2, as the smallest plan allows. */
   readonly concurrency?: number;
 }
 
@@ -63,12 +69,12 @@ const retired: Readonly<Record<string, string>> = {
   'sonic-turbo-2025-03-07': 'sonic-3',
 };
 
-/** Models that know neither emotions nor numbers for a speed. */
+/** Models without emotions and numeric speeds. */
 const isOld = (model: string): boolean => /^sonic(-2|-turbo|-english|-multilingual|$)/.test(model);
 
 const speeds: Readonly<Record<string, number>> = { slow: 0.8, normal: 1, fast: 1.2 };
 
-/** What the tags of older versions are called now. */
+/** The current names of older versions' tags. */
 const emotions: Readonly<Record<string, string>> = {
   anger: 'angry',
   positivity: 'happy',
@@ -77,7 +83,7 @@ const emotions: Readonly<Record<string, string>> = {
   curiosity: 'curious',
 };
 
-/** What the service's words for an error mean beyond their status. */
+/** What the service's error names mean beyond their status. */
 const errors: Readonly<Record<string, HttpErrorFacts>> = {
   model_not_found: { code: 'not_found', recoverable: false },
   model_sunsetted: { code: 'not_found', recoverable: false },
@@ -129,7 +135,7 @@ function mannerOf(config: PiTTSConfig): object {
   return isSet ? { generation_config: manner } : {};
 }
 
-/** Words and their times in seconds; markup in the text comes back as words. */
+/** Words and their times in seconds; markup in the text is returned as words. */
 function wordsOf(timestamps: WireObject = {}): SpokenEvent[] {
   const seconds = (key: string, index: number): number | undefined => asNumber(asArray(timestamps[key])[index]);
   return asArray(timestamps['words']).flatMap((word, index): SpokenEvent[] => {
@@ -162,14 +168,14 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
   advice: (config) => {
     const { emotion = [], volume } = config;
     if (isOld(modelOf(config)) && (emotion.length > 0 || volume !== undefined)) {
-      return [`${modelOf(config)} knows no emotion and no volume, which are not sent`];
+      return [`${modelOf(config)} does not support emotion and volume: they were not sent`];
     }
-    return emotion.length > 1 ? ['of several emotions only the first is sent'] : [];
+    return emotion.length > 1 ? ['only the first emotion was sent'] : [];
   },
   model: modelOf,
   retired,
   format: formatOf,
-  // In Node the key is a header; a page can only present an access token, which an `apiKey` factory fetches.
+  // In Node the key is a header; a page can only use an access token, fetched by an `apiKey` factory.
   credentials: (key, { apiKey }) =>
     typeof apiKey === 'function'
       ? { headers: { Authorization: `Bearer ${key}` }, query: { access_token: key } }
@@ -207,8 +213,8 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
  * PiTTS: Cartesia Sonic text-to-speech (`/tts/websocket`, version 2026-03-01), `https://api.cartesia.ai`,
  * https://docs.cartesia.ai/api-reference/tts/websocket
  *
- * One connection speaks all utterances, each in a context of its own, so that the melody goes on from sentence to
- * sentence. The service tells when each word sounds in most languages; in the others `words$` are estimates.
+ * One connection speaks all utterances, each in its own context, so that intonation carries over from sentence to
+ * sentence. The service reports word times in most languages; in others `words$` are estimates.
  */
 export class PiTTS extends SocketTTS<PiTTSConfig> {
   constructor(config: PiTTSConfig, logger?: Logger) {

@@ -12,26 +12,26 @@ import { readAudio, readObjects } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
-/** A model of {@link PsiTTS}; the service takes an id that it does not know for `s2.1-pro`, and bills that. */
+/** A model of {@link PsiTTS}; the service treats an unknown id as `s2.1-pro`, and bills that. */
 export type PsiTTSModel = 's1' | 's2-pro' | 's2.1-pro' | 's2.1-pro-free' | (string & {});
 
 /** A format of {@link PsiTTS}. */
 export type PsiTTSFormat = 'mp3' | 'wav' | 'pcm' | 'opus';
 
-/** A voice sample for cloning within the request: 10 to 30 s of a WAV, MP3 or FLAC file. */
+/** A voice sample for cloning in the request: 10 to 30 s of a WAV, MP3 or FLAC file. */
 export interface PsiTTSReference {
   readonly audio: Uint8Array | ArrayBuffer | Blob;
   /** Its exact words. */
   readonly text: string;
 }
 
-/** Configuration of {@link PsiTTS}. What is absent is left to the service. */
+/** Configuration of {@link PsiTTS}. Anything omitted is left to the service. */
 export interface PsiTTSConfig extends RequestTTSConfig {
   /** Default: `s2.1-pro`. */
   readonly model?: PsiTTSModel;
   /** The voice's id; several for a text with several speakers. */
   readonly referenceId?: string | readonly string[];
-  /** Voices to clone, in place of `referenceId`; they travel with every request. */
+  /** Voices to clone, instead of `referenceId`; they are sent with every request. */
   readonly references?: readonly PsiTTSReference[];
   /** Default: `mp3`, which browsers play; a pipeline on a server needs `pcm` or `wav`, which also stream. */
   readonly format?: PsiTTSFormat;
@@ -43,9 +43,9 @@ export interface PsiTTSConfig extends RequestTTSConfig {
   readonly speed?: number;
   /** Gain in dB. */
   readonly volume?: number;
-  /** Evens out the loudness; `s1` ignores it. Default: the service's, true. */
+  /** Levels the volume; `s1` ignores it. Default: the service's, true. */
   readonly normalizeLoudness?: boolean;
-  /** Text normalization: numbers and dates are written out, in English and Chinese. */
+  /** Text normalization: numbers and dates are spelled out, in English and Chinese. */
   readonly normalize?: boolean;
   /** kbit/s: 64, 128 or 192. */
   readonly mp3Bitrate?: 64 | 128 | 192;
@@ -61,21 +61,21 @@ export interface PsiTTSConfig extends RequestTTSConfig {
   readonly topP?: number;
   /** Above 1 makes repetitions rarer. Default: the service's, 1.2. */
   readonly repetitionPenalty?: number;
-  /** Longest audio for a piece of the text, in tokens of the service. Default: the service's, 1024. */
+  /** Longest audio per part of the text, in the service's tokens. Default: the service's, 1024. */
   readonly maxNewTokens?: number;
-  /** Whether earlier audio keeps the voice even. Default: the service's, true. */
+  /** Whether earlier audio keeps the voice consistent. Default: the service's, true. */
   readonly conditionOnPreviousChunks?: boolean;
   /** 0 to 1. */
   readonly earlyStopThreshold?: number;
   /** Such as `quality-guard`. */
   readonly features?: readonly string[];
-  /** Whether the service is asked when each word sounds; else words are estimated. Default: false. */
+  /** Whether to request word times; otherwise words are estimated. Default: false. */
   readonly wordTimings?: boolean;
 }
 
 interface Format {
   readonly metadata: Omit<AudioMetadata, 'sampleRate' | 'channels'>;
-  /** In Hz; the last one is the service's default. */
+  /** In Hz; the last is the service's default. */
   readonly sampleRates: readonly number[];
 }
 
@@ -92,7 +92,7 @@ const formats: Readonly<Record<PsiTTSFormat, Format>> = {
 
 const part = { min: 0, max: 1, wire: true } as const;
 
-/** What the keys may hold, and their names in a request. */
+/** Rules for the keys, and their names in a request. */
 export const psiTTSRules: ConfigRules = {
   format: { oneOf: Object.keys(formats), wire: true, default: 'mp3' },
   latency: { oneOf: ['normal', 'balanced', 'low'], wire: true, default: 'normal' },
@@ -125,12 +125,12 @@ function formatOf({ format }: PsiTTSConfig): Format {
 }
 
 async function readReference({ audio, text }: PsiTTSReference): Promise<{ audio: Uint8Array; text: string }> {
-  // A Buffer, too, becomes a plain Uint8Array: the encoder writes only those as binary.
+  // A Buffer also becomes a plain Uint8Array: the encoder writes only those as binary.
   const bytes = audio instanceof Blob ? await audio.arrayBuffer() : audio;
   return { audio: bytes instanceof Uint8Array ? new Uint8Array(bytes) : new Uint8Array(bytes), text };
 }
 
-/** Times are in seconds, from the beginning of the part. */
+/** Times are in seconds, from the start of the part. */
 function wordsOf(event: WireObject): readonly Word[] {
   const offset = asNumber(event['chunk_audio_offset_sec']) ?? 0;
   const ms = (seconds: number): number => Math.round((offset + seconds) * 1000);
@@ -143,8 +143,8 @@ function wordsOf(event: WireObject): readonly Word[] {
 }
 
 /**
- * Audio and its words as the service times them. It sends all words of a part of the text again whenever it knows more:
- * the last ones count, and are told when the part is over.
+ * Audio with the service's word times. It resends all words of a part whenever it knows more: the last version counts,
+ * and is emitted when the part ends.
  */
 function readTimed(response: HttpResponse, context: RequestContext<PsiTTSConfig>): Observable<SynthesisEvent> {
   return readObjects<{ readonly part: number; readonly words: readonly Word[] }>(response, context, {
@@ -156,7 +156,7 @@ function readTimed(response: HttpResponse, context: RequestContext<PsiTTSConfig>
       const seq = asNumber(event['chunk_seq']) ?? 0;
       const known = wordsOf(event);
       if (seq > part) return [{ part: seq, words: known }, ...words, ...audio];
-      // Of a part that is over, it is too late to know better.
+      // Updates for a finished part come too late.
       return [{ part, words: seq === part && known.length > 0 ? known : words }, ...audio];
     },
     end: ({ words }) => words,
@@ -175,7 +175,7 @@ function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
       const { metadata, sampleRates } = formatOf(config);
       return { sampleRate: config.sampleRate ?? sampleRates.at(-1) ?? 44_100, channels: 1, ...metadata };
     },
-    // Of an account that has not spent 100 USD yet.
+    // For an account that has spent less than 100 USD.
     concurrency: 5,
     request: async (text, { config }) => {
       const references = config.references && (await Promise.all(config.references.map(readReference)));
@@ -186,7 +186,7 @@ function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
       return {
         path: config.wordTimings ? '/v1/tts/stream/with-timestamp' : '/v1/tts',
         headers: { 'Content-Type': 'application/msgpack', model: config.model ?? 's2.1-pro' },
-        // A view on the encoder's larger buffer.
+        // A view of the encoder's larger buffer.
         body: encoder()?.(body, { ignoreUndefined: true }),
       };
     },

@@ -10,7 +10,7 @@ import { rawFormat, type SynthesisEvent } from './utterance.ts';
 import type { RemoteVoice, TTSCallOptions, TTSConfig, VoiceService, WireErrors } from './voice-service.ts';
 
 /**
- * What all text-to-speech services have in common (SPEC.md), whatever their transport.
+ * Shared by all text-to-speech services (SPEC.md), whatever their transport.
  *
  * @typeParam C - The provider's configuration.
  */
@@ -25,9 +25,9 @@ export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> i
   /** Receives the format of every synthesis; set by {@link RemoteTTS.onMetadata}. */
   protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
 
-  /** Makes the errors of the wire. */
+  /** Creates the wire's errors. */
   protected readonly errors: WireErrors;
-  /** What the service's refusals mean beyond their status. */
+  /** What the service's error responses mean beyond their status. */
   protected readonly errorOf: HttpErrorOf = (failure) => this.#service.errorOf?.(failure, this.config);
   /** Publishes syntheses. */
   protected readonly outputs: SynthesisOutputs;
@@ -60,12 +60,14 @@ export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> i
     return this.outputs.metadata$;
   }
 
-  /** When each word sounds: as the service says, else estimated from the length of the audio and marked so. Hot. */
+  /**
+   * When each word sounds: as reported by the service, else estimated from the length of the audio and marked so. Hot.
+   */
   get words$(): Observable<SpokenWord> {
     return this.outputs.words$;
   }
 
-  /** Longest text of one message or request, in characters; longer ones are cut at sentences. */
+  /** Longest text of one message or request, in characters; longer ones are split at sentences. */
   get maxTextLength(): number {
     return this.#service.maxTextLength?.(this.config) ?? Infinity;
   }
@@ -75,17 +77,17 @@ export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> i
     return typeof baseUrl === 'function' ? baseUrl(this.config) : baseUrl;
   }
 
-  /** Sets what receives all synthesized audio (`audio$`), in place of what did before. */
+  /** Sets the callback for all synthesized audio (`audio$`), replacing any earlier one. */
   onAudio(callback: ((chunk: AudioChunk) => void) | undefined): void {
     this.audioCallback = callback;
   }
 
-  /** Sets what receives the format of each synthesis (`metadata$`), in place of what did before. */
+  /** Sets the callback for the format of each synthesis (`metadata$`), replacing any earlier one. */
   onMetadata(callback: ((metadata: AudioMetadata) => void) | undefined): void {
     this.metadataCallback = callback;
   }
 
-  /** Whether a chunk holds any audio; one that holds none is never delivered. */
+  /** Whether a chunk contains audio; empty ones are never delivered. */
   isAudioReady(chunk: AudioChunk): boolean {
     return isAudible(chunk);
   }
@@ -95,14 +97,14 @@ export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> i
     return { ...this.config };
   }
 
-  /** The format that `speak()` yields. */
+  /** The format that `speak()` produces. */
   getMetadata(): AudioMetadata {
     return rawFormat(this.#service.format(this.config));
   }
 
   /**
-   * Speaks one text. Every chunk carries the id of its synthesis (`utteranceId`), the first one its format. Cold:
-   * subscribing starts it, unsubscribing cancels it at the service; late audio of a cancelled one goes nowhere.
+   * Speaks one text. Every chunk has the id of its synthesis (`utteranceId`), the first one its format. Cold:
+   * subscribing starts it, unsubscribing cancels it at the service; late audio of a cancelled one is dropped.
    */
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
@@ -110,7 +112,7 @@ export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> i
       return this.outputs.speak(text$, (pieces$) => ({
         events$: this.synthesis(pieces$),
         format: this.#service.format(this.config),
-        ended$: this.aborted$('was disposed while it spoke'),
+        ended$: this.aborted$('was disposed while speaking'),
       }));
     });
   }
@@ -120,7 +122,7 @@ export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> i
   abstract cancel(): void;
   abstract warm(): void;
 
-  /** What the service gives for pieces of text: subscribing begins it, unsubscribing cancels it. */
+  /** Synthesizes pieces of text: subscribing starts it, unsubscribing cancels it. */
   protected abstract synthesis(pieces$: Observable<string>): Observable<SynthesisEvent>;
 
   protected override configProblem(): string | undefined {
@@ -131,7 +133,7 @@ export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> i
     const service = this.#service;
     this.assertAuth();
     this.assertConfig();
-    // What is wrong with the address is said here, not at the first sentence.
+    // Report a bad address now, not at the first sentence.
     this.resolveUrl('');
     this.warnOfRetired(service.model?.(this.config), service.retired ?? {});
     for (const each of service.advice?.(this.config) ?? []) this.logger.warn(`${this.name}: ${each}`);

@@ -53,8 +53,8 @@ import type { SynthesisEvent } from './utterance.ts';
 import type { TTSCallOptions } from './voice-service.ts';
 
 /**
- * Runs the wire of a text-to-speech service that answers requests. `speak()` sends a request for each piece of its text,
- * the next one under way while the first is heard; `synthesize()` gives one file of it all.
+ * Runs the wire of a text-to-speech service over HTTP. `speak()` sends a request for each piece of its text, the next
+ * one in progress while the first is heard; `synthesize()` returns it all as one file.
  *
  * @typeParam C - The provider's configuration.
  */
@@ -63,12 +63,12 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
 
   readonly #wire: RequestWire<C>;
   readonly #context: RequestContext<C>;
-  /** Requests that the service takes at once from one account. */
+  /** The service's limit of simultaneous requests per account. */
   readonly #requests: Lock;
   /** One `finalize()` at a time. */
   readonly #finalizing: Lock = createLock();
   readonly #cancelled$ = new Subject<void>();
-  /** Text that waits for `finalize()`. */
+  /** Text buffered for `finalize()`. */
   #buffer: string = '';
   #connections: Subscription = Subscription.EMPTY;
 
@@ -88,43 +88,43 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
     } satisfies RequestContext<C>;
   }
 
-  /** Opens a connection for the next request, unless one is open. */
+  /** Opens a connection for the next request unless one is open. */
   override warm(): void {
     if (!this.#connections.closed) warmConnection(this.resolveUrl(''));
   }
 
-  /** Adds text to what {@link RequestTTS.finalize} synthesizes; sends nothing. */
+  /** Buffers text for {@link RequestTTS.finalize}; sends nothing. */
   override processChunk(text: string): void {
     this.#buffer += text;
   }
 
   /**
-   * Synthesizes all text since the last call and delivers it on `audio$`. The text is then gone, also when it failed.
-   * Calls at the same time run one after the other.
+   * Synthesizes all text since the last call and delivers it on `audio$`. The text is then cleared, even after a
+   * failure. Concurrent calls run one after the other.
    *
    * @throws VoiceError when the provider is not initialized, when the request fails, and when `signal` aborts it.
    */
   override async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
     const text = this.#buffer;
     this.#buffer = '';
-    // Not at once: `cancel()` ends one after the other, and none of those that wait is to begin meanwhile.
+    // Deferred: `cancel()` ends them one by one, and none that waits may start meanwhile.
     const run$ = this.#finalizing
       .hold(this.#deliver(text).pipe(subscribeOn(asapScheduler)))
       .pipe(takeUntil(this.#cancelled$), takeUntil(fromAbort(signal)));
     await lastValueFrom(run$, { defaultValue: undefined });
   }
 
-  /** Forgets the buffered text and aborts the request of a `finalize()` under way, which then resolves. */
+  /** Drops the buffered text and aborts a `finalize()` in progress, which then resolves. */
   override cancel(): void {
     this.#buffer = '';
     this.#cancelled$.next();
   }
 
   /**
-   * The complete audio of a text, in the configured format. A text that is too long for one request is sent in parts.
+   * Returns the complete audio of a text, in the configured format. A text too long for one request is sent in parts.
    *
-   * @throws VoiceError when the provider is not initialized, when the request fails, when `signal` aborts it, and when a
-   * text of several parts is asked for in a format whose files cannot be joined (opus, flac).
+   * @throws VoiceError when the provider is not initialized, when the request fails, when `signal` aborts it, and when
+   * a text of several parts is requested in a format whose files cannot be joined (opus, flac).
    */
   async synthesize(text: string, { signal }: TTSCallOptions = {}): Promise<Blob> {
     this.assertReady('synthesize');
@@ -141,12 +141,12 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
         ),
       ),
       toArray(),
-      takeUntil(merge(this.aborted$('was disposed while it spoke'), fromAbort(signal))),
+      takeUntil(merge(this.aborted$('was disposed while speaking'), fromAbort(signal))),
     );
     return joinAudio(await lastValueFrom(audio$, { defaultValue: [] }), format, this.name);
   }
 
-  /** What one response gives. */
+  /** Reads one response. */
   protected readResponse(response: HttpResponse): Observable<SynthesisEvent> {
     return this.#wire.read?.(response, this.#context) ?? readAudio(response, this.#context);
   }
@@ -154,7 +154,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
   /** One request, from its credential to the end of its body. */
   protected exchange(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
     return defer(() => {
-      // The configuration may change before the answer comes.
+      // The configuration may change before the answer arrives.
       const metadata = this.#wire.format(this.config);
       return defer(async () => this.#wire.request(text, this.#context)).pipe(
         switchMap((request) => this.ask(request, firstAudioMs)),
@@ -164,7 +164,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
     });
   }
 
-  /** What the service answers to a request without a body, as JSON; for its catalogs. Tried again like any other. */
+  /** Fetches JSON with a request without a body, for catalogs. Retried like any other. */
   protected async fetchJson(request: SpeechRequest, { signal }: TTSCallOptions = {}): Promise<unknown> {
     this.assertReady('fetch');
     const { requestTimeoutMs = 60_000 } = this.config;
@@ -172,13 +172,13 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
       this.ask(request, requestTimeoutMs).pipe(
         readJson(),
         this.#retried(),
-        takeUntil(merge(this.aborted$('was disposed while it spoke'), fromAbort(signal))),
+        takeUntil(merge(this.aborted$('was disposed while speaking'), fromAbort(signal))),
       ),
       { defaultValue: undefined },
     );
   }
 
-  /** Sends one request, with its credential and once. */
+  /** Sends one request, with its credential, without retries. */
   protected ask(request: SpeechRequest, firstByteMs: number): Observable<HttpResponse> {
     const { idleTimeoutMs = 5_000 } = this.config;
     return defer(() =>
@@ -192,7 +192,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
     );
   }
 
-  /** The headers that carry the credential of a request; none in proxy mode. */
+  /** The headers that carry a request's credential; none in proxy mode. */
   protected async credentialHeaders(_request: SpeechRequest): Promise<HttpRequestHeaders> {
     if (this.isProxyMode) return {};
     const key = await this.resolveApiKey();
@@ -222,11 +222,11 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
     );
   }
 
-  /** One text's audio: when its turn has come, within its time, tried again while nothing of it came. */
+  /** One text's audio: in its turn, within its time, retried until any of it has arrived. */
   #send(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
     const { scheduler = asyncScheduler } = this.config;
     const late = (): VoiceError =>
-      this.error(`${this.name}: no audio came within ${firstAudioMs} ms`, { code: 'timeout', recoverable: true });
+      this.error(`${this.name}: no audio arrived within ${firstAudioMs} ms`, { code: 'timeout', recoverable: true });
     return defer(() => {
       const attempt$ = defer(() => this.exchange(text, firstAudioMs)).pipe(
         stallTimeout({ firstMs: firstAudioMs, scheduler, error: late }),
@@ -237,7 +237,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
     });
   }
 
-  /** What is worth another try: all that is recoverable, but a second time-out; and a credential that has expired, once. */
+  /** Decides on retries: for anything recoverable except a second timeout, and once for an expired credential. */
   #judged(): (attempt$: Observable<SynthesisEvent>) => Observable<SynthesisEvent> {
     let timeouts = 0;
     let { renewsCredential } = this.transportOptions;
@@ -249,7 +249,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
         renewsCredential = false;
         throw this.error(message, { code, status, cause: error.cause, recoverable: true, retryAfterMs: 0 });
       }
-      // Who has waited in vain twice waits no more.
+      // Two timeouts are enough waiting.
       throw timeouts < 2 ? error : this.error(message, { code, cause: error });
     });
   }
@@ -258,7 +258,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
     const { scheduler = asyncScheduler } = this.config;
     return retryBackoff({
       ...{ ...requestRetries, scheduler },
-      onRetry: ({ error }) => this.logger.warn(`trying again: ${messageOf(error)}`),
+      onRetry: ({ error }) => this.logger.warn(`retrying: ${messageOf(error)}`),
     });
   }
 
@@ -284,7 +284,7 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
           const events: SynthesisEvent[] = [{ type: 'audio', data: new Uint8Array(bytes) }, this.#segmentOf(text)];
           return this.outputs.deliver({
             ...{ events$: from(events), format: this.#wire.format(this.config), text: () => text },
-            ended$: this.aborted$('was disposed while it spoke'),
+            ended$: this.aborted$('was disposed while speaking'),
           });
         }),
         ignoreElements(),
@@ -295,13 +295,13 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Formats that are runs of frames, so that one file after the other is a file. */
+/** Formats that are runs of frames, so that concatenated files form a file. */
 const joinable: readonly AudioMetadata['encoding'][] = ['mp3', 'aac'];
 
 /**
- * One file of what several requests gave, each in the pieces in which it came. WAV files get their true sizes.
+ * Joins the results of several requests, each received in chunks, into one file. Corrects the sizes of WAV files.
  *
- * @throws VoiceError `configuration` when the files of this format cannot be joined.
+ * @throws VoiceError `configuration` when files of this format cannot be joined.
  */
 function joinAudio(files: readonly (readonly Bytes[])[], format: AudioMetadata, provider: string): Blob {
   const bodies = files.map((pieces) => joinBytes(pieces)).filter((body) => body.length > 0);
@@ -315,7 +315,7 @@ function joinAudio(files: readonly (readonly Bytes[])[], format: AudioMetadata, 
       { code: 'configuration', provider },
     );
   }
-  // Half a sample at the end of one would shift all that follows.
+  // Half a sample at the end of one would shift everything after it.
   const whole = isPcmLike(format.encoding) ? bodies.map((body) => wholeFrames(body, frameBytes(format))) : bodies;
   const isOggOpus = isOgg(first) && format.encoding === 'opus';
   const type = isOggOpus ? 'audio/ogg; codecs=opus' : (format.mimeType ?? '');

@@ -16,18 +16,18 @@ import type { SynthesisEvent } from './utterance.ts';
 import type { TTSCallOptions } from './voice-service.ts';
 import { endMarks, hearMarks, type SpeechMark, type SpeechMarks } from './words/speech-marks.ts';
 
-/** A model of {@link RhoTTS}; later ones pass through. */
+/** A model of {@link RhoTTS}; others are passed through. */
 export type RhoTTSModel = 'simba-3.2' | 'simba-3.0' | 'simba-english' | 'simba-multilingual' | (string & {});
 
-/** A way to speak of {@link RhoTTS}; later ones pass through. */
+/** An emotion of {@link RhoTTS}; others are passed through. */
 export type RhoTTSEmotion =
   | ('angry' | 'cheerful' | 'sad' | 'terrified' | 'relaxed' | 'fearful' | 'surprised')
   | ('calm' | 'assertive' | 'energetic' | 'warm' | 'direct' | 'bright')
   | (string & {});
 
-/** Configuration of {@link RhoTTS}. What is absent is left to the service. */
+/** Configuration of {@link RhoTTS}. Anything omitted is left to the service. */
 export interface RhoTTSConfig extends RequestTTSConfig {
-  /** The id of a voice, also of a cloned one; `voices()` lists them. Required; it must belong to the model. */
+  /** The id of a voice, including cloned ones; `voices()` lists them. Required; it must belong to the model. */
   readonly voiceId: string;
   /** Default: `simba-3.2`, which speaks English, for voices whose id ends in `_32`; else `simba-3.0`. */
   readonly model?: RhoTTSModel;
@@ -39,7 +39,7 @@ export interface RhoTTSConfig extends RequestTTSConfig {
   readonly bitrate?: 32 | 64 | 96 | 128 | 160;
   /** BCP 47, such as `en-US`. Default: automatic. */
   readonly language?: string;
-  /** Speaks plain text so; SSML says it itself. */
+  /** The emotion of plain text; SSML specifies its own. */
   readonly emotion?: RhoTTSEmotion;
   /** Percent, -83 to 100; for plain text. */
   readonly pitch?: number;
@@ -47,11 +47,11 @@ export interface RhoTTSConfig extends RequestTTSConfig {
   readonly speed?: number;
   /** Gain in dB; for plain text. */
   readonly volume?: number;
-  /** Evens out the loudness, for some latency. */
+  /** Levels the volume, at some latency. */
   readonly loudnessNormalization?: boolean;
-  /** Whether numbers and dates are written out, for some latency. */
+  /** Whether numbers and dates are spelled out, at some latency. */
   readonly textNormalization?: boolean;
-  /** Whether the service is asked when each word sounds; else words are estimated. Default: true. */
+  /** Whether to request word times; otherwise words are estimated. Default: true. */
   readonly wordTimings?: boolean;
   /** An opaque id of your user, for the vendor's safety team. */
   readonly safetyIdentifier?: string;
@@ -60,10 +60,10 @@ export interface RhoTTSConfig extends RequestTTSConfig {
 /** A format of {@link RhoTTS}, mono. */
 export type RhoTTSFormat = 'mp3' | 'wav' | 'ogg' | 'aac' | 'pcm' | 'ulaw';
 
-/** What a format means. */
+/** A format's properties. */
 interface RhoFormat {
   readonly metadata: Omit<AudioMetadata, 'sampleRate' | 'channels'>;
-  /** In Hz; the first one is the default. */
+  /** In Hz; the first is the default. */
   readonly sampleRates: readonly number[];
 }
 
@@ -83,13 +83,13 @@ const rhoFormats: Readonly<Record<RhoTTSFormat, RhoFormat>> = {
   ulaw: { metadata: { encoding: 'mulaw', bitDepth: 8, mimeType: 'audio/basic' }, sampleRates: [8_000] },
 };
 
-/** The newest version in which the service takes all models. */
+/** The newest version in which the service accepts all models. */
 const version = { 'Speechify-Version': '2026-09-13' };
 
-/** Models that others speak for. */
+/** Models replaced by others. */
 const retired = { 'simba-english': 'simba-3.2', 'simba-multilingual': 'simba-3.0' };
 
-/** What the service's words for an error mean where its status does not say, as in the middle of a stream. */
+/** What the service's error names mean where there is no telling status, as in mid-stream. */
 const errors: Readonly<Record<string, HttpErrorFacts>> = {
   model_retired: { code: 'not_found' },
   rate_limited: { code: 'rate_limited', recoverable: true },
@@ -141,7 +141,7 @@ function requestFor(text: string, config: RhoTTSConfig, isMarked: boolean): Spee
   };
 }
 
-/** Events, or one object; an answer of another kind is audio. */
+/** Reads events, or one object; any other response is audio. */
 function readAnswer(response: HttpResponse, context: RequestContext<RhoTTSConfig>): Observable<SynthesisEvent> {
   const { error, refusal } = context;
   const type = mediaType(response.headers);
@@ -166,12 +166,12 @@ function readAnswer(response: HttpResponse, context: RequestContext<RhoTTSConfig
     },
     end: ({ isDone }) => {
       if (isDone) return [];
-      throw error('the audio ends before its end', { code: 'connection', recoverable: true });
+      throw error('the audio was cut off', { code: 'connection', recoverable: true });
     },
   });
 }
 
-/** The wire of one provider, which learns which models mark no words. */
+/** The wire of one provider, which remembers models without word times. */
 function wireOf(): RequestWire<RhoTTSConfig> {
   const unmarked = new Set<string>();
   const wire: RequestWire<RhoTTSConfig> = {
@@ -200,7 +200,7 @@ function wireOf(): RequestWire<RhoTTSConfig> {
     read: readAnswer,
     errorOf: ({ reason }, config) => {
       if (reason !== 'speech_marks_unsupported') return ownEntry(errors, reason);
-      // It is asked again without them.
+      // Asks again without them.
       unmarked.add(modelOf(config));
       return { recoverable: true, retryAfterMs: 0 };
     },
@@ -212,8 +212,8 @@ function wireOf(): RequestWire<RhoTTSConfig> {
  * RhoTTS: Speechify text-to-speech (Simba; `POST /v1/audio/stream/with-timestamps`, `POST /v1/audio/speech` for WAV),
  * `https://api.speechify.ai`, https://docs.speechify.ai
  *
- * Text that begins with `<speak` is SSML; plain text is spoken with the configured emotion, pitch and speed. The free
- * plan has one request at a time, so that is the default of `concurrency`.
+ * Text starting with `<speak` is SSML; plain text is spoken with the configured emotion, pitch and speed. The free plan
+ * allows one request at a time, hence the default of `concurrency`.
  */
 export class RhoTTS extends RequestTTS<RhoTTSConfig> {
   constructor(config: RhoTTSConfig, logger?: Logger) {
@@ -233,10 +233,10 @@ export class RhoTTS extends RequestTTS<RhoTTSConfig> {
   }
 }
 
-/** How plain text is to be spoken: the service has no other fields for it. */
+/** Speaking options of plain text, which the service accepts only as SSML. */
 type Manner = Pick<RhoTTSConfig, 'emotion' | 'pitch' | 'speed' | 'volume'>;
 
-/** What says a text. Plain text is escaped only where it is wrapped, or could be taken for SSML. */
+/** The request's input. Plain text is escaped only if it is wrapped, or could be mistaken for SSML. */
 function rhoInput(text: string, manner: Manner): string {
   if (isSsml(text) || /^\s*<\?xml/.test(text)) return text;
   const escaped = escapeXml(text);
@@ -260,11 +260,11 @@ function signed(value: number | undefined, unit: string): string | undefined {
   return value === undefined ? undefined : `${value < 0 ? '' : '+'}${value}${unit}`;
 }
 
-/** Which voices `RhoTTS.voices()` lists; what is absent does not matter. */
+/** A filter for `RhoTTS.voices()`; omitted keys match everything. */
 export interface RhoTTSVoiceFilter {
   /** The vendor's, or the account's own. */
   readonly type?: 'shared' | 'personal';
-  /** The beginning of a tag, such as `en`. */
+  /** A tag's prefix, such as `en`. */
   readonly locale?: string;
   /** As the service says. */
   readonly gender?: 'male' | 'female' | 'not_specified';
@@ -272,7 +272,7 @@ export interface RhoTTSVoiceFilter {
   readonly model?: RhoTTSModel;
 }
 
-/** The voices of all pages of the catalog. */
+/** The voices on all pages of the catalog. */
 async function rhoVoices(
   fetchPage: (query: Query) => Promise<unknown>,
   filter: RhoTTSVoiceFilter,
@@ -284,7 +284,7 @@ async function rhoVoices(
   return [...voicesOf(page), ...more];
 }
 
-/** The voices of a page of the catalog; older versions give the bare list. */
+/** The voices on a page of the catalog; older versions return a bare list. */
 function voicesOf(page: unknown): TTSVoice[] {
   return asObjects(Array.isArray(page) ? page : asObject(page)?.['voices']).flatMap(voiceOf);
 }
@@ -303,7 +303,7 @@ function voiceOf(voice: WireObject): TTSVoice[] {
       ...{ id, name: asString(voice['display_name']) ?? id },
       languages: [...new Set([asString(voice['locale']) ?? [], spoken].flat())],
       models: models.flatMap(({ name }) => asString(name) ?? []),
-      // Older versions write it in one word.
+      // Older versions write it as one word.
       ...(gender && { gender: gender === 'notSpecified' ? 'not_specified' : gender }),
       ...(previewUrl && { previewUrl }),
     },

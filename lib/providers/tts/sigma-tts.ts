@@ -12,26 +12,29 @@ import type { TTSVoice } from './tts-voice.ts';
 import type { SynthesisEvent } from './utterance.ts';
 import type { TTSCallOptions } from './voice-service.ts';
 
-/** A model of {@link SigmaTTS}; later ones pass through. */
+/** A model of {@link SigmaTTS}; others are passed through. */
 export type SigmaTTSModel = 'GEN2' | 'FALCON' | (string & {});
 
 /** A format of {@link SigmaTTS}. */
 export type SigmaTTSFormat = 'mp3' | 'wav' | 'flac' | 'alaw' | 'ulaw' | 'pcm';
 
-/** Where {@link SigmaTTS} streams. */
+/** A streaming region of {@link SigmaTTS}. */
 export type SigmaTTSRegion =
   | ('global' | 'us-east' | 'us-west' | 'in' | 'ca' | 'kr' | 'me' | 'jp' | 'au' | 'eu-central' | 'uk' | 'sa-east')
   | (string & {});
 
-/** Configuration of {@link SigmaTTS}. What is absent is left to the service. */
+/** Configuration of {@link SigmaTTS}. Anything omitted is left to the service. */
 export interface SigmaTTSConfig extends RequestTTSConfig {
   /** A voice, such as `en-US-natalie`; `voices()` lists them. Required; it must belong to the model. */
   readonly voiceId: string;
   /** Default: `GEN2`. `FALCON` answers sooner, and streams. */
   readonly model?: SigmaTTSModel;
-  /** Streams audio as it is made, without word times. Default: false for `GEN2`, true for other models, which only do. */
+  /**
+   * Streams audio as it is generated, without word times. Default: false for `GEN2`, true for other models, which only
+   * stream.
+   */
   readonly streaming?: boolean;
-  /** Where the service streams. Default: `global`, the nearest. */
+  /** The streaming region. Default: `global`, the nearest. */
   readonly region?: SigmaTTSRegion;
   /** Default: `mp3`; a pipeline on a server needs `pcm`, `wav`, `ulaw` or `alaw`. */
   readonly format?: SigmaTTSFormat;
@@ -45,11 +48,13 @@ export interface SigmaTTSConfig extends RequestTTSConfig {
   readonly variation?: number;
   /** BCP 47, such as `en-US`, for voices that speak several. Default: the voice's. */
   readonly locale?: string;
-  /** 8000, 24000, 44100 or 48000 Hz; 16000 where it streams. Default: 44100, `FALCON` 24000; `alaw` and `ulaw` are 8000. */
+  /**
+   * 8000, 24000, 44100 or 48000 Hz; 16000 when streaming. Default: 44100, `FALCON` 24000; `alaw` and `ulaw` are 8000.
+   */
   readonly sampleRate?: number;
   /** Default: `MONO`; `alaw` and `ulaw` have no other. */
   readonly channelType?: 'MONO' | 'STEREO';
-  /** Seconds that the speech of a request is to last; `GEN2` only, not where it streams. */
+  /** Target duration of a request's speech, in seconds; `GEN2` only, not when streaming. */
   readonly audioDuration?: number;
   /** How words are pronounced. */
   readonly pronunciationDictionary?: Readonly<
@@ -68,7 +73,7 @@ const formats: Readonly<Record<SigmaTTSFormat, Omit<AudioMetadata, 'sampleRate' 
   pcm: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
 };
 
-/** An answer may name a file in place of its audio. */
+/** A response may name a file instead of including its audio. */
 interface File {
   readonly type: 'file';
   readonly address: string;
@@ -98,13 +103,13 @@ const wire: RequestWire<SigmaTTSConfig> = {
   }),
   format: formatOf,
   maxTextLength: () => 3000,
-  // The service does not say whether it counts code points or units of UTF-16: the latter are never fewer.
+  // It is undocumented whether the service counts code points or UTF-16 units: the latter are never fewer.
   lengthOf: ({ length }) => length,
   // Of accounts outside us-east.
   concurrency: 2,
   request: requestFor,
   read: readAnswer,
-  // To a wrong key the service answers 403.
+  // The service answers 403 to a wrong key.
   errorOf: ({ status }) => (status === 403 ? { code: 'unauthorized' } : undefined),
 };
 
@@ -112,7 +117,7 @@ const wire: RequestWire<SigmaTTSConfig> = {
  * SigmaTTS: Murf text-to-speech (`POST /v1/speech/generate`, streaming `POST /v1/speech/stream`), `https://api.murf.ai`
  * (streaming: `https://global.api.murf.ai`), https://murf.ai/api/docs
  *
- * At most 3,000 characters a request; longer texts are cut at sentences.
+ * At most 3,000 characters per request; longer texts are split at sentences.
  */
 export class SigmaTTS extends RequestTTS<SigmaTTSConfig> {
   constructor(config: SigmaTTSConfig, logger?: Logger) {
@@ -120,7 +125,7 @@ export class SigmaTTS extends RequestTTS<SigmaTTSConfig> {
   }
 
   /**
-   * The voices of a model; by default of the configured one.
+   * The voices of a model, by default the configured one.
    *
    * @throws VoiceError when the provider is not initialized, when the request fails, and when `signal` aborts it.
    */
@@ -145,7 +150,7 @@ function formatOf(config: SigmaTTSConfig): AudioMetadata {
 function requestFor(text: string, { config }: RequestContext<SigmaTTSConfig>): SpeechRequest {
   const { voiceId, format = 'mp3', style, rate, pitch, variation, locale, pronunciationDictionary } = config;
   const { audioDuration, wordDurationsAsOriginalText } = config;
-  // Raw samples tell neither their rate nor their channels.
+  // Raw samples include neither rate nor channels.
   const { container, sampleRate } = formatOf(config);
   const whole = { modelVersion: modelOf(config), encodeAsBase64: true, audioDuration, wordDurationsAsOriginalText };
   return {

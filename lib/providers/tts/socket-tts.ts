@@ -33,16 +33,16 @@ import type { VoiceConnectionOptions, VoiceConnections } from './sockets/voice-c
 import type { SynthesisEvent } from './utterance.ts';
 import type { TTSCallOptions, TTSConfig, VoiceService, WireErrors } from './voice-service.ts';
 
-/** Longest message of a service: RELIABILITY's limit of roles that bring audio. */
+/** Longest message of a service: RELIABILITY's limit for roles that receive audio. */
 const maxMessageBytes = 16 * 1024 * 1024;
 
-/** A voice is soon given up: nobody waits for a sentence as long as for a connection that captures audio. */
+/** TTS gives up early: nobody waits as long for a sentence as for a connection that captures audio. */
 const reconnect = { maxTries: 3, maxRetryAfterMs: 5_000 };
 
-/** Most pieces of text that a synthesis holds while others are spoken. */
+/** Most pieces of text that a synthesis queues while others are spoken. */
 const maxPieces = 10_000;
 
-/** What a provider adds to the options of its session. */
+/** A provider's additions to the session options. */
 export type SocketTTSSessionOptions = Pick<
   ReconnectingSocketOptions,
   'classifyClose' | 'isReady' | 'keepAlive' | 'opening' | 'replay'
@@ -50,33 +50,33 @@ export type SocketTTSSessionOptions = Pick<
 
 /** A text-to-speech service on a WebSocket. */
 export interface SocketWire<C, S> extends VoiceService<C>, SpeechWire<S> {
-  /** What an upgrade carries. Default: the Authorization header and the subprotocols of SPEC.md. */
+  /** The credentials of an upgrade. Default: the Authorization header and SPEC.md's subprotocols. */
   credentials?(key: string, config: C): SocketCredentials;
-  /** The address; what it holds is fixed for a connection: where it changes, the next text opens another. */
+  /** The address, fixed per connection: if it changes, the next text opens another. */
   address(config: C): { readonly path: string; readonly query?: Query };
-  /** How texts are told, and found again in messages, within the service's limits: `byOrder()` or `byId()`. */
+  /** How texts are sent and matched to messages, within the service's limits: `byOrder()` or `byId()`. */
   attribution(config: C): Attribution;
   /** The voice of the next synthesis. */
   voice(config: C): ContextVoice;
   /** Ends the connection gracefully. */
   readonly farewell?: readonly SocketData[];
-  /** What it means when the service closes the connection while it speaks. Default: another try is worth it. */
+  /** What it means when the service closes the connection while speaking. Default: retry. */
   closeError?(close: SocketClose, errors: WireErrors): VoiceError | undefined;
 }
 
 /** One synthesis of `processChunk()` and `finalize()`. */
 interface Draft {
   readonly text$: ReplaySubject<string>;
-  /** Ends when it was spoken or cancelled; fails when that failed. */
+  /** Completes when it was spoken or cancelled; fails when that failed. */
   readonly over$: Subject<void>;
 }
 
 /**
- * Runs the wire of a text-to-speech service on a WebSocket. The connection is opened beforehand and stays open between
- * texts; a lost one is replaced, and the text goes on from the first piece that was not heard to its end.
+ * Runs the wire of a text-to-speech service over WebSocket. The connection is opened in advance and stays open between
+ * texts; a lost one is replaced, and the text resumes from the first piece that was not heard to its end.
  *
  * @typeParam C - The provider's configuration.
- * @typeParam S - What the readers of a context's messages know.
+ * @typeParam S - The readers' state of a context.
  */
 export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends RemoteTTS<C> {
   override readonly type: ProviderType = 'websocket';
@@ -85,11 +85,11 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   readonly #sessions = new Map<ReconnectingSocket, Subscription>();
   #connections: VoiceConnections | undefined;
-  /** What is fixed for the present connections. */
+  /** The fixed settings of the current connections. */
   #terms: string | undefined;
-  /** What `processChunk()` adds to. */
+  /** The draft that `processChunk()` adds to. */
   #draft: Draft | undefined;
-  /** All that are not over. */
+  /** All unfinished drafts. */
   readonly #drafts = new Set<Draft>();
   readonly #drafts$ = new Subject<Draft>();
   #speaking: Subscription = Subscription.EMPTY;
@@ -99,17 +99,19 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
     this.#wire = wire;
   }
 
-  /** What becomes of the connection. Hot; the latest value first. */
+  /** State of the connection. Hot; replays the latest value. */
   get connection$(): Observable<ConnectionEvent> {
     return this.#connection$.asObservable();
   }
 
-  /** Opens the connection if there is none, so that the next text need not wait for it. */
+  /** Opens the connection unless one is open, so that the next text need not wait. */
   override warm(): void {
     this.#current()?.warm();
   }
 
-  /** Speaks text: the first call begins a synthesis, {@link SocketTTS.finalize} ends it. Its audio comes on `audio$`. */
+  /**
+   * Speaks text: the first call starts a synthesis, {@link SocketTTS.finalize} ends it. Audio is emitted on `audio$`.
+   */
   override processChunk(text: string): void {
     this.assertReady('processChunk');
     if (!this.#draft) {
@@ -121,10 +123,10 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
   }
 
   /**
-   * Ends the synthesis that {@link SocketTTS.processChunk} began; resolves when its last audio has come, or with
+   * Ends the synthesis started by {@link SocketTTS.processChunk}; resolves when its last audio has arrived, or on
    * {@link SocketTTS.cancel}.
    *
-   * @throws VoiceError when the synthesis failed, and when `signal` aborts, which cancels it.
+   * @throws VoiceError when the synthesis fails, and when `signal` aborts, which cancels it.
    */
   override async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
     this.assertReady('finalize');
@@ -139,14 +141,14 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
     await lastValueFrom(over$, { defaultValue: undefined });
   }
 
-  /** Drops what {@link SocketTTS.processChunk} has brought and silences it at the service. */
+  /** Drops the text of {@link SocketTTS.processChunk} and silences it at the service. */
   override cancel(): void {
     this.#draft = undefined;
-    // The last one first: when the first one ends, the next would begin.
+    // The last one first: when the first ends, the next would start.
     for (const { over$ } of [...this.#drafts].reverse()) over$.complete();
   }
 
-  /** A session with this provider's credential, limits and clock; it is ended with the provider. */
+  /** A session with this provider's credential, limits and clock; ended with the provider. */
   protected createSession(options: SocketTTSSessionOptions): ReconnectingSocket {
     const url = this.#url();
     const session = new ReconnectingSocket({
@@ -156,7 +158,7 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
       request: async () => ({ url, ...(await this.resolveSocketCredentials()) }),
     });
     const events = session.connection$.subscribe({
-      // One story: it ends with the last of the sessions.
+      // Merged into one history that ends with the last session.
       next: (event) => {
         if (event.type !== 'closed' || this.#sessions.size === 1) this.#connection$.next(event);
       },
@@ -212,7 +214,7 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
     return this.resolveSocketUrl(path, query);
   }
 
-  /** The connections that speak as the configuration is now; where it has changed, others retire. */
+  /** Connections for the current configuration; if it has changed, the others retire. */
   #current(): VoiceConnections | undefined {
     const terms = JSON.stringify([this.#url(), this.#wire.attribution(this.config).terms, this.#timeouts]);
     if (this.#terms !== undefined && this.#terms !== terms) this.#connections?.retire();
@@ -239,20 +241,20 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
     };
   }
 
-  /** Lets go of a session that has ended. */
+  /** Releases a session that has ended. */
   #forget(session: ReconnectingSocket): void {
     this.#sessions.get(session)?.unsubscribe();
     this.#sessions.delete(session);
   }
 
-  /** Speaks one draft to its end, whatever that is. */
+  /** Speaks one draft until it ends, fails or is cancelled. */
   #speakDraft(draft: Draft): Observable<never> {
     return this.speak(draft.text$).pipe(
       ignoreElements(),
       catchError((cause: unknown) => {
         const error = VoiceError.from(cause, { provider: this.name });
         draft.over$.error(error);
-        // `finalize()` throws it, but perhaps only much later.
+        // `finalize()` will throw it, but perhaps much later.
         if (this.#draft === draft && error.code !== 'aborted') this.report(error);
         return EMPTY;
       }),

@@ -5,27 +5,27 @@ import type { SpokenWord } from '../../core/roles.ts';
 import { fromInput } from '../../stream/bridge.ts';
 import { assembleUtterance, type SynthesisEvent, type UtteranceEvent } from './utterance.ts';
 
-/** The callbacks of an application, as they are set now. */
+/** The application's current callbacks. */
 export interface SynthesisCallbacks {
   readonly onAudio: ((chunk: AudioChunk) => void) | undefined;
   readonly onMetadata: ((metadata: AudioMetadata) => void) | undefined;
 }
 
-/** What {@link SynthesisOutputs} must know of its provider. */
+/** What {@link SynthesisOutputs} needs from its provider. */
 export interface SynthesisOutputsOptions {
   readonly provider: string;
   readonly callbacks: () => SynthesisCallbacks;
-  /** Told when a callback throws: that is the application's fault and does not end the synthesis. */
+  /** Called when a callback throws: that is the application's bug and does not end the synthesis. */
   readonly report: (error: VoiceError) => void;
 }
 
 /** One synthesis to publish. */
 export interface Delivery {
-  /** What the service gives: subscribing begins it, unsubscribing cancels it at the service. */
+  /** The service's output: subscribing starts it, unsubscribing cancels it at the service. */
   readonly events$: Observable<SynthesisEvent>;
-  /** The format of the bytes; where it is not known beforehand, the first bytes of each segment must bring it. */
+  /** The format of the bytes; if unknown in advance, the first bytes of each segment must include it. */
   readonly format: AudioMetadata | undefined;
-  /** The text so far, for words that no segment covers. */
+  /** The text so far, for words outside any segment. */
   readonly text: () => string;
   /** Fails when the provider is disposed. */
   readonly ended$: Observable<never>;
@@ -33,7 +33,7 @@ export interface Delivery {
 
 let syntheses = 0;
 
-/** What all text-to-speech providers give: the hot streams and their callbacks, and syntheses that never mix. */
+/** Shared by all text-to-speech providers: the hot streams with their callbacks, and syntheses that never mix. */
 export class SynthesisOutputs {
   /** All synthesized audio. Hot. */
   readonly audio$: Observable<AudioChunk>;
@@ -54,7 +54,7 @@ export class SynthesisOutputs {
     this.words$ = this.#words$.asObservable();
   }
 
-  /** An id that no other synthesis has. */
+  /** A unique id. */
   nextId(): string {
     return `${this.#options.provider}-${++syntheses}`;
   }
@@ -65,7 +65,7 @@ export class SynthesisOutputs {
     synthesize: (pieces$: Observable<string>) => Omit<Delivery, 'text'>,
   ): Observable<AudioChunk> {
     const said: string[] = [];
-    // A string is an iterable of its characters, which nobody means.
+    // As an iterable, a string would be split into characters.
     const pieces$ = fromInput(typeof text$ === 'string' ? [text$] : text$).pipe(tap((piece) => said.push(piece)));
     return this.deliver({ ...synthesize(pieces$), text: () => said.join(' ') });
   }
@@ -83,7 +83,7 @@ export class SynthesisOutputs {
     );
   }
 
-  /** Tells everyone who listens of a chunk or of a word. */
+  /** Publishes a chunk or a word. */
   publish(event: UtteranceEvent): void {
     if (event.type === 'word') {
       this.#words$.next(event.word);
@@ -110,7 +110,7 @@ export class SynthesisOutputs {
   }
 }
 
-/** Whether a chunk holds any audio; one that holds none is never delivered. */
+/** Whether a chunk contains audio; empty ones are never delivered. */
 export function isAudible({ data }: AudioChunk): boolean {
   return data.byteLength > 0;
 }

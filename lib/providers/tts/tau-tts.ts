@@ -11,13 +11,13 @@ import type { TTSCallOptions } from './voice-service.ts';
 import { endMarks, hearMarks, type SpeechMark } from './words/speech-marks.ts';
 import type { WordTiming } from './words/spread-words.ts';
 
-/** A model of {@link TauTTS}; later ones pass through. */
+/** A model of {@link TauTTS}; others are passed through. */
 export type TauTTSModel = 'blizzard' | (string & {});
 
 /** A format of {@link TauTTS}, mono. */
 export type TauTTSFormat = 'mp3' | 'wav' | 'aac' | 'ulaw' | 'webm' | 'pcm_s16le' | 'pcm_f32le';
 
-/** Configuration of {@link TauTTS}. What is absent is left to the service. */
+/** Configuration of {@link TauTTS}. Anything omitted is left to the service. */
 export interface TauTTSConfig extends RequestTTSConfig {
   /** The id of a voice, such as `leah`, or of a cloned one; `voices()` lists them. */
   readonly voice: string;
@@ -25,7 +25,7 @@ export interface TauTTSConfig extends RequestTTSConfig {
   readonly model?: TauTTSModel;
   /** On a server a pipeline needs `pcm_s16le`, `pcm_f32le`, `ulaw` or `wav`; `wav` and `aac` do not stream. Default: `mp3`. */
   readonly format?: TauTTSFormat;
-  /** ISO 639-1, one of 31 languages; naming it is faster. Default: automatic. */
+  /** ISO 639-1, one of 31 languages; specifying it is faster. Default: automatic. */
   readonly language?: string;
   /** Lower is more neutral, 0.0001 to 5. Default: the service's, 1. */
   readonly temperature?: number;
@@ -33,13 +33,13 @@ export interface TauTTSConfig extends RequestTTSConfig {
   readonly topP?: number;
   /** 8000, 16000 or 24000 Hz. Default: 24000; `ulaw` 8000. */
   readonly sampleRate?: 8000 | 16000 | 24000;
-  /** Asks when each word sounds; the answer then comes whole. Default: false. */
+  /** Requests word times; the answer then arrives as a whole. Default: false. */
   readonly wordTimings?: boolean;
   /** Also saves a recording in the account. Default: the service's, `false`. */
   readonly debug?: boolean;
 }
 
-/** Which voices {@link TauTTS.voices} lists. */
+/** A filter for {@link TauTTS.voices}. */
 export interface TauTTSVoiceFilter {
   /** The vendor's, the account's own, or all. Default: the service's, all. */
   readonly owner?: 'system' | 'me' | 'all';
@@ -51,7 +51,7 @@ const formats: Readonly<Record<TauTTSFormat, Omit<AudioMetadata, 'sampleRate' | 
   mp3: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' },
   wav: { encoding: 'linear16', bitDepth: 16, container: 'wav', mimeType: 'audio/wav' },
   aac: { encoding: 'aac', container: 'adts', mimeType: 'audio/aac' },
-  // With a WAV header, also where it streams.
+  // With a WAV header, even when streaming.
   ulaw: { encoding: 'mulaw', bitDepth: 8, container: 'wav', mimeType: 'audio/wav' },
   webm: { encoding: 'opus', container: 'webm', mimeType: 'audio/webm' },
   pcm_s16le: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
@@ -86,7 +86,7 @@ const wire: RequestWire<TauTTSConfig> = {
     ...(ownEntry(formats, format) ?? formats.mp3),
   }),
   maxTextLength: () => 5000,
-  // The service does not say whether it counts code points or units of UTF-16: the latter are never fewer.
+  // It is undocumented whether the service counts code points or UTF-16 units: the latter are never fewer.
   lengthOf: ({ length }) => length,
   request: (text, { config }) => ({
     path: config.wordTimings ? '/v1/ai/speech' : '/v1/ai/speech/bytes',
@@ -106,7 +106,7 @@ const wire: RequestWire<TauTTSConfig> = {
  * TauTTS: LMNT text-to-speech (`POST /v1/ai/speech/bytes`, with word times `POST /v1/ai/speech`),
  * `https://api.lmnt.com`, https://docs.lmnt.com
  *
- * At most 5,000 characters a request; longer texts are cut at sentences.
+ * At most 5,000 characters per request; longer texts are split at sentences.
  */
 export class TauTTS extends RequestTTS<TauTTSConfig> {
   constructor(config: TauTTSConfig, logger?: Logger) {
@@ -114,7 +114,7 @@ export class TauTTS extends RequestTTS<TauTTSConfig> {
   }
 
   /**
-   * The voices that can speak now.
+   * The voices that are ready to use.
    *
    * @throws VoiceError when the provider is not initialized, when the request fails, and when `signal` aborts it.
    */
@@ -125,7 +125,7 @@ export class TauTTS extends RequestTTS<TauTTSConfig> {
   }
 }
 
-/** The service times words, spaces and punctuation apart, in seconds. */
+/** The service times words, spaces and punctuation separately, in seconds. */
 function wordsOf(timestamps: readonly WireObject[]): WordTiming[] {
   let at = 0;
   const marks = timestamps.flatMap(({ text, start, duration }): SpeechMark[] => {

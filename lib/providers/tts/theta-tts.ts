@@ -3,10 +3,10 @@ import type { Logger } from '../../core/logger.ts';
 import { RequestTTS } from './request-tts.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
-/** A model of {@link ThetaTTS}: `tts-1` is fast, `tts-1-hd` better; later ones pass through. */
+/** A model of {@link ThetaTTS}: `tts-1` is fast, `tts-1-hd` better; others are passed through. */
 export type ThetaTTSModel = 'tts-1' | 'tts-1-hd' | 'gpt-4o-mini-tts' | (string & {});
 
-/** A voice of {@link ThetaTTS}; later ones pass through. */
+/** A voice of {@link ThetaTTS}; others are passed through. */
 export type ThetaTTSVoice = 'alloy' | 'echo' | 'fable' | 'onyx' | 'nova' | 'shimmer' | (string & {});
 
 /** A format of {@link ThetaTTS}. */
@@ -16,19 +16,19 @@ export type ThetaTTSFormat = 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm';
 export interface ThetaTTSConfig extends RequestTTSConfig {
   /** Default: `tts-1`. */
   readonly model?: ThetaTTSModel;
-  /** A voice of the catalogue, or the id of a custom one. Default: `alloy`. */
+  /** A catalog voice, or the id of a custom one. Default: `alloy`. */
   readonly voice?: ThetaTTSVoice | { readonly id: string };
   /** Default: `mp3`, which browsers play; a pipeline on a server needs `pcm` or `wav`, which also stream. */
   readonly responseFormat?: ThetaTTSFormat;
   /** 0.25 to 4. Default: the service's, 1. */
   readonly speed?: number;
-  /** How to speak, in words, at most 4,096 characters; not for `tts-1` and `tts-1-hd`. */
+  /** Speaking instructions, at most 4,096 characters; not for `tts-1` and `tts-1-hd`. */
   readonly instructions?: string;
-  /** The organization that is billed. */
+  /** The organization to bill. */
   readonly organizationId?: string;
 }
 
-/** What the service sends for each format; it always speaks at 24 kHz. */
+/** The service's formats, always at 24 kHz. */
 const formats: Readonly<Record<ThetaTTSFormat, Partial<AudioMetadata> & Pick<AudioMetadata, 'encoding' | 'mimeType'>>> =
   {
     mp3: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' },
@@ -58,7 +58,7 @@ const wire: RequestWire<ThetaTTSConfig> = {
       json: { model, input, voice, response_format: responseFormat, speed, instructions },
     };
   },
-  // A used-up account answers like a busy one, but waiting does not help it.
+  // An exhausted account answers like a busy one, but waiting does not help.
   errorOf: ({ reason }) => (reason === 'insufficient_quota' ? { code: 'quota', recoverable: false } : undefined),
 };
 
@@ -66,7 +66,7 @@ const wire: RequestWire<ThetaTTSConfig> = {
  * ThetaTTS: OpenAI text-to-speech (`POST /audio/speech`), `https://api.openai.com/v1`,
  * https://platform.openai.com/docs/guides/text-to-speech
  *
- * At most 4,096 characters a request; longer texts are cut at sentences.
+ * At most 4,096 characters per request; longer texts are split at sentences.
  */
 export class ThetaTTS extends RequestTTS<ThetaTTSConfig> {
   constructor(config: ThetaTTSConfig, logger?: Logger) {

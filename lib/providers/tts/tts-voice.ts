@@ -1,19 +1,19 @@
-/** A voice of a service's catalog. */
+/** A voice in a service's catalog. */
 export interface TTSVoice {
-  /** What the configuration takes. */
+  /** The id to configure. */
   readonly id: string;
-  /** For people. */
+  /** Its display name. */
   readonly name: string;
-  /** BCP 47 tags of what it speaks, its own first. */
+  /** BCP 47 tags of its languages, primary first. */
   readonly languages: readonly string[];
-  /** As the service says, in lower case: `female`, `male` and others. */
+  /** As given by the service, in lower case: `female`, `male` and others. */
   readonly gender?: string;
-  /** As the service describes it. */
+  /** The service's description. */
   readonly description?: string;
-  /** Its ways to speak, where the service names them. */
+  /** Its speaking styles, if the service lists them. */
   readonly styles?: readonly string[];
-  /** The models that it belongs to, where the service says. */
+  /** The models it belongs to, if the service lists them. */
   readonly models?: readonly string[];
-  /** Address of a recording. */
+  /** URL of a sample recording. */
   readonly previewUrl?: string;
 }

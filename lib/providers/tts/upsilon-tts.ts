@@ -3,7 +3,7 @@ import type { Logger } from '../../core/logger.ts';
 import { RequestTTS } from './request-tts.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
-/** A model of {@link UpsilonTTS}; later ones pass through. */
+/** A model of {@link UpsilonTTS}; others are passed through. */
 export type UpsilonTTSModel = 'lightning_v3.1' | 'lightning_v3.1_pro' | (string & {});
 
 /** A format of {@link UpsilonTTS}. */
@@ -11,11 +11,11 @@ export type UpsilonTTSFormat = 'wav' | 'mp3' | 'pcm' | 'ulaw' | 'alaw';
 
 /** Configuration of {@link UpsilonTTS}. */
 export interface UpsilonTTSConfig extends RequestTTSConfig {
-  /** A voice of the catalog, or a clone (`voice_…`). Required. It must belong to the model: the service does not check. */
+  /** A catalog voice, or a clone (`voice_…`). Required. It must belong to the model: the service does not check. */
   readonly voiceId: string;
   /** Default: `lightning_v3.1`. */
   readonly model?: UpsilonTTSModel;
-  /** Default: `wav`. A pipeline on a server takes `wav`, `pcm`, `ulaw` and `alaw`, which also stream; not `mp3`. */
+  /** Default: `wav`. A pipeline on a server supports `wav`, `pcm`, `ulaw` and `alaw`, which also stream; not `mp3`. */
   readonly outputFormat?: UpsilonTTSFormat;
   /** 8000, 16000, 24000 or 44100 Hz. Default: the service's, 44100; `ulaw` and `alaw` are always 8000. */
   readonly sampleRate?: 8000 | 16000 | 24000 | 44100;
@@ -23,7 +23,7 @@ export interface UpsilonTTSConfig extends RequestTTSConfig {
   readonly speed?: number;
   /** ISO 639-1, such as `en`, or `auto`. Default: the service's. */
   readonly language?: string;
-  /** The language in which numbers are read. */
+  /** The language for reading numbers. */
   readonly numberPronunciationLanguage?: string;
   /** Whether formulas are read as such. Default: the service's, false. */
   readonly mathNotation?: boolean;
@@ -39,7 +39,7 @@ const formats: Readonly<Record<UpsilonTTSFormat, Omit<AudioMetadata, 'sampleRate
   alaw: { encoding: 'alaw', bitDepth: 8, mimeType: 'audio/alaw' },
 };
 
-/** The sample rate to ask for; `undefined`: the service's own. */
+/** The sample rate to request; `undefined` for the service's own. */
 function rateOf({ outputFormat, sampleRate }: UpsilonTTSConfig): number | undefined {
   return outputFormat === 'ulaw' || outputFormat === 'alaw' ? 8000 : sampleRate;
 }
@@ -59,7 +59,7 @@ const wire: RequestWire<UpsilonTTSConfig> = {
   concurrency: 1,
   request: (text, { config }) => ({
     path: '/v1/tts',
-    // Whatever the format: without it the answer can be empty (the vendor's reference).
+    // Required for all formats: without it the response can be empty (the vendor's reference).
     headers: { Accept: 'audio/wav' },
     json: {
       text,
@@ -80,8 +80,8 @@ const wire: RequestWire<UpsilonTTSConfig> = {
  * UpsilonTTS: Smallest.ai Waves text-to-speech (Lightning), `https://api.smallest.ai/waves`,
  * https://docs.smallest.ai/waves
  *
- * Texts are cut at 250 characters, above which the service's quality suffers. Accounts have one request at a time, so
- * that is the default of `concurrency`.
+ * Texts are split at 250 characters, beyond which the service's quality suffers. Accounts allow one request at a time,
+ * hence the default of `concurrency`.
  */
 export class UpsilonTTS extends RequestTTS<UpsilonTTSConfig> {
   constructor(config: UpsilonTTSConfig, logger?: Logger) {

@@ -9,29 +9,29 @@ import type { SpokenWord } from '../../core/roles.ts';
 import { incremental, type IncrementalStage } from '../../stream/incremental.ts';
 import { spreadWords, type WordTiming } from './words/spread-words.ts';
 
-/** What a wire says while an utterance is synthesized. */
+/** A wire's output while an utterance is synthesized. */
 export type SynthesisEvent =
-  /** Bytes as they came: split anywhere, a WAV header among them or not. */
+  /** Raw bytes, split anywhere, with or without a WAV header. */
   | { readonly type: 'audio'; readonly data: Uint8Array<ArrayBuffer>; readonly metadata?: AudioMetadata }
-  /** A word's time as the service gives it, from the start of the segment. */
+  /** A word's time as given by the service, from the start of the segment. */
   | ({ readonly type: 'word' } & WordTiming)
   /**
-   * A segment ends here: all audio since the last one (or the start) is this text's. Without a text it was cut short,
-   * and its audio stays without words.
+   * The end of a segment: all audio since the last one (or the start) belongs to this text. Without a text it was cut
+   * short, and its audio has no words.
    */
   | { readonly type: 'segment'; readonly text?: string };
 
-/** What an utterance consists of: its chunks, and its words, each after the audio that it came with. */
+/** An utterance's output: its chunks, and its words, each after the audio it came with. */
 export type UtteranceEvent =
   { readonly type: 'chunk'; readonly chunk: AudioChunk } | { readonly type: 'word'; readonly word: SpokenWord };
 
-/** What {@link assembleUtterance} must know. */
+/** What {@link assembleUtterance} needs. */
 export interface UtteranceOptions {
   readonly provider: string;
   readonly utteranceId: string;
-  /** The format of the bytes; where it is not known, each segment's first bytes must bring it. */
+  /** The format of the bytes; if unknown, each segment's first bytes must include it. */
   readonly format: AudioMetadata | undefined;
-  /** The text that the utterance was given so far. */
+  /** The utterance's text so far. */
   readonly text: () => string;
 }
 
@@ -39,9 +39,9 @@ export interface UtteranceOptions {
 const maxFileBytes = 32 * 1024 * 1024;
 
 /**
- * Makes chunks and words of what a wire says. Raw samples leave as they come, in whole frames and without a WAV header;
- * a compressed file, of which no part can be decoded by itself, leaves as one chunk at its segment's end. Where the
- * service gives no word timings they are estimated for each finished segment, and at the end for what is left.
+ * Assembles chunks and words from a wire's output. Raw samples are emitted as they arrive, in whole frames and without
+ * a WAV header; a compressed file, which cannot be decoded in parts, as one chunk at the end of its segment. If the
+ * service gives no word timings, they are estimated for each finished segment, and at the end for the rest.
  */
 export function assembleUtterance(options: UtteranceOptions): OperatorFunction<SynthesisEvent, UtteranceEvent> {
   return incremental(() => new Utterance(options));
@@ -50,17 +50,17 @@ export function assembleUtterance(options: UtteranceOptions): OperatorFunction<S
 class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
   readonly #options: UtteranceOptions;
   #segment: SegmentReader;
-  /** Milliseconds of audio so far, and where the current segment began. */
+  /** Milliseconds of audio so far, and at the start of the current segment. */
   #positionMs: number = 0;
   #segmentMs: number = 0;
   #format: AudioMetadata | undefined;
-  /** Whether the service itself timed words of the current segment. */
+  /** Whether the service timed words of the current segment. */
   #timed: boolean = false;
-  /** Whether nobody knows when the current segment begins: a compressed one, of unknown length, was before it. */
+  /** Whether the start of the current segment is unknown, after a compressed one of unknown length. */
   #adrift: boolean = false;
-  /** Words that came before the first audio. */
+  /** Words received before the first audio. */
   #early: UtteranceEvent[] = [];
-  /** Characters (without white space) of the segments that have ended. */
+  /** Characters (without white space) of finished segments. */
   #assigned: number = 0;
 
   constructor(options: UtteranceOptions) {
@@ -74,7 +74,7 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
         return this.#audio(this.#segment.push(event.data, event.metadata));
       case 'word': {
         const { text, startMs, endMs } = event;
-        // A number from a wire can be too large for one.
+        // A number from a wire can be infinite.
         if (this.#adrift || !Number.isFinite(startMs) || !Number.isFinite(endMs)) return [];
         this.#timed = true;
         return this.#words([{ text, startMs: startMs + this.#segmentMs, endMs: endMs + this.#segmentMs }], false);
@@ -138,7 +138,7 @@ class SegmentReader {
   readonly #wav: WavReader = new WavReader();
   #declared: AudioMetadata | undefined;
   #carry: PcmCarry | undefined;
-  /** The pieces of a compressed file. */
+  /** The chunks of a compressed file. */
   #file: Uint8Array<ArrayBuffer>[] = [];
   #fileBytes: number = 0;
 
@@ -160,7 +160,7 @@ class SegmentReader {
     return this.#frames(samples);
   }
 
-  /** What is left at the end. */
+  /** Returns what is left at the end. */
   flush(): AudioPiece | undefined {
     const metadata = this.#declared;
     if (!metadata || isPcmLike(metadata.encoding)) return this.#frames(this.#wav.flush());
@@ -170,7 +170,7 @@ class SegmentReader {
   #frames(samples: Uint8Array<ArrayBuffer>): AudioPiece | undefined {
     if (samples.length === 0) return undefined;
     const metadata = this.#wav.metadata ?? (this.#declared && rawFormat(this.#declared));
-    if (!metadata) throw this.#error('the format of the audio is not known', 'protocol');
+    if (!metadata) throw this.#error('the format of the audio is unknown', 'protocol');
     this.#carry ??= new PcmCarry(frameBytes(metadata));
     const data = this.#carry.push(samples);
     return data.length > 0 ? { data, metadata } : undefined;
@@ -187,14 +187,14 @@ class SegmentReader {
   }
 }
 
-/** The format of samples once the WAV header around them is gone; other formats as they are. */
+/** The format of samples without their WAV header; other formats unchanged. */
 export function rawFormat(format: AudioMetadata): AudioMetadata {
   if (format.container !== 'wav') return format;
   const { encoding, sampleRate, channels, bitDepth } = format;
   return { encoding, sampleRate, channels, ...(bitDepth !== undefined && { bitDepth }) };
 }
 
-/** The text after its first `count` characters that are no white space. */
+/** The text after its first `count` characters other than white space. */
 function withoutFirst(text: string, count: number): string {
   let at = 0;
   for (let left = count; left > 0 && at < text.length; at++) if (/\S/.test(text.charAt(at))) left--;

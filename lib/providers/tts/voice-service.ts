@@ -7,11 +7,11 @@ import type { AuthType, RemoteConfig } from '../../core/remote-provider.ts';
 import type { ProviderType, SpokenWord, TTSProvider } from '../../core/roles.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
 
-/** Configuration keys of every text-to-speech provider. */
+/** Configuration of every text-to-speech provider. */
 export interface TTSConfig extends RemoteConfig {
-  /** Longest wait for the first audio of a request, in milliseconds; then it is tried once more. Default: 5,000. */
+  /** Longest wait for a request's first audio, in milliseconds; then it is retried once. Default: 5,000. */
   readonly firstAudioTimeoutMs?: number;
-  /** Longest silence of the service in the middle of audio, in milliseconds. Default: 5,000. */
+  /** Longest silence of the service during audio, in milliseconds. Default: 5,000. */
   readonly idleTimeoutMs?: number;
 }
 
@@ -21,7 +21,7 @@ export interface TTSCallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What every class of a text-to-speech service gives beyond the contract (SPEC.md). */
+/** Members of every text-to-speech class beyond the contract (SPEC.md). */
 export interface RemoteVoice extends TTSProvider, AsyncDisposable {
   readonly errors$: Observable<VoiceError>;
   readonly type: ProviderType;
@@ -29,55 +29,55 @@ export interface RemoteVoice extends TTSProvider, AsyncDisposable {
   getMetadata(): AudioMetadata | undefined;
   readonly words$: Observable<SpokenWord>;
   readonly maxTextLength: number;
-  /** Delivers all synthesized audio to one callback; `undefined` ends that. */
+  /** Sets the callback for all synthesized audio; `undefined` removes it. */
   onAudio(callback: ((chunk: AudioChunk) => void) | undefined): void;
-  /** Delivers the format of each synthesis to one callback; `undefined` ends that. */
+  /** Sets the callback for the format of each synthesis; `undefined` removes it. */
   onMetadata(callback: ((metadata: AudioMetadata) => void) | undefined): void;
-  /** Whether a chunk holds audio. */
+  /** Whether a chunk contains audio. */
   isAudioReady(chunk: AudioChunk): boolean;
   /** A copy of the configuration. */
   getConfig(): TTSConfig;
-  /** Merges keys over the configuration. */
+  /** Merges keys into the configuration. */
   updateConfig(partial: object): void;
-  /** Adds text to what {@link RemoteVoice.finalize} speaks. */
+  /** Adds text for {@link RemoteVoice.finalize} to speak. */
   processChunk(text: string): void;
   /** Speaks the text so far; resolves when its audio has been delivered. */
   finalize(options?: TTSCallOptions): Promise<void>;
-  /** Drops the text so far, and ends what is being spoken of it. */
+  /** Drops the text so far, and stops speaking it. */
   cancel(): void;
   warm(): void;
 }
 
-/** What every wire says of its text-to-speech service. */
+/** What every wire of a text-to-speech service defines. */
 export interface VoiceService<C> {
   /** The provider's class name. */
   readonly name: string;
-  /** Scheme, host and fixed path prefix; `undefined` where only the user knows it. */
+  /** Scheme, host and fixed path prefix; `undefined` when only the user knows it. */
   readonly baseUrl: string | { of(config: C): string | undefined }['of'];
-  /** How the credential is presented, unless the configuration says. Default: `token`. */
+  /** How the credential is presented, unless configured. Default: `token`. */
   readonly authType?: AuthType;
-  /** What the configuration may hold. */
+  /** Rules for the configuration. */
   rules(config: C): ConfigRules;
-  /** What else is wrong with a configuration, as a sentence. */
+  /** A conflict that the rules cannot express, as a sentence. */
   problem?(config: C): string | undefined;
-  /** What is worth a warning in a configuration that works, as sentences. */
+  /** Warnings about a configuration that works, as sentences. */
   advice?(config: C): readonly string[];
-  /** The model that speaks. */
+  /** The model in use. */
   model?(config: C): string | undefined;
-  /** Models that the service has retired, and what to take in their place. */
+  /** Models that the service has retired, and their successors. */
   readonly retired?: Readonly<Record<string, string>>;
-  /** The format of the audio as it comes; a WAV header in it has the last word. */
+  /** The format of the incoming audio; a WAV header in it takes precedence. */
   format(config: C): AudioMetadata;
-  /** Most characters of one message or request; longer texts are cut at sentences. Default: no limit. */
+  /** Most characters per message or request; longer texts are split at sentences. Default: no limit. */
   maxTextLength?(config: C): number;
-  /** What the service's refusals mean beyond their status. */
+  /** What the service's error responses mean beyond their status. */
   errorOf?(failure: HttpFailure, config: C): HttpErrorFacts | undefined;
 }
 
-/** Makes the errors of a wire. */
+/** Creates a wire's errors. */
 export interface WireErrors {
-  /** An error of the provider; its name is put before the text. */
+  /** An error of the provider, prefixed with its name. */
   readonly error: (text: string, options: VoiceErrorOptions) => VoiceError;
-  /** The error that a message is, read as the body of a refusal. */
+  /** The error in a message, read like the body of an error response. */
   readonly refusal: (message: WireObject, facts?: Partial<Pick<HttpFailure, 'status' | 'headers'>>) => VoiceError;
 }

@@ -393,7 +393,7 @@ describe('Attribution by order: time-outs', () => {
     sockets.last.accept();
     expect([sockets.all.length, sent()]).toEqual([2, ['say:One. ', 'flush']]);
     await clock.advance(5_000);
-    expect([heard.error?.code, heard.error?.message]).toEqual(['timeout', 'TestTTS: no audio came within 5000 ms']);
+    expect([heard.error?.code, heard.error?.message]).toEqual(['timeout', 'TestTTS: no audio arrived within 5000 ms']);
   });
 
   it('takes every frame for a sign of life', async () => {

@@ -11,19 +11,19 @@ import type { RequestContext } from './request-wire.ts';
 /** Longest event or answer, in characters or bytes: a whole recording, in base64 or hexadecimal. */
 const maxLength = 64 * 1024 * 1024;
 
-/** The body of an answer, as audio. */
+/** Reads a response's body as audio. */
 export function readAudio(
   { headers, body$ }: HttpResponse,
   { error }: Pick<RequestContext<unknown>, 'error'>,
 ): Observable<SynthesisEvent> {
   const contentType = headers['content-type'] ?? '';
   if (/^(text\/|application\/(json|xml))/.test(contentType)) {
-    throw error(`the service answers ${contentType} in place of audio`, { code: 'protocol' });
+    throw error(`the service sent ${contentType} instead of audio`, { code: 'protocol' });
   }
   return body$.pipe(map((data) => ({ type: 'audio', data })));
 }
 
-/** What an answer gives that is one JSON object, here empty where it is another value; else the body is audio. */
+/** Reads a response that is one JSON object (empty for any other JSON value); otherwise the body is audio. */
 export function readObject<E>(
   response: HttpResponse,
   context: Pick<RequestContext<unknown>, 'error'>,
@@ -36,22 +36,22 @@ export function readObject<E>(
   );
 }
 
-/** How an answer is read that consists of JSON objects: one, one a line, or server-sent events. */
+/** How to read a response of JSON objects: one, one per line, or server-sent events. */
 export interface ObjectReading<S, E = SynthesisEvent> {
   readonly start: S;
-  /** What an object adds: the next state, and the events that it brings. Pure. */
+  /** Reads an object: the next state, and its events. Pure. */
   readonly read: (state: S, message: WireObject) => Step<S, E>;
-  /** What is left at the end; throws where that comes too early. Default: nothing. */
+  /** The remaining events at the end; throws if the end comes too early. Default: none. */
   readonly end?: (state: S) => readonly E[];
 }
 
-/** The events in an answer that consists of JSON objects; what is none is warned of and left out. */
+/** The events in a response of JSON objects; skips anything else with a warning. */
 export function readObjects<S, E = SynthesisEvent>(
   response: HttpResponse,
   { warn }: Pick<RequestContext<unknown>, 'warn'>,
   { start, read, end }: ObjectReading<S, E>,
 ): Observable<E> {
-  const onGarbage = (): void => warn('a message that is no JSON object of the service is ignored');
+  const onGarbage = (): void => warn('ignored a message that is not a JSON object');
   return of(response).pipe(
     jsonObjects({ maxLength, onGarbage }),
     incremental(() => {
@@ -68,7 +68,7 @@ export function readObjects<S, E = SynthesisEvent>(
   );
 }
 
-/** A word and its milliseconds as a message has them; none where one of them is missing. */
+/** A word with its times in milliseconds; none if any field is missing. */
 export function wordEvent(word: unknown, start: unknown, end: unknown): SynthesisEvent[] {
   const [text, startMs, endMs] = [asString(word)?.trim(), asNumber(start), asNumber(end)];
   return text && startMs !== undefined && endMs !== undefined ? [{ type: 'word', text, startMs, endMs }] : [];

@@ -15,27 +15,27 @@ import {
 } from './speech-step.ts';
 import { hearWord, isBegun, isHeard } from './spoken-text.ts';
 
-/** How a service takes texts in contexts. */
+/** A service that takes texts in contexts. */
 export interface ContextConnection {
-  /** The context that a message is for. */
+  /** The context a message belongs to. */
   readonly contextOf: (message: WireObject) => string | undefined;
-  /** Most contexts at once. */
+  /** Most simultaneous contexts. */
   readonly maxContexts: number;
-  /** Whether a cancelled context counts until the service has said that it is over. */
+  /** Whether a cancelled context counts until the service confirms its end. */
   readonly endsCancelled: boolean;
-  /** Whether each piece of text is spoken at once; else the service may wait for more. */
+  /** Whether each piece of text is synthesized at once; otherwise the service may wait for more. */
   readonly speaksAtOnce: boolean;
-  /** Milliseconds after which a context that has spoken all its text takes no more. Default: it always does. */
+  /** Milliseconds after which a context that has spoken all its text accepts no more. Default: never. */
   readonly expiresMs?: number;
 }
 
-/** How long a cancelled context whose end never comes counts, in milliseconds. */
+/** How long a cancelled context counts if its end is never confirmed, in milliseconds. */
 const lingerMs = 5_000;
 
-/** How far a word's end may lie behind its audio, in milliseconds: times and samples are rounded apart. */
+/** Tolerance between a word's end and its audio, in milliseconds: times and samples are rounded separately. */
 const toleranceMs = 50;
 
-/** One connection speaks any number of texts, each in a context with an id that the service's messages carry. */
+/** One connection speaks any number of texts, each in a context whose id the service's messages carry. */
 export function byId(rules: ContextConnection): Attribution {
   const { contextOf, maxContexts, endsCancelled, speaksAtOnce, expiresMs = Infinity } = rules;
 
@@ -80,7 +80,7 @@ export function byId(rules: ContextConnection): Attribution {
   };
 }
 
-/** Tells of words once they have sounded, so that none is told of audio that is then lost. */
+/** Emits words once they have sounded, so that none belongs to audio that is later lost. */
 function tellWords(step: SpeechStep, key: number, untilMs: number): void {
   const { context, text } = synthesisOf(step, key) ?? {};
   if (!context?.words.length || !text) return;
@@ -93,7 +93,7 @@ function tellWords(step: SpeechStep, key: number, untilMs: number): void {
   });
 }
 
-/** Milliseconds of audio that a context has brought; those of a compressed format cannot be counted. */
+/** Milliseconds of audio received for a context; unknown for compressed formats. */
 function soundedMs({ context, format }: Synthesis): number {
   return isPcmLike(format.encoding) ? durationMs(context?.audioBytes ?? 0, format) + toleranceMs : Infinity;
 }

@@ -16,22 +16,22 @@ import {
 } from './speech-step.ts';
 import { heardInContext, isHeard, restart } from './spoken-text.ts';
 
-/** How a service takes texts whose messages carry no id. */
+/** A service whose messages carry no id. */
 export interface FlushConnection {
-  /** Asks the service to speak what it was told. */
+  /** Makes the service speak what was sent. */
   readonly flush: SocketData;
   readonly charactersPerMinute: number;
   readonly flushesPerMinute: number;
-  /** Flushes of a minute that are kept for the ends of texts; only the rest is spent on single sentences. */
+  /** Flushes per minute reserved for the ends of texts; only the rest is spent on single sentences. */
   readonly flushReserve: number;
 }
 
-/** The length of the services' windows, in milliseconds, with a second for what the network does to it. */
+/** Length of the services' windows, in milliseconds, plus a second for network jitter. */
 const windowMs = 61_000;
 
 /**
- * One connection speaks one text at a time, tells by answers to flushes how far it has come, and is silenced by a clear,
- * until whose answer all that comes is of a text that nobody wants. Texts at the same time get a connection each.
+ * One connection speaks one text at a time; answers to flushes report progress. A clear silences it, and everything
+ * until its answer belongs to cancelled text. Simultaneous texts get a connection each.
  */
 export function byOrder(rules: FlushConnection): Attribution {
   const { flush, charactersPerMinute, flushesPerMinute, flushReserve } = rules;
@@ -42,7 +42,7 @@ export function byOrder(rules: FlushConnection): Attribution {
       flushes: new SlidingWindow(flushesPerMinute, windowMs),
     };
 
-  /** Has everything spoken that was said since the last flush. */
+  /** Flushes everything sent since the last flush. */
   const speakAll = (step: SpeechStep, key: number): void => {
     const { context, text } = synthesisOf(step, key) ?? {};
     if (!context || !text) return;
@@ -63,7 +63,7 @@ export function byOrder(rules: FlushConnection): Attribution {
     if (piece === undefined && (!isEnded || isFlushed(synthesis))) return;
     const waitMs = piece === undefined ? flushes.waitMs(1, at) : characters.waitMs(piece.length, at);
     if (waitMs > 0 || piece === undefined) {
-      // What the service has is not to wait for what it cannot have yet.
+      // Flush what the service has: more may be held back by its limits.
       if (!isFlushed(synthesis) && flushes.left(at) > 0) speakAll(step, key);
       if (waitMs > 0) change(step, key, { resumeAt: at + waitMs });
       return;
@@ -80,7 +80,7 @@ export function byOrder(rules: FlushConnection): Attribution {
     hear: (step, key, { type }) => {
       const { context, text } = synthesisOf(step, key) ?? {};
       const [heard, ...flushes] = context?.flushes ?? [];
-      // An answer to nothing, or to a flush that a clear has made void.
+      // An unexpected answer, or one to a flush that a clear has voided.
       if (type !== 'end' || !context || !text || heard === undefined) return;
       const spoken = { ...text, heard };
       emit(step, key, { type: 'segment', text: heardInContext(spoken) });
@@ -92,7 +92,7 @@ export function byOrder(rules: FlushConnection): Attribution {
   };
 }
 
-/** Whether the service was asked to speak all that it was told. */
+/** Whether everything sent was flushed. */
 function isFlushed({ context, text }: Synthesis): boolean {
   return text.said === (context?.flushes.at(-1) ?? text.heard);
 }

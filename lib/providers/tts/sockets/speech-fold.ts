@@ -23,16 +23,16 @@ import {
 } from './speech-step.ts';
 import { isHeard, isSaid, noText } from './spoken-text.ts';
 
-/** Losses in a row, with nothing spoken between them, that a text survives. */
+/** Consecutive losses, with nothing spoken in between, that a text survives. */
 const maxLosses = 1;
-/** How long the next try waits when the service does not say, in milliseconds. */
+/** Wait before a retry if the service does not specify one, in milliseconds. */
 const pauseMs = 500;
 
-const undocumented = 'the service sent a message that it does not document';
-const noObject = 'the service sent a message that is no JSON object';
+const undocumented = 'the service sent an undocumented message';
+const noObject = 'the service sent a message that is not a JSON object';
 const noFormat: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1 };
 
-/** The machine of one connection that speaks. */
+/** The state machine of one connection that speaks. */
 export function speech(rules: SpeechRules): Machine<SpeechState, SpeechInput, SpeechEffect> {
   return {
     start: {
@@ -91,9 +91,9 @@ function take(step: SpeechStep, input: SpeechInput): void {
       break;
     case 'reconnecting':
       for (const { key } of state.syntheses) lose(step, key, input.error);
-      // What was cancelled is gone with the connection.
+      // Cancelled contexts are gone with the connection.
       update(step, { isUp: false, cancelled: [] });
-      // Attempts that fail don't prolong the wait for a connection.
+      // Failed attempts don't extend the wait for a connection.
       if (state.isUp) waitAnew(step);
       break;
     case 'ended':
@@ -119,7 +119,7 @@ function take(step: SpeechStep, input: SpeechInput): void {
   }
 }
 
-/** Tells the service what it may be told of one text now. */
+/** Sends as much of a text as is allowed now. */
 function advance(step: SpeechStep, key: number): void {
   const { attribution } = step.rules;
   const present = synthesisOf(step, key);
@@ -140,7 +140,7 @@ function advanceAll(step: SpeechStep): void {
   for (const { key } of step.state.syntheses) advance(step, key);
 }
 
-/** Speaks in a new context from now on, if the service takes another one. */
+/** Continues in a new context, if the service accepts another. */
 function enter(step: SpeechStep, { key, voice }: Synthesis): boolean {
   const { wire, attribution } = step.rules;
   const { state } = step;
@@ -172,7 +172,7 @@ function hear(step: SpeechStep, data: SocketData): void {
     step.effects.push({ type: 'warning', text: message || !contextOf ? undocumented : noObject });
     return;
   }
-  // Where messages carry no id, each is a sign of life for what comes after it as well.
+  // Without ids, each message is also a sign of activity for what follows it.
   if (!contextOf) waitAnew(step);
   if (key !== undefined && read) {
     changeContext(step, key, { state: known ?? wire.start });
@@ -182,13 +182,13 @@ function hear(step: SpeechStep, data: SocketData): void {
   if (key !== undefined) attribution.settle?.(step, key);
 }
 
-/** The text that a message is for. By order, none is heard until the service has let go of all that was cancelled. */
+/** The text a message belongs to. By order, none until the service has dropped everything cancelled. */
 function subjectOf(state: SpeechState, { contextOf }: Attribution, id: string | undefined): Synthesis | undefined {
   if (contextOf) return state.syntheses.find(({ context }) => id !== undefined && context?.id === id);
   return state.cancelled.length > 0 ? undefined : state.syntheses.find(({ context }) => context);
 }
 
-/** What a message means, for one text or for none: what is late goes nowhere. */
+/** Applies a message's effect, to one text or to none: late ones are dropped. */
 function takeEffect(step: SpeechStep, effect: ReadEffect, key: number | undefined, id: string | undefined): void {
   const { attribution } = step.rules;
   const { cancelled, syntheses } = step.state;
@@ -226,7 +226,7 @@ function takeEffect(step: SpeechStep, effect: ReadEffect, key: number | undefine
   }
 }
 
-/** A context is gone: what was not heard of it is said again, or the text fails. */
+/** A context was lost: resends what was not heard, or fails the text. */
 function lose(step: SpeechStep, key: number, error: VoiceError): void {
   const { context, text, losses: before = 0 } = synthesisOf(step, key) ?? {};
   if (!context || !text) return;
@@ -236,7 +236,7 @@ function lose(step: SpeechStep, key: number, error: VoiceError): void {
   else change(step, key, { losses });
 }
 
-/** The service has given a context up: the next try waits a little. */
+/** The service has rejected a context: the retry waits a little. */
 function refuse(step: SpeechStep, key: number, error: VoiceError): void {
   lose(step, key, error);
   change(step, key, { resumeAt: step.at + (error.retryAfterMs ?? pauseMs) });
@@ -262,32 +262,32 @@ function silence(step: SpeechStep, key: number): void {
   if (lingerMs > 0) update(step, { cancelled: [...state.cancelled, { id: context.id, until: at + lingerMs }] });
 }
 
-/** Has the connection replaced, or the context, of a text that has waited for too long. */
+/** Replaces the connection, or the context, of a text that has waited too long. */
 function judge(step: SpeechStep, key: number): void {
   const { rules, at, state } = step;
   const synthesis = synthesisOf(step, key);
   const ms = synthesis ? limitMs(state, synthesis, rules) : Infinity;
   if (!synthesis || at < synthesis.quietSince + ms) return;
-  const awaited = !state.isUp ? 'connection' : hasSounded(synthesis) ? 'more audio came' : 'audio came';
+  const awaited = !state.isUp ? 'connection' : hasSounded(synthesis) ? 'more audio arrived' : 'audio arrived';
   const error = rules.errors.error(`no ${awaited} within ${ms} ms`, { code: 'timeout', recoverable: true });
   if (!state.isUp) fail(step, key, error);
   else if (at >= state.heardAt + ms) {
     step.effects.push({ type: 'reconnect', error });
     waitAnew(step);
   } else {
-    // Where others are answered, it is not the connection's fault.
+    // If others are answered, the connection is not at fault.
     silence(step, key);
     lose(step, key, error);
     advance(step, key);
   }
 }
 
-/** Begins all waits anew. */
+/** Restarts all waits. */
 function waitAnew(step: SpeechStep): void {
   update(step, { syntheses: step.state.syntheses.map((each) => ({ ...each, quietSince: step.at })) });
 }
 
-/** The contexts that are open. */
+/** Ids of the open contexts. */
 function contextIds({ syntheses }: SpeechState): string[] {
   return syntheses.flatMap(({ context }) => context?.id ?? []);
 }
@@ -296,7 +296,7 @@ function hasSounded({ context }: Synthesis): boolean {
   return context !== undefined && context.audioBytes > 0;
 }
 
-/** How long a text waits for the service, in milliseconds; `Infinity` when it doesn't. */
+/** How long a text may wait for the service, in milliseconds; `Infinity` if it is not waiting. */
 function limitMs({ isUp }: SpeechState, synthesis: Synthesis, rules: SpeechRules): number {
   const { context, text } = synthesis;
   if (!isUp) return rules.connectTimeoutMs;

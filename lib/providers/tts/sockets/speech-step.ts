@@ -8,60 +8,60 @@ import type { WireErrors } from '../voice-service.ts';
 import type { ContextMessages, ContextVoice, ReadEffect, SpeechWire, SpokenEvent } from './speech-wire.ts';
 import { heardInContext, restart, type SpokenText } from './spoken-text.ts';
 
-/** What is fixed for one connection. */
+/** Fixed settings of one connection. */
 export interface SpeechRules {
   readonly wire: SpeechWire<unknown>;
   readonly attribution: Attribution;
   readonly errors: WireErrors;
-  /** Most characters of one message. */
+  /** Most characters per message. */
   readonly maxTextLength: number;
   readonly firstAudioTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly connectTimeoutMs: number;
 }
 
-/** How a service is told texts, and how its messages find the text that they are for: `byOrder()` or `byId()`. */
+/** How texts are sent to a service, and how its messages are matched to texts: `byOrder()` or `byId()`. */
 export interface Attribution {
-  /** What it was made of, as JSON can tell it: where that changes, the next text opens another connection. */
+  /** Its settings, as JSON: if they change, the next text opens another connection. */
   readonly terms: unknown;
-  /** Most texts that a connection is given at once. */
+  /** Most simultaneous texts per connection. */
   readonly capacity: number;
-  /** Most contexts that the service takes at once, the cancelled ones among them. */
+  /** Most simultaneous contexts, including cancelled ones. */
   readonly maxContexts: number;
-  /** How long a cancelled context counts whose end the service does not tell, in milliseconds. */
+  /** How long a cancelled context counts if its end is not confirmed, in milliseconds. */
   readonly lingerMs: number;
-  /** By id: the context that a message is for. By order, messages are for what is spoken. */
+  /** By id: the context a message belongs to. By order, messages belong to what is being spoken. */
   readonly contextOf?: (message: WireObject) => string | undefined;
-  /** Says as much as the service's limits let through of a text that has a context: at best all of it, and its end. */
+  /** Sends as much of a text with a context as the service's limits allow: ideally all of it, and its end. */
   say(step: SpeechStep, key: number): void;
-  /** What a word or an end means for a text's progress. */
+  /** Applies a word or an end to a text's progress. */
   hear(step: SpeechStep, key: number, effect: Extract<ReadEffect, { readonly type: 'word' | 'end' }>): void;
-  /** All of a message has been taken. */
+  /** Called after a message was fully processed. */
   settle?(step: SpeechStep, key: number): void;
-  /** Whether the service is to bring audio. */
+  /** Whether audio is due from the service. */
   isDue(context: Context, text: SpokenText): boolean;
-  /** Whether a context, all of whose text was spoken, has been idle for so long that it would take no more. */
+  /** Whether a context whose text was all spoken has been idle too long to accept more. */
   hasExpired?(synthesis: Synthesis, at: number): boolean;
 }
 
-/** What happens to a connection that speaks. */
+/** Inputs of a connection that speaks. */
 export type SpeechInput =
   | { readonly type: 'begin'; readonly key: number; readonly voice: ContextVoice; readonly format: AudioMetadata }
   | { readonly type: 'text'; readonly key: number; readonly text: string }
-  /** No more text will come. */
+  /** No more text follows. */
   | { readonly type: 'textEnd'; readonly key: number }
-  /** Nobody listens any more. */
+  /** Nobody listens anymore. */
   | { readonly type: 'cancel'; readonly key: number }
   | { readonly type: 'message'; readonly data: SocketData }
   | { readonly type: 'connected' }
-  /** The connection is lost, and another one is tried. */
+  /** The connection was lost, and is being replaced. */
   | { readonly type: 'reconnecting'; readonly error: VoiceError }
-  /** There will be no other connection. */
+  /** No other connection follows. */
   | { readonly type: 'ended'; readonly error: VoiceError }
   | { readonly type: 'keepAlive' }
   | { readonly type: 'tick' };
 
-/** What is to be done. */
+/** Effects to carry out. */
 export type SpeechEffect =
   | { readonly type: 'send'; readonly data: SocketData }
   | { readonly type: 'emit'; readonly key: number; readonly event: SynthesisEvent }
@@ -70,61 +70,61 @@ export type SpeechEffect =
   | { readonly type: 'reconnect' | 'report'; readonly error: VoiceError }
   | { readonly type: 'warning' | 'note'; readonly text: string };
 
-/** What the service was told under one attribution, and what came of it. */
+/** What was sent under one attribution, and its results. */
 export interface Context {
   readonly id: string;
   readonly messages: ContextMessages;
-  /** What its wire's readers know. */
+  /** The readers' state. */
   readonly state: unknown;
-  /** Bytes since the context, or by order its present segment, began. */
+  /** Bytes since the start of the context or, by order, of its current segment. */
   readonly audioBytes: number;
-  /** By id: words that the service has told, and that wait for their audio. */
+  /** By id: words received whose audio has not arrived. */
   readonly words: readonly Extract<SpokenEvent, { type: 'word' }>[];
-  /** By order: how many pieces had been said with each unanswered flush. */
+  /** By order: how many pieces had been sent with each unanswered flush. */
   readonly flushes: readonly number[];
-  /** By id: the service knows that no more text will come. */
+  /** By id: the service knows that no more text follows. */
   readonly isEnding: boolean;
 }
 
-/** One text on its way. */
+/** One text being spoken. */
 export interface Synthesis {
   readonly key: number;
   readonly voice: ContextVoice;
   readonly format: AudioMetadata;
   readonly text: SpokenText;
-  /** No more text will come. */
+  /** No more text follows. */
   readonly isEnded: boolean;
   readonly context: Context | undefined;
-  /** When the service was last heard, or what it is waited for last changed. */
+  /** When the service was last active, or what it is waiting for last changed. */
   readonly quietSince: number;
-  /** Nothing is said until then: the service has asked for a pause, or its limits let no more through. */
+  /** Nothing is sent until then: the service asked for a pause, or its limits are exhausted. */
   readonly resumeAt: number | undefined;
-  /** By order: a flush was sent, so that audio is on its way. */
+  /** By order: a flush was sent, so audio is on its way. */
   readonly hasFlushed: boolean;
-  /** Contexts that were lost in a row, without a piece of text heard to its end. */
+  /** Consecutive lost contexts without a piece of text heard to its end. */
   readonly losses: number;
 }
 
-/** What one connection speaks. */
+/** The state of one connection. */
 export interface SpeechState {
   readonly isUp: boolean;
-  /** When the service was last heard. */
+  /** When the service was last active. */
   readonly heardAt: number;
   readonly syntheses: readonly Synthesis[];
   /** Cancelled contexts that the service may still speak or count, oldest first, and until when. */
   readonly cancelled: readonly { readonly id: string; readonly until: number }[];
-  /** By order: what the service still takes in a minute. */
+  /** By order: the service's remaining allowance per minute. */
   readonly budget: { readonly characters: SlidingWindow; readonly flushes: SlidingWindow } | undefined;
-  /** How many contexts there were. */
+  /** Number of contexts so far. */
   readonly contexts: number;
-  /** How many keep-alives there were. */
+  /** Number of keep-alives so far. */
   readonly keepAlives: number;
 }
 
-/** One step on its way: its input has led to this state so far, and to these effects. */
+/** A step in progress: its state and effects so far. */
 export interface SpeechStep {
   readonly rules: SpeechRules;
-  /** Milliseconds of the scheduler's clock. */
+  /** The scheduler's time, in milliseconds. */
   readonly at: number;
   readonly effects: SpeechEffect[];
   state: SpeechState;
@@ -135,12 +135,12 @@ export function update(step: SpeechStep, changes: Partial<SpeechState>): void {
   step.state = { ...step.state, ...changes };
 }
 
-/** A synthesis that is still on its way. */
+/** A synthesis in progress. */
 export function synthesisOf({ state }: SpeechStep, key: number): Synthesis | undefined {
   return state.syntheses.find((each) => each.key === key);
 }
 
-/** Changes a synthesis that is still on its way. */
+/** Changes a synthesis in progress. */
 export function change(step: SpeechStep, key: number, changes: Partial<Synthesis>): void {
   update(step, {
     syntheses: step.state.syntheses.map((each) => (each.key === key ? { ...each, ...changes } : each)),
@@ -161,18 +161,18 @@ export function emit({ effects }: SpeechStep, key: number, event: SynthesisEvent
   effects.push({ type: 'emit', key, event });
 }
 
-/** Tells the service the next piece of a text. */
+/** Sends the next piece of a text. */
 export function sayPiece(step: SpeechStep, key: number, { messages }: Context, text: SpokenText, piece: string): void {
   send(step, messages.say(piece));
   change(step, key, { text: { ...text, said: text.said + 1 } });
 }
 
-/** The piece that the service is to be told next, as it is told. */
+/** The next piece to send, in wire form. */
 export function nextPiece({ pieces, said }: SpokenText): string | undefined {
   return said < pieces.length ? `${pieces[said] ?? ''} ` : undefined;
 }
 
-/** What follows of a text is said in another context, with times of its own. */
+/** The rest of a text goes to another context, with times of its own. */
 export function leave(step: SpeechStep, key: number): void {
   const { context, text } = synthesisOf(step, key) ?? {};
   if (!text) return;

@@ -6,27 +6,27 @@ import type { SocketData } from '../../../transport/reconnecting-socket.ts';
 import type { SynthesisEvent } from '../utterance.ts';
 import type { WireErrors } from '../voice-service.ts';
 
-/** What a service gives while it speaks. */
+/** What a service produces while speaking. */
 export type SpokenEvent = Extract<SynthesisEvent, { readonly type: 'audio' | 'word' }>;
 
-/** What a message means. */
+/** The effect of a message. */
 export type ReadEffect =
-  /** Audio, or by id a word; its times count from the beginning of its context. */
+  /** Audio or, by id, a word; times count from the start of its context. */
   | SpokenEvent
-  /** By id: nothing of the context follows. By order: all before the oldest unanswered flush has been spoken. */
+  /** By id: the context is complete. By order: everything before the oldest unanswered flush was spoken. */
   | { readonly type: 'end' }
-  /** By order: all before the oldest unanswered clear is gone; no audio of it follows. */
+  /** By order: everything before the oldest unanswered clear is gone; none of its audio follows. */
   | { readonly type: 'cleared' }
-  /** The service has given up the context, or, without a context, all of them. */
+  /** The service has given up the context or, without one, all of them. */
   | { readonly type: 'error'; readonly error: VoiceError }
-  /** The service warns; reported once for each text. */
+  /** A warning; reported once per text. */
   | { readonly type: 'warning'; readonly text: string }
   /** For the log. */
   | { readonly type: 'note'; readonly text: string };
 
-/** What readers of messages are given beside the message. */
+/** What a message reader gets besides the message. */
 export interface Reading {
-  /** The message as it came. */
+  /** The raw message. */
   readonly data: SocketData;
   /** The format of the context's audio. */
   readonly format: AudioMetadata;
@@ -39,29 +39,29 @@ export interface ContextMessages {
   readonly opening?: readonly SocketData[];
   /** Adds a piece of text, which ends with a space. */
   readonly say: (text: string) => SocketData;
-  /** By id: no more text will come, the rest is to be spoken. */
+  /** By id: no more text follows, speak the rest. */
   readonly ending?: readonly SocketData[];
   /** Silences the context. */
   readonly cancel: SocketData;
 }
 
-/** The settings of one synthesis, frozen: opens a context for it, and another one where the first was lost. */
+/** The frozen settings of one synthesis: opens a context for it, and another if the first is lost. */
 export type ContextVoice = (id: string) => ContextMessages;
 
-/** What a message does to what is known of its context, and what it means. */
+/** A message's effect on its context's state. */
 export type MessageReader<S> = {
-  /** What becomes of the state, and what follows. Pure. */
+  /** The next state and its effects. Pure. */
   read(state: S, message: WireObject, reading: Reading): Step<S, ReadEffect>;
 }['read'];
 
-/** What a service's messages mean. */
+/** How to read a service's messages. */
 export interface SpeechWire<S> {
-  /** The reader of a message by its type; `binary` reads what is no JSON. */
+  /** Readers by message type; `binary` reads anything but JSON. */
   readonly read: Readonly<Record<string, MessageReader<S>>>;
   /** The type of a message: a key of {@link SpeechWire.read}. */
   readonly typeOf: (message: WireObject) => string | undefined;
-  /** What a new context knows. */
+  /** A new context's state. */
   readonly start: S;
-  /** Keeps a context open, or the connection where there is none. Default: nothing is sent. */
+  /** Keeps a context open, or the connection if there is none. Default: nothing is sent. */
   readonly keepAlive?: (id: string | undefined) => SocketData;
 }

@@ -1,45 +1,45 @@
-/** The text of a synthesis in its pieces: which of them the service was told, and which were heard to their end. */
+/** The text of a synthesis in pieces: which were sent, and which were heard to their end. */
 export interface SpokenText {
   readonly pieces: readonly string[];
-  /** How many pieces the service was told. */
+  /** Number of pieces sent. */
   readonly said: number;
-  /** How many pieces were heard to their end. */
+  /** Number of pieces heard to their end. */
   readonly heard: number;
-  /** Letters of the words that were heard since. */
+  /** Letters of the words heard since. */
   readonly letters: number;
-  /** How many pieces had been heard when the present context began. */
+  /** Number of pieces heard when the current context started. */
   readonly from: number;
 }
 
 /** Before the first piece. */
 export const noText: SpokenText = { pieces: [], said: 0, heard: 0, letters: 0, from: 0 };
 
-/** Whether the service was told everything. */
+/** Whether everything was sent. */
 export function isSaid({ said, pieces }: SpokenText): boolean {
   return said === pieces.length;
 }
 
-/** Whether all that the service was told has been heard. */
+/** Whether everything sent was heard. */
 export function isHeard({ said, heard }: SpokenText): boolean {
   return said === heard;
 }
 
-/** Whether the present context was told anything. */
+/** Whether anything was sent in the current context. */
 export function isBegun({ said, from }: SpokenText): boolean {
   return said > from;
 }
 
-/** What was heard of the present context. */
+/** The text heard in the current context. */
 export function heardInContext({ pieces, from, heard }: SpokenText): string {
   return pieces.slice(from, heard).join(' ');
 }
 
-/** What follows is counted in another context, which is told all after `said` anew. */
+/** Restarts in another context, which is sent everything after `said` again. */
 export function restart(text: SpokenText, said: number = text.heard): SpokenText {
   return { ...text, said, from: text.heard, letters: 0 };
 }
 
-/** A word has sounded. A piece was heard to its end when as many letters were. */
+/** A word has sounded. A piece counts as heard once as many letters were. */
 export function hearWord(text: SpokenText, word: string): SpokenText {
   const letters = text.letters + lettersOf(word);
   const wanted = lettersOf(text.pieces[text.heard] ?? '');
@@ -47,7 +47,7 @@ export function hearWord(text: SpokenText, word: string): SpokenText {
   return hearWord({ ...text, heard: text.heard + 1, letters: letters - wanted }, '');
 }
 
-/** Letters of a text as words tell them: without spaces and markup. */
+/** A text's letters as counted in words: without spaces and markup. */
 function lettersOf(text: string): number {
   return text.replace(/<[^>]*>|\s/g, '').length;
 }

@@ -27,18 +27,18 @@ import { speech } from './speech-fold.ts';
 import type { SpeechEffect, SpeechInput, SpeechRules } from './speech-step.ts';
 import type { ContextVoice } from './speech-wire.ts';
 
-/** What a connection that speaks needs to know of its provider. */
+/** What a connection needs from its provider. */
 export interface VoiceConnectionOptions extends SpeechRules {
-  /** Makes the session. */
+  /** Creates the session. */
   readonly session: (options: Pick<ReconnectingSocketOptions, 'classifyClose' | 'keepAlive'>) => ReconnectingSocket;
   /** The voice and the format of the next text. */
   readonly voice: () => { readonly voice: ContextVoice; readonly format: AudioMetadata };
   readonly farewell: readonly SocketData[];
-  /** What it means when the service closes the connection while it speaks; `undefined`: another try is worth it. */
+  /** What it means when the service closes the connection while speaking; `undefined`: retry. */
   readonly closeError: (close: SocketClose) => VoiceError | undefined;
-  /** Told of what goes wrong and ends no text. */
+  /** Receives errors that end no text. */
   readonly report: (error: VoiceError) => void;
-  /** Told of what is worth a line in the log. */
+  /** Receives lines for the log. */
   readonly note: (text: string) => void;
   readonly scheduler?: SchedulerLike | undefined;
 }
@@ -46,8 +46,7 @@ export interface VoiceConnectionOptions extends SpeechRules {
 let keys = 0;
 
 /**
- * A connection that speaks, and stays open between texts: the border of {@link speech} to the socket and to those
- * who listen.
+ * A connection that speaks, and stays open between texts: connects {@link speech} to the socket and its subscribers.
  */
 export class VoiceConnection {
   readonly session: ReconnectingSocket;
@@ -62,7 +61,7 @@ export class VoiceConnection {
     this.#options = options;
     this.#warn = oncePerKind((text) => report(errors.error(text, { code: 'protocol', recoverable: true })));
     this.session = session({
-      // The services end idle connections; the next text opens another.
+      // Services close idle connections; the next text opens another.
       classifyClose: (close) => (this.load > 0 ? (closeError(close) ?? 'retry') : 'normal'),
       ...(wire.keepAlive && { keepAlive: { message: () => this.#happens({ type: 'keepAlive' }) } }),
     });
@@ -73,21 +72,21 @@ export class VoiceConnection {
         .subscribe(listener(([, ...effects]) => effects.forEach((effect) => this.#enact(effect)))),
       messages$.subscribe(listener((data) => this.#happens({ type: 'message', data }))),
       connection$.pipe(map(happeningOf(errors.error))).subscribe(listener((event) => event && this.#happens(event))),
-      // Who speaks hears of a failure itself.
+      // A text being spoken receives the failure itself.
       errors$.pipe(filter(() => this.load === 0)).subscribe(listener(report)),
     ]) {
       this.#subscriptions.add(subscription);
     }
   }
 
-  /** How many texts it speaks. */
+  /** Number of texts being spoken. */
   get load(): number {
     return this.#listeners.size;
   }
 
-  /** Opens the connection if there is none. */
+  /** Opens the connection unless it is open. */
   warm(): void {
-    // Who speaks hears of a failure; else `report` does.
+    // A text being spoken receives a failure; otherwise `report` does.
     this.session.open().catch(() => undefined);
   }
 
@@ -125,7 +124,7 @@ export class VoiceConnection {
   #enact(effect: SpeechEffect): void {
     switch (effect.type) {
       case 'send':
-        // What a lost connection was to be told is another one's to say.
+        // What was meant for a lost connection is resent on the next.
         if (this.session.isReady) this.session.send(effect.data);
         break;
       case 'emit':
@@ -152,7 +151,7 @@ export class VoiceConnection {
   }
 }
 
-/** What an event of the connection is to those who speak over it. */
+/** Converts a connection event to an input. */
 function happeningOf(error: SpeechRules['errors']['error']) {
   const lost = (text: string): VoiceError => error(text, { code: 'connection', recoverable: true });
   return (event: ConnectionEvent): SpeechInput | undefined => {
@@ -176,24 +175,24 @@ function listener<T>(next: (value: T) => void): Pick<Observer<T>, 'next' | 'erro
   return { next, error: () => undefined };
 }
 
-/** How long a connection that was opened because two texts came at once waits for another such moment. */
+/** How long an extra connection, opened for simultaneous texts, is kept for the next time. */
 const spareMs = 30_000;
 
-/** What {@link VoiceConnections} needs to know. */
+/** What {@link VoiceConnections} needs. */
 export interface VoiceConnectionsOptions {
   readonly open: () => VoiceConnection;
-  /** Told of each connection that has ended. */
+  /** Called for each connection that has ended. */
   readonly closed: (connection: VoiceConnection) => void;
-  /** Most texts that one connection speaks at once. */
+  /** Most simultaneous texts per connection. */
   readonly capacity: number;
   readonly scheduler: SchedulerLike;
 }
 
-/** The connections of one provider: the first is kept, texts that it cannot speak as well get others. */
+/** A provider's connections: the first is kept, texts beyond its capacity get others. */
 export class VoiceConnections {
   readonly #options: VoiceConnectionsOptions;
   readonly #connections: VoiceConnection[] = [];
-  /** Those that end with the texts that they speak. */
+  /** Connections that end with their current texts. */
   readonly #retired = new Set<VoiceConnection>();
   readonly #spares = new Map<VoiceConnection, Subscription>();
 
@@ -201,12 +200,12 @@ export class VoiceConnections {
     this.#options = options;
   }
 
-  /** Opens the first connection if it is not open. */
+  /** Opens the first connection unless it is open. */
   warm(): void {
     (this.#connections[0] ?? this.#add()).warm();
   }
 
-  /** Speaks a text on a connection that has room for it. */
+  /** Speaks a text on a connection with free capacity. */
   speak(text$: Observable<string>): Observable<SynthesisEvent> {
     return defer(() => {
       const connection = this.#connections.find(({ load }) => load < this.#options.capacity) ?? this.#add();
@@ -215,7 +214,7 @@ export class VoiceConnections {
     });
   }
 
-  /** Uses none of the present connections for another text; those that speak end after it. */
+  /** Takes the current connections out of use; those speaking end afterwards. */
   retire(): void {
     for (const connection of this.#connections.splice(0)) {
       this.#retired.add(connection);

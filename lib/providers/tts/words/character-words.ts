@@ -1,7 +1,7 @@
 import type { Step } from '../../../stream/fold.ts';
 import { unspaced, wordsOf, type WordTiming } from './spread-words.ts';
 
-/** Characters of a text and their times, as a service gives them with a piece of audio. */
+/** Characters of a text and their times, as given with a chunk of audio. */
 export interface CharacterTimes {
   readonly characters: readonly string[];
   /** In milliseconds. */
@@ -16,15 +16,15 @@ interface Character {
   readonly endMs: number;
 }
 
-/** What is known of the characters so far. */
+/** The characters so far. */
 export interface CharacterWords {
-  /** Times count from the beginning of a piece, not of the utterance. */
+  /** Whether times count from the start of each chunk, not of the utterance. */
   readonly isPerPiece: boolean;
-  /** Where the last piece ended, as it was given. */
+  /** End of the last chunk, as given. */
   readonly givenEndMs: number;
-  /** Where the last piece ended, from the beginning of the utterance. */
+  /** End of the last chunk, from the start of the utterance. */
   readonly endMs: number;
-  /** The beginning of a word. */
+  /** The start of an incomplete word. */
   readonly rest: readonly Character[];
 }
 
@@ -32,12 +32,11 @@ export interface CharacterWords {
 export const noCharacters: CharacterWords = { isPerPiece: false, givenEndMs: 0, endMs: 0, rest: [] };
 
 /**
- * Makes words of characters that come in pieces, cut anywhere. Services count the times of a piece from the beginning
- * of the utterance or from that of the piece: when one begins before half of what the last one ended at, it is the
- * latter from there on.
+ * Assembles words from characters that arrive in chunks, split anywhere. Services count a chunk's times from the start
+ * of the utterance or of the chunk: once one starts before half of the last one's end, it is the latter.
  *
- * @param audioMs - Where the audio of the piece begins, from the beginning of the utterance. Default: where the last
- * piece of text ended, for formats whose length cannot be counted.
+ * @param audioMs - Start of the chunk's audio, from the start of the utterance. Default: the end of the last chunk of
+ * text, for formats of unknown length.
  */
 export function hearCharacters(
   before: CharacterWords,
@@ -63,12 +62,12 @@ export function hearCharacters(
   );
   const text = textOf(state);
   if (!unspaced.test(text)) return [state, ...words];
-  // Where no space ends a word, all but the last one are complete.
+  // Where no space ends a word, all but the last are complete.
   const [rest, ...complete] = takeWords(state, wordsOf(text).at(-1)?.index ?? 0);
   return [rest, ...words, ...complete];
 }
 
-/** The last word, which no space has ended. */
+/** Returns the last word, which no space has ended. */
 export function endCharacters(state: CharacterWords): Step<CharacterWords, WordTiming> {
   return takeWords(state, textOf(state).length);
 }

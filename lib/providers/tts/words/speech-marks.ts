@@ -2,18 +2,18 @@ import { asNumber, asString, parseJsonObject } from '../../../core/guard.ts';
 import type { Step } from '../../../stream/fold.ts';
 import type { WordTiming } from './spread-words.ts';
 
-/** A word as a service marks it: where it stands in the text, and when it sounds. */
+/** A word as marked by a service: its place in the text, and when it sounds. */
 export interface SpeechMark extends WordTiming {
-  /** Offset of its first character; where it is not known, the mark is a word by itself. */
+  /** Offset of its first character; if unknown, the mark is a word of its own. */
   readonly start: number | undefined;
   /** Offset after its last character. */
   readonly end: number | undefined;
 }
 
-/** The last mark so far, which the next one may go on with. */
+/** The last mark so far, which the next may extend. */
 export type SpeechMarks = SpeechMark | undefined;
 
-/** Joins marks that nothing stands between: a service marks "text-to-speech" five times. Marks come in any pieces. */
+/** Joins adjacent marks: a service marks "text-to-speech" five times. Marks may arrive in any chunks. */
 export function hearMarks(before: SpeechMarks, marks: readonly SpeechMark[]): Step<SpeechMarks, WordTiming> {
   return marks.reduce<Step<SpeechMarks, WordTiming>>(
     ([last, ...words], mark) => {
@@ -25,7 +25,7 @@ export function hearMarks(before: SpeechMarks, marks: readonly SpeechMark[]): St
   );
 }
 
-/** The last word. */
+/** Returns the last word. */
 export function endMarks(last: SpeechMarks): Step<SpeechMarks, WordTiming> {
   return last ? [undefined, wordOf(last)] : [undefined];
 }
@@ -34,7 +34,7 @@ function wordOf({ text, startMs, endMs }: SpeechMark): WordTiming {
   return { text, startMs, endMs };
 }
 
-/** A word as a service marks it: when it begins, and where it stands in the UTF-8 of the text. */
+/** A word as marked by a service: its start, and its place in the text's UTF-8. */
 export interface ByteMark {
   readonly text: string;
   readonly startMs: number;
@@ -44,7 +44,7 @@ export interface ByteMark {
   readonly end: number | undefined;
 }
 
-/** The marks of words in a text of one JSON object a line; all else in it is left out. */
+/** The word marks in a text with one JSON object per line; skips anything else. */
 export function marksIn(lines: string): ByteMark[] {
   return lines.split('\n').flatMap((line) => {
     const { type, value, time, start, end } = parseJsonObject(line) ?? {};
@@ -55,10 +55,10 @@ export function marksIn(lines: string): ByteMark[] {
 }
 
 /**
- * Words of marks that tell beginnings only: each lasts until the next one begins, the last one to the end. Punctuation
- * that is written on to a word in the text goes with it.
+ * Words from marks that have only starts: each lasts until the next, the last one to the end. Punctuation attached to a
+ * word in the text is included.
  *
- * @param text - What the marks' offsets count in; empty leaves the words as they are marked.
+ * @param text - What the marks' offsets refer to; empty keeps the words as marked.
  * @param endMs - When the audio ends.
  */
 export function wordsAt(marks: readonly ByteMark[], text: string, endMs: number): WordTiming[] {

@@ -7,11 +7,11 @@ export interface WordTiming {
   readonly endMs: number;
 }
 
-/** Scripts that write no spaces between words. */
+/** Scripts without spaces between words. */
 export const unspaced: RegExp =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-/** Spreads the words of a text over the time of its audio in proportion of their characters: an estimate. */
+/** Distributes a text's words over the time of its audio in proportion to their characters: an estimate. */
 export function spreadWords(text: string, startMs: number, endMs: number): WordTiming[] {
   const spoken = text.trim();
   const msPerCharacter = spoken && (endMs - startMs) / spoken.length;
@@ -23,7 +23,7 @@ export function spreadWords(text: string, startMs: number, endMs: number): WordT
   }));
 }
 
-/** Words with the punctuation that is written on to them. */
+/** Words with their attached punctuation. */
 export function wordsOf(text: string): { word: string; index: number }[] {
   return [...text.matchAll(/\S+/g)].flatMap(({ 0: token, index }) =>
     unspaced.test(token) ? unspacedWords(token, index) : [{ word: token, index }],
@@ -34,7 +34,7 @@ function unspacedWords(token: string, start: number): { word: string; index: num
   const words: { word: string; index: number; complete: boolean }[] = [];
   for (const { segment, index, isWordLike = false } of segmenterFor('word').segment(token)) {
     const last = words.at(-1);
-    // An opening bracket belongs to the word after it, all other punctuation to the one before.
+    // An opening bracket belongs to the word after it, other punctuation to the one before.
     if (last && (!isWordLike || !last.complete)) {
       last.word += segment;
       last.complete ||= isWordLike;
