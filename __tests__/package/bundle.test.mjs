@@ -71,7 +71,8 @@ test('a page ships at first neither what only some pages need nor what initializ
   const names = ['Pipeline', 'AlphaAgent', 'AlphaSTT', 'MuLLM', 'AlphaTTS', 'MicrophoneInput', 'BrowserAudioOutput'];
   const contents = `export { ${names} } from 'rxvoice';`;
   const { shipped } = await bundle(contents, { platform: 'browser', plugins: [later] });
-  const loaded = /\/(agent-conversation|model-conversation|reduce|tool-runner|speech-text|mu-request|worklets)\.js$/;
+  const loaded =
+    /\/(agent-conversation|model-conversation|reduce|tool-runner|speech-text|mu-request|speech-fold|worklets)\.js$/;
   assert.deepEqual(
     shipped.filter((file) => loaded.test(file)),
     [],

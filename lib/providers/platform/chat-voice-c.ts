@@ -25,14 +25,13 @@ import { Playout } from '../../playback/playout.ts';
 import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
 import { merge } from '../../stream/merge.ts';
 import { CallProvider } from './call-provider.ts';
-import { decodeMember } from './chat-voice-member.ts';
+import { ChatVoicePlayer, decodeMember } from './chat-voice-audio.ts';
 import {
   type ChatVoicePackages,
   loadChatVoicePackages,
   opusOptions,
   type VoiceConnectionLike,
 } from './chat-voice-packages.ts';
-import { ChatVoicePlayer } from './chat-voice-player.ts';
 import { listenTo } from './listenable.ts';
 import type { SpeakerAudio } from './meeting-input.ts';
 import { wholeFrame } from './whole-frame.ts';
