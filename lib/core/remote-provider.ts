@@ -1,9 +1,10 @@
 import type { SchedulerLike } from 'rxjs';
 import { ProviderInitializationError, type VoiceError } from './errors.ts';
-import { oncePerKind, ownEntry } from './guard.ts';
+import { oncePerKind } from './guard.ts';
 import type { Logger } from './logger.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';
+import { retirementOf } from './wire-names.ts';
 
 /** A credential, or a function that fetches a fresh one whenever one is needed. */
 export type Credential = string | (() => Promise<string>);
@@ -203,9 +204,8 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
    * @param successors - The successor of each retired model.
    */
   protected warnOfRetired(model: string | undefined, successors: Readonly<Record<string, string>>): void {
-    const successor = ownEntry(successors, model);
-    if (successor === undefined || model === undefined) return;
-    this.logger.warn(`${this.name}: the service has retired ${model}; use ${successor} instead`);
+    const warning = retirementOf(model, successors);
+    if (warning !== undefined) this.logger.warn(`${this.name}: ${warning}`);
   }
 
   /** Masks this provider's credentials in a text. */

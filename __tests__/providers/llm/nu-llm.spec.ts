@@ -68,7 +68,7 @@ describe('NuLLM', () => {
     await eventsOf(llm.generate(hi));
     expect(sent()['model']).toBe('llama-3.3-70b-versatile');
     expect(logger.lines).toEqual([
-      'NuLLM: the service has retired llama-3.3-70b-versatile; set model, for example to openai/gpt-oss-120b',
+      'NuLLM: the service has retired llama-3.3-70b-versatile; use openai/gpt-oss-120b instead',
     ]);
   });
 

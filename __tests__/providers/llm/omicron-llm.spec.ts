@@ -65,7 +65,7 @@ describe('OmicronLLM', () => {
       expect(sent()['reasoning_effort']).toBe(effort);
     }
     expect(logger.lines).toEqual([
-      'OmicronLLM: the service has retired gemini-2.0-flash; set model, for example to gemini-3.8-flash',
+      'OmicronLLM: the service has retired gemini-2.0-flash; use gemini-3.8-flash instead',
     ]);
   });
 

@@ -76,7 +76,7 @@ describe('XiLLM', () => {
       expect(sent()['reasoning_effort']).toBe(effort);
     }
     expect(logger.lines).toEqual([
-      'XiLLM: the service has retired mistral-large-2411; set model, for example to mistral-large-latest',
+      'XiLLM: the service has retired mistral-large-2411; use mistral-large-latest instead',
     ]);
   });
 

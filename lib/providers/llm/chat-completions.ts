@@ -1,6 +1,7 @@
 import { wireParameters, type ConfigRules, type RulesOf } from '../../core/config-rule.ts';
-import { ownEntry, type WireObject } from '../../core/guard.ts';
+import type { WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../core/messages.ts';
+import { retirementOf } from '../../core/wire-names.ts';
 import { chatAnswer, type ChatAnswer } from './chat-answer.ts';
 import type { LLMConfig } from './chat-llm.ts';
 import type { ModelContext, ModelWire } from './model-wire.ts';
@@ -116,8 +117,8 @@ function bodyOf<C extends ChatConfig>(
   const model = config.model ?? profile.defaultModel ?? '';
   const reasoningEffort = config.reasoningEffort ?? profile.reasoningEffort?.(model);
   const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser });
-  const successor = ownEntry(retiredModels, model);
-  if (successor !== undefined) warn(`the service has retired ${model}; set model, for example to ${successor}`);
+  const retirement = retirementOf(model, retiredModels);
+  if (retirement !== undefined) warn(retirement);
 
   const fields = wireParameters({ ...config, maxTokens, temperature, reasoningEffort }, rules);
   const refused = refusedFields?.(model, reasoningEffort) ?? [];
