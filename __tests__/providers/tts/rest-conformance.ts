@@ -126,6 +126,29 @@ export function describeRestTTS(subject: RestSubject): void {
       expect(await failure({ apiKey: key, endpoint: 'http://voice.example' })).toContain('unencrypted');
     });
 
+    const silences = { 'an empty body': '', 'no audio in it': whole(Buffer.alloc(0)) };
+    for (const [what, body] of Object.entries(silences)) {
+      if (!wrap) {
+        it(`asks once more after an answer with ${what}, and speaks`, async () => {
+          const { service, speak, heard } = await start((response, request, count) => {
+            if (count === 1) open(response).end(body);
+            else void say(response, request, count);
+          });
+          await speak('Hello there.');
+          expect(Buffer.from(heard.bytes())).toEqual(audioOf(subject.textOf(service.first)));
+          expect(service.requests).toHaveLength(2);
+        });
+      }
+
+      it(`fails when answers have ${what}: silence is no speech`, async () => {
+        const { service, speak, tts } = await start((response) => void open(response).end(body));
+        const code = expect.stringMatching(/^(protocol|connection)$/) as unknown;
+        expect(await failureOf(speak('Hello there.'))).toMatchObject({ code });
+        expect(service.requests.length).toBeLessThan(4);
+        expect(await failureOf(tts.synthesize('Hello.'))).toMatchObject({ code });
+      });
+    }
+
     if (isStreamed) {
       it('lets the first audio through while the answer is still under way', async () => {
         const { tts, heard } = await start(async (response) => {

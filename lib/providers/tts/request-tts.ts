@@ -5,6 +5,7 @@ import {
   concat,
   concatMap,
   defer,
+  EMPTY,
   filter,
   finalize,
   from,
@@ -12,6 +13,7 @@ import {
   lastValueFrom,
   map,
   mergeMap,
+  type MonoTypeOperatorFunction,
   type Observable,
   of,
   Subject,
@@ -19,6 +21,7 @@ import {
   Subscription,
   switchMap,
   takeUntil,
+  tap,
   toArray,
 } from 'rxjs';
 import { joinBytes } from '../../audio/concat.ts';
@@ -230,11 +233,27 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
     return defer(() => {
       const attempt$ = defer(() => this.exchange(text, firstAudioMs)).pipe(
         stallTimeout({ firstMs: firstAudioMs, scheduler, error: late }),
+        this.#audible(text),
         this.#judged(),
         this.#retried(),
       );
       return this.#requests.hold(attempt$);
     });
+  }
+
+  /** Fails when a text with words in it has ended without audio: silence would pass for speech. */
+  #audible(text: string): MonoTypeOperatorFunction<SynthesisEvent> {
+    return (attempt$) =>
+      defer(() => {
+        let isHeard = !/[\p{L}\p{N}]/u.test(text);
+        return concat(
+          attempt$.pipe(tap((event) => (isHeard ||= event.type === 'audio' && isSound(event.data)))),
+          defer(() => {
+            if (isHeard) return EMPTY;
+            throw this.error(`${this.name}: the answer has no audio`, { code: 'protocol', recoverable: true });
+          }),
+        );
+      });
   }
 
   /** Decides on retries: for anything recoverable except a second timeout, and once for an expired credential. */
@@ -294,6 +313,9 @@ export abstract class RequestTTS<C extends RequestTTSConfig> extends RemoteTTS<C
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Whether there is more than the header of a WAV file. */
+const isSound = (data: Bytes): boolean => data.length > (data[0] === 0x52 && data[1] === 0x49 ? 44 : 0);
 
 /** Formats that are runs of frames, so that concatenated files form a file. */
 const joinable: readonly AudioMetadata['encoding'][] = ['mp3', 'aac'];
