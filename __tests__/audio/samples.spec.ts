@@ -52,7 +52,7 @@ describe('conversion of samples', () => {
     expect(toFloat32(Int16Array.of(-32768, 16384))).toEqual(Float32Array.of(-1, 0.5));
   });
 
-  it('clamps floats beyond full scale, rounds, and takes NaN for silence', () => {
+  it('clamps floats beyond full scale, rounds, and converts NaN to silence', () => {
     expect([...toInt16(Float32Array.of(1, 2, -1, -7, 0.00002, 0.00001, NaN, Infinity, -Infinity))]).toEqual([
       32767, 32767, -32768, -32768, 1, 0, 0, 32767, -32768,
     ]);

@@ -313,7 +313,7 @@ describe('writing WAV files', () => {
     expect([...fixWavSizes(tooLong)]).toEqual([...encodeWav(samples, mono)]);
   });
 
-  it('leaves true sizes, other chunks and what is no WAV file alone', () => {
+  it('leaves correct sizes, other chunks and other files alone', () => {
     const whole = file(chunk('fmt ', format(1, 16)), list, chunk('data', data), list);
     expect(fixWavSizes(whole)).toBe(whole);
     expect(fixWavSizes(samples)).toBe(samples);

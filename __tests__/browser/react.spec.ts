@@ -87,7 +87,7 @@ describe('rxvoice/react in Chromium', () => {
       expect(seen).toEqual(['there already', false]);
     });
 
-    it('begins anew with another stream, and lets go of the one before', async () => {
+    it('starts over with another stream, and releases the one before', async () => {
       const seen = await page.evaluate(async () => {
         const { act, react, client, reactive, hooks } = reactKit;
         const [one$, two$] = [new reactive.Subject<string>(), new reactive.Subject<string>()];

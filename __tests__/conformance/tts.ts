@@ -290,7 +290,7 @@ function describeVoice(
       expectText(await speak(tts, ['Hello.']), ['Hello.']);
     });
 
-    it('goes on after a break in the middle of the audio, or says that there was one (F26)', async () => {
+    it('continues after a break in the middle of the audio, or says that there was one (F26)', async () => {
       sandbox.setFault(service, { kind: 'dropAfter', messages: 1, times: 1 });
       const tts = await ready();
       const chunks: AudioChunk[] = [];

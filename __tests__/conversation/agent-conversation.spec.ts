@@ -145,7 +145,7 @@ describe('a conversation with an agent', () => {
     expect(agent.injected).toEqual([]);
   });
 
-  it('tells what the agent does not take, and what fails, and goes on', async () => {
+  it('tells what the agent does not take, and what fails, and continues', async () => {
     const [refused, failed] = [new SpeechTicket(), new SpeechTicket()];
     const { agent, events } = run({
       100: (each, commands$) => {

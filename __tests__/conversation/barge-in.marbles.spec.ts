@@ -77,7 +77,7 @@ describe('bargeIn', () => {
     expectStages('--1--', '--(SC)', { minWords: 1 });
   });
 
-  it('does not take an unending voice for one where its end is not told', () => {
+  it('does not confirm by an unending voice where its end is not reported', () => {
     expectStages('--s-----------|', '--S--P-R------|', { voiceEnds: false });
   });
 

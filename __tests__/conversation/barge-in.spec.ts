@@ -116,7 +116,7 @@ describe('barge-in', () => {
     expect(heardText).toBe(story);
   });
 
-  it('is driven by words alone where the service tells of no voice', () => {
+  it('is driven by words alone if the service does not report speech', () => {
     const { events } = telling(
       { 1_000: user.interim('wait'), 1_400: user.interim('wait a second') },
       { reportsSpeechEnd: false },

@@ -183,7 +183,7 @@ describe('whatever comes, in whatever order,', () => {
     });
   });
 
-  it('nothing of a speculation is told before it is adopted', () => {
+  it('emits nothing of a preflight before it is adopted', () => {
     const secret: readonly VoiceEventType[] = [
       'llm.started',
       'llm.token',

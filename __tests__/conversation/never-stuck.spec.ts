@@ -21,7 +21,7 @@ describe('a voice whose end is never told', () => {
     expect(ofType(events, 'turn.ended')).toMatchObject([{ reason: 'completed' }]);
   });
 
-  it('over a greeting pauses it for eight seconds at most, and the greeting goes on at the sample', () => {
+  it('over a greeting pauses it for eight seconds at most, and the greeting continues at the sample', () => {
     const { events, heardText } = voiceTest({
       greeting: 'Good morning, how can I help you?',
       steps: { 500: user.starts },

@@ -48,7 +48,7 @@ describe('preflight', () => {
     expect(tts.pieces).toEqual(['You said tell me more.']);
   });
 
-  it('asks anew when the words changed', () => {
+  it('asks again when the words changed', () => {
     const { events, llm, heardText } = voiceTest({
       llm: { tokenMs: 100 },
       steps: { 100: user.preflight('book the flight'), 400: user.final('do not book the flight') },
@@ -64,7 +64,7 @@ describe('preflight', () => {
     expect(heardText).toBe('You said do not book the flight.');
   });
 
-  it('is called off when the user goes on speaking', () => {
+  it('is called off when the user continues speaking', () => {
     const { events, llm } = voiceTest({
       steps: {
         100: user.preflight('I would like'),

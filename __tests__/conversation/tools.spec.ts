@@ -134,7 +134,7 @@ describe('tools', () => {
     ]);
   });
 
-  it('are aborted by an interruption, and the model is told so', () => {
+  it('are aborted by an interruption, and the model is told', () => {
     let aborted = 0;
     const tool: Tool = {
       name: 'look',

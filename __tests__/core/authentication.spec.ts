@@ -99,7 +99,7 @@ describe('direct mode', () => {
     });
   });
 
-  it('does not take nothing for a credential', async () => {
+  it('rejects an empty credential', async () => {
     const provider = new Remote({ apiKey: () => Promise.resolve('') });
     await expect(provider.resolveApiKey()).rejects.toThrow('the apiKey factory returned no credential');
   });

@@ -72,7 +72,7 @@ describe('readers of wire values', () => {
     expect(taken(asObject)).toEqual([{}]);
   });
 
-  it('give an empty array for what is none', () => {
+  it('give an empty array for anything else', () => {
     expect([asArray([1]), asArray('x'), asArray(undefined), asObjects([1, {}, null, []])]).toEqual([[1], [], [], [{}]]);
   });
 

@@ -93,7 +93,7 @@ function worstText(expression: RegExp): string | undefined {
 }
 
 describe('the regular expressions of the library', () => {
-  it('are found, and a slow one is told', () => {
+  it('are found, and a slow one is reported', () => {
     expect(expressions().length).toBeGreaterThan(200);
     expect(worstText(/\beyJ[\w-]{8,}\.[\w-]+/g)).toBeDefined();
     expect(worstText(/\s+$/)).toBeDefined();

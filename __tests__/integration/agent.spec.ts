@@ -132,7 +132,7 @@ describe('AlphaAgent in the sandbox', () => {
     expect([code, recoverable, message.includes('temperature')]).toEqual(['configuration', false, true]);
   });
 
-  it('calls functions here and there, and tells errors as content', async () => {
+  it('calls functions here and there, and reports errors as content', async () => {
     const seen: [string, unknown, boolean][] = [];
     const { agent, said, replied } = await ready({
       think: {
@@ -187,7 +187,7 @@ describe('AlphaAgent in the sandbox', () => {
     expect(refusals()).toEqual([]);
   });
 
-  it('goes on after a lost connection, with the conversation, its updates and the audio since', async () => {
+  it('resumes after a lost connection, with the conversation, its updates and the audio since', async () => {
     const { agent, said, replied, tell, types } = await ready({ greeting: 'Hello!' });
     // Settings, a message, an update: the fourth message brings it down.
     sandbox.setFault('alpha-agent', { kind: 'dropAfter', messages: 4, of: 'received', times: 1 });

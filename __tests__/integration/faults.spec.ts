@@ -39,7 +39,7 @@ describe('a conversation in which', () => {
     await sandbox.close();
   });
 
-  it('the speech-to-text service is lost in the middle of a word goes on, and no word is lost (F7)', async () => {
+  it('the speech-to-text service is lost in the middle of a word continues, and no word is lost (F7)', async () => {
     sandbox.setFault('alpha-flux', { kind: 'dropAfter', messages: 4, times: 1 });
     await caller.connect();
     expect(await ask('hello my good friends')).toBe('completed');
@@ -87,7 +87,7 @@ describe('a conversation in which', () => {
     expect(errors()).toEqual([]);
   });
 
-  it('the model is busy for ten minutes says so at once, and goes on (F18)', async () => {
+  it('the model is busy for ten minutes says so at once, and continues (F18)', async () => {
     await caller.connect();
     sandbox.setFault('nu-llm', { kind: 'status', status: 429, retryAfter: 600, times: 1 });
     expect(await ask('hi')).toBe('error');
@@ -98,7 +98,7 @@ describe('a conversation in which', () => {
     expect(remembered()).toEqual(['user: hi hi', 'assistant: Hello! How can I help you?']);
   });
 
-  it('the user goes on while the model is busy asks once more, with all of it (F18, F40)', async () => {
+  it('the user continues while the model is busy asks once more, with all of it (F18, F40)', async () => {
     await caller.connect();
     sandbox.setFault('nu-llm', { kind: 'status', status: 503, retryAfter: 5 });
     const merged = caller.next('turn.ended');
@@ -125,7 +125,7 @@ describe('a conversation in which', () => {
     expect(errors()).toEqual([]);
   });
 
-  it('the voice is not to be had ends the turn, and tries again in the next one (F25)', async () => {
+  it('the voice is not to be had ends the turn, and retries in the next one (F25)', async () => {
     sandbox.setFault('alpha-tts', { kind: 'dropAfter', messages: 1, times: 1 });
     await caller.connect();
     sandbox.setFault('alpha-tts', { kind: 'refuse' });

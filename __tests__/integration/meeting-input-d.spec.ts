@@ -82,7 +82,7 @@ describe('MeetingInputD in a meeting', () => {
     });
   }
 
-  it('tries again while an older connection is still there', async () => {
+  it('retries while an older connection is still there', async () => {
     meeting = await Meeting.open();
     meeting.refuseWith = { msgType: 4, status: 16, times: 2 };
     input = new MeetingInputD(app);

@@ -182,7 +182,7 @@ for (const platform of platforms)
       await caller.hangUp();
     }, 60_000);
 
-    it('goes on at the sample after a cough', async () => {
+    it('resumes at the same sample after a cough', async () => {
       await using switchboard = await new Switchboard(sandbox, platform).listen();
       const caller = await switchboard.ring();
       const ended = switchboard.next('turn.ended');

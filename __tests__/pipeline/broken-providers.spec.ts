@@ -165,7 +165,7 @@ describe('a stream of a provider that fails (F60)', () => {
 });
 
 describe('a provider that throws', () => {
-  it('at audio is told once for all that it cannot take in a row', async () => {
+  it('at audio is reported once per run of unacceptable chunks', async () => {
     const stt = new FakeSTT();
     let broken = true;
     const sent: unknown[] = [];

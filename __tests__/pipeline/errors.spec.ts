@@ -65,7 +65,7 @@ describe('an error', () => {
     expect(timeline(events, 'error', 'turn.ended')).toEqual(['30000 error llm timeout', '30800 turn.ended error']);
   });
 
-  it('of the voice ends the turn, aborts the model, and the next turn tries again', () => {
+  it('of the voice ends the turn, aborts the model, and the next turn retries', () => {
     let attempts = 0;
     const { events, llm, heardText } = voiceTest({
       llm: { answer: () => concat(of(token('A whole sentence. '), token('And')), NEVER) },

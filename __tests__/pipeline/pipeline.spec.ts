@@ -92,7 +92,7 @@ describe('Pipeline', () => {
     await pipeline.dispose();
   });
 
-  it('goes on with the same history after a stop', async () => {
+  it('continues with the same history after a stop', async () => {
     const { pipeline, stt } = rig();
     for (const text of ['one', 'two']) {
       await pipeline.start();

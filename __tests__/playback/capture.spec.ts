@@ -22,7 +22,7 @@ describe('Capture', () => {
     expect(seen).toEqual([1, 2, 3, 4]);
   });
 
-  it('drops the oldest beyond its bound, and says so once', () => {
+  it('drops the oldest beyond its limit, reporting it once', () => {
     const overflows: number[] = [];
     const capture = new Capture({ maxWaitingMs: 60, onOverflow: (ms) => overflows.push(ms) });
     const seen = listen(capture);

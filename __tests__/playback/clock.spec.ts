@@ -134,7 +134,7 @@ describe('PlaybackClock', () => {
     expect(woken).toEqual(['first', 'first', 'first']);
   });
 
-  it('goes on when somebody throws', () => {
+  it('continues when a listener throws', () => {
     const virtual = new VirtualTimeScheduler();
     const thrown: unknown[] = [];
     const clock = PlaybackClock.of({

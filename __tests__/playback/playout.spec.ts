@@ -118,7 +118,7 @@ describe('Playout', () => {
     expect([completed, events]).toEqual([2, []]);
   });
 
-  it('stands still in a gap of the source and goes on without a burst', () => {
+  it('stands still in a gap of the source and continues without a burst', () => {
     const { clock, playout, writes, types, at } = bench({ leadMs: 100 });
     const source$ = new Subject<AudioChunk>();
     playout.play(source$).subscribe();
@@ -149,7 +149,7 @@ describe('Playout', () => {
   });
 
   describe('pause', () => {
-    it('is silent at once, and resume goes on at the very next sample', () => {
+    it('is silent at once, and resumes at the very next sample', () => {
       const { clock, playout, writes, clears, heard, types, at } = bench({ leadMs: 200 });
       const audio = speech(1000);
       playout.play(of(audio)).subscribe();
@@ -673,7 +673,7 @@ describe('Playout', () => {
   });
 
   describe('formats', () => {
-    it('converts what the sink does not take, the same for any framing', () => {
+    it('converts what the sink does not accept, the same for any framing', () => {
       const convert = (sizes: number[]): Uint8Array => {
         const { clock, playout, writes } = bench({ format: mulaw });
         const tone = Int16Array.from({ length: 4800 }, (_, at) => 12000 * Math.sin((2 * Math.PI * 440 * at) / 24000));
@@ -696,7 +696,7 @@ describe('Playout', () => {
       expectBytes(convert([7]), whole);
     });
 
-    it('goes on in the first format when the source changes its own', () => {
+    it('keeps the first output format when the source changes its own', () => {
       const { clock, playout, heard } = bench();
       playout
         .play(of(speech(20), { data: new Uint8Array(640), metadata: { ...linear, sampleRate: 16000 } }))
@@ -743,7 +743,7 @@ describe('Playout', () => {
     });
   });
 
-  describe('a sink whose format is told later', () => {
+  describe('a sink whose format is known later', () => {
     it('gets what came before in that format, as one stream', () => {
       const { clock, playout, writes, types, at } = bench({ format: 'later' });
       const audio$ = new Subject<AudioChunk>();

@@ -68,7 +68,7 @@ describe('SpeakerMixer', () => {
     ]);
   });
 
-  it('joins what comes late to what was before, and goes on from there at the speed of speech', () => {
+  it('joins late audio to what was before, and continues in real time', () => {
     const { clock, mixer, at, seen } = bench();
     at(0, () => mixer.push('a', packet(1)));
     at(150, () => mixer.push('a', packet(2, 40)));
@@ -115,7 +115,7 @@ describe('SpeakerMixer', () => {
     expect(frames.at(-1)?.at).toBe(40 + 3002 * 20);
   });
 
-  it('drops the oldest of a speaker who sends too much, and says so', () => {
+  it('drops the oldest audio of a speaker who sends too much, and reports it', () => {
     const { clock, mixer, seen } = bench({ maxQueueMs: 60 });
     expect([1, 2, 3, 4].map((value) => mixer.push('a', packet(value)))).toEqual([true, true, true, false]);
     clock.flush();

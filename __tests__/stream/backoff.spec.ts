@@ -86,7 +86,7 @@ describe('createBackoff', () => {
     expect(lastFor(policy, 10)).toBeUndefined();
   });
 
-  it('never takes a refused connection for a quick failure', () => {
+  it('never counts a refused connection as a quick failure', () => {
     const policy = backoff({ quickFailures: { count: 1, withinMs: 5000 } });
     for (let i = 0; i < 5; i += 1) expect(policy.next(lost())).toBeDefined();
     expect(lastFor(policy, 1)).toBeUndefined();

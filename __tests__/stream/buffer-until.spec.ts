@@ -118,7 +118,7 @@ describe('bufferUntil', () => {
     expect(seen).toEqual([{ ...c, metadata: mp3.metadata }, d]);
   });
 
-  it('lets a chunk that tells its own format keep it', () => {
+  it('lets a chunk keep its own format', () => {
     const source$ = new Subject<AudioChunk>();
     const ready$ = new BehaviorSubject(false);
     const seen: AudioChunk[] = [];

@@ -31,7 +31,7 @@ describe('incremental', () => {
     });
   });
 
-  it('begins anew with each subscription', () => {
+  it('starts over with each subscription', () => {
     marbles(({ cold, expectObservable }) => {
       const result$ = cold('-a|').pipe(pairs);
       expectObservable(result$).toBe('--(a|)');

@@ -42,7 +42,7 @@ describe('retryBackoff', () => {
     });
   });
 
-  it('goes on with the values of the next try', () => {
+  it('continues with the values of the next attempt', () => {
     marbles(({ cold, expectObservable }) => {
       const tries = [cold('-a-#', undefined, lost()), cold('-b-c-|')];
       const source$ = defer(() => tries.shift() ?? EMPTY);
@@ -69,7 +69,7 @@ describe('retryBackoff', () => {
     });
   }
 
-  it('first tries again within 250 ms, at random', () => {
+  it('first retries within 250 ms, at random', () => {
     marbles(({ cold, expectObservable }) => {
       const tries = [throwError(() => lost()), cold('a|')];
       const source$ = defer(() => tries.shift() ?? EMPTY);
@@ -271,7 +271,7 @@ describe('retryBackoff untilFirst', () => {
     });
   });
 
-  it('goes on with what a later try gives', () => {
+  it('continues with what a later attempt gives', () => {
     marbles(({ cold, expectObservable }) => {
       const tries = [cold('-#', undefined, failure()), cold('-a-|')];
       const source$ = defer(() => tries.shift() ?? throwError(() => failure()));
@@ -313,7 +313,7 @@ describe('retryBackoff untilFirst', () => {
     });
   });
 
-  it('tells of each error that it tries again', () => {
+  it('tells of each error that it retries', () => {
     const told: unknown[] = [];
     marbles(({ cold, expectObservable, flush }) => {
       const error = failure();

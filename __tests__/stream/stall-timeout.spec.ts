@@ -48,7 +48,7 @@ describe('stallTimeout', () => {
     });
   });
 
-  it('measures only what it is told to', () => {
+  it('measures only what it is asked to', () => {
     marbles(({ cold, expectObservable }) => {
       expectObservable(cold('--a-------b|').pipe(stallTimeout({ firstMs: 5 }))).toBe('--a-------b|');
       expectObservable(cold('------------').pipe(stallTimeout({}))).toBe('------------');
@@ -208,7 +208,7 @@ describe('stallTimeout', () => {
     expect(at).toEqual([180]);
   });
 
-  it('begins anew, with the limit that counts then, when what is waited for changes', async () => {
+  it('restarts the wait with the new limit when what it waits for changes', async () => {
     const clock = new TestClock();
     const wait$ = new Subject<void>();
     const at: number[] = [];
@@ -227,7 +227,7 @@ describe('stallTimeout', () => {
     expect(at).toEqual([110]);
   });
 
-  it('F46: serves what arrived while the event loop was blocked, then waits anew', async () => {
+  it('F46: delivers what arrived while the event loop was blocked, then restarts the wait', async () => {
     const clock = new BlockedClock();
     const heard$ = new Subject<void>();
     const at: number[] = [];

@@ -148,7 +148,7 @@ describe('SentenceSplitter', () => {
     ]);
   });
 
-  it('starts anew after a flush', () => {
+  it('starts over after a flush', () => {
     const splitter = new SentenceSplitter(everyEnd);
     expect(splitter.push('This is the first sentence. S')).toHaveLength(1);
     splitter.push('o it goes on and on without an end');

@@ -109,7 +109,7 @@ describe('F45: the clock that signatures are made with', () => {
     expect(clock.now).toBe(noon + 5);
   });
 
-  it('is set right once by the Date of a refusal, and goes on from there', async () => {
+  it('is corrected once by the Date of a rejection', async () => {
     const { clock, scheduler } = at(noon + 3_600_000);
     const refused = refusal('Wed, 15 Jan 2025 12:00:00 GMT');
     expect([clock.correct(refused), clock.now]).toEqual([true, noon]);
@@ -126,7 +126,7 @@ describe('F45: the clock that signatures are made with', () => {
     expect(clock.now).toBe(noon + 1_000);
   });
 
-  it('is set right by the sentence of a refusal, where there is no Date', () => {
+  it('is corrected by the message of a rejection without a Date', () => {
     const { clock } = at(noon - 3_600_000);
     const expired =
       'Signature expired: 20250115T110000Z is now earlier than 20250115T115500Z (20250115T120000Z - 5 min.)';

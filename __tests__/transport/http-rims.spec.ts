@@ -35,7 +35,7 @@ for (const [name, exchange] of Object.entries({ node: nodeExchange, fetch: fetch
       ]);
     });
 
-    it('names itself, unless it is told another name', async () => {
+    it('names itself, unless given another name', async () => {
       site = await serve((response) => response.end());
       const asked = get(site.url);
       await lastValueFrom(bodyOf(exchange(asked)), { defaultValue: undefined });

@@ -195,7 +195,7 @@ describe('httpRequest', () => {
       await site.requests[0]?.closed;
     });
 
-    it('a body that stalls is given up; any byte starts the wait anew', async () => {
+    it('a body that stalls is given up; any byte restarts the wait', async () => {
       let write = (): void => undefined;
       site = await serve((response) => (write = () => response.write(' ')));
       let bytes = 0;

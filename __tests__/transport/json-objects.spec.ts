@@ -36,7 +36,7 @@ describe('jsonObjects', () => {
     expect(read(['', ...Array.from(text)]).objects).toEqual([{ error: { code: 'é' } }]);
   });
 
-  it('tells of events that are none, and goes on', () => {
+  it('tells of events that are none, and continues', () => {
     const { objects, garbage } = read(['data: null\n\ndata: [1]\n\ndata: {\n\ndata: "x"\n\ndata: {"a":1}\n\n']);
     expect([objects, garbage]).toEqual([[{ a: 1 }], 4]);
   });

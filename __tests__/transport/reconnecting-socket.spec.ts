@@ -314,7 +314,7 @@ describe('ReconnectingSocket: refused and unreachable (F1 to F6)', () => {
     });
   }
 
-  it('F6: a credential that cannot be fetched is tried again, without a word of the factory', async () => {
+  it('F6: retries a credential that cannot be fetched, without quoting the factory', async () => {
     const secret = 'vault says canary-7f3a';
     const lines: string[] = [];
     const write = (line: string): void => void lines.push(line);
@@ -404,7 +404,7 @@ describe('ReconnectingSocket: refused and unreachable (F1 to F6)', () => {
     expect((await failed).code).toBe('quota');
   });
 
-  it('never tries again when told not to', async () => {
+  it('never retries when told not to', async () => {
     const { session, sockets, types } = given({ reconnect: false });
     const failed = outcome(session.open());
     await settle();
@@ -476,7 +476,7 @@ describe('ReconnectingSocket: a lost connection (F7, F13, F14)', () => {
     expect(session.send('more')).toBe(false);
   });
 
-  it('a normal close before it was ready is no success', async () => {
+  it('a normal close before it was ready is a failure', async () => {
     const { session, sockets, types } = given();
     void session.open();
     await settle();
@@ -565,7 +565,7 @@ describe('ReconnectingSocket: half-open connections (F8, F46)', () => {
     });
   }
 
-  it('F8: a runtime that cannot ping never takes silence for a loss', async () => {
+  it('F8: a runtime without pings never treats silence as a loss', async () => {
     const { clock, types } = await connected({}, new FakeSockets({ pings: false }));
     await clock.advance(600_000);
     expect(types()).toEqual(['connecting', 'connected']);
@@ -590,7 +590,7 @@ describe('ReconnectingSocket: half-open connections (F8, F46)', () => {
 });
 
 describe('ReconnectingSocket: a peer that stops reading (F9), and bounds', () => {
-  it('F9: sends no more than the buffer takes, then goes on in order', async () => {
+  it('F9: sends no more than the buffer accepts, then continues in order', async () => {
     const { session, sockets, clock } = await connected({ maxBufferedBytes: 4 });
     sockets.last.bufferedAmount = 3;
     session.send(audio(1));
@@ -872,7 +872,7 @@ describe('ReconnectingSocket: ending', () => {
     });
   }
 
-  it('F44: opens anew after an end', async () => {
+  it('F44: reopens after an end', async () => {
     const { session, sockets, types } = await connected();
     session.terminate();
     const opened = session.open();

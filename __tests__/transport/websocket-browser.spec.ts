@@ -139,7 +139,7 @@ describe("the runtime's own WebSocket", () => {
     expect([early.messages, early.ends, open.messages.length, open.ends]).toEqual([[], [], 1, []]);
   });
 
-  it('F50: tells of a credential that cannot be offered, without showing it', async () => {
+  it('F50: reports a credential that cannot be offered, without showing it', async () => {
     const { ends, causes, until } = listen({ protocols: ['token', 'canary 7f3a'] });
     await until(() => ends.length === 1);
     expect(causes).toMatchObject([{ code: 'configuration' }]);

@@ -117,7 +117,7 @@ describe('the WebSocket of Node', () => {
     other.socket.terminate();
   });
 
-  it('F1: tells why a connection was refused', async () => {
+  it('F1: reports why a connection was refused', async () => {
     const closedPort = await new Promise<number>((resolve) => {
       const server = createServer().listen(0, '127.0.0.1', () => {
         const { port } = server.address() as AddressInfo;
@@ -221,7 +221,7 @@ describe('the WebSocket of Node', () => {
     });
   }
 
-  it('F8: a peer that vanished without a word is replaced', async () => {
+  it('F8: replaces a peer that vanished silently', async () => {
     const url = await on(serveUpgraded((socket) => socket.resume()));
     const session = sessionTo(url, { keepAlive: { intervalMs: 20 } });
     await session.open();
@@ -246,7 +246,7 @@ describe('the WebSocket of Node', () => {
     }
   });
 
-  it('F13: closes with 1007 on invalid UTF-8, and connects anew', async () => {
+  it('F13: closes with 1007 on invalid UTF-8, and reconnects', async () => {
     const codes: Promise<number | undefined>[] = [];
     const url = await on(
       serveUpgraded((socket) => {

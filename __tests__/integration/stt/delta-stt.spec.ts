@@ -68,7 +68,7 @@ describe('DeltaSTT: what is peculiar to it', () => {
     });
   });
 
-  it('finalize() ends the utterance, where the service does not by itself', async () => {
+  it('finalize() ends the utterance, where the service does not', async () => {
     await live({ enableEndpointDetection: false });
     for (const text of ['hello', 'good night']) {
       const heard = complete();

@@ -46,7 +46,7 @@ describe('EtaSTT: what is peculiar to it', () => {
   const complete = (): Promise<TranscriptionResult> =>
     firstValueFrom(stt.transcripts$.pipe(filter(({ utteranceComplete }) => utteranceComplete)));
 
-  it('an idle time-out, which is a normal close, is no end', async () => {
+  it('an idle timeout, which is a normal close, is not the end', async () => {
     const { errors } = await live();
     const again = firstValueFrom(stt.connection$.pipe(filter(({ type }) => type === 'reconnecting')));
     expect(await again).toMatchObject({ error: { status: 1_000, recoverable: true } });

@@ -100,7 +100,7 @@ describe('GammaSTT: what is peculiar to it', () => {
     expect((await nothing).text).toBe('');
   });
 
-  it('no word is lost when a connection drops, where the service tells no times', async () => {
+  it('loses no word when a connection drops, without times from the service', async () => {
     await ready({ includeTimestamps: false, vadSilenceThresholdSecs: 0.5, reconnect: { initialMs: 1 } });
     sandbox.setFault('gamma-stt', { kind: 'dropAfter', messages: 60, of: 'received', times: 1 });
     await stt.connect();

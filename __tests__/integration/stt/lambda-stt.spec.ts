@@ -70,7 +70,7 @@ describe('LambdaSTT: what is peculiar to it', () => {
     });
   }
 
-  it('finds out the language, and tells speakers', async () => {
+  it('detects the language, and identifies speakers', async () => {
     await live({ identifyLanguage: true, languageOptions: ['fr-FR', 'en-US'], showSpeakerLabel: true });
     const heard = complete();
     await stt.connect();
@@ -92,7 +92,7 @@ describe('LambdaSTT: what is peculiar to it', () => {
     expect(sandbox.records('lambda-stt').map(({ status }) => status)).toEqual([403, 101]);
   });
 
-  it('a session that has heard nothing for long begins anew, and nothing of it is fatal', async () => {
+  it('restarts a session that heard nothing for long, without a fatal error', async () => {
     const { errors } = await live();
     const again = firstValueFrom(stt.connection$.pipe(filter(({ type }) => type === 'reconnecting')));
     await stt.connect();

@@ -65,7 +65,7 @@ describe('ZetaSTT: what is peculiar to it', () => {
     expect([errors, sandbox.records('zeta-stt')[0]?.refusal]).toEqual([[], undefined]);
   });
 
-  it('ends an utterance when it is told to', async () => {
+  it('ends an utterance on request', async () => {
     await ready({ endOfUtteranceSilenceTrigger: 0 });
     await stt.connect();
     for (const text of ['hello', 'good night']) {

@@ -26,7 +26,7 @@ describeTTS({
 });
 
 describe('ChiTTS in the sandbox', () => {
-  it('goes on without word times when they cannot be had', async () => {
+  it('continues without word times when they are unavailable', async () => {
     await using sandbox = await startSandbox();
     sandbox.setFault('chi-subtitles', { kind: 'status', status: 404 });
     const tts = voice({ audioFormat: 'pcm', wordTimings: true })({ proxyUrl: sandbox.proxies.chi });

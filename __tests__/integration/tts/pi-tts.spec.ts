@@ -60,7 +60,7 @@ describe('PiTTS in the sandbox', () => {
     expect(sandbox.records('pi-tts').map(({ refusal }) => refusal)).toEqual([undefined]);
   });
 
-  it('tries again where others use up the plan', async () => {
+  it('retries where others use up the plan', async () => {
     const other = new PiTTS({ voiceId, apiKey: 'sandbox-key', endpoint: sandbox.endpoints.pi, concurrency: 3 });
     await other.initialize();
     const texts = ['One one.', 'Two two.', 'Three.'];

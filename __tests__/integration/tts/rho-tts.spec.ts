@@ -62,7 +62,7 @@ describe('RhoTTS in the sandbox', () => {
     await expect(speak('Hello there.')).rejects.toMatchObject({ code: 'server', provider: 'RhoTTS' });
   });
 
-  it('does not take a stream that breaks for a whole one', async () => {
+  it('does not mistake a broken stream for a complete one', async () => {
     sandbox.setFault('rho-tts', { kind: 'dropAfter', messages: 2 });
     await expect(speak('Hello there.')).rejects.toMatchObject({ code: 'connection' });
   });

@@ -283,7 +283,7 @@ describe('AlphaAgent: a conversation', () => {
     await agent.dispose();
   });
 
-  it('gives latencies in milliseconds, as far as the service tells', async () => {
+  it('reports latencies in milliseconds, as far as the service does', async () => {
     const { agent, say, latencies } = await live();
     say({ type: 'AgentStartedSpeaking', total_latency: 1.21, tts_latency: 0.31, ttt_latency: 0.62 });
     say({ type: 'LatencyReport', stt_latency: 0.12, ttt_token_latency: 0.34, tts_latency: 0.2, total_latency: 1.02 });

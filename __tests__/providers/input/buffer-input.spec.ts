@@ -42,7 +42,7 @@ describe('BufferInput', () => {
     expect(seen).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
-  it('keeps 60 s before the start, then drops the oldest with an error that says so', async () => {
+  it('keeps 60 s before the start, then drops the oldest with an error', async () => {
     const { input, chunks } = await listening({ sampleRate: 8000 });
     const errors: VoiceError[] = [];
     input.errors$.subscribe((error) => errors.push(error));
@@ -96,7 +96,7 @@ describe('BufferInput', () => {
     expect([chunks.length, isCompleted()]).toEqual([1, true]);
   });
 
-  it('needs initialize() before start(), and starts anew after dispose()', async () => {
+  it('needs initialize() before start(), and starts over after dispose()', async () => {
     const input = new BufferInput();
     await expect(input.start()).rejects.toThrow(/initialize/);
     await input.initialize();

@@ -590,7 +590,7 @@ describe('CompatibleLLM', () => {
     });
   });
 
-  describe('tries again while nothing was said', () => {
+  describe('retries while nothing was said', () => {
     let clock: TestClock;
     beforeEach(() => {
       clock = new TestClock();
@@ -731,7 +731,7 @@ describe('CompatibleLLM', () => {
       await site.requests[0]?.closed;
     });
 
-    it('in the middle of the answer, of which no token comes any more', async () => {
+    it('in mid-answer, without further tokens', async () => {
       let write = (): void => undefined;
       site = await serve((response) => {
         stream(response, ...hello);
@@ -799,7 +799,7 @@ describe('CompatibleLLM', () => {
     expect(sent()['model']).toBe('other');
   });
 
-  it('does not let the body that goes on hold up the end of the answer', async () => {
+  it('does not let the body that continues hold up the end of the answer', async () => {
     const clock = new TestClock();
     site = await serve((response) => stream(response, ...hello, stop, data(done)));
     await ready({ scheduler: clock });

@@ -78,7 +78,7 @@ describe('NuLLM', () => {
     expect(logger.lines).toEqual([]);
   });
 
-  it('asks a model for as little thought as it can, unless it is told otherwise', async () => {
+  it('asks a model for as little reasoning as it can, unless configured otherwise', async () => {
     const rows: readonly [NuLLMConfig, string | undefined][] = [
       [{ model: 'openai/gpt-oss-120b' }, 'low'],
       [{ model: 'qwen/qwen3.8-27b' }, 'none'],
@@ -110,7 +110,7 @@ describe('NuLLM', () => {
     ]);
   });
 
-  it('asks again when the model wrote a call that is none, and quotes nothing of it', async () => {
+  it('asks again when the model wrote a malformed call, without quoting it', async () => {
     await site.close();
     const error = { message: 'Failed to call a function.', type: 'invalid_request_error', code: 'tool_use_failed' };
     const body = JSON.stringify({ error: { ...error, failed_generation: 'private words' } });

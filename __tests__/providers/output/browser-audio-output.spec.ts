@@ -88,7 +88,7 @@ describe('BrowserAudioOutput over its own worklet', () => {
     expect(log).toEqual(['started 0', 'complete']);
   });
 
-  it('goes on after a pause at the very next sample', () => {
+  it('resumes after a pause at the very next sample', () => {
     const { source$ } = playing();
     source$.next(counting(rate));
     context().render(100);
@@ -170,7 +170,7 @@ describe('BrowserAudioOutput over its own worklet', () => {
     subscription.unsubscribe();
   });
 
-  it('takes another context when the clock of one stands still, and goes on where it was', async () => {
+  it('takes another context when the clock of one stands still, and continues where it was', async () => {
     const { source$, log } = playing();
     source$.next(counting(rate));
     source$.complete();

@@ -295,7 +295,7 @@ describe('ChatVoiceC', () => {
     });
   }
 
-  it('hears nobody for whom a function fails, and says so', async () => {
+  it('ignores members for whom a function fails, and reports it', async () => {
     const { connection, spoken, errors } = await joined({
       listensTo: (userId) => {
         if (userId === 'b') throw new Error('no such user');

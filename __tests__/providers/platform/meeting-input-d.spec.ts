@@ -224,7 +224,7 @@ describe('MeetingInputD', () => {
     await leave();
   });
 
-  it('gives mixed audio as it comes, on a time of its own', async () => {
+  it('delivers mixed audio as it arrives, on its own clock', async () => {
     const { input, join, heard, leave } = await listening();
     const { stream } = await join();
     stream.say(audio(packet(1), 1_738_392_033_600));
@@ -315,7 +315,7 @@ describe('MeetingInputD', () => {
       [8, 'rate_limited', false],
       [45, 'server', false],
     ] as const) {
-      it(`the signaling handshake with ${status}, it ${isFinal ? 'fails for good' : 'tries again'}`, async () => {
+      it(`the signaling handshake with ${status}, it ${isFinal ? 'fails for good' : 'retries'}`, async () => {
         const { input, socket, clock, errors, leave } = await listening();
         const connected = input.connect(target);
         connected.catch(() => undefined);
@@ -410,7 +410,7 @@ describe('MeetingInputD', () => {
       expect(clock.pending).toBe(0);
     });
 
-    it('for good, it ends and says so', async () => {
+    it('for good, it ends and reports it', async () => {
       const { input, join, clock, ends, errors, events } = await listening({ reconnect: false });
       const { connected, signaling } = await join();
       await connected;
@@ -458,7 +458,7 @@ describe('MeetingInputD', () => {
       });
     }
 
-    it('by disconnect(): tells the platform, waits for its word, closes media first', async () => {
+    it('by disconnect(): tells the platform, waits for its confirmation, closes media first', async () => {
       const { input, clock, join, ends } = await listening();
       const { signaling, stream } = await join();
       const gone = input.disconnect();

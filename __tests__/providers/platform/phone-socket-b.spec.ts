@@ -175,7 +175,7 @@ describe('PhoneSocketB', () => {
     expect(keys).toEqual(['5', '6', '7']);
   });
 
-  it('asks for no notify unless it is told to, and flushes when the pump has drained', async () => {
+  it('asks for no notify unless configured to, and flushes when the pump has drained', async () => {
     const { clock, phone, socket } = await phoned();
     socket.say(connected());
     phone.enqueue(speech(300));

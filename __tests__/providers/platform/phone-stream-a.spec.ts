@@ -176,7 +176,7 @@ describe('PhoneStreamA', () => {
     expect(flushedAt).toBe(180);
   });
 
-  it('does not take the marks that a clear brings back for playback', async () => {
+  it('does not count marks returned by a clear as played', async () => {
     const { clock, phone, socket, at } = await phoned();
     socket.tell(start);
     const first = phone.play(of(speech(1000))).subscribe();
@@ -291,7 +291,7 @@ describe('PhoneStreamA', () => {
   });
 
   describe('a hostile or broken peer', () => {
-    it('is told about once of each kind of message that is ignored', async () => {
+    it('reports each kind of ignored message once', async () => {
       const { phone, socket, errors, heard } = await phoned();
       await phone.start();
       for (let turn = 0; turn < 3; turn++) {

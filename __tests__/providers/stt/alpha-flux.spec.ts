@@ -61,7 +61,7 @@ describe('AlphaFlux: address', () => {
     });
   }
 
-  it('does not take a sample rate that the service has not', () => {
+  it('rejects a sample rate that the service lacks', () => {
     const stt = new AlphaFlux({ apiKey: 'k' });
     expect(() => stt.configureAudio({ ...mono16k, sampleRate: 22_050 })).toThrow('22050');
   });
@@ -98,7 +98,7 @@ describe('AlphaFlux: turns', () => {
     expect(results.map(({ metadata }) => metadata?.language)).toEqual(['es', undefined]);
   });
 
-  it('finalize() forces the end of the turn, and is answered where there is none', async () => {
+  it('finalize() forces the end of the turn, and is answered even without one', async () => {
     const { say, log, stt, texts } = await live();
     say(turn('StartOfTurn', 'one'));
     stt.finalize();
@@ -152,7 +152,7 @@ describe('AlphaFlux: the session', () => {
     expect(heard(stt.sockets.last.sent).length).toBe((2_000 + 3 * 500) * 16);
   });
 
-  it('keeps an open turn hearing silence, for it ends only where audio goes on', async () => {
+  it('keeps an open turn hearing silence, for it ends only where audio continues', async () => {
     const { stt, clock, say } = await live({}, { audioMs: 2_000 });
     say(turn('StartOfTurn', 'one'));
     await clock.advance(2_000);
@@ -263,7 +263,7 @@ describe('AlphaFlux: updateConfig()', () => {
     ['a parameter', { eagerEotThreshold: 0.4, parameters: { tag: 'x' } }],
   ];
   for (const [what, options = {}] of fixed) {
-    it(`connects anew where no message can tell it: ${what}`, async () => {
+    it(`reconnects where no message can convey it: ${what}`, async () => {
       const { stt, clock } = await live({ options: { eagerEotThreshold: 0.4 } });
       stt.updateConfig({ options });
       await clock.advance(0);

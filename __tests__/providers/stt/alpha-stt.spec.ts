@@ -301,14 +301,14 @@ describe('AlphaSTT: the session', () => {
     expect(log).toEqual(['- one', 'started', '~ one um', 'ended', '. one']);
   });
 
-  it('audio that cannot be decoded is fatal and says so', async () => {
+  it('audio that cannot be decoded is a fatal error', async () => {
     const { stt, errors, types } = await live();
     stt.sockets.last.drop(1008, 'DATA-0000');
     expect(types().at(-1)).toBe('lost');
     expect(errors).toMatchObject([{ code: 'unsupported_format', status: 1008, recoverable: false }]);
   });
 
-  it('F7: a service that heard nothing for too long is connected to anew', async () => {
+  it('F7: reconnects to a service that heard nothing for too long', async () => {
     const { stt, types } = await live();
     stt.sockets.last.drop(1011, 'Deepgram did not receive audio data or a text message. See https://dpgr.am/net0001');
     expect(types()).toEqual(['connected', 'reconnecting']);

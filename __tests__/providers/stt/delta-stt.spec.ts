@@ -151,7 +151,7 @@ describe('DeltaSTT: results', () => {
     expect(log).toEqual(['started', '~ one two', 'ended', '. one two']);
   });
 
-  it('leaves translations out, and tells the language that was spoken most', async () => {
+  it('omits translations, and reports the most spoken language', async () => {
     const { say, results: all } = await live();
     const original = { language: 'es', translation_status: 'original' };
     const translated = { language: 'en', translation_status: 'translation' };

@@ -66,7 +66,7 @@ describe('StreamingSTT: compressed audio', () => {
     return { clock, stt, ...record(stt) };
   };
 
-  it('goes out as it comes, chunk by chunk, and no silence stands in for it', async () => {
+  it('goes out as it arrives, chunk by chunk, and is never replaced with silence', async () => {
     const { clock, stt, errors } = await live();
     await clock.advance(5_000);
     expect(stt.sockets.last.sent).toEqual([chunk(1), chunk(2, 3)]);

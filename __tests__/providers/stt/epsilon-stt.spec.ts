@@ -309,7 +309,7 @@ describe('EpsilonSTT: results', () => {
     await end(test);
   });
 
-  it('F11: nothing malformed is a result; an error of the service is told', async () => {
+  it('F11: emits no result for malformed messages; reports errors of the service', async () => {
     const test = await live();
     const strange: Record<string, unknown>[] = [
       ...[{ type: 'transcript' }, { type: 'transcript', data: null }, { type: 'transcript', data: { utterance: 5 } }],
@@ -335,7 +335,7 @@ describe('EpsilonSTT: results', () => {
 });
 
 describe('EpsilonSTT: a lost connection', () => {
-  it('F7: the same session goes on behind the last acknowledged byte, and its times too', async () => {
+  it('F7: resumes the same session after the last acknowledged byte, with its times', async () => {
     const test = await live();
     const { stt, clock, say, results } = test;
     stt.sendAudio({ data: tape(2_500) });
@@ -353,7 +353,7 @@ describe('EpsilonSTT: a lost connection', () => {
     await end(test);
   });
 
-  it('F7: a service that counts anew after a loss is understood', async () => {
+  it('F7: handles a service that restarts its count after a loss', async () => {
     const test = await live();
     test.stt.sendAudio({ data: tape(1_000) });
     test.say(ack(0, 16_000));

@@ -460,7 +460,7 @@ describe('IotaSTT', () => {
       expect([content.length / 32_000 <= 55, content[0], content.at(-1)]).toEqual([true, 16, 69]);
     });
 
-    it('goes on after a recording that failed, which it reports', async () => {
+    it('continues after a failed recording, which it reports', async () => {
       await serving((response, _request, count) => {
         if (count === 1) response.writeHead(400).end();
         else response.end(JSON.stringify(answer));

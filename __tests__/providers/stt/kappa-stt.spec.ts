@@ -213,7 +213,7 @@ describe('KappaSTT: turns', () => {
     expect(bytesOf(messages)).toEqual([...tape(1_000)]);
   });
 
-  it('goes on in another turn from the last recognised position, and dates by all audio', async () => {
+  it('continues in another turn from the last recognized position, with times from the start of all audio', async () => {
     const { stt, say, clock, results } = await live({ outputFormat: 'detailed' });
     say('speech.phrase', phrase('One.', 100, 400));
     const [first] = sent(stt);
@@ -239,7 +239,7 @@ describe('KappaSTT: turns', () => {
     expect(sent(stt).at(-1)?.requestId).toBe(next[0]?.requestId);
   });
 
-  it('messages of a turn that is over are late, and its end is no other end', async () => {
+  it('ignores late messages and repeated ends of a finished turn', async () => {
     const { stt, say, log } = await live();
     const old = sent(stt)[0]?.requestId;
     say('turn.end');
@@ -280,7 +280,7 @@ describe('KappaSTT: turns', () => {
     expect(log).toEqual(['. The end.']);
   });
 
-  it('disconnect() goes on over a turn that ends by itself meanwhile', async () => {
+  it('disconnect() continues over a turn that ends on its own meanwhile', async () => {
     const { stt, say, log } = await live({ catchUpSpeed: false });
     const ended = stt.disconnect();
     say('speech.phrase', phrase('One.', 0, 300));
@@ -345,7 +345,7 @@ describe('KappaSTT: results', () => {
     ]);
   });
 
-  it('a voice is told once a phrase, by its first sign', async () => {
+  it('reports a voice once per phrase, at its first sign', async () => {
     const { say, log } = await live();
     say('speech.startDetected', { Offset: 0 });
     say('speech.fragment', { Text: 'one' });

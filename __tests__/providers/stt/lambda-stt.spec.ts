@@ -507,7 +507,7 @@ describe('LambdaSTT: what the service says of failures', () => {
 });
 
 describe('LambdaSTT: updateConfig()', () => {
-  it('connects anew with other options, and waits with other credentials', async () => {
+  it('reconnects with other options, and waits with other credentials', async () => {
     const { stt, clock } = await live();
     stt.updateConfig({ credentials: { ...credentials, accessKeyId: 'AKIDOTHER' } });
     await clock.advance(0);

@@ -126,7 +126,7 @@ describe('StreamingSTT: audio on its way', () => {
     await end({ stt, clock });
   });
 
-  it('F34: keeps 60 s, then loses the oldest and says so once', async () => {
+  it('F34: keeps 60 s, then drops the oldest and reports it once', async () => {
     const { stt, clock, errors } = given();
     for (let second = 0; second < 62; second++) stt.sendAudio({ data: tape(1_000, second * 1_000) });
     expect(errors).toMatchObject([{ code: 'overflow', recoverable: true }]);
@@ -366,7 +366,7 @@ describe('StreamingSTT: a service that wants no more than it can hear', () => {
     }
   });
 
-  it('does not take a service for dead that has not been sent the voice yet', async () => {
+  it('does not consider a service dead before it was sent any speech', async () => {
     const test = given({ catchUpSpeed: 1 });
     test.stt.sendAudio({ data: voice(15_000) });
     await connected(test.stt);
@@ -402,7 +402,7 @@ describe('StreamingSTT: formats', () => {
     await end({ stt, clock });
   });
 
-  it('drops chunks in another format, and says so once', async () => {
+  it('drops chunks in another format, reporting it once', async () => {
     const { stt, clock, errors } = await live();
     stt.sendAudio({ data: tape(10), metadata: mono16k });
     for (let time = 0; time < 3; time++) {
@@ -414,7 +414,7 @@ describe('StreamingSTT: formats', () => {
 });
 
 describe('StreamingSTT: a service that says nothing (F10)', () => {
-  it('is connected to anew after ten seconds of voice, which it hears again', async () => {
+  it('is replaced after ten seconds of speech, which the next connection hears again', async () => {
     const { stt, clock, errors, events } = await live();
     stt.sendAudio({ data: tape(500) });
     for (let second = 0; second < 10; second++) stt.sendAudio({ data: voice(1_000) });
@@ -566,7 +566,7 @@ describe('StreamingSTT: life', () => {
     await end({ stt, clock });
   });
 
-  it('reports each notice of the service once, and goes on', async () => {
+  it('reports each notice of the service once, and continues', async () => {
     const { stt, clock, errors, types } = await live();
     for (const text of ['slow', 'slow', 'busy']) stt.sockets.last.say({ type: 'notice', text });
     expect(errors.map(({ message, recoverable }) => [message, recoverable])).toEqual([

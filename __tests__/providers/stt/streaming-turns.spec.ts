@@ -74,7 +74,7 @@ const lengths = (sent: readonly SocketData[]): unknown[] =>
   sent.map((data) => (typeof data === 'string' ? data : data.length / 32));
 
 describe('StreamingSTT: a service that hears in turns', () => {
-  it('begins again on the same connection, with what was not final, and goes on with live audio', async () => {
+  it('starts over on the same connection, with what was not final, then live audio', async () => {
     const { stt, say, turn } = await live();
     stt.sendAudio({ data: tape(500) });
     say({ type: 'final', ms: 300 });
@@ -140,7 +140,7 @@ describe('StreamingSTT: a service that hears in turns', () => {
     expect(stt.turns).toBe(2);
   });
 
-  it('disconnect() waits no longer than it may for a service that never says so', async () => {
+  it('disconnect() waits no longer than its limit for a service that never confirms', async () => {
     const { stt, clock, types } = await live({ closeTimeoutMs: 500 });
     stt.sendAudio({ data: tape(100) });
     let hasEnded = false;

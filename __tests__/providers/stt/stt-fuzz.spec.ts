@@ -290,7 +290,7 @@ describe('Whatever a service sends, or does not', () => {
       expect([isHeard, errors.filter(({ recoverable }) => !recoverable)]).toEqual([!ownFrames.has(name), []]);
     });
 
-    it(`${name} replaces a connection whose service vanished without a word (F8)`, async () => {
+    it(`${name} replaces a connection whose service vanished silently (F8)`, async () => {
       const { clock, stt, events } = await given();
       const [first, lost] = [stt.sockets.last, () => events.find(({ type }) => type === 'reconnecting')];
       for (let ms = 0; ms < 60_000 && !lost(); ms += 1_000) await clock.advance(1_000);

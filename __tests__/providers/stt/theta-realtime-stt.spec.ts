@@ -186,7 +186,7 @@ describe('ThetaRealtimeSTT: results', () => {
     expect(log).toEqual(['~ lost', '. lost', '. b', '. c', '. d']);
   });
 
-  it('and what is said after them goes on', async () => {
+  it('and what is said after them continues', async () => {
     const { item, commit, log } = await live();
     for (const id of ['a', 'b', 'c', 'd', 'e']) commit(id);
     item('delta', 'e', { delta: 'half' });
@@ -490,7 +490,7 @@ describe('ThetaRealtimeSTT: what the service says of failures', () => {
     }
   });
 
-  it('an utterance that it cannot transcribe is told, and is not the end', async () => {
+  it('reports an utterance that it cannot transcribe, and continues', async () => {
     const { item, commit, log, errors } = await live();
     commit('a');
     item('failed', 'a', { error: { type: 'transcription_error', code: 'audio_unintelligible', message: 'm' } });

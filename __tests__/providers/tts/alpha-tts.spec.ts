@@ -261,7 +261,7 @@ describe('AlphaTTS', () => {
     expect(service.connections.length).toBe(1);
   });
 
-  it('initializes without its service, says so, and speaks once the service is there', async () => {
+  it('initializes without its service, warns, and speaks once the service is there', async () => {
     const { tts, service: gone } = await start();
     await speak(['One.']);
     await gone.close();
@@ -349,7 +349,7 @@ describe('AlphaTTS', () => {
     });
   }
 
-  it('reports a warning of the service once, and goes on', async () => {
+  it('reports a warning of the service once, and continues', async () => {
     const answer = speaker();
     const { heard } = await start({}, (connection, message) => {
       connection.send({ type: 'Warning', code: 'EXCESSIVE_FLUSH', description: 'too many' });

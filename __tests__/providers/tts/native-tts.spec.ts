@@ -270,7 +270,7 @@ describe('NativeTTS', () => {
       'Mozilla/5.0 (X11; Linux x86_64) Chrome/156',
       'Mozilla/5.0 (Linux; Android 16) Chrome/156',
     ]) {
-      it(`ends the utterance, and says the rest of it anew: ${userAgent}`, async () => {
+      it(`ends the utterance, and speaks the rest again: ${userAgent}`, async () => {
         runOn(userAgent);
         const tts = await ready();
         const { log } = playing(tts, ['A long answer.', 'Next.']);
@@ -341,7 +341,7 @@ describe('NativeTTS', () => {
     }
   });
 
-  it('goes on when the browser says nothing any more', async () => {
+  it('continues when the browser falls silent', async () => {
     const tts = await ready();
     const { log } = playing(tts, ['Never starts.', 'Never ends.', 'Fine.']);
     await clock.advance(3000);

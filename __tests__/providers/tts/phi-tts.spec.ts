@@ -190,7 +190,7 @@ describe('PhiTTS', () => {
     }
   });
 
-  it('does not send a model what it does not know, and says so', async () => {
+  it('omits fields that a model does not know, with a warning', async () => {
     const lines: string[] = [];
     const tts = await ready({ speedAlpha: 0.8, noTextNormalization: true, phonemizeBetweenBrackets: true }, lines);
     await tts.synthesize('Hi.');
@@ -225,7 +225,7 @@ describe('PhiTTS', () => {
     });
   }
 
-  it('does not take JSON for audio, which comes when a proxy loses the Accept header', async () => {
+  it('does not mistake JSON for audio, as when a proxy drops the Accept header', async () => {
     await service.close();
     service = await serveHttp((response) => {
       response.setHeader('Content-Type', 'application/json').end('{"audioContent":"AAAA"}');

@@ -201,7 +201,7 @@ describe('PsiTTS', () => {
     await tts.dispose();
   });
 
-  it('does not take garbage for audio', async () => {
+  it('does not mistake garbage for audio', async () => {
     await service.close();
     service = await serveHttp((response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end('data: {"audio_base64":"%%%"}\n\n');

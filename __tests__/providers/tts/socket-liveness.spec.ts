@@ -77,7 +77,7 @@ describe('Voices on sockets', () => {
       return { clock, tts, events, heard, dispose };
     };
 
-    it(`${name} replaces a connection whose service vanished without a word (F8)`, async () => {
+    it(`${name} replaces a connection whose service vanished silently (F8)`, async () => {
       const { clock, tts, events, dispose } = await given();
       const first = tts.sockets.last;
       for (let ms = 0; ms < 60_000 && !first.terminated; ms += 1_000) await clock.advance(1_000);

@@ -157,7 +157,7 @@ describe('assembleUtterance: WAV files in the stream (F30)', () => {
     expect(VoiceError.is(error) && [error.code, error.provider]).toEqual(['unsupported_format', 'TestTTS']);
   });
 
-  it('fails clearly for raw audio of which nobody knows the format', () => {
+  it('fails clearly for raw audio of unknown format', () => {
     const { error } = assemble([audio(ms(9))], { format: null });
     expect(VoiceError.is(error) && error.code).toBe('protocol');
   });
@@ -266,7 +266,7 @@ describe('assembleUtterance: words', () => {
     expect(words.map(({ text }) => text)).toEqual(['one']);
   });
 
-  it('starts anew with each subscription', () => {
+  it('starts over with each subscription', () => {
     const events$ = of(audio(ms(10))).pipe(
       assembleUtterance({ provider: 'T', utteranceId: 'u', format: pcm, text: () => '' }),
     );

@@ -97,7 +97,7 @@ describe('The conversation on the page', () => {
     expect(running.lines.map(spokenLine).at(-1)).toBeUndefined();
   });
 
-  it('keeps the lines that do not change, so that the page need not draw them anew', () => {
+  it('keeps the lines that do not change, so that the page need not redraw them', () => {
     const before = show(events.slice(0, -5));
     const after = events.slice(-5).reduce(conversed, before);
     before.lines.slice(0, -2).forEach((line, index) => expect(after.lines[index]).toBe(line));

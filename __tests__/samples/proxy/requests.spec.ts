@@ -315,7 +315,7 @@ describe('a request through the proxy', () => {
       }
     }
 
-    it('and cut off when it goes on sending after its answer', async () => {
+    it('and cut off when it keeps sending after its answer', async () => {
       service.onRequest = (_request, response) => void response.writeHead(401).end('no');
       const request = http.request(`${proxy.mounts['nu']}/chat/completions`, { method: 'POST', headers: page });
       request.on('error', () => undefined);
@@ -515,7 +515,7 @@ describe("a proxy's settings", () => {
     });
   }
 
-  it('are read anew for each request: a key may change', async () => {
+  it('are read again for each request: a key may change', async () => {
     const service = await startService();
     const changing: Record<string, string> = { GROQ_API_KEY: 'first-key' };
     const proxy = await startProxy({ environment: changing, bases: basesOn(service), requiresOrigin: false });

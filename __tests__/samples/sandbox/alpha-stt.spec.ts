@@ -109,7 +109,7 @@ describe("the sandbox's /v1/listen", () => {
     }
   });
 
-  it('makes a long segment final while the speaker goes on', async () => {
+  it('finalizes a long segment while the speaker continues', async () => {
     const text = 'One segment of speech that is by far longer than five seconds, without any pause at all.';
     const client = await hear(usual, speech([text, 500]));
     const finals = told(client).filter((line) => line.startsWith('final'));

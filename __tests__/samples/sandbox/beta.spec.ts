@@ -58,7 +58,7 @@ describe("the sandbox's AssemblyAI", () => {
     expect(end).toMatchObject({ speaker_label: 'A', language_code: 'en', words: [{ text: 'Hi', speaker: 'A' }] });
   });
 
-  it('ends the turn when it is told to, and takes what a session can change', async () => {
+  it('ends the turn on request, and applies what a session can change', async () => {
     const client = await ready(`${u3}&min_turn_silence=5000`);
     client.send({ type: 'UpdateConfiguration', keyterms_prompt: ['Acme'], max_turn_silence: 9_000 });
     client.send({ type: 'KeepAlive' });

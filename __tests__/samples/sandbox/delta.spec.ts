@@ -46,7 +46,7 @@ describe("the sandbox's Soniox", () => {
     expect((await client.closed).code).toBe(1000);
   });
 
-  it('ends nothing by itself unless it is asked to; `finalize` does', async () => {
+  it('ends nothing on its own unless asked to; `finalize` does', async () => {
     const client = await begun(usual);
     client.sendBytes(speech(['Hello', 1_500]));
     client.send({ type: 'keepalive' });

@@ -87,7 +87,7 @@ describe("the sandbox's Rev AI", () => {
     expect(labelled.messages.map(({ speaker_id }) => speaker_id)).toEqual([undefined, undefined, 0]);
   });
 
-  it('makes a long segment final while the speaker goes on', async () => {
+  it('finalizes a long segment while the speaker continues', async () => {
     const text = 'one segment of speech that is by far longer than five seconds without any pause at all in it';
     const finals = told(await hear(speech([text, 800]), { max_segment_duration_seconds: '5' })).filter((line) =>
       line.startsWith('final'),

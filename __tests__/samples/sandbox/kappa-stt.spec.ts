@@ -95,7 +95,7 @@ describe("the sandbox's speech to text of Azure", () => {
     client.close();
   });
 
-  it('begins another turn on the same connection, whose times begin anew', async () => {
+  it('begins another turn on the same connection, with times from 0', async () => {
     const client = await open(at('interactive'));
     begin(client);
     say(client, [200, 'One.', 700]);

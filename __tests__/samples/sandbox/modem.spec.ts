@@ -183,7 +183,7 @@ describe('the modem shows what went wrong as wrong text', () => {
     expect(decodeSamples(encodeText(text, 24000), 16000).text).not.toBe(text);
   });
 
-  it('mu-law taken for A-law says so', () => {
+  it('mu-law decoded as A-law is detected', () => {
     const bytes = writeSamples(encodeText(text, 8000), 'mulaw');
     expect(decodeSamples(readSamples(bytes, 'alaw'), 8000).text).not.toBe(text);
   });

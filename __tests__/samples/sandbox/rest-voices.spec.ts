@@ -125,7 +125,7 @@ describe('voices by requests in the sandbox', () => {
       expect(await statusOf(post(path, {}, others, sandbox.proxies))).toBe(200);
     });
 
-    it(`${vendor} refuses what is no JSON, and versions that it does not speak`, async () => {
+    it(`${vendor} rejects invalid JSON and unsupported versions`, async () => {
       const plain = fetch(sandbox.endpoints[vendor] + path, { method: 'POST', headers, body: '{}' });
       expect(await statusOf(plain)).toBe(400);
       const version = Object.keys(headers).find((name) => name.endsWith('version'));

@@ -234,7 +234,7 @@ describe("the sandbox's REST services", () => {
       });
     }
 
-    it('cannot parse bytes after the map, and says so in plain text', async () => {
+    it('rejects bytes after the map, in plain text', async () => {
       const body = new Uint8Array([...encode({ text: 'a' }), 0, 0]);
       const answer = await fetch(`${sandbox.endpoints.psi}/v1/tts`, { method: 'POST', headers, body });
       expect([answer.status, answer.headers.get('content-type')]).toEqual([400, 'text/plain']);

@@ -65,7 +65,7 @@ describe("the sandbox's Realtime transcription", () => {
     client.close();
   });
 
-  it('leaves the end to the client where it is told to, and hears the live models while one speaks', async () => {
+  it('leaves the end to the client if configured to, and hears the live models while one speaks', async () => {
     const client = await ready({ transcription: { model: 'gpt-realtime-whisper' }, turn_detection: null });
     say(client, ['One two', 400]);
     await client.until(({ delta }) => delta === ' two');

@@ -217,7 +217,7 @@ describe('Attribution by id: speaking', () => {
     expect(sent().slice(-3)).toEqual(['2:open:voice 2', '2:say:Three. ', '2:end']);
   });
 
-  it('goes on in another context where the service has ended one too early', async () => {
+  it('continues in another context when the service ends one too early', async () => {
     const { speak, say, sent } = await warmed();
     const text$ = new Subject<string>();
     const heard = speak(text$);
@@ -251,7 +251,7 @@ describe('Attribution by id: speaking', () => {
     expect(heard.story).toEqual([100, 'One.@0', 100, 'Two.@120', '[One. Two.]', 50, 'Three.@0', '[Three.]']);
   });
 
-  it('does not take a context for expired that has not yet spoken all', async () => {
+  it('does not expire a context that has not yet spoken everything', async () => {
     const { speak, say, sent, clock } = await warmed({ expiresMs: 700 });
     const text$ = new Subject<string>();
     speak(text$);

@@ -43,7 +43,7 @@ describe('textOfSsml', () => {
 });
 
 describe('splitSsml', () => {
-  it('leaves a document that fits as it is, and drops one without a word', () => {
+  it('leaves a document that fits unchanged, and drops one without words', () => {
     expect(splitSsml(' <speak>Hello <b>there</b>.</speak> ', 40)).toEqual(['<speak>Hello <b>there</b>.</speak>']);
     expect(splitSsml('<speak> <break/> </speak>')).toEqual([]);
   });

@@ -41,7 +41,7 @@ describe('wordsAt', () => {
     expect(wordsAt([{ text: 'x', startMs: 0, start: undefined, end: undefined }], 'a.', 1)[0]?.text).toBe('x');
   });
 
-  it('never tells more than the text, whatever the offsets', () => {
+  it('never emits more than the text, whatever the offsets', () => {
     const offset = fc.option(fc.integer({ min: -5, max: 20 }), { nil: undefined });
     const mark = fc.record({ text: fc.constant('w'), startMs: fc.integer(), start: offset, end: offset });
     fc.assert(
