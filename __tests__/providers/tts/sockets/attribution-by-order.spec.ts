@@ -194,6 +194,20 @@ describe('Attribution by order: the limits of the service', () => {
     expect(sent().slice(4)).toEqual([`say:${long} `, 'flush']);
   });
 
+  it('waits for a lost connection, and no longer for a limit that has let more through meanwhile', async () => {
+    const { speak, sent, clock, sockets } = await warmed();
+    const long = 'x'.repeat(38);
+    const heard = speak(of(long, long, long));
+    sockets.last.say({ type: 'flushed' });
+    sockets.last.say({ type: 'flushed' });
+    await clock.advance(60_000);
+    sockets.last.drop(1006);
+    await clock.advance(3_000);
+    expect([sockets.all.length, heard.error]).toEqual([2, undefined]);
+    sockets.last.accept();
+    expect(sent()).toEqual([`say:${long} `, 'flush']);
+  });
+
   it('counts text that was cleared as well', async () => {
     const { speak, sent } = await warmed();
     speak(of('x'.repeat(38), 'x'.repeat(38))).subscription.unsubscribe();
