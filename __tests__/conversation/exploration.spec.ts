@@ -75,7 +75,7 @@ describe('whatever happens, in whatever order,', () => {
       }
       states += seen.size;
       expect(seen.size).toBeGreaterThan(100);
-    });
+    }, 120_000);
   }
 
   it('so it is in long conversations, tried at random', () => {
@@ -99,5 +99,5 @@ describe('whatever happens, in whatever order,', () => {
       }),
       { seed, numRuns },
     );
-  });
+  }, 120_000);
 });

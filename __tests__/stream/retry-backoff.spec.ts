@@ -11,7 +11,7 @@ const lost = (rest: { recoverable?: boolean; retryAfterMs?: number } = {}): Voic
 const givenUp = (tries: number, cause: unknown = lost()): VoiceError =>
   new VoiceError(`line lost (given up after ${tries} ${tries === 1 ? 'retry' : 'retries'})`, {
     code: 'connection',
-    cause,
+    ...{ cause, retryAfterMs: VoiceError.from(cause).retryAfterMs },
   });
 const even = { initialMs: 4, factor: 2, maxMs: 10, jitter: 'none' } as const;
 
