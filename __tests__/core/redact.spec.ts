@@ -18,6 +18,10 @@ describe('a text that an error or a log line shows', () => {
     expect(redact('x'.repeat(2048))).toBe('x'.repeat(2048));
   });
 
+  it('is one line, and steers no terminal: a service cannot write log entries of its own', () => {
+    expect(redact('no\r\n[rxvoice] all is well\u2028\u001b[2Jgone')).toBe('no [rxvoice] all is well [2Jgone');
+  });
+
   it('shows no part of a secret at the cut', () => {
     const secret = 'abcdefghijklmnop';
     for (let at = 2048 - secret.length - 2; at < 2052; at += 1) {

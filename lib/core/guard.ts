@@ -11,12 +11,17 @@ export function parseJsonObject(data: string | Uint8Array): WireObject | undefin
   try {
     const text = typeof data === 'string' ? data : decodeObject(data);
     if (text === undefined) return undefined;
-    // The reviver costs several times the parse, so it runs only where the key may occur.
-    const isSuspect = text.includes('__proto__') || text.includes('\\u00');
-    return asObject(isSuspect ? JSON.parse(text, withoutProto) : JSON.parse(text));
+    return asObject(parseJson(text));
   } catch {
     return undefined;
   }
+}
+
+/** The value of a JSON text, without a key `__proto__` anywhere. Throws when it is no JSON. */
+export function parseJson(text: string): unknown {
+  // The reviver costs several times the parse, so it only runs where the key may be.
+  const isSuspect = text.includes('__proto__') || text.includes('\\u00');
+  return isSuspect ? JSON.parse(text, withoutProto) : JSON.parse(text);
 }
 
 /** Only binary data that starts like an object is worth decoding: most of it is audio. */

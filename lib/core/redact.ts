@@ -29,7 +29,7 @@ export function redact(text: string, secrets: readonly string[] = []): string {
       return typeof prefix === 'string' ? `${prefix}${/\w$/.test(prefix) ? ' ' : ''}${mask}` : mask;
     });
   }
-  return safe;
+  return safe.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }
 
 /** A URL for a log or an error: without credentials, query and fragment. */

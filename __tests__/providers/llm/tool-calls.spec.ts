@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { ToolCall } from '../../../lib/core/messages.ts';
-import { addFragments, wholeCalls, type PartialCall } from '../../../lib/providers/llm/tool-calls.ts';
+import { addFragments, wholeCalls, type PartialCall, parseArgs } from '../../../lib/providers/llm/tool-calls.ts';
 
 type Fragment = Record<string, unknown>;
 
@@ -220,5 +220,15 @@ describe('addFragments', () => {
       ),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('the arguments of a call', () => {
+  it.each([
+    ['{"a":{"__proto__":{"isAdmin":true},"b":1}}', { a: { b: 1 } }],
+    ['{"\\u005f_proto__":{"isAdmin":true},"c":2}', { c: 2 }],
+  ])('%s never bring a key __proto__ to a tool', (text, wanted) => {
+    const { args } = parseArgs(text);
+    expect(JSON.stringify(args)).toBe(JSON.stringify(wanted));
   });
 });

@@ -1,4 +1,12 @@
-import { asNumber, asObject, asObjects, asString, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import {
+  asNumber,
+  asObject,
+  asObjects,
+  asString,
+  parseJson,
+  parseJsonObject,
+  type WireObject,
+} from '../../core/guard.ts';
 import type { ToolCall } from '../../core/messages.ts';
 
 /** A chat completion's call, as received so far. */
@@ -116,7 +124,7 @@ export function parseArgs(argsText: string): Pick<ToolCall, 'args' | 'argsText'>
   const text = argsText.trim();
   if (text === '' || text === 'null') return { args: {}, argsText: '{}' };
   try {
-    return { args: JSON.parse(text) as unknown, argsText };
+    return { args: parseJson(text), argsText };
   } catch {
     return { args: undefined, argsText };
   }
