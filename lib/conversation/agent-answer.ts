@@ -34,7 +34,7 @@ import type { Input, TicketInterrupt } from './inputs.ts';
 import { sayIt } from './say.ts';
 import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import { candidateOf, sameCandidate, type Candidate, type ConversationState, type ReplyPart } from './state.ts';
-import { momentOf, type TurnMoment } from './turn.ts';
+import { momentOf, withMoment, type TurnMoment, type TurnMoments } from './turn.ts';
 
 /** What a conversation needs from an agent. */
 export type Agent = Pick<
@@ -98,15 +98,17 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
  */
 function answer({ id, turnId, speechId }: Candidate, context: Context): Observable<never> {
   const { agent, state$, history, report, scheduler } = context;
-  const mark = (moment: TurnMoment): void =>
-    report({ type: 'answer.moment', candidate: id, moment, at: scheduler.now() });
   return new Observable((subscriber) => {
     let failed = false;
+    let moments: TurnMoments = {};
+    const mark = (moment: TurnMoment): void => {
+      moments = withMoment(moments, moment, scheduler.now());
+    };
     const end = ({ heard, text, interrupted }: SpeechResult): void => {
       const { text: heardText, estimated } = heard;
       history.addAssistant({ generated: text, heard: heardText, interrupted, estimated });
       report({
-        ...{ type: 'answer.ended', candidate: id, failed, tokens: 0, wastedTokens: 0, unanswered: undefined },
+        ...{ type: 'answer.ended', candidate: id, failed, moments, tokens: 0, wastedTokens: 0, unanswered: undefined },
         ...{ outcome: { heardText, interrupted }, silentAt: scheduler.now() },
       });
     };

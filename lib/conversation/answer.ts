@@ -1,26 +1,12 @@
-import {
-  catchError,
-  connect,
-  EMPTY,
-  filter,
-  groupBy,
-  ignoreElements,
-  map,
-  Observable,
-  ReplaySubject,
-  takeWhile,
-  tap,
-} from 'rxjs';
+import { Observable, ReplaySubject, Subject, tap } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderRole } from '../core/roles.ts';
-import { holdUntil } from '../stream/hold-until.ts';
-import { merge } from '../stream/merge.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
 import type { History } from './history.ts';
 import type { AgentReport } from './inputs.ts';
 import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import type { Candidate } from './state.ts';
-import { momentOf, type TurnMoment } from './turn.ts';
+import { momentOf, withMoment, type TurnMoment, type TurnMoments } from './turn.ts';
 import { synthesizeText, type VoiceContext } from './voice.ts';
 
 /** Shared by all answers of a conversation. */
@@ -58,8 +44,8 @@ interface Log {
   readonly tokens: number;
 }
 
-/** Most tokens of a round that wait for earlier rounds to be spoken: far more than any answer has. */
-const maxWaitingSteps = 100_000;
+/** Most tokens of a round that wait for the rounds before it to be spoken: far more than any answer has. */
+const maxWaitingTokens = 100_000;
 
 const nothingHeard: SpeechResult = { heard: { text: '', rounds: [], estimated: false }, text: '', interrupted: true };
 
@@ -73,14 +59,18 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const { id, turnId, speechId } = candidate;
     const { history, generation, report, voice, speakAhead } = context;
     const { emit, scheduler } = generation;
-    const gate$ = context.committed$(id);
+    const gate$ = new ReplaySubject<unknown>(1);
     let log: Log = { parts: [], tokens: 0 };
     let result = nothingHeard;
+    let moments: TurnMoments = {};
+    /** What is told when the gate opens. */
+    const untold: GenerationStep[] = [];
     let isCommitted = false;
     let failed = false;
+    const rounds = new Rounds();
 
     const mark = (moment: TurnMoment): void => {
-      report({ type: 'answer.moment', candidate: id, moment, at: scheduler.now() });
+      moments = withMoment(moments, moment, scheduler.now());
     };
     const fail = (error: unknown, role: ProviderRole): void => {
       failed = isCommitted;
@@ -89,44 +79,27 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const publish = (step: GenerationStep): void => {
       tell(step, log.parts[step.part]?.stored ?? false, turnId, generation);
     };
-
-    const step$ = generateAnswer({
-      ...generation,
-      emit: (type, payload) => {
-        emit(type, payload, { turnId });
-      },
-      gate$,
-      messages: () => history.messages(context.systemPrompt, isCommitted ? undefined : candidate.text),
-      onToolsRunning: (running) => {
-        log = { ...log, running };
-      },
-      onToolRound: (part, text, calls, outcomes) => {
-        log = withItem(log, part, history.addToolRound(text, calls, outcomes));
-      },
-    }).pipe(
-      tap((step) => {
-        if (step.type === 'started') mark('request');
-        if (step.type === 'token' && log.tokens === 0) mark('firstToken');
-        log = note(log, step);
-      }),
-      catchError((error: unknown) => {
-        log = { ...log, asking: undefined };
-        fail(error, 'llm');
-        return EMPTY;
-      }),
-      // A step's event precedes its speech, and no event precedes the opening of the gate.
-      connect((shared$) => merge(shared$.pipe(holdUntil(gate$), tap(publish), ignoreElements()), shared$)),
-    );
-    const opening = gate$
+    /** A step's event comes before what is said of it, and no event before the gate opens. */
+    const take = (step: GenerationStep): void => {
+      if (step.type === 'started') mark('request');
+      if (step.type === 'token' && log.tokens === 0) mark('firstToken');
+      log = note(log, step);
+      if (isCommitted) publish(step);
+      else untold.push(step);
+      rounds.take(step);
+    };
+    const opening = context
+      .committed$(id)
       .pipe(
         tap(() => {
           isCommitted = true;
+          for (const step of untold.splice(0)) publish(step);
         }),
       )
-      .subscribe();
+      .subscribe(gate$);
     const request: SpeechRequest = {
       ...({ id: speechId, turnId, source: 'answer', interruptible: true, gate$ } as const),
-      synthesize: synthesizeText({ rounds$: step$.pipe(rounds), gate$, speakAhead }, voice),
+      synthesize: synthesizeText({ rounds$: rounds.texts$, gate$, speakAhead }, voice),
     };
     const speaking = speech(request, context.speech, (heard) => {
       result = heard;
@@ -143,9 +116,35 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         subscriber.complete();
       },
     });
+    const generating = generateAnswer({
+      ...generation,
+      emit: (type, payload) => {
+        emit(type, payload, { turnId });
+      },
+      gate$,
+      messages: () => history.messages(context.systemPrompt, isCommitted ? undefined : candidate.text),
+      onToolsRunning: (running) => {
+        log = { ...log, running };
+      },
+      onToolRound: (part, text, calls, outcomes) => {
+        log = withItem(log, part, history.addToolRound(text, calls, outcomes));
+      },
+    }).subscribe({
+      next: take,
+      error: (error: unknown) => {
+        log = { ...log, asking: undefined };
+        fail(error, 'llm');
+        rounds.end();
+      },
+      complete: () => {
+        rounds.end();
+      },
+    });
 
     return () => {
+      // The voice first: it costs most, and is told most quickly.
       speaking.unsubscribe();
+      generating.unsubscribe();
       opening.unsubscribe();
       const silentAt = scheduler.now();
       const { heard, interrupted } = result;
@@ -158,7 +157,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
       const last = history.items.at(-1);
       report({
-        ...{ type: 'answer.ended', candidate: id, failed, silentAt, tokens: log.tokens },
+        ...{ type: 'answer.ended', candidate: id, failed, moments, silentAt, tokens: log.tokens },
         wastedTokens: Math.round(log.tokens * unheard),
         outcome: { heardText: isCommitted ? heard.text : '', interrupted },
         unanswered: last?.role === 'user' ? last.text : undefined,
@@ -167,18 +166,30 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
   });
 }
 
-/** The text of each round as it arrives; a round that waits its turn loses nothing. */
-function rounds(step$: Observable<GenerationStep>): Observable<Observable<string>> {
-  return step$.pipe(
-    groupBy(({ part }) => part, { connector: () => new ReplaySubject<GenerationStep>(maxWaitingSteps) }),
-    map((round$) =>
-      round$.pipe(
-        takeWhile((step) => step.type !== 'ended'),
-        filter((step) => step.type === 'token'),
-        map(({ text }) => text),
-      ),
-    ),
-  );
+/** The text of each round as it comes; a round that waits for its turn loses nothing. */
+class Rounds {
+  readonly #texts$ = new Subject<Observable<string>>();
+  readonly #texts = new Map<number, ReplaySubject<string>>();
+
+  /** One Observable for each round. Hot. */
+  get texts$(): Observable<Observable<string>> {
+    return this.#texts$;
+  }
+
+  take(step: GenerationStep): void {
+    if (step.type === 'started') {
+      const text$ = new ReplaySubject<string>(maxWaitingTokens);
+      this.#texts.set(step.part, text$);
+      this.#texts$.next(text$);
+    } else if (step.type === 'token') this.#texts.get(step.part)?.next(step.text);
+    else this.#texts.get(step.part)?.complete();
+  }
+
+  /** There is nothing more to say. */
+  end(): void {
+    for (const text$ of this.#texts.values()) text$.complete();
+    this.#texts$.complete();
+  }
 }
 
 /** The log with another step. */

@@ -4,13 +4,11 @@ import type { Command, SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { VoiceEvent, VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
 import type { Commit, QueuedSpeech, ReplyPart } from './state.ts';
 import type { UserSignal } from './turn-taking.ts';
-import type { TurnMoment } from './turn.ts';
+import type { TurnMoments } from './turn.ts';
 
 /** Progress reports of answers and speeches. */
 export type AgentReport =
-  /** A moment of an answer, for its metrics. */
-  | { readonly type: 'answer.moment'; readonly candidate: string; readonly moment: TurnMoment; readonly at: number }
-  /** Part of an answer failed; what came before may still be heard. */
+  /** Something of an answer failed; what came before may still be heard. */
   | {
       readonly type: 'answer.failed';
       readonly candidate: string;
@@ -22,7 +20,9 @@ export type AgentReport =
       readonly type: 'answer.ended';
       readonly candidate: string;
       readonly failed: boolean;
-      /** Its token events, and how many of them nobody heard. */
+      /** When it came how far, for the turn's metrics. */
+      readonly moments: TurnMoments;
+      /** Token events that it brought, and how many of them nobody heard. */
       readonly tokens: number;
       readonly wastedTokens: number;
       readonly outcome: SpeechOutcome;

@@ -1,6 +1,6 @@
 import type { AgentHandlers } from './agent-turns.ts';
 import type { PreflightOptions } from './conversation-options.ts';
-import { emit, type HeardSignal, type Input } from './inputs.ts';
+import { emit, type Effect, type HeardSignal, type Input } from './inputs.ts';
 import { endSuspicion, hearWhileBusy, isInterruptible, wakeBargeIn, type InterruptionRules } from './interruption.ts';
 import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
 import { agentStateOf, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
@@ -20,7 +20,6 @@ import {
   turnEnded,
   type ConversationStep,
 } from './user-turn.ts';
-import { withMoment } from './turn.ts';
 
 /** The rules of a conversation. */
 export interface Rules extends InterruptionRules {
@@ -96,11 +95,6 @@ const handlers: Handlers = {
     return [{ ...state, waiting, awaitingReply, says, output }, ...(isSaid ? [] : settle([ticket], notHeard))];
   },
 
-  'answer.moment': (state, { candidate: id, moment, at }) => {
-    const { candidate } = state;
-    if (candidate?.id !== id) return [state];
-    return [{ ...state, candidate: { ...candidate, moments: withMoment(candidate.moments, moment, at) } }];
-  },
   'answer.failed': (state, { candidate: id, error, role }, at) => {
     const { candidate } = state;
     // Errors of an answer that was cut off are irrelevant.
@@ -147,14 +141,16 @@ function follow(
   at: number,
   rules: Rules,
 ): ConversationStep {
-  const [after, ...effects] = step;
-  const { state: user } = after.user;
-  // The user's state is published before its consequences.
-  const told = user === before.user.state ? [] : [emit('user.state', { state: user })];
-  return followers.reduce<ConversationStep>(
-    (soFar, next) => chain(soFar, (state) => next(state, before, input, at, rules)),
-    told.length === 0 ? step : [after, ...told, ...effects],
-  );
+  const { state: user } = step[0].user;
+  // What is heard of the user is told before what follows from it.
+  const effects: Effect[] = user === before.user.state ? [] : [emit('user.state', { state: user })];
+  let state = before;
+  for (const next of [() => step, ...followers]) {
+    const [after, ...more] = next(state, before, input, at, rules);
+    state = after;
+    effects.push(...more);
+  }
+  return [state, ...effects];
 }
 
 type Follower = (

@@ -5,7 +5,7 @@ import { bargeInWaitsUntil, noBargeIn, type BargeIn } from './barge-in.ts';
 import type { SpeechTicket } from './commands.ts';
 import type { AgentState, DiscardReason, SpeechSource, TurnEndReason, UserState } from './events.ts';
 import { noTurn, turnWaitsUntil, type TurnTaking } from './turn-taking.ts';
-import type { Turn, TurnMoments } from './turn.ts';
+import type { Turn } from './turn.ts';
 
 /** Who cut the agent off. The user cannot interrupt what is uninterruptible. */
 export type CutBy = 'user' | 'application' | 'stop';
@@ -31,8 +31,7 @@ export type Candidate = {
   readonly speechId: string;
   /** Told the outcome. */
   readonly tickets: readonly SpeechTicket[];
-  readonly moments: TurnMoments;
-  /** An agent's reply, once it has begun. */
+  /** What an agent says to it, once that has begun. */
   readonly reply$?: Observable<ReplyPart>;
 } & (
   | { readonly phase: 'preflight' | 'adopted' | 'certain' | 'committed' }

@@ -109,7 +109,7 @@ function withCandidate(
 ): ConversationState {
   const ids = state.ids + 1;
   const candidate: Candidate = {
-    ...{ id: `answer-${ids}`, speechId: `speech-${ids}`, turnId, text, startedAt, moments: {}, phase },
+    ...{ id: `answer-${ids}`, speechId: `speech-${ids}`, turnId, text, startedAt, phase },
     tickets: ticket ? [ticket] : [],
   };
   return { ...state, ids, candidate };
@@ -233,7 +233,7 @@ export function endAnswer(
   if (!answering) return [{ ...rest, ...unanswered }, ...settled];
   const cutMs = why && reason === 'interrupted' ? { bargeInCut: report.silentAt - why.at } : {};
   const turn = withWaste(
-    withMeasured({ ...answering, moments: candidate.moments }, cutMs),
+    withMeasured({ ...answering, moments: report.moments }, cutMs),
     report.outcome.interrupted ? report.wastedTokens : 0,
   );
   return [{ ...rest, ...unanswered }, ...turnEnded(turn, reason), ...settled];

@@ -1,27 +1,27 @@
 import {
   concatMap,
   defer,
-  endWith,
   filter,
+  ignoreElements,
   map,
+  Observable,
   of,
   Subject,
   switchMap,
   take,
-  takeUntil,
-  takeWhile,
   tap,
-  throwError,
   timer,
-  type Observable,
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import type { TTSProvider } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
+import { feed } from '../stream/feed.ts';
 import { merge } from '../stream/merge.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
+import type { SpokenPiece } from '../text/spoken-piece.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
 
 /** Text is held back while more audio than this is unplayed, so that a barge-in wastes less. */
@@ -56,9 +56,11 @@ export function synthesizeText(
   { rounds$, gate$, speakAhead = false }: SpokenText,
   context: VoiceContext,
 ): SpeechRequest['synthesize'] {
-  const { tts, scheduler, locale } = context;
+  const { tts, scheduler, locale, ttsFirstAudioMs } = context;
   return (script, playedMs) => {
     let isOpen = false;
+    let hasBegun = false;
+    let hasSounded = false;
     const open$ = gate$.pipe(
       take(1),
       tap(() => {
@@ -70,9 +72,22 @@ export function synthesizeText(
       if (excessMs() <= 0) return of(true);
       return timer(Math.max(excessMs(), recheckMs), scheduler).pipe(switchMap(() => credit$));
     });
-    const pieces$ = new Subject<'piece'>();
-    const firstChunk$ = new Subject<void>();
-    let count = 0;
+    const begun$ = new Subject<'piece'>();
+    /** Hands a piece to the voice before all that follows from it. */
+    const handOver = (piece$: Observable<SpokenPiece>): Observable<string> =>
+      new Observable((subscriber) => {
+        feed(piece$, subscriber, {
+          next: (piece) => {
+            script.addPiece(piece);
+            if (piece.spoken.trim() === '') return;
+            const isFirst = !hasBegun;
+            hasBegun = true;
+            subscriber.next(piece.spoken);
+            if (isFirst) begun$.next('piece');
+          },
+          complete: () => subscriber.complete(),
+        });
+      });
     function speakRound(text$: Observable<string>): Observable<AudioChunk> {
       script.beginRound();
       const spoken$ = text$.pipe(
@@ -82,25 +97,18 @@ export function synthesizeText(
         }),
         speakable(context.text),
         concatMap((piece) => {
-          const isFree = isOpen || (speakAhead && count === 0);
+          const isFree = isOpen || (speakAhead && !hasBegun);
           if (isFree && excessMs() <= 0) return [piece];
           return (isFree ? credit$ : open$.pipe(switchMap(() => credit$))).pipe(map(() => piece));
         }),
-        map((piece) => {
-          script.addPiece(piece);
-          return piece.spoken;
-        }),
-        filter((spoken) => spoken.trim() !== ''),
-        tap(() => {
-          if (count++ === 0) pieces$.next('piece');
-        }),
+        handOver,
       );
       return tts.speak(spoken$).pipe(
         map((chunk) => script.addAudio(chunk)),
         filter((chunk) => chunk.data.byteLength > 0),
         tap({
           next: () => {
-            firstChunk$.next();
+            hasSounded = true;
           },
           complete: () => {
             script.endRound();
@@ -108,14 +116,13 @@ export function synthesizeText(
         }),
       );
     }
-    const late$ = pieces$.pipe(
-      switchMap(() => timer(context.ttsFirstAudioMs, scheduler)),
-      switchMap(() => throwError(() => timedOut(tts.name, 'no audio came', context.ttsFirstAudioMs))),
-      takeUntil(firstChunk$),
-    );
-    const done = Symbol('done');
-    return merge(pieces$, late$, rounds$.pipe(concatMap(speakRound), endWith(done))).pipe(
-      takeWhile((step): step is AudioChunk | 'piece' => step !== done),
+    const spoken$ = rounds$.pipe(concatMap(speakRound), tap({ complete: () => begun$.complete() }));
+    return merge(open$.pipe(ignoreElements()), begun$, spoken$).pipe(
+      stallTimeout({
+        idleMs: (step) => (step === 'piece' && !hasSounded ? ttsFirstAudioMs : undefined),
+        error: () => timedOut(tts.name, 'no audio came', ttsFirstAudioMs),
+        scheduler,
+      }),
     );
   };
 }

@@ -6,6 +6,7 @@ import {
   type SchedulerAction,
   type SchedulerLike,
 } from 'rxjs';
+import { feed } from './feed.ts';
 import { isDue, longestTimerMs, patienceMs } from './patient-timer.ts';
 
 /** The result of an input: the next state, and its effects in order. */
@@ -102,16 +103,6 @@ export function fold<S, I, E>(
         timer.unsubscribe();
       });
       watch();
-      subscriber.add(
-        inputs$.subscribe({
-          next: take,
-          error: (error: unknown) => {
-            subscriber.error(error);
-          },
-          complete: () => {
-            subscriber.complete();
-          },
-        }),
-      );
+      feed(inputs$, subscriber, { next: take, complete: () => subscriber.complete() });
     });
 }

@@ -1,6 +1,6 @@
-import { ignoreElements, Observable, tap, type MonoTypeOperatorFunction } from 'rxjs';
+import { Observable, type MonoTypeOperatorFunction } from 'rxjs';
+import { feed } from './feed.ts';
 import { Fifo, type FifoBound } from './fifo.ts';
-import { merge } from './merge.ts';
 
 /**
  * Holds values, up to a limit, while a gate is shut, and releases them in order when it opens.
@@ -27,14 +27,15 @@ export function gate<T>(open$: Observable<boolean>, bound: FifoBound<T>): MonoTy
   return (source$) =>
     new Observable((subscriber) => {
       const held = new Fifo<T>(bound);
-      const state = { isOpen: false, isReleasing: false, isComplete: false };
+      const state = { isOpen: false, isReleasing: false, isComplete: false, isGateComplete: false };
 
       const release = (): void => {
         if (state.isReleasing) return;
         state.isReleasing = true;
         while (state.isOpen && held.length > 0 && !subscriber.closed) subscriber.next(held.shift() as T);
         state.isReleasing = false;
-        if (state.isComplete && state.isOpen && held.length === 0) subscriber.complete();
+        const isLost = !state.isOpen && state.isGateComplete;
+        if (state.isComplete && (isLost || (state.isOpen && held.length === 0))) subscriber.complete();
       };
       const accept = (value: T): void => {
         if (state.isOpen && held.length === 0 && !state.isReleasing) {
@@ -45,21 +46,22 @@ export function gate<T>(open$: Observable<boolean>, bound: FifoBound<T>): MonoTy
         release();
       };
 
-      const gate$ = open$.pipe(
-        tap((isOpen) => {
+      feed(open$, subscriber, {
+        next: (isOpen) => {
           state.isOpen = isOpen;
           release();
-        }),
-      );
-      const values$ = source$.pipe(
-        tap({
-          next: accept,
-          complete: () => {
-            state.isComplete = true;
-            release();
-          },
-        }),
-      );
-      merge(gate$, values$).pipe(ignoreElements()).subscribe(subscriber);
+        },
+        complete: () => {
+          state.isGateComplete = true;
+          release();
+        },
+      });
+      feed(source$, subscriber, {
+        next: accept,
+        complete: () => {
+          state.isComplete = true;
+          release();
+        },
+      });
     });
 }

@@ -1,4 +1,5 @@
-import { concat, ignoreElements, NEVER, Observable, tap, type OperatorFunction } from 'rxjs';
+import { Observable, type OperatorFunction } from 'rxjs';
+import { feed } from './feed.ts';
 
 /** A stateful transformation of a stream's values. */
 export interface IncrementalStage<I, O> {
@@ -41,11 +42,9 @@ export function incremental<I, O>(createStage: () => IncrementalStage<I, O>): Op
         yield* stage.flush();
         subscriber.complete();
       };
-      const work$ = source$.pipe(
-        tap({ next: (value) => deliver(() => stage.push(value)), complete: () => deliver(end) }),
-        ignoreElements(),
-      );
-      // `end` completes instead, as it may have to wait.
-      concat(work$, NEVER).subscribe(subscriber);
+      feed(source$, subscriber, {
+        next: (value) => deliver(() => stage.push(value)),
+        complete: () => deliver(end),
+      });
     });
 }

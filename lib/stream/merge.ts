@@ -1,4 +1,5 @@
-import { Observable, Subscription, type Observer, type Subscriber } from 'rxjs';
+import { Observable } from 'rxjs';
+import { feed } from './feed.ts';
 
 /**
  * What several sources emit, as it comes: completes when all of them have, fails with the first that fails.
@@ -17,43 +18,14 @@ export function merge<T extends readonly unknown[]>(
 ): Observable<T[number]> {
   return new Observable((subscriber) => {
     if (sources.length === 0) subscriber.complete();
-    const merging = { subscriber, active: sources.length };
-    for (const source$ of sources) {
-      if (subscriber.closed) return;
-      subscriber.add(source$.subscribe(new Branch(merging)));
-    }
+    let active = sources.length;
+    const handlers = {
+      next: (value: T[number]): void => subscriber.next(value),
+      complete: (): void => {
+        active -= 1;
+        if (active === 0) subscriber.complete();
+      },
+    };
+    for (const source$ of sources) if (!subscriber.closed) feed(source$, subscriber, handlers);
   });
-}
-
-interface Merging<T> {
-  readonly subscriber: Subscriber<T>;
-  /** Sources that have not completed. */
-  active: number;
-}
-
-/** An observer that RxJS need not wrap, since it is a subscription too. */
-class Branch<T> extends Subscription implements Observer<T> {
-  readonly #merging: Merging<T>;
-
-  constructor(merging: Merging<T>) {
-    super();
-    this.#merging = merging;
-    // Before its source begins: an endless one must see the end of all.
-    merging.subscriber.add(this);
-  }
-
-  next(value: T): void {
-    if (!this.closed) this.#merging.subscriber.next(value);
-  }
-
-  error(error: unknown): void {
-    if (!this.closed) this.#merging.subscriber.error(error);
-  }
-
-  complete(): void {
-    if (this.closed) return;
-    this.unsubscribe();
-    this.#merging.active -= 1;
-    if (this.#merging.active === 0) this.#merging.subscriber.complete();
-  }
 }

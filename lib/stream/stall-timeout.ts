@@ -1,5 +1,6 @@
-import { asyncScheduler, Observable, Subscription, tap, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
+import { asyncScheduler, Observable, Subscription, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
+import { feed } from './feed.ts';
 import { isDue, patientTimer } from './patient-timer.ts';
 
 /** Options of {@link stallTimeout}. */
@@ -94,13 +95,13 @@ export function stallTimeout<T>(options: StallTimeoutOptions<T>): MonoTypeOperat
 
       watch();
       subscriber.add(() => timer.unsubscribe());
-      source$
-        .pipe(
-          tap((value) => {
-            if (isProgress(value)) advance(value);
-          }),
-        )
-        .subscribe(subscriber);
+      feed(source$, subscriber, {
+        next: (value) => {
+          if (isProgress(value)) advance(value);
+          subscriber.next(value);
+        },
+        complete: () => subscriber.complete(),
+      });
     });
 }
 

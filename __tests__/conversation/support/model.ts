@@ -179,7 +179,16 @@ function ended({ state, at }: World, speechId: string, interrupted: boolean, fai
   const { candidate } = state;
   if (candidate?.speechId !== speechId) return { type: 'say.ended', id: speechId, tickets: [], outcome };
   return {
-    ...{ type: 'answer.ended', candidate: candidate.id, failed, tokens: 1, wastedTokens: 1, outcome, silentAt: at },
+    ...{
+      type: 'answer.ended',
+      moments: {},
+      candidate: candidate.id,
+      failed,
+      tokens: 1,
+      wastedTokens: 1,
+      outcome,
+      silentAt: at,
+    },
     unanswered: candidate.text,
   };
 }

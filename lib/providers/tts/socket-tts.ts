@@ -87,7 +87,9 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
   #connections: VoiceConnections | undefined;
   /** The fixed settings of the current connections. */
   #terms: string | undefined;
-  /** The draft that `processChunk()` adds to. */
+  /** The configuration that they follow from. */
+  #termsOf: C | undefined;
+  /** What `processChunk()` adds to. */
   #draft: Draft | undefined;
   /** All unfinished drafts. */
   readonly #drafts = new Set<Draft>();
@@ -216,9 +218,12 @@ export abstract class SocketTTS<C extends TTSConfig, S = undefined> extends Remo
 
   /** Connections for the current configuration; if it has changed, the others retire. */
   #current(): VoiceConnections | undefined {
+    // A changed configuration is another object: the same one asks for nothing new.
+    if (this.#termsOf === this.config) return this.#connections;
     const terms = JSON.stringify([this.#url(), this.#wire.attribution(this.config).terms, this.#timeouts]);
     if (this.#terms !== undefined && this.#terms !== terms) this.#connections?.retire();
     this.#terms = terms;
+    this.#termsOf = this.config;
     return this.#connections;
   }
 

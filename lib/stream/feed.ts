@@ -1,0 +1,49 @@
+import { Subscription, type Observable, type Observer, type Subscriber } from 'rxjs';
+
+/** What becomes of a source's values and of its end. */
+export interface FeedHandlers<T> {
+  /** An error that it throws fails the target. */
+  readonly next: (value: T) => void;
+  readonly complete: () => void;
+}
+
+/**
+ * Subscribes to a source on behalf of a subscriber: what operators of our own are made of. The source ends with its
+ * target, even in the middle of a synchronous run; its errors are the target's.
+ */
+export function feed<T>(source$: Observable<T>, target: Subscriber<never>, handlers: FeedHandlers<T>): void {
+  target.add(source$.subscribe(new Feed(target, handlers)));
+}
+
+/** An observer that is a subscription too, so that RxJS need not wrap it in one. */
+class Feed<T> extends Subscription implements Observer<T> {
+  readonly #target: Subscriber<never>;
+  readonly #handlers: FeedHandlers<T>;
+
+  constructor(target: Subscriber<never>, handlers: FeedHandlers<T>) {
+    super();
+    this.#target = target;
+    this.#handlers = handlers;
+    // Before the source begins: an endless one must see that its target has had enough.
+    target.add(this);
+  }
+
+  next(value: T): void {
+    if (this.closed) return;
+    try {
+      this.#handlers.next(value);
+    } catch (error) {
+      this.#target.error(error);
+    }
+  }
+
+  error(error: unknown): void {
+    if (!this.closed) this.#target.error(error);
+  }
+
+  complete(): void {
+    if (this.closed) return;
+    this.unsubscribe();
+    this.#handlers.complete();
+  }
+}
