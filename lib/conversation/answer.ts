@@ -1,4 +1,4 @@
-import { Observable, ReplaySubject, Subject, tap } from 'rxjs';
+import { finalize, Observable, ReplaySubject, Subject, Subscription, tap } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
@@ -97,9 +97,12 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         }),
       )
       .subscribe(gate$);
+    const generating = new Subscription();
+    const synthesize = synthesizeText({ rounds$: rounds.texts$, gate$, speakAhead }, voice);
     const request: SpeechRequest = {
       ...({ id: speechId, turnId, source: 'answer', interruptible: true, gate$ } as const),
-      synthesize: synthesizeText({ rounds$: rounds.texts$, gate$, speakAhead }, voice),
+      // The model is stopped right after the voice, before anything is reckoned.
+      synthesize: (script, playedMs) => synthesize(script, playedMs).pipe(finalize(() => generating.unsubscribe())),
     };
     const speaking = speech(request, context.speech, (heard) => {
       result = heard;
@@ -116,7 +119,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         subscriber.complete();
       },
     });
-    const generating = generateAnswer({
+    const step$ = generateAnswer({
       ...generation,
       emit: (type, payload) => {
         emit(type, payload, { turnId });
@@ -129,20 +132,22 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       onToolRound: (part, text, calls, outcomes) => {
         log = withItem(log, part, history.addToolRound(text, calls, outcomes));
       },
-    }).subscribe({
-      next: take,
-      error: (error: unknown) => {
-        log = { ...log, asking: undefined };
-        fail(error, 'llm');
-        rounds.end();
-      },
-      complete: () => {
-        rounds.end();
-      },
     });
+    generating.add(
+      step$.subscribe({
+        next: take,
+        error: (error: unknown) => {
+          log = { ...log, asking: undefined };
+          fail(error, 'llm');
+          rounds.end();
+        },
+        complete: () => {
+          rounds.end();
+        },
+      }),
+    );
 
     return () => {
-      // The voice first: it costs most, and is told most quickly.
       speaking.unsubscribe();
       generating.unsubscribe();
       opening.unsubscribe();
