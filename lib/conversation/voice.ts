@@ -74,8 +74,8 @@ export function synthesizeText(
     });
     const begun$ = new Subject<'piece'>();
     /** Hands a piece to the voice before all that follows from it. */
-    const handOver = (piece$: Observable<SpokenPiece>): Observable<string> =>
-      new Observable((subscriber) => {
+    function handOver(piece$: Observable<SpokenPiece>): Observable<string> {
+      return new Observable((subscriber) => {
         feed(piece$, subscriber, {
           next: (piece) => {
             script.addPiece(piece);
@@ -88,6 +88,7 @@ export function synthesizeText(
           complete: () => subscriber.complete(),
         });
       });
+    }
     function speakRound(text$: Observable<string>): Observable<AudioChunk> {
       script.beginRound();
       const spoken$ = text$.pipe(
