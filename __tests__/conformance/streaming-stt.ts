@@ -225,10 +225,11 @@ export function describeStreamingSTT(subject: STTSubject): void {
     });
 
     it('F4: waits as long as a busy service asks', async () => {
-      fails({ kind: 'status', status: 429, retryAfter: 0, times: 2 }, subject.first);
+      fails({ kind: 'status', status: 429, retryAfter: 1, times: 1 }, subject.first);
       const { stt, events } = await ready();
       expect(await transcribe(stt, audio(['hello there']))).toEqual(['hello there']);
-      expect(events[1]).toMatchObject({ type: 'reconnecting', delayMs: 0, error: { status: 429 } });
+      const waits = events.filter(({ type }) => type === 'reconnecting');
+      expect(waits).toMatchObject([{ delayMs: 1_000, error: { status: 429 } }]);
     });
 
     it('F5: a service that takes every connection and drops it is fatal after three', async () => {
