@@ -3,6 +3,7 @@ import { describeFormat } from '../audio/formats.ts';
 import { negotiateFormat } from '../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
+import type { OutputProvider, TTSProvider } from '../core/roles.ts';
 import { transcode } from '../operators/transcode.ts';
 
 /** How audio gets from one provider to the next. */
@@ -44,6 +45,16 @@ export function audioPath(
       return passthrough ? audio$ : audio$.pipe(transcode(to));
     },
   };
+}
+
+/**
+ * Detects a voice that the output cannot play before it is heard as silence.
+ *
+ * @throws VoiceError `unsupported_format`.
+ */
+export function assertPlayable(tts: TTSProvider, output: OutputProvider): void {
+  const metadata = tts.getMetadata?.();
+  if (metadata) audioPath(metadata, output.accepts, { source: tts.name, target: output.name });
 }
 
 /** Chooses the format of a stream once its first chunk reveals it. */

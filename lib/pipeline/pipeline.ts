@@ -16,7 +16,7 @@ import { messageOf, VoiceError } from '../core/errors.ts';
 import { silentLogger } from '../core/logger.ts';
 import type { ProviderContract } from '../core/roles.ts';
 import { merge } from '../stream/merge.ts';
-import { audioPath } from './audio-path.ts';
+import { assertPlayable } from './audio-path.ts';
 import type { CapturePath } from './capture-path.ts';
 import {
   SpeechTicket,
@@ -234,12 +234,6 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     else ticket.settle({ heardText: '', interrupted: true });
   }
 
-  /** Providers that serve one conversation at a time. */
-  get #talkers(): readonly ProviderContract[] {
-    const { input, output, stt, agent } = this.#cast;
-    return [input, output, ...[agent ?? stt].flatMap((listener) => listener ?? [])];
-  }
-
   get #cast(): Roles {
     if (this.#loaded) return this.#loaded;
     throw new VoiceError('Pipeline: call initialize() first', { code: 'not_ready' });
@@ -259,7 +253,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
 
   async #initialize(): Promise<void> {
     const { logger } = this.#options;
-    const { all } = this.#loaded ?? (await this.#load());
+    const { all, tts, output } = this.#loaded ?? (await this.#load());
     for (const provider of all) hold(provider, this);
     try {
       const loading = loadConversation(this.#assigned).then((code) => {
@@ -270,19 +264,12 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
       const failed = results.find((result) => result.status === 'rejected');
       if (failed) throw failed.reason;
       if (this.#disposing) throw disposed();
-      this.#assertPlayable();
+      if (tts) assertPlayable(tts, output);
     } catch (cause) {
       await Promise.allSettled(all.map((provider) => release(provider, this)));
       throw VoiceError.from(cause);
     }
     this.#state = 'ready';
-  }
-
-  /** A TTS that the output cannot play is an error now, not silence later. */
-  #assertPlayable(): void {
-    const { tts, output } = this.#cast;
-    const metadata = tts?.getMetadata?.();
-    if (tts && metadata) audioPath(metadata, output.accepts, { source: tts.name, target: output.name });
   }
 
   async #start(run: number, signal: AbortSignal | undefined): Promise<void> {
@@ -306,13 +293,12 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     try {
       assertWanted();
       await unlessStopped(this.initialize());
-      claim(this.#talkers, this);
+      claim(this.#cast, this);
       this.#session = session;
       this.#state = 'running';
-      const { input, stt, llm, tts, agent } = this.#cast;
-      const listener = agent ?? stt;
+      const { input, listener, llm, tts } = this.#cast;
       session.add(this.#wire());
-      await unlessStopped(Promise.all([listener?.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
+      await unlessStopped(Promise.all([listener.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
       this.bus.emit('session.ready', {});
     } catch (cause) {
       if (this.#session === session) await this.#end();
@@ -335,8 +321,6 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
 
   /** Wires the roles for one conversation: listener, answerer, and events. */
   #wire(): Subscription {
-    const { input, stt, agent } = this.#cast;
-    const listener = agent ?? stt;
     const parts: SessionParts = {
       ...{ roles: this.#cast, options: this.#options, history: this.#history, scheduler: this.#scheduler },
       ...{ commands$: this.#commands$, isMuted: this.#muted, emit: this.bus.emit, onPath: this.#onPath },
@@ -344,11 +328,10 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
       reportError: (error, origin) => this.reportError(error, origin),
     };
     const wired = new Subscription();
-    if (listener) {
-      this.#captured = captureFor(listener, parts);
-      wired.add(this.#captured.start());
-    }
-    const events$ = conversationOf(parts, this.#captured).pipe(
+    const captured = captureFor(parts);
+    this.#captured = captured;
+    wired.add(captured.start());
+    const events$ = conversationOf(parts, captured).pipe(
       tap({
         next: (event) => {
           if (event.type === 'agent.state') this.#agentState = event.state;
@@ -360,7 +343,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
       }),
     );
     wired.add(events$.subscribe());
-    wired.add(tellOfCall(input, this.bus.emit, () => void this.stop()));
+    wired.add(tellOfCall(this.#cast.input, this.bus.emit, () => void this.stop()));
     return wired;
   }
 
@@ -387,7 +370,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     await endSession(this.#cast, (error) => {
       this.logger.warn(`a provider did not stop cleanly: ${messageOf(error)}`);
     });
-    unclaim(this.#talkers, this);
+    unclaim(this.#cast, this);
     this.#captured = undefined;
     this.#agentState = 'idle';
     this.#state = 'ready';

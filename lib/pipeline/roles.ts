@@ -20,6 +20,8 @@ export type AnyProvider =
 export interface Roles<I = InputProvider, O = OutputProvider> {
   readonly input: I;
   readonly output: O;
+  /** Receives the captured audio: the agent, or the speech-to-text service. */
+  readonly listener: STTProvider | AgentProvider;
   readonly agent?: AgentProvider;
   readonly stt?: STTProvider;
   readonly llm?: LLMProvider;
@@ -64,10 +66,10 @@ export function assignRoles(
     output: (find('output') as OutputProvider | undefined) ?? defaults.output ?? missing('output'),
     all: [...new Set<ProviderContract>(providers)],
   };
-  if (agent) return { ...base, agent };
+  if (agent) return { ...base, agent, listener: agent };
+  const stt = (find('stt') ?? missing('stt')) as STTProvider;
   return {
-    ...base,
-    stt: (find('stt') ?? missing('stt')) as STTProvider,
+    ...{ ...base, stt, listener: stt },
     llm: (find('llm') ?? missing('llm')) as LLMProvider,
     tts: (find('tts') ?? missing('tts')) as TTSProvider,
   };

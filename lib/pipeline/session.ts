@@ -1,7 +1,6 @@
 import { defer, EMPTY, firstValueFrom, tap, timer, type Observable, type SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { OnDemand } from '../core/on-demand.ts';
-import type { AgentProvider, STTProvider } from '../core/roles.ts';
 import type { Command } from '../conversation/commands.ts';
 import type * as AgentCode from '../conversation/agent-conversation.ts';
 import type * as ModelCode from '../conversation/model-conversation.ts';
@@ -46,9 +45,9 @@ export interface SessionParts {
 }
 
 /** The path of captured audio to the listener. */
-export function captureFor(listener: STTProvider | AgentProvider, parts: SessionParts): CapturePath {
+export function captureFor(parts: SessionParts): CapturePath {
   const { roles, options, scheduler, isMuted, emit, reportError, onPath } = parts;
-  const { input } = roles;
+  const { input, listener } = roles;
   return new CapturePath({
     ...{ input, listener, scheduler, isMuted, onPath },
     isPushToTalk: options.turnTaking?.strategy === 'manual',
@@ -66,7 +65,7 @@ export function captureFor(listener: STTProvider | AgentProvider, parts: Session
  */
 export function conversationOf(
   { code, roles, options, history, scheduler, commands$, onPath }: SessionParts,
-  captured: CapturePath | undefined,
+  captured: CapturePath,
 ): Observable<VoiceEvent> {
   const { stt, llm, tts, output, agent } = roles;
   const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
@@ -79,7 +78,7 @@ export function conversationOf(
   const ports = {
     ...{ ...shared, llm, tts, transcripts$, speech$, reportsSpeechEnd },
     finalize: () => stt.finalize?.(),
-    capturedAt: (positionMs: number) => captured?.timeOf(positionMs),
+    capturedAt: (positionMs: number) => captured.timeOf(positionMs),
   };
   return code.conversation(ports, { ...options, history, scheduler });
 }
@@ -88,12 +87,9 @@ export function conversationOf(
 const farewellMs = 1_000;
 
 /** Silences the output, and waits for the input and the listener to end, but not forever. */
-export async function endSession(
-  { input, output, stt, agent }: Roles,
-  onError: (error: unknown) => void,
-): Promise<void> {
+export async function endSession({ input, output, listener }: Roles, onError: (error: unknown) => void): Promise<void> {
   output.stop();
-  const ends = [input.stop(), (agent ?? stt)?.disconnect() ?? Promise.resolve()];
+  const ends = [input.stop(), listener.disconnect()];
   const all$ = defer(() => Promise.allSettled(ends)).pipe(
     tap((results) => {
       for (const result of results) if (result.status === 'rejected') onError(result.reason);

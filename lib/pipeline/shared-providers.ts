@@ -1,5 +1,6 @@
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderContract } from '../core/roles.ts';
+import type { Roles } from './roles.ts';
 
 /** The pipelines that have initialized a provider. */
 const holders = new WeakMap<ProviderContract, Set<object>>();
@@ -18,13 +19,18 @@ export async function release(provider: ProviderContract, pipeline: object): Pro
   if (!others?.size) await provider.dispose();
 }
 
+/** Providers that serve one conversation at a time (RELIABILITY.md, F62). Models and voices serve several. */
+function talkers({ input, output, listener }: Roles): readonly ProviderContract[] {
+  return [input, output, listener];
+}
+
 /**
- * Claims providers for one conversation: an input, a speech-to-text service or an output cannot serve two at once
- * (RELIABILITY.md, F62). Models and voices can.
+ * Claims the input, the output and the listener for one conversation.
  *
  * @throws VoiceError `configuration` when another pipeline uses one of them.
  */
-export function claim(providers: readonly ProviderContract[], pipeline: object): void {
+export function claim(roles: Roles, pipeline: object): void {
+  const providers = talkers(roles);
   const taken = providers.find((provider) => (owners.get(provider) ?? pipeline) !== pipeline);
   if (taken) {
     const message = `${taken.name} is in use by another pipeline: stop() that one first, or give each its own`;
@@ -34,6 +40,6 @@ export function claim(providers: readonly ProviderContract[], pipeline: object):
 }
 
 /** Releases what {@link claim} claimed. */
-export function unclaim(providers: readonly ProviderContract[], pipeline: object): void {
-  for (const provider of providers) if (owners.get(provider) === pipeline) owners.delete(provider);
+export function unclaim(roles: Roles, pipeline: object): void {
+  for (const provider of talkers(roles)) if (owners.get(provider) === pipeline) owners.delete(provider);
 }
