@@ -60,6 +60,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const bus = createEventBus(scheduler);
     /** Reports of answers and speeches, and follow-up inputs: all join the end of the queue. */
     const later$ = new Subject<Input>();
+    const warm$ = new Subject<void>();
     const machine: Machine<ConversationState, Input, Effect> = {
       start: startState,
       reduce: (state, input, at) => reduce(state, input, at, rules),
@@ -69,10 +70,11 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const step$ = merge(heardBy(setup.ports, bus), setup.commands$, later$).pipe(fold(machine, scheduler), share());
     const state$ = step$.pipe(
       map(([state]) => state),
+      distinctUntilChanged(),
       shareReplay({ bufferSize: 1, refCount: true }),
     );
     const answerer = setup.answerer(sharedBy(setup, state$, bus, later$));
-    const world = { ...setup, output: setup.ports.output, bus, later$, inject: answerer.inject };
+    const world = { ...setup, output: setup.ports.output, bus, later$, warm$, inject: answerer.inject };
 
     // The heart: the next candidate replaces the one before, cancelling its request, synthesis and playback.
     const answers$ = state$.pipe(
@@ -86,8 +88,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       answers$,
       speakEach(state$, answerer),
       step$.pipe(tap(([, ...effects]) => effects.forEach((effect) => enact(effect, world)))),
-      step$.pipe(
-        filter(([, ...effects]) => effects.some(({ type }) => type === 'warm')),
+      warm$.pipe(
         // If this voice may be an interruption, silence comes first.
         switchMap(() => timer(0, scheduler)),
         mergeMap(() => answerer.warm$),

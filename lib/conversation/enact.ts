@@ -12,6 +12,8 @@ export interface World {
   readonly bus: EventBus;
   /** Adds to the end of the queue. */
   readonly later$: Subject<Input>;
+  /** Opens the connections that an answer will need. */
+  readonly warm$: Subject<void>;
   /** Asks the speech-to-text service to finalize. */
   readonly finalize: (() => void) | undefined;
   /** How much quieter the agent becomes while an interruption is suspected, in decibels. */
@@ -21,7 +23,7 @@ export interface World {
 }
 
 /** Carries out an effect. */
-export function enact(effect: Effect, { output, history, bus, later$, finalize, duckDb, inject }: World): void {
+export function enact(effect: Effect, { output, history, bus, later$, warm$, finalize, duckDb, inject }: World): void {
   switch (effect.type) {
     case 'emit':
       bus.publish({ ...effect.event, at: bus.now() });
@@ -60,7 +62,7 @@ export function enact(effect: Effect, { output, history, bus, later$, finalize, 
       break;
     }
     case 'warm':
-      // conversation.ts does this in its own stream, because it may take a while.
+      warm$.next();
       break;
     case 'complete':
       bus.close();

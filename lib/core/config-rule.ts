@@ -83,12 +83,30 @@ export function configProblem(config: object, rules: ConfigRules): string | unde
  */
 export function wireParameters(config: object, rules: ConfigRules): Record<string, WireValue> {
   const parameters: Record<string, WireValue> = {};
-  for (const [key, rule] of Object.entries(rules)) {
-    if (rule.wire === undefined) continue;
-    const value = wireValue(valueAt(config, key) ?? rule.default, rule);
-    if (value !== undefined) parameters[wireName(key, rule.wire)] = value;
+  for (const { name, path, rule } of wiredKeys(rules)) {
+    const value = wireValue(path.reduce<unknown>(member, config) ?? rule.default, rule);
+    if (value !== undefined) parameters[name] = value;
   }
   return parameters;
+}
+
+interface WiredKey {
+  readonly name: string;
+  readonly path: readonly string[];
+  readonly rule: ConfigRule;
+}
+
+const wired = new WeakMap<ConfigRules, readonly WiredKey[]>();
+
+/** The keys with a wire name; found once for each table of rules. */
+function wiredKeys(rules: ConfigRules): readonly WiredKey[] {
+  const known = wired.get(rules);
+  if (known) return known;
+  const keys = Object.entries(rules).flatMap(([key, rule]) =>
+    rule.wire === undefined ? [] : [{ name: wireName(key, rule.wire), path: key.split('.'), rule }],
+  );
+  wired.set(rules, keys);
+  return keys;
 }
 
 function wireValue(value: unknown, rule: ConfigRule): WireValue {

@@ -1,19 +1,9 @@
-import {
-  asyncScheduler,
-  Observable,
-  Subscription,
-  type OperatorFunction,
-  type SchedulerAction,
-  type SchedulerLike,
-} from 'rxjs';
+import { asyncScheduler, Observable, type OperatorFunction, type SchedulerLike } from 'rxjs';
 import { feed } from './feed.ts';
-import { isDue, longestTimerMs, patienceMs } from './patient-timer.ts';
+import { Alarm, isDue } from './patient-timer.ts';
 
 /** The result of an input: the next state, and its effects in order. */
 export type Step<S, E> = readonly [state: S, ...effects: E[]];
-
-/** A timer this late, in milliseconds, means that the event loop was blocked. */
-const blockedMs = 20;
 
 /** A state machine as data. */
 export interface Machine<S, I, E> {
@@ -48,16 +38,19 @@ export function fold<S, I, E>(
     new Observable((subscriber) => {
       const waiting: I[] = [];
       let state = start;
+      let dueAt = wakeAt(start);
       let isBusy = false;
-      let timer = Subscription.EMPTY;
-      let timerAt = Infinity;
-      /** The deadline of the timer now firing: it has come, even if the clock was set back meanwhile. */
+      /** The deadline that has just come: it has, even if the clock was set back meanwhile. */
       let rungAt = -Infinity;
+      const alarm = new Alarm(scheduler, (at) => {
+        rungAt = at;
+        take(tick);
+        rungAt = -Infinity;
+      });
 
-      /** The current time, but never before a deadline that has fired. */
+      /** The current time, but never before a deadline that has come. */
       const now = (): number => {
         const clockAt = scheduler.now();
-        const dueAt = wakeAt(state);
         return isDue(dueAt, Math.max(rungAt, clockAt)) ? Math.max(dueAt, clockAt) : clockAt;
       };
       const take = (input: I): void => {
@@ -68,41 +61,19 @@ export function fold<S, I, E>(
           while (waiting.length > 0 && !subscriber.closed) {
             const step = reduce(state, waiting.shift() as I, now());
             state = step[0];
+            dueAt = wakeAt(state);
             subscriber.next(step);
           }
-          watch();
+          alarm.set(dueAt);
         } catch (error) {
           subscriber.error(error);
         } finally {
           isBusy = false;
         }
       };
-      /** A timer due sooner is kept and checks again: most deadlines only move later. */
-      const watch = (): void => {
-        const at = wakeAt(state);
-        if (at === timerAt || (at > timerAt && at < Infinity) || subscriber.closed) return;
-        timer.unsubscribe();
-        // A deadline beyond what a timer knows is looked at again when that is over.
-        timerAt = at < Infinity ? Math.min(at, scheduler.now() + longestTimerMs) : at;
-        if (at < Infinity) timer = scheduler.schedule(ring, Math.max(0, timerAt - scheduler.now()), false);
-      };
-      const ring = function (this: SchedulerAction<boolean>, hasWaited?: boolean): void {
-        const lateMs = patienceMs(timerAt, scheduler.now());
-        if (lateMs > blockedMs && !hasWaited) {
-          this.schedule(true, lateMs);
-          return;
-        }
-        rungAt = timerAt;
-        timerAt = Infinity;
-        if (isDue(wakeAt(state), Math.max(rungAt, scheduler.now()))) take(tick);
-        else watch();
-        rungAt = -Infinity;
-      };
 
-      subscriber.add(() => {
-        timer.unsubscribe();
-      });
-      watch();
+      alarm.set(dueAt);
+      subscriber.add(alarm);
       feed(inputs$, subscriber, { next: take, complete: () => subscriber.complete() });
     });
 }

@@ -1,7 +1,7 @@
-import { asyncScheduler, Observable, Subscription, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
+import { asyncScheduler, Observable, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import { feed } from './feed.ts';
-import { isDue, patientTimer } from './patient-timer.ts';
+import { Alarm } from './patient-timer.ts';
 
 /** Options of {@link stallTimeout}. */
 export interface StallTimeoutOptions<T = unknown> {
@@ -62,39 +62,19 @@ export function stallTimeout<T>(options: StallTimeoutOptions<T>): MonoTypeOperat
   return (source$) =>
     new Observable((subscriber) => {
       let limitMs = firstMs ?? (typeof idleMs === 'number' ? idleMs : undefined);
-      let progressAt = scheduler.now();
       let stalled: 'first' | 'idle' = 'first';
       let last: T | undefined;
-      let timer = Subscription.EMPTY;
-      let timerDueAt = Infinity;
-
-      /** Checks again when the wait is over. A timer due sooner is kept: it will find that time is left. */
-      const watch = (): void => {
-        if (limitMs !== undefined && !timer.closed && timerDueAt <= progressAt + limitMs) return;
-        timer.unsubscribe();
-        if (limitMs === undefined) return;
-        timerDueAt = progressAt + limitMs;
-        timer = patientTimer(timerDueAt - scheduler.now(), scheduler).subscribe({
-          next: look,
-          error: (cause: unknown) => subscriber.error(cause),
-        });
-      };
-      const look = (): void => {
-        timer.unsubscribe();
-        if (limitMs !== undefined && isDue(progressAt + limitMs, scheduler.now())) {
-          subscriber.error(error(stalled, limitMs, last));
-        } else watch();
-      };
+      const alarm = new Alarm(scheduler, () => subscriber.error(error(stalled, limitMs ?? Infinity, last)));
+      const watch = (): void => alarm.set(limitMs === undefined ? Infinity : scheduler.now() + limitMs);
       const advance = (value: T): void => {
         limitMs = limitAfter(value);
-        progressAt = scheduler.now();
         stalled = 'idle';
         last = value;
         watch();
       };
 
       watch();
-      subscriber.add(() => timer.unsubscribe());
+      subscriber.add(alarm);
       feed(source$, subscriber, {
         next: (value) => {
           if (isProgress(value)) advance(value);

@@ -121,9 +121,9 @@ function bodyOf<C extends ChatConfig>(
   if (retirement !== undefined) warn(retirement);
 
   const fields = wireParameters({ ...config, maxTokens, temperature, reasoningEffort }, rules);
-  const refused = refusedFields?.(model, reasoningEffort) ?? [];
+  for (const field of refusedFields?.(model, reasoningEffort) ?? []) Reflect.deleteProperty(fields, field);
   return {
-    ...Object.fromEntries(Object.entries(fields).filter(([field]) => !refused.includes(field))),
+    ...fields,
     messages: [...(system ? [{ role: 'system', content: system }] : []), ...chatHistory(messages, profile)],
     stream: true,
     ...(streamOptions && { stream_options: streamOptions }),
