@@ -1,4 +1,5 @@
 import {
+  BehaviorSubject,
   catchError,
   distinctUntilChanged,
   EMPTY,
@@ -8,8 +9,6 @@ import {
   Observable,
   of,
   pairwise,
-  share,
-  shareReplay,
   startWith,
   Subject,
   switchMap,
@@ -67,12 +66,8 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       wakeAt,
       tick: { type: 'tick' },
     };
-    const step$ = merge(heardBy(setup.ports, bus), setup.commands$, later$).pipe(fold(machine, scheduler), share());
-    const state$ = step$.pipe(
-      map(([state]) => state),
-      distinctUntilChanged(),
-      shareReplay({ bufferSize: 1, refCount: true }),
-    );
+    const step$ = merge(heardBy(setup.ports, bus), setup.commands$, later$).pipe(fold(machine, scheduler));
+    const state$ = new BehaviorSubject(startState);
     const answerer = setup.answerer(sharedBy(setup, state$, bus, later$));
     const world = { ...setup, output: setup.ports.output, bus, later$, warm$, inject: answerer.inject };
 
@@ -84,16 +79,21 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     );
     const work$ = merge(
       history.changes$.pipe(tap((change) => publishHistory(change, bus))),
-      // State before effects: an answer that is cut off reports what was heard before anything else happens.
       answers$,
       speakEach(state$, answerer),
-      step$.pipe(tap(([, ...effects]) => effects.forEach((effect) => enact(effect, world)))),
       warm$.pipe(
         // If this voice may be an interruption, silence comes first.
         switchMap(() => timer(0, scheduler)),
         mergeMap(() => answerer.warm$),
       ),
       answerer.input$.pipe(tap((input) => later$.next(input))),
+      // State before effects: an answer that is cut off reports what was heard before anything else happens.
+      step$.pipe(
+        tap(([state, ...effects]) => {
+          if (state !== state$.value) state$.next(state);
+          effects.forEach((effect) => enact(effect, world));
+        }),
+      ),
     );
     subscriber.add(bus.events$.subscribe(subscriber));
     const work = work$.subscribe({
