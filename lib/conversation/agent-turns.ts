@@ -38,8 +38,8 @@ export const agentHandlers: AgentHandlers = {
     };
     return [{ ...rest, ids, says: [...state.says, say] }];
   },
-  'agent.latency': ({ answering, ...state }, { latency }) => [
-    answering ? { ...state, answering: withMeasured(answering, { agent: latency }) } : state,
+  'agent.latency': (state, { latency }) => [
+    state.answering ? { ...state, answering: withMeasured(state.answering, { agent: latency }) } : state,
   ],
   'agent.lost': (state, { error }) => [
     state,

@@ -22,7 +22,7 @@ export function heard(lock: OutputLock, id: string): OutputLock {
 /** Removes a speech that has ended or been dropped from lock and queue. */
 export function release({ speaking, queue }: OutputLock, id: string): OutputLock {
   const rest = queue.filter((speech) => speech.id !== id);
-  return speaking && speaking.id !== id ? { speaking, queue: rest } : { queue: rest };
+  return { speaking: speaking?.id === id ? undefined : speaking, queue: rest };
 }
 
 /** Keeps only speeches still wanted: nothing that was cut off starts when the output becomes free. */

@@ -77,13 +77,16 @@ const handlers: Handlers = {
   commit: (state, input, at, rules) => takeTurns(state, input, at, rules),
   cancel: (state, input, at, rules) => takeTurns(state, input, at, rules),
   stop: (state, _, at) => {
-    const { waiting, ...rest } = state;
-    const tickets = [...waiting.flatMap(({ ticket = [] }) => ticket), ...state.awaitingReply];
-    const [stopped, ...effects] = cut({ ...rest, waiting: [], awaitingReply: [] }, 'stop', 'stopped', at);
+    const tickets = [...state.waiting.flatMap(({ ticket = [] }) => ticket), ...state.awaitingReply];
+    const [stopped, ...effects] = cut({ ...state, waiting: [], awaitingReply: [] }, 'stop', 'stopped', at);
     const settled = settle(tickets, notHeard);
     return [{ ...stopped, isStopped: true }, ...settled, ...effects, { type: 'then', input: { type: 'stopped' } }];
   },
-  stopped: ({ turn, ...state }) => [state, ...(turn ? turnEnded(turn, 'stopped') : []), { type: 'complete' }],
+  stopped: (state) => [
+    { ...state, turn: undefined },
+    ...(state.turn ? turnEnded(state.turn, 'stopped') : []),
+    { type: 'complete' },
+  ],
   'ticket.interrupt': (state, { ticket }, at) => {
     if (state.candidate?.tickets.includes(ticket)) return cut(state, 'application', 'interrupted', at);
     const waiting = state.waiting.filter((each) => each.ticket !== ticket);

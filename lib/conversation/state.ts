@@ -65,7 +65,7 @@ export interface QueuedSpeech {
 
 /** One speech at a time uses the output; the others wait in order. */
 export interface OutputLock {
-  readonly speaking?: QueuedSpeech & { readonly audible: boolean };
+  readonly speaking: (QueuedSpeech & { readonly audible: boolean }) | undefined;
   readonly queue: readonly QueuedSpeech[];
 }
 
@@ -82,7 +82,10 @@ export interface Commit {
   readonly isRemembered?: boolean;
 }
 
-/** The complete state on which a conversation's decisions are based. Immutable. */
+/**
+ * The complete state on which a conversation's decisions are based. Immutable, and always of one shape: that makes its
+ * copies cheap.
+ */
 export interface ConversationState {
   /** Counter for new ids. */
   readonly ids: number;
@@ -91,12 +94,12 @@ export interface ConversationState {
   readonly turnTaking: TurnTaking;
   readonly bargeIn: BargeIn;
   /** The turn that the user has begun and not finished. */
-  readonly turn?: Turn;
+  readonly turn: Turn | undefined;
   /** The last published words: services repeat themselves. */
   readonly lastWords: string;
-  readonly candidate?: Candidate;
+  readonly candidate: Candidate | undefined;
   /** The turn whose answer is certain, until its very end. */
-  readonly answering?: Turn;
+  readonly answering: Turn | undefined;
   readonly says: readonly Say[];
   readonly output: OutputLock;
   /** Commits to answer as soon as the agent is free. */
@@ -104,7 +107,7 @@ export interface ConversationState {
   /** Requests passed to an agent that it has not replied to. */
   readonly awaitingReply: readonly SpeechTicket[];
   /** A user message that lost its answer to what came next. */
-  readonly unanswered?: string;
+  readonly unanswered: string | undefined;
   /** When `user.idle` is due; Infinity while someone speaks, and once it was published. */
   readonly idleAt: number;
   readonly isStopped: boolean;
@@ -116,11 +119,15 @@ export const startState: ConversationState = {
   user: { state: 'silent' },
   turnTaking: noTurn,
   bargeIn: noBargeIn,
+  turn: undefined,
   lastWords: '',
+  candidate: undefined,
+  answering: undefined,
   says: [],
-  output: { queue: [] },
+  output: { speaking: undefined, queue: [] },
   waiting: [],
   awaitingReply: [],
+  unanswered: undefined,
   idleAt: Infinity,
   isStopped: false,
 };

@@ -137,10 +137,13 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   const { candidate, answering } = state;
   if (candidate?.phase !== 'certain') return [ending(silenced, { reason, discard: 'cancelled', at })];
   // None of it has begun, so nobody will report its outcome.
-  const { candidate: _, answering: __, ...rest } = silenced;
-  const unanswered = reason === 'merged' ? { unanswered: candidate.text } : {};
+  const unanswered = reason === 'merged' ? candidate.text : state.unanswered;
   const ended = answering ? turnEnded(answering, reason) : [];
-  return [{ ...rest, ...unanswered }, ...ended, ...settle(candidate.tickets, { heardText: '', interrupted: true })];
+  return [
+    { ...silenced, candidate: undefined, answering: undefined, unanswered },
+    ...ended,
+    ...settle(candidate.tickets, { heardText: '', interrupted: true }),
+  ];
 }
 
 /** Why an answer that is cut off now ends. */
@@ -159,7 +162,6 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     return chain(cleared, (after) => [after, { type: 'then', input }]);
   }
   const [open, turn, ...started] = openTurn(state, ticket ? 'text' : 'speech', at);
-  const { turn: _, unanswered: __, ...rest } = open;
   const envelope = { turnId: turn.id };
   const committed: Turn = { ...turn, committedAt: at, ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }) };
   const effects: Effect[] = [
@@ -170,7 +172,10 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     ...(isRemembered ? [] : [{ type: 'remember', text } as const]),
     emit('turn.committed', { text }, envelope),
   ];
-  const told = { ...rest, lastWords: '', user: { state: 'silent' } as const };
+  const told: ConversationState = {
+    ...open,
+    ...{ turn: undefined, unanswered: undefined, lastWords: '', user: { state: 'silent' } },
+  };
   const follow = (id: string): Effect => ({ type: 'then', input: { type: 'turn.answer', candidate: id } });
   if (candidate?.phase !== 'preflight') {
     const next = withCandidate({ ...told, answering: committed }, turn.id, text, at, 'certain', ticket);
@@ -199,8 +204,11 @@ export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled'
     const [after] = discard(state, 'cancelled', at);
     return [after, { type: 'then', input: { type: 'turn.drop', reason } }];
   }
-  const { turn, ...rest } = state;
-  const dropped: ConversationState = { ...rest, turnTaking: noTurn, user: { state: 'silent' }, lastWords: '' };
+  const { turn } = state;
+  const dropped: ConversationState = {
+    ...state,
+    ...{ turn: undefined, turnTaking: noTurn, user: { state: 'silent' }, lastWords: '' },
+  };
   const ended = turn ? turnEnded(turn, reason) : [];
   const { unanswered } = state;
   if (reason !== 'empty' || unanswered === undefined || statusOf(state) !== 'free') return [dropped, ...ended];
@@ -213,30 +221,30 @@ export function endAnswer(
   state: ConversationState,
   report: Extract<AgentReport, { readonly type: 'answer.ended' }>,
 ): ConversationStep {
-  const { candidate, answering, ...others } = state;
+  const { candidate, answering } = state;
   if (candidate?.id !== report.candidate) return [state];
-  const rest = { ...others, output: release(others.output, candidate.speechId) };
+  const output = release(state.output, candidate.speechId);
   const { cut: why } = candidate.phase === 'ending' ? candidate : {};
   const settled = settle(candidate.tickets, report.outcome);
   if (candidate.phase === 'preflight' || (candidate.phase === 'ending' && candidate.wasPreflight)) {
     const wasted = { reason: why?.discard ?? 'failed', wastedTokens: report.tokens } as const;
-    const turn = state.turn ? { turn: withWaste(state.turn, report.tokens) } : {};
-    const kept = answering ? { answering } : {};
+    const turn = state.turn && withWaste(state.turn, report.tokens);
     return [
-      { ...rest, ...turn, ...kept },
+      { ...state, output, candidate: undefined, turn },
       emit('preflight.discarded', wasted, { turnId: candidate.turnId }),
       ...settled,
     ];
   }
   const reason = report.failed ? 'error' : (why?.reason ?? 'completed');
-  const unanswered = reason === 'merged' && report.unanswered !== undefined ? { unanswered: report.unanswered } : {};
-  if (!answering) return [{ ...rest, ...unanswered }, ...settled];
+  const unanswered = (reason === 'merged' ? report.unanswered : undefined) ?? state.unanswered;
+  const after: ConversationState = { ...state, output, candidate: undefined, answering: undefined, unanswered };
+  if (!answering) return [after, ...settled];
   const cutMs = why && reason === 'interrupted' ? { bargeInCut: report.silentAt - why.at } : {};
   const turn = withWaste(
     withMeasured({ ...answering, moments: report.moments }, cutMs),
     report.outcome.interrupted ? report.wastedTokens : 0,
   );
-  return [{ ...rest, ...unanswered }, ...turnEnded(turn, reason), ...settled];
+  return [after, ...turnEnded(turn, reason), ...settled];
 }
 
 /** Tells everyone who asked for it the outcome. */
