@@ -7,7 +7,7 @@ import { decodeSamples as samplesOf, encodeSamples, int16Bytes, toInt16 } from '
 import { encodeWav } from '../../lib/audio/wav-header.ts';
 import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
 import type { VoiceError } from '../../lib/core/errors.ts';
-import type { DomSocketEvent, DomSocketLike, NodeSocketLike } from '../../lib/providers/platform/attached-socket.ts';
+import type { DomSocketEvent, DomSocketLike, NodeSocketLike } from '../../lib/providers/platform/platform-socket.ts';
 import type { PhoneConfig, PhoneProvider } from '../../lib/providers/platform/phone-provider.ts';
 import { concatBytes } from '../../samples/sandbox/pcm.ts';
 import { decodeSamples, encodeText } from '../../samples/sandbox/modem.ts';

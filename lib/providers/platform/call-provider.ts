@@ -71,8 +71,9 @@ export abstract class CallProvider<C extends object, E extends object> extends P
     this.#input.begin();
   }
 
-  /** Ends the call, whose playout is held by now. */
+  /** The call has ended. */
   protected end(end: E): void {
+    this.playout.hold();
     // Before the plays complete, so that listeners see them cut off. A listener may attach the next call.
     this.#input.end(end);
     if (!this.#input.isOver) return;
@@ -83,6 +84,10 @@ export abstract class CallProvider<C extends object, E extends object> extends P
   /** Calls `callback` for each value until the returned function is called; what it throws goes to `errors$`. */
   protected listen<T>(values$: Observable<T>, callback: (value: T) => void): () => void {
     return this.#input.listen(values$, callback);
+  }
+
+  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    this.assertConfig();
   }
 
   protected override onDispose(): Promise<void> | void {

@@ -177,8 +177,8 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
     return configProblem(this.config, rules);
   }
 
-  protected override async onInitialize(): Promise<void> {
-    this.assertConfig();
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    await super.onInitialize(signal);
     this.#packages = await this.importPackages();
     try {
       new this.#packages.opus.Decoder(opusOptions).destroy();
@@ -284,7 +284,6 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
   #end(end: ChatVoiceEnd): void {
     if (!this.#connection) return;
     this.#connection = undefined;
-    this.playout.hold();
     this.#call.unsubscribe();
     this.#player = undefined;
     this.end(end);

@@ -1,4 +1,3 @@
-export type { DomSocketEvent, DomSocketLike, NodeSocketLike, PlatformSocket } from './attached-socket.ts';
 export * from './call-provider.ts';
 export * from './chat-voice-c.ts';
 export type { PacketStreamLike, PlayerSubscriptionLike, VoiceConnectionLike } from './chat-voice-packages.ts';
@@ -16,3 +15,4 @@ export * from './phone-socket-b.ts';
 export * from './phone-socket-b-signature.ts';
 export * from './phone-stream-a.ts';
 export * from './phone-stream-a-signature.ts';
+export type { DomSocketEvent, DomSocketLike, NodeSocketLike, PlatformSocket } from './platform-socket.ts';

@@ -1,13 +1,16 @@
-import { asyncScheduler, firstValueFrom, fromEvent, map, race, Subject, takeUntil } from 'rxjs';
+import { asyncScheduler, firstValueFrom, fromEvent, map, race, Subject, takeUntil, type Observable } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import { configProblem } from '../../core/config-rule.ts';
 import { ownEntry, asNumber, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { Playout } from '../../playback/playout.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
-import type { PlatformSocket } from './attached-socket.ts';
-import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
+import { CallProvider } from './call-provider.ts';
+import { PhoneLine, phoneRules } from './phone-line.ts';
+import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
+import type { PlatformSocket } from './platform-socket.ts';
 import { wholeFrame } from './whole-frame.ts';
 
 /** Configuration of {@link PhoneSocketB}. The application's NCCO sets the call's format. */
@@ -56,7 +59,10 @@ const maxEarlyBytes = 480_000;
  * format, in real-time frames of 20 ms, converted from linear16 of any rate or from G.711. Playback waits for the
  * call's first message, and so does `initialize()` when a call is attached.
  */
-export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
+export class PhoneSocketB
+  extends CallProvider<PhoneSocketBConfig, CallEnd>
+  implements PhoneProvider<PhoneSocketBConfig>
+{
   override readonly name = 'PhoneSocketB' as const;
   override readonly accepts: readonly AudioFormat[] = [
     { encoding: 'linear16' },
@@ -64,6 +70,11 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
     { encoding: 'alaw' },
   ];
   protected override readonly playout: Playout;
+  readonly #line = new PhoneLine({
+    receive: (data) => this.#receive(data),
+    ended: (end) => this.end(end),
+    complain: (problem, options) => this.report(this.error(this.name + problem, options)),
+  });
   readonly #connected$ = new Subject<void>();
   #call: Call = newCall();
   /** Position reached in the caller's audio. */
@@ -74,12 +85,20 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
     const { leadMs = 60, notify = false, scheduler } = config;
     this.playout = new Playout(
       {
-        write: ({ data }) => this.send(wholeFrame(data, this.getMetadata(), frameMs)),
-        clear: () => this.send('{"action":"clear"}'),
-        ...(notify && { mark: (id: string) => this.send(JSON.stringify({ action: 'notify', payload: { id } })) }),
+        write: ({ data }) => this.#line.send(wholeFrame(data, this.getMetadata(), frameMs)),
+        clear: () => this.#line.send('{"action":"clear"}'),
+        ...(notify && { mark: (id: string) => this.#line.send(JSON.stringify({ action: 'notify', payload: { id } })) }),
       },
       { format: 'later', frameMs, leadMs, ...(scheduler && { scheduler }) },
     );
+  }
+
+  get dtmf$(): Observable<string> {
+    return this.#line.dtmf$;
+  }
+
+  onDtmf(callback: (digit: string) => void): () => void {
+    return this.listen(this.dtmf$, callback);
   }
 
   /** The call's format; before its first message, the platform's default of 16 kHz. */
@@ -103,17 +122,26 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
    *
    * @param options - `connected`: the platform's first message, if the application has already read it.
    */
-  override attach(socket: PlatformSocket, { connected }: { readonly connected?: string | object } = {}): void {
+  attach(socket: PlatformSocket, { connected }: { readonly connected?: string | object } = {}): void {
     this.hangUp();
     this.#call = newCall();
     this.#heardMs = 0;
-    super.attach(socket);
-    if (connected) this.receive(typeof connected === 'string' ? connected : JSON.stringify(connected));
+    this.begin();
+    this.#line.attach(socket, this.config);
+    if (connected) this.#receive(typeof connected === 'string' ? connected : JSON.stringify(connected));
+  }
+
+  hangUp(): void {
+    this.#line.end('closed', 1000);
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, phoneRules);
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     await super.onInitialize(signal);
-    if (!this.isAttached || this.#call.opening) return;
+    if (!this.#line.isOpen || this.#call.opening) return;
     const { connectTimeoutMs = 10_000, scheduler } = this.config;
     const fail = (problem: string, code: 'connection' | 'timeout') => (): never => {
       throw this.error(`${this.name}: ${problem}`, { code });
@@ -131,14 +159,19 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
     }
   }
 
-  protected override receive(data: string | Uint8Array): void {
+  protected override onDispose(): Promise<void> | void {
+    this.hangUp();
+    return super.onDispose();
+  }
+
+  #receive(data: string | Uint8Array): void {
     const message = parseJsonObject(data);
     const event = asString(message?.['event']);
     const handler = ownEntry(this.#handlers, event);
     if (typeof data !== 'string' && !event) this.#hear(new Uint8Array(data));
     else if (message && handler) handler(message);
     else if (message?.['dtmf'] && !event) this.#press(asObject(message['dtmf']) ?? {});
-    else this.warn(message && event ? 'messages of unknown types' : 'malformed messages');
+    else this.#line.warn(message && event ? 'messages of unknown types' : 'malformed messages');
   }
 
   readonly #handlers: Readonly<Record<string, (message: WireObject) => void>> = {
@@ -153,11 +186,11 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
   #connect(message: WireObject): void {
     const opening = readOpening(message);
     if (this.#call.opening) {
-      this.warn('a second first message');
+      this.#line.warn('a second first message');
     } else if (!opening) {
       const problem = `${this.name} accepts only audio/l16 at ${sampleRates.join(', ')} Hz: set the NCCO's content-type`;
       this.report(this.error(problem, { code: 'unsupported_format' }));
-      this.endCall('closed', 1008);
+      this.#line.end('closed', 1008);
     } else {
       const { early } = this.#call;
       this.#call = { ...this.#call, opening, early: [], earlyBytes: 0 };
@@ -178,12 +211,12 @@ export class PhoneSocketB extends PhoneProvider<PhoneSocketBConfig> {
       early.push(bytes);
       this.#call = { ...this.#call, earlyBytes: earlyBytes + bytes.length };
     } else {
-      this.warn('more than 10 s of audio before the first message');
+      this.#line.warn('more than 10 s of audio before the first message');
     }
   }
 
   #press({ digit }: WireObject): void {
-    this.press(asString(digit) ?? String(asNumber(digit)));
+    this.#line.press(asString(digit) ?? String(asNumber(digit)));
   }
 }
 

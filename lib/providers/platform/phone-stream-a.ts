@@ -1,10 +1,14 @@
+import type { Observable } from 'rxjs';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64, encodeBase64 } from '../../core/base64.ts';
+import { configProblem } from '../../core/config-rule.ts';
 import { ownEntry, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { Playout } from '../../playback/playout.ts';
-import type { PlatformSocket } from './attached-socket.ts';
-import { PhoneProvider, type PhoneConfig } from './phone-provider.ts';
+import { CallProvider } from './call-provider.ts';
+import { PhoneLine, phoneRules } from './phone-line.ts';
+import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
+import type { PlatformSocket } from './platform-socket.ts';
 import { Timeline } from './timeline.ts';
 
 /** Configuration of {@link PhoneStreamA}. Credentials stay with the application, for its TwiML and signature check. */
@@ -39,13 +43,21 @@ const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8000, channels: 1,
  * The caller's audio is mulaw at 8 kHz. Answers go out as mulaw, converted from linear16 of any rate if need be.
  * Playback waits for the call's `start`.
  */
-export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
+export class PhoneStreamA
+  extends CallProvider<PhoneStreamAConfig, CallEnd>
+  implements PhoneProvider<PhoneStreamAConfig>
+{
   override readonly name = 'PhoneStreamA' as const;
   override readonly accepts: readonly AudioFormat[] = [
     { encoding: 'mulaw', sampleRates: [8000] },
     { encoding: 'linear16' },
   ];
   protected override readonly playout: Playout;
+  readonly #line = new PhoneLine({
+    receive: (data) => this.#receive(data),
+    ended: (end) => this.end(end),
+    complain: (problem, options) => this.report(this.error(this.name + problem, options)),
+  });
   #call: Call = { timeline: new Timeline(mulaw, false) };
 
   constructor(config: PhoneStreamAConfig = {}, logger?: Logger) {
@@ -59,6 +71,14 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
       },
       { format: mulaw, leadMs, held: true, ...(scheduler && { scheduler }) },
     );
+  }
+
+  get dtmf$(): Observable<string> {
+    return this.#line.dtmf$;
+  }
+
+  onDtmf(callback: (digit: string) => void): () => void {
+    return this.listen(this.dtmf$, callback);
   }
 
   override getMetadata(): AudioMetadata {
@@ -81,22 +101,36 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
    *
    * @param options - `start`: the platform's `start` message, if the application has already read it.
    */
-  override attach(socket: PlatformSocket, { start }: { readonly start?: string | object } = {}): void {
+  attach(socket: PlatformSocket, { start }: { readonly start?: string | object } = {}): void {
     this.hangUp();
     this.#call = { timeline: new Timeline(mulaw, this.config.fillGaps ?? false) };
-    super.attach(socket);
-    if (start) this.receive(typeof start === 'string' ? start : JSON.stringify(start));
+    this.begin();
+    this.#line.attach(socket, this.config);
+    if (start) this.#receive(typeof start === 'string' ? start : JSON.stringify(start));
   }
 
-  protected override receive(data: string | Uint8Array): void {
+  hangUp(): void {
+    this.#line.end('closed', 1000);
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, phoneRules);
+  }
+
+  protected override onDispose(): Promise<void> | void {
+    this.hangUp();
+    return super.onDispose();
+  }
+
+  #receive(data: string | Uint8Array): void {
     const message = parseJsonObject(data);
     const event = asString(message?.['event']);
     const handler = ownEntry(this.#handlers, event);
     const { stream } = this.#call;
-    if (!message || !event) this.warn('malformed messages');
-    else if (!handler) this.warn('messages of unknown types');
+    if (!message || !event) this.#line.warn('malformed messages');
+    else if (!handler) this.#line.warn('messages of unknown types');
     else if (unbound.has(event) || message['streamSid'] === stream?.streamSid) handler(message);
-    else this.warn(stream ? `${event} of another stream` : `${event} before start`);
+    else this.#line.warn(stream ? `${event} of another stream` : `${event} before start`);
   }
 
   readonly #handlers: Readonly<Record<string, (message: WireObject) => void>> = {
@@ -104,8 +138,8 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
     start: (message) => this.#start(message),
     media: ({ media }) => this.#media(asObject(media) ?? {}),
     mark: ({ mark }) => this.playout.marked(asString(asObject(mark)?.['name']) ?? ''),
-    dtmf: ({ dtmf }) => this.press(asString(asObject(dtmf)?.['digit']) ?? ''),
-    stop: () => this.endCall('stopped', 1000),
+    dtmf: ({ dtmf }) => this.#line.press(asString(asObject(dtmf)?.['digit']) ?? ''),
+    stop: () => this.#line.end('stopped', 1000),
   };
 
   #start(message: WireObject): void {
@@ -114,9 +148,9 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
       this.report(
         this.error('PhoneStreamA accepts only audio/x-mulaw at 8000 Hz, mono', { code: 'unsupported_format' }),
       );
-      this.endCall('closed', 1008);
+      this.#line.end('closed', 1008);
     } else if (typeof start === 'string') {
-      this.warn(start);
+      this.#line.warn(start);
     } else {
       this.#call = { ...this.#call, stream: start };
       this.playout.release();
@@ -127,7 +161,7 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
     if (track !== 'inbound') return;
     const data = decodeBase64(asString(payload) ?? '%');
     if (!data) {
-      this.warn('media whose payload is not base64');
+      this.#line.warn('media whose payload is not base64');
       return;
     }
     const atMs = asString(timestamp);
@@ -139,7 +173,8 @@ export class PhoneStreamA extends PhoneProvider<PhoneStreamAConfig> {
   /** Concatenated rather than serialized: fifty a second, with nothing for JSON to escape but the id. */
   #send(event: 'media' | 'mark' | 'clear', body?: string): void {
     const { stream } = this.#call;
-    if (stream) this.send(`{"event":"${event}","streamSid":${stream.wireSid}${body ? `,"${event}":${body}` : ''}}`);
+    if (stream)
+      this.#line.send(`{"event":"${event}","streamSid":${stream.wireSid}${body ? `,"${event}":${body}` : ''}}`);
   }
 }
 

@@ -1,0 +1,207 @@
+import { asyncScheduler, interval, Subject, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
+import type { ConfigRule } from '../../core/config-rule.ts';
+import { messageOf } from '../../core/errors.ts';
+import { oncePerKind } from '../../core/guard.ts';
+import type { Complain } from './call-input.ts';
+import type { CallEnd, PhoneConfig } from './phone-provider.ts';
+import { isNodeSocket, type DomSocketEvent, type NodeSocketLike, type PlatformSocket } from './platform-socket.ts';
+
+/** The provider's side of a {@link PhoneLine}. */
+export interface PhoneLineHandler {
+  /** Handles a text frame, or the bytes of a binary one; what it throws is reported. */
+  readonly receive: (data: string | Uint8Array) => void;
+  /** Called once for each call, when nothing more can be sent. */
+  readonly ended: (end: CallEnd) => void;
+  /** Reports what went wrong, in words that follow the provider's name. */
+  readonly complain: Complain;
+}
+
+/** Rules of every phone's configuration. */
+export const phoneRules: Readonly<Record<string, ConfigRule>> = {
+  leadMs: { min: 0, max: 20_000 },
+  maxBytesPerSecond: { min: 1, max: Infinity },
+};
+
+/** Longest message, in bytes; a longer one ends the call. */
+const maxMessageBytes = 64 * 1024;
+/** Small messages count as this many bytes: handling them costs more than their size. */
+const leastCost = 256;
+/** Audio that the platform has not taken yet: about a minute and a half. */
+const maxBufferedBytes = 1024 * 1024;
+/** Longest wait for the peer to complete the closing handshake, in milliseconds. */
+const closeGraceMs = 200;
+
+/** Ping interval on a silent socket, and the number of unanswered pings that counts as a lost connection (F8). */
+const pingMs = 8000;
+const maxMisses = 2;
+
+const open = 1;
+const closed = 3;
+
+const decoder = new TextDecoder();
+
+/**
+ * A phone's line: the socket of one call after another, of either kind, with limits enforced; and the keys that the
+ * caller presses. Never throws.
+ */
+export class PhoneLine {
+  readonly #handler: PhoneLineHandler;
+  readonly #dtmf$ = new Subject<string>();
+  #socket: PlatformSocket | undefined;
+  #scheduler: SchedulerLike = asyncScheduler;
+  #maxBytesPerSecond = 0;
+  #unwire: () => void = () => undefined;
+  #watch: Subscription = Subscription.EMPTY;
+  /** Pings sent since the last incoming message. */
+  #misses = 0;
+  #budget = 0;
+  #budgetAt = 0;
+
+  /** Reports each kind of ignored message once. */
+  readonly warn: (kind: string) => void = oncePerKind((kind) =>
+    this.#handler.complain(` ignores ${kind}`, { code: 'protocol', recoverable: true }),
+  );
+
+  constructor(handler: PhoneLineHandler) {
+    this.#handler = handler;
+  }
+
+  /** Keys that the caller presses. Hot. */
+  get dtmf$(): Observable<string> {
+    return this.#dtmf$.asObservable();
+  }
+
+  /** Whether a call's socket is attached and open. */
+  get isOpen(): boolean {
+    return this.#socket !== undefined;
+  }
+
+  /** Takes over the socket of a call, after the end of the one before; if it has already closed, the call ends at once. */
+  attach(socket: PlatformSocket, { scheduler = asyncScheduler, maxBytesPerSecond = 256 * 1024 }: PhoneConfig): void {
+    this.#socket = socket;
+    this.#scheduler = scheduler;
+    this.#maxBytesPerSecond = maxBytesPerSecond;
+    this.#budget = maxBytesPerSecond * 4;
+    this.#budgetAt = scheduler.now();
+    this.#misses = 0;
+    this.#unwire = this.#wire(socket);
+    if (socket.readyState === closed) this.end('closed');
+    else if (isNodeSocket(socket) && socket.ping) this.#watchOver(socket);
+  }
+
+  /** Sends a message to the platform; does nothing without a call. */
+  send(data: string | Uint8Array<ArrayBuffer>): void {
+    const socket = this.#socket;
+    if (socket?.readyState !== open) return;
+    if ((socket.bufferedAmount ?? 0) > maxBufferedBytes) {
+      this.end('closed', 1011, `the platform has not taken ${maxBufferedBytes} bytes of audio`);
+      return;
+    }
+    try {
+      socket.send(data);
+    } catch {
+      // Its end follows.
+    }
+  }
+
+  /** Reports a key that the caller pressed. */
+  press(digit: string): void {
+    if (/^[0-9*#A-D]$/.test(digit)) this.#dtmf$.next(digit);
+    else this.warn('an unknown DTMF key');
+  }
+
+  /** Ends the call; closes its socket with `code` if still open. */
+  end(reason: CallEnd['reason'], code?: number, problem: string = ''): void {
+    const socket = this.#socket;
+    if (!socket) return;
+    // First, so that nothing more is sent.
+    this.#socket = undefined;
+    this.#watch.unsubscribe();
+    this.#unwire();
+    if (code !== undefined) this.#close(socket, code, problem);
+    if (problem) this.#handler.complain(` closed the call: ${problem}`, { code: 'overflow' });
+    this.#handler.ended({ reason });
+  }
+
+  /** Terminates a peer that doesn't answer within 200 ms. */
+  #close(socket: PlatformSocket, code: number, reason: string): void {
+    try {
+      if (socket.readyState < closed) socket.close(code, reason);
+    } catch {
+      // Already closing is fine.
+    }
+    if (!isNodeSocket(socket) || socket.readyState === closed) return;
+    const grace = this.#scheduler.schedule(() => socket.terminate?.(), closeGraceMs);
+    socket.on('close', () => grace.unsubscribe());
+  }
+
+  #wire(socket: PlatformSocket): () => void {
+    const onEnd = (): void => this.end('closed');
+    if (!isNodeSocket(socket)) {
+      const onMessage = (event: DomSocketEvent): void => this.#receive(event.data);
+      socket.binaryType = 'arraybuffer';
+      socket.addEventListener('message', onMessage);
+      socket.addEventListener('close', onEnd);
+      return () => {
+        socket.removeEventListener('message', onMessage);
+        socket.removeEventListener('close', onEnd);
+      };
+    }
+    const onMessage = (data: unknown, isBinary?: boolean): void => this.#receive(data, isBinary === false);
+    const onPong = (): void => {
+      this.#misses = 0;
+    };
+    socket.on('message', onMessage);
+    socket.on('pong', onPong);
+    socket.on('close', onEnd);
+    // Left in place: an abandoned socket can still fail, and an unhandled `error` event would crash the process.
+    socket.on('error', () => undefined);
+    return () => {
+      socket.off('message', onMessage);
+      socket.off('pong', onPong);
+      socket.off('close', onEnd);
+    };
+  }
+
+  /** Detects a peer that vanished silently; one that keeps sending audio is never pinged. */
+  #watchOver(socket: NodeSocketLike): void {
+    const look = (): void => {
+      if (this.#misses > maxMisses) this.end('closed', 1011, `no answer to pings for ${maxMisses * pingMs} ms`);
+      else if (this.#misses++ > 0 && socket.readyState === open) socket.ping?.();
+    };
+    this.#watch = interval(pingMs, this.#scheduler).pipe(tap(look)).subscribe();
+  }
+
+  /** `ws` delivers text as bytes too, and flags it. */
+  #receive(data: unknown, isText: boolean = false): void {
+    this.#misses = 0;
+    const message = typeof data === 'string' ? data : bytesOf(data);
+    if (!this.#socket || message === undefined) return;
+    if (message.length > maxMessageBytes) {
+      this.end('closed', 1009, `a message of more than ${maxMessageBytes} bytes`);
+    } else if (!this.#afford(message.length)) {
+      this.end('closed', 1009, `more than ${this.#maxBytesPerSecond} bytes per second`);
+    } else {
+      try {
+        this.#handler.receive(isText && typeof message !== 'string' ? decoder.decode(message) : message);
+      } catch (cause) {
+        this.#handler.complain(`: ${messageOf(cause)}`, { code: 'internal', cause });
+      }
+    }
+  }
+
+  #afford(bytes: number): boolean {
+    const most = this.#maxBytesPerSecond;
+    if (most === Infinity) return true;
+    const now = this.#scheduler.now();
+    const earned = (Math.max(0, now - this.#budgetAt) / 1000) * most;
+    this.#budgetAt = now;
+    this.#budget = Math.min(this.#budget + earned, most * 4) - Math.max(bytes, leastCost);
+    return this.#budget >= 0;
+  }
+}
+
+function bytesOf(data: unknown): Uint8Array | undefined {
+  if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  return data instanceof ArrayBuffer ? new Uint8Array(data) : undefined;
+}
