@@ -81,7 +81,7 @@ export function silentHearing<S>(wire: S): Hearing<S> {
   return {
     wire,
     utterance: { count: 0, id: undefined, newest: undefined, hasVoice: false },
-    watch: { unansweredMs: 0, alarms: 0 },
+    watch: answered,
     address: undefined,
     isResumed: false,
     id: '',
@@ -95,7 +95,8 @@ export function hear<C extends StreamingSTTConfig, S>(
   input: HearingInput<C>,
   context: STTContext<C>,
 ): HearingStep<S> {
-  const hearing = { ...before, ...watched(before, input) };
+  const watch = watched(before, input);
+  const hearing = watch === before.watch ? before : { ...before, watch };
   const state = before.wire;
   switch (input.type) {
     case 'message':
@@ -186,7 +187,7 @@ function apply<C extends StreamingSTTConfig, S>(
       const [next, ...more] = enacted(now, effect, name, config);
       return [next, ...told, ...more];
     },
-    [{ ...hearing, wire }],
+    [wire === hearing.wire ? hearing : { ...hearing, wire }],
   );
 }
 
@@ -265,10 +266,12 @@ function says<S>(
   ];
 }
 
+const answered: Watch = { unansweredMs: 0, alarms: 0 };
+
 /** Any answer resets the watch for a silent service, and so does a new start: nothing was asked of it yet. */
-function watched<C>({ watch }: { watch: Watch }, { type }: HearingInput<C>): { watch: Watch } {
-  if (type === 'message') return { watch: { unansweredMs: 0, alarms: 0 } };
-  return { watch: type === 'begin' ? { ...watch, unansweredMs: 0 } : watch };
+function watched<C>({ watch }: { watch: Watch }, { type }: HearingInput<C>): Watch {
+  if (type === 'message') return answered;
+  return type === 'begin' ? { ...watch, unansweredMs: 0 } : watch;
 }
 
 function onSent<C, S>(
