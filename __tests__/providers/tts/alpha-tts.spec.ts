@@ -488,6 +488,35 @@ describe('AlphaTTS', () => {
     });
   });
 
+  describe('synthesize', () => {
+    it('gives the audio of a whole text as one Blob, and none of it on audio$', async () => {
+      const { tts, heard } = await start({}, speaker({ frame: 7 }));
+      const blob = await tts.synthesize('Hi there. Bye.');
+      const bytes = [...new Uint8Array(await blob.arrayBuffer())];
+      expect(bytes).toEqual([...audioOf('Hi there. Bye.')]);
+      expect(heard.chunks).toEqual([]);
+    });
+
+    it('rejects a blank text, and when a signal aborts, which clears', async () => {
+      const { service, tts } = await start({}, speaker({ hold: true }));
+      expect((await failureOf(tts.synthesize(' '))).code).toBe('configuration');
+      const abort = new AbortController();
+      const failed = failureOf(tts.synthesize('Hi.', { signal: abort.signal }));
+      await until(() => service.connections[0]?.story.includes('Flush') ?? false);
+      abort.abort();
+      expect((await failed).code).toBe('aborted');
+      await until(() => service.last.story.includes('Clear'));
+    });
+
+    it('rejects when the provider is disposed or not initialized', async () => {
+      const { tts } = await start({}, speaker({ hold: true }));
+      const failed = failureOf(tts.synthesize('Hi.'));
+      await tts.dispose();
+      expect((await failed).code).toBe('aborted');
+      expect((await failureOf(tts.synthesize('Hi.'))).code).toBe('not_ready');
+    });
+  });
+
   it('says that it is not initialized', async () => {
     const error = await failureOf(firstValueFrom(new AlphaTTS({ apiKey: key }).speak(NEVER)));
     expect(error.code).toBe('not_ready');

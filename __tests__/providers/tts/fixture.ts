@@ -4,12 +4,14 @@ import { VoiceError } from '../../../lib/core/errors.ts';
 import type { Logger } from '../../../lib/core/logger.ts';
 import { RemoteProvider } from '../../../lib/core/remote-provider.ts';
 import type { SpokenWord, TTSProvider } from '../../../lib/core/roles.ts';
-import { RequestTTS } from '../../../lib/providers/tts/request-tts.ts';
+import { RemoteTTS } from '../../../lib/providers/tts/remote-tts.ts';
+import { byRequests, type RequestVoice } from '../../../lib/providers/tts/requests/by-requests.ts';
 import type { RequestTTSConfig } from '../../../lib/providers/tts/requests/request-wire.ts';
 import { isAudible, SynthesisOutputs, type SynthesisCallbacks } from '../../../lib/providers/tts/synthesis-outputs.ts';
 import type { SynthesisEvent } from '../../../lib/providers/tts/utterance.ts';
-import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
+import type { RemoteVoice, TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import type { Markup } from '../../../lib/text/markup.ts';
+import type { HttpResponse } from '../../../lib/transport/http.ts';
 
 /** linear16 at 1 kHz: a millisecond is two bytes. */
 export const pcm: AudioMetadata = { encoding: 'linear16', sampleRate: 1000, channels: 1, bitDepth: 16 };
@@ -84,7 +86,7 @@ interface FakeService {
 }
 
 /** A voice by requests, each of which the test answers. */
-export class FakeRequestTTS extends RequestTTS<RequestTTSConfig> {
+export class FakeRequestTTS extends RemoteTTS<RequestTTSConfig> {
   readonly service: FakeService;
   readonly requested: string[] = [];
   answer: (text: string) => Observable<SynthesisEvent> = () => EMPTY;
@@ -92,7 +94,7 @@ export class FakeRequestTTS extends RequestTTS<RequestTTSConfig> {
   constructor(config: RequestTTSConfig, maxConcurrency: number = Infinity, logger?: Logger) {
     const service: FakeService = { format: pcm, limit: Infinity, markupOf: () => undefined };
     super(
-      {
+      byRequests({
         name: 'FakeRequestTTS',
         baseUrl: 'https://voice.example',
         rules: () => ({}),
@@ -101,16 +103,21 @@ export class FakeRequestTTS extends RequestTTS<RequestTTSConfig> {
         markupOf: (text) => service.markupOf(text),
         concurrency: maxConcurrency,
         request: (text) => ({ path: '/', json: { text } }),
-      },
+        exchange: (text) => {
+          this.requested.push(text);
+          return this.answer(text);
+        },
+      }),
       config,
       logger,
     );
     this.service = service;
   }
-  protected override exchange(text: string): Observable<SynthesisEvent> {
-    this.requested.push(text);
-    return this.answer(text);
-  }
+}
+
+/** Reads a response as a voice by requests does. */
+export function readResponse(tts: RemoteVoice, response: HttpResponse): Observable<SynthesisEvent> {
+  return (tts as unknown as { readonly speaker: RequestVoice }).speaker.read(response);
 }
 
 /** Keeps everything that a voice publishes. */

@@ -1,13 +1,14 @@
 // Slow: thousands of mutated answers for each voice.
-import { from, type Observable } from 'rxjs';
+import { from } from 'rxjs';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import { ChiTTS } from '../../../lib/providers/tts/chi-tts.ts';
 import { IotaTTS } from '../../../lib/providers/tts/iota-tts.ts';
 import { marksIn, wordsAt } from '../../../lib/providers/tts/words/speech-marks.ts';
 import type { SynthesisEvent } from '../../../lib/providers/tts/utterance.ts';
-import type { HttpResponse } from '../../../lib/transport/http.ts';
+import type { RemoteVoice } from '../../../lib/providers/tts/voice-service.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';
 import { processorTimer } from '../../transport/processor-time.ts';
+import { readResponse } from './fixture.ts';
 
 /**
  * Answers of real requests with anything in them replaced, in pieces: whatever a service sends, nothing but a VoiceError
@@ -16,17 +17,6 @@ import { processorTimer } from '../../transport/processor-time.ts';
 const rounds = Number(process.env['FUZZ'] ?? 10);
 const runs = 2_000;
 
-class OpenChiTTS extends ChiTTS {
-  read(response: HttpResponse): Observable<SynthesisEvent> {
-    return this.readResponse(response);
-  }
-}
-class OpenIotaTTS extends IotaTTS {
-  read(response: HttpResponse): Observable<SynthesisEvent> {
-    return this.readResponse(response);
-  }
-}
-
 const base_resp = { status_code: 0, status_msg: 'success' };
 const extra_info = { audio_length: 40, audio_sample_rate: 32000, audio_format: 'pcm', audio_channel: 1 };
 const event = (text: string | Uint8Array): string | Uint8Array =>
@@ -34,7 +24,7 @@ const event = (text: string | Uint8Array): string | Uint8Array =>
 const asIs = (text: string | Uint8Array): string | Uint8Array => text;
 
 interface Subject {
-  readonly provider: () => { read(response: HttpResponse): Observable<SynthesisEvent> };
+  readonly provider: () => RemoteVoice;
   readonly contentType: string;
   readonly session: readonly unknown[];
   readonly wrap: (text: string | Uint8Array) => string | Uint8Array;
@@ -44,7 +34,7 @@ interface Subject {
 
 const subjects: Readonly<Record<string, Subject>> = {
   'ChiTTS in events': {
-    provider: () => new OpenChiTTS({ apiKey: 'a-key', voiceId: 'v', audioFormat: 'pcm' }),
+    provider: () => new ChiTTS({ apiKey: 'a-key', voiceId: 'v', audioFormat: 'pcm' }),
     contentType: 'text/event-stream',
     session: [
       { data: { audio: '0102', status: 1 }, trace_id: 't', base_resp },
@@ -54,13 +44,13 @@ const subjects: Readonly<Record<string, Subject>> = {
     ...{ wrap: event, audio: [1, 2, 3, 4] },
   },
   'ChiTTS in one piece': {
-    provider: () => new OpenChiTTS({ apiKey: 'a-key', voiceId: 'v', audioFormat: 'wav' }),
+    provider: () => new ChiTTS({ apiKey: 'a-key', voiceId: 'v', audioFormat: 'wav' }),
     contentType: 'application/json',
     session: [{ data: { audio: '01020304', status: 2 }, extra_info, trace_id: 't', base_resp }],
     ...{ wrap: asIs, audio: [1, 2, 3, 4] },
   },
   IotaTTS: {
-    provider: () => new OpenIotaTTS({ apiKey: 'a-key' }),
+    provider: () => new IotaTTS({ apiKey: 'a-key' }),
     contentType: 'application/json; charset=UTF-8',
     session: [{ audioContent: 'AQIDBA==' }],
     ...{ wrap: asIs, audio: [1, 2, 3, 4] },
@@ -77,14 +67,11 @@ function read(subject: Subject, body: readonly (string | Uint8Array)[], pieceLen
   const headers = { 'content-type': subject.contentType };
   const events: SynthesisEvent[] = [];
   const outcome: { events: SynthesisEvent[]; error?: unknown; done: boolean } = { events, done: false };
-  subject
-    .provider()
-    .read({ provider: 'FuzzTTS', status: 200, headers, body$: from(pieces) })
-    .subscribe({
-      next: (each) => events.push(each),
-      error: (error: unknown) => Object.assign(outcome, { error, done: true }),
-      complete: () => (outcome.done = true),
-    });
+  readResponse(subject.provider(), { provider: 'FuzzTTS', status: 200, headers, body$: from(pieces) }).subscribe({
+    next: (each) => events.push(each),
+    error: (error: unknown) => Object.assign(outcome, { error, done: true }),
+    complete: () => (outcome.done = true),
+  });
   return outcome;
 }
 

@@ -2,9 +2,8 @@ import { of } from 'rxjs';
 import { AlphaTTS } from '../../../lib/providers/tts/alpha-tts.ts';
 import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
 import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
+import type { TransportOptions } from '../../../lib/core/remote-provider.ts';
 import type { ConnectionEvent } from '../../../lib/core/roles.ts';
-import type { SocketTTSSessionOptions } from '../../../lib/providers/tts/socket-tts.ts';
-import type { ReconnectingSocket } from '../../../lib/transport/reconnecting-socket.ts';
 import { FakeSockets } from '../../transport/fake-sockets.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
 import { listenTo } from './fixture.ts';
@@ -12,24 +11,24 @@ import { listenTo } from './fixture.ts';
 class FakedAlphaTTS extends AlphaTTS {
   readonly sockets: FakeSockets = new FakeSockets();
 
-  protected override createSession(options: SocketTTSSessionOptions): ReconnectingSocket {
-    return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
+  protected override get transportOptions(): TransportOptions {
+    return { ...super.transportOptions, ...{ openSocket: this.sockets.open } };
   }
 }
 
 class FakedGammaTTS extends GammaTTS {
   readonly sockets: FakeSockets = new FakeSockets();
 
-  protected override createSession(options: SocketTTSSessionOptions): ReconnectingSocket {
-    return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
+  protected override get transportOptions(): TransportOptions {
+    return { ...super.transportOptions, ...{ openSocket: this.sockets.open } };
   }
 }
 
 class FakedPiTTS extends PiTTS {
   readonly sockets: FakeSockets = new FakeSockets();
 
-  protected override createSession(options: SocketTTSSessionOptions): ReconnectingSocket {
-    return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
+  protected override get transportOptions(): TransportOptions {
+    return { ...super.transportOptions, ...{ openSocket: this.sockets.open } };
   }
 }
 

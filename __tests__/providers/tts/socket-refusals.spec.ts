@@ -5,14 +5,14 @@ import { AlphaTTS } from '../../../lib/providers/tts/alpha-tts.ts';
 import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
 import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
-import type { SocketTTS } from '../../../lib/providers/tts/socket-tts.ts';
+import type { RemoteTTS } from '../../../lib/providers/tts/remote-tts.ts';
 import { failureOf, listenTo } from './fixture.ts';
 import { serveVoice, until, type Connection, type SocketService } from './servers.ts';
 
 type Message = Readonly<Record<string, unknown>>;
 
 interface Subject {
-  readonly create: (config: TTSConfig) => SocketTTS<TTSConfig, unknown>;
+  readonly create: (config: TTSConfig) => RemoteTTS<TTSConfig>;
   /** The service, as short as can be: 100 ms of audio, and its end. */
   readonly answer: (connection: Connection, message: Message) => void;
   /** Whether a message asks for audio. */
@@ -114,7 +114,7 @@ const subjects: Readonly<Record<string, Subject>> = {
 for (const [name, { create, answer, asks, upgrades, losses, ends, idle }] of Object.entries(subjects)) {
   describe(`${name}: what its service refuses`, () => {
     let service: SocketService;
-    let tts: SocketTTS<TTSConfig, unknown>;
+    let tts: RemoteTTS<TTSConfig>;
     afterEach(async () => {
       await Promise.all([tts.dispose(), service.close()]);
     });

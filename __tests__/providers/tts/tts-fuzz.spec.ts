@@ -2,22 +2,21 @@
 import { catchError, EMPTY, from, of, type Observable } from 'rxjs';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
+import type { TransportOptions } from '../../../lib/core/remote-provider.ts';
 import type { SpokenWord } from '../../../lib/core/roles.ts';
 import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
 import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
 import { PsiTTS } from '../../../lib/providers/tts/psi-tts.ts';
 import { RhoTTS } from '../../../lib/providers/tts/rho-tts.ts';
 import { SigmaTTS } from '../../../lib/providers/tts/sigma-tts.ts';
-import type { SocketTTSSessionOptions } from '../../../lib/providers/tts/socket-tts.ts';
 import { TauTTS } from '../../../lib/providers/tts/tau-tts.ts';
-import { assembleUtterance, type SynthesisEvent, type UtteranceEvent } from '../../../lib/providers/tts/utterance.ts';
+import { assembleUtterance, type UtteranceEvent } from '../../../lib/providers/tts/utterance.ts';
 import type { HttpResponse } from '../../../lib/transport/http.ts';
-import type { ReconnectingSocket } from '../../../lib/transport/reconnecting-socket.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';
 import { FakeSockets } from '../../transport/fake-sockets.ts';
 import { processorTimer } from '../../transport/processor-time.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
-import { listenTo } from './fixture.ts';
+import { listenTo, readResponse } from './fixture.ts';
 
 /**
  * Messages of real sessions with anything in them replaced: whatever a service sends, nothing is thrown, and what comes
@@ -31,16 +30,16 @@ type Message = Record<string, unknown>;
 class FakedGammaTTS extends GammaTTS {
   readonly sockets: FakeSockets = new FakeSockets({ pings: false });
 
-  protected override createSession(options: SocketTTSSessionOptions): ReconnectingSocket {
-    return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
+  protected override get transportOptions(): TransportOptions {
+    return { ...super.transportOptions, ...{ openSocket: this.sockets.open } };
   }
 }
 
 class FakedPiTTS extends PiTTS {
   readonly sockets: FakeSockets = new FakeSockets({ pings: false });
 
-  protected override createSession(options: SocketTTSSessionOptions): ReconnectingSocket {
-    return super.createSession({ ...options, ...{ openSocket: this.sockets.open } });
+  protected override get transportOptions(): TransportOptions {
+    return { ...super.transportOptions, ...{ openSocket: this.sockets.open } };
   }
 }
 
@@ -143,35 +142,11 @@ describe('F11: mutated messages of voices on sockets', () => {
   }
 });
 
-class OpenRhoTTS extends RhoTTS {
-  override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
-    return super.readResponse(response);
-  }
-}
-
-class OpenSigmaTTS extends SigmaTTS {
-  override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
-    return super.readResponse(response);
-  }
-}
-
-class OpenTauTTS extends TauTTS {
-  override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
-    return super.readResponse(response);
-  }
-}
-
-class OpenPsiTTS extends PsiTTS {
-  override readResponse(response: HttpResponse): Observable<SynthesisEvent> {
-    return super.readResponse(response);
-  }
-}
-
 const config = { apiKey: 'a-key', voiceId: 'v', voice: 'v' };
 const mark = { type: 'word', value: 'Hi', start: 0, end: 2, start_time: 0, end_time: 320 };
 const answers = {
   'RhoTTS, streamed': {
-    tts: new OpenRhoTTS({ ...config, audioFormat: 'pcm' }),
+    tts: new RhoTTS({ ...config, audioFormat: 'pcm' }),
     messages: [
       { type: 'speech.chunk', audio, speech_marks: [mark, { ...mark, start: 2, end: 4 }] },
       { type: 'speech.chunk', speech_marks: [mark] },
@@ -179,7 +154,7 @@ const answers = {
     ],
   },
   RhoTTS: {
-    tts: new OpenRhoTTS({ ...config, audioFormat: 'wav' }),
+    tts: new RhoTTS({ ...config, audioFormat: 'wav' }),
     messages: [
       {
         ...{ audio_data: audio, audio_format: 'wav', billable_characters_count: 12 },
@@ -188,7 +163,7 @@ const answers = {
     ],
   },
   SigmaTTS: {
-    tts: new OpenSigmaTTS({ ...config, format: 'pcm' }),
+    tts: new SigmaTTS({ ...config, format: 'pcm' }),
     messages: [
       {
         ...{ audioFile: '', encodedAudio: audio, audioLengthInSeconds: 1.04, warning: 'w' },
@@ -197,14 +172,14 @@ const answers = {
     ],
   },
   'PsiTTS, streamed': {
-    tts: new OpenPsiTTS({ apiKey: 'a-key', format: 'pcm', wordTimings: true }),
+    tts: new PsiTTS({ apiKey: 'a-key', format: 'pcm', wordTimings: true }),
     messages: [0, 0, 1].map((chunk_seq) => ({
       ...{ audio_base64: audio, content: 'Hi you.', chunk_seq, chunk_audio_offset_sec: chunk_seq },
       alignment: { audio_duration: 1, segments: [{ text: 'Hi', start: 0, end: 0.4 }] },
     })),
   },
   TauTTS: {
-    tts: new OpenTauTTS({ ...config, format: 'pcm_s16le', wordTimings: true }),
+    tts: new TauTTS({ ...config, format: 'pcm_s16le', wordTimings: true }),
     messages: [
       {
         audio,
@@ -247,8 +222,7 @@ describe('F11: mutated answers of voices by requests', () => {
             return EMPTY;
           };
           try {
-            tts
-              .readResponse(response)
+            readResponse(tts, response)
               .pipe(assembleUtterance({ provider: tts.name, ...utterance }), catchError(failed))
               .subscribe((event) => events.push(event));
           } catch (error) {

@@ -3,7 +3,9 @@ import type { AudioMetadata } from '../../audio/types.ts';
 import type { VoiceErrorOptions } from '../../core/errors.ts';
 import { asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { SocketTTS, type SocketWire } from './socket-tts.ts';
+import { overSocket } from './sockets/over-socket.ts';
+import type { SocketWire } from './sockets/socket-wire.ts';
+import { RemoteTTS } from './remote-tts.ts';
 import { byOrder } from './sockets/by-order.ts';
 import type { TTSConfig } from './voice-service.ts';
 
@@ -128,8 +130,8 @@ const wire: SocketWire<AlphaTTSConfig, undefined> = {
  * timings: `words$` are estimates per sentence. It accepts 2,400 characters and 20 flushes per minute; text beyond that
  * waits.
  */
-export class AlphaTTS extends SocketTTS<AlphaTTSConfig> {
+export class AlphaTTS extends RemoteTTS<AlphaTTSConfig> {
   constructor(config: AlphaTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(overSocket(wire), config, logger);
   }
 }

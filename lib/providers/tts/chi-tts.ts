@@ -8,7 +8,8 @@ import type { Logger } from '../../core/logger.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import { type HttpResponse, readJson } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
-import { RequestTTS } from './request-tts.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests } from './requests/by-requests.ts';
 import { readAudio, readObjects, wordEvent } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
@@ -193,9 +194,9 @@ const wire: RequestWire<ChiTTSConfig> = {
  *
  * Requests hold fewer than 10,000 characters; longer texts are split at sentences.
  */
-export class ChiTTS extends RequestTTS<ChiTTSConfig> {
+export class ChiTTS extends RemoteTTS<ChiTTSConfig> {
   constructor(config: ChiTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(byRequests(wire), config, logger);
   }
 }
 

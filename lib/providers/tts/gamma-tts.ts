@@ -5,7 +5,9 @@ import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Step } from '../../stream/fold.ts';
-import { SocketTTS, type SocketWire } from './socket-tts.ts';
+import { overSocket } from './sockets/over-socket.ts';
+import type { SocketWire } from './sockets/socket-wire.ts';
+import { RemoteTTS } from './remote-tts.ts';
 import { byId } from './sockets/by-id.ts';
 import type { ContextVoice, ReadEffect, Reading } from './sockets/speech-wire.ts';
 import type { TTSConfig, WireErrors } from './voice-service.ts';
@@ -275,8 +277,8 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
  * One connection speaks all utterances, at most five at once, each in its own context. The service reports when each
  * character sounds, so `words$` has real times.
  */
-export class GammaTTS extends SocketTTS<GammaTTSConfig, Heard> {
+export class GammaTTS extends RemoteTTS<GammaTTSConfig> {
   constructor(config: GammaTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(overSocket(wire), config, logger);
   }
 }

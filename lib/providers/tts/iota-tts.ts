@@ -7,7 +7,8 @@ import type { Logger } from '../../core/logger.ts';
 import { utf8Length } from '../../text/split-text.ts';
 import { isSsml, ssml } from '../../text/ssml.ts';
 import { readJson } from '../../transport/http.ts';
-import { RequestTTS } from './request-tts.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
 /** An encoding of {@link IotaTTS}. */
@@ -127,8 +128,8 @@ const wire: RequestWire<IotaTTSConfig> = {
  *
  * Text starting with `<speak` is SSML. At most 5,000 bytes per request; longer texts are split at sentences.
  */
-export class IotaTTS extends RequestTTS<IotaTTSConfig> {
+export class IotaTTS extends RemoteTTS<IotaTTSConfig> {
   constructor(config: IotaTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(byRequests(wire), config, logger);
   }
 }

@@ -3,7 +3,8 @@ import { azureSpeechUrl, isAzureRegion } from '../../core/azure-region.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { AuthType } from '../../core/remote-provider.ts';
 import { escapeXml, xmlElement } from '../../text/ssml.ts';
-import { RequestTTS } from './request-tts.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
 /** A format of {@link KappaTTS}, by the service's id; other ids of the same kinds are passed through. */
@@ -175,9 +176,9 @@ const wire: RequestWire<KappaTTSConfig> = {
  * Text is plain text: it is escaped. Beyond 2,000 characters it is split at sentences, since audio ends after 10
  * minutes. A key goes into the service's own header; a token, as returned by a factory, is a bearer.
  */
-export class KappaTTS extends RequestTTS<KappaTTSConfig> {
+export class KappaTTS extends RemoteTTS<KappaTTSConfig> {
   constructor(config: KappaTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(byRequests(wire), config, logger);
   }
 
   override get authType(): AuthType {

@@ -1,7 +1,8 @@
-import { catchError, defer, EMPTY, map, type Observable, type OperatorFunction } from 'rxjs';
+import { catchError, EMPTY, map, type OperatorFunction } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import { messageOf } from '../../core/errors.ts';
 import { asObject, asString, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { incremental } from '../../stream/incremental.ts';
@@ -11,8 +12,9 @@ import { isSsml, ssml } from '../../text/ssml.ts';
 import type { AwsCredentials } from '../../transport/aws-signature.ts';
 import { AwsSigner, type AwsConfig } from '../../transport/aws-signer.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
-import { readText, type HttpRequestHeaders } from '../../transport/http.ts';
-import { RequestTTS } from './request-tts.ts';
+import { readText } from '../../transport/http.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
 import { marksIn, wordsAt, type ByteMark } from './words/speech-marks.ts';
@@ -187,6 +189,24 @@ function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
     lengthOf: (character) => character.length,
     markupOf,
     request: (text, { config }) => requestFor(text, config),
+    exchange: (text, events$, context) => {
+      const { config, warn } = context;
+      if (!config.wordTimings) return events$;
+      const marks$ = context.ask(marksRequestFor(text, config)).pipe(
+        readText(),
+        map((lines): Marks => ({ type: 'marks', marks: marksIn(lines) })),
+        // Without them, words are estimated.
+        catchError((error: unknown) => {
+          warn(`no word times: ${messageOf(error)}`);
+          return EMPTY;
+        }),
+      );
+      return merge(events$, marks$).pipe(withWords(text, config));
+    },
+    sign: ({ headers, body }, url) => {
+      const sent = { 'content-type': headers?.['content-type'] ?? '' };
+      return signer().headers({ method: 'POST', url, headers: sent, body });
+    },
     errorOf: (failure) => {
       const reason = reasonOf(failure);
       const facts: HttpErrorFacts | undefined = signer().errorOf(failure) ?? ownEntry(meanings, reason);
@@ -202,7 +222,7 @@ function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
  *
  * At most 3,000 characters per request; longer texts are split at sentences.
  */
-export class OmegaTTS extends RequestTTS<OmegaTTSConfig> {
+export class OmegaTTS extends RemoteTTS<OmegaTTSConfig> {
   protected override readonly credentialKey: string = 'credentials';
   readonly #signer: AwsSigner = new AwsSigner({
     service: 'polly',
@@ -212,36 +232,10 @@ export class OmegaTTS extends RequestTTS<OmegaTTSConfig> {
   });
 
   constructor(config: OmegaTTSConfig, logger?: Logger) {
-    super(
-      wireOf(() => this.#signer),
-      config,
-      logger,
-    );
+    super(byRequests(wireOf(() => this.#signer)), config, logger);
   }
 
   protected override get directCredential(): unknown {
     return this.config.credentials;
-  }
-
-  protected override async credentialHeaders({ path, headers, body }: SpeechRequest): Promise<HttpRequestHeaders> {
-    if (this.isProxyMode) return {};
-    const sent = { 'content-type': headers?.['content-type'] ?? '' };
-    return this.#signer.headers({ method: 'POST', url: this.resolveUrl(path), headers: sent, body });
-  }
-
-  protected override exchange(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
-    if (!this.config.wordTimings) return super.exchange(text, firstAudioMs);
-    return defer(() => {
-      const marks$ = this.ask(marksRequestFor(text, this.config), firstAudioMs).pipe(
-        readText(),
-        map((lines): Marks => ({ type: 'marks', marks: marksIn(lines) })),
-        // Without them, words are estimated.
-        catchError((error: unknown) => {
-          this.logger.warn(`${this.name}: no word times`, error);
-          return EMPTY;
-        }),
-      );
-      return merge(super.exchange(text, firstAudioMs), marks$).pipe(withWords(text, this.config));
-    });
   }
 }

@@ -1,7 +1,8 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { RequestTTS } from './request-tts.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
 /** A model of {@link PhiTTS}; the service treats an unknown id as `mistv3`. */
@@ -156,8 +157,8 @@ const wire: RequestWire<PhiTTSConfig> = {
  *
  * At most 1,000 characters per request; longer texts are split at sentences.
  */
-export class PhiTTS extends RequestTTS<PhiTTSConfig> {
+export class PhiTTS extends RemoteTTS<PhiTTSConfig> {
   constructor(config: PhiTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(byRequests(wire), config, logger);
   }
 }

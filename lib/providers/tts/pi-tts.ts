@@ -4,7 +4,9 @@ import { decodeBase64 } from '../../core/base64.ts';
 import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
-import { SocketTTS, type SocketWire } from './socket-tts.ts';
+import { overSocket } from './sockets/over-socket.ts';
+import type { SocketWire } from './sockets/socket-wire.ts';
+import { RemoteTTS } from './remote-tts.ts';
 import { byId } from './sockets/by-id.ts';
 import type { ContextVoice, SpokenEvent } from './sockets/speech-wire.ts';
 import type { TTSConfig } from './voice-service.ts';
@@ -216,8 +218,8 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
  * One connection speaks all utterances, each in its own context, so that intonation carries over from sentence to
  * sentence. The service reports word times in most languages; in others `words$` are estimates.
  */
-export class PiTTS extends SocketTTS<PiTTSConfig> {
+export class PiTTS extends RemoteTTS<PiTTSConfig> {
   constructor(config: PiTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(overSocket(wire), config, logger);
   }
 }

@@ -7,7 +7,8 @@ import type { Logger } from '../../core/logger.ts';
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
-import { RequestTTS } from './request-tts.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests } from './requests/by-requests.ts';
 import { readAudio, readObjects } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
@@ -201,15 +202,11 @@ function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
  *
  * Needs the optional package @msgpack/msgpack (>= 3.0.0).
  */
-export class PsiTTS extends RequestTTS<PsiTTSConfig> {
+export class PsiTTS extends RemoteTTS<PsiTTSConfig> {
   #encode: Encode | undefined;
 
   constructor(config: PsiTTSConfig, logger?: Logger) {
-    super(
-      wireOf(() => this.#encode),
-      config,
-      logger,
-    );
+    super(byRequests(wireOf(() => this.#encode)), config, logger);
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {

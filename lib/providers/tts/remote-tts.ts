@@ -2,21 +2,34 @@ import { defer, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import type { Logger } from '../../core/logger.ts';
-import { RemoteProvider, type AuthType } from '../../core/remote-provider.ts';
-import type { ProviderRole, SpokenWord } from '../../core/roles.ts';
-import { refusal, type HttpErrorOf } from '../../transport/http-error.ts';
-import { isAudible, SynthesisOutputs } from './synthesis-outputs.ts';
+import { RemoteProvider, type AuthType, type SocketCredentials } from '../../core/remote-provider.ts';
+import type { ConnectionEvent, ProviderRole, ProviderType, SpokenWord } from '../../core/roles.ts';
+import { refusal } from '../../transport/http-error.ts';
+import { isAudible, SynthesisOutputs, type Delivery } from './synthesis-outputs.ts';
 import { rawFormat, type SynthesisEvent } from './utterance.ts';
-import type { RemoteVoice, TTSCallOptions, TTSConfig, VoiceService, WireErrors } from './voice-service.ts';
+import type {
+  RemoteVoice,
+  Speaker,
+  TTSCallOptions,
+  TTSConfig,
+  VoiceHost,
+  VoiceRunner,
+  VoiceTransport,
+} from './voice-service.ts';
 
 /**
- * Shared by all text-to-speech services (SPEC.md), whatever their transport.
+ * A text-to-speech service (SPEC.md): `overSocket()` or `byRequests()` runs its wire.
  *
  * @typeParam C - The provider's configuration.
+ * @typeParam V - What speaks.
  */
-export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> implements RemoteVoice {
+export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker>
+  extends RemoteProvider<C>
+  implements RemoteVoice<C>
+{
   override readonly name: string;
   override readonly roles: readonly ProviderRole[] = ['tts'];
+  override readonly type: ProviderType;
 
   protected override readonly defaultAuthType: AuthType;
 
@@ -25,46 +38,46 @@ export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> i
   /** Receives the format of every synthesis; set by {@link RemoteTTS.onMetadata}. */
   protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
 
-  /** Creates the wire's errors. */
-  protected readonly errors: WireErrors;
-  /** What the service's error responses mean beyond their status. */
-  protected readonly errorOf: HttpErrorOf = (failure) => this.#service.errorOf?.(failure, this.config);
-  /** Publishes syntheses. */
-  protected readonly outputs: SynthesisOutputs;
-  readonly #service: VoiceService<C>;
+  /** What speaks. */
+  protected readonly speaker: V;
+  readonly #service: VoiceRunner<C, V>['service'];
+  readonly #outputs: SynthesisOutputs;
+  readonly #ended$: Observable<never> = this.aborted$('was disposed while speaking');
 
-  constructor(service: VoiceService<C>, config: C, logger?: Logger) {
+  constructor({ service, type, speaker }: VoiceRunner<C, V>, config: C, logger?: Logger) {
     super(config, logger);
     this.name = service.name;
+    this.type = type;
     this.defaultAuthType = service.authType ?? 'token';
     this.#service = service;
-    this.errors = {
-      error: (text, options) => this.error(`${this.name}: ${text}`, options),
-      refusal: (message, facts) =>
-        refusal({ ...facts, text: JSON.stringify(message) }, { ...this.transportOptions, errorOf: this.errorOf }),
-    };
-    this.outputs = new SynthesisOutputs({
+    this.#outputs = new SynthesisOutputs({
       provider: service.name,
       callbacks: () => ({ onAudio: this.audioCallback, onMetadata: this.metadataCallback }),
       report: (error) => this.report(error),
     });
+    this.speaker = speaker(this.#host());
   }
 
   /** All synthesized audio. Hot. */
   get audio$(): Observable<AudioChunk> {
-    return this.outputs.audio$;
+    return this.#outputs.audio$;
   }
 
   /** The format of each synthesis, before its first audio. Hot. */
   get metadata$(): Observable<AudioMetadata> {
-    return this.outputs.metadata$;
+    return this.#outputs.metadata$;
   }
 
   /**
    * When each word sounds: as reported by the service, else estimated from the length of the audio and marked so. Hot.
    */
   get words$(): Observable<SpokenWord> {
-    return this.outputs.words$;
+    return this.#outputs.words$;
+  }
+
+  /** State of the connection; requests never emit it. Hot; replays the latest value. */
+  get connection$(): Observable<ConnectionEvent> {
+    return this.speaker.connection$;
   }
 
   /** Longest text of one message or request, in characters; longer ones are split at sentences. */
@@ -109,27 +122,59 @@ export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> i
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
       this.assertReady('speak');
-      return this.outputs.speak(text$, (pieces$) => ({
-        events$: this.synthesis(pieces$),
-        format: this.#service.format(this.config),
-        ended$: this.aborted$('was disposed while speaking'),
-      }));
+      return this.#outputs.speak(text$, (pieces$) => this.#delivery(this.speaker.synthesis(pieces$)));
     });
   }
 
-  abstract processChunk(text: string): void;
-  abstract finalize(options?: TTSCallOptions): Promise<void>;
-  abstract cancel(): void;
-  abstract warm(): void;
+  /**
+   * Returns the complete audio of a text, in the configured format. A text too long for one message or request is sent
+   * in parts.
+   *
+   * @throws VoiceError when the provider is not initialized, when the synthesis fails, when `signal` aborts it, and when
+   * a text of several requests is requested in a format whose files cannot be joined (opus, flac).
+   */
+  async synthesize(text: string, options: TTSCallOptions = {}): Promise<Blob> {
+    this.assertReady('synthesize');
+    return this.speaker.synthesize(text, options);
+  }
 
-  /** Synthesizes pieces of text: subscribing starts it, unsubscribing cancels it. */
-  protected abstract synthesis(pieces$: Observable<string>): Observable<SynthesisEvent>;
+  /**
+   * Adds text for {@link RemoteTTS.finalize} to speak on `audio$`. A service on a socket starts at once; one by requests
+   * waits for the whole text.
+   */
+  processChunk(text: string): void {
+    this.speaker.processChunk(text);
+  }
+
+  /**
+   * Ends the text of {@link RemoteTTS.processChunk}; resolves when its audio was delivered on `audio$`, or on
+   * {@link RemoteTTS.cancel}. The text is cleared, even after a failure. Concurrent calls run one after the other.
+   *
+   * @throws VoiceError when the provider is not initialized, when the synthesis fails, and when `signal` aborts it.
+   */
+  finalize(options: TTSCallOptions = {}): Promise<void> {
+    return this.speaker.finalize(options);
+  }
+
+  /** Drops the text of {@link RemoteTTS.processChunk} and cancels it at the service; `finalize()` then resolves. */
+  cancel(): void {
+    this.speaker.cancel();
+  }
+
+  /** Opens a connection for the next text unless one is open, so that it need not wait. */
+  warm(): void {
+    this.speaker.warm();
+  }
 
   protected override configProblem(): string | undefined {
     return this.#service.problem?.(this.config) ?? configProblem(this.config, this.#service.rules(this.config));
   }
 
-  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+  protected override socketCredentials(key: string): SocketCredentials {
+    return this.#service.credentials?.(key, this.config) ?? super.socketCredentials(key);
+  }
+
+  protected override onInitialize(signal: AbortSignal): Promise<void> | void {
     const service = this.#service;
     this.assertAuth();
     this.assertConfig();
@@ -137,5 +182,39 @@ export abstract class RemoteTTS<C extends TTSConfig> extends RemoteProvider<C> i
     this.resolveUrl('');
     this.warnOfRetired(service.model?.(this.config), service.retired ?? {});
     for (const each of service.advice?.(this.config) ?? []) this.logger.warn(`${this.name}: ${each}`);
+    return this.speaker.start(signal);
+  }
+
+  protected override onConfigUpdate(): void {
+    if (this.initialized) this.speaker.retune?.();
+  }
+
+  protected override onDispose(): Promise<void> | void {
+    return this.speaker.stop();
+  }
+
+  /** A synthesis as configured now. */
+  #delivery(events$: Observable<SynthesisEvent>): Omit<Delivery, 'text'> {
+    return { events$, format: this.#service.format(this.config), ended$: this.#ended$ };
+  }
+
+  #host(): VoiceHost<C> {
+    const transport = (): VoiceTransport => ({
+      ...this.transportOptions,
+      errorOf: (failure) => this.#service.errorOf?.(failure, this.config),
+    });
+    return {
+      ...{ voice: this, transport, ended$: this.#ended$ },
+      errors: {
+        error: (text, options) => this.error(`${this.name}: ${text}`, options),
+        refusal: (message, facts) => refusal({ ...facts, text: JSON.stringify(message) }, transport()),
+      },
+      url: (path, query) => this.resolveUrl(path, query),
+      socketUrl: (path, query) => this.resolveSocketUrl(path, query),
+      assertReady: (method) => this.assertReady(method),
+      deliver: (events$, text) => this.#outputs.deliver({ ...this.#delivery(events$), text: () => text }),
+      logger: () => this.logger,
+      report: (error) => this.report(error),
+    } satisfies VoiceHost<C>;
   }
 }

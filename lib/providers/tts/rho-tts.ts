@@ -8,7 +8,8 @@ import { escapeXml, isSsml, ssml, xmlElement } from '../../text/ssml.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
-import { RequestTTS } from './request-tts.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests, type RequestVoice } from './requests/by-requests.ts';
 import { readAudio, readObjects } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { TTSVoice } from './tts-voice.ts';
@@ -215,9 +216,9 @@ function wireOf(): RequestWire<RhoTTSConfig> {
  * Text starting with `<speak` is SSML; plain text is spoken with the configured emotion, pitch and speed. The free plan
  * allows one request at a time, hence the default of `concurrency`.
  */
-export class RhoTTS extends RequestTTS<RhoTTSConfig> {
+export class RhoTTS extends RemoteTTS<RhoTTSConfig, RequestVoice> {
   constructor(config: RhoTTSConfig, logger?: Logger) {
-    super(wireOf(), config, logger);
+    super(byRequests(wireOf()), config, logger);
   }
 
   /**
@@ -227,7 +228,7 @@ export class RhoTTS extends RequestTTS<RhoTTSConfig> {
    */
   voices({ signal, ...filter }: RhoTTSVoiceFilter & TTSCallOptions = {}): Promise<readonly TTSVoice[]> {
     return rhoVoices(
-      (query) => this.fetchJson({ path: '/v1/voices', query, headers: version }, signal ? { signal } : {}),
+      (query) => this.speaker.fetchJson({ path: '/v1/voices', query, headers: version }, signal ? { signal } : {}),
       filter,
     );
   }

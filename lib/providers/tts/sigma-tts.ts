@@ -5,7 +5,8 @@ import { asObject, asObjects, asString, ownEntry, type WireObject } from '../../
 import type { Logger } from '../../core/logger.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
-import { RequestTTS } from './request-tts.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests, type RequestVoice } from './requests/by-requests.ts';
 import { readAudio, readObject, wordEvent } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { TTSVoice } from './tts-voice.ts';
@@ -119,9 +120,9 @@ const wire: RequestWire<SigmaTTSConfig> = {
  *
  * At most 3,000 characters per request; longer texts are split at sentences.
  */
-export class SigmaTTS extends RequestTTS<SigmaTTSConfig> {
+export class SigmaTTS extends RemoteTTS<SigmaTTSConfig, RequestVoice> {
   constructor(config: SigmaTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(byRequests(wire), config, logger);
   }
 
   /**
@@ -134,7 +135,7 @@ export class SigmaTTS extends RequestTTS<SigmaTTSConfig> {
     signal,
   }: { readonly model?: SigmaTTSModel } & TTSCallOptions = {}): Promise<readonly TTSVoice[]> {
     const request = { path: '/v1/speech/voices', query: { model } };
-    return asObjects(await this.fetchJson(request, signal ? { signal } : {})).flatMap(voiceOf);
+    return asObjects(await this.speaker.fetchJson(request, signal ? { signal } : {})).flatMap(voiceOf);
   }
 }
 

@@ -3,7 +3,8 @@ import { decodeBase64 } from '../../core/base64.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
 import { asNumber, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { RequestTTS } from './request-tts.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests, type RequestVoice } from './requests/by-requests.ts';
 import { readObject } from './requests/read-audio.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 import type { TTSVoice } from './tts-voice.ts';
@@ -108,9 +109,9 @@ const wire: RequestWire<TauTTSConfig> = {
  *
  * At most 5,000 characters per request; longer texts are split at sentences.
  */
-export class TauTTS extends RequestTTS<TauTTSConfig> {
+export class TauTTS extends RemoteTTS<TauTTSConfig, RequestVoice> {
   constructor(config: TauTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(byRequests(wire), config, logger);
   }
 
   /**
@@ -120,7 +121,7 @@ export class TauTTS extends RequestTTS<TauTTSConfig> {
    */
   async voices({ signal, ...query }: TauTTSVoiceFilter & TTSCallOptions = {}): Promise<readonly TTSVoice[]> {
     const request = { path: '/v1/ai/voice/list', query: { ...query }, headers: version };
-    const all = asObjects(await this.fetchJson(request, signal ? { signal } : {}));
+    const all = asObjects(await this.speaker.fetchJson(request, signal ? { signal } : {}));
     return all.filter(({ state }) => state === undefined || state === 'ready').flatMap(voiceOf);
   }
 }

@@ -1,6 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { Logger } from '../../core/logger.ts';
-import { RequestTTS } from './request-tts.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
 /** A model of {@link ThetaTTS}: `tts-1` is fast, `tts-1-hd` better; others are passed through. */
@@ -68,8 +69,8 @@ const wire: RequestWire<ThetaTTSConfig> = {
  *
  * At most 4,096 characters per request; longer texts are split at sentences.
  */
-export class ThetaTTS extends RequestTTS<ThetaTTSConfig> {
+export class ThetaTTS extends RemoteTTS<ThetaTTSConfig> {
   constructor(config: ThetaTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(byRequests(wire), config, logger);
   }
 }

@@ -1,6 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { Logger } from '../../core/logger.ts';
-import { RequestTTS } from './request-tts.ts';
+import { RemoteTTS } from './remote-tts.ts';
+import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 
 /** A model of {@link UpsilonTTS}; others are passed through. */
@@ -83,8 +84,8 @@ const wire: RequestWire<UpsilonTTSConfig> = {
  * Texts are split at 250 characters, beyond which the service's quality suffers. Accounts allow one request at a time,
  * hence the default of `concurrency`.
  */
-export class UpsilonTTS extends RequestTTS<UpsilonTTSConfig> {
+export class UpsilonTTS extends RemoteTTS<UpsilonTTSConfig> {
   constructor(config: UpsilonTTSConfig, logger?: Logger) {
-    super(wire, config, logger);
+    super(byRequests(wire), config, logger);
   }
 }

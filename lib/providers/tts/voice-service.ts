@@ -3,9 +3,18 @@ import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
-import type { AuthType, RemoteConfig } from '../../core/remote-provider.ts';
-import type { ProviderType, SpokenWord, TTSProvider } from '../../core/roles.ts';
-import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
+import type { Logger } from '../../core/logger.ts';
+import type {
+  AuthType,
+  Query,
+  RemoteConfig,
+  RemoteProvider,
+  SocketCredentials,
+  TransportOptions,
+} from '../../core/remote-provider.ts';
+import type { ConnectionEvent, ProviderType, SpokenWord, TTSProvider } from '../../core/roles.ts';
+import type { HttpErrorFacts, HttpErrorOf, HttpFailure } from '../../transport/http-error.ts';
+import type { SynthesisEvent } from './utterance.ts';
 
 /** Configuration of every text-to-speech provider. */
 export interface TTSConfig extends RemoteConfig {
@@ -22,11 +31,11 @@ export interface TTSCallOptions {
 }
 
 /** Members of every text-to-speech class beyond the contract (SPEC.md). */
-export interface RemoteVoice extends TTSProvider, AsyncDisposable {
+export interface RemoteVoice<C extends TTSConfig = TTSConfig> extends TTSProvider, AsyncDisposable {
   readonly errors$: Observable<VoiceError>;
   readonly type: ProviderType;
-  readonly config: Readonly<TTSConfig>;
-  getMetadata(): AudioMetadata | undefined;
+  readonly config: Readonly<C>;
+  getMetadata(): AudioMetadata;
   readonly words$: Observable<SpokenWord>;
   readonly maxTextLength: number;
   /** Sets the callback for all synthesized audio; `undefined` removes it. */
@@ -36,7 +45,7 @@ export interface RemoteVoice extends TTSProvider, AsyncDisposable {
   /** Whether a chunk contains audio. */
   isAudioReady(chunk: AudioChunk): boolean;
   /** A copy of the configuration. */
-  getConfig(): TTSConfig;
+  getConfig(): C;
   /** Merges keys into the configuration. */
   updateConfig(partial: object): void;
   /** Adds text for {@link RemoteVoice.finalize} to speak. */
@@ -45,6 +54,8 @@ export interface RemoteVoice extends TTSProvider, AsyncDisposable {
   finalize(options?: TTSCallOptions): Promise<void>;
   /** Drops the text so far, and stops speaking it. */
   cancel(): void;
+  /** The complete audio of a text, in the configured format. */
+  synthesize(text: string, options?: TTSCallOptions): Promise<Blob>;
   warm(): void;
 }
 
@@ -72,6 +83,8 @@ export interface VoiceService<C> {
   maxTextLength?(config: C): number;
   /** What the service's error responses mean beyond their status. */
   errorOf?(failure: HttpFailure, config: C): HttpErrorFacts | undefined;
+  /** The credentials of a WebSocket upgrade. Default: the Authorization header and SPEC.md's subprotocols. */
+  credentials?(key: string, config: C): SocketCredentials;
 }
 
 /** Creates a wire's errors. */
@@ -80,4 +93,58 @@ export interface WireErrors {
   readonly error: (text: string, options: VoiceErrorOptions) => VoiceError;
   /** The error in a message, read like the body of an error response. */
   readonly refusal: (message: WireObject, facts?: Partial<Pick<HttpFailure, 'status' | 'headers'>>) => VoiceError;
+}
+
+/** What speaks for a provider: its connections, or its requests. */
+export interface Speaker extends Pick<RemoteVoice, 'processChunk' | 'finalize' | 'cancel' | 'synthesize'> {
+  /** The state of a connection that stays open between texts. Hot; replays the latest value. */
+  readonly connection$: Observable<ConnectionEvent>;
+  /** Synthesizes pieces of text: subscribing starts it, unsubscribing cancels it. */
+  synthesis(pieces$: Observable<string>): Observable<SynthesisEvent>;
+  /** Opens a connection for the next text unless one is open. */
+  warm(): void;
+  /** Part of `initialize()`. */
+  start(signal: AbortSignal): Promise<void> | void;
+  /** Part of `dispose()`. */
+  stop(): Promise<void> | void;
+  /** The configuration has changed. */
+  retune?(): void;
+}
+
+/** A service with what runs its wire: `overSocket()` or `byRequests()`. */
+export interface VoiceRunner<C extends TTSConfig, V extends Speaker = Speaker> {
+  readonly service: VoiceService<C>;
+  readonly type: ProviderType;
+  /** Creates what speaks for one provider. */
+  readonly speaker: (host: VoiceHost<C>) => V;
+}
+
+/** Options of a provider's connections and requests. */
+export interface VoiceTransport extends TransportOptions {
+  /** What the service's error responses mean beyond their status. */
+  readonly errorOf: HttpErrorOf;
+}
+
+/** What a {@link Speaker} uses of its provider. */
+export interface VoiceHost<C extends TTSConfig> {
+  /** Its public members. */
+  readonly voice: RemoteVoice<C> &
+    Pick<RemoteProvider<C>, 'isProxyMode' | 'resolveApiKey' | 'resolveAuthHeader' | 'resolveSocketCredentials'>;
+  readonly errors: WireErrors;
+  /** Fails when the provider is disposed. */
+  readonly ended$: Observable<never>;
+  /** The current options of its connections and requests. */
+  readonly transport: () => VoiceTransport;
+  /** Its logger; a pipeline's only once it is initialized. */
+  readonly logger: () => Logger;
+  /** An address of the service for a request. */
+  readonly url: (path: string, query?: Query) => URL;
+  /** The same for a WebSocket. */
+  readonly socketUrl: (path: string, query?: Query) => URL;
+  /** @throws VoiceError `not_ready` when the provider is not initialized. */
+  readonly assertReady: (method: string) => void;
+  /** Publishes a synthesis of a text, as `speak()` does. */
+  deliver(events$: Observable<SynthesisEvent>, text: string): Observable<AudioChunk>;
+  /** Publishes an error on `errors$`. */
+  readonly report: (error: VoiceError) => void;
 }

@@ -35,14 +35,24 @@ export interface RequestContext<C> extends WireErrors {
   download(address: string): Observable<HttpResponse>;
 }
 
+/** What a wire gets for requests of its own. */
+export interface ExchangeContext<C> extends RequestContext<C> {
+  /** Sends a request, with its credential, without retries. */
+  ask(request: SpeechRequest): Observable<HttpResponse>;
+}
+
 /** A text-to-speech service over HTTP. */
 export interface RequestWire<C> extends VoiceService<C> {
   /** The request for one text. */
   request(text: string, context: RequestContext<C>): SpeechRequest | Promise<SpeechRequest>;
   /** Reads the response. Default: the body, as audio. */
   read?(response: HttpResponse, context: RequestContext<C>): Observable<SynthesisEvent>;
+  /** Adds to the events of one text's answer what further requests tell. Default: nothing. */
+  exchange?(text: string, events$: Observable<SynthesisEvent>, context: ExchangeContext<C>): Observable<SynthesisEvent>;
   /** The headers that carry the credential. Default: Authorization. */
   credential?(key: string, config: C): HttpRequestHeaders;
+  /** The headers that sign a request, for a service whose credential is not sent. */
+  sign?(request: SpeechRequest, url: URL): Promise<HttpRequestHeaders>;
   /** The service's limit of simultaneous requests per account. Default: none. */
   readonly concurrency?: number;
   /** Simultaneous requests for one text. Default: 2, so that one is heard while the next is made. */

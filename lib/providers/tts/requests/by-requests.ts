@@ -1,0 +1,328 @@
+import {
+  asapScheduler,
+  asyncScheduler,
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  forkJoin,
+  from,
+  ignoreElements,
+  lastValueFrom,
+  map,
+  mergeMap,
+  type MonoTypeOperatorFunction,
+  NEVER,
+  type Observable,
+  of,
+  Subject,
+  subscribeOn,
+  Subscription,
+  switchMap,
+  takeUntil,
+  tap,
+  toArray,
+} from 'rxjs';
+import { messageOf, VoiceError } from '../../../core/errors.ts';
+import { oncePerKind } from '../../../core/guard.ts';
+import { OnDemand } from '../../../core/on-demand.ts';
+import { fromAbort } from '../../../stream/bridge.ts';
+import { createLock, type Lock } from '../../../stream/lock.ts';
+import { mapInOrder } from '../../../stream/map-in-order.ts';
+import { merge } from '../../../stream/merge.ts';
+import { retryBackoff } from '../../../stream/retry-backoff.ts';
+import { stallTimeout } from '../../../stream/stall-timeout.ts';
+import { splitText } from '../../../text/split-text.ts';
+import {
+  httpRequest,
+  type HttpRequestHeaders,
+  type HttpResponse,
+  keepConnections,
+  readJson,
+  requestRetries,
+  warmConnection,
+} from '../../../transport/http.ts';
+import type { SynthesisEvent } from '../utterance.ts';
+import type { Speaker, TTSCallOptions, VoiceHost, VoiceRunner } from '../voice-service.ts';
+import { readAudio } from './read-audio.ts';
+import type { ExchangeContext, RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './request-wire.ts';
+
+/** Speaks by requests. */
+export interface RequestVoice extends Speaker {
+  /** Fetches JSON with a request without a body, for catalogs. Retried like any other. */
+  fetchJson(request: SpeechRequest, options?: TTSCallOptions): Promise<unknown>;
+  /** Reads one response. */
+  read(response: HttpResponse): Observable<SynthesisEvent>;
+}
+
+/**
+ * Runs the wire of a text-to-speech service over HTTP. `speak()` sends a request for each piece of its text, the next
+ * one in progress while the first is heard; `synthesize()` returns it all as one file.
+ */
+export function byRequests<C extends RequestTTSConfig>(wire: RequestWire<C>): VoiceRunner<C, RequestVoice> {
+  return { service: wire, type: 'rest', speaker: (host) => new RequestSpeaker(wire, host) };
+}
+
+class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
+  readonly connection$: Observable<never> = NEVER;
+  readonly #wire: RequestWire<C>;
+  readonly #host: VoiceHost<C>;
+  readonly #context: RequestContext<C>;
+  /** The service's limit of simultaneous requests per account. */
+  readonly #requests: Lock;
+  /** One `finalize()` at a time. */
+  readonly #finalizing: Lock = createLock();
+  readonly #cancelled$ = new Subject<void>();
+  /** Text buffered for `finalize()`. */
+  #buffer: string = '';
+  #connections: Subscription = Subscription.EMPTY;
+
+  constructor(wire: RequestWire<C>, host: VoiceHost<C>) {
+    this.#wire = wire;
+    this.#host = host;
+    const { voice, errors, logger, transport } = host;
+    this.#requests = createLock(() => voice.config.concurrency ?? wire.concurrency ?? Infinity);
+    this.#context = {
+      get config() {
+        return voice.config;
+      },
+      ...errors,
+      warn: oncePerKind((text) => logger().warn(`${voice.name}: ${text}`)),
+      note: (text) => logger().debug(`${voice.name}: ${text}`),
+      download: (address) => defer(() => httpRequest({ ...transport(), url: address })),
+    } satisfies RequestContext<C>;
+  }
+
+  warm(): void {
+    if (!this.#connections.closed) warmConnection(this.#host.url(''));
+  }
+
+  processChunk(text: string): void {
+    this.#buffer += text;
+  }
+
+  async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
+    const text = this.#buffer;
+    this.#buffer = '';
+    // Deferred: `cancel()` ends them one by one, and none that waits may start meanwhile.
+    const run$ = this.#finalizing
+      .hold(this.#deliver(text).pipe(subscribeOn(asapScheduler)))
+      .pipe(takeUntil(this.#cancelled$), takeUntil(fromAbort(signal)));
+    await lastValueFrom(run$, { defaultValue: undefined });
+  }
+
+  cancel(): void {
+    this.#buffer = '';
+    this.#cancelled$.next();
+  }
+
+  async synthesize(text: string, { signal }: TTSCallOptions = {}): Promise<Blob> {
+    const { voice, ended$ } = this.#host;
+    const pieces = this.#split(text);
+    if (pieces.length === 0) throw this.#context.error('no text to synthesize', { code: 'configuration' });
+    const { requestTimeoutMs = 60_000 } = this.#config;
+    const format = this.#wire.format(this.#config);
+    const files$ = from(pieces).pipe(
+      concatMap((piece) =>
+        this.#send(piece, requestTimeoutMs).pipe(
+          filter((event) => event.type === 'audio'),
+          map(({ data }) => data),
+          toArray(),
+        ),
+      ),
+      toArray(),
+    );
+    // What only speaks joins nothing.
+    const code = new OnDemand(voice.name, () => import('./join-audio.ts'));
+    const file$ = forkJoin([files$, defer(() => code.load())]).pipe(
+      map(([files, { joinAudio }]) => joinAudio(files, format, voice.name)),
+      takeUntil(merge(ended$, fromAbort(signal))),
+    );
+    return lastValueFrom(file$, { defaultValue: new Blob([]) });
+  }
+
+  async fetchJson(request: SpeechRequest, { signal }: TTSCallOptions = {}): Promise<unknown> {
+    this.#host.assertReady('fetch');
+    const { requestTimeoutMs = 60_000 } = this.#config;
+    return lastValueFrom(
+      this.#ask(request, requestTimeoutMs).pipe(
+        readJson(),
+        this.#retried(),
+        takeUntil(merge(this.#host.ended$, fromAbort(signal))),
+      ),
+      { defaultValue: undefined },
+    );
+  }
+
+  read(response: HttpResponse): Observable<SynthesisEvent> {
+    return this.#wire.read?.(response, this.#context) ?? readAudio(response, this.#context);
+  }
+
+  synthesis(text$: Observable<string>): Observable<SynthesisEvent> {
+    const { firstAudioTimeoutMs = 5_000 } = this.#config;
+    return text$.pipe(
+      mergeMap((text) => this.#split(text)),
+      mapInOrder(
+        (text) => concat(this.#send(text, firstAudioTimeoutMs), of(this.#segmentOf(text))),
+        this.#wire.lookahead ?? 2,
+      ),
+    );
+  }
+
+  start(): void {
+    this.#connections = keepConnections();
+    this.warm();
+  }
+
+  stop(): void {
+    this.cancel();
+    this.#connections.unsubscribe();
+  }
+
+  get #config(): Readonly<C> {
+    return this.#host.voice.config;
+  }
+
+  /** One text's audio: in its turn, within its time, retried until any of it has arrived. */
+  #send(text: string, firstAudioMs: number): Observable<SynthesisEvent> {
+    const { scheduler = asyncScheduler } = this.#config;
+    const late = (): VoiceError =>
+      this.#context.error(`no audio arrived within ${firstAudioMs} ms`, { code: 'timeout', recoverable: true });
+    return defer(() => {
+      const attempt$ = defer(() => this.#exchange(text, firstAudioMs)).pipe(
+        stallTimeout({ firstMs: firstAudioMs, scheduler, error: late }),
+        this.#audible(text),
+        this.#judged(),
+        this.#retried(),
+      );
+      return this.#requests.hold(attempt$);
+    });
+  }
+
+  /** What is said of one text: its answer, and what the wire adds to it. */
+  #exchange(text: string, firstByteMs: number): Observable<SynthesisEvent> {
+    const events$ = this.#answer(text, firstByteMs);
+    const context = {
+      ...this.#context,
+      ask: (request) => this.#ask(request, firstByteMs),
+    } satisfies ExchangeContext<C>;
+    return this.#wire.exchange?.(text, events$, context) ?? events$;
+  }
+
+  /** One text's answer, from the request's credential to the end of its body. */
+  #answer(text: string, firstByteMs: number): Observable<SynthesisEvent> {
+    return defer(() => {
+      // The configuration may change before the answer arrives.
+      const metadata = this.#wire.format(this.#config);
+      return defer(async () => this.#wire.request(text, this.#context)).pipe(
+        switchMap((request) => this.#ask(request, firstByteMs)),
+        switchMap((response) => this.read(response)),
+        map((event) => (event.type === 'audio' ? { metadata, ...event } : event)),
+      );
+    });
+  }
+
+  /** Sends one request, with its credential, without retries. */
+  #ask(request: SpeechRequest, firstByteMs: number): Observable<HttpResponse> {
+    const { idleTimeoutMs = 5_000 } = this.#config;
+    return defer(() => {
+      const url = this.#host.url(request.path, request.query);
+      return httpRequest({
+        ...this.#host.transport(),
+        ...{ url, json: request.json, body: request.body },
+        headers: async () => ({ ...request.headers, ...(await this.#credential(request, url)) }),
+        timeouts: { firstByteMs, idleMs: idleTimeoutMs },
+      });
+    });
+  }
+
+  /** The headers that carry a request's credential; none in proxy mode. */
+  async #credential(request: SpeechRequest, url: URL): Promise<HttpRequestHeaders> {
+    const { voice } = this.#host;
+    if (voice.isProxyMode) return {};
+    if (this.#wire.sign) return this.#wire.sign(request, url);
+    if (!this.#wire.credential) return { Authorization: await voice.resolveAuthHeader() };
+    return this.#wire.credential(await voice.resolveApiKey(), this.#config);
+  }
+
+  /** Fails when a text with words in it has ended without audio: silence would pass for speech. */
+  #audible(text: string): MonoTypeOperatorFunction<SynthesisEvent> {
+    return (attempt$) =>
+      defer(() => {
+        let isHeard = !/[\p{L}\p{N}]/u.test(text);
+        return concat(
+          attempt$.pipe(tap((event) => (isHeard ||= event.type === 'audio' && isSound(event.data)))),
+          defer(() => {
+            if (isHeard) return EMPTY;
+            throw this.#context.error('the answer has no audio', { code: 'protocol', recoverable: true });
+          }),
+        );
+      });
+  }
+
+  /** Decides on retries: for anything recoverable except a second timeout, and once for an expired credential. */
+  #judged(): (attempt$: Observable<SynthesisEvent>) => Observable<SynthesisEvent> {
+    let timeouts = 0;
+    const { name: provider } = this.#host.voice;
+    let { renewsCredential } = this.#host.transport();
+    return catchError((cause: unknown) => {
+      const error = VoiceError.from(cause, { provider });
+      const { code, status, message } = error;
+      if (code === 'timeout' && status === undefined) timeouts++;
+      if (code === 'unauthorized' && !error.recoverable && renewsCredential) {
+        renewsCredential = false;
+        throw new VoiceError(message, {
+          code,
+          status,
+          cause: error.cause,
+          provider,
+          recoverable: true,
+          retryAfterMs: 0,
+        });
+      }
+      // Two timeouts are enough waiting.
+      throw timeouts < 2 ? error : new VoiceError(message, { code, cause: error, provider });
+    });
+  }
+
+  #retried<T>(): (attempt$: Observable<T>) => Observable<T> {
+    const { scheduler = asyncScheduler } = this.#config;
+    return retryBackoff({
+      ...{ ...requestRetries, scheduler },
+      onRetry: ({ error }) => this.#host.logger().warn(`retrying: ${messageOf(error)}`),
+    });
+  }
+
+  #split(text: string): string[] {
+    const { split } = this.#wire.markupOf?.(text, this.#config) ?? { split: splitText };
+    return split(text, this.#host.voice.maxTextLength, (character) => this.#wire.lengthOf?.(character) ?? 1);
+  }
+
+  #segmentOf(text: string): SynthesisEvent {
+    return { type: 'segment', text: this.#wire.markupOf?.(text, this.#config)?.textOf(text) ?? text };
+  }
+
+  /** Synthesizes a text as a whole and delivers it. */
+  #deliver(text: string): Observable<never> {
+    return defer(() => {
+      this.#host.assertReady('finalize');
+      if (!text.trim()) return [];
+      const abort = new AbortController();
+      return from(this.#host.voice.synthesize(text, { signal: abort.signal })).pipe(
+        finalize(() => abort.abort()),
+        switchMap((blob) => blob.arrayBuffer()),
+        switchMap((bytes) => {
+          const events: SynthesisEvent[] = [{ type: 'audio', data: new Uint8Array(bytes) }, this.#segmentOf(text)];
+          return this.#host.deliver(from(events), text);
+        }),
+        ignoreElements(),
+      );
+    });
+  }
+}
+
+/** Whether there is more than the header of a WAV file. */
+const isSound = (data: Uint8Array): boolean => data.length > (data[0] === 0x52 && data[1] === 0x49 ? 44 : 0);

@@ -1,0 +1,151 @@
+import {
+  catchError,
+  concatMap,
+  EMPTY,
+  endWith,
+  finalize,
+  ignoreElements,
+  lastValueFrom,
+  type Observable,
+  ReplaySubject,
+  Subject,
+  Subscription,
+  takeUntil,
+} from 'rxjs';
+import { VoiceError } from '../../../core/errors.ts';
+import { OnDemand } from '../../../core/on-demand.ts';
+import type { ConnectionEvent } from '../../../core/roles.ts';
+import { fromAbort } from '../../../stream/bridge.ts';
+import type { SynthesisEvent } from '../utterance.ts';
+import type { Speaker, TTSCallOptions, TTSConfig, VoiceHost, VoiceRunner } from '../voice-service.ts';
+import type { SocketWire } from './socket-wire.ts';
+import type { VoiceSockets } from './voice-sockets.ts';
+
+/** Most pieces of text that a synthesis queues while others are spoken. */
+const maxPieces = 10_000;
+
+/** One synthesis of `processChunk()` and `finalize()`. */
+interface Draft {
+  readonly text$: ReplaySubject<string>;
+  /** Completes when it was spoken or cancelled; fails when that failed. */
+  readonly over$: Subject<void>;
+}
+
+/**
+ * Runs the wire of a text-to-speech service over WebSocket. The connection is opened in advance and stays open between
+ * texts; a lost one is replaced, and the text resumes from the first piece that was not heard to its end.
+ */
+export function overSocket<C extends TTSConfig, S>(wire: SocketWire<C, S>): VoiceRunner<C> {
+  return { service: wire, type: 'websocket', speaker: (host) => new SocketSpeaker(wire, host) };
+}
+
+class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
+  readonly #wire: SocketWire<C, S>;
+  readonly #host: VoiceHost<C>;
+  readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
+  #sockets: VoiceSockets<C> | undefined;
+  /** What `processChunk()` adds to. */
+  #draft: Draft | undefined;
+  /** All unfinished drafts. */
+  readonly #drafts = new Set<Draft>();
+  readonly #drafts$ = new Subject<Draft>();
+  #speaking: Subscription = Subscription.EMPTY;
+
+  constructor(wire: SocketWire<C, S>, host: VoiceHost<C>) {
+    this.#wire = wire;
+    this.#host = host;
+  }
+
+  get connection$(): Observable<ConnectionEvent> {
+    return this.#connection$.asObservable();
+  }
+
+  warm(): void {
+    this.#sockets?.warm();
+  }
+
+  processChunk(text: string): void {
+    this.#host.assertReady('processChunk');
+    if (!this.#draft) {
+      this.#draft = { text$: new ReplaySubject(maxPieces), over$: new Subject() };
+      this.#drafts.add(this.#draft);
+      this.#drafts$.next(this.#draft);
+    }
+    this.#draft.text$.next(text);
+  }
+
+  async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
+    this.#host.assertReady('finalize');
+    const draft = this.#draft;
+    this.#draft = undefined;
+    if (!draft) return;
+    draft.text$.complete();
+    const over$ = draft.over$.pipe(
+      takeUntil(fromAbort(signal)),
+      finalize(() => draft.over$.complete()),
+    );
+    await lastValueFrom(over$, { defaultValue: undefined });
+  }
+
+  cancel(): void {
+    this.#draft = undefined;
+    // The last one first: when the first ends, the next would start.
+    for (const { over$ } of [...this.#drafts].reverse()) over$.complete();
+  }
+
+  synthesis(pieces$: Observable<string>): Observable<SynthesisEvent> {
+    return this.#sockets?.speak(pieces$) ?? EMPTY;
+  }
+
+  async synthesize(text: string, options?: TTSCallOptions): Promise<Blob> {
+    return (await this.#sockets?.synthesize(text, options)) ?? new Blob([]);
+  }
+
+  retune(): void {
+    this.warm();
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    // No page waits for what speaks.
+    const code = new OnDemand(this.#host.voice.name, () => import('./voice-sockets.ts'));
+    const { VoiceSockets } = await code.load();
+    signal.throwIfAborted();
+    this.#sockets = new VoiceSockets(this.#wire, this.#host, (event) => this.#connection$.next(event));
+    this.#speaking = this.#drafts$
+      .pipe(concatMap((draft) => this.#speakDraft(draft)))
+      .subscribe({ error: () => undefined });
+    this.warm();
+  }
+
+  async stop(): Promise<void> {
+    await this.#sockets?.close();
+    this.cancel();
+    this.#speaking.unsubscribe();
+    this.#drafts.clear();
+    this.#sockets?.terminate();
+  }
+
+  /** Speaks one draft until it ends, fails or is cancelled. */
+  #speakDraft(draft: Draft): Observable<never> {
+    return this.#host.voice.speak(draft.text$).pipe(
+      ignoreElements(),
+      catchError((cause: unknown) => {
+        const error = VoiceError.from(cause, { provider: this.#host.voice.name });
+        draft.over$.error(error);
+        // `finalize()` will throw it, but perhaps much later.
+        if (this.#draft === draft && error.code !== 'aborted') this.#host.report(error);
+        return EMPTY;
+      }),
+      takeUntil(
+        draft.over$.pipe(
+          catchError(() => EMPTY),
+          endWith(undefined),
+        ),
+      ),
+      finalize(() => {
+        draft.over$.complete();
+        this.#drafts.delete(draft);
+      }),
+    );
+  }
+}

@@ -1,0 +1,20 @@
+import type { VoiceError } from '../../../core/errors.ts';
+import type { Query } from '../../../core/remote-provider.ts';
+import type { SocketClose, SocketData } from '../../../transport/reconnecting-socket.ts';
+import type { VoiceService, WireErrors } from '../voice-service.ts';
+import type { Attribution } from './speech-step.ts';
+import type { ContextVoice, SpeechWire } from './speech-wire.ts';
+
+/** A text-to-speech service on a WebSocket. */
+export interface SocketWire<C, S> extends VoiceService<C>, SpeechWire<S> {
+  /** The address, fixed per connection: if it changes, the next text opens another. */
+  address(config: C): { readonly path: string; readonly query?: Query };
+  /** How texts are sent and matched to messages, within the service's limits: `byOrder()` or `byId()`. */
+  attribution(config: C): Attribution;
+  /** The voice of the next synthesis. */
+  voice(config: C): ContextVoice;
+  /** Ends the connection gracefully. */
+  readonly farewell?: readonly SocketData[];
+  /** What it means when the service closes the connection while speaking. Default: retry. */
+  closeError?(close: SocketClose, errors: WireErrors): VoiceError | undefined;
+}
