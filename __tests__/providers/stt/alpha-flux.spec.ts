@@ -85,6 +85,14 @@ describe('AlphaFlux: turns', () => {
     expect(log).toEqual(['started', '~ one', 'ended', '. one']);
   });
 
+  it('F11: hears the turns after one with an impossible number, or without any', async () => {
+    for (const turn_index of [1e15, 7, undefined]) {
+      const { say, log } = await live();
+      say(turn('EndOfTurn', 'one', { turn_index }), turn('EndOfTurn', 'two', { turn_index: 1 }));
+      expect(log).toEqual(['. one', '. two']);
+    }
+  });
+
   it('a turn that ends without words ends without a result', async () => {
     const { say, log } = await live();
     say(turn('StartOfTurn', 'um'), turn('EndOfTurn', ''));

@@ -200,6 +200,19 @@ describe('AlphaSTT: results', () => {
     expect(log).toEqual(['. one', '. two']);
   });
 
+  it('F11: a final dated beyond the audio sent does not make those that follow look repeated', async () => {
+    const { clock, stt, say, log } = await live();
+    say(results('one', 3_000, 1, ending));
+    stt.sendAudio({ data: tape(1_000) });
+    say(results('two', 1, 0.9, ending));
+    stt.sockets.last.drop();
+    stt.sendAudio({ data: tape(1_000) });
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    say(results('three', 0.5, 0.6, ending));
+    expect(log).toEqual(['. one', '. two', '. three']);
+  });
+
   it('F15: a repeated final is one result', async () => {
     const { say, log } = await live();
     say(results('one', 0, 1, ending));

@@ -116,6 +116,14 @@ describe('BetaSTT: results', () => {
     expect(log).toEqual(['started', '~ one', 'ended', '. one', 'started', '~ two']);
   });
 
+  it('F11: hears the turns after one with an impossible number, or without any', async () => {
+    for (const turn_order of [1e15, 7, undefined]) {
+      const { say, log } = await live();
+      say(turn('one', 0, { ...ends, turn_order }), turn('two', 1, ends));
+      expect(log).toEqual(['. one', '. two']);
+    }
+  });
+
   it('F15: neither a formatted repeat nor a late message is another utterance', async () => {
     const { say, log } = await live({ model: 'universal-streaming-english' });
     say(turn('one', 0, { end_of_turn: true }));

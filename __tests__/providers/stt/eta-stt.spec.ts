@@ -206,6 +206,14 @@ describe('EtaSTT: results', () => {
     expect(results.map(({ metadata }) => metadata?.speaker)).toEqual(['0', 'b']);
   });
 
+  it('F11: a final dated beyond the audio sent does not make those that follow look repeated', async () => {
+    const { stt, say, log } = await live();
+    say(final(3_000, text('one', 0, 0.5)));
+    stt.sendAudio({ data: tape(1_000) });
+    say(final(1.9, text('two', 1, 1.5)));
+    expect(log).toEqual(['. one', '. two']);
+  });
+
   it('a final without words is nothing, and F15: a repeated one is one', async () => {
     const { say, log } = await live();
     say(final(0.1));

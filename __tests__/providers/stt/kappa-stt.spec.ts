@@ -355,6 +355,14 @@ describe('KappaSTT: results', () => {
     expect(log).toEqual(['started', '~ one', 'ended', '. One.', 'started', '~ two', 'ended', '. Two.']);
   });
 
+  it('F11: a final dated beyond the audio sent does not make those that follow look repeated', async () => {
+    const { stt, say, log } = await live();
+    say('speech.phrase', phrase('one', 0, 3e6));
+    stt.sendAudio({ data: tape(1_000) });
+    say('speech.phrase', phrase('two', 1_000, 1_900));
+    expect(log).toEqual(['. one', '. two']);
+  });
+
   it('phrases without words are no results, and F15: a repeated one is one', async () => {
     const { say, log } = await live();
     for (const RecognitionStatus of ['NoMatch', 'InitialSilenceTimeout', 'BabbleTimeout', 'EndOfDictation']) {

@@ -321,6 +321,14 @@ describe('LambdaSTT: results', () => {
     ]);
   });
 
+  it('F11: a final dated beyond the audio sent does not make those that follow look repeated', async () => {
+    const { stt, say, log } = await live();
+    say(event(result('one', { start: 3_000 })));
+    stt.sendAudio({ data: tape(1_000) });
+    say(event(result('two', { id: 'r2', start: 1 })));
+    expect(log).toEqual(['. one', '. two']);
+  });
+
   it('F15, F16: a repeated final, and partials of a result that is over, are nothing', async () => {
     const { say, log } = await live();
     say(event(result('one')));

@@ -4,7 +4,15 @@ import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import type { SpeechEvent } from '../../core/roles.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import type { ResultKind, STTContext, STTEffect, STTStep, STTWire, Said } from './stt-wire.ts';
+import {
+  type ResultKind,
+  type STTContext,
+  type STTEffect,
+  type STTStep,
+  type STTWire,
+  type Said,
+  remember,
+} from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
 
 /** Additional options of {@link AlphaFlux}. */
@@ -136,8 +144,8 @@ interface AlphaFluxTurns {
   readonly canPing: boolean;
   /** Whether a turn is in progress. */
   readonly isOpen: boolean;
-  /** The last turn that ended on this connection. */
-  readonly lastTurn: number;
+  /** The newest turns that ended on this connection. */
+  readonly finished: readonly number[];
   readonly changes: AlphaFluxChanges;
 }
 
@@ -156,7 +164,7 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
     UNPARSABLE_CLIENT_MESSAGE: { code: 'protocol', hint: 'it did not understand a message' },
     INTERNAL_SERVER_ERROR: { code: 'server', recoverable: true, hint: 'reconnecting' },
   },
-  start: () => ({ canPing: true, isOpen: false, lastTurn: -1, changes: fresh }),
+  start: () => ({ canPing: true, isOpen: false, finished: [], changes: fresh }),
   read: {
     TurnInfo: onTurn,
     ConfigureSuccess: (state) => withChanges(state, onAnswer(state.changes)),
@@ -190,7 +198,7 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
   isReady: ({ type }) => type === 'Connected',
   begin: (state, { config }) =>
     withChanges(
-      { ...state, isOpen: false, lastTurn: -1 },
+      { ...state, isOpen: false, finished: [] },
       tellChanges({ ...state.changes, waits: undefined }, config.options),
     ),
   reconfigure(state, changed, { config }) {
@@ -233,10 +241,10 @@ function onRefused(state: AlphaFluxTurns, { code }: WireObject): Step {
 }
 
 function onTurn(state: AlphaFluxTurns, message: WireObject, context: Context): Step {
-  const turn = asNumber(message['turn_index']) ?? state.lastTurn + 1;
+  const turn = asNumber(message['turn_index']);
   const endMs = (asNumber(message['audio_window_end']) ?? 0) * 1_000;
   const event = asString(message['event']);
-  if (turn <= state.lastTurn) return [state];
+  if (turn !== undefined && state.finished.includes(turn)) return [state];
   if (event === 'Update' && !state.isOpen) return [state, { type: 'finalized', ms: endMs - leadMs }];
   const [speech, kind] = ownEntry(events, event) ?? [];
   if (kind === undefined) return [state];
@@ -248,7 +256,7 @@ function onTurn(state: AlphaFluxTurns, message: WireObject, context: Context): S
     ...(said.text || isAsked ? [{ type: 'result', kind, ...said } as const] : []),
   ];
   if (kind !== 'complete') return [{ ...state, isOpen: true }, ...told];
-  const over: Step = [{ ...state, isOpen: false, lastTurn: turn }, ...told];
+  const over: Step = [{ ...state, isOpen: false, finished: remember(state.finished, turn) }, ...told];
   return [...over, { type: 'reset' }, { type: 'finalized', ms: endMs }];
 }
 

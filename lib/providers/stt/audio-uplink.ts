@@ -107,14 +107,14 @@ export class AudioUplink {
     return connectionMs < maxMoment && this.audioMs(connectionMs) <= this.#finalMs;
   }
 
-  /** Marks the audio before a connection time as final; false if it already was. */
-  finalized(connectionMs: number): boolean {
-    if (this.isFinal(connectionMs)) return false;
-    // An impossible time would make everything that follows look final.
-    if (!(connectionMs < maxMoment)) return true;
-    this.#finalMs = this.audioMs(connectionMs);
-    this.#backlog?.release(this.#finalMs);
-    return true;
+  /** Marks the audio before a connection time as final. */
+  finalized(connectionMs: number): void {
+    // Times beyond the audio would make what follows look final.
+    if (!(connectionMs < maxMoment)) return;
+    const finalMs = this.audioMs(this.isPcm ? Math.min(connectionMs, this.sentMs) : connectionMs);
+    if (finalMs <= this.#finalMs) return;
+    this.#finalMs = finalMs;
+    this.#backlog?.release(finalMs);
   }
 
   /** Adds audio; false when the oldest queued audio had to be dropped, but only once until a connection receives it. */

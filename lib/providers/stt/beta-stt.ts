@@ -14,6 +14,7 @@ import {
   type Said,
   completed,
   heard,
+  remember,
 } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
 
@@ -206,9 +207,9 @@ const betaFailures: Failures = {
 const keepAliveMs = 8_000;
 
 interface BetaTurns {
-  /** The last turn that ended on this connection. */
-  readonly lastTurn: number;
-  /** Whether its formatted version is still to come. */
+  /** The turns that ended on this connection, the newest first. */
+  readonly finished: readonly number[];
+  /** Whether the newest one's formatted version is still to come. */
   readonly isUnformatted: boolean;
 }
 
@@ -227,7 +228,7 @@ export const betaWire: STTWire<BetaSTTConfig, BetaTurns> = {
   minFrameMs: 50,
   catchUpSpeed: 1.25,
   failures: betaFailures,
-  start: () => ({ lastTurn: -1, isUnformatted: false }),
+  start: () => ({ finished: [], isUnformatted: false }),
   read: {
     Begin: (state, { id }) => [state, { type: 'log', text: `session ${asString(id) ?? 'without an id'} begins` }],
     SpeechStarted: (state) => [state, { type: 'voice', is: 'started' }],
@@ -257,7 +258,7 @@ export const betaWire: STTWire<BetaSTTConfig, BetaTurns> = {
   isReady: ({ type }) => type === 'Begin',
   begin(state) {
     const [, ...effects] = release(state);
-    return [{ lastTurn: -1, isUnformatted: false }, ...effects];
+    return [{ finished: [], isUnformatted: false }, ...effects];
   },
   reconfigure(state, changed, { config }) {
     const update = betaUpdate(config, Object.keys(changed));
@@ -290,15 +291,15 @@ export class BetaSTT extends StreamingSTT<BetaSTTConfig, BetaTurns> {
 
 function onTurn(state: BetaTurns, message: WireObject, context: Context): Step {
   const { config } = context;
-  const order = asNumber(message['turn_order']) ?? state.lastTurn + 1;
+  const order = asNumber(message['turn_order']);
   const turn = turnOf(message, context);
   const isFormatted = message['turn_is_formatted'] === true;
-  if (order <= state.lastTurn) {
-    return order === state.lastTurn && state.isUnformatted && isFormatted ? complete(state, turn) : [state];
+  if (order !== undefined && state.finished.includes(order)) {
+    return order === state.finished[0] && state.isUnformatted && isFormatted ? complete(state, turn) : [state];
   }
   const [released, ...effects] = release(state);
   if (message['end_of_turn'] !== true) return [released, ...effects, ...(turn.text ? heard(turn) : [])];
-  const over = { ...released, lastTurn: order };
+  const over = { ...released, finished: remember(state.finished, order) };
   const ends = asObjects(message['words']).map(({ end }) => asNumber(end) ?? 0);
   const final: STTEffect = { type: 'finalized', ms: Math.max(...ends, 0) };
   // The other models always format, and may never flag it.

@@ -13,6 +13,7 @@ import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import {
   completed,
   heard,
+  remember,
   silenceInGaps,
   type STTContext,
   type STTFault,
@@ -136,8 +137,6 @@ interface LambdaResults {
 type Context = STTContext<LambdaSTTConfig>;
 type Step = STTStep<LambdaResults>;
 
-const remembered = 8;
-
 const gapMs = 500;
 
 /** Silence after which the service ends an utterance; filling longer gaps costs money and achieves nothing. */
@@ -251,11 +250,7 @@ function onResult(state: LambdaResults, result: WireObject, context: Context): S
   const endMs = (asNumber(EndTime) ?? 0) * 1_000;
   // Channels are transcribed separately: a final result in one says nothing about the other.
   const isNew = !context.isFinal(endMs) || endMs === 0 || channel !== undefined;
-  return [
-    { finished: id === undefined ? finished : [id, ...finished].slice(0, remembered) },
-    { type: 'finalized', ms: endMs },
-    ...(isNew ? completed(said) : []),
-  ];
+  return [{ finished: remember(finished, id) }, { type: 'finalized', ms: endMs }, ...(isNew ? completed(said) : [])];
 }
 
 /** A result's words, without punctuation. With separate channels, these stand for speakers. */

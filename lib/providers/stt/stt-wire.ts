@@ -290,6 +290,14 @@ export function completed(said: Said): readonly STTEffect[] {
   ];
 }
 
+/** Finished results or turns to remember: late messages concern the newest. */
+const remembered = 8;
+
+/** Notes what has finished. Any number may be next: one far ahead must not make those that follow look late. */
+export function remember<T>(finished: readonly T[], id: T | undefined): readonly T[] {
+  return id === undefined ? finished : [id, ...finished].slice(0, remembered);
+}
+
 /**
  * For `gap`: replaces missing audio with silence until the utterance has ended, then occasionally.
  *
