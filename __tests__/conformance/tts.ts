@@ -226,7 +226,7 @@ function describeVoice(
           expect(withoutSpace(hearAll(await present))).toBe('Onetwothree.Fourfive.');
           const next = await speak(tts, ['Six seven.']);
           expectText(next, ['Six seven.']);
-          const { encoding, sampleRate } = other.getMetadata() ?? {};
+          const { encoding, sampleRate } = other.getMetadata();
           expect(next[0]?.metadata).toMatchObject({ encoding, sampleRate });
         } finally {
           await live.close();
