@@ -2,8 +2,12 @@ export * from './call-provider.ts';
 export * from './chat-voice-c.ts';
 export type { PacketStreamLike, PlayerSubscriptionLike, VoiceConnectionLike } from './chat-voice-packages.ts';
 export type { ListenableLike } from './listenable.ts';
-export * from './meeting-call-f.ts';
-export type { MeetingCallState, MeetingCallStateChange } from './meeting-call-words.ts';
+export {
+  MeetingCallF,
+  type MeetingCallFConfig,
+  type MeetingCallState,
+  type MeetingCallStateChange,
+} from './meeting-call-f.ts';
 export * from './meeting-input.ts';
 export * from './meeting-input-d.ts';
 export * from './meeting-input-d-webhook.ts';

@@ -4,16 +4,14 @@ import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
 import { capturedFormat } from '../../playback/track-capture.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { messageOf, type VoiceErrorOptions } from '../../core/errors.ts';
+import { messageOf, type VoiceErrorCode, type VoiceErrorOptions } from '../../core/errors.ts';
+import { asNumber } from '../../core/guard.ts';
 import type { ProviderRole } from '../../core/roles.ts';
 import { CallInput } from './call-input.ts';
 import { listenTo } from './listenable.ts';
-import { hearMeeting } from './meeting-call-audio.ts';
+import { hearMeeting, keepOwnVoice } from './meeting-call-audio.ts';
 import { loadMeetingCallPackages } from './meeting-call-packages.ts';
 import type { LocalAudioStreamLike, MeetingCallLike, MeetingCallPackages } from './meeting-call-packages.ts';
-import { keepOwnVoice } from './meeting-call-audio.ts';
-import { callStates, endingOf, refusalOf } from './meeting-call-words.ts';
-import type { MeetingCallState, MeetingCallStateChange } from './meeting-call-words.ts';
 import type { MeetingEnd } from './meeting-input.ts';
 
 /** Configuration of {@link MeetingCallF}. */
@@ -29,9 +27,44 @@ export interface MeetingCallFConfig extends ContextOutputConfig {
   readonly displayName?: string;
 }
 
+/** State of a call, in SPEC.md's names. */
+export type MeetingCallState = 'InLobby' | 'Connected' | 'Disconnected';
+
+/** A state of a call, with the platform's own name for it. */
+export interface MeetingCallStateChange {
+  /** `InLobby` until admitted, then `Connected` (also while on hold), then `Disconnected`. */
+  readonly state: MeetingCallState;
+  /** The platform's own name: `None`, `Connecting`, `Ringing`, `InLobby`, `EarlyMedia`, `Connected`, `LocalHold`, … */
+  readonly raw: string;
+}
+
 const rules: Readonly<Record<string, ConfigRule>> = {
   meetingLink: { type: 'text', required: true },
   displayName: { type: 'text' },
+};
+
+/** The platform's ten states. */
+export const callStates: Readonly<Record<string, MeetingCallState>> = {
+  ...{ None: 'InLobby', Connecting: 'InLobby', Ringing: 'InLobby', EarlyMedia: 'InLobby', InLobby: 'InLobby' },
+  ...{ Connected: 'Connected', LocalHold: 'Connected', RemoteHold: 'Connected' },
+  ...{ Disconnecting: 'Disconnected', Disconnected: 'Disconnected' },
+};
+
+/** Why a call ended, by the service's subcodes. */
+const endings: Readonly<Record<number, string>> = {
+  5829: 'the meeting is not open',
+  5854: 'someone in the meeting turned it away from the lobby',
+  5855: 'nobody let it in from the lobby',
+};
+
+/** What the service rejects before a call begins, by subcode. */
+const refusals: Readonly<Record<number, string>> = {
+  40210: 'the meetingLink is not valid',
+  40228: 'this identity is already used by another call agent: dispose that one or use another identity',
+  40234: 'the token could not be renewed',
+  40235: 'the token has expired',
+  44109: 'the token is empty',
+  44113: 'the token lacks the scope voip',
 };
 
 /** Sample rate of the audio, in Hz. */
@@ -216,4 +249,21 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   #complain(problem: string, options: Omit<VoiceErrorOptions, 'provider'>): void {
     this.report(this.error(`${this.name}: ${problem}`, options));
   }
+}
+
+/** Why a call ended; `undefined` for a normal end. */
+function endingOf({ code, subCode = 0 }: { code: number; subCode?: number }): string | undefined {
+  return endings[subCode] ?? (code === 0 && subCode === 0 ? undefined : `code ${code}, subcode ${subCode}`);
+}
+
+/**
+ * The package's error in our words, since its own may quote the token. `undefined` for an error that is not the
+ * package's.
+ */
+function refusalOf(cause: unknown): { why: string; code: VoiceErrorCode } | undefined {
+  const subCode = asNumber(typeof cause === 'object' && cause !== null ? Reflect.get(cause, 'subCode') : undefined);
+  if (subCode === undefined) return undefined;
+  const isCredential = (subCode >= 44_100 && subCode < 44_120) || subCode === 40_234 || subCode === 40_235;
+  const unknown = isCredential ? 'the token was rejected' : 'the service rejected the call';
+  return { why: `${refusals[subCode] ?? unknown} (${subCode})`, code: isCredential ? 'unauthorized' : 'configuration' };
 }

@@ -27,11 +27,9 @@ import type {
   SpokenWord,
   TTSProvider,
 } from '../../core/roles.ts';
-import { NativeSpeaker, type NativePiece } from './native-speaker.ts';
-import { nativeFormat, NativeTexts } from './native-speaker.ts';
+import { nativeFormat, NativeSpeaker, NativeTexts, PlayQueue, type NativePiece } from './native-speaker.ts';
 import { cancelNativeSpeech } from './native-utterance.ts';
 import { chooseNativeVoice, nativeVoiceNamed, nativeVoices, nativeVoicesKnown$ } from './native-voices.ts';
-import { PlayQueue } from './native-queue.ts';
 import { splitText } from '../../text/split-text.ts';
 import { isAudible, SynthesisOutputs } from './synthesis-outputs.ts';
 import type { UtteranceEvent } from './utterance.ts';
