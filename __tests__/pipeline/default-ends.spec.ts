@@ -2,8 +2,7 @@ import { Pipeline } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { OnDemand } from '../../lib/core/on-demand.ts';
 import type { InputProvider, OutputProvider } from '../../lib/core/roles.ts';
-import type { DefaultEnds } from '../../lib/pipeline/default-ends.ts';
-import { assignRoles, loadEnds } from '../../lib/pipeline/roles.ts';
+import { assignRoles, loadEnds, type DefaultEnds } from '../../lib/pipeline/roles.ts';
 
 const middle = (): [FakeSTT, FakeLLM, FakeTTS] => [new FakeSTT(), new FakeLLM(), new FakeTTS()];
 

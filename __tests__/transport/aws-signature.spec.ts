@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { presignUrl, signRequest, type AwsSigning } from '../../lib/transport/aws-signature.ts';
-import { ServerClock } from '../../lib/transport/server-clock.ts';
+import { ServerClock } from '../../lib/transport/aws-signer.ts';
 import { TestClock } from './test-clock.ts';
 
 interface Vector {

@@ -10,7 +10,6 @@ import type {
   STTProvider,
   TTSProvider,
 } from '../core/roles.ts';
-import { defaultEnds, type DefaultEnds } from './default-ends.ts';
 
 /** Anything allowed in a pipeline's `providers`. */
 export type AnyProvider =
@@ -32,6 +31,28 @@ export interface Roles<I = InputProvider, O = OutputProvider> {
 
 /** Roles whose ends may have to be loaded first: see {@link loadEnds}. */
 export type AssignedRoles = Roles<InputProvider | OnDemand<InputProvider>, OutputProvider | OnDemand<OutputProvider>>;
+
+/** Default input and output in a browser (SPEC.md, What the service does). */
+export interface DefaultEnds {
+  readonly input: OnDemand<InputProvider>;
+  readonly output: OnDemand<OutputProvider>;
+}
+
+const browserEnds: DefaultEnds = {
+  input: new OnDemand('MicrophoneInput', async () => {
+    const { MicrophoneInput } = await import('../providers/input/microphone-input.ts');
+    return new MicrophoneInput();
+  }),
+  output: new OnDemand('BrowserAudioOutput', async () => {
+    const { BrowserAudioOutput } = await import('../providers/output/browser-audio-output.ts');
+    return new BrowserAudioOutput();
+  }),
+};
+
+/** The defaults available in this runtime: a browser has a microphone and a speaker. */
+function defaultEnds(): Partial<DefaultEnds> {
+  return 'AudioContext' in globalThis ? browserEnds : {};
+}
 
 /** How to fill a missing role. */
 const hints: Readonly<Record<ProviderRole, string>> = {

@@ -1,5 +1,4 @@
 export * from './fakes.ts';
-export * from './record.ts';
-export * from './replay.ts';
+export * from './record-replay.ts';
 export * from './text-audio.ts';
 export * from './voice-test.ts';

@@ -1,13 +1,60 @@
-import { concatMap, delay, from, of, type Observable, type SchedulerLike } from 'rxjs';
+import { concatMap, delay, from, map, of, type Observable, type OperatorFunction, type SchedulerLike } from 'rxjs';
+import { decodeBase64, encodeBase64 } from '../core/base64.ts';
+import { VoiceError } from '../core/errors.ts';
 import type { LLMEvent, Message } from '../core/messages.ts';
 import { foldText } from '../text/words.ts';
 import type { VoiceEvent, VoiceEventType } from '../conversation/events.ts';
 import { SpeechTicket } from '../conversation/commands.ts';
-import { readSession } from './record.ts';
 import type { VoiceStep, VoiceTestOptions } from './voice-test.ts';
 
 /** How long a replayed session continues after its last event, in milliseconds. */
 const tailMs = 30_000;
+
+/**
+ * Writes a session's events as NDJSON: one event per line, including its line break. Audio is base64; the causes of
+ * errors are omitted, since they may contain a request with its credential.
+ *
+ * ```text
+ * events  --a--b----c--|
+ *         recordSession()
+ * lines   --a--b----c--|
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { createWriteStream } from 'node:fs';
+ * import type { Pipeline } from 'rxvoice';
+ * import { recordSession } from 'rxvoice/testing';
+ *
+ * declare const pipeline: Pipeline;
+ * const file = createWriteStream('session.ndjson');
+ * pipeline.events$.pipe(recordSession()).subscribe((line) => file.write(line));
+ * ```
+ */
+export function recordSession(): OperatorFunction<VoiceEvent, string> {
+  return map((event) => `${JSON.stringify(event, writable)}\n`);
+}
+
+function writable(key: string, value: unknown): unknown {
+  if (key === 'cause') return undefined;
+  if (value instanceof Uint8Array) return { base64: encodeBase64(value) };
+  return value instanceof Error ? VoiceError.from(value).toJSON() : value;
+}
+
+/**
+ * Reads the output of {@link recordSession}.
+ *
+ * @throws SyntaxError for a line that is not JSON.
+ */
+export function readSession(ndjson: string): VoiceEvent[] {
+  const lines = ndjson.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line) => JSON.parse(line, readable) as VoiceEvent);
+}
+
+function readable(_key: string, value: unknown): unknown {
+  const base64: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'base64') : undefined;
+  return typeof base64 === 'string' ? decodeBase64(base64) : value;
+}
 
 /**
  * Turns a recorded session back into what the providers emitted: what the user said and when, and what the model
