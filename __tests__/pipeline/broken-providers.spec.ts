@@ -20,10 +20,11 @@ function rig(
     stt = new FakeSTT(),
     llm = new FakeLLM({ firstTokenMs: 0, tokenMs: 0 }),
     tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 1 }),
+    output = new FakeOutput(),
   } = {},
   options: Partial<PipelineOptions> = {},
 ): Rig {
-  const pipeline = new Pipeline({ providers: [input, stt, llm, tts, new FakeOutput()], ...options });
+  const pipeline = new Pipeline({ providers: [input, stt, llm, tts, output], ...options });
   const events: VoiceEvent[] = [];
   pipeline.on('*', (event) => events.push(event));
   return { pipeline, input, stt, llm, events };
@@ -204,6 +205,80 @@ describe('a provider that throws', () => {
     expect(pipeline.state).toBe('ready');
     await pipeline.dispose();
   });
+});
+
+describe('a provider that cannot end (F43)', () => {
+  const broken = (): never => {
+    throw new Error('it broke');
+  };
+  const breaks: Record<string, (providers: { input: FakeInput; stt: FakeSTT; output: FakeOutput }) => void> = {
+    'input.stop() throws': ({ input }) => (input.stop = broken),
+    'output.stop() throws': ({ output }) => (output.stop = broken),
+    'disconnect() throws': ({ stt }) => (stt.disconnect = broken),
+    'disconnect() never settles': ({ stt }) => (stt.disconnect = () => never),
+  };
+  for (const [what, breakIt] of Object.entries(breaks)) {
+    it(`keeps no conversation running, and no other provider, where ${what}`, async () => {
+      const [input, stt, output] = [new FakeInput(), new FakeSTT(), new FakeOutput()];
+      const ended: string[] = [];
+      const stop = input.stop.bind(input);
+      const disconnect = stt.disconnect.bind(stt);
+      input.stop = () => (ended.push('input'), stop());
+      stt.disconnect = () => (ended.push('stt'), disconnect());
+      breakIt({ input, stt, output });
+      const { pipeline, events } = rig({ input, stt, output });
+      await pipeline.start();
+      await pipeline.stop();
+      expect(pipeline.state).toBe('ready');
+      expect(ofType(events, 'session.closed')).toHaveLength(1);
+      expect(ended).toEqual(
+        what.startsWith('input') ? ['stt'] : what.startsWith('output') ? ['input', 'stt'] : ['input'],
+      );
+      await pipeline.start();
+      expect(pipeline.state).toBe('running');
+      await pipeline.dispose();
+    });
+  }
+
+  it('does not keep dispose() waiting, nor an initialize() that fails', async () => {
+    const llm = new FakeLLM();
+    llm.dispose = () => never;
+    const { pipeline } = rig({ llm });
+    await pipeline.start();
+    await pipeline.dispose();
+    expect(pipeline.state).toBe('disposed');
+
+    const tts = new FakeTTS();
+    tts.initialize = () => Promise.reject(new Error('no voice'));
+    await expect(rig({ llm, tts }).pipeline.initialize()).rejects.toThrow('no voice');
+  });
+});
+
+describe('a result that is none (F11)', () => {
+  const wrong: readonly unknown[] = [
+    null,
+    undefined,
+    5,
+    'text',
+    [],
+    {},
+    { text: 5 },
+    { text: 'x', metadata: { words: 5 } },
+  ];
+  for (const result of [...wrong, { text: 'x', metadata: { words: [null] } }]) {
+    it(`is told once and ignored: ${JSON.stringify(result)}`, async () => {
+      const { pipeline, stt, llm, events } = rig();
+      await pipeline.start();
+      stt.hearWords(result as TranscriptionResult);
+      stt.hearWords(result as TranscriptionResult);
+      stt.hearWords(FakeSTT.result('hello', 'final'));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'stt', code: 'protocol', recoverable: true }]);
+      expect(llm.requests).toHaveLength(1);
+      expect(pipeline.state).toBe('running');
+      await pipeline.dispose();
+    });
+  }
 });
 
 describe('nothing that was said', () => {

@@ -19,6 +19,7 @@ import {
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
 import { fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
 import type { Answerer, Shared } from './answerer.ts';
@@ -30,6 +31,7 @@ import type { VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
 import type { Effect, Input, TicketInterrupt } from './inputs.ts';
 import { dropLateResults } from './late-results.ts';
+import { dropMalformedResults } from './malformed-results.ts';
 import { reduce, type Rules } from './reduce.ts';
 import { unknownPace } from './script.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
@@ -111,6 +113,11 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   });
 }
 
+const malformed = new VoiceError('ignored a transcript without a text: transcripts$ must emit a TranscriptionResult', {
+  code: 'protocol',
+  recoverable: true,
+});
+
 /** The user's signals. A stream that fails is reported as an error event, and the conversation continues. */
 function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: EventBus): Observable<Input> {
   const reported = <T>(source$: Observable<T>): Observable<T> =>
@@ -122,6 +129,7 @@ function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: Eve
     );
   return merge(
     reported(transcripts$).pipe(
+      dropMalformedResults(() => reportError(bus, malformed, { role: 'stt' })),
       dropLateResults(),
       map((result): Input => {
         // The last word's end on the audio's own clock: the arrival of a message says nothing about it.

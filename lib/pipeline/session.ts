@@ -1,4 +1,4 @@
-import { defer, EMPTY, firstValueFrom, tap, timer, type Observable, type SchedulerLike } from 'rxjs';
+import { EMPTY, type Observable, type SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import type { Command } from '../conversation/commands.ts';
@@ -7,9 +7,9 @@ import type * as ModelCode from '../conversation/model-conversation.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { History } from '../conversation/history.ts';
-import { merge } from '../stream/merge.ts';
 import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { CapturePath } from './capture-path.ts';
+import { farewell } from './farewell.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
 import type { AssignedRoles, Roles } from './roles.ts';
@@ -83,17 +83,8 @@ export function conversationOf(
   return code.conversation(ports, { ...options, history, scheduler });
 }
 
-/** Longest wait for providers to finish, in milliseconds. */
-const farewellMs = 1_000;
-
-/** Silences the output, and waits for the input and the listener to end, but not forever. */
+/** Silences the output, and has the input and the listener end: whatever one of them does, the others end too. */
 export async function endSession({ input, output, listener }: Roles, onError: (error: unknown) => void): Promise<void> {
-  output.stop();
-  const ends = [input.stop(), listener.disconnect()];
-  const all$ = defer(() => Promise.allSettled(ends)).pipe(
-    tap((results) => {
-      for (const result of results) if (result.status === 'rejected') onError(result.reason);
-    }),
-  );
-  await firstValueFrom(merge(all$, timer(farewellMs)), { defaultValue: undefined });
+  const ends = [() => output.stop(), () => input.stop(), () => listener.disconnect()];
+  await Promise.all(ends.map((end) => farewell(end).catch(onError)));
 }

@@ -1,5 +1,6 @@
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderContract } from '../core/roles.ts';
+import { farewell } from './farewell.ts';
 import type { Roles } from './roles.ts';
 
 /** The pipelines that have initialized a provider. */
@@ -16,7 +17,7 @@ export function hold(provider: ProviderContract, pipeline: object): void {
 export async function release(provider: ProviderContract, pipeline: object): Promise<void> {
   const others = holders.get(provider);
   others?.delete(pipeline);
-  if (!others?.size) await provider.dispose();
+  if (!others?.size) await farewell(() => provider.dispose());
 }
 
 /** Providers that serve one conversation at a time (RELIABILITY.md, F62). Models and voices serve several. */
