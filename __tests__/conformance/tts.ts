@@ -2,6 +2,7 @@ import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import { isPcmLike } from '../../lib/audio/formats.ts';
 import { decodeSamples as decodeAudio, toInt16 } from '../../lib/audio/samples.ts';
 import type { AudioChunk } from '../../lib/audio/types.ts';
+import { WavReader } from '../../lib/audio/wav-reader.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
 import type { SpokenWord } from '../../lib/core/roles.ts';
 import type { RemoteVoice, TTSConfig } from '../../lib/providers/tts/voice-service.ts';
@@ -142,6 +143,15 @@ function describeVoice(
         expect(refusals()).toEqual([]);
       });
     }
+
+    it('synthesizes a whole text as one file', async () => {
+      const tts = await ready();
+      const blob = await tts.synthesize('Hello there. How are you?');
+      const wav = new WavReader();
+      const file = wav.push(new Uint8Array(await blob.arrayBuffer()));
+      const data = concatBytes([file, wav.flush()]);
+      expectText([{ data, metadata: wav.metadata ?? tts.getMetadata() }], ['Hello there. How are you?']);
+    });
 
     it('speaks through a proxy, which it sends no credential', async () => {
       const tts = await ready({ proxyUrl: sandbox.proxies[vendor] });
