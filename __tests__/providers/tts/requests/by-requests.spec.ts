@@ -11,16 +11,16 @@ import {
   timer,
   type Observable,
 } from 'rxjs';
-import type { AudioChunk } from '../../../lib/audio/types.ts';
-import { encodeWav, parseWavHeader, wavHeader } from '../../../lib/audio/wav-header.ts';
-import { VoiceError } from '../../../lib/core/errors.ts';
-import { createLogger } from '../../../lib/core/logger.ts';
-import type { RequestTTSConfig } from '../../../lib/providers/tts/requests/request-wire.ts';
-import { ssml } from '../../../lib/text/ssml.ts';
-import type { SynthesisEvent } from '../../../lib/providers/tts/utterance.ts';
-import { marbles } from '../../operators/marbles.ts';
-import { settle, TestClock } from '../../transport/test-clock.ts';
-import { audio, failureOf, FakeRequestTTS, listenTo, ms, pcm } from './fixture.ts';
+import type { AudioChunk } from '../../../../lib/audio/types.ts';
+import { encodeWav, parseWavHeader, wavHeader } from '../../../../lib/audio/wav-header.ts';
+import { VoiceError } from '../../../../lib/core/errors.ts';
+import { createLogger } from '../../../../lib/core/logger.ts';
+import type { RequestTTSConfig } from '../../../../lib/providers/tts/requests/request-wire.ts';
+import { ssml } from '../../../../lib/text/ssml.ts';
+import type { SynthesisEvent } from '../../../../lib/providers/tts/utterance.ts';
+import { marbles } from '../../../operators/marbles.ts';
+import { settle, TestClock } from '../../../transport/test-clock.ts';
+import { audio, failureOf, FakeRequestTTS, listenTo, ms, pcm } from '../fixture.ts';
 
 /** What `ready()` made, to be disposed after each test. */
 const voices: FakeRequestTTS[] = [];
@@ -190,7 +190,7 @@ describe('REST TTS text buffer (SPEC.md)', () => {
   });
 });
 
-describe('RequestTTS.synthesize', () => {
+describe('byRequests: synthesize()', () => {
   it('rejects with an Error while not initialized', async () => {
     const promise = new FakeRequestTTS({ apiKey: 'key' }).synthesize('x');
     expect(await failureOf(promise)).toBeInstanceOf(Error);
@@ -295,7 +295,7 @@ describe('RequestTTS.synthesize', () => {
   });
 });
 
-describe('RequestTTS.speak', () => {
+describe('byRequests: speak()', () => {
   it('asks for the next sentence while the first is heard, and keeps their order', async () => {
     const tts = await ready();
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
@@ -381,7 +381,7 @@ describe('RequestTTS.speak', () => {
   });
 });
 
-describe('RequestTTS: time-outs and retries', () => {
+describe('byRequests: time-outs and retries', () => {
   /** A provider on the test's clock, with what becomes of its utterance. */
   async function speaking(
     answer: (attempt: number, clock: TestClock) => Observable<SynthesisEvent>,
