@@ -44,13 +44,14 @@ export function speech(rules: SpeechRules): Machine<SpeechState, SpeechInput, Sp
       take(step, input);
       return [step.state, ...step.effects];
     },
-    wakeAt: (state) =>
-      Math.min(
-        ...state.cancelled.map(({ until }) => until),
-        ...state.syntheses.map((synthesis) =>
-          Math.min(synthesis.resumeAt ?? Infinity, synthesis.quietSince + limitMs(state, synthesis, rules)),
-        ),
-      ),
+    wakeAt: (state) => {
+      let at = Infinity;
+      for (const { until } of state.cancelled) at = Math.min(at, until);
+      for (const synthesis of state.syntheses) {
+        at = Math.min(at, synthesis.resumeAt ?? Infinity, synthesis.quietSince + limitMs(state, synthesis, rules));
+      }
+      return at;
+    },
     tick: { type: 'tick' },
   };
 }
@@ -166,18 +167,17 @@ function hear(step: SpeechStep, data: SocketData): void {
   const synthesis = subjectOf(step.state, attribution, id);
   const { key, context, format = noFormat } = synthesis ?? {};
   const [known, ...effects] = read?.(context?.state ?? wire.start, message ?? {}, { data, format, errors }) ?? [];
-  update(step, { heardAt: step.at });
   const isUnknown = contextOf ? id === undefined && !effects.some(({ type }) => type === 'error') : !read;
   if (isUnknown) {
+    update(step, { heardAt: step.at });
     step.effects.push({ type: 'warning', text: message || !contextOf ? undocumented : noObject });
     return;
   }
   // Without ids, each message is also a sign of activity for what follows it.
-  if (!contextOf) waitAnew(step);
-  if (key !== undefined && read) {
-    changeContext(step, key, { state: known ?? wire.start });
-    change(step, key, { quietSince: step.at });
-  }
+  const isSign = (each: Synthesis): boolean => !contextOf || (read !== undefined && each === synthesis);
+  const syntheses = step.state.syntheses.map((each) => (isSign(each) ? { ...each, quietSince: step.at } : each));
+  update(step, { heardAt: step.at, syntheses });
+  if (key !== undefined && read && known !== context?.state) changeContext(step, key, { state: known ?? wire.start });
   for (const effect of effects) takeEffect(step, effect, key, id);
   if (key !== undefined) attribution.settle?.(step, key);
 }
