@@ -1,6 +1,7 @@
 /** Slow: thousands of mutated messages. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
 import { firstValueFrom } from 'rxjs';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
@@ -310,8 +311,8 @@ describe('AlphaAgent: a conversation', () => {
     say({ type: 'InjectionRefused', message: 'The agent is speaking.' });
     say({ type: 'Warning', code: 'SLOW_THINK_REQUEST', description: 'slow' });
     expect(errors.map(({ message, recoverable }) => [message, recoverable])).toEqual([
-      ['AlphaAgent: the service refused to say the message: The agent is speaking.', true],
-      ['AlphaAgent: SLOW_THINK_REQUEST: slow', true],
+      ['AlphaAgent: the service refused to say the message: somebody is speaking', true],
+      ['AlphaAgent: the service warns: SLOW_THINK_REQUEST', true],
     ]);
     await agent.dispose();
     expect(() => agent.injectUserMessage('Hi')).toThrow(/connect\(\) first/);
@@ -561,24 +562,36 @@ describe('AlphaAgent: function calls', () => {
 });
 
 describe('AlphaAgent: errors', () => {
-  for (const [code, meaning] of [
-    ['INVALID_SETTINGS', 'configuration'],
-    ['UNPARSABLE_CLIENT_MESSAGE', 'protocol'],
-    ['USER_AUDIO_FORMAT', 'unsupported_format'],
-    ['NON_EXISTENT_FUNCTION_CALLED', 'protocol'],
+  for (const [code, meaning, hint] of [
+    ['INVALID_SETTINGS', 'configuration', 'check the configuration'],
+    ['UNPARSABLE_CLIENT_MESSAGE', 'protocol', 'it did not understand a message'],
+    ['USER_AUDIO_FORMAT', 'unsupported_format', 'it cannot read the audio: does it match audio.input?'],
+    ['NON_EXISTENT_FUNCTION_CALLED', 'protocol', 'it did not call that function'],
   ] as const) {
     it(`${code} ends the session`, async () => {
       const { agent, clock, say, errors } = await live();
       say({ type: 'Error', code, description: 'because' });
       await clock.advance(60_000);
       expect(errors.map((error) => [error.code, error.recoverable, error.message])).toEqual([
-        [meaning, false, `AlphaAgent: ${code}: because`],
+        [meaning, false, `AlphaAgent: the service reports ${code}: ${hint}`],
       ]);
       expect(agent.sockets.all).toHaveLength(1);
       expect(await firstValueFrom(agent.connection$)).toMatchObject({ type: 'lost' });
       await agent.dispose();
     });
   }
+
+  it('F51: quote the service for the debug log only', async () => {
+    const { agent, say, errors } = await live();
+    const secret = 'my card is 4111';
+    say({ type: 'InjectionRefused', message: secret });
+    say({ type: 'Warning', code: 'SOMETHING_NEW', description: secret });
+    say({ type: 'Warning', code: secret, description: secret });
+    say({ type: 'Error', code: secret, description: secret });
+    expect(errors).toHaveLength(4);
+    expect(inspect(errors, { depth: 9 })).not.toContain(secret);
+    await agent.dispose();
+  });
 
   it('before the settings are applied fails connect()', async () => {
     const { agent } = given();
@@ -589,7 +602,10 @@ describe('AlphaAgent: errors', () => {
     agent.sockets.last.say(welcome);
     agent.sockets.last.say({ type: 'Error', code: 'INVALID_SETTINGS', description: 'agent.think.provider.model' });
     const { code, message } = await connected;
-    expect([code, message]).toEqual(['configuration', 'AlphaAgent: INVALID_SETTINGS: agent.think.provider.model']);
+    expect([code, message]).toEqual([
+      'configuration',
+      'AlphaAgent: the service reports INVALID_SETTINGS: check the configuration',
+    ]);
     await agent.dispose();
   });
 

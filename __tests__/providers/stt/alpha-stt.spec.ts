@@ -200,6 +200,26 @@ describe('AlphaSTT: results', () => {
     expect(log).toEqual(['. one', '. two']);
   });
 
+  it('F11: drops times of words that cannot be', async () => {
+    const { say, results: got } = await live();
+    const times = [
+      [-1, 0.5],
+      [0.5, 0.2],
+      [0.2, 3_000],
+      [1e300, '0.5'],
+      [0.2, 0.5],
+    ];
+    const words = times.map(([start, end]) => ({ word: 'w', start, end }));
+    say({ ...results('w', 0, 1), channel: { alternatives: [{ transcript: 'w', words }] } });
+    expect(got[0]?.metadata?.words).toEqual([
+      { text: 'w', endMs: 500 },
+      { text: 'w', startMs: 500 },
+      { text: 'w', startMs: 200 },
+      { text: 'w' },
+      { text: 'w', startMs: 200, endMs: 500 },
+    ]);
+  });
+
   it('F11: a final dated beyond the audio sent does not make those that follow look repeated', async () => {
     const { clock, stt, say, log } = await live();
     say(results('one', 3_000, 1, ending));

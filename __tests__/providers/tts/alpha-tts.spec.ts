@@ -349,16 +349,14 @@ describe('AlphaTTS', () => {
     });
   }
 
-  it('reports a warning of the service once, and continues', async () => {
+  it('reports a warning of the service once, without its own words (F51), and continues', async () => {
     const answer = speaker();
     const { heard } = await start({}, (connection, message) => {
-      connection.send({ type: 'Warning', code: 'EXCESSIVE_FLUSH', description: 'too many' });
+      connection.send({ type: 'Warning', code: 'EXCESSIVE_FLUSH', description: 'too many: "One."' });
       answer(connection, message);
     });
     await speak(['One.', 'Two.']);
-    expect(heard.errors.map(({ message }) => message)).toEqual([
-      'AlphaTTS: the service warns: EXCESSIVE_FLUSH too many',
-    ]);
+    expect(heard.errors.map(({ message }) => message)).toEqual(['AlphaTTS: the service warns: EXCESSIVE_FLUSH']);
   });
 
   it('ignores garbage (F11), reads JSON in binary frames (F12), and speaks on', async () => {

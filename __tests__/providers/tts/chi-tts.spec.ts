@@ -253,6 +253,22 @@ describe('ChiTTS', () => {
       null,
     ];
 
+    it("are fetched from no host that is not the service's, nor unencrypted", async () => {
+      for (const address of [
+        'https://evil.example/minimax.io',
+        'https://bucket.oss-us-east-1.aliyuncs.com/s',
+        'https://evil.example/.oss-us-east-1.aliyuncs.com',
+        'http://minimax-algeng-chat-tts.oss-cn-wulanchabu.aliyuncs.com/s',
+        'http://169.254.169.254/latest/meta-data',
+      ]) {
+        answer = sends(part(Buffer.alloc(400)), event({ status: 2, subtitle_file: address }));
+        const tts = await ready({ audioFormat: 'pcm', wordTimings: true });
+        await speak(tts);
+        expect(lines.splice(0)).toEqual([expect.stringContaining(`refused a file at ${new URL(address).origin}`)]);
+        await tts.dispose();
+      }
+    });
+
     it('tells words as the service does', async () => {
       answer = (response, request) => {
         if (request.method === 'GET') response.end(JSON.stringify(timed));

@@ -186,6 +186,11 @@ describe('SigmaTTS', () => {
     'null',
     '{"encodedAudio":"%%%"}',
     '{"audioFile":"file:///etc/passwd"}',
+    '{"audioFile":"https://evil.example/murf.ai"}',
+    '{"audioFile":"https://murf.ai.evil.example/"}',
+    '{"audioFile":"https://murf.ai:8443/"}',
+    '{"audioFile":"http://murf.ai/"}',
+    '{"audioFile":"http://127.0.0.1:1/"}',
     '{"audioFile":5}',
   ]) {
     it(`fails with an answer without audio: ${answer}`, async () => {

@@ -1,5 +1,13 @@
 import { VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
-import { asNumber, asObjects, asString, ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import {
+  asNumber,
+  asObjects,
+  asString,
+  ownEntry,
+  parseJsonObject,
+  wireWord,
+  type WireObject,
+} from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { AgentLatency } from '../../core/roles.ts';
 import {
@@ -18,19 +26,19 @@ import { StreamingAgent } from './streaming-agent.ts';
 
 type Step = AgentStep<AlphaState>;
 
-/** What the service's errors mean, and whether a new session may succeed. */
-const errors: Readonly<Record<string, readonly [VoiceErrorCode, boolean]>> = {
-  INVALID_SETTINGS: ['configuration', false],
-  INVALID_AGENT_ID: ['configuration', false],
-  AGENT_ID_NOT_SUPPORTED: ['configuration', false],
-  USER_AUDIO_FORMAT: ['unsupported_format', false],
-  UNPARSABLE_CLIENT_MESSAGE: ['protocol', false],
-  NON_SETTINGS_MESSAGE_BEFORE_SETTINGS: ['protocol', false],
-  SETTINGS_ALREADY_APPLIED: ['protocol', false],
-  NON_EXISTENT_FUNCTION_CALLED: ['protocol', false],
-  CLIENT_MESSAGE_TIMEOUT: ['timeout', true],
-  ASR_DRIVER_TIMEOUT: ['timeout', true],
-  SERVER_GOING_AWAY: ['overloaded', true],
+/** What the service's errors mean, whether a new session may succeed, and what to do. */
+const errors: Readonly<Record<string, readonly [code: VoiceErrorCode, mayPass: boolean, hint: string]>> = {
+  INVALID_SETTINGS: ['configuration', false, 'check the configuration'],
+  INVALID_AGENT_ID: ['configuration', false, 'it has no such agent'],
+  AGENT_ID_NOT_SUPPORTED: ['configuration', false, 'it does not support agent ids here'],
+  USER_AUDIO_FORMAT: ['unsupported_format', false, 'it cannot read the audio: does it match audio.input?'],
+  UNPARSABLE_CLIENT_MESSAGE: ['protocol', false, 'it did not understand a message'],
+  NON_SETTINGS_MESSAGE_BEFORE_SETTINGS: ['protocol', false, 'it had no settings yet'],
+  SETTINGS_ALREADY_APPLIED: ['protocol', false, 'it had settings already'],
+  NON_EXISTENT_FUNCTION_CALLED: ['protocol', false, 'it did not call that function'],
+  CLIENT_MESSAGE_TIMEOUT: ['timeout', true, 'it received nothing for too long'],
+  ASR_DRIVER_TIMEOUT: ['timeout', true, 'its speech-to-text received no audio'],
+  SERVER_GOING_AWAY: ['overloaded', true, 'it is shutting down'],
 };
 
 /** The service's model or voice failed: worth one more session, not two. */
@@ -77,15 +85,25 @@ const wire: AgentWire<AlphaAgentConfig, AlphaState> = {
     ThinkUpdated: acknowledges('Think'),
     SpeakUpdated: acknowledges('Speak'),
     ListenUpdated: acknowledges('Listen'),
-    InjectionRefused: (state, { message }) => [state, warning('the service refused to say the message', message)],
-    Warning: (state, { code, description }) => [state, warning(asString(code) ?? 'a warning', description)],
+    InjectionRefused: (state, { message }) => [
+      state,
+      quoted(message),
+      warning('the service refused to say the message: somebody is speaking'),
+    ],
+    Warning: (state, { code, description }) => [
+      state,
+      quoted(description),
+      warning(`the service warns: ${wireWord(code)}`),
+    ],
     Error: (state, { code, description }) => {
-      const word = asString(code) ?? 'an error';
+      const word = wireWord(code);
       const isExhausted = exhausted.has(word);
-      const [meaning, mayPass] = ownEntry(errors, word) ?? ['server', !(isExhausted && state.wasExhausted)];
+      const unknown = ['server', !(isExhausted && state.wasExhausted), 'see the debug log'] as const;
+      const [meaning, mayPass, hint] = ownEntry(errors, word) ?? unknown;
       return [
         { ...state, wasExhausted: state.wasExhausted || isExhausted },
-        { type: 'failure', message: explained(word, description), code: meaning, recoverable: mayPass },
+        quoted(description),
+        { type: 'failure', message: `the service reports ${word}: ${hint}`, code: meaning, recoverable: mayPass },
       ];
     },
   },
@@ -182,12 +200,11 @@ function latency(message: WireObject, llmKey: string): AgentEffect {
   };
 }
 
-function warning(what: string, detail: unknown): AgentEffect {
-  return { type: 'warning', message: explained(what, detail), code: 'server', recoverable: true };
+function warning(message: string): AgentEffect {
+  return { type: 'warning', message, code: 'server', recoverable: true };
 }
 
-/** An error message with the service's own explanation. */
-function explained(what: string, detail: unknown): string {
-  const text = asString(detail)?.slice(0, 300);
-  return text ? `${what}: ${text}` : what;
+/** The service's own explanation, which may quote the user: for the debug log only. */
+function quoted(detail: unknown): AgentEffect {
+  return { type: 'log', text: `was told: ${asString(detail)?.slice(0, 300) ?? 'nothing'}` };
 }

@@ -20,6 +20,9 @@ const endOfAudio: Uint8Array<ArrayBuffer> = new Uint8Array(0);
 /** Longer than any session, in milliseconds: eleven days. */
 const maxMoment = 1e9;
 
+/** A word's time further beyond the audio sent is none, in milliseconds. */
+const aheadMs = 10_000;
+
 /** What an {@link AudioUplink} needs from its provider. */
 export interface AudioUplinkOptions {
   readonly format: () => AudioMetadata;
@@ -94,7 +97,8 @@ export class AudioUplink {
 
   /** Converts a connection time to a position in all audio, in milliseconds; `undefined` for an invalid time. */
   momentOf(connectionMs: number): number | undefined {
-    return connectionMs >= 0 && connectionMs < maxMoment ? this.audioMs(connectionMs) : undefined;
+    const latest = this.isPcm && this.#clock ? this.sentMs + aheadMs : maxMoment;
+    return connectionMs >= 0 && connectionMs <= latest ? this.audioMs(connectionMs) : undefined;
   }
 
   /** Like {@link momentOf}, without validation. */

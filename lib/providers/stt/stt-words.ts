@@ -14,7 +14,9 @@ export function transcribedWords(
   return asObjects(value).flatMap((word) => {
     const text = textOf(word)?.trim();
     if (!text) return [];
-    const [startMs, endMs] = [word['start'], word['end']].map((time) => momentOf(asNumber(time) ?? -1));
+    const [startMs, end] = [word['start'], word['end']].map((time) => momentOf(asNumber(time) ?? -1));
+    // A word cannot end before it starts.
+    const endMs = startMs !== undefined && end !== undefined && end < startMs ? undefined : end;
     const confidence = asNumber(word['confidence']);
     const speaker = asNumber(word['speaker'])?.toString() ?? asString(word['speaker']);
     return {

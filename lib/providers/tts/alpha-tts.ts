@@ -1,7 +1,7 @@
 import { bytesPerSample } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { VoiceErrorOptions } from '../../core/errors.ts';
-import { asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asString, ownEntry, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { overSocket } from './sockets/over-socket.ts';
 import type { SocketWire } from './sockets/socket-wire.ts';
@@ -74,8 +74,10 @@ function formatOf({ outputFormat: encoding = 'linear16', sampleRate }: AlphaTTSC
 const text = (message: WireObject, key: string): string => asString(message[key]) ?? '';
 
 function warn(state: undefined, message: WireObject) {
-  const warning = `the service warns: ${text(message, 'code')} ${text(message, 'description')}`;
-  return [state, { type: 'warning', text: warning }] as const;
+  const text = `the service warns: ${wireWord(message['code'])}`;
+  // Its own words may quote the text.
+  const note = `was told: ${asString(message['description'])?.slice(0, 300) ?? 'nothing'}`;
+  return [state, { type: 'warning', text }, { type: 'note', text: note }] as const;
 }
 
 const wire: SocketWire<AlphaTTSConfig, undefined> = {
@@ -117,7 +119,8 @@ const wire: SocketWire<AlphaTTSConfig, undefined> = {
   errorOf: ({ message }) => (/No such model/i.test(message) ? { code: 'not_found' } : undefined),
   closeError: ({ code, reason }, { error }) => {
     const known = closes.find(({ payload }) => payload.test(reason));
-    const text = `the service closed the connection: ${known?.why ?? ''} (${code} ${reason})`;
+    const [payload] = known?.payload.exec(reason) ?? [];
+    const text = `the service closed the connection: ${known?.why ?? ''} (${code} ${payload?.toUpperCase() ?? ''})`;
     return known && error(text, { ...known.options, status: code });
   },
 };

@@ -177,6 +177,8 @@ const wire: RequestWire<ChiTTSConfig> = {
   },
   // Longer texts should stream, which WAV files do not.
   maxTextLength: (config) => (isStreamed(config) ? 9_999 : 3_000),
+  // The service's own, and the storage that it uses.
+  fileHosts: /^(.+\.)?(minimaxi?\.(io|cn|com|chat)|minimax-[\w-]+\.oss-[\w-]+\.aliyuncs\.com)$/,
   request: requestFor,
   read: readAnswer,
   errorOf: ({ json }) => {

@@ -108,6 +108,7 @@ const wire: RequestWire<SigmaTTSConfig> = {
   lengthOf: ({ length }) => length,
   // Of accounts outside us-east.
   concurrency: 2,
+  fileHosts: /^(.+\.)?murf\.ai$/,
   request: requestFor,
   read: readAnswer,
   // The service answers 403 to a wrong key.
@@ -182,7 +183,7 @@ function audioIn(
   const data = encoded ? decodeBase64(encoded) : undefined;
   if (data?.length) return { type: 'audio', data };
   const address = asString(audioFile) ?? '';
-  if (!encoded && /^https?:/.test(address) && URL.canParse(address)) return { type: 'file', address };
+  if (!encoded && address) return { type: 'file', address };
   throw error('the answer has no audio', { code: 'protocol' });
 }
 

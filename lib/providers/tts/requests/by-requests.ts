@@ -92,8 +92,19 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
       ...errors,
       warn: oncePerKind((text) => logger().warn(`${voice.name}: ${text}`)),
       note: (text) => logger().debug(`${voice.name}: ${text}`),
-      download: (address) => defer(() => httpRequest({ ...transport(), url: address })),
+      download: (address) => defer(() => httpRequest({ ...transport(), url: this.#fileAt(address) })),
     } satisfies RequestContext<C>;
+  }
+
+  /** A file's address: an answer must not have this machine ask any host of its network. */
+  #fileAt(address: string): URL {
+    const { errors, url } = this.#host;
+    const file = URL.canParse(address) ? new URL(address) : undefined;
+    const isVendors = file?.protocol === 'https:' && !file.port && this.#wire.fileHosts?.test(file.hostname);
+    if (file && (isVendors || file.origin === url('').origin)) return file;
+    throw errors.error(`refused a file at ${file?.origin ?? 'no address'}: not a host of the service`, {
+      code: 'protocol',
+    });
   }
 
   warm(): void {

@@ -31,7 +31,7 @@ export interface RequestContext<C> extends WireErrors {
   readonly warn: (text: string) => void;
   /** Logs what may quote the user, at level debug. */
   readonly note: (text: string) => void;
-  /** Fetches a file that an answer names by absolute URL, without the credential. */
+  /** Fetches a file that an answer names by absolute URL, without the credential; only from `fileHosts`. */
   download(address: string): Observable<HttpResponse>;
 }
 
@@ -53,6 +53,8 @@ export interface RequestWire<C> extends VoiceService<C> {
   credential?(key: string, config: C): HttpRequestHeaders;
   /** The headers that sign a request, for a service whose credential is not sent. */
   sign?(request: SpeechRequest, url: URL): Promise<HttpRequestHeaders>;
+  /** Hosts of the files that answers name, over https. Default: only what answers the requests. */
+  readonly fileHosts?: RegExp;
   /** The service's limit of simultaneous requests per account. Default: none. */
   readonly concurrency?: number;
   /** Simultaneous requests for one text. Default: 2, so that one is heard while the next is made. */
