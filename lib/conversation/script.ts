@@ -179,14 +179,21 @@ function charactersAt(
   return { characters: wholeWords(spoken, Math.min(spoken.length, timed + Math.max(0, more))), exact: false };
 }
 
-/** The end of the last word entirely within the first `length` characters. */
+/** Characters to look at before and after a position: longer than words are. */
+const nearby = 256;
+
+/** The end of the last word entirely within the first `length` characters; its cost does not grow with the text. */
 function wholeWords(text: string, length: number): number {
   if (length >= text.length) return text.length;
-  let end = 0;
-  for (const { segment, index, isWordLike } of segmenterFor('word').segment(text)) {
-    if (index + segment.length > length) break;
+  // Words do not cross a space; where there is none nearby, as in some scripts, they are found from anywhere.
+  const far = Math.max(0, length - 2 * nearby);
+  const start = far && far + Math.max(0, text.slice(far, far + nearby).lastIndexOf(' '));
+  let end = start;
+  for (const { segment, index, isWordLike } of segmenterFor('word').segment(text.slice(start, length + nearby))) {
+    const [from, to] = [start + index, start + index + segment.length];
+    if (to > length) break;
     // Attached text, such as a full stop, belongs to the word before it.
-    if (isWordLike || (end === index && segment.trim())) end = index + segment.length;
+    if (isWordLike || (end === from && segment.trim())) end = to;
   }
   return end;
 }
