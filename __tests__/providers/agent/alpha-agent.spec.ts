@@ -563,7 +563,7 @@ describe('AlphaAgent: function calls', () => {
 
 describe('AlphaAgent: errors', () => {
   for (const [code, meaning, hint] of [
-    ['INVALID_SETTINGS', 'configuration', 'check the configuration'],
+    ['INVALID_SETTINGS', 'configuration', 'because (check the configuration)'],
     ['UNPARSABLE_CLIENT_MESSAGE', 'protocol', 'it did not understand a message'],
     ['USER_AUDIO_FORMAT', 'unsupported_format', 'it cannot read the audio: does it match audio.input?'],
     ['NON_EXISTENT_FUNCTION_CALLED', 'protocol', 'it did not call that function'],
@@ -604,7 +604,7 @@ describe('AlphaAgent: errors', () => {
     const { code, message } = await connected;
     expect([code, message]).toEqual([
       'configuration',
-      'AlphaAgent: the service reports INVALID_SETTINGS: check the configuration',
+      'AlphaAgent: the service reports INVALID_SETTINGS: agent.think.provider.model (check the configuration)',
     ]);
     await agent.dispose();
   });

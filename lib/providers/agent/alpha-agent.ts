@@ -100,10 +100,13 @@ const wire: AgentWire<AlphaAgentConfig, AlphaState> = {
       const isExhausted = exhausted.has(word);
       const unknown = ['server', !(isExhausted && state.wasExhausted), 'see the debug log'] as const;
       const [meaning, mayPass, hint] = ownEntry(errors, word) ?? unknown;
+      // It names the wrong setting; what it says of settings quotes no user.
+      const setting = meaning === 'configuration' ? asString(description)?.slice(0, 300) : undefined;
+      const advice = setting ? `${setting} (${hint})` : hint;
       return [
         { ...state, wasExhausted: state.wasExhausted || isExhausted },
         quoted(description),
-        { type: 'failure', message: `the service reports ${word}: ${hint}`, code: meaning, recoverable: mayPass },
+        { type: 'failure', message: `the service reports ${word}: ${advice}`, code: meaning, recoverable: mayPass },
       ];
     },
   },
