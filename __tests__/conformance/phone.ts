@@ -551,6 +551,14 @@ export function describePhone(subject: PhoneSubject): void {
         ],
         ['after the call', ({ socket }) => socket.drop()],
       ];
+      it('before initialize(), with a call attached', async () => {
+        const phone = subject.create({});
+        const socket = new FakePhoneSocket();
+        phone.attach(socket);
+        await phone.dispose();
+        expect([socket.listeners, socket.closes]).toEqual([0, [1000]]);
+      });
+
       for (const [what, prepare] of states) {
         it(what, async () => {
           const rig = await phoned();

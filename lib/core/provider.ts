@@ -60,6 +60,11 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.#state$.value === 'ready';
   }
 
+  /** Whether the application has attached something that `dispose()` must release, initialized or not. */
+  protected isAttached(): boolean {
+    return false;
+  }
+
   /** The provider's logger: its constructor's, else its pipeline's, else a silent one. */
   protected get logger(): Logger {
     return this.#logger ?? silentLogger;
@@ -78,9 +83,10 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return this.#starting.promise;
   }
 
-  /** Releases everything. Does nothing unless initialized; errors of the hook propagate. */
+  /** Releases everything. Does nothing if there is nothing to release; errors of the hook propagate. */
   dispose(): Promise<void> {
-    if (!this.initialized && !this.#starting) return this.#stopping ?? Promise.resolve();
+    const isIdle = !this.initialized && !this.#starting && !this.isAttached();
+    if (isIdle) return this.#stopping ?? Promise.resolve();
     this.#stopping ??= this.#stop().finally(() => {
       this.#stopping = undefined;
     });

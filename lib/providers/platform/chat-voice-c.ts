@@ -189,6 +189,10 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
     this.#wire();
   }
 
+  protected override isAttached(): boolean {
+    return this.#connection !== undefined;
+  }
+
   protected override onDispose(): Promise<void> | void {
     this.detach();
     return super.onDispose();

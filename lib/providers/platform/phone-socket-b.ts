@@ -159,6 +159,10 @@ export class PhoneSocketB
     }
   }
 
+  protected override isAttached(): boolean {
+    return this.#line.isOpen;
+  }
+
   protected override onDispose(): Promise<void> | void {
     this.hangUp();
     return super.onDispose();

@@ -117,6 +117,10 @@ export class PhoneStreamA
     return configProblem(this.config, phoneRules);
   }
 
+  protected override isAttached(): boolean {
+    return this.#line.isOpen;
+  }
+
   protected override onDispose(): Promise<void> | void {
     this.hangUp();
     return super.onDispose();
