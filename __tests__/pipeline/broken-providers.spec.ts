@@ -1,3 +1,4 @@
+/** Slow: a provider that never ends is waited for, a real second each time. */
 import { Subject } from 'rxjs';
 import type { PipelineOptions, SpokenWord, TranscriptionResult, VoiceEvent } from 'rxvoice';
 import { VoiceError } from '../../lib/core/errors.ts';

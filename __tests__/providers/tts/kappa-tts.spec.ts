@@ -1,3 +1,4 @@
+/** Slow: each fault is tried on a real server, and tried again after a real wait. */
 import { lastValueFrom, of, toArray } from 'rxjs';
 import { encodeWav } from '../../../lib/audio/wav-header.ts';
 import { KappaTTS, type KappaTTSConfig } from '../../../lib/providers/tts/kappa-tts.ts';

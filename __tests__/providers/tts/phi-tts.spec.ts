@@ -1,3 +1,4 @@
+/** Slow: each fault is tried on a real server, and tried again after a real wait. */
 import { lastValueFrom, of, toArray } from 'rxjs';
 import { createLogger } from '../../../lib/core/logger.ts';
 import { PhiTTS, type PhiTTSConfig, type PhiTTSFormat } from '../../../lib/providers/tts/phi-tts.ts';
