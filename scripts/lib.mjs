@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -60,4 +61,15 @@ export function run([command, ...args], { live = false, env = {}, watch = () => 
       resolve({ code: code ?? (signal ? 1 : 0), text });
     });
   });
+}
+
+/** The last thing that a run prints before its totals, so that nobody has to search for it: each failure, cut short. */
+export function sayWhatFailed(failures) {
+  if (failures.length > 0) console.log('\nWhat failed:');
+  for (const { name, text } of failures) {
+    const lines = stripVTControlCharacters(text).trim().split('\n');
+    console.log(`\n  ${name}`);
+    for (const line of lines.slice(0, 40)) console.log(`    ${line.slice(0, 300)}`);
+    if (lines.length > 40) console.log(`    … and ${lines.length - 40} lines more`);
+  }
 }

@@ -2,7 +2,7 @@
  * Runs the spec files that Jest runs on Node 20 under Bun, Deno and a newer Node, from the source. `npm run runtimes --
  * bun` runs one of them; a path after it runs that spec alone.
  */
-import { bin, filesBelow, run } from './lib.mjs';
+import { bin, filesBelow, run, sayWhatFailed } from './lib.mjs';
 
 const condition = '--conditions=rxvoice-source';
 const globals = './__tests__/runtimes/globals.ts';
@@ -35,6 +35,17 @@ function count(text) {
   return { passed: number(last('pass')), failed: number(last('fail')) };
 }
 
+/** What a runner says of its failed tests: Bun before the line that names one, Deno and Node at the end. */
+function failuresIn(text) {
+  const lines = text.split('\n');
+  const named = lines.flatMap((line, index) =>
+    /^\(fail\)|^error: /.test(line) ? [lines.slice(Math.max(0, index - 25), index + 1).join('\n')] : [],
+  );
+  const summary = lines.findIndex((line) => /^ ERRORS $|^✖ failing tests:$/.test(line));
+  if (summary >= 0) named.push(lines.slice(summary).join('\n'));
+  return named.length > 0 ? named : [lines.slice(-30).join('\n')];
+}
+
 /** A handle that a test leaves open would keep some runners waiting for ever. */
 const limitMs = 600_000;
 const endsWithin = (ms) => (child) => {
@@ -46,6 +57,7 @@ const endsWithin = (ms) => (child) => {
 };
 
 const sum = { passed: 0, failed: 0 };
+const failures = [];
 for (const name of named.length > 0 ? named : Object.keys(runtimes)) {
   console.log(`\n${name}: ${files.length} spec files`);
   const { code, text } = await run(runtimes[name].command(files), {
@@ -55,7 +67,10 @@ for (const name of named.length > 0 ? named : Object.keys(runtimes)) {
   });
   const { passed, failed } = count(text);
   sum.passed += passed;
-  sum.failed += code !== 0 || passed === 0 ? Math.max(1, failed) : failed;
+  const failedHere = code !== 0 || passed === 0 ? Math.max(1, failed) : failed;
+  sum.failed += failedHere;
+  if (failedHere > 0) failures.push(...failuresIn(text).map((failure) => ({ name, text: failure })));
 }
+sayWhatFailed(failures);
 console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
 process.exitCode = sum.failed > 0 ? 1 : 0;

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { bringChromium } from './chromium.mjs';
-import { bin, node, root, run } from './lib.mjs';
+import { bin, node, root, run, sayWhatFailed } from './lib.mjs';
 
 const cores = availableParallelism();
 const reportOf = (name) => join(root, `.cache/${name}.json`);
@@ -88,6 +88,10 @@ function countJest({ text }, { name }) {
   return {
     passed: report.numPassedTests,
     failed: report.numFailedTests + report.numRuntimeErrorTestSuites + leaks + shown,
+    failures: [
+      ...report.testResults.flatMap(({ message }) => (message ? [message] : [])),
+      ...text.split(/^(?=Over \d+ s without a line)/m).slice(1),
+    ],
   };
 }
 
@@ -139,6 +143,8 @@ async function perform(step) {
   // A runner that fails without a failed test (it crashed, it hung) counts as one.
   if (!ok && counts.failed === 0) counts.failed = 1;
   if (!ok && !step.alone) process.stderr.write(result.text);
+  // What Jest says of the run is at its end, and so is what any other step says.
+  if (!ok && !counts.failures?.length) counts.failures = [result.text.trimEnd().split('\n').slice(-30).join('\n')];
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   results.push({ name, ok, code: result.code || 1, seconds, ...counts });
   console.log(`${ok ? '✓' : '✗'} ${name} (${seconds} s)`);
@@ -164,6 +170,8 @@ async function performAll() {
 const startedAt = performance.now();
 await performAll();
 results.sort((a, b) => steps.findIndex(({ name }) => name === a.name) - steps.findIndex(({ name }) => name === b.name));
+
+sayWhatFailed(results.flatMap(({ name, failures = [] }) => failures.map((text) => ({ name, text }))));
 
 console.log();
 for (const { ok, name, seconds, passed, failed } of results) {

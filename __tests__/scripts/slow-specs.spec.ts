@@ -64,6 +64,15 @@ describe('the reporter of slow specs', () => {
     ]);
   });
 
+  it('asks no more of a slow machine than a hundredth of the whole run', () => {
+    const reporter = new SlowSpecs();
+    reporter.onTestResult(fileOf('rest.spec.ts', '// Slow: a call.\nit()'), timeOf(785_000));
+    reporter.onTestResult(fileOf('within.spec.ts', 'it()'), timeOf(7_000));
+    reporter.onTestResult(fileOf('over.spec.ts', 'it()'), timeOf(9_000));
+    reporter.onRunComplete();
+    expect(printed.split('without a line')[1]?.match(/\w+\.spec/g)).toEqual(['over.spec']);
+  });
+
   it('is content with a run whose slow files all say why, and with a file that could not be run', () => {
     const reporter = new SlowSpecs();
     reporter.onTestResult(fileOf('honest.spec.ts', '// Slow: a call.\nit()'), timeOf(60_000));
