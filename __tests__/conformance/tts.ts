@@ -363,6 +363,18 @@ function describeVoice(
       expectText(await speak(tts, ['Next turn.']), ['Next turn.']);
     });
 
+    it('connects no more after dispose(), even when it is warmed (F43)', async () => {
+      const gone = await ready();
+      await gone.dispose();
+      sandbox.clearRecords();
+      const other = await ready();
+      gone.warm();
+      expectText(await speak(other, ['Only this.']), ['Only this.']);
+      await other.dispose();
+      const [first] = sandbox.records(service);
+      expect(sandbox.records(service)).toEqual([first]);
+    });
+
     it('leaves nothing behind dispose() in the middle of an utterance (F43)', async () => {
       const live = await startSandbox({ realtimeFactor: 10 });
       try {

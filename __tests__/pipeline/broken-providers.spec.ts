@@ -1,9 +1,9 @@
-/** Slow: a provider that never ends is waited for, a real second each time. */
 import { Subject } from 'rxjs';
 import type { PipelineOptions, SpokenWord, TranscriptionResult, VoiceEvent } from 'rxvoice';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { Pipeline } from '../../lib/pipeline/pipeline.ts';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
+import { TestClock, until } from '../transport/test-clock.ts';
 import { ofType } from './support/timeline.ts';
 
 interface Rig {
@@ -227,9 +227,12 @@ describe('a provider that cannot end (F43)', () => {
       input.stop = () => (ended.push('input'), stop());
       stt.disconnect = () => (ended.push('stt'), disconnect());
       breakIt({ input, stt, output });
-      const { pipeline, events } = rig({ input, stt, output });
+      const clock = new TestClock();
+      const { pipeline, events } = rig({ input, stt, output }, { scheduler: clock });
       await pipeline.start();
-      await pipeline.stop();
+      const stopped = pipeline.stop();
+      await clock.advance(1_000);
+      await stopped;
       expect(pipeline.state).toBe('ready');
       expect(ofType(events, 'session.closed')).toHaveLength(1);
       expect(ended).toEqual(
@@ -237,21 +240,32 @@ describe('a provider that cannot end (F43)', () => {
       );
       await pipeline.start();
       expect(pipeline.state).toBe('running');
-      await pipeline.dispose();
+      const disposed = pipeline.dispose();
+      await clock.advance(1_000);
+      await disposed;
     });
   }
 
   it('does not keep dispose() waiting, nor an initialize() that fails', async () => {
     const llm = new FakeLLM();
     llm.dispose = () => never;
-    const { pipeline } = rig({ llm });
+    const clock = new TestClock();
+    const { pipeline } = rig({ llm }, { scheduler: clock });
     await pipeline.start();
-    await pipeline.dispose();
+    const disposed = pipeline.dispose();
+    await clock.advance(999);
+    expect(clock.pending).toBe(1);
+    await clock.advance(1);
+    await disposed;
     expect(pipeline.state).toBe('disposed');
 
     const tts = new FakeTTS();
     tts.initialize = () => Promise.reject(new Error('no voice'));
-    await expect(rig({ llm, tts }).pipeline.initialize()).rejects.toThrow('no voice');
+    const initialized = expect(rig({ llm, tts }, { scheduler: clock }).pipeline.initialize()).rejects.toThrow(
+      'no voice',
+    );
+    await clock.advance(1_000);
+    await initialized;
   });
 });
 
@@ -273,7 +287,7 @@ describe('a result that is none (F11)', () => {
       stt.hearWords(result as TranscriptionResult);
       stt.hearWords(result as TranscriptionResult);
       stt.hearWords(FakeSTT.result('hello', 'final'));
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await until(() => llm.requests.length > 0);
       expect(ofType(events, 'error')).toMatchObject([{ role: 'stt', code: 'protocol', recoverable: true }]);
       expect(llm.requests).toHaveLength(1);
       expect(pipeline.state).toBe('running');

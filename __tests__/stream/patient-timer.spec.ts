@@ -1,6 +1,7 @@
 import { asyncScheduler } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { patientTimer } from '../../lib/stream/patient-timer.ts';
+import { Alarm, patientTimer } from '../../lib/stream/patient-timer.ts';
+import { TestClock } from '../transport/test-clock.ts';
 import { BlockedClock } from './blocked-clock.ts';
 
 describe('patientTimer', () => {
@@ -59,5 +60,56 @@ describe('patientTimer', () => {
       expectObservable(patientTimer(2 ** 33 + 5, scheduler)).toBe(`${2 ** 33 + 5}ms (a|)`, { a: 0 });
       expectObservable(patientTimer(Infinity, scheduler)).toBe('-');
     });
+  });
+});
+
+describe('Alarm', () => {
+  function alarm(clock: TestClock): { readonly alarm: Alarm; readonly rung: number[] } {
+    const rung: number[] = [];
+    return { alarm: new Alarm(clock, (at) => rung.push(at)), rung };
+  }
+
+  it('rings once, at the deadline that was set last, and can be set again', async () => {
+    const clock = new TestClock();
+    const { alarm: one, rung } = alarm(clock);
+    for (const at of [100, 300, 200]) one.set(at);
+    await clock.advance(199);
+    expect(rung).toEqual([]);
+    await clock.advance(500);
+    expect(rung).toEqual([200]);
+    one.set(800);
+    await clock.advance(101);
+    expect(rung).toEqual([200, 800]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('keeps one timer while its deadline moves later, and none without a deadline', () => {
+    const clock = new TestClock();
+    const { alarm: one } = alarm(clock);
+    for (let at = 100; at < 200; at++) one.set(at);
+    expect([clock.actions.length, clock.isDueIn(100)]).toEqual([1, true]);
+    one.set(50);
+    expect([clock.pending, clock.isDueIn(50)]).toEqual([1, true]);
+    one.set(Infinity);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('rings for a deadline that has passed, but not within set()', async () => {
+    const clock = new TestClock(500);
+    const { alarm: one, rung } = alarm(clock);
+    one.set(100);
+    expect(rung).toEqual([]);
+    await clock.advance(400);
+    expect(rung).toEqual([100]);
+  });
+
+  it('does nothing once it is over', async () => {
+    const clock = new TestClock();
+    const { alarm: one, rung } = alarm(clock);
+    one.set(100);
+    one.unsubscribe();
+    one.set(50);
+    await clock.advance(1_000);
+    expect([rung, clock.actions.length]).toEqual([[], 0]);
   });
 });

@@ -241,4 +241,32 @@ describe('stallTimeout', () => {
     await clock.advance(1);
     expect(at).toEqual([680]);
   });
+
+  it('F45: a clock that was set back does not prolong the wait, on a timer that began before what came last', async () => {
+    const clock = new BlockedClock();
+    const heard$ = new Subject<void>();
+    const at: number[] = [];
+    heard$.pipe(stallTimeout({ idleMs: 100, scheduler: clock })).subscribe({ error: () => at.push(clock.frame) });
+    await clock.advance(80);
+    heard$.next();
+    clock.lateMs = -3_600_000;
+    await clock.advance(99);
+    expect(at).toEqual([]);
+    await clock.advance(1);
+    expect(at).toEqual([180]);
+  });
+
+  it('F45: what comes after the clock was set back restarts the wait by the new time', async () => {
+    const clock = new BlockedClock();
+    const heard$ = new Subject<void>();
+    const at: number[] = [];
+    heard$.pipe(stallTimeout({ idleMs: 100, scheduler: clock })).subscribe({ error: () => at.push(clock.frame) });
+    await clock.advance(80);
+    clock.lateMs = -3_600_000;
+    heard$.next();
+    await clock.advance(99);
+    expect(at).toEqual([]);
+    await clock.advance(1);
+    expect(at).toEqual([180]);
+  });
 });

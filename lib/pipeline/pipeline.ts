@@ -266,7 +266,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
       if (this.#disposing) throw disposed();
       if (tts) assertPlayable(tts, output);
     } catch (cause) {
-      await Promise.allSettled(all.map((provider) => release(provider, this)));
+      await Promise.allSettled(all.map((provider) => release(provider, this, this.#scheduler)));
       throw VoiceError.from(cause);
     }
     this.#state = 'ready';
@@ -311,7 +311,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     await this.stop();
     this.#state = 'disposed';
     const results = await Promise.allSettled(
-      (this.#loaded ?? this.#assigned).all.map((provider) => release(provider, this)),
+      (this.#loaded ?? this.#assigned).all.map((provider) => release(provider, this, this.#scheduler)),
     );
     this.#providerEvents.unsubscribe();
     this.closeEvents();
@@ -367,7 +367,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     this.#session = undefined;
     this.#commands$.next({ type: 'stop' });
     session.unsubscribe();
-    await endSession(this.#cast, (error) => {
+    await endSession(this.#cast, this.#scheduler, (error) => {
       this.logger.warn(`a provider did not stop cleanly: ${messageOf(error)}`);
     });
     unclaim(this.#cast, this);

@@ -84,7 +84,11 @@ export function conversationOf(
 }
 
 /** Silences the output, and has the input and the listener end: whatever one of them does, the others end too. */
-export async function endSession({ input, output, listener }: Roles, onError: (error: unknown) => void): Promise<void> {
+export async function endSession(
+  { input, output, listener }: Roles,
+  scheduler: SchedulerLike,
+  onError: (error: unknown) => void,
+): Promise<void> {
   const ends = [() => output.stop(), () => input.stop(), () => listener.disconnect()];
-  await Promise.all(ends.map((end) => farewell(end).catch(onError)));
+  await Promise.all(ends.map((end) => farewell(end, scheduler).catch(onError)));
 }

@@ -1,3 +1,4 @@
+import type { SchedulerLike } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderContract } from '../core/roles.ts';
 import { farewell } from './farewell.ts';
@@ -14,10 +15,10 @@ export function hold(provider: ProviderContract, pipeline: object): void {
 }
 
 /** Ends a pipeline's use of a provider; disposes it if no other pipeline needs it. */
-export async function release(provider: ProviderContract, pipeline: object): Promise<void> {
+export async function release(provider: ProviderContract, pipeline: object, scheduler: SchedulerLike): Promise<void> {
   const others = holders.get(provider);
   others?.delete(pipeline);
-  if (!others?.size) await farewell(() => provider.dispose());
+  if (!others?.size) await farewell(() => provider.dispose(), scheduler);
 }
 
 /** Providers that serve one conversation at a time (RELIABILITY.md, F62). Models and voices serve several. */

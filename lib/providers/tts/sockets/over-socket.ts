@@ -118,11 +118,13 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
   }
 
   async stop(): Promise<void> {
-    await this.#sockets?.close();
+    const sockets = this.#sockets;
+    this.#sockets = undefined;
+    await sockets?.close();
     this.cancel();
     this.#speaking.unsubscribe();
     this.#drafts.clear();
-    this.#sockets?.terminate();
+    sockets?.terminate();
   }
 
   /** Speaks one draft until it ends, fails or is cancelled. */
