@@ -10,7 +10,7 @@ export type Complain = (problem: string, options: Omit<VoiceErrorOptions, 'provi
 export class CallInput<E extends object> {
   readonly capture: Capture;
   readonly #complain: Complain;
-  readonly #end$ = new BehaviorSubject<E | undefined>(undefined);
+  readonly #call$ = new BehaviorSubject<E | 'none' | 'open'>('none');
 
   constructor(complain: Complain) {
     this.#complain = complain;
@@ -29,19 +29,24 @@ export class CallInput<E extends object> {
 
   /** The end of the call, once. Hot; late subscribers get it too. */
   get end$(): Observable<E> {
-    return this.#end$.pipe(filter((end) => end !== undefined));
+    return this.#call$.pipe(filter((call) => typeof call === 'object'));
+  }
+
+  /** Whether a call has begun and not ended. */
+  get isOpen(): boolean {
+    return this.#call$.value === 'open';
   }
 
   /** Whether a call has ended and none has begun since. */
   get isOver(): boolean {
-    return this.#end$.value !== undefined;
+    return typeof this.#call$.value === 'object';
   }
 
   /** A call begins. */
   begin(): void {
     if (this.isOver) this.close();
     this.capture.reopen();
-    this.#end$.next(undefined);
+    this.#call$.next('open');
   }
 
   /** Starts delivering audio, unless `assertReady` throws. */
@@ -55,7 +60,7 @@ export class CallInput<E extends object> {
 
   /** Ends the call. A listener may begin the next one. */
   end(end: E): void {
-    this.#end$.next(end);
+    this.#call$.next(end);
   }
 
   /** Completes the streams of the call that has ended. */

@@ -90,7 +90,15 @@ export abstract class CallProvider<C extends object, E extends object> extends P
     this.assertConfig();
   }
 
+  /** Lets go of the call that is attached, if any. */
+  protected abstract leave(): void;
+
+  protected override isAttached(): boolean {
+    return this.#input.isOpen;
+  }
+
   protected override onDispose(): Promise<void> | void {
+    this.leave();
     this.capture.stop();
     return super.onDispose();
   }

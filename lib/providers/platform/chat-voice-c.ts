@@ -189,13 +189,8 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
     this.#wire();
   }
 
-  protected override isAttached(): boolean {
-    return this.#connection !== undefined;
-  }
-
-  protected override onDispose(): Promise<void> | void {
+  protected override leave(): void {
     this.detach();
-    return super.onDispose();
   }
 
   /** @internal */

@@ -159,13 +159,8 @@ export class PhoneSocketB
     }
   }
 
-  protected override isAttached(): boolean {
-    return this.#line.isOpen;
-  }
-
-  protected override onDispose(): Promise<void> | void {
+  protected override leave(): void {
     this.hangUp();
-    return super.onDispose();
   }
 
   #receive(data: string | Uint8Array): void {

@@ -117,13 +117,8 @@ export class PhoneStreamA
     return configProblem(this.config, phoneRules);
   }
 
-  protected override isAttached(): boolean {
-    return this.#line.isOpen;
-  }
-
-  protected override onDispose(): Promise<void> | void {
+  protected override leave(): void {
     this.hangUp();
-    return super.onDispose();
   }
 
   #receive(data: string | Uint8Array): void {
