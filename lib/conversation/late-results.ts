@@ -1,5 +1,6 @@
 import { defer, filter, type MonoTypeOperatorFunction } from 'rxjs';
 import type { TranscriptionResult } from '../core/roles.ts';
+import { utteranceKey } from '../operators/utterances.ts';
 
 /** Late and repeated results come soon after the end of an utterance. */
 const rememberedUtterances = 32;
@@ -20,19 +21,13 @@ export function dropLateResults(): MonoTypeOperatorFunction<TranscriptionResult>
       const finished: string[] = [];
       return source$.pipe(
         filter((result) => {
-          const id = identity(result);
-          if (id === undefined) return true;
-          if (finished.includes(id)) return false;
-          if (result.utteranceComplete) finished.push(id);
+          const key = utteranceKey(result);
+          if (key === undefined) return true;
+          if (finished.includes(key)) return false;
+          if (result.utteranceComplete) finished.push(key);
           if (finished.length > rememberedUtterances) finished.shift();
           return true;
         }),
       );
     });
-}
-
-function identity({ utteranceId, text, metadata }: TranscriptionResult): string | undefined {
-  if (utteranceId !== undefined) return utteranceId;
-  const starts = metadata?.words?.flatMap(({ startMs }) => startMs ?? []) ?? [];
-  return starts.length ? `${text}@${starts.join()}` : undefined;
 }

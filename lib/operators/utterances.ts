@@ -43,10 +43,10 @@ export function utterances(): OperatorFunction<TranscriptionResult, Utterance> {
 class UtteranceMerger implements IncrementalStage<TranscriptionResult, Utterance> {
   /** The latest final result of each incomplete utterance; services without ids have one at a time. */
   readonly #open = new Map<string | undefined, TranscriptionResult>();
-  readonly #finished = new Set<string>();
+  readonly #finished = new Set<string | undefined>();
 
   push(result: TranscriptionResult): readonly Utterance[] {
-    if (keysOf(result).some((key) => this.#finished.has(key))) return [];
+    if (this.#finished.has(utteranceKey(result))) return [];
     if (result.isFinal && result.text.trim() !== '') this.#open.set(result.utteranceId, result);
     return result.utteranceComplete ? this.#finish(result) : [];
   }
@@ -61,7 +61,8 @@ class UtteranceMerger implements IncrementalStage<TranscriptionResult, Utterance
     if (result.text.trim() !== '') this.#open.set(result.utteranceId, result);
     const parts = [...this.#open.values()];
     this.#open.clear();
-    for (const key of [...parts, result].flatMap(keysOf)) this.#finished.add(key);
+    for (const part of [...parts, result]) this.#finished.add(utteranceKey(part));
+    this.#finished.delete(undefined);
     for (const key of this.#finished) {
       if (this.#finished.size <= remembered) break;
       this.#finished.delete(key);
@@ -71,10 +72,9 @@ class UtteranceMerger implements IncrementalStage<TranscriptionResult, Utterance
   }
 }
 
-/** What identifies the results of one utterance: its id, else text and times. */
-function keysOf({ utteranceId, text, metadata }: TranscriptionResult): string[] {
-  if (utteranceId !== undefined) return [`id ${utteranceId}`];
-  const start = metadata?.words?.[0]?.startMs;
-  const end = metadata?.words?.at(-1)?.endMs;
-  return start === undefined || end === undefined ? [] : [`${start}-${end} ${text}`];
+/** What all results of one utterance, and repeated ones, have in common: its id, else its text and its word times. */
+export function utteranceKey({ utteranceId, text, metadata }: TranscriptionResult): string | undefined {
+  if (utteranceId !== undefined) return `id ${utteranceId}`;
+  const starts = metadata?.words?.flatMap(({ startMs }) => startMs ?? []) ?? [];
+  return starts.length > 0 ? `${text}@${starts.join()}` : undefined;
 }
