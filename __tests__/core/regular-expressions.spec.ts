@@ -6,7 +6,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import ts from 'typescript';
-import { processorTimer } from '../transport/processor-time.ts';
+import { leastMs } from '../transport/least-time.ts';
 
 /** What only ever meets the application's own settings, or a test's texts. */
 const own = [
@@ -68,13 +68,11 @@ function run(expression: RegExp, text: string): void {
   else expression.test(text);
 }
 
-const measure = processorTimer();
 const small = 4096;
 
-/** How long it takes, at best: a busy machine, or a compiler at work, takes its time but once. */
 const msFor = (expression: RegExp, piece: string, end: string, length: number): number => {
   const text = piece.repeat(length / piece.length) + end;
-  return Math.min(...[1, 2, 3].map(() => measure(() => run(expression, text))));
+  return leastMs(() => run(expression, text));
 };
 
 /** A text of which four times as much takes eight times as long and more; none for an expression that keeps pace. */
