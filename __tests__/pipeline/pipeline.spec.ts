@@ -173,7 +173,9 @@ describe('Pipeline', () => {
     stt.hearWords(FakeSTT.result('hello', 'final'));
     await ended;
     expect(seen).toEqual(['hello']);
-    expect(events.find(({ type }) => type === 'error')).toMatchObject({ message: 'in a callback' });
+    expect(events.find(({ type }) => type === 'error')).toMatchObject({
+      message: 'a callback for transcript.final threw: in a callback',
+    });
     await pipeline.dispose();
   });
 

@@ -81,6 +81,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     );
     const work$ = merge(
       history.changes$.pipe(tap((change) => publishHistory(change, bus))),
+      history.broken$.pipe(tap((error) => reportError(bus, error))),
       answers$,
       speakEach(state$, answerer),
       warm$.pipe(

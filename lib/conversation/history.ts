@@ -1,4 +1,6 @@
 import { Subject, type Observable } from 'rxjs';
+import { publicStream } from '../core/application-code.ts';
+import { messageOf, VoiceError } from '../core/errors.ts';
 import type { Message, ToolCall } from '../core/messages.ts';
 import { joinWords } from '../text/words.ts';
 
@@ -60,6 +62,7 @@ export interface ToolOutcome {
 export class History {
   readonly #options: Required<Omit<HistoryOptions, 'maxTokens'>> & Pick<HistoryOptions, 'maxTokens'>;
   readonly #changes$ = new Subject<HistoryChange>();
+  readonly #broken$ = new Subject<VoiceError>();
   #items: HistoryItem[] = [];
   #nextId = 1;
 
@@ -69,7 +72,15 @@ export class History {
 
   /** Changes. Hot. */
   get changes$(): Observable<HistoryChange> {
-    return this.#changes$.asObservable();
+    return publicStream(this.#changes$, (cause) => {
+      const message = `a subscriber of changes$ threw: ${messageOf(cause)}`;
+      this.#broken$.next(new VoiceError(message, { code: 'internal', cause }));
+    });
+  }
+
+  /** Subscribers of {@link changes$} that threw, for the conversation to report. Hot. */
+  get broken$(): Observable<VoiceError> {
+    return this.#broken$.asObservable();
   }
 
   get items(): readonly HistoryItem[] {

@@ -1,7 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { BehaviorSubject, filter, map, Subject, type Observable } from 'rxjs';
-import { ProviderInitializationError, VoiceError } from './errors.ts';
-import { silentLogger, type Logger } from './logger.ts';
+import { publicStream } from './application-code.ts';
+import { messageOf, ProviderInitializationError, VoiceError } from './errors.ts';
+import { safeLogger, silentLogger, type Logger } from './logger.ts';
 import type { InitializeOptions, ProviderContract, ProviderRole, ProviderState, ProviderType } from './roles.ts';
 
 /** A call of `initialize()` in progress. */
@@ -32,7 +33,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   /** @param logger - Default: the logger of the first pipeline to initialize the provider, if any. */
   constructor(config: C, logger?: Logger) {
     this.#config = { ...config };
-    this.#logger = logger;
+    this.#adopt(logger);
   }
 
   /** The current configuration. */
@@ -42,12 +43,12 @@ export abstract class Provider<C extends object> implements ProviderContract, As
 
   /** The provider's lifecycle state; replays the latest value. */
   get state$(): Observable<ProviderState> {
-    return this.#state$.asObservable();
+    return this.handOut('state$', this.#state$);
   }
 
   /** Errors outside any call. Hot. */
   get errors$(): Observable<VoiceError> {
-    return this.#errors$.asObservable();
+    return this.handOut('errors$', this.#errors$);
   }
 
   /** Whether it is initialized. */
@@ -77,7 +78,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
    * @throws ProviderInitializationError when initialization fails, or `dispose()` comes first.
    */
   initialize({ logger }: InitializeOptions = {}): Promise<void> {
-    this.#logger ??= logger;
+    this.#adopt(logger);
     if (this.initialized) return Promise.resolve();
     this.#starting ??= this.#begin();
     return this.#starting.promise;
@@ -150,7 +151,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
 
   /** Emits when `dispose()` begins. */
   protected get disposing$(): Observable<unknown> {
-    return this.state$.pipe(filter((state) => state === 'disposing'));
+    return this.#state$.pipe(filter((state) => state === 'disposing'));
   }
 
   /** Fails with `aborted` when `dispose()` begins, to end whatever is in progress. */
@@ -167,10 +168,23 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return new VoiceError(message, { ...options, provider: this.name });
   }
 
+  /** A hot stream for the application; what its subscribers throw goes to `errors$`. */
+  protected handOut<T>(name: string, stream$: Observable<T>): Observable<T> {
+    return publicStream(stream$, (cause) => this.report(this.#broken(`a subscriber of ${name}`, cause)));
+  }
+
   /** Publishes an error on `errors$`. */
   protected report(error: VoiceError): void {
     this.logger.warn(error.message);
     this.#errors$.next(error);
+  }
+
+  #adopt(logger: Logger | undefined): void {
+    if (logger) this.#logger ??= safeLogger(logger, (cause) => this.#errors$.next(this.#broken('the logger', cause)));
+  }
+
+  #broken(what: string, cause: unknown): VoiceError {
+    return this.error(`${this.name}: ${what} threw: ${messageOf(cause)}`, { code: 'internal', cause });
   }
 
   #begin(): Run {

@@ -1,7 +1,8 @@
 import { EventEmitter } from 'eventemitter3';
 import { filter, tap, type Observable, type SchedulerLike, type Subscription } from 'rxjs';
+import { callSafely, publicStream } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import type { Logger } from '../core/logger.ts';
+import { safeLogger, type Logger } from '../core/logger.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { createEventBus, type EventBus } from '../conversation/event-bus.ts';
 import {
@@ -27,14 +28,14 @@ export abstract class PipelineEvents {
 
   /** @internal */
   constructor(scheduler: SchedulerLike, logger: Logger) {
-    this.logger = logger;
     this.bus = createEventBus(scheduler);
+    this.logger = safeLogger(logger, (cause) => this.reportError(broken('the logger', cause)));
     this.#callbacks = this.bus.events$.pipe(tap((event) => this.#callBack(event))).subscribe();
   }
 
   /** All events, in order. Hot; completes on `dispose()`, and never errors. */
   get events$(): Observable<VoiceEvent> {
-    return this.bus.events$;
+    return this.handOut('events$', this.bus.events$);
   }
 
   /** `agent.state`, `user.state`, `session.ready`, `session.closed`. Hot. */
@@ -138,7 +139,8 @@ export abstract class PipelineEvents {
   once(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
     const stop = this.on(type as '*', (event) => {
       once.undo();
-      (callback as (event: VoiceEvent) => void)(event);
+      // What it returns may reject.
+      return (callback as (event: VoiceEvent) => unknown)(event);
     });
     const undo = (): void => {
       stop();
@@ -175,6 +177,15 @@ export abstract class PipelineEvents {
     );
   }
 
+  /** @internal A hot stream for the application; what its subscribers throw is an error event. */
+  protected handOut<T>(name: string, stream$: Observable<T>): Observable<T> {
+    return publicStream(stream$, (cause) => {
+      const error = broken(`a subscriber of ${name}`, cause);
+      this.logger.error(error.message);
+      this.reportError(error);
+    });
+  }
+
   /** @internal Completes the streams, and removes the callbacks. */
   protected closeEvents(): void {
     this.#callbacks.unsubscribe();
@@ -184,21 +195,27 @@ export abstract class PipelineEvents {
 
   #stream<S extends EventStream>(name: S): Observable<StreamEvent<S>> {
     const types: readonly VoiceEventType[] = eventStreams[name];
-    const events$ = this.events$.pipe(filter((event) => types.includes(event.type)));
-    return events$ as Observable<StreamEvent<S>>;
+    const events$ = this.bus.events$.pipe(filter((event) => types.includes(event.type)));
+    return this.handOut(name, events$ as Observable<StreamEvent<S>>);
   }
+
+  readonly #onBrokenCallback = (cause: unknown, { type }: VoiceEvent): void => {
+    const error = broken(`a callback for ${type}`, cause);
+    this.logger.error(error.message);
+    if (type !== 'error') this.reportError(error);
+  };
 
   #callBack(event: VoiceEvent): void {
     for (const type of [event.type, '*'] as const) {
       if (this.#emitter.listenerCount(type) === 0) continue;
       for (const callback of this.#emitter.listeners(type)) {
-        try {
-          callback(event);
-        } catch (cause) {
-          this.logger.error(`a callback for ${event.type} threw: ${messageOf(cause)}`);
-          if (event.type !== 'error') this.reportError(cause);
-        }
+        callSafely(callback, event, this.#onBrokenCallback);
       }
     }
   }
+}
+
+/** The application's code has failed. */
+function broken(what: string, cause: unknown): VoiceError {
+  return new VoiceError(`${what} threw: ${messageOf(cause)}`, { code: 'internal', cause });
 }

@@ -252,7 +252,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   }
 
   async #initialize(): Promise<void> {
-    const { logger } = this.#options;
+    const logger = this.#options.logger && this.logger;
     const { all, tts, output } = this.#loaded ?? (await this.#load());
     for (const provider of all) hold(provider, this);
     try {

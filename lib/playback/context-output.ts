@@ -68,12 +68,12 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
 
   /** The events of every `play()`. Hot. */
   get playback$(): Observable<PlaybackEvent> {
-    return this.#player.playback$;
+    return this.handOut('playback$', this.#player.playback$);
   }
 
   /** Whether the browser lets the audio play. Hot. */
   get device$(): Observable<DeviceEvent> {
-    return this.#device$.asObservable();
+    return this.handOut('device$', this.#device$);
   }
 
   /** Milliseconds of the current (or the last) `play()` that have left the speaker. */

@@ -10,7 +10,7 @@ export abstract class PacedOutput<C extends object> extends Provider<C> implemen
   protected abstract readonly playout: Playout;
 
   get playback$(): Observable<PlaybackEvent> {
-    return this.playout.playback$;
+    return this.handOut('playback$', this.playout.playback$);
   }
 
   /**
@@ -18,7 +18,7 @@ export abstract class PacedOutput<C extends object> extends Provider<C> implemen
    * Hot.
    */
   get heard$(): Observable<AudioChunk> {
-    return this.playout.heard$;
+    return this.handOut('heard$', this.playout.heard$);
   }
 
   get positionMs(): number {

@@ -62,7 +62,7 @@ export class FakeInput extends Fake implements InputProvider {
   }
 
   get audio$(): Observable<AudioChunk> {
-    return this.#audio$.asObservable();
+    return this.handOut('audio$', this.#audio$);
   }
 
   /** Captures a chunk. */
@@ -109,11 +109,11 @@ export class FakeSTT extends Fake implements STTProvider {
   }
 
   get transcripts$(): Observable<TranscriptionResult> {
-    return this.#transcripts$.asObservable();
+    return this.handOut('transcripts$', this.#transcripts$);
   }
 
   get speech$(): Observable<SpeechEvent> {
-    return this.#speech$.asObservable();
+    return this.handOut('speech$', this.#speech$);
   }
 
   /** Emits a result. */
@@ -208,7 +208,7 @@ export class FakeLLM extends Fake<FakeLLMConfig> implements LLMProvider {
   }
 
   get tokens$(): Observable<string> {
-    return this.#tokens$.asObservable();
+    return this.handOut('tokens$', this.#tokens$);
   }
 
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
@@ -285,15 +285,15 @@ export class FakeTTS extends Fake<FakeTTSConfig> implements TTSProvider {
   }
 
   get audio$(): Observable<AudioChunk> {
-    return this.#audio$.asObservable();
+    return this.handOut('audio$', this.#audio$);
   }
 
   get metadata$(): Observable<AudioMetadata> {
-    return this.#metadata$.asObservable();
+    return this.handOut('metadata$', this.#metadata$);
   }
 
   get words$(): Observable<SpokenWord> {
-    return this.#words$.asObservable();
+    return this.handOut('words$', this.#words$);
   }
 
   getMetadata(): AudioMetadata {

@@ -113,7 +113,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   /** The latencies of each turn, as far as the service reports them. Hot. */
   readonly latency$: Observable<AgentLatency> = this.#told('latency');
   /** The state of the connection. Hot; replays the latest event. */
-  readonly connection$: Observable<ConnectionEvent> = this.#connection$.asObservable();
+  readonly connection$: Observable<ConnectionEvent> = this.handOut('connection$', this.#connection$);
 
   readonly #wire: AgentWire<C, S>;
   readonly #warnOnce = oncePerKind((kind) =>
@@ -279,7 +279,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   #told<K extends keyof AgentStreams>(stream: K): Observable<AgentStreams[K]> {
     const isIts = (event: AgentEvent): event is Extract<AgentTold, { readonly stream: K }> =>
       event.type === 'tell' && event.stream === stream;
-    return this.#events$.pipe(
+    return this.handOut(`${stream}$`, this.#events$).pipe(
       filter(isIts),
       map(({ value }) => value as AgentStreams[K]),
     );

@@ -49,7 +49,7 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
    * Pushed audio from `start()` on; `timestamp` is its offset in all the audio pushed. Completes at {@link end}. Hot.
    */
   get audio$(): Observable<AudioChunk> {
-    return this.#capture.audio$;
+    return this.handOut('audio$', this.#capture.audio$);
   }
 
   getMetadata(): AudioMetadata {

@@ -100,7 +100,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
    * value.
    */
   get connection$(): Observable<ConnectionEvent> {
-    return this.#connection$.asObservable();
+    return this.handOut('connection$', this.#connection$);
   }
 
   protected override tracks$(capture: TrackCapture): Observable<unknown> {

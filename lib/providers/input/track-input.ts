@@ -43,12 +43,12 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
 
   /** Captured audio from `start()` on: linear16, mono; `timestamp` is its offset in all the audio captured. Hot. */
   get audio$(): Observable<AudioChunk> {
-    return this.#capture.audio$;
+    return this.handOut('audio$', this.#capture.audio$);
   }
 
   /** Changes of the device or track, and whether the browser lets its audio flow. Hot. */
   get device$(): Observable<DeviceEvent> {
-    return this.#device$.asObservable();
+    return this.handOut('device$', this.#device$);
   }
 
   getMetadata(): AudioMetadata {

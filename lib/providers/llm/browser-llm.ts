@@ -1,5 +1,6 @@
 import { defer, Observable, Subject, takeUntil, tap } from 'rxjs';
 import { configProblem, wireParameters, type RulesOf } from '../../core/config-rule.ts';
+import { callSafely } from '../../core/application-code.ts';
 import { messageOf } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
@@ -79,12 +80,12 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
 
   /** The text of every generation. Hot. */
   get tokens$(): Observable<string> {
-    return this.#tokens$.asObservable();
+    return this.handOut('tokens$', this.#tokens$);
   }
 
   /** Loading progress. Hot. */
   get loadProgress$(): Observable<LoadProgress> {
-    return this.#loadProgress$.asObservable();
+    return this.handOut('loadProgress$', this.#loadProgress$);
   }
 
   /**
@@ -204,11 +205,11 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
 
   #report(progress: LoadProgress): void {
     this.#loadProgress$.next(progress);
-    try {
-      this.config.onLoadProgress?.(progress);
-    } catch (cause) {
-      this.logger.error(`${this.name}: onLoadProgress threw: ${messageOf(cause)}`);
-    }
+    const { onLoadProgress } = this.config;
+    if (!onLoadProgress) return;
+    callSafely(onLoadProgress, progress, (cause) =>
+      this.report(this.error(`${this.name}: onLoadProgress threw: ${messageOf(cause)}`, { code: 'internal', cause })),
+    );
   }
 }
 

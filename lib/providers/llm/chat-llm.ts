@@ -122,7 +122,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
 
   /** The text of every generation. Hot. */
   get tokens$(): Observable<string> {
-    return this.#tokens$.asObservable();
+    return this.handOut('tokens$', this.#tokens$);
   }
 
   /**

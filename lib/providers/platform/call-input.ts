@@ -1,4 +1,5 @@
 import { BehaviorSubject, filter, type Observable } from 'rxjs';
+import { callSafely } from '../../core/application-code.ts';
 import type { AudioChunk } from '../../audio/types.ts';
 import { messageOf, type VoiceErrorOptions } from '../../core/errors.ts';
 import { Capture } from '../../playback/capture.ts';
@@ -71,14 +72,10 @@ export class CallInput<E extends object> {
 
   /** Calls `callback` for each value until the returned function is called; reports what the callback throws. */
   listen<T>(values$: Observable<T>, callback: (value: T) => void): () => void {
+    const complain = (cause: unknown): void =>
+      this.#complain(`a callback failed: ${messageOf(cause)}`, { code: 'internal', cause });
     const subscription = values$.subscribe({
-      next: (value) => {
-        try {
-          callback(value);
-        } catch (cause) {
-          this.#complain(`a callback failed: ${messageOf(cause)}`, { code: 'internal', cause });
-        }
-      },
+      next: (value) => callSafely(callback, value, complain),
       error: () => undefined,
     });
     return () => subscription.unsubscribe();

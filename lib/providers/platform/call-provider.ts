@@ -20,7 +20,7 @@ export abstract class CallProvider<C extends object, E extends object> extends P
 
   /** The end of the call, once. Hot; replayed to late subscribers. */
   get callEnded$(): Observable<E> {
-    return this.#input.end$;
+    return this.handOut('callEnded$', this.#input.end$);
   }
 
   /**
@@ -28,7 +28,7 @@ export abstract class CallProvider<C extends object, E extends object> extends P
    * Hot.
    */
   get audio$(): Observable<AudioChunk> {
-    return this.#input.audio$;
+    return this.handOut('audio$', this.#input.audio$);
   }
 
   /** The format of `audio$`. */

@@ -127,12 +127,12 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
 
   /** Each member's audio: linear16 at 48 kHz, mono. Hot. */
   get speakerAudio$(): Observable<SpeakerAudio> {
-    return this.#speakerAudio$.asObservable();
+    return this.handOut('speakerAudio$', this.#speakerAudio$);
   }
 
   /** When a member starts and stops speaking: earlier than any speech-to-text, but noise triggers it too. Hot. */
   get speaking$(): Observable<SpeakingMember> {
-    return this.#speaking$.asObservable();
+    return this.handOut('speaking$', this.#speaking$);
   }
 
   /** The format of `audio$`. */

@@ -92,17 +92,17 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
 
   /** The meeting's audio, mixed, without the agent's own voice, from `start()` on. Completes with the call. Hot. */
   get audio$(): Observable<AudioChunk> {
-    return this.#input.audio$;
+    return this.handOut('audio$', this.#input.audio$);
   }
 
   /** The states of the call. Hot; replays the latest value. */
   get callState$(): Observable<MeetingCallStateChange> {
-    return this.#callState$.asObservable();
+    return this.handOut('callState$', this.#callState$);
   }
 
   /** The end of the call, once. Hot; replayed to late subscribers. */
   get callEnded$(): Observable<MeetingEnd> {
-    return this.#input.end$;
+    return this.handOut('callEnded$', this.#input.end$);
   }
 
   /** Calls back with each state and the platform's own name for it; returns an unsubscribe function. */

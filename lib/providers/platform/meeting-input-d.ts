@@ -80,22 +80,22 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
 
   /** Each participant's audio, with `dataOpt: 'per-participant'`. Hot. */
   get speakerAudio$(): Observable<SpeakerAudio> {
-    return this.#speakerAudio$.asObservable();
+    return this.handOut('speakerAudio$', this.#speakerAudio$);
   }
 
   /** The active speaker, as reported by the platform. Hot. */
   get activeSpeaker$(): Observable<ActiveSpeaker> {
-    return this.#activeSpeaker$.asObservable();
+    return this.handOut('activeSpeaker$', this.#activeSpeaker$);
   }
 
   /** The platform's name for the state of the stream. Hot; replays the latest value. */
   get streamState$(): Observable<MeetingStreamState> {
-    return this.#streamState$.asObservable();
+    return this.handOut('streamState$', this.#streamState$);
   }
 
   /** State of the signaling socket. Hot; replays the latest value. */
   get connection$(): Observable<ConnectionEvent> {
-    return this.#connection$.asObservable();
+    return this.handOut('connection$', this.#connection$);
   }
 
   override getMetadata(): AudioMetadata {

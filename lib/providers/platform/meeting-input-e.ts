@@ -76,12 +76,12 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
 
   /** State of the session. Hot; replays the latest value. */
   get sessionStatus$(): Observable<MeetingSessionStatus> {
-    return this.#status$.asObservable();
+    return this.handOut('sessionStatus$', this.#status$);
   }
 
   /** The active speaker. Hot. */
   get activeSpeaker$(): Observable<ActiveSpeaker> {
-    return this.#activeSpeaker$.asObservable();
+    return this.handOut('activeSpeaker$', this.#activeSpeaker$);
   }
 
   /** Calls back with the state of the session, now and on each change; returns an unsubscribe function. */

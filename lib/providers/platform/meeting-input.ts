@@ -51,12 +51,12 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
    * Hot.
    */
   get audio$(): Observable<AudioChunk> {
-    return this.#input.audio$;
+    return this.handOut('audio$', this.#input.audio$);
   }
 
   /** The end of the meeting, once. Hot; replayed to late subscribers. */
   get callEnded$(): Observable<MeetingEnd> {
-    return this.#input.end$;
+    return this.handOut('callEnded$', this.#input.end$);
   }
 
   /** Calls back when the meeting has ended; returns an unsubscribe function. */

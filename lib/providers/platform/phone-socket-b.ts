@@ -94,7 +94,7 @@ export class PhoneSocketB
   }
 
   get dtmf$(): Observable<string> {
-    return this.#line.dtmf$;
+    return this.handOut('dtmf$', this.#line.dtmf$);
   }
 
   onDtmf(callback: (digit: string) => void): () => void {

@@ -74,7 +74,7 @@ export class PhoneStreamA
   }
 
   get dtmf$(): Observable<string> {
-    return this.#line.dtmf$;
+    return this.handOut('dtmf$', this.#line.dtmf$);
   }
 
   onDtmf(callback: (digit: string) => void): () => void {

@@ -55,7 +55,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
 
   /** One final result per recording. Hot. */
   get transcripts$(): Observable<TranscriptionResult> {
-    return this.#transcripts$.asObservable();
+    return this.handOut('transcripts$', this.#transcripts$);
   }
 
   /**

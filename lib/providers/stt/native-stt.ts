@@ -88,12 +88,12 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
 
   /** Results, with one final for each utterance. Hot. */
   get transcripts$(): Observable<TranscriptionResult> {
-    return this.#transcripts$.asObservable();
+    return this.handOut('transcripts$', this.#transcripts$);
   }
 
   /** The speaker's voice, as reported by the browser, or from the first words on. Hot. */
   get speech$(): Observable<SpeechEvent> {
-    return this.#speech$.asObservable();
+    return this.handOut('speech$', this.#speech$);
   }
 
   getMetadata(): AudioMetadata {

@@ -146,17 +146,17 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   /** Results, each with the full text of its utterance so far. Hot. */
   get transcripts$(): Observable<TranscriptionResult> {
-    return this.#transcripts$.asObservable();
+    return this.handOut('transcripts$', this.#transcripts$);
   }
 
   /** The speaker's voice, as the service hears it. Hot. */
   get speech$(): Observable<SpeechEvent> {
-    return this.#speech$.asObservable();
+    return this.handOut('speech$', this.#speech$);
   }
 
   /** The state of the connection. Hot; replays the latest event. */
   get connection$(): Observable<ConnectionEvent> {
-    return this.#connection$.asObservable();
+    return this.handOut('connection$', this.#connection$);
   }
 
   /**

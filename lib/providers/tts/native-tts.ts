@@ -102,22 +102,22 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
 
   /** Chunks that represent the text to be spoken. Hot. */
   get audio$(): Observable<AudioChunk> {
-    return this.#outputs.audio$;
+    return this.handOut('audio$', this.#outputs.audio$);
   }
 
   /** Their format. Hot. */
   get metadata$(): Observable<AudioMetadata> {
-    return this.#outputs.metadata$;
+    return this.handOut('metadata$', this.#outputs.metadata$);
   }
 
   /** When each word sounds, on the clock of `positionMs`. Hot. */
   get words$(): Observable<SpokenWord> {
-    return this.#outputs.words$;
+    return this.handOut('words$', this.#outputs.words$);
   }
 
   /** The events of every `play()`. Hot. */
   get playback$(): Observable<PlaybackEvent> {
-    return this.#playback$.asObservable();
+    return this.handOut('playback$', this.#playback$);
   }
 
   /** Position of the current (or the last) `play()`, based on the words reported by the browser. */

@@ -60,24 +60,24 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
 
   /** All synthesized audio. Hot. */
   get audio$(): Observable<AudioChunk> {
-    return this.#outputs.audio$;
+    return this.handOut('audio$', this.#outputs.audio$);
   }
 
   /** The format of each synthesis, before its first audio. Hot. */
   get metadata$(): Observable<AudioMetadata> {
-    return this.#outputs.metadata$;
+    return this.handOut('metadata$', this.#outputs.metadata$);
   }
 
   /**
    * When each word sounds: as reported by the service, else estimated from the length of the audio and marked so. Hot.
    */
   get words$(): Observable<SpokenWord> {
-    return this.#outputs.words$;
+    return this.handOut('words$', this.#outputs.words$);
   }
 
   /** State of the connection; requests never emit it. Hot; replays the latest value. */
   get connection$(): Observable<ConnectionEvent> {
-    return this.speaker.connection$;
+    return this.handOut('connection$', this.speaker.connection$);
   }
 
   /** Longest text of one message or request, in characters; longer ones are split at sentences. */

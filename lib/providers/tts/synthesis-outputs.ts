@@ -1,5 +1,6 @@
 import { filter, map, Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { callSafely } from '../../core/application-code.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { SpokenWord } from '../../core/roles.ts';
 import { fromInput } from '../../stream/bridge.ts';
@@ -102,11 +103,10 @@ export class SynthesisOutputs {
 
   #call<T>(name: string, callback: ((value: T) => void) | undefined, value: T): void {
     const { provider, report } = this.#options;
-    try {
-      callback?.(value);
-    } catch (cause) {
-      report(new VoiceError(`${provider}: the ${name} callback threw`, { code: 'internal', cause, provider }));
-    }
+    if (!callback) return;
+    callSafely(callback, value, (cause) =>
+      report(new VoiceError(`${provider}: the ${name} callback threw`, { code: 'internal', cause, provider })),
+    );
   }
 }
 

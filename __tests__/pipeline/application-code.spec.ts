@@ -1,0 +1,233 @@
+import { config, firstValueFrom, isObservable, NEVER, Subject, timer } from 'rxjs';
+import type { Logger, VoiceEvent } from 'rxvoice';
+import * as library from 'rxvoice';
+import { Pipeline, type PipelineOptions } from '../../lib/pipeline/index.ts';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+import { ofType } from './support/timeline.ts';
+
+/** What would have ended the process. */
+const unhandled: unknown[] = [];
+
+beforeEach(() => {
+  unhandled.length = 0;
+  config.onUnhandledError = (cause) => unhandled.push(cause);
+});
+afterEach(async () => {
+  await firstValueFrom(timer(2));
+  config.onUnhandledError = null;
+  expect(unhandled).toEqual([]);
+});
+
+const broken = (): never => {
+  throw new Error('it broke');
+};
+/** An async function, which TypeScript takes for a callback too. */
+const rejecting = (() => Promise.reject(new Error('it broke'))) as () => never;
+
+interface Rig {
+  readonly pipeline: Pipeline;
+  readonly stt: FakeSTT;
+  readonly llm: FakeLLM;
+  readonly tts: FakeTTS;
+  readonly output: FakeOutput;
+  readonly events: VoiceEvent[];
+}
+
+function rig(options: Partial<PipelineOptions> = {}): Rig {
+  const stt = new FakeSTT();
+  const llm = new FakeLLM({ firstTokenMs: 0, tokenMs: 0 });
+  const tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 1 });
+  const output = new FakeOutput();
+  const pipeline = new Pipeline({ providers: [new FakeInput(), stt, llm, tts, output], ...options });
+  const events: VoiceEvent[] = [];
+  pipeline.on('*', (event) => events.push(event));
+  return { pipeline, stt, llm, tts, output, events };
+}
+
+/** One whole turn; its answer is heard. */
+async function turn({ pipeline, stt }: Rig): Promise<void> {
+  const ended = new Promise<VoiceEvent<'turn.ended'>>((resolve) => pipeline.once('turn.ended', resolve));
+  stt.hearWords(FakeSTT.result('hello', 'final'));
+  expect(await ended).toMatchObject({ reason: 'completed' });
+}
+
+const messages = ({ events }: Rig): string[] => ofType(events, 'error').map(({ message }) => message);
+
+describe('application code that throws (F60)', () => {
+  const ofPipeline = ['events$', 'state$', 'turns$', 'tokens$', 'audio$', 'metrics$'] as const;
+  for (const name of ofPipeline) {
+    it(`as a subscriber of the pipeline's ${name} costs nobody the turn, and is named once`, async () => {
+      const rigged = rig();
+      const first = rigged.pipeline[name].subscribe(broken);
+      const seen: string[] = [];
+      const second = rigged.pipeline[name].subscribe(({ type }) => seen.push(type));
+      await rigged.pipeline.start();
+      await turn(rigged);
+      await turn(rigged);
+      expect(seen.length).toBeGreaterThan(1);
+      expect(messages(rigged)).toEqual([`a subscriber of ${name} threw: it broke`]);
+      for (const subscription of [first, second]) subscription.unsubscribe();
+      await rigged.pipeline.dispose();
+    });
+  }
+
+  it('as a subscriber of errors$ is told of itself only once', async () => {
+    const rigged = rig();
+    const subscription = rigged.pipeline.errors$.subscribe(broken);
+    await rigged.pipeline.start();
+    rigged.llm.generate = () => new Subject<never>().pipe(() => broken());
+    const said = rigged.pipeline.send('hello');
+    await said.done;
+    expect(messages(rigged)).toEqual(['it broke', 'a subscriber of errors$ threw: it broke']);
+    subscription.unsubscribe();
+    await rigged.pipeline.dispose();
+  });
+
+  const ofProviders: readonly (readonly [string, (rig: Rig) => { unsubscribe(): void }])[] = [
+    ['FakeSTT: a subscriber of transcripts$', ({ stt }) => stt.transcripts$.subscribe(broken)],
+    ['FakeLLM: a subscriber of tokens$', ({ llm }) => llm.tokens$.subscribe(broken)],
+    ['FakeTTS: a subscriber of audio$', ({ tts }) => tts.audio$.subscribe(broken)],
+    ['FakeTTS: a subscriber of words$', ({ tts }) => tts.words$.subscribe({ next: broken })],
+    ['FakeOutput: a subscriber of playback$', ({ output }) => output.playback$.subscribe(broken)],
+    ['FakeLLM: a subscriber of state$', ({ llm }) => llm.state$.subscribe(broken)],
+  ];
+  for (const [what, subscribe] of ofProviders) {
+    it(`as ${what.replace(':', ',')} costs nobody the turn, and is named`, async () => {
+      const rigged = rig();
+      const subscription = subscribe(rigged);
+      await rigged.pipeline.start();
+      await turn(rigged);
+      expect(messages(rigged).every((message) => message === `${what} threw: it broke`)).toBe(true);
+      // A subscriber of state$ breaks as it subscribes.
+      expect(messages(rigged)).toHaveLength(1);
+      expect(ofType(rigged.events, 'error')).toMatchObject([{ code: 'internal', provider: what.split(':')[0] }]);
+      subscription.unsubscribe();
+      await rigged.pipeline.dispose();
+    });
+  }
+
+  it('as a callback of on() or once() that throws or rejects is named, and the others are called', async () => {
+    const rigged = rig();
+    const { pipeline } = rigged;
+    const seen: string[] = [];
+    pipeline.on('transcript.final', broken);
+    pipeline.on('transcript.final', rejecting);
+    pipeline.once('turn.ended', rejecting);
+    pipeline.on('error', rejecting);
+    pipeline.on('transcript.final', ({ text }) => seen.push(text));
+    await pipeline.start();
+    await turn(rigged);
+    await firstValueFrom(timer(1));
+    expect(seen).toEqual(['hello']);
+    const ofFinal = 'a callback for transcript.final threw: it broke';
+    expect(messages(rigged)).toEqual([ofFinal, ofFinal, 'a callback for turn.ended threw: it broke']);
+    await pipeline.dispose();
+  });
+
+  it('as a subscriber of the history is named', async () => {
+    const rigged = rig();
+    const subscription = rigged.pipeline.history.changes$.subscribe(broken);
+    await rigged.pipeline.start();
+    await turn(rigged);
+    expect(messages(rigged)).toEqual(['a subscriber of changes$ threw: it broke']);
+    subscription.unsubscribe();
+    await rigged.pipeline.dispose();
+  });
+
+  for (const [how, write] of Object.entries({ throws: broken, rejects: rejecting })) {
+    it(`as a logger that ${how} is named once, and costs nobody the turn`, async () => {
+      const logger: Logger = { debug: write, info: write, warn: write, error: write, scope: () => logger };
+      const rigged = rig({ logger });
+      const { pipeline, events } = rigged;
+      pipeline.on('transcript.final', broken);
+      await pipeline.start();
+      await turn(rigged);
+      await turn(rigged);
+      await firstValueFrom(timer(1));
+      expect(messages(rigged).filter((message) => message.startsWith('the logger'))).toEqual([
+        'the logger threw: it broke',
+      ]);
+      expect(ofType(events, 'turn.ended')).toHaveLength(2);
+      await pipeline.dispose();
+    });
+  }
+
+  it('as the logger of one provider is named with the provider', async () => {
+    const logger: Logger = { debug: broken, info: broken, warn: broken, error: broken, scope: () => logger };
+    const llm = new library.NuLLM({ apiKey: 'sk-none', endpoint: 'http://127.0.0.1:9' }, logger);
+    const told: string[] = [];
+    const errors = llm.errors$.subscribe(({ message }) => told.push(message));
+    const other = llm.tokens$.subscribe(broken);
+    (llm as unknown as { report(error: library.VoiceError): void }).report(
+      new library.VoiceError('something', { code: 'server' }),
+    );
+    expect(told).toEqual(['NuLLM: the logger threw: it broke', 'something']);
+    errors.unsubscribe();
+    other.unsubscribe();
+    await llm.dispose();
+  });
+
+  it('as what code is announced with ends one speech', async () => {
+    const codeBlock = broken;
+    const rigged = rig({ speechText: { codeBlock } });
+    const { pipeline, events } = rigged;
+    await pipeline.start();
+    await pipeline.say('Look: \n```js\n1\n```\n').done;
+    expect(messages(rigged)).toEqual(['it broke']);
+    expect(await pipeline.say('Still here.').done).toMatchObject({ heardText: 'Still here.' });
+    expect(ofType(events, 'session.closed')).toEqual([]);
+    await pipeline.dispose();
+  });
+});
+
+/** What a provider needs to be constructed, whichever it is. */
+const anyConfig = {
+  ...{ apiKey: 'key', region: 'westeurope', voiceId: 'v', voiceName: 'v', model: 'm', endpoint: 'http://127.0.0.1:9' },
+  ...{ sampleRate: 16_000, credentials: { accessKeyId: 'a', secretAccessKey: 'b' }, track: {}, voice: 'v' },
+};
+
+/** Classes that are given their wire. */
+const bases: readonly string[] = ['BatchSTT', 'ChatLLM', 'RemoteTTS', 'StreamingAgent', 'StreamingSTT'];
+
+/** A provider of a class of the library; `undefined` for a base class, which has no name. */
+function providerOf(value: unknown): object | undefined {
+  const isProvider = typeof value === 'function' && value.prototype instanceof Object && 'isReady' in value.prototype;
+  if (!isProvider || bases.includes(value.name)) return undefined;
+  const provider: unknown = Reflect.construct(value, [anyConfig]);
+  return typeof provider === 'object' && provider && 'name' in provider ? provider : undefined;
+}
+
+/** The names of an object's streams, its classes' included, and what each stream is. */
+function streamsOf(provider: object): Record<string, string> {
+  const streams: Record<string, string> = {};
+  for (let at: object | null = provider; at && at !== Object.prototype; at = Reflect.getPrototypeOf(at)) {
+    for (const key of Object.getOwnPropertyNames(at)) {
+      if (!/^\w+\$$/.test(key)) continue;
+      const stream: unknown = Reflect.get(at, key, provider);
+      // A stream that never emits has nobody to break.
+      if (isObservable(stream) && stream !== NEVER) streams[key] = stream.constructor.name;
+    }
+  }
+  return streams;
+}
+
+describe('every provider', () => {
+  const providers = Object.entries(library).flatMap(([name, value]) => {
+    const provider = providerOf(value);
+    return provider ? [[name, provider] as const] : [];
+  });
+
+  it('is tried', () => {
+    expect(providers.length).toBeGreaterThan(45);
+  });
+
+  for (const [name, provider] of providers) {
+    it(`hands out guarded streams only: ${name}`, () => {
+      // Only for subclasses.
+      const { disposing$, ...streams } = streamsOf(provider);
+      expect(disposing$).toBeDefined();
+      expect(Object.keys(streams)).toContain('errors$');
+      expect(new Set(Object.values(streams))).toEqual(new Set(['PublicStream']));
+    });
+  }
+});

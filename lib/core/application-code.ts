@@ -1,0 +1,82 @@
+import { isObservable, Observable, type Observer, type OperatorFunction, type Subscription } from 'rxjs';
+
+/** Told of what the application's code threw or rejected with, and of what it was called with. */
+type Tell<A> = (cause: unknown, argument: A) => void;
+
+/** Calls the application's code. What it throws or rejects with is told, and goes no further. */
+export function callSafely<A>(callback: (argument: A) => unknown, argument: A, tell: Tell<A>): void {
+  try {
+    const result = callback(argument);
+    if (isPromise(result)) Promise.resolve(result).catch((cause: unknown) => tell(cause, argument));
+  } catch (cause) {
+    tell(cause, argument);
+  }
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value;
+}
+
+/**
+ * A hot stream as the application gets it. RxJS throws what a subscriber throws where nobody can catch it, which ends a
+ * process: here `tell` gets it, once for each subscriber, and the stream goes on for all. So it does for whatever is
+ * piped from it, where an operator may fail.
+ */
+export function publicStream<T>(source$: Observable<T>, tell: (cause: unknown) => void): Observable<T> {
+  return new PublicStream(source$, tell);
+}
+
+// eslint-disable-next-line rxjs-x/no-subclass -- only a class sees who subscribes to it, and what is piped from it
+class PublicStream<T> extends Observable<T> {
+  readonly #tell: (cause: unknown) => void;
+
+  constructor(source$: Observable<T>, tell: (cause: unknown) => void) {
+    super((subscriber) => source$.subscribe(subscriber));
+    this.#tell = tell;
+  }
+
+  override pipe(...operators: readonly OperatorFunction<never, never>[]): never {
+    const piped: unknown = super.pipe(...(operators as []));
+    // What has more members than an Observable keeps them.
+    const isPlain = isObservable(piped) && !('connect' in piped);
+    return (isPlain ? publicStream(piped, this.#tell) : piped) as never;
+  }
+
+  override subscribe(
+    observerOrNext?: Partial<Observer<T>> | ((value: T) => void) | null,
+    error?: ((cause: unknown) => void) | null,
+    complete?: (() => void) | null,
+  ): Subscription {
+    const isCallback = typeof observerOrNext === 'function' || !observerOrNext;
+    // An operator's observer is a subscription too. It passes errors on, and nothing is to slow it down.
+    if (!isCallback && 'add' in observerOrNext) return super.subscribe(observerOrNext);
+    const observer = isCallback ? { next: observerOrNext, error, complete } : observerOrNext;
+    return super.subscribe(safeObserver(observer as Partial<Observer<T>>, this.#tell));
+  }
+}
+
+/** Tells the first cause only: who is told of it may be what broke, and break again. */
+export function once(tell: (cause: unknown) => void): (cause: unknown) => void {
+  let isTold = false;
+  return (cause) => {
+    if (isTold) return;
+    isTold = true;
+    tell(cause);
+  };
+}
+
+function rethrow(cause: unknown): never {
+  throw cause;
+}
+
+function safeObserver<T>(observer: Partial<Observer<T>>, tell: (cause: unknown) => void): Observer<T> {
+  const tellOnce = once(tell);
+  const next = (value: T): unknown => observer.next?.(value);
+  const error = (cause: unknown): unknown => (observer.error ?? rethrow).call(observer, cause);
+  const complete = (): unknown => observer.complete?.();
+  return {
+    next: (value) => callSafely(next, value, tellOnce),
+    error: (cause: unknown) => callSafely(error, cause, tellOnce),
+    complete: () => callSafely(complete, undefined, tellOnce),
+  };
+}
