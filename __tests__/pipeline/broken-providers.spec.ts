@@ -1,5 +1,5 @@
-import { Subject } from 'rxjs';
-import type { PipelineOptions, SpokenWord, TranscriptionResult, VoiceEvent } from 'rxvoice';
+import { concat, from, Subject, type Observable } from 'rxjs';
+import type { PipelineOptions, SpeechEvent, SpokenWord, TranscriptionResult, VoiceEvent } from 'rxvoice';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { Pipeline } from '../../lib/pipeline/pipeline.ts';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
@@ -291,6 +291,120 @@ describe('a result that is none (F11)', () => {
       expect(ofType(events, 'error')).toMatchObject([{ role: 'stt', code: 'protocol', recoverable: true }]);
       expect(llm.requests).toHaveLength(1);
       expect(pipeline.state).toBe('running');
+      await pipeline.dispose();
+    });
+  }
+});
+
+/** Emits these before what a provider emits itself. */
+function startingWith<A extends unknown[], T>(
+  wrong: readonly unknown[],
+  method: (...args: A) => Observable<T>,
+): (...args: A) => Observable<T> {
+  return (...args) => concat(from(wrong as readonly T[]), method(...args));
+}
+
+const format = { encoding: 'linear16', sampleRate: 16_000, channels: 1 };
+const data = new Uint8Array(320);
+const anything: readonly unknown[] = [null, undefined, 5, 'text', [], {}];
+
+describe('a value of a provider that is none (F11)', () => {
+  const wrongEvents: readonly unknown[] = [
+    ...anything,
+    ...[{ type: 'token' }, { type: 'token', text: 5 }, { type: 'word', text: 'x' }, { type: 'constructor' }],
+    ...[
+      { type: 'tool-call', id: 'a' },
+      { type: 'tool-call', id: 5, name: 'a', argsText: '{}', args: {} },
+    ],
+    ...[
+      { type: 'tool-call', id: 'a', name: 'a', args: {} },
+      { type: 'done', finishReason: 5 },
+    ],
+    { type: 'done', finishReason: 'stop', usage: 5 },
+  ];
+  for (const wrong of wrongEvents) {
+    it(`of a model is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
+      const llm = new FakeLLM({ firstTokenMs: 0, tokenMs: 0, answer: () => 'Good day.' });
+      llm.generate = startingWith([wrong, wrong], llm.generate.bind(llm));
+      const { pipeline, events } = rig({ llm });
+      await pipeline.start();
+      for (const text of ['hello', 'again']) {
+        expect(await pipeline.send(text).done).toEqual({ heardText: 'Good day.', interrupted: false });
+      }
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'llm', code: 'protocol', recoverable: true }]);
+      expect(ofType(events, 'turn.ended').map(({ reason }) => reason)).toEqual(['completed', 'completed']);
+      await pipeline.dispose();
+    });
+  }
+
+  const wrongChunks: readonly unknown[] = [
+    ...anything,
+    ...[{ data: 'audio' }, { data: [1, 2] }, { data: null }, { data, metadata: 5 }, { data, metadata: {} }],
+    ...[
+      { data, metadata: { ...format, encoding: 5 } },
+      { data, metadata: { ...format, sampleRate: 0 } },
+    ],
+    ...[
+      { data, metadata: { ...format, sampleRate: NaN } },
+      { data, metadata: { ...format, channels: -1 } },
+    ],
+    { data, metadata: format, utteranceId: 5 },
+  ];
+  for (const wrong of wrongChunks) {
+    it(`of a voice is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
+      const tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 1 });
+      tts.speak = startingWith([wrong, wrong], tts.speak.bind(tts));
+      const { pipeline, events } = rig({ tts });
+      await pipeline.start();
+      for (const text of ['Good day.', 'Still here.']) {
+        expect(await pipeline.say(text).done).toEqual({ heardText: text, interrupted: false });
+      }
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'tts', code: 'protocol', recoverable: true }]);
+      await pipeline.dispose();
+    });
+  }
+
+  const word = { text: 'Good', startMs: 0, endMs: 10, utteranceId: 'fake-1' };
+  const wrongWords: readonly unknown[] = [
+    ...anything,
+    ...[
+      { ...word, text: 5 },
+      { ...word, endMs: NaN },
+      { ...word, startMs: 'x' },
+    ],
+  ];
+  for (const wrong of wrongWords) {
+    it(`of a voice's words is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
+      const tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 1 });
+      const words$ = new Subject<SpokenWord>();
+      Object.defineProperty(tts, 'words$', { get: () => words$ });
+      const { pipeline, events } = rig({ tts });
+      await pipeline.start();
+      for (const text of ['Good day.', 'Still here.']) {
+        const said = pipeline.say(text);
+        words$.next(wrong as SpokenWord);
+        expect(await said.done).toEqual({ heardText: text, interrupted: false });
+      }
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'tts', code: 'protocol', recoverable: true }]);
+      await pipeline.dispose();
+    });
+  }
+
+  for (const wrong of [...anything, { type: 'voice' }, { type: 5 }, { type: 'toString' }]) {
+    it(`of a voice detector is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
+      const stt = new FakeSTT();
+      const speech$ = new Subject<SpeechEvent>();
+      Object.defineProperty(stt, 'speech$', { get: () => speech$ });
+      const { pipeline, llm, events } = rig({ stt });
+      await pipeline.start();
+      for (const type of ['started', 'ended'] as const) {
+        speech$.next(wrong as SpeechEvent);
+        speech$.next({ type });
+      }
+      stt.hearWords(FakeSTT.result('hello', 'final'));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'stt', code: 'protocol', recoverable: true }]);
+      expect(llm.requests).toHaveLength(1);
       await pipeline.dispose();
     });
   }

@@ -19,7 +19,6 @@ import {
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
-import { VoiceError } from '../core/errors.ts';
 import { fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
 import type { Answerer, Shared } from './answerer.ts';
@@ -31,7 +30,7 @@ import type { VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
 import type { Effect, Input, TicketInterrupt } from './inputs.ts';
 import { dropLateResults } from './late-results.ts';
-import { dropMalformedResults } from './malformed-results.ts';
+import { sieveOf, type Sieve } from './malformed.ts';
 import { reduce, type Rules } from './reduce.ts';
 import { unknownPace } from './script.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
@@ -59,6 +58,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   return new Observable((subscriber) => {
     const { history, rules, scheduler, greeting } = setup;
     const bus = createEventBus(scheduler);
+    const sieve = sieveOf(bus.emit);
     /** Reports of answers and speeches, and follow-up inputs: all join the end of the queue. */
     const later$ = new Subject<Input>();
     const warm$ = new Subject<void>();
@@ -68,9 +68,9 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       wakeAt,
       tick: { type: 'tick' },
     };
-    const step$ = merge(heardBy(setup.ports, bus), setup.commands$, later$).pipe(fold(machine, scheduler));
+    const step$ = merge(heardBy(setup.ports, bus, sieve), setup.commands$, later$).pipe(fold(machine, scheduler));
     const state$ = new BehaviorSubject(startState);
-    const answerer = setup.answerer(sharedBy(setup, state$, bus, later$));
+    const answerer = setup.answerer(sharedBy(setup, state$, bus, later$, sieve));
     const world = { ...setup, output: setup.ports.output, bus, later$, warm$, inject: answerer.inject };
 
     // The heart: the next candidate replaces the one before, cancelling its request, synthesis and playback.
@@ -114,13 +114,12 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   });
 }
 
-const malformed = new VoiceError('ignored a transcript without a text: transcripts$ must emit a TranscriptionResult', {
-  code: 'protocol',
-  recoverable: true,
-});
-
 /** The user's signals. A stream that fails is reported as an error event, and the conversation continues. */
-function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: EventBus): Observable<Input> {
+function heardBy(
+  { transcripts$, speech$, capturedAt }: Setup['ports'],
+  bus: EventBus,
+  sieve: Sieve,
+): Observable<Input> {
   const reported = <T>(source$: Observable<T>): Observable<T> =>
     source$.pipe(
       catchError((error: unknown) => {
@@ -130,7 +129,7 @@ function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: Eve
     );
   return merge(
     reported(transcripts$).pipe(
-      dropMalformedResults(() => reportError(bus, malformed, { role: 'stt' })),
+      sieve('transcript'),
       dropLateResults(),
       map((result): Input => {
         // The last word's end on the audio's own clock: the arrival of a message says nothing about it.
@@ -139,7 +138,10 @@ function heardBy({ transcripts$, speech$, capturedAt }: Setup['ports'], bus: Eve
         return { type: 'transcript', result, ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }) };
       }),
     ),
-    reported(speech$).pipe(map(({ type }): Input => ({ type: 'speech', event: type }))),
+    reported(speech$).pipe(
+      sieve('speech'),
+      map(({ type }): Input => ({ type: 'speech', event: type })),
+    ),
   );
 }
 
@@ -177,10 +179,11 @@ function sharedBy(
   state$: Observable<ConversationState>,
   { emit }: EventBus,
   later$: Subject<Input>,
+  sieve: Sieve,
 ): Shared {
   const report = (input: Input): void => later$.next(input);
   const speech: Shared['speech'] = {
-    ...{ output: ports.output, emit, report, scheduler, pace: unknownPace() },
+    ...{ output: ports.output, emit, report, scheduler, sieve, pace: unknownPace() },
     mayPlay$: (id) =>
       state$.pipe(
         filter(({ output }) => output.speaking?.id === id),
@@ -191,5 +194,5 @@ function sharedBy(
       distinctUntilChanged(),
     ),
   };
-  return { state$, history, emit, report, scheduler, speech };
+  return { state$, history, emit, report, scheduler, sieve, speech };
 }

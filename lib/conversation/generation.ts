@@ -24,6 +24,7 @@ import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
+import type { Sieve } from './malformed.ts';
 import { runTools, toolDefinitions, type ToolRound } from './tool-runner.ts';
 
 /** Most requests per answer; the last one may not call tools, so that the model must speak. */
@@ -49,6 +50,7 @@ export interface GenerationContext {
   readonly tools: readonly Tool[];
   readonly emit: Emit;
   readonly scheduler: SchedulerLike;
+  readonly sieve: Sieve;
   /** No tool runs before this emits; it replays. */
   readonly gate$: Observable<unknown>;
   readonly stopped$: Observable<unknown>;
@@ -102,6 +104,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       return concat(
         of(started),
         request$.pipe(
+          context.sieve('model'),
           stalls(context),
           map(toStep),
           filter((step) => step !== undefined),

@@ -26,6 +26,7 @@ import { merge } from '../stream/merge.ts';
 import type { Emit } from './event-bus.ts';
 import type { SpeechSource } from './events.ts';
 import type { AgentReport } from './inputs.ts';
+import type { Sieve } from './malformed.ts';
 import { Script, type Heard, type Pace } from './script.ts';
 
 /** One thing to say. */
@@ -78,6 +79,7 @@ export interface SpeechContext {
    */
   readonly playbackHold$: Observable<boolean>;
   readonly pace: Pace;
+  readonly sieve: Sieve;
 }
 
 /**
@@ -129,7 +131,7 @@ export function speech(
     const onWord = (word: SpokenWord): void => {
       script.addWord(word);
     };
-    synthesis.add(voice.words$?.subscribe({ next: onWord, error: () => undefined }));
+    synthesis.add(voice.words$?.pipe(context.sieve('word')).subscribe({ next: onWord, error: () => undefined }));
 
     const audio$ = chunks$.pipe(
       tap((chunk) => {

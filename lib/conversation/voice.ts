@@ -22,6 +22,7 @@ import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
+import type { Sieve } from './malformed.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
 
 /** Text is held back while more audio than this is unplayed, so that a barge-in wastes less. */
@@ -33,6 +34,7 @@ const recheckMs = 100;
 export interface VoiceContext {
   readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength'>;
   readonly scheduler: SchedulerLike;
+  readonly sieve: Sieve;
   /** Longest wait from the first clause to its audio, in milliseconds. */
   readonly ttsFirstAudioMs: number;
   /** BCP 47, for splitting text into sentences. */
@@ -56,7 +58,7 @@ export function synthesizeText(
   { rounds$, gate$, speakAhead = false }: SpokenText,
   context: VoiceContext,
 ): SpeechRequest['synthesize'] {
-  const { tts, scheduler, locale, ttsFirstAudioMs } = context;
+  const { tts, scheduler, sieve, locale, ttsFirstAudioMs } = context;
   return (script, playedMs) => {
     let isOpen = false;
     let hasBegun = false;
@@ -105,6 +107,7 @@ export function synthesizeText(
         handOver,
       );
       return tts.speak(spoken$).pipe(
+        sieve('audio'),
         map((chunk) => script.addAudio(chunk)),
         filter((chunk) => chunk.data.byteLength > 0),
         tap({
