@@ -29,6 +29,10 @@ import { runTools, toolDefinitions, type ToolRound } from './tool-runner.ts';
 
 /** Most requests per answer; the last one may not call tools, so that the model must speak. */
 const maxRounds = 5;
+/** Longest answer, in characters: hours of speech. */
+const maxAnswerLength = 262_144;
+/** Most tool calls at once. */
+const maxCalls = 128;
 /** How long a tool may run before its filler is spoken. */
 const fillerAfterMs = 700;
 
@@ -77,6 +81,8 @@ export interface RunningTools {
 export function generateAnswer(context: GenerationContext): Observable<GenerationStep> {
   const { llm, tools, scheduler } = context;
   const definitions = toolDefinitions(tools);
+  const overflow = (what: string): VoiceError =>
+    new VoiceError(`${llm.name}: ${what}`, { code: 'overflow', provider: llm.name });
   let parts = 0;
 
   function ask(round: number): Observable<GenerationStep> {
@@ -86,10 +92,13 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       let text = '';
       let end: Extract<LLMEvent, { type: 'done' }> | undefined;
       const toStep = (event: LLMEvent): GenerationStep | undefined => {
-        if (event.type === 'tool-call') calls.push(event);
+        if (event.type === 'tool-call' && calls.push(event) > maxCalls)
+          throw overflow(`the model called more than ${maxCalls} tools at once: tell it to call fewer`);
         if (event.type === 'done') end = event;
         if (event.type !== 'token' || !event.text) return undefined;
         text += event.text;
+        if (text.length > maxAnswerLength)
+          throw overflow(`the answer is longer than ${maxAnswerLength} characters: set maxTokens`);
         return { type: 'token', part, text: event.text };
       };
       const request$ = llm.generate(context.messages(), {

@@ -45,6 +45,7 @@ export function unknownPace(): Pace {
 export class Script {
   readonly #parts: Part[] = [];
   readonly #words: SpokenWord[] = [];
+  #wordsLength = 0;
   readonly #pace: Pace;
 
   /** @param pace - The voice's pace, updated by this speech. */
@@ -98,8 +99,10 @@ export class Script {
     return chunk.metadata || !part.metadata ? chunk : { ...chunk, metadata: part.metadata };
   }
 
+  /** Words far beyond the text are none of it. */
   addWord(word: SpokenWord): void {
-    this.#words.push(word);
+    this.#wordsLength += word.text.length;
+    if (this.#wordsLength <= 4 * this.characters + 1_024) this.#words.push(word);
   }
 
   /** Milliseconds of audio received. */

@@ -173,11 +173,13 @@ async function checkAgainstJsonSchema(args: unknown, schema: JsonSchema): Promis
 
 function succeeded({ id }: ToolCall, value: unknown): ToolOutcome {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
-  const content = text ?? 'Done.';
-  const cut = content.length > maxResultLength ? `${content.slice(0, maxResultLength)}… (shortened)` : content;
-  return { toolCallId: id, content: cut, isError: false };
+  return { toolCallId: id, content: shortened(text ?? 'Done.'), isError: false };
 }
 
 function failed({ id }: ToolCall, reason: string): ToolOutcome {
-  return { toolCallId: id, content: `Error: ${reason}.`, isError: true };
+  return { toolCallId: id, content: shortened(`Error: ${reason}.`), isError: true };
+}
+
+function shortened(content: string): string {
+  return content.length > maxResultLength ? `${content.slice(0, maxResultLength)}… (shortened)` : content;
 }

@@ -6,10 +6,11 @@ import {
   filter,
   map,
   mergeMap,
-  Observable,
+  type Observable,
   of,
   switchMap,
   tap,
+  toArray,
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
@@ -177,28 +178,24 @@ export function readJson(maxBytes: number = 8 * 1024 * 1024): OperatorFunction<H
   );
 }
 
-function collect({ provider, headers, body$ }: HttpResponse, maxBytes: number): Observable<Uint8Array<ArrayBuffer>> {
-  return new Observable((subscriber) => {
-    const chunks: Uint8Array<ArrayBuffer>[] = [];
+function collect(response: HttpResponse, maxBytes: number): Observable<Uint8Array<ArrayBuffer>> {
+  return limitedBody(response, maxBytes).pipe(toArray(), map(joinBytes));
+}
+
+/** The body of a response. Fails with `overflow` above `maxBytes`. */
+export function limitedBody(
+  { provider, headers, body$ }: HttpResponse,
+  maxBytes: number,
+): Observable<Uint8Array<ArrayBuffer>> {
+  return defer(() => {
     let length = 0;
-    const isTooLong = (bytes: number): boolean => {
-      if (bytes <= maxBytes) return false;
-      const message = `${provider}: the answer is longer than ${maxBytes} bytes`;
-      subscriber.error(new VoiceError(message, { code: 'overflow', provider }));
-      return true;
+    const count = (bytes: number): void => {
+      length += bytes;
+      if (length <= maxBytes) return;
+      throw new VoiceError(`${provider}: the answer is longer than ${maxBytes} bytes`, { code: 'overflow', provider });
     };
-    if (isTooLong(Number(headers['content-length'] ?? 0))) return undefined;
-    return body$.subscribe({
-      next: (chunk) => {
-        length += chunk.length;
-        if (!isTooLong(length)) chunks.push(chunk);
-      },
-      error: (error: unknown) => subscriber.error(error),
-      complete: () => {
-        subscriber.next(joinBytes(chunks));
-        subscriber.complete();
-      },
-    });
+    if (Number(headers['content-length'] ?? 0) > maxBytes) count(Infinity);
+    return body$.pipe(tap((chunk) => count(chunk.length)));
   });
 }
 

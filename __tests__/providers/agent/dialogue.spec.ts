@@ -261,4 +261,15 @@ describe('advance', () => {
     explore(newDialogue(0, 0), [], 0, 3);
     expect(sequences).toBe(1 + 12 + 12 ** 2 + 12 ** 3);
   });
+
+  it('runs no more than 128 calls at once, and tells the model of each that it does not run', () => {
+    const { state, events } = run(message(...Array.from({ length: 3_000 }, (_, index) => calls(String(index)))));
+    expect(events.filter(({ type }) => type === 'run')).toHaveLength(128);
+    expect(events.filter(({ type }) => type === 'send')).toHaveLength(2_872);
+    expect(events.find(({ type }) => type === 'send')).toMatchObject({
+      message: { type: 'result', id: '128', content: '{"error":"more than 128 functions run at once"}' },
+    });
+    expect(events.find(({ type }) => type === 'warning')).toMatchObject({ code: 'overflow' });
+    expect(state.calls).toHaveLength(128);
+  });
 });

@@ -510,6 +510,11 @@ describe('CompatibleLLM', () => {
       ['on a stream that ends before its answer (F20)', hello, { code: 'connection', recoverable: true }],
       ['on an empty stream', [], { code: 'connection', recoverable: true }],
       [
+        'on an answer without end',
+        Array.from({ length: 20 }, () => chunk({ content: 'x'.repeat(1_000_000) })),
+        { code: 'overflow', recoverable: false },
+      ],
+      [
         'on a line without end (F23)',
         [...hello, `data: ${'x'.repeat(1_100_000)}`],
         { code: 'overflow', recoverable: false },

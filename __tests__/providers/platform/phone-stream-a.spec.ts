@@ -279,6 +279,21 @@ describe('PhoneStreamA', () => {
       ]);
     });
 
+    it('fills no more than the time that has passed, whatever the timestamps say', async () => {
+      const { clock, phone, socket, heard, errors, at: later } = await phoned({ fillGaps: true });
+      await phone.start();
+      socket.tell(start);
+      for (let at = 0; at < 400; at++) socket.tell(media(frame(1), at * 10_000));
+      const silentMs = (): number => heard.reduce((ms, { data }) => ms + (data[0] === 0xff ? data.length / 8 : 0), 0);
+      expect(silentMs()).toBe(9_980);
+      expect(errors.map(({ message }) => message)).toEqual([
+        'PhoneStreamA ignores gaps longer than the time that has passed',
+      ]);
+      later(4_000, () => socket.tell(media(frame(1), 4_100_000)));
+      clock.flush();
+      expect(silentMs()).toBe(14_000);
+    });
+
     it('fills them with silence when asked to, but no jitter', async () => {
       expect(await gappy({ fillGaps: true })).toEqual([
         [1, 20, 0],

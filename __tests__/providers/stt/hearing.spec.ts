@@ -1,6 +1,9 @@
 import { alphaWire, type AlphaSTTConfig } from '../../../lib/providers/stt/alpha-stt.ts';
 import { hear, silentHearing, type HearingEffect, type HearingInput } from '../../../lib/providers/stt/hearing.ts';
-import type { STTContext } from '../../../lib/providers/stt/stt-wire.ts';
+import { asObjects, type WireObject } from '../../../lib/core/guard.ts';
+import { deltaWire } from '../../../lib/providers/stt/delta-stt.ts';
+import type { STTContext, STTWire } from '../../../lib/providers/stt/stt-wire.ts';
+import { zetaWire } from '../../../lib/providers/stt/zeta-stt.ts';
 import { mono16k } from './stt-fixture.ts';
 
 const context: STTContext<AlphaSTTConfig> = {
@@ -101,4 +104,39 @@ describe('hear(): one fold of a wire', () => {
       ...['started', 'ended', 'AlphaSTT-1 . a', 'started', 'ended', 'AlphaSTT-2 . b'],
     ]);
   });
+});
+
+/** A final piece of an utterance that no service ends, in each wire that joins pieces itself. */
+const pieces: Readonly<Record<string, (text: string) => [wire: STTWire<object, unknown>, message: WireObject]>> = {
+  AlphaSTT: (transcript) => [
+    alphaWire,
+    { type: 'Results', is_final: true, channel: { alternatives: [{ transcript }] } },
+  ],
+  DeltaSTT: (text) => [deltaWire, { tokens: [{ text, is_final: true }] }],
+  ZetaSTT: (content) => [
+    zetaWire,
+    { message: 'AddTranscript', results: [{ type: 'word', alternatives: [{ content }] }] },
+  ],
+};
+
+describe('an utterance that never ends', () => {
+  for (const [name, piece] of Object.entries(pieces)) {
+    it(`is ended when it is longer than anyone speaks, which is told: ${name}`, () => {
+      const effects: HearingEffect[] = [];
+      const [wire] = piece('');
+      let hearing = silentHearing(wire.start());
+      const words: STTContext<object>['words'] = (given, textOf) =>
+        asObjects(given).map((word) => ({ text: textOf(word) ?? '' }));
+      for (let at = 0; at < 40; at++) {
+        const [, message] = piece(` ${'x'.repeat(20_000)}`);
+        const [next, ...told] = hear(wire, hearing, { type: 'message', message }, { ...context, words });
+        hearing = next;
+        effects.push(...told);
+      }
+      const results = effects.flatMap((effect) => (effect.type === 'transcript' ? effect.result : []));
+      expect(Math.max(...results.map(({ text }) => text.length))).toBeLessThan(90_000);
+      expect(results.filter(({ utteranceComplete }) => utteranceComplete)).toHaveLength(10);
+      expect(effects.find(({ type }) => type === 'warning')).toMatchObject({ code: 'overflow' });
+    });
+  }
 });

@@ -11,7 +11,7 @@ import type {
 } from '../../core/roles.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import type { AgentCommand, AgentContext, AgentEffect, AgentWire } from './agent-wire.ts';
-import type { FunctionOutcome } from './function-calls.ts';
+import { failure, type FunctionOutcome } from './function-calls.ts';
 
 /** An agent's output streams and their values. */
 export interface AgentStreams {
@@ -85,6 +85,8 @@ export type DialogueStep<S> = readonly [state: Dialogue<S>, ...events: AgentEven
 /** Limits on what is remembered. */
 const maxHistory = 80;
 const maxCallIds = 256;
+/** Most functions that run at once. */
+const maxCalls = 128;
 
 const noReply = { hasAudio: false, text: 'none' } as const;
 
@@ -125,10 +127,7 @@ export function advance<C, S>(
     case 'outcome': {
       const running = state.calls.find(({ call }) => call.id === input.id && call.clientSide);
       if (!running) return [state];
-      const { call, extras } = running;
-      const messages = wire.result(call, input.outcome.content, extras);
-      const [next, ...told] = ended(state, running, context.now, input.outcome);
-      return [next, ...told, ...messages.map((message) => ({ type: 'send', message }) as const)];
+      return answered(wire, state, running, context.now, input.outcome);
     }
   }
 }
@@ -221,9 +220,14 @@ function apply<C, S>(
     case 'call': {
       const { call, extras = {} } = effect;
       if (state.callIds.includes(call.id)) return [state];
-      const calls = [...state.calls, { call, extras, startedAt: now }];
+      const running = { call, extras, startedAt: now };
       const callIds = [...state.callIds, call.id].slice(-maxCallIds);
-      return [{ ...state, calls, callIds }, tell('functionCalls', call), { type: 'run', call }];
+      const next = { ...state, calls: [...state.calls, running], callIds };
+      const told = tell('functionCalls', call);
+      if (state.calls.length < maxCalls) return [next, told, { type: 'run', call }];
+      const message = `more than ${maxCalls} functions run at once`;
+      const [refused, ...sent] = answered(wire, next, running, now, failure(message));
+      return [refused, told, ...sent, { type: 'warning', message, code: 'overflow', recoverable: true }];
     }
     case 'called': {
       const { id, name, content } = effect;
@@ -266,6 +270,20 @@ function said<S>(state: Dialogue<S>, text: AgentText): DialogueStep<S> {
 function silenced<S>(state: Dialogue<S>): DialogueStep<S> {
   if (!state.isUserSpeaking) return [state];
   return [{ ...state, isUserSpeaking: false }, tell('speech', { type: 'ended' })];
+}
+
+/** A call has ended, and the service is told. */
+function answered<C, S>(
+  wire: AgentWire<C, S>,
+  state: Dialogue<S>,
+  running: RunningCall,
+  now: number,
+  outcome: FunctionOutcome,
+): DialogueStep<S> {
+  const { call, extras } = running;
+  const messages = call.clientSide ? wire.result(call, outcome.content, extras) : [];
+  const [next, ...told] = ended(state, running, now, outcome);
+  return [next, ...told, ...messages.map((message) => ({ type: 'send', message }) as const)];
 }
 
 function ended<S>(

@@ -17,8 +17,9 @@ export interface FunctionOutcome {
   readonly content: string;
 }
 
-/** Longest result sent back to the model, in characters. */
+/** Longest result, and longest error, sent back to the model, in characters. */
 const maxContentLength = 256 * 1024;
+const maxErrorLength = 16 * 1024;
 
 /**
  * Runs a call and emits its outcome; errors are outcomes too. Unsubscribing aborts the handler's signal.
@@ -43,7 +44,7 @@ export function runFunction(
       }),
     );
   }).pipe(
-    catchError((error: unknown) => of(failure(messageOf(error)))),
+    catchError((error: unknown) => of(failure(messageOf(error).slice(0, maxErrorLength)))),
     timeout({
       ...{ first: timeoutMs, scheduler },
       with: () => of(failure(`${call.name} did not finish within ${timeoutMs} ms`)),
@@ -59,6 +60,7 @@ function outcomeOf(result: unknown): FunctionOutcome {
     : { type: 'result', content };
 }
 
-function failure(error: string): FunctionOutcome {
+/** The outcome of a call that failed. */
+export function failure(error: string): FunctionOutcome {
   return { type: 'error', content: JSON.stringify({ error }) };
 }

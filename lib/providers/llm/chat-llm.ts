@@ -26,6 +26,7 @@ import {
   httpRequest,
   type HttpResponse,
   keepConnections,
+  limitedBody,
   readJson,
   requestRetries,
   warmConnection,
@@ -91,6 +92,9 @@ export interface LLMConfig extends RemoteConfig {
 
 /** How long the body may continue after the answer has ended, so that its connection can be reused. */
 const drainMs = 100;
+
+/** Most bytes of a streamed answer, which is far more than anyone listens to. */
+const maxAnswerBytes = 16 * 1024 * 1024;
 
 /** An answer as read so far; `undefined` once complete. */
 type Answer = ModelStep<unknown>;
@@ -225,7 +229,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
       const message = `${this.name}: expected an event stream, got ${type}: is the address right?`;
       return throwError(() => this.error(message, { code: 'protocol', status: response.status }));
     }
-    return response.body$.pipe(
+    return limitedBody(response, maxAnswerBytes).pipe(
       sse({ provider: this.name }),
       scan<ServerSentEvent, Answer>(
         ([state], event) => (state === undefined ? [state] : ended(read(state, event, context))),

@@ -13,7 +13,7 @@ import type { ReconnectingSocketOptions } from '../../transport/reconnecting-soc
 import { hexOf, hmacSha256 } from './hmac.ts';
 import { MeetingInput, type ActiveSpeaker, type SpeakerAudio } from './meeting-input.ts';
 import { MeetingStreamD, type MeetingStreamDEvent, type MeetingStreamState } from './meeting-stream-d.ts';
-import { Timeline } from './timeline.ts';
+import { aheadOfTime, Timeline } from './timeline.ts';
 
 /** Configuration of {@link MeetingInputD}. */
 export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' | 'connectTimeoutMs' | 'scheduler'> {
@@ -209,7 +209,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
     this.begin();
     this.#stream = stream;
     this.#originMs = undefined;
-    this.#timeline = new Timeline(metadata, fillGaps);
+    this.#timeline = new Timeline(metadata, fillGaps && { scheduler, onAhead: () => this.warn(aheadOfTime) });
     this.#mixer = dataOpt === 'per-participant' ? new SpeakerMixer({ metadata, scheduler }) : undefined;
     const mixed$ = this.#mixer?.mixed$ ?? EMPTY;
     this.#following = merge(

@@ -1,4 +1,4 @@
-import type { Observable } from 'rxjs';
+import { asyncScheduler, type Observable } from 'rxjs';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64, encodeBase64 } from '../../core/base64.ts';
 import { configProblem } from '../../core/config-rule.ts';
@@ -9,7 +9,7 @@ import { CallProvider } from './call-provider.ts';
 import { PhoneLine, phoneRules } from './phone-line.ts';
 import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
 import type { PlatformSocket } from './platform-socket.ts';
-import { Timeline } from './timeline.ts';
+import { aheadOfTime, Timeline } from './timeline.ts';
 
 /** Configuration of {@link PhoneStreamA}. Credentials stay with the application, for its TwiML and signature check. */
 export interface PhoneStreamAConfig extends PhoneConfig {
@@ -103,7 +103,9 @@ export class PhoneStreamA
    */
   attach(socket: PlatformSocket, { start }: { readonly start?: string | object } = {}): void {
     this.hangUp();
-    this.#call = { timeline: new Timeline(mulaw, this.config.fillGaps ?? false) };
+    const { fillGaps = false, scheduler = asyncScheduler } = this.config;
+    const onAhead = (): void => this.#line.warn(aheadOfTime);
+    this.#call = { timeline: new Timeline(mulaw, fillGaps && { scheduler, onAhead }) };
     this.begin();
     this.#line.attach(socket, this.config);
     if (start) this.#receive(typeof start === 'string' ? start : JSON.stringify(start));

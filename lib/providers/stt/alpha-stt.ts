@@ -4,6 +4,7 @@ import { asArray, asNumber, asObject, asObjects, asString, type WireObject } fro
 import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
+import { endless, isEndless } from './stt-wire.ts';
 import type { ResultKind, Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
 
@@ -68,7 +69,7 @@ type Step = STTStep<AlphaUtterance>;
 
 const nothing: AlphaUtterance = { segments: [], interim: undefined };
 
-/** Segments after which an utterance is completed without waiting for the service: some minutes of speech. */
+/** Most segments of an utterance. */
 const maxSegments = 256;
 
 /** Deepgram's wire. */
@@ -155,12 +156,14 @@ function onResults(state: AlphaUtterance, message: WireObject, context: Context)
   const segments = hasText ? [...state.segments, segment] : state.segments;
   const next: AlphaUtterance = { segments, interim: undefined };
   const isAsked = message['from_finalize'] === true;
-  const isOver = isAsked || message['speech_final'] === true || segments.length >= maxSegments;
+  const isTooLong = isEndless(segments, maxSegments);
+  const isOver = isAsked || message['speech_final'] === true || isTooLong;
   const [last, ...effects]: Step =
-    isOver || isEndless(context.config)
+    isOver || endsNever(context.config)
       ? complete(next, isAsked)
       : [next, ...(hasText ? [result('segment', segments)] : [])];
-  return [last, ...(endMs === undefined ? [] : [{ type: 'finalized', ms: endMs } as const]), ...effects];
+  const settled: readonly STTEffect[] = endMs === undefined ? [] : [{ type: 'finalized', ms: endMs }];
+  return [last, ...settled, ...effects, ...(isTooLong ? [endless] : [])];
 }
 
 function segmentOf(message: WireObject, context: Context): Said {
@@ -187,7 +190,7 @@ function result(kind: ResultKind, segments: readonly Said[]): STTEffect {
 }
 
 /** Whether the service never ends an utterance on its own. */
-function isEndless({ interimResults = true, options = {} }: AlphaSTTConfig): boolean {
+function endsNever({ interimResults = true, options = {} }: AlphaSTTConfig): boolean {
   const { endpointing, utteranceEndMs = interimResults } = options;
   return endpointing === false && utteranceEndMs === false;
 }

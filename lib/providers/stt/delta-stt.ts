@@ -8,7 +8,7 @@ import { primaryLanguage } from '../../core/wire-names.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
 import { formatsOf, nameOf, type NamedEncodings } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { completed, heard } from './stt-wire.ts';
+import { completed, endless, heard, isEndless } from './stt-wire.ts';
 import type { Failures, Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
 
@@ -146,7 +146,7 @@ type Step = STTStep<DeltaUtterance>;
 /** Audio before a word that may belong to it, in milliseconds. */
 const leadMs = 100;
 
-/** Tokens after which an utterance is completed without waiting for the service: some minutes of speech. */
+/** Most tokens of an utterance. */
 const maxTokens = 2_048;
 
 /** Mark the end of an utterance: after silence, and in answer to `finalize`. */
@@ -254,11 +254,12 @@ function onTokens(before: DeltaUtterance, message: WireObject, context: Context)
   const newest = said.filter(({ isFinal }) => !isFinal);
   const [state, ...told] = said.filter(({ isFinal }) => isFinal).reduce(withFinal, [{ ...before, newest: [] }]);
   const next = { ...state, newest };
-  const isOver = message['finished'] === true || next.finals.length >= maxTokens;
+  const isTooLong = isEndless(next.finals, maxTokens);
+  const isOver = message['finished'] === true || isTooLong;
   const hasChanged = said.length > 0 || before.newest.length > 0;
   const [last, ...more]: Step = isOver ? complete(next) : [next, ...(hasChanged ? interim(next) : [])];
   const [settled, ...final] = settle(last, message, context);
-  return [settled, ...told, ...more, ...final];
+  return [settled, ...told, ...more, ...final, ...(isTooLong ? [endless] : [])];
 }
 
 function withFinal([state, ...told]: Step, token: Token): Step {

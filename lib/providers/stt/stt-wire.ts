@@ -290,6 +290,25 @@ export function completed(said: Said): readonly STTEffect[] {
   ];
 }
 
+/** Longest utterance that is joined from pieces, in characters: an hour of speech. */
+const maxUtteranceLength = 65_536;
+
+/**
+ * Whether an utterance has more pieces than `maxPieces`, some minutes of speech, or more text than anyone speaks: then
+ * it is completed without waiting for the service.
+ */
+export function isEndless(pieces: readonly { readonly text: string }[], maxPieces: number): boolean {
+  return (
+    pieces.length >= maxPieces || pieces.reduce((length, { text }) => length + text.length, 0) > maxUtteranceLength
+  );
+}
+
+/** Told when an utterance {@link isEndless}. */
+export const endless: STTEffect = {
+  ...{ type: 'warning', code: 'overflow', always: true },
+  text: 'the service does not end the utterance, which was ended here: check how it detects the end of speech',
+};
+
 /** Finished results or turns to remember: late messages concern the newest. */
 const remembered = 8;
 

@@ -13,7 +13,9 @@ import {
   type STTStep,
   type STTWire,
   type Said,
+  endless,
   heard,
+  isEndless,
 } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
 
@@ -234,7 +236,7 @@ interface ZetaUtterance {
 type Context = STTContext<ZetaSTTConfig>;
 type Step = STTStep<ZetaUtterance>;
 
-/** Items after which an utterance is completed without waiting for the service: some minutes of speech. */
+/** Most items of an utterance. */
 const maxItems = 2_048;
 
 /** Speechmatics' wire. */
@@ -316,9 +318,9 @@ function onFinal(state: ZetaUtterance, message: WireObject, context: Context): S
   const endSeconds = asNumber(asObject(message['metadata'])?.['end_time']);
   const final: readonly STTEffect[] = endSeconds === undefined ? [] : [{ type: 'finalized', ms: endSeconds * 1_000 }];
   const next = { ...state, finals: [...state.finals, ...items], partial: [] };
-  const [last, ...told] =
-    next.finals.length >= maxItems ? complete(next) : ([next, ...(items.length > 0 ? interim(next) : [])] as const);
-  return [last, ...final, ...told];
+  const isTooLong = isEndless(next.finals, maxItems);
+  const [last, ...told]: Step = isTooLong ? complete(next) : [next, ...(items.length > 0 ? interim(next) : [])];
+  return [last, ...final, ...told, ...(isTooLong ? [endless] : [])];
 }
 
 function interim({ finals, partial, delimiter }: ZetaUtterance): readonly STTEffect[] {

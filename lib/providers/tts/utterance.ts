@@ -35,6 +35,8 @@ export interface UtteranceOptions {
   readonly text: () => string;
 }
 
+/** Most words before the first audio, in characters. */
+const maxEarlyLength = 1_048_576;
 /** Most bytes of one compressed file. */
 const maxFileBytes = 32 * 1024 * 1024;
 
@@ -60,6 +62,7 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
   #adrift: boolean = false;
   /** Words received before the first audio. */
   #early: UtteranceEvent[] = [];
+  #earlyLength: number = 0;
   /** Characters (without white space) of finished segments. */
   #assigned: number = 0;
 
@@ -117,13 +120,16 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
   }
 
   #words(words: readonly WordTiming[], estimated: boolean): UtteranceEvent[] {
-    const { utteranceId } = this.#options;
+    const { utteranceId, provider } = this.#options;
     const events = words.map(({ text, startMs, endMs }): UtteranceEvent => {
       return { type: 'word', word: { text, startMs, endMs, utteranceId, ...(estimated && { estimated }) } };
     });
     if (this.#format) return events;
     this.#early.push(...events);
-    return [];
+    this.#earlyLength += words.reduce((length, { text }) => length + text.length, 0);
+    if (this.#earlyLength <= maxEarlyLength) return [];
+    const message = `${provider}: more than ${maxEarlyLength} characters of words came before any audio`;
+    throw new VoiceError(message, { code: 'overflow', provider });
   }
 }
 

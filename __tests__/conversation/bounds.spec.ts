@@ -1,0 +1,80 @@
+import { concat, from, NEVER, tap } from 'rxjs';
+import type { LLMEvent, SpokenWord, Tool } from 'rxvoice';
+import { Script } from '../../lib/conversation/script.ts';
+import { user, voiceTest } from 'rxvoice/testing';
+import { ofType } from '../pipeline/support/timeline.ts';
+
+const steps = { 0: user.final('do it') };
+
+describe('a model without measure', () => {
+  it('that never stops answering is stopped, and the turn says what to do', () => {
+    const page: LLMEvent = { type: 'token', text: `${'word '.repeat(2_000)}. ` };
+    let taken = 0;
+    const answer$ = from(Array.from({ length: 300 }, () => page)).pipe(tap(() => taken++));
+    const { events } = voiceTest({ llm: { answer: () => concat(answer$, NEVER) }, steps, untilMs: 5_000 });
+    expect(taken).toBeLessThan(30);
+    expect(ofType(events, 'error')).toMatchObject([
+      { role: 'llm', code: 'overflow', message: expect.stringContaining('maxTokens') as string },
+    ]);
+  });
+
+  it('that calls 3,000 tools at once has none of them run, and the turn says so', () => {
+    let ran = 0;
+    const tool: Tool = { name: 'count', execute: () => ran++ };
+    const calls = Array.from({ length: 3_000 }, (_, index): LLMEvent => {
+      return { type: 'tool-call', id: String(index), name: 'count', args: {}, argsText: '{}' };
+    });
+    const answer = (): LLMEvent[] => [...calls, { type: 'done', finishReason: 'tool-calls' }];
+    const { events } = voiceTest({ llm: { answer }, tools: [tool], steps, untilMs: 5_000 });
+    expect(ran).toBe(0);
+    expect(ofType(events, 'error')).toMatchObject([{ role: 'llm', code: 'overflow' }]);
+    expect(ofType(events, 'turn.ended')).toMatchObject([{ reason: 'error' }]);
+  });
+
+  it('is sent the beginning of a tool’s error of 10 MB', () => {
+    const tool: Tool = {
+      name: 'breaks',
+      execute: () => {
+        throw new Error('x'.repeat(10_000_000));
+      },
+    };
+    const { llm } = voiceTest({
+      llm: {
+        answer: (messages) =>
+          messages.at(-1)?.role === 'tool'
+            ? 'Sorry.'
+            : [
+                { type: 'tool-call', id: '1', name: 'breaks', args: {}, argsText: '{}' },
+                { type: 'done', finishReason: 'tool-calls' },
+              ],
+      },
+      tools: [tool],
+      steps,
+    });
+    const result = llm.requests[1]?.messages.at(-1)?.content ?? '';
+    expect(result).toMatch(/^Error: x+… \(shortened\)$/);
+    expect(result.length).toBeLessThan(17_000);
+  });
+});
+
+describe('a voice without measure', () => {
+  it('that times words which nobody wrote has few of them kept', () => {
+    const script = new Script();
+    script.beginRound();
+    const span = { spokenStart: 0, spokenEnd: 9, visualStart: 0, visualEnd: 9 };
+    script.addPiece({ spoken: 'Good day.', visual: 'Good day.', spans: [span] });
+    let read = 0;
+    const word = (text: string): SpokenWord => ({
+      ...{ startMs: 0, endMs: 1, utteranceId: undefined as never },
+      get text() {
+        read++;
+        return text;
+      },
+    });
+    for (let at = 0; at < 2_000; at++) script.addWord(word('x'.repeat(1_000)));
+    read = 0;
+    script.addAudio({ data: new Uint8Array(320), metadata: { encoding: 'linear16', sampleRate: 16_000, channels: 1 } });
+    script.heardAt(5);
+    expect(read).toBeLessThan(10);
+  });
+});
