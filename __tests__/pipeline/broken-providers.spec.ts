@@ -1,4 +1,4 @@
-import { concat, from, Subject, type Observable } from 'rxjs';
+import { concat, from, ignoreElements, Subject, type Observable } from 'rxjs';
 import type { PipelineOptions, SpeechEvent, SpokenWord, TranscriptionResult, VoiceEvent } from 'rxvoice';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { Pipeline } from '../../lib/pipeline/pipeline.ts';
@@ -408,6 +408,25 @@ describe('a value of a provider that is none (F11)', () => {
       await pipeline.dispose();
     });
   }
+});
+
+describe('a voice that ends without a sound', () => {
+  it('fails the turn and the speech that had words, and only these', async () => {
+    const tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 1 });
+    tts.speak = (text$) => from(text$).pipe(ignoreElements());
+    const { pipeline, events } = rig({ tts });
+    await pipeline.start();
+    await pipeline.send('hello').done;
+    expect(ofType(events, 'turn.ended').map(({ reason }) => reason)).toEqual(['error']);
+    await pipeline.say('Good day.').done;
+    expect(ofType(events, 'error').map(({ role, code, message }) => [role, code, message])).toEqual([
+      ['tts', 'protocol', 'FakeTTS: a text with words in it has no audio'],
+      ['tts', 'protocol', 'FakeTTS: a text with words in it has no audio'],
+    ]);
+    expect(await pipeline.say('…').done).toMatchObject({ interrupted: false });
+    expect(ofType(events, 'error')).toHaveLength(2);
+    await pipeline.dispose();
+  });
 });
 
 describe('nothing that was said', () => {

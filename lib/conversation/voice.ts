@@ -14,6 +14,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
 import type { TTSProvider } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
@@ -22,6 +23,7 @@ import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
+import { hasWords } from '../text/words.ts';
 import type { Sieve } from './malformed.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
 
@@ -93,6 +95,8 @@ export function synthesizeText(
     }
     function speakRound(text$: Observable<string>): Observable<AudioChunk> {
       script.beginRound();
+      let hasText = false;
+      let isHeard = false;
       const spoken$ = text$.pipe(
         sentences({
           ...(locale === undefined ? {} : { locale }),
@@ -105,6 +109,7 @@ export function synthesizeText(
           return (isFree ? credit$ : open$.pipe(switchMap(() => credit$))).pipe(map(() => piece));
         }),
         handOver,
+        tap((piece) => (hasText ||= hasWords(piece))),
       );
       return tts.speak(spoken$).pipe(
         sieve('audio'),
@@ -113,8 +118,10 @@ export function synthesizeText(
         tap({
           next: () => {
             hasSounded = true;
+            isHeard = true;
           },
           complete: () => {
+            if (hasText && !isHeard) throw mute(tts.name);
             script.endRound();
           },
         }),
@@ -129,4 +136,10 @@ export function synthesizeText(
       }),
     );
   };
+}
+
+/** Nothing heard of a text would pass for an answer. */
+function mute(provider: string): VoiceError {
+  const message = `${provider}: a text with words in it has no audio`;
+  return new VoiceError(message, { code: 'protocol', recoverable: true, provider });
 }

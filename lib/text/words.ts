@@ -11,6 +11,11 @@ export function countWords(text: string, locale?: string): number {
   return count;
 }
 
+/** Whether anything in a text can be heard: marks and emoji cannot. */
+export function hasWords(text: string): boolean {
+  return /[\p{L}\p{N}]/u.test(text);
+}
+
 const mark = /[\p{P}\p{S}]/gu;
 const endsInDigit = /\p{N}$/u;
 const startsWithDigit = /^\p{N}/u;

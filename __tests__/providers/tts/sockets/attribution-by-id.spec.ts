@@ -399,6 +399,17 @@ describe('Attribution by id: what goes wrong', () => {
     expect(heard.error?.code).toBe('timeout');
   });
 
+  it('asks once more in another context where one ends without audio, then fails', async () => {
+    const { speak, say, clock, sent } = await warmed();
+    const heard = speak(of('One.'));
+    say({ id: 0, done: true });
+    expect([heard.done, heard.error]).toEqual([false, undefined]);
+    await clock.advance(500);
+    expect(sent().slice(-3)).toEqual(['1:open:voice 0', '1:say:One. ', '1:end']);
+    say({ id: 1, done: true });
+    expect([heard.error?.code, heard.error?.message]).toEqual(['protocol', 'TestTTS: the answer has no audio']);
+  });
+
   it('keeps a connection on which others are answered, and tries in another context there', async () => {
     const { speak, say, clock, sent, sockets } = await warmed({ maxContexts: 3 });
     const heard = speak(of('One.'));

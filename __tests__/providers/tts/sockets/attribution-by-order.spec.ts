@@ -113,6 +113,7 @@ describe('Attribution by order: speaking', () => {
     const text$ = new Subject<string>();
     const heard = speak(text$);
     text$.next('One.');
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
     expect(heard.done).toBe(false);
     text$.complete();
@@ -130,6 +131,7 @@ describe('Attribution by order: speaking', () => {
   it('keeps the connection for the next utterance', async () => {
     const { speak, sockets, sent } = await warmed();
     speak(of('One.'));
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
     const heard = speak(of('Two.'));
     expect(sent()).toEqual(['say:One. ', 'flush', 'say:Two. ', 'flush']);
@@ -168,6 +170,7 @@ describe('Attribution by order: the limits of the service', () => {
     const { speak, sent, sockets, clock } = await warmed();
     for (let turn = 0; turn < 6; turn++) {
       speak(of('Hi.'));
+      sockets.last.say(ms(1, 4));
       sockets.last.say({ type: 'flushed' });
     }
     expect(sent().filter((text) => text === 'flush').length).toBe(6);
@@ -177,6 +180,7 @@ describe('Attribution by order: the limits of the service', () => {
     expect(sent().at(-1)).toBe('say:Late. ');
     await clock.advance(1);
     expect(sent().at(-1)).toBe('flush');
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
     expect(heard.done).toBe(true);
   });
@@ -186,7 +190,9 @@ describe('Attribution by order: the limits of the service', () => {
     const long = 'x'.repeat(38);
     const heard = speak(of(long, long, long));
     expect(sent()).toEqual([`say:${long} `, 'flush', `say:${long} `, 'flush']);
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
     await clock.advance(60_999);
     expect([sent().length, heard.error]).toEqual([4, undefined]);
@@ -198,7 +204,9 @@ describe('Attribution by order: the limits of the service', () => {
     const { speak, sent, clock, sockets } = await warmed();
     const long = 'x'.repeat(38);
     const heard = speak(of(long, long, long));
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
     await clock.advance(60_000);
     sockets.last.drop(1006);
@@ -286,6 +294,7 @@ describe('Attribution by order: cancelling', () => {
     const first = speak(new Subject<string>());
     first.subscription.unsubscribe();
     speak(of('One.'));
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
     expect(sent()).toEqual(['say:One. ', 'flush']);
   });
@@ -327,8 +336,9 @@ describe('Attribution by order: losing the connection', () => {
     expect(sent()).toEqual(['say:Two. ', 'flush', 'say:Three. ', 'say:Four. ', 'flush']);
     sockets.last.say(ms(1, 3));
     sockets.last.say({ type: 'flushed' });
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
-    expect([heard.story, heard.done]).toEqual([[1, 'One.', 2, '(cut short)', 3, 'Two.', 'Three. Four.'], true]);
+    expect([heard.story, heard.done]).toEqual([[1, 'One.', 2, '(cut short)', 3, 'Two.', 4, 'Three. Four.'], true]);
   });
 
   it('fails an utterance that loses its connection again without a sentence between', async () => {
@@ -350,6 +360,7 @@ describe('Attribution by order: losing the connection', () => {
     const next = speak(of('Two.'));
     await settle();
     sockets.last.accept();
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
     expect([next.done, sockets.all.length]).toEqual([true, 2]);
   });
@@ -363,6 +374,7 @@ describe('Attribution by order: losing the connection', () => {
     await settle();
     sockets.last.accept();
     expect(sent()).toEqual(['say:One. ', 'flush']);
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
     expect(heard.done).toBe(true);
   });
@@ -394,6 +406,42 @@ describe('Attribution by order: losing the connection', () => {
     loud.sockets.last.refuse(401);
     loud.sockets.last.drop();
     expect([heard.error?.code, loud.reports]).toEqual(['unauthorized', []]);
+  });
+});
+
+describe('Attribution by order: an answer without audio', () => {
+  it('is asked for once more, in order, then fails', async () => {
+    const { speak, sockets, clock, sent } = await warmed();
+    const heard = speak(of('One.', 'Two.'));
+    sockets.last.say({ type: 'flushed' });
+    // What is still on its way belongs to what was cleared.
+    sockets.last.say(ms(1, 2));
+    sockets.last.say({ type: 'flushed' });
+    sockets.last.say({ type: 'cleared' });
+    expect([heard.story, heard.done, heard.error]).toEqual([[], false, undefined]);
+    await clock.advance(500);
+    expect(sent().slice(4)).toEqual(['clear', 'say:One. ', 'flush', 'say:Two. ', 'flush']);
+    sockets.last.say({ type: 'flushed' });
+    expect([heard.error?.code, heard.error?.message]).toEqual(['protocol', 'TestTTS: the answer has no audio']);
+    expect([sockets.all.length, heard.done]).toEqual([1, false]);
+  });
+
+  it('that comes the second time is heard whole', async () => {
+    const { speak, sockets, clock } = await warmed();
+    const heard = speak(of('One.', 'Two.'));
+    sockets.last.say(ms(1, 1));
+    for (const type of ['flushed', 'flushed', 'cleared']) sockets.last.say({ type });
+    await clock.advance(500);
+    sockets.last.say(ms(1, 2));
+    sockets.last.say({ type: 'flushed' });
+    expect([heard.story, heard.done]).toEqual([[1, 'One.', 2, 'Two.'], true]);
+  });
+
+  it('is the right one for a text without words', async () => {
+    const { speak, sockets } = await warmed();
+    const heard = speak(of('…'));
+    sockets.last.say({ type: 'flushed' });
+    expect([heard.done, heard.error]).toEqual([true, undefined]);
   });
 });
 
@@ -450,6 +498,7 @@ describe('Attribution by order: time-outs', () => {
     const heard = speak(text$);
     await clock.advance(30_000);
     text$.next('One.');
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
     await clock.advance(30_000);
     text$.complete();
@@ -467,6 +516,7 @@ describe('Attribution by order: time-outs', () => {
     const { speak, sockets, clock, lane } = await warmed();
     const before = clock.pending;
     speak(of('One.'));
+    sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
     speak(of('x'.repeat(38), 'x'.repeat(38), 'x'.repeat(38))).subscription.unsubscribe();
     expect(clock.pending).toBe(before);

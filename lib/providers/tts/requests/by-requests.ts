@@ -36,6 +36,7 @@ import { merge } from '../../../stream/merge.ts';
 import { retryBackoff } from '../../../stream/retry-backoff.ts';
 import { stallTimeout } from '../../../stream/stall-timeout.ts';
 import { splitText } from '../../../text/split-text.ts';
+import { hasWords } from '../../../text/words.ts';
 import {
   httpRequest,
   type HttpRequestHeaders,
@@ -263,7 +264,7 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
   #audible(text: string): MonoTypeOperatorFunction<SynthesisEvent> {
     return (attempt$) =>
       defer(() => {
-        let isHeard = !/[\p{L}\p{N}]/u.test(text);
+        let isHeard = !hasWords(text);
         return concat(
           attempt$.pipe(tap((event) => (isHeard ||= event.type === 'audio' && isSound(event.data)))),
           defer(() => {

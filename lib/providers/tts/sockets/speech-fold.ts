@@ -3,6 +3,7 @@ import type { VoiceError } from '../../../core/errors.ts';
 import { ownEntry, parseJsonObject } from '../../../core/guard.ts';
 import type { Machine } from '../../../stream/fold.ts';
 import { splitText } from '../../../text/split-text.ts';
+import { hasWords } from '../../../text/words.ts';
 import type { SocketData } from '../../../transport/reconnecting-socket.ts';
 import type { ReadEffect } from './speech-wire.ts';
 import {
@@ -211,7 +212,11 @@ function takeEffect(step: SpeechStep, effect: ReadEffect, key: number | undefine
       if (key !== undefined) attribution.hear(step, key, effect);
       break;
     case 'end':
-      if (key !== undefined) attribution.hear(step, key, effect);
+      if (key !== undefined && isMute(step, key)) {
+        // By order, what is still on its way must not pass for the second answer.
+        if (!attribution.contextOf) silence(step, key);
+        refuse(step, key, step.rules.errors.error('the answer has no audio', { code: 'protocol', recoverable: true }));
+      } else if (key !== undefined) attribution.hear(step, key, effect);
       else update(step, { cancelled: cancelled.filter((each) => each.id !== id) });
       advanceAll(step);
       break;
@@ -294,6 +299,14 @@ function contextIds({ syntheses }: SpeechState): string[] {
 
 function hasSounded({ context }: Synthesis): boolean {
   return context !== undefined && context.audioBytes > 0;
+}
+
+/** Whether what ends now had words and no sound: silence would pass for speech. */
+function isMute(step: SpeechStep, key: number): boolean {
+  const { context, text } = synthesisOf(step, key) ?? {};
+  if (!context || !text || context.audioBytes > 0) return false;
+  const end = step.rules.attribution.contextOf ? text.said : context.flushes[0];
+  return end !== undefined && hasWords(text.pieces.slice(text.from, end).join(' '));
 }
 
 /** How long a text may wait for the service, in milliseconds; `Infinity` if it is not waiting. */
