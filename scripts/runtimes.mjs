@@ -8,7 +8,7 @@ const condition = '--conditions=rxvoice-source';
 const globals = './__tests__/runtimes/globals.ts';
 
 /** Folders whose specs belong to one environment. */
-const elsewhere = /^__tests__\/(browser|package|sdk)\//;
+const elsewhere = /^__tests__\/(bench|browser|package|sdk)\//;
 const runtimes = {
   bun: { command: (files) => bin('bun', condition, 'test', '--timeout=30000', ...files.map((file) => `./${file}`)) },
   deno: { command: (files) => bin('deno', 'test', '-A', '--no-check', condition, '--preload', globals, ...files) },

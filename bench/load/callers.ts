@@ -5,7 +5,8 @@ import { dial } from '../../samples/sandbox/phone-caller.ts';
 import type { PhoneLine } from '../../samples/sandbox/phone-line.ts';
 import { dialSocket } from '../../samples/sandbox/phone-socket-caller.ts';
 import { serve } from './child.ts';
-import { answersTo, frameMs, framesMissed, pauseMs, wanted, type Told } from './judge.ts';
+import { Clock } from './clock.ts';
+import { answersTo, framesMissed, pauseMs, wanted, type Told } from './judge.ts';
 
 /** How many call where, and for how long when all have come. */
 export interface Shift {
@@ -23,43 +24,9 @@ export interface Report {
   readonly lateFrames: number;
 }
 
-/** Callers are spread over a frame's time, as they are in life. */
-const stepMs = 5;
 /** A turn takes about 4 s. */
 const longestTurnMs = 15_000;
 const dialsPerSecond = 40;
-
-/** Every telephone's clock. */
-class Clock {
-  readonly #phones = new Map<PhoneLine, number>();
-  readonly #timer: ReturnType<typeof setInterval>;
-  frames = 0;
-  lateFrames = 0;
-
-  constructor() {
-    this.#timer = setInterval(() => this.#tick(), stepMs);
-  }
-
-  add(phone: PhoneLine): void {
-    this.#phones.set(phone, performance.now());
-    void phone.ended.then(() => this.#phones.delete(phone));
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  #tick(): void {
-    const now = performance.now();
-    for (const [phone, began] of this.#phones) {
-      const lateMs = now - began - phone.nowMs;
-      const due = Math.floor(lateMs / frameMs);
-      phone.advance(due * frameMs);
-      this.frames += due;
-      this.lateFrames += Math.max(0, due - 1);
-    }
-  }
-}
 
 /** One call: turns until it is time. Each answer is heard out. */
 async function converse(phone: PhoneLine, call: number, isTime: () => boolean): Promise<Told> {

@@ -66,6 +66,6 @@ export function framesMissed(words: readonly HeardWord[]): number {
 }
 
 /** The words of a text, without their case and punctuation. */
-function plain(text: string): string {
+export function plain(text: string): string {
   return (text.toLowerCase().match(/[\p{L}\p{N}\uFFFD]+/gu) ?? []).join(' ');
 }

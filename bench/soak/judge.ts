@@ -1,0 +1,177 @@
+import { damaged } from '../../samples/sandbox/modem.ts';
+import { plain } from '../load/judge.ts';
+
+export { greeting, plain } from '../load/judge.ts';
+
+/** What the process under test takes. */
+export interface Vitals {
+  /** Calls under way, and those that have ended. */
+  readonly calls: number;
+  readonly ended: number;
+  readonly heapBytes: number;
+  readonly rssBytes: number;
+  readonly handles: number;
+  /** How late its event loop was since the last look, in all but the worst hundredth. */
+  readonly delayMs: number;
+  readonly cpuMs: number;
+}
+
+/** What a call's agent makes of it. */
+export interface Log {
+  readonly call: number;
+  /** Turns and speeches that began and have not ended. */
+  readonly open: { readonly turns: number; readonly speeches: number };
+  readonly speeches: readonly Speech[];
+  readonly history: readonly (readonly [role: string, text: string])[];
+  /** Errors and lost connections, each with its role. */
+  readonly mishaps: readonly string[];
+  /** How long the end took. */
+  readonly endMs: number;
+  /** What happened, line by line: for people who look for the reason of a problem. */
+  readonly trail: readonly string[];
+}
+
+/** What an agent says was heard of something it said. */
+export interface Speech {
+  /** All of it. */
+  readonly text: string;
+  readonly heardText: string;
+  readonly interrupted: boolean;
+  /** How often it was paused, and went on. */
+  readonly resumes: number;
+  /** How often its voice was lost, and went on. */
+  readonly restarts: number;
+}
+
+/** What a call's caller makes of it. */
+export interface Told {
+  readonly call: number;
+  /** What was said, in order. */
+  readonly said: readonly string[];
+  /** How many of these must have reached the model: all, unless the caller left before. */
+  readonly due: number;
+  /** What came out of the receiver. */
+  readonly heard: string;
+  /** How late the telephone was at worst, in milliseconds. */
+  readonly lateMs: number;
+  /** How often no answer came. */
+  readonly unanswered: number;
+  /** What the platform, or the caller, complains about. */
+  readonly problems: readonly string[];
+}
+
+interface Reached {
+  readonly at: number;
+  readonly of?: Speech;
+}
+
+/** Words that may sound of an answer after those that are told, when it is cut; a part of one more. */
+const mostAfterCut = 1;
+/** Characters that a break may damage: those that it begins and ends in, and the one in between. */
+const mostDamaged = 3;
+/**
+ * A telephone that was later than this heard something else than its agent can know, in milliseconds: a machine that
+ * stands still plays no sound.
+ */
+const mostLateMs = 100;
+/** Longest that a call may take to end: graceful goodbyes are bounded by a second. */
+const longestEndMs = 1_500;
+
+/** Where what the model was sent is not what was said. */
+export function lostWords({ said, due }: Told, sent: readonly string[]): readonly string[] {
+  const all = plain(said.join(' '));
+  const owed = plain(said.slice(0, due).join(' '));
+  const wrong = sent.map(plain).find((text) => !all.startsWith(text));
+  if (wrong !== undefined) return [`the model was sent "${wrong}" of a caller who said "${all}"`];
+  const most = sent.map(plain).reduce((longest, text) => (text.length > longest.length ? text : longest), '');
+  return most.length >= owed.length ? [] : [`the model was sent no more than "${most}" of "${owed}"`];
+}
+
+/** Whether a telephone kept time, so that its agent can know what it played. */
+export function keptTime({ lateMs }: Told): boolean {
+  return lateMs <= mostLateMs;
+}
+
+/** Where what the agent says was heard is not what came out of the receiver. */
+export function unheardWords(call: Told, { speeches, history }: Log): readonly string[] {
+  const told = speeches.map(({ heardText }) => plain(heardText)).filter(Boolean);
+  const remembered = history.filter(([role]) => role === 'assistant').map(([, text]) => plain(text));
+  if (remembered.join(' ') !== told.join(' ')) {
+    return [`the agent remembers "${remembered.join(' ')}", and told "${told.join(' ')}" as heard`];
+  }
+  if (!keptTime(call)) return [];
+  const audible = letters(call.heard);
+  const { at, of } = farthest(audible, speeches);
+  if (of === undefined && at === audible.length) return [];
+  const rest = audible.slice(at, at + 80);
+  return [of ? `"${of.heardText}" is told as heard, and what sounded is "${rest}"` : `nobody tells of "${rest}"`];
+}
+
+/** How far what sounded is explained by what is told, and the speech that is not in it. */
+function farthest(audible: string, [first, ...others]: readonly Speech[], from = 0): Reached {
+  if (!first) return { at: from };
+  let best: Reached = { at: from, of: first };
+  for (const end of endsOf(audible, from, first)) {
+    const found = farthest(audible, others, end);
+    if (found.of === undefined && found.at === audible.length) return found;
+    if (found.at >= best.at) best = found;
+  }
+  return best;
+}
+
+/** Where a speech may end that sounds from somewhere. */
+function endsOf(audible: string, from: number, speech: Speech): readonly number[] {
+  const { text, heardText, interrupted } = speech;
+  if (!interrupted) return soundsTo(audible, from, heardText, speech);
+  const words = text.split(/\s+/);
+  const heard = heardText.split(/\s+/).filter(Boolean).length;
+  const least = Math.max(0, heard - 1);
+  const ends = new Set<number>();
+  for (let count = least; count <= heard + mostAfterCut; count++) {
+    const [before, last] = [words.slice(0, count).join(' '), plain(words[count] ?? '')];
+    // The word that it was cut in: what is told may lack it, or have it though it hardly began.
+    for (let length = 0; length <= last.length; length++) {
+      for (const end of soundsTo(audible, from, `${before} ${last.slice(0, length)}`, speech)) ends.add(end);
+    }
+  }
+  // The character that it was cut in.
+  return [...ends].flatMap((each) => (audible[each] === damaged ? [each, each + 1] : [each])).sort((a, b) => b - a);
+}
+
+/** Where a text may end that sounds from somewhere, pauses and lost connections of the voice considered. */
+function soundsTo(audible: string, from: number, text: string, { resumes, restarts }: Speech): readonly number[] {
+  const sentences = text.split(/(?<=[.!?]) /).map(letters);
+  const all = sentences.join('');
+  const starts = sentences.map((_, index) => sentences.slice(0, index).join('').length);
+  const follow = (at: number, index: number, spare: number, restarts: number): readonly number[] => {
+    if (index === all.length) return [at];
+    const ends: number[] = [];
+    if (audible[at] === all[index]) ends.push(...follow(at + 1, index + 1, spare, restarts));
+    // In place of punctuation, which nobody counts, or of a letter, which does not sound again.
+    if (at < audible.length && audible[at] !== all[index] && spare > 0) {
+      ends.push(...follow(at + 1, index, spare - 1, restarts), ...follow(at + 1, index + 1, spare - 1, restarts));
+    }
+    // A voice that is lost begins its sentence anew.
+    const start = starts.findLast((each) => each < index);
+    if (restarts > 0 && start !== undefined) ends.push(...follow(at, start, spare, restarts - 1));
+    return ends;
+  };
+  return follow(from, 0, mostDamaged * (resumes + restarts), restarts);
+}
+
+/** Without spaces: a pause in the middle of a word is no other word. */
+function letters(text: string): string {
+  return plain(text).replaceAll(' ', '');
+}
+
+/** Where a call got stuck, or somebody complains. */
+export function stuckAt({ unanswered, problems }: Told, { open, mishaps, endMs }: Log): readonly string[] {
+  return [
+    ...problems,
+    ...(open.turns === 0 ? [] : [`${open.turns} turns never ended`]),
+    ...(open.speeches === 0 ? [] : [`${open.speeches} speeches never ended`]),
+    ...(unanswered === 0 || mishaps.length > 0 ? [] : [`${unanswered} questions had no answer, and no reason is told`]),
+    ...(endMs <= longestEndMs ? [] : [`the end took ${endMs.toFixed(0)} ms`]),
+    ...mishaps.filter((mishap) => mishap.endsWith(' internal')),
+  ];
+}
