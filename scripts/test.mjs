@@ -31,6 +31,7 @@ const steps = [
     name: 'tables',
     command: node('--conditions=rxvoice-source', '--import', 'tsx', 'scripts/config-tables.mjs', '--check'),
   },
+  { name: 'faults', command: node('scripts/faults.mjs', '--check') },
   { name: 'links', command: node('scripts/check-links.mjs') },
   // More than half of what specs take is waiting for sockets and for sound: two files share a core.
   {
@@ -81,7 +82,7 @@ function endsByItself(child, { name }) {
 function countJest({ text }, { name }) {
   if (!existsSync(reportOf(name))) return { passed: 0, failed: 1 };
   const report = JSON.parse(readFileSync(reportOf(name), 'utf8'));
-  // The tests' credentials begin so: none may show in anything that they print (RELIABILITY.md, F50).
+  // The tests' credentials begin so: none may show in anything that they print (docs/faults.md, F50).
   const shown = text.includes('canary-') ? 1 : 0;
   if (shown) console.error('A credential of the tests stands in their output: search it for "canary-".');
   return {

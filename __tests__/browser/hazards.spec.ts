@@ -28,7 +28,7 @@ const startMicrophone = async (): Promise<unknown> => {
 };
 
 describe('What can go wrong with audio in a page', () => {
-  it('the microphone is denied: an error that says what the user can do, and no prompt again', () =>
+  it('the microphone is denied: an error that says what the user can do, and no prompt again (F53)', () =>
     within({ allowsMicrophone: false }, async (browser) => {
       const page = await browser.open();
       const result = await page.evaluate(startMicrophone);
@@ -36,7 +36,7 @@ describe('What can go wrong with audio in a page', () => {
       expect(result).toMatchObject({ message: expect.stringContaining('allow it for this page') as unknown });
     }));
 
-  it('there is no microphone: an error of its own', () =>
+  it('there is no microphone: an error of its own (F53)', () =>
     within({ hasDevices: false }, async (browser) => {
       const page = await browser.open();
       const result = await page.evaluate(startMicrophone);
@@ -44,7 +44,7 @@ describe('What can go wrong with audio in a page', () => {
       expect(result).toMatchObject({ message: expect.stringContaining('no microphone') as unknown });
     }));
 
-  it('the microphone is unplugged: told once, found again, and the words flow on', () =>
+  it('the microphone is unplugged: told once, found again, and the words flow on (F52)', () =>
     within({}, async (browser) => {
       const page = await browser.open();
       const result = await page.evaluate(async () => {
@@ -90,7 +90,7 @@ describe('What can go wrong with audio in a page', () => {
       expect(result.states).toEqual(['ended', 'ended']);
     }));
 
-  it('the microphone is taken away for good: no prompt loop, the provider can start again', () =>
+  it('the microphone is taken away for good: no prompt loop, the provider can start again (F52, F53)', () =>
     within({}, async (browser) => {
       const page = await browser.open();
       await page.clock.install();
@@ -179,7 +179,7 @@ describe('What can go wrong with audio in a page', () => {
       expect(result).toEqual({ outcome: 'aborted', state: 'ended' });
     }));
 
-  it('the browser wants a gesture first: an event and an error say so, and a click lets everything sound', () =>
+  it('the browser wants a gesture first: an event and an error say so, and a click lets everything sound (F55)', () =>
     within({ needsGesture: true }, async (browser) => {
       const page = await browser.open({
         onLoad: () => {
@@ -212,7 +212,7 @@ describe('What can go wrong with audio in a page', () => {
     ['without workletUrl: an error that names the remedy', undefined],
     ['with workletUrl: it works', '/worklets.js'],
   ] as const) {
-    it(`a strict Content-Security-Policy, ${name}`, () =>
+    it(`a strict Content-Security-Policy, ${name} (F57)`, () =>
       within({}, async (browser) => {
         const page = await browser.open({ csp: strict });
         const result = await page.evaluate(async (url) => {

@@ -222,7 +222,7 @@ describe('BrowserAudioOutput in Chromium', () => {
     await page.close();
   });
 
-  it('plays on in a hidden page', async () => {
+  it('plays on in a hidden page (F56)', async () => {
     const page = await openRig(browser);
     const front = await browser.open();
     await front.bringToFront();

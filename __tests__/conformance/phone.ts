@@ -84,7 +84,7 @@ export class FakePhoneSocket implements DomSocketLike {
   }
 }
 
-/** What is no message of any platform (RELIABILITY.md, F11, F35). */
+/** What is no message of any platform (docs/faults.md, F11, F35). */
 const nonsense: readonly unknown[] = [
   ...['', 'x', 'null', '5', '"x"', '[]', '{', '{}', 'true', '{"event":7}', '{"event":"__proto__"}', '\u0000'],
   ...['{"event":"constructor"}', '{"__proto__":{"event":"x"}}', null, undefined, 5, {}, [], new Blob(['x'])],

@@ -34,7 +34,7 @@ const telling = (
   });
 
 describe('barge-in', () => {
-  it('pauses before it cuts, and remembers what was heard', () => {
+  it('pauses before it cuts, and remembers what was heard (F41)', () => {
     const { events, history, llm, tts, heardText } = telling({
       1_000: user.starts,
       1_600: user.interim('stop'),
@@ -96,7 +96,7 @@ describe('barge-in', () => {
     expect(learnt.heardText).toBe(`${story}One two three four five. Six`);
   });
 
-  it('resumes at the sample after a false alarm, and repeats nothing', () => {
+  it('resumes at the sample after a false alarm, and repeats nothing (F42)', () => {
     const { events, heardText, history } = telling({ 1_000: user.starts, 1_300: user.falls });
     expect(timeline(events, ...stages)).toEqual([
       '1000 bargeIn.suspected',
@@ -158,7 +158,7 @@ describe('barge-in', () => {
     ]);
   });
 
-  it('before the first audio joins the message, and leaves no trace', () => {
+  it('before the first audio joins the message, and leaves no trace (F40)', () => {
     const { history, events } = telling({ 180: user.interim('about'), 400: user.final('about cats') });
     expect(timeline(events, 'turn.ended')[0]).toBe('180 turn.ended merged');
     expect(history.messages()[0]).toEqual({ role: 'user', content: 'tell me about cats' });
@@ -171,7 +171,7 @@ describe('barge-in', () => {
     expect(history.messages()[1]?.content).toBe('One two three four five. Six seven eight nine');
   });
 
-  it('delays the answer for a cough, and never deletes it', () => {
+  it('delays the answer for a cough, and never deletes it (F42)', () => {
     const { events, heardText, llm } = telling({ 50: user.starts, 300: user.falls });
     expect(llm.requests).toHaveLength(1);
     expect(timeline(events, ...stages, 'speech.started')).toEqual([

@@ -51,7 +51,7 @@ describe('tools', () => {
     expect(history.messages().at(-1)).toEqual({ role: 'assistant', content: 'All done.' });
   });
 
-  it('are told what failed: a throw, a bad argument, an unknown name, a time-out', () => {
+  it('are told what failed: a throw, a bad argument, an unknown name, a time-out (F61)', () => {
     const tools: Tool[] = [
       { name: 'throws', execute: () => throwError(() => new Error('no such city')) },
       { name: 'hangs', execute: () => NEVER, timeoutMs: 2_000 },
@@ -100,7 +100,7 @@ describe('tools', () => {
     ]);
   });
 
-  it('cannot flood the model', () => {
+  it('cannot flood the model (F61)', () => {
     const { llm } = test([{ name: 'flood', execute: () => 'x'.repeat(10_000_000) }]);
     expect(llm.requests[1]?.messages.at(-1)?.content.length).toBeLessThan(20_000);
   });
@@ -134,7 +134,7 @@ describe('tools', () => {
     ]);
   });
 
-  it('are aborted by an interruption, and the model is told', () => {
+  it('are aborted by an interruption, and the model is told (F61)', () => {
     let aborted = 0;
     const tool: Tool = {
       name: 'look',

@@ -188,7 +188,7 @@ describe('addresses', () => {
     expect(() => new Remote({ endpoint: 'not an address' }).url('/')).toThrow('is not an absolute URL');
   });
 
-  it('never carry a credential unencrypted to another machine, unless that is allowed', () => {
+  it('never carry a credential unencrypted to another machine, unless that is allowed (F48)', () => {
     const insecure = 'http://api.example.com';
     expect(() => new Remote({ apiKey: key, endpoint: insecure }).url('/')).toThrow('will not send its credential');
     expect(() => new Remote({ apiKey: key, endpoint: insecure }).socketUrl('/')).toThrow('allowInsecure');
@@ -215,7 +215,7 @@ describe('addresses', () => {
   });
 });
 
-describe('a credential is never shown', () => {
+describe('a credential is never shown (F50)', () => {
   it('by inspect(), JSON or Object.keys() of a provider', async () => {
     const provider = new Remote({ apiKey: key });
     await provider.resolveApiKey();

@@ -8,7 +8,7 @@ const words = (text: string): string =>
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .trim();
 
-/** What goes wrong with a service in the middle of a conversation, over real sockets (RELIABILITY.md). */
+/** What goes wrong with a service in the middle of a conversation, over real sockets (docs/faults.md). */
 describe('a conversation in which', () => {
   let sandbox: Sandbox;
   let caller: TestCaller;

@@ -158,7 +158,7 @@ for (const platform of platforms)
     // The conversation is the same at every rate.
     if (!['PhoneStreamA', 'PhoneSocketB at 16000 Hz'].includes(platform.name)) return;
 
-    it('remembers what the caller heard of an answer that was cut off, and sends nothing after the clear', async () => {
+    it('remembers what the caller heard of an answer that was cut off, and sends nothing after the clear (F41)', async () => {
       await using switchboard = await new Switchboard(sandbox, platform).listen();
       const caller = await switchboard.ring();
       caller.say('tell a story');
@@ -182,7 +182,7 @@ for (const platform of platforms)
       await caller.hangUp();
     }, 60_000);
 
-    it('resumes at the same sample after a cough', async () => {
+    it('resumes at the same sample after a cough (F42)', async () => {
       await using switchboard = await new Switchboard(sandbox, platform).listen();
       const caller = await switchboard.ring();
       const ended = switchboard.next('turn.ended');
@@ -247,7 +247,7 @@ for (const platform of platforms)
       expect([caller.playedMs, switchboard.of('error')]).toEqual([0, []]);
     }, 60_000);
 
-    it('refuses an upgrade that the platform has not signed', async () => {
+    it('refuses an upgrade that the platform has not signed (F39)', async () => {
       await using switchboard = await new Switchboard(sandbox, platform).listen();
       await expect(switchboard.ring('')).rejects.toThrow(/403/);
       await expect(switchboard.ring('f'.repeat(32))).rejects.toThrow(/403/);

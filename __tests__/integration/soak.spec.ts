@@ -63,7 +63,7 @@ function heapBytes(): number {
 }
 
 describe('200 turns over real sockets, with random barge-ins', () => {
-  it('every history is what was heard, and nothing is left behind', async () => {
+  it('every history is what was heard, and nothing is left behind (F41, F43)', async () => {
     await using sandbox = await startSandbox({
       keepRecords: 0,
       limits: { alphaTtsCharactersPerMinute: 1e6, alphaTtsFlushesPerMinute: 1e6 },

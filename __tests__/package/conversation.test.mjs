@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => sandbox.kill());
 
-/** The installed package as a minifier leaves it (RELIABILITY.md, F58), and as it is. */
+/** The installed package as a minifier leaves it (docs/faults.md, F58), and as it is. */
 const forms = {
   'as it is': { minify: false, external: ['rxvoice', 'ws'] },
   minified: { minify: true, external: ['ws'] },

@@ -24,7 +24,7 @@ describe('The ends of a pipeline that nobody names', () => {
 
     it('are the microphone and the speaker, whose code is loaded when it is needed', async () => {
       const pipeline = new Pipeline({ providers: middle() });
-      // Loaded, both say what this page lacks.
+      // Loaded, both say what this page lacks (F53).
       await expect(pipeline.initialize()).rejects.toThrow(
         /^MicrophoneInput could not be initialized: MicrophoneInput works only on secure pages/,
       );

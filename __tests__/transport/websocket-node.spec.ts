@@ -62,6 +62,19 @@ describe('the WebSocket of Node', () => {
     expect(await peer.closed).toMatchObject({ code: 1000 });
   });
 
+  it('F59: needs none that the runtime has', async () => {
+    const own = Object.getOwnPropertyDescriptor(globalThis, 'WebSocket');
+    Reflect.deleteProperty(globalThis, 'WebSocket');
+    try {
+      expect('WebSocket' in globalThis).toBe(false);
+      const peer = new Listener({ url: await on(serveSockets((socket) => socket.send('hello'))) });
+      await peer.until(() => peer.messages.length === 1);
+      expect(peer.messages).toEqual(['hello']);
+    } finally {
+      if (own) Object.defineProperty(globalThis, 'WebSocket', own);
+    }
+  });
+
   it('gives bytes that lie at any offset of their memory as a view of exactly those bytes', async () => {
     const url = await on(
       serveSockets((socket) => {

@@ -68,7 +68,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   protected readonly credentialKey: string = 'apiKey';
   /** Credentials that this provider has used, to mask them in messages. */
   readonly #secrets: string[] = [];
-  /** Warns once that the page exposes its credential to its visitors (RELIABILITY.md, F49). */
+  /** Warns once that the page exposes its credential to its visitors (docs/faults.md, F49). */
   readonly #warnOfExposure = oncePerKind((kind) => this.#exposed(kind === 'long-lived'));
 
   /** Whether requests go to the application's proxy, without a credential. */
@@ -223,7 +223,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return `${this.authType === 'bearer' ? 'Bearer' : 'Token'} ${key}`;
   }
 
-  /** @throws VoiceError `configuration` when a credential would cross the network unencrypted (RELIABILITY.md, F48). */
+  /** @throws VoiceError `configuration` when a credential would cross the network unencrypted (docs/faults.md, F48). */
   protected assertSecure(url: URL): void {
     if (this.isProxyMode || !this.directCredential || this.config.allowInsecure) return;
     if (!/^(http|ws):$/.test(url.protocol) || isLoopback(url.hostname)) return;

@@ -21,7 +21,7 @@ export async function release(provider: ProviderContract, pipeline: object, sche
   if (!others?.size) await farewell(() => provider.dispose(), scheduler);
 }
 
-/** Providers that serve one conversation at a time (RELIABILITY.md, F62). Models and voices serve several. */
+/** Providers that serve one conversation at a time (docs/faults.md, F62). Models and voices serve several. */
 function talkers({ input, output, listener }: Roles): readonly ProviderContract[] {
   return [input, output, listener];
 }

@@ -17,7 +17,7 @@ const clocks = new WeakMap<SchedulerLike, PlaybackClock>();
 /**
  * The one clock of everything that plays on a scheduler: a single timer for all sleepers, none without. Those in no
  * hurry sleep until a tick, and are served in one pass. Ticks are counted from one origin, so late timers never add up.
- * When the time is set back, the clock stands still instead (RELIABILITY.md, F45).
+ * When the time is set back, the clock stands still instead (docs/faults.md, F45).
  */
 export class PlaybackClock {
   readonly #scheduler: SchedulerLike;

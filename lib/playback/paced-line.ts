@@ -6,7 +6,7 @@ import { PlaybackClock, tickMs, type Sleeper } from './clock.ts';
 import type { LinePlay, PlaybackLine } from './line.ts';
 import { Pacer } from './pacer.ts';
 
-/** How long after its audio a mark may still be echoed, in milliseconds (RELIABILITY.md, F36). */
+/** How long after its audio a mark may still be echoed, in milliseconds (docs/faults.md, F36). */
 const markPatienceMs = 2000;
 
 /** Audio between two marks, in milliseconds. */

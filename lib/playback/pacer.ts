@@ -1,6 +1,6 @@
 import { tickMs, type PlaybackClock } from './clock.ts';
 
-/** Longest burst, in milliseconds of audio, however late a timer is (RELIABILITY.md, F46). */
+/** Longest burst, in milliseconds of audio, however late a timer is (docs/faults.md, F46). */
 const maxBurstMs = 200;
 
 /** Sends one player's audio in real time, counted from one origin. */

@@ -1,6 +1,6 @@
 import { VoiceError } from '../core/errors.ts';
 
-/** When to try again, and when to stop trying (RELIABILITY.md, F1, F4, F5, F18). */
+/** When to try again, and when to stop trying (docs/faults.md, F1, F4, F5, F18). */
 export interface BackoffOptions {
   /** Longest wait before the first retry, in milliseconds. Default: 250. */
   readonly initialMs?: number;

@@ -18,7 +18,7 @@ export const longestTimerMs: number = 2 ** 31 - 1;
  * One timer for a deadline that moves. A timer due sooner is kept, and looks again when it fires: most deadlines only
  * move later.
  *
- * What arrived by the deadline is delivered first, even if the event loop was blocked when it came (RELIABILITY.md,
+ * What arrived by the deadline is delivered first, even if the event loop was blocked when it came (docs/faults.md,
  * F46). A clock that is set back does not prolong the wait; one set forward ends it within a second (F45).
  */
 export class Alarm {

@@ -35,7 +35,7 @@ export interface HttpTimeouts {
 }
 
 /**
- * How requests are retried: until anything of the answer arrives, and no longer than a user waits (RELIABILITY.md, F17
+ * How requests are retried: until anything of the answer arrives, and no longer than a user waits (docs/faults.md, F17
  * to F19).
  */
 export const requestRetries: BackoffOptions & { readonly maxTries: number; readonly budgetMs: number } = {

@@ -1,3 +1,4 @@
+import { trackEvents$ } from '../../../lib/playback/track-capture.ts';
 import { MicrophoneInput, type AudioChunk, type DeviceEvent, type VoiceError } from 'rxvoice';
 
 /** A microphone whose frames the test brings: what becomes of them is the class's business, not the browser's. */
@@ -34,6 +35,16 @@ describe('MicrophoneInput: a microphone that is cut off (F54)', () => {
     expect(microphone.devices.at(-1)).toEqual({ type: 'unmuted' });
     microphone.deliver(5_000, 0);
     expect(microphone.errors).toHaveLength(2);
+  });
+
+  it('tells of a track that the system mutes, of its return, and of its end', () => {
+    const track = new EventTarget();
+    const told: DeviceEvent[] = [];
+    const watching = trackEvents$(track as MediaStreamTrack).subscribe((event) => told.push(event));
+    for (const type of ['mute', 'unmute', 'ended']) track.dispatchEvent(new Event(type));
+    watching.unsubscribe();
+    track.dispatchEvent(new Event('mute'));
+    expect(told).toEqual([{ type: 'muted' }, { type: 'unmuted' }, { type: 'lost' }]);
   });
 
   it('says nothing of a quiet room, which is never all zeros', () => {

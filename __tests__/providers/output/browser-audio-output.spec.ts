@@ -134,7 +134,7 @@ describe('BrowserAudioOutput over its own worklet', () => {
     expect(log).toEqual(['started 0', 'finished 1', 'complete']);
   });
 
-  it('takes 300 s ahead, and no more', () => {
+  it('takes 300 s ahead, and no more (F32)', () => {
     const { source$ } = playing();
     const minutes = { data: new Uint8Array(150 * rate * 4), metadata: format };
     source$.next(minutes);
@@ -145,7 +145,7 @@ describe('BrowserAudioOutput over its own worklet', () => {
     output.stop();
   });
 
-  it('resumes at a statechange, but never while the system has interrupted it', async () => {
+  it('resumes at a statechange, but never while the system has interrupted it (F55)', async () => {
     const events: string[] = [];
     output.device$.subscribe(({ type }) => events.push(type));
     const before = context().resumed;
@@ -159,7 +159,7 @@ describe('BrowserAudioOutput over its own worklet', () => {
     expect(events).toEqual(['interrupted', 'suspended', 'running']);
   });
 
-  it('says that a click is needed when something is to sound, and not before', async () => {
+  it('says that a click is needed when something is to sound, and not before (F55)', async () => {
     const errors: string[] = [];
     output.errors$.subscribe(({ code }) => errors.push(code));
     context().become('suspended');
@@ -170,7 +170,7 @@ describe('BrowserAudioOutput over its own worklet', () => {
     subscription.unsubscribe();
   });
 
-  it('takes another context when the clock of one stands still, and continues where it was', async () => {
+  it('takes another context when the clock of one stands still, and continues where it was (F55)', async () => {
     const { source$, log } = playing();
     source$.next(counting(rate));
     source$.complete();

@@ -40,7 +40,7 @@ export interface MicrophoneInputConfig extends TrackInputConfig {
   readonly autoGainControl?: boolean;
 }
 
-/** Interval between searches for a lost microphone, in milliseconds (RELIABILITY.md, F52). */
+/** Interval between searches for a lost microphone, in milliseconds (docs/faults.md, F52). */
 const searchMs = 1_000;
 
 /** Duration of pure zeros that no real room produces, in milliseconds (F54). */

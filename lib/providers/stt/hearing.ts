@@ -34,7 +34,7 @@ interface Utterance {
   readonly hasVoice: boolean;
 }
 
-/** Voice sent to the service and not yet answered, in audio time (RELIABILITY.md, F10). */
+/** Voice sent to the service and not yet answered, in audio time (docs/faults.md, F10). */
 interface Watch {
   readonly unansweredMs: number;
   /** How many times in a row it exceeded the limit. */

@@ -371,7 +371,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     throw this.error(message, { code: 'timeout', recoverable: true });
   }
 
-  /** Gives up a connection that receives speech but never answers (RELIABILITY.md, F10). */
+  /** Gives up a connection that receives speech but never answers (docs/faults.md, F10). */
   #replaceDead({ alarms, limitMs }: Extract<HearingEffect, { type: 'dead' }>): void {
     const recoverable = alarms < maxAlarms;
     const message = `${this.name}: no answer to ${limitMs} ms of speech: treating the connection as dead`;
