@@ -271,6 +271,22 @@ describe('StreamingSTT: audio on its way', () => {
     expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(5_000)]));
     await end({ stt, clock });
   });
+
+  it('F7: nor in the middle of what waited for a connection', async () => {
+    const { stt, clock } = await live();
+    stt.fills = true;
+    await clock.advance(10);
+    for (let frame = 0; frame < 20; frame++) {
+      stt.sendAudio({ data: tape(100, frame * 100) });
+      if (frame === 3) stt.sockets.last.drop();
+      // Just before a check, and before the next frame.
+      await clock.advance(70);
+      if (frame === 14) stt.sockets.last.accept();
+      await clock.advance(30);
+    }
+    expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(2_000)]));
+    await end({ stt, clock });
+  });
 });
 
 describe('StreamingSTT: a service that wants no more than it can hear', () => {

@@ -191,6 +191,8 @@ export class AudioUplink {
   first(resumeMs: number | undefined, hasEnded: boolean): SocketData[] {
     const audio = this.#backlog?.from(resumeMs) ?? [];
     const items = [...audio, ...this.#afterAudio.splice(0), ...(hasEnded ? [endOfAudio] : [])];
+    // Time without a connection is no gap in the audio.
+    if (audio.length > 0) this.#quietMs = 0;
     return this.#feed ? this.#encoded(this.#feed.push(items)) : [];
   }
 
