@@ -1,5 +1,13 @@
-import { concat, from, ignoreElements, Subject, type Observable } from 'rxjs';
-import type { PipelineOptions, SpeechEvent, SpokenWord, TranscriptionResult, VoiceEvent } from 'rxvoice';
+import { concat, config, from, ignoreElements, Subject, type Observable } from 'rxjs';
+import type {
+  AudioChunk,
+  ConnectionEvent,
+  PipelineOptions,
+  SpeechEvent,
+  SpokenWord,
+  TranscriptionResult,
+  VoiceEvent,
+} from 'rxvoice';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { Pipeline } from '../../lib/pipeline/pipeline.ts';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
@@ -405,6 +413,82 @@ describe('a value of a provider that is none (F11)', () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
       expect(ofType(events, 'error')).toMatchObject([{ role: 'stt', code: 'protocol', recoverable: true }]);
       expect(llm.requests).toHaveLength(1);
+      await pipeline.dispose();
+    });
+  }
+});
+
+describe('what ends the process nowhere (F60)', () => {
+  const unhandled: unknown[] = [];
+  beforeEach(() => {
+    unhandled.length = 0;
+    config.onUnhandledError = (cause) => unhandled.push(cause);
+  });
+  afterEach(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    config.onUnhandledError = null;
+    expect(unhandled).toEqual([]);
+  });
+
+  const ignored = 'protocol';
+
+  for (const wrong of [...anything, { data: 'audio' }, { data, metadata: { encoding: 'linear16' } }]) {
+    it(`audio of an input that is none is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
+      const input = new FakeInput();
+      const audio$ = new Subject<AudioChunk>();
+      Object.defineProperty(input, 'audio$', { get: () => audio$ });
+      const stt = new FakeSTT();
+      const sent: AudioChunk[] = [];
+      stt.sendAudio = (chunk) => void sent.push(chunk);
+      const { pipeline, events } = rig({ input, stt });
+      await pipeline.start();
+      for (const chunk of [wrong, wrong, { data, metadata: textAudioFormat }]) audio$.next(chunk as AudioChunk);
+      expect(sent).toHaveLength(1);
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'input', provider: 'FakeInput', code: ignored }]);
+      await pipeline.dispose();
+    });
+  }
+
+  for (const wrong of [...anything, { type: 'loud', positionMs: 0 }, { type: 'started', positionMs: 'x' }]) {
+    it(`an event of an output that is none is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
+      const output = new FakeOutput();
+      output.play = startingWith([wrong, wrong], output.play.bind(output));
+      const { pipeline, events } = rig({ output });
+      await pipeline.start();
+      expect(await pipeline.say('Good day.').done).toEqual({ heardText: 'Good day.', interrupted: false });
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'output', code: ignored }]);
+      await pipeline.dispose();
+    });
+  }
+
+  for (const wrong of [...anything, { type: 'lost' }, { type: 'reconnecting' }, { type: 'gone' }]) {
+    it(`a state of a connection that is none is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
+      const llm = new FakeLLM();
+      const connection$ = new Subject<ConnectionEvent>();
+      Object.defineProperty(llm, 'connection$', { get: () => connection$ });
+      const { pipeline, events } = rig({ llm });
+      await pipeline.start();
+      for (const event of [wrong, wrong, { type: 'connected' }]) connection$.next(event as ConnectionEvent);
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'llm', provider: 'FakeLLM', code: ignored }]);
+      expect(ofType(events, 'provider.connected')).toHaveLength(1);
+      await pipeline.dispose();
+    });
+  }
+
+  for (const name of ['device$', 'dtmf$', 'callEnded$']) {
+    it(`an input's ${name} that fails is told`, async () => {
+      const input = new FakeInput();
+      const broken$ = new Subject<never>();
+      Object.defineProperty(input, name, { get: () => broken$ });
+      const over$ = new Subject<void>();
+      if (name === 'dtmf$') Object.defineProperty(input, 'callEnded$', { get: () => over$ });
+      const { pipeline, events } = rig({ input });
+      await pipeline.start();
+      broken$.error(new Error('it broke'));
+      expect(ofType(events, 'error')).toMatchObject([{ role: 'input', provider: 'FakeInput', message: 'it broke' }]);
+      expect(pipeline.state).toBe('running');
+      over$.next();
+      expect(ofType(events, 'call.ended')).toHaveLength(name === 'dtmf$' ? 1 : 0);
       await pipeline.dispose();
     });
   }

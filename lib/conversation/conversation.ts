@@ -58,7 +58,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   return new Observable((subscriber) => {
     const { history, rules, scheduler, greeting } = setup;
     const bus = createEventBus(scheduler);
-    const sieve = sieveOf(bus.emit);
+    const sieve = sieveOf((error, role) => reportError(bus, error, role && { role }));
     /** Reports of answers and speeches, and follow-up inputs: all join the end of the queue. */
     const later$ = new Subject<Input>();
     const warm$ = new Subject<void>();

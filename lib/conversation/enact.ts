@@ -72,7 +72,7 @@ export function enact(effect: Effect, { output, history, bus, later$, warm$, fin
 
 /** Reports a non-fatal error. */
 export function reportError(
-  bus: Pick<EventBus, 'emit'>,
+  bus: EventBus,
   error: unknown,
   { role, turnId }: { readonly role?: ProviderRole; readonly turnId?: string } = {},
 ): void {

@@ -2,14 +2,14 @@ import { filter, type MonoTypeOperatorFunction } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import { asArray, asNumber, asObject, asString, oncePerKind, ownEntry, type WireObject } from '../core/guard.ts';
 import type { ProviderRole } from '../core/roles.ts';
-import type { Emit } from './event-bus.ts';
-import { reportError } from './enact.ts';
 
-/** What a conversation reads of its providers, which may be the application's own. */
-type Kind = 'transcript' | 'speech' | 'model' | 'audio' | 'word';
+/** What is read of providers, which may be the application's own. */
+type Kind = keyof typeof kinds;
+
+type Check = (value: WireObject) => boolean;
 
 /**
- * Drops what is none of a kind. The first of each kind in a conversation is told.
+ * Drops what is none of a kind. The first of each kind is told.
  *
  * ```text
  * source  --a--null--b--5--|
@@ -19,68 +19,87 @@ type Kind = 'transcript' | 'speech' | 'model' | 'audio' | 'word';
  */
 export type Sieve = <T>(kind: Kind) => MonoTypeOperatorFunction<T>;
 
-/** Where each kind comes from, and what a conversation relies on. */
-const kinds: Readonly<Record<Kind, readonly [ProviderRole, source: string, isOne: (value: WireObject) => boolean]>> = {
-  transcript: [
-    'stt',
-    'transcripts$ must emit a TranscriptionResult',
-    ({ text, metadata }) => {
-      const words = asObject(metadata)?.['words'];
-      return isText(text) && (words === undefined || (Array.isArray(words) && asArray(words).every(asObject)));
-    },
-  ],
-  speech: [
-    'stt',
-    'speech$ must emit a SpeechEvent',
-    ({ type }) => /^(started|ended|resumed)$/.test(asString(type) ?? ''),
-  ],
-  model: [
-    'llm',
-    'generate() must emit an LLMEvent',
-    (event) => ownEntry(isEvent, asString(event['type']))?.(event) ?? false,
-  ],
-  audio: [
-    'tts',
-    'audio must come as AudioChunks',
-    ({ data, metadata, utteranceId }) =>
-      data instanceof Uint8Array && isFormat(metadata) && (utteranceId === undefined || isText(utteranceId)),
-  ],
-  word: [
-    'tts',
-    'words$ must emit a SpokenWord',
-    ({ text, startMs, endMs }) => isText(text) && asNumber(startMs) !== undefined && asNumber(endMs) !== undefined,
-  ],
-};
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isNumber = (value: unknown): boolean => asNumber(value) !== undefined;
+const always = (): boolean => true;
 
-const isEvent: Readonly<Record<string, (event: WireObject) => boolean>> = {
-  token: ({ text }) => isText(text),
-  'tool-call': ({ id, name, argsText }) => [id, name, argsText].every(isText),
-  done: ({ finishReason, usage }) => isText(finishReason) && (usage === undefined || asObject(usage) !== undefined),
-};
+/** An event whose `type` has an entry, which checks the rest. */
+const typed =
+  (checks: Readonly<Record<string, Check>>): Check =>
+  (event) =>
+    ownEntry(checks, asString(event['type']))?.(event) ?? false;
 
-/** A conversation's sieve. */
-export function sieveOf(emit: Emit): Sieve {
-  const tell = oncePerKind((kind) => {
-    const [role, rule] = kinds[kind as Kind];
-    reportError({ emit }, new VoiceError(`ignored what is none: ${rule}`, { code: 'protocol', recoverable: true }), {
-      role,
-    });
-  });
-  return (kind) =>
-    filter((value) => {
-      const object = asObject(value);
-      const isOne = object !== undefined && kinds[kind][2](object);
-      if (!isOne) tell(kind);
-      return isOne;
-    });
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
+const isChunk: Check = ({ data, metadata, utteranceId }) =>
+  data instanceof Uint8Array && isFormat(metadata) && (utteranceId === undefined || isText(utteranceId));
 
 function isFormat(value: unknown): boolean {
   const { encoding, sampleRate, channels } = asObject(value) ?? {};
   const isCounted = [sampleRate, channels].every((count) => (asNumber(count) ?? 0) > 0);
   return value === undefined || (isText(encoding) && isCounted);
+}
+
+const isPosition: Check = ({ positionMs }) => isNumber(positionMs);
+
+/** Each kind: the role it comes from, what must come, and a check of what is relied on. */
+const kinds = {
+  transcript: [
+    'stt',
+    'transcripts$ must emit TranscriptionResults',
+    ({ text, metadata }) => {
+      const words = asObject(metadata)?.['words'];
+      return isText(text) && (words === undefined || (Array.isArray(words) && asArray(words).every(asObject)));
+    },
+  ],
+  speech: ['stt', 'speech$ must emit SpeechEvents', typed({ started: always, ended: always, resumed: always })],
+  model: [
+    'llm',
+    'generate() must emit LLMEvents',
+    typed({
+      token: ({ text }) => isText(text),
+      'tool-call': ({ id, name, argsText }) => [id, name, argsText].every(isText),
+      done: ({ finishReason, usage }) => isText(finishReason) && (usage === undefined || asObject(usage) !== undefined),
+    }),
+  ],
+  audio: ['tts', 'audio must come as AudioChunks', isChunk],
+  word: [
+    'tts',
+    'words$ must emit SpokenWords',
+    ({ text, startMs, endMs }) => isText(text) && isNumber(startMs) && isNumber(endMs),
+  ],
+  captured: ['input', 'audio$ must emit AudioChunks', isChunk],
+  playback: [
+    'output',
+    'play() must emit PlaybackEvents',
+    typed({
+      ...{ started: isPosition, progress: isPosition, paused: isPosition },
+      ...{ resumed: isPosition, finished: isPosition },
+    }),
+  ],
+  device: [undefined, 'device$ must emit DeviceEvents', ({ type }) => isText(type)],
+  connection: [
+    undefined,
+    'connection$ must emit ConnectionEvents',
+    typed({
+      ...{ connecting: always, connected: always, closed: always },
+      reconnecting: ({ attempt, delayMs }) => isNumber(attempt) && isNumber(delayMs),
+      lost: ({ error }) => isText(asObject(error)?.['message']),
+    }),
+  ],
+} as const satisfies Record<string, readonly [ProviderRole | undefined, string, Check]>;
+
+/** @param tell - Called with the first of each kind that is none, and the role it came from, if that is known. */
+export function sieveOf(tell: (error: VoiceError, role: ProviderRole | undefined) => void): Sieve {
+  const tellOnce = oncePerKind((kind) => {
+    const [role, rule] = kinds[kind as Kind];
+    tell(new VoiceError(`ignored what is none: ${rule}`, { code: 'protocol', recoverable: true }), role);
+  });
+  return (kind) => {
+    const [, , isOne] = kinds[kind];
+    return filter((value) => {
+      const object = asObject(value);
+      if (object && isOne(object)) return true;
+      tellOnce(kind);
+      return false;
+    });
+  };
 }

@@ -219,7 +219,7 @@ function playToTheEnd(
   script: Script,
   audio$: Observable<AudioChunk>,
 ): Observable<PlaybackEvent> {
-  const { output, scheduler, playbackHold$, playoutMs } = context;
+  const { output, scheduler, playbackHold$, playoutMs, sieve } = context;
   const allThere$ = new Subject<void>();
   const watch$: Observable<never> = defer(() => {
     const position = output.positionMs;
@@ -245,7 +245,7 @@ function playToTheEnd(
       switchMap((isHeld) => (isHeld ? NEVER : watch$)),
       ignoreElements(),
     ),
-    output.play(context.transcode(fed$)).pipe(endWith(done)),
+    output.play(context.transcode(fed$)).pipe(sieve('playback'), endWith(done)),
   ).pipe(takeWhile((step): step is PlaybackEvent => step !== done));
 }
 

@@ -343,7 +343,9 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
       }),
     );
     wired.add(events$.subscribe());
-    wired.add(tellOfCall(this.#cast.input, this.bus.emit, () => void this.stop()));
+    const { input } = this.#cast;
+    const onError = (cause: unknown): void => this.reportError(cause, { provider: input.name, role: 'input' });
+    wired.add(tellOfCall(input, this.bus.emit, () => void this.stop(), onError));
     return wired;
   }
 

@@ -1,8 +1,8 @@
-import { EMPTY, Subscription, tap, type Observable } from 'rxjs';
+import { EMPTY, Subscription, type Observable } from 'rxjs';
 import type { ConnectionEvent, DeviceEvent, InputProvider, ProviderContract, ProviderRole } from '../core/roles.ts';
 import { describeFormat } from '../audio/formats.ts';
 import type { Emit } from '../conversation/event-bus.ts';
-import { merge } from '../stream/merge.ts';
+import { sieveOf } from '../conversation/malformed.ts';
 import type { AudioEnds, AudioPath } from './audio-path.ts';
 
 /** The source of an error. */
@@ -28,12 +28,13 @@ export function tellOfProviders(
     const onConnection = (event: ConnectionEvent): void => {
       tellOfConnection(event, origin, emit);
     };
-    work.add(provider.connection$?.subscribe({ next: onConnection, error: report }));
+    const sieve = sieveOf(report);
+    work.add(provider.connection$?.pipe(sieve('connection')).subscribe({ next: onConnection, error: report }));
     const onDevice = (change: DeviceEvent): void => {
       if (provider.roles.includes('input')) emit('input.device', { change }, { ...origin, role: 'input' });
       else emit('output.device', { change }, { ...origin, role: 'output' });
     };
-    work.add(provider.device$?.subscribe({ next: onDevice, error: report }));
+    work.add(provider.device$?.pipe(sieve('device')).subscribe({ next: onDevice, error: report }));
   }
   return work;
 }
@@ -58,22 +59,23 @@ function tellOfConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emi
 }
 
 /** Publishes a platform's own events. */
-export function tellOfCall(input: InputProvider, emit: Emit, onEnded: () => void): Subscription {
+export function tellOfCall(
+  input: InputProvider,
+  emit: Emit,
+  onEnded: () => void,
+  onError: (cause: unknown) => void,
+): Subscription {
   const { dtmf$ = EMPTY, callEnded$ = EMPTY } = input as Partial<CallEvents>;
   const envelope = { role: 'input', provider: input.name } as const;
-  return merge(
-    dtmf$.pipe(
-      tap((digit) => {
-        emit('dtmf.digit', { digit }, envelope);
-      }),
-    ),
-    callEnded$.pipe(
-      tap(() => {
-        emit('call.ended', {}, envelope);
-        onEnded();
-      }),
-    ),
-  ).subscribe();
+  const work = new Subscription();
+  const onDigit = (digit: string): void => emit('dtmf.digit', { digit }, envelope);
+  work.add(dtmf$.subscribe({ next: onDigit, error: onError }));
+  const onCallEnded = (): void => {
+    emit('call.ended', {}, envelope);
+    onEnded();
+  };
+  work.add(callEnded$.subscribe({ next: onCallEnded, error: onError }));
+  return work;
 }
 
 /** Events of phone platforms besides input and output. */
