@@ -4,7 +4,7 @@ import { asArray, asNumber, asObject, asString, oncePerKind, ownEntry, type Wire
 import type { ProviderRole } from '../core/roles.ts';
 
 /** What is read of providers, which may be the application's own. */
-type Kind = keyof typeof kinds;
+type Kind = 'transcript' | 'speech' | 'model' | 'audio' | 'word' | 'captured' | 'playback' | 'device' | 'connection';
 
 type Check = (value: WireObject) => boolean;
 
@@ -41,7 +41,7 @@ function isFormat(value: unknown): boolean {
 const isPosition: Check = ({ positionMs }) => isNumber(positionMs);
 
 /** Each kind: the role it comes from, what must come, and a check of what is relied on. */
-const kinds = {
+const kinds: Readonly<Record<Kind, readonly [role: ProviderRole | undefined, rule: string, isOne: Check]>> = {
   transcript: [
     'stt',
     'transcripts$ must emit TranscriptionResults',
@@ -85,7 +85,7 @@ const kinds = {
       lost: ({ error }) => isText(asObject(error)?.['message']),
     }),
   ],
-} as const satisfies Record<string, readonly [ProviderRole | undefined, string, Check]>;
+};
 
 /** @param tell - Called with the first of each kind that is none, and the role it came from, if that is known. */
 export function sieveOf(tell: (error: VoiceError, role: ProviderRole | undefined) => void): Sieve {

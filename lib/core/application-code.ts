@@ -1,4 +1,5 @@
 import { isObservable, Observable, type Observer, type OperatorFunction, type Subscription } from 'rxjs';
+import type { Logger, LogLevel, LogSink } from './logger.ts';
 
 /** Told of what the application's code threw or rejected with, and of what it was called with. */
 type Tell<A> = (cause: unknown, argument: A) => void;
@@ -78,5 +79,18 @@ function safeObserver<T>(observer: Partial<Observer<T>>, tell: (cause: unknown) 
     next: (value) => callSafely(next, value, tellOnce),
     error: (cause: unknown) => callSafely(error, cause, tellOnce),
     complete: () => callSafely(complete, undefined, tellOnce),
+  };
+}
+
+/** A logger of the application as the library uses it: the first that it throws, or rejects with, is told. */
+export function safeLogger(logger: Logger, tell: (cause: unknown) => void): Logger {
+  const tellOnce = once(tell);
+  const at =
+    (level: LogLevel): LogSink[LogLevel] =>
+    (...entry) =>
+      callSafely(() => logger[level](...entry), undefined, tellOnce);
+  return {
+    ...{ debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+    scope: (name) => safeLogger(logger.scope(name), tellOnce),
   };
 }

@@ -1,4 +1,3 @@
-import { callSafely, once } from './application-code.ts';
 import { redact } from './redact.ts';
 
 /** Severity of a log entry. */
@@ -43,25 +42,13 @@ export function createLogger(
       if (order[entry] < order[level]) return;
       sink[entry](`[${scope}] ${redact(message)}`, ...details.map(safeDetail));
     };
-  return { ...atEachLevel(write), scope: (name) => createLogger(sink, { level, scope: `${scope}:${name}` }) };
-}
-
-/** A logger of the application as the library uses it: the first that it throws, or rejects with, is told. */
-export function safeLogger(logger: Logger, tell: (cause: unknown) => void): Logger {
-  const tellOnce = once(tell);
-  const safe = (unsafe: Logger): Logger => ({
-    ...atEachLevel(
-      (level) =>
-        (...entry) =>
-          callSafely(() => unsafe[level](...entry), undefined, tellOnce),
-    ),
-    scope: (name) => safe(unsafe.scope(name)),
-  });
-  return safe(logger);
-}
-
-function atEachLevel(write: (level: LogLevel) => LogSink[LogLevel]): LogSink {
-  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  return {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    scope: (name) => createLogger(sink, { level, scope: `${scope}:${name}` }),
+  };
 }
 
 const noop = (): void => undefined;

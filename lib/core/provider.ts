@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { BehaviorSubject, filter, map, Subject, type Observable } from 'rxjs';
-import { publicStream } from './application-code.ts';
+import { publicStream, safeLogger } from './application-code.ts';
 import { messageOf, ProviderInitializationError, VoiceError } from './errors.ts';
-import { safeLogger, silentLogger, type Logger } from './logger.ts';
+import { silentLogger, type Logger } from './logger.ts';
 import type { InitializeOptions, ProviderContract, ProviderRole, ProviderState, ProviderType } from './roles.ts';
 
 /** A call of `initialize()` in progress. */

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'eventemitter3';
 import { filter, tap, type Observable, type SchedulerLike, type Subscription } from 'rxjs';
-import { callSafely, publicStream } from '../core/application-code.ts';
+import { callSafely, publicStream, safeLogger } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import { safeLogger, type Logger } from '../core/logger.ts';
+import type { Logger } from '../core/logger.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { createEventBus, type EventBus } from '../conversation/event-bus.ts';
 import {
