@@ -134,6 +134,16 @@ describe('application code that throws (F60)', () => {
     await rigged.pipeline.dispose();
   });
 
+  it('as the history’s countTokens is named once, and the usual count goes on', async () => {
+    const rigged = rig({ history: { maxTokens: 6, countTokens: broken } });
+    await rigged.pipeline.start();
+    await turn(rigged);
+    await turn(rigged);
+    expect(messages(rigged)).toEqual(['countTokens threw: it broke']);
+    expect(ofType(rigged.events, 'history.truncated')).toHaveLength(1);
+    await rigged.pipeline.dispose();
+  });
+
   for (const [how, write] of Object.entries({ throws: broken, rejects: rejecting })) {
     it(`as a logger that ${how} is named once, and costs nobody the turn`, async () => {
       const logger: Logger = { debug: write, info: write, warn: write, error: write, scope: () => logger };

@@ -1,5 +1,5 @@
 import { Subject, type Observable } from 'rxjs';
-import { publicStream } from '../core/application-code.ts';
+import { once, publicStream } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { Message, ToolCall } from '../core/messages.ts';
 import { joinWords } from '../text/words.ts';
@@ -63,22 +63,30 @@ export class History {
   readonly #options: Required<Omit<HistoryOptions, 'maxTokens'>> & Pick<HistoryOptions, 'maxTokens'>;
   readonly #changes$ = new Subject<HistoryChange>();
   readonly #broken$ = new Subject<VoiceError>();
+  readonly #count: (text: string) => number;
   #items: HistoryItem[] = [];
   #nextId = 1;
 
   constructor(options: HistoryOptions = {}) {
-    this.#options = { maxTurns: 40, countTokens: (text) => Math.ceil(text.length / 4), ...options };
+    const usual = (text: string): number => Math.ceil(text.length / 4);
+    this.#options = { maxTurns: 40, countTokens: usual, ...options };
+    const tell = once((cause) => this.#tell('countTokens', cause));
+    this.#count = (text) => {
+      try {
+        return this.#options.countTokens(text);
+      } catch (cause) {
+        tell(cause);
+        return usual(text);
+      }
+    };
   }
 
   /** Changes. Hot. */
   get changes$(): Observable<HistoryChange> {
-    return publicStream(this.#changes$, (cause) => {
-      const message = `a subscriber of changes$ threw: ${messageOf(cause)}`;
-      this.#broken$.next(new VoiceError(message, { code: 'internal', cause }));
-    });
+    return publicStream(this.#changes$, (cause) => this.#tell('a subscriber of changes$', cause));
   }
 
-  /** Subscribers of {@link changes$} that threw, for the conversation to report. Hot. */
+  /** What the application's code threw here, for the conversation to report. Hot. */
   get broken$(): Observable<VoiceError> {
     return this.#broken$.asObservable();
   }
@@ -156,6 +164,10 @@ export class History {
     this.#trim();
   }
 
+  #tell(what: string, cause: unknown): void {
+    this.#broken$.next(new VoiceError(`${what} threw: ${messageOf(cause)}`, { code: 'internal', cause }));
+  }
+
   #id(): string {
     return `item-${this.#nextId++}`;
   }
@@ -174,10 +186,10 @@ export class History {
 
   /** Drops whole turns from the front, so that a tool call never loses its result. */
   #trim(): void {
-    const { maxTurns, maxTokens = Infinity, countTokens } = this.#options;
+    const { maxTurns, maxTokens = Infinity } = this.#options;
     const starts = this.#items.flatMap((item, index) => (beginsTurn(item, this.#items[index - 1]) ? [index] : []));
     const tokens = (from: number): number =>
-      this.#items.slice(from).reduce((sum, item) => sum + countTokens(textOf(item)), 0);
+      this.#items.slice(from).reduce((sum, item) => sum + this.#count(textOf(item)), 0);
     let cut = 0;
     while (starts.length > 1 && (starts.length > maxTurns || tokens(cut) > maxTokens)) {
       starts.shift();
