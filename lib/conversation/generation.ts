@@ -2,24 +2,22 @@ import {
   concat,
   defer,
   EMPTY,
-  filter,
   ignoreElements,
-  map,
   mergeMap,
-  of,
+  Observable,
   ReplaySubject,
   take,
   takeUntil,
   tap,
   timer,
   type MonoTypeOperatorFunction,
-  type Observable,
   type SchedulerLike,
 } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { FinishReason, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
 import type { LLMProvider } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
+import { feed } from '../stream/feed.ts';
 import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { Emit } from './event-bus.ts';
@@ -86,41 +84,36 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
   let parts = 0;
 
   function ask(round: number): Observable<GenerationStep> {
-    return defer(() => {
+    return new Observable((subscriber) => {
       const part = parts++;
       const calls: ToolCall[] = [];
       let text = '';
-      let end: Extract<LLMEvent, { type: 'done' }> | undefined;
-      const toStep = (event: LLMEvent): GenerationStep | undefined => {
-        if (event.type === 'tool-call' && calls.push(event) > maxCalls)
-          throw overflow(`the model called more than ${maxCalls} tools at once: tell it to call fewer`);
-        if (event.type === 'done') end = event;
-        if (event.type !== 'token' || !event.text) return undefined;
-        text += event.text;
-        if (text.length > maxAnswerLength)
-          throw overflow(`the answer is longer than ${maxAnswerLength} characters: set maxTokens`);
-        return { type: 'token', part, text: event.text };
-      };
+      let end: Partial<Extract<LLMEvent, { type: 'done' }>> = {};
       const request$ = llm.generate(context.messages(), {
         ...(definitions.length ? { tools: definitions } : {}),
         ...(definitions.length && round === maxRounds ? { toolChoice: 'none' } : {}),
       });
-      const ended$ = defer(() => {
-        const { finishReason = 'stop', usage } = end ?? {};
-        return of<GenerationStep>({ type: 'ended', part, text, finishReason, ...(usage ? { usage } : {}) });
-      });
-      const started: GenerationStep = { type: 'started', part, stored: true, round };
-      return concat(
-        of(started),
-        request$.pipe(
-          context.sieve('model'),
-          stalls(context),
-          map(toStep),
-          filter((step) => step !== undefined),
-        ),
-        ended$,
-        defer(() => (calls.length && round < maxRounds ? callTools(part, text, calls, round) : EMPTY)),
-      );
+      const take = (event: LLMEvent): void => {
+        if (event.type === 'done') end = event;
+        else if (event.type === 'tool-call') {
+          if (calls.push(event) <= maxCalls) return;
+          throw overflow(`the model called more than ${maxCalls} tools at once: tell it to call fewer`);
+        } else if (event.text) {
+          text += event.text;
+          if (text.length > maxAnswerLength) {
+            throw overflow(`the answer is longer than ${maxAnswerLength} characters: set maxTokens`);
+          }
+          subscriber.next({ type: 'token', part, text: event.text });
+        }
+      };
+      const finish = (): void => {
+        const { finishReason = 'stop', usage } = end;
+        subscriber.next({ type: 'ended', part, text, finishReason, ...(usage ? { usage } : {}) });
+        if (calls.length === 0 || round === maxRounds) subscriber.complete();
+        else subscriber.add(callTools(part, text, calls, round).subscribe(subscriber));
+      };
+      subscriber.next({ type: 'started', part, stored: true, round });
+      feed(request$.pipe(context.sieve('model'), stalls(context)), subscriber, { next: take, complete: finish });
     });
   }
 

@@ -1,18 +1,13 @@
 import {
   defer,
-  delayWhen,
   EMPTY,
-  endWith,
   filter,
-  ignoreElements,
   NEVER,
   Observable,
   ReplaySubject,
-  Subject,
   Subscription,
   switchMap,
   take,
-  takeWhile,
   tap,
   throwError,
   timer,
@@ -22,7 +17,7 @@ import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, PlaybackEvent, SpokenWord } from '../core/roles.ts';
 import { eager } from '../stream/eager.ts';
-import { merge } from '../stream/merge.ts';
+import { feed } from '../stream/feed.ts';
 import type { Emit } from './event-bus.ts';
 import type { SpeechSource } from './events.ts';
 import type { AgentReport } from './inputs.ts';
@@ -69,7 +64,7 @@ export interface SpeechContext {
   readonly emit: Emit;
   /** Where a speech requests the output, and reports that it is audible. */
   readonly report: (report: AgentReport) => void;
-  /** Emits once a speech may use the output. */
+  /** Emits once, when a speech may use the output, and completes. */
   readonly mayPlay$: (speechId: string) => Observable<unknown>;
   readonly scheduler: SchedulerLike;
   /** Longest stall of the play-head beyond the remaining audio, in milliseconds. */
@@ -133,13 +128,11 @@ export function speech(
     };
     synthesis.add(voice.words$?.pipe(context.sieve('word')).subscribe({ next: onWord, error: () => undefined }));
 
-    const audio$ = chunks$.pipe(
-      tap((chunk) => {
-        if (!hasSounded) subscriber.next('first-audio');
-        hasSounded = true;
-        emit('audio.chunk', { chunk }, ofVoice);
-      }),
-    );
+    const onChunk = (chunk: AudioChunk): void => {
+      if (!hasSounded) subscriber.next('first-audio');
+      hasSounded = true;
+      emit('audio.chunk', { chunk }, ofVoice);
+    };
     const onPlayback = ({ type }: PlaybackEvent): void => {
       isFinished ||= type === 'finished';
       if (type !== 'started' || phase !== 'playing') return;
@@ -148,38 +141,31 @@ export function speech(
       report({ type: 'speech.audible', id });
       subscriber.next('audible');
     };
-    const playing$ = context.mayPlay$(id).pipe(
-      take(1),
-      switchMap(() => {
-        phase = 'playing';
-        return playToTheEnd(context, script, audio$);
-      }),
-    );
-    playback.add(
-      something$
-        .pipe(
-          take(1),
-          delayWhen(() => request.gate$),
-          switchMap((something) => {
-            if (!something) return EMPTY;
-            phase = 'created';
-            emit('speech.created', { source, interruptible }, envelope);
-            subscriber.next('first-piece');
-            report({ type: 'speech.ready', speech: { ...turn, id, source, interruptible, urgent } });
-            return playing$;
-          }),
-        )
-        .subscribe({
-          next: onPlayback,
-          error: (error: unknown) => {
-            end(true);
-            subscriber.error(error);
-          },
-          complete: () => {
-            end(false);
-            subscriber.complete();
-          },
+    const play$ = (): Observable<PlaybackEvent> => {
+      phase = 'created';
+      emit('speech.created', { source, interruptible }, envelope);
+      subscriber.next('first-piece');
+      report({ type: 'speech.ready', speech: { ...turn, id, source, interruptible, urgent } });
+      return context.mayPlay$(id).pipe(
+        switchMap(() => {
+          phase = 'playing';
+          return playToTheEnd(context, script, chunks$, onChunk);
         }),
+      );
+    };
+    const open$ = request.gate$.pipe(take(1));
+    playback.add(
+      something$.pipe(switchMap((something) => open$.pipe(switchMap(() => (something ? play$() : EMPTY))))).subscribe({
+        next: onPlayback,
+        error: (error: unknown) => {
+          end(true);
+          subscriber.error(error);
+        },
+        complete: () => {
+          end(false);
+          subscriber.complete();
+        },
+      }),
     );
     return () => {
       end(true);
@@ -189,7 +175,7 @@ export function speech(
 
 /** Starts synthesis at once, even while another speech has the output. */
 function prepared(synthesized$: Observable<AudioChunk | 'piece'>): {
-  /** Whether there is anything to say, once known. */
+  /** Whether there is anything to say, once known. Replays it, and completes. */
   readonly something$: Observable<boolean>;
   readonly chunks$: Observable<AudioChunk>;
   readonly subscription: Subscription;
@@ -198,13 +184,16 @@ function prepared(synthesized$: Observable<AudioChunk | 'piece'>): {
   const audio$ = synthesized$.pipe(
     tap({
       next: (step) => {
-        if (step === 'piece') something$.next(true);
+        if (step !== 'piece') return;
+        something$.next(true);
+        something$.complete();
       },
       error: (error: unknown) => {
         something$.error(VoiceError.from(error));
       },
       complete: () => {
         something$.next(false);
+        something$.complete();
       },
     }),
     filter((step) => step !== 'piece'),
@@ -213,14 +202,14 @@ function prepared(synthesized$: Observable<AudioChunk | 'piece'>): {
   return { something$, chunks$: stream$, subscription: source };
 }
 
-/** Plays all audio, and fails when the play-head stalls without reason. */
+/** Plays all audio, and fails when the play-head stalls without reason once all of it is there. */
 function playToTheEnd(
   context: SpeechContext,
   script: Script,
   audio$: Observable<AudioChunk>,
+  onChunk: (chunk: AudioChunk) => void,
 ): Observable<PlaybackEvent> {
   const { output, scheduler, playbackHold$, playoutMs, sieve } = context;
-  const allThere$ = new Subject<void>();
   const watch$: Observable<never> = defer(() => {
     const position = output.positionMs;
     const leftMs = Math.max(0, script.receivedMs - position);
@@ -231,22 +220,16 @@ function playToTheEnd(
       }),
     );
   });
-  const done = Symbol('done');
-  const fed$ = audio$.pipe(
-    tap({
-      complete: () => {
-        allThere$.next();
-      },
-    }),
-  );
-  return merge(
-    allThere$.pipe(
-      switchMap(() => playbackHold$),
-      switchMap((isHeld) => (isHeld ? NEVER : watch$)),
-      ignoreElements(),
-    ),
-    output.play(context.transcode(fed$)).pipe(sieve('playback'), endWith(done)),
-  ).pipe(takeWhile((step): step is PlaybackEvent => step !== done));
+  const stalls$ = playbackHold$.pipe(switchMap((isHeld) => (isHeld ? NEVER : watch$)));
+  return new Observable((subscriber) => {
+    const none = (): void => undefined;
+    const onAllThere = (): void => feed(stalls$, subscriber, { next: none, complete: none });
+    const fed$ = audio$.pipe(tap({ next: onChunk, complete: onAllThere }));
+    feed(output.play(context.transcode(fed$)).pipe(sieve('playback')), subscriber, {
+      next: (event) => subscriber.next(event),
+      complete: () => subscriber.complete(),
+    });
+  });
 }
 
 /** A provider missed a deadline. */

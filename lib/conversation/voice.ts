@@ -1,25 +1,10 @@
-import {
-  concatMap,
-  defer,
-  filter,
-  ignoreElements,
-  map,
-  Observable,
-  of,
-  Subject,
-  switchMap,
-  take,
-  tap,
-  timer,
-  type SchedulerLike,
-} from 'rxjs';
+import { concatMap, defer, map, Observable, of, switchMap, take, timer, type SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { TTSProvider } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
 import { feed } from '../stream/feed.ts';
-import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
@@ -65,38 +50,32 @@ export function synthesizeText(
     let isOpen = false;
     let hasBegun = false;
     let hasSounded = false;
-    const open$ = gate$.pipe(
-      take(1),
-      tap(() => {
-        isOpen = true;
-      }),
-    );
+    const open$ = gate$.pipe(take(1));
     const excessMs = (): number => script.receivedMs - playedMs() - maxUnplayedMs;
     const credit$: Observable<unknown> = defer(() => {
       if (excessMs() <= 0) return of(true);
       return timer(Math.max(excessMs(), recheckMs), scheduler).pipe(switchMap(() => credit$));
     });
-    const begun$ = new Subject<'piece'>();
-    /** Hands a piece to the voice before all that follows from it. */
-    function handOver(piece$: Observable<SpokenPiece>): Observable<string> {
-      return new Observable((subscriber) => {
-        feed(piece$, subscriber, {
-          next: (piece) => {
-            script.addPiece(piece);
-            if (piece.spoken.trim() === '') return;
-            const isFirst = !hasBegun;
-            hasBegun = true;
-            subscriber.next(piece.spoken);
-            if (isFirst) begun$.next('piece');
-          },
-          complete: () => subscriber.complete(),
-        });
-      });
-    }
-    function speakRound(text$: Observable<string>): Observable<AudioChunk> {
+    function speakRound(text$: Observable<string>, onFirst: () => void): Observable<AudioChunk> {
       script.beginRound();
       let hasText = false;
       let isHeard = false;
+      /** Hands a piece to the voice before all that follows from it. */
+      const handOver = (piece$: Observable<SpokenPiece>): Observable<string> =>
+        new Observable((subscriber) => {
+          feed(piece$, subscriber, {
+            next: (piece) => {
+              script.addPiece(piece);
+              if (piece.spoken.trim() === '') return;
+              const isFirst = !hasBegun;
+              hasBegun = true;
+              hasText ||= hasWords(piece.spoken);
+              subscriber.next(piece.spoken);
+              if (isFirst) onFirst();
+            },
+            complete: () => subscriber.complete(),
+          });
+        });
       const spoken$ = text$.pipe(
         sentences({
           ...(locale === undefined ? {} : { locale }),
@@ -109,26 +88,37 @@ export function synthesizeText(
           return (isFree ? credit$ : open$.pipe(switchMap(() => credit$))).pipe(map(() => piece));
         }),
         handOver,
-        tap((piece) => (hasText ||= hasWords(piece))),
       );
-      return tts.speak(spoken$).pipe(
-        sieve('audio'),
-        map((chunk) => script.addAudio(chunk)),
-        filter((chunk) => chunk.data.byteLength > 0),
-        tap({
-          next: () => {
+      return new Observable((subscriber) => {
+        feed(tts.speak(spoken$).pipe(sieve('audio')), subscriber, {
+          next: (chunk) => {
+            const told = script.addAudio(chunk);
+            if (told.data.byteLength === 0) return;
             hasSounded = true;
             isHeard = true;
+            subscriber.next(told);
           },
           complete: () => {
-            if (hasText && !isHeard) throw mute(tts.name);
+            if (hasText && !isHeard) {
+              subscriber.error(mute(tts.name));
+              return;
+            }
             script.endRound();
+            subscriber.complete();
           },
-        }),
-      );
+        });
+      });
     }
-    const spoken$ = rounds$.pipe(concatMap(speakRound), tap({ complete: () => begun$.complete() }));
-    return merge(open$.pipe(ignoreElements()), begun$, spoken$).pipe(
+    const steps$ = new Observable<AudioChunk | 'piece'>((subscriber) => {
+      const open = (): void => void (isOpen = true);
+      feed(open$, subscriber, { next: open, complete: () => undefined });
+      const onFirst = (): void => subscriber.next('piece');
+      feed(rounds$.pipe(concatMap((text$) => speakRound(text$, onFirst))), subscriber, {
+        next: (chunk) => subscriber.next(chunk),
+        complete: () => subscriber.complete(),
+      });
+    });
+    return steps$.pipe(
       stallTimeout({
         idleMs: (step) => (step === 'piece' && !hasSounded ? ttsFirstAudioMs : undefined),
         error: () => timedOut(tts.name, 'no audio came', ttsFirstAudioMs),
