@@ -1,4 +1,4 @@
-import { finalize, Observable, ReplaySubject, Subscription, tap } from 'rxjs';
+import { finalize, Observable, ReplaySubject, Subject, Subscription, tap } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
@@ -98,7 +98,27 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       )
       .subscribe(gate$);
     const generating = new Subscription();
-    // The request goes first: while the service thinks, there is time to prepare the voice.
+    const synthesize = synthesizeText({ rounds$: rounds.texts$, gate$, speakAhead }, voice);
+    const request: SpeechRequest = {
+      ...({ id: speechId, turnId, source: 'answer', interruptible: true, gate$ } as const),
+      // The model is stopped right after the voice, before anything is reckoned.
+      synthesize: (script, playedMs) => synthesize(script, playedMs).pipe(finalize(() => generating.unsubscribe())),
+    };
+    const speaking = speech(request, context.speech, (heard) => {
+      result = heard;
+    }).subscribe({
+      next: (passed) => {
+        mark(momentOf[passed]);
+      },
+      error: (error: unknown) => {
+        const isVoice = VoiceError.is(error) && error.provider !== context.speech.output.name;
+        fail(error, isVoice ? 'tts' : 'output');
+        subscriber.complete();
+      },
+      complete: () => {
+        subscriber.complete();
+      },
+    });
     const step$ = generateAnswer({
       ...generation,
       emit: (type, payload) => {
@@ -126,27 +146,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         },
       }),
     );
-    const synthesize = synthesizeText({ rounds$: rounds.texts$, gate$, speakAhead }, voice);
-    const request: SpeechRequest = {
-      ...({ id: speechId, turnId, source: 'answer', interruptible: true, gate$ } as const),
-      // The model is stopped right after the voice, before anything is reckoned.
-      synthesize: (script, playedMs) => synthesize(script, playedMs).pipe(finalize(() => generating.unsubscribe())),
-    };
-    const speaking = speech(request, context.speech, (heard) => {
-      result = heard;
-    }).subscribe({
-      next: (passed) => {
-        mark(momentOf[passed]);
-      },
-      error: (error: unknown) => {
-        const isVoice = VoiceError.is(error) && error.provider !== context.speech.output.name;
-        fail(error, isVoice ? 'tts' : 'output');
-        subscriber.complete();
-      },
-      complete: () => {
-        subscriber.complete();
-      },
-    });
+
     return () => {
       speaking.unsubscribe();
       generating.unsubscribe();
@@ -173,10 +173,10 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
 
 /** The text of each round as it comes; a round that waits for its turn loses nothing. */
 class Rounds {
-  readonly #texts$ = new ReplaySubject<Observable<string>>(Infinity);
+  readonly #texts$ = new Subject<Observable<string>>();
   readonly #texts = new Map<number, ReplaySubject<string>>();
 
-  /** One Observable for each round. Replays all. */
+  /** One Observable for each round. Hot. */
   get texts$(): Observable<Observable<string>> {
     return this.#texts$;
   }
