@@ -54,6 +54,7 @@ export class PhoneLine {
   #watch: Subscription = Subscription.EMPTY;
   /** Pings sent since the last incoming message. */
   #misses = 0;
+  #isGathering = false;
   #budget = 0;
   #budgetAt = 0;
 
@@ -99,9 +100,21 @@ export class PhoneLine {
     }
     try {
       socket.send(data);
+      if (isNodeSocket(socket)) this.#gather(socket);
     } catch {
       // Its end follows.
     }
+  }
+
+  /** A burst's first message leaves at once; all that follow before the code returns leave together. */
+  #gather({ _socket: stream }: NodeSocketLike): void {
+    if (this.#isGathering || !stream?.cork || !stream.uncork) return;
+    this.#isGathering = true;
+    stream.cork();
+    queueMicrotask(() => {
+      this.#isGathering = false;
+      stream.uncork?.();
+    });
   }
 
   /** Reports a key that the caller pressed. */

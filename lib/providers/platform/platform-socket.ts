@@ -16,6 +16,8 @@ export interface NodeSocketLike {
   ping?(): void;
   /** Ends the connection at once. */
   terminate?(): void;
+  /** What `ws` writes to. A burst of messages to a stream that can be corked takes one system call. */
+  readonly _socket?: { cork?(): void; uncork?(): void } | null;
 }
 
 /** A WebSocket as in browsers, Deno and Workers. */
