@@ -17,6 +17,8 @@ export async function buildProgram(script: URL): Promise<string> {
   await build({
     ...{ entryPoints: [fileURLToPath(script)], outfile, external, bundle: true, logLevel: 'error' },
     ...{ platform: 'node', format: 'esm', target: 'node20', conditions: ['rxvoice-source'] },
+    // esbuild would build them anew at each use.
+    supported: { 'regexp-unicode-property-escapes': true },
   });
   return outfile;
 }

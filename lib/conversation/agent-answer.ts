@@ -34,7 +34,7 @@ import type { Input, TicketInterrupt } from './inputs.ts';
 import { sayIt } from './say.ts';
 import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import { candidateOf, sameCandidate, type Candidate, type ConversationState, type ReplyPart } from './state.ts';
-import { momentOf, withMoment, type TurnMoment, type TurnMoments } from './turn.ts';
+import { momentOf, type TurnMoment } from './turn.ts';
 
 /** What a conversation needs from an agent. */
 export type Agent = Pick<
@@ -100,9 +100,9 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
   const { agent, state$, history, report, scheduler } = context;
   return new Observable((subscriber) => {
     let failed = false;
-    let moments: TurnMoments = {};
+    const moments: Partial<Record<TurnMoment, number>> = {};
     const mark = (moment: TurnMoment): void => {
-      moments = withMoment(moments, moment, scheduler.now());
+      moments[moment] ??= scheduler.now();
     };
     const end = ({ heard, text, interrupted }: SpeechResult): void => {
       const { text: heardText, estimated } = heard;

@@ -6,7 +6,7 @@ import type { History } from './history.ts';
 import type { AgentReport } from './inputs.ts';
 import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import type { Candidate } from './state.ts';
-import { momentOf, withMoment, type TurnMoment, type TurnMoments } from './turn.ts';
+import { momentOf, type TurnMoment } from './turn.ts';
 import { synthesizeText, type VoiceContext } from './voice.ts';
 
 /** Shared by all answers of a conversation. */
@@ -62,7 +62,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const gate$ = new ReplaySubject<unknown>(1);
     let log: Log = { parts: [], tokens: 0 };
     let result = nothingHeard;
-    let moments: TurnMoments = {};
+    const moments: Partial<Record<TurnMoment, number>> = {};
     /** What is told when the gate opens. */
     const untold: GenerationStep[] = [];
     let isCommitted = false;
@@ -70,7 +70,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const rounds = new Rounds();
 
     const mark = (moment: TurnMoment): void => {
-      moments = withMoment(moments, moment, scheduler.now());
+      moments[moment] ??= scheduler.now();
     };
     const fail = (error: unknown, role: ProviderRole): void => {
       failed = isCommitted;

@@ -26,7 +26,7 @@ export interface World {
 export function enact(effect: Effect, { output, history, bus, later$, warm$, finalize, duckDb, inject }: World): void {
   switch (effect.type) {
     case 'emit':
-      bus.publish({ ...effect.event, at: bus.now() });
+      bus.emit(effect.event, effect.payload, effect.envelope);
       break;
     case 'emit.position':
       bus.emit(effect.event, { positionMs: output.positionMs }, effect.envelope);

@@ -14,8 +14,6 @@ export interface EventBus {
   /** Passes on an event of another bus, unchanged. */
   publish(event: VoiceEvent): void;
   readonly events$: Observable<VoiceEvent>;
-  /** The clock for stamps, in milliseconds. */
-  now(): number;
   close(): void;
 }
 
@@ -42,7 +40,6 @@ export function createEventBus(scheduler: SchedulerLike): EventBus {
     },
     publish,
     events$: events$.asObservable(),
-    now: () => scheduler.now(),
     close: () => {
       events$.complete();
     },

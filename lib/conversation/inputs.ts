@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { AgentLatency, ProviderRole } from '../core/roles.ts';
 import type { Command, SpeechOutcome, SpeechTicket } from './commands.ts';
-import type { VoiceEvent, VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
+import type { VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
 import type { Commit, QueuedSpeech, ReplyPart } from './state.ts';
 import type { UserSignal } from './turn-taking.ts';
 import type { TurnMoments } from './turn.ts';
@@ -101,7 +101,7 @@ export type Input =
 
 /** Effects, carried out in order. */
 export type Effect =
-  | { readonly type: 'emit'; readonly event: Unstamped }
+  | Announcement
   /** Like `emit`, with the position of the play-head. */
   | {
       readonly type: 'emit.position';
@@ -122,7 +122,15 @@ export type Effect =
   | { readonly type: 'warm' }
   | { readonly type: 'complete' };
 
-type Unstamped = { [T in VoiceEventType]: Omit<VoiceEvent<T>, 'at'> }[VoiceEventType];
+/** Publishes an event. */
+type Announcement = {
+  [T in VoiceEventType]: {
+    readonly type: 'emit';
+    readonly event: T;
+    readonly payload: VoiceEventMap[T];
+    readonly envelope: Omit<VoiceEventEnvelope, 'at'>;
+  };
+}[VoiceEventType];
 
 /** The effect of publishing an event. */
 export function emit<T extends VoiceEventType>(
@@ -130,5 +138,5 @@ export function emit<T extends VoiceEventType>(
   payload: VoiceEventMap[T],
   envelope: Omit<VoiceEventEnvelope, 'at'> = {},
 ): Effect {
-  return { type: 'emit', event: { type, ...envelope, ...payload } as Unstamped };
+  return { type: 'emit', event: type, payload, envelope } as Announcement;
 }

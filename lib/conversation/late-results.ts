@@ -18,14 +18,17 @@ const rememberedUtterances = 32;
 export function dropLateResults(): MonoTypeOperatorFunction<TranscriptionResult> {
   return (source$) =>
     defer(() => {
-      const finished: string[] = [];
+      const finished = new Set<string>();
       return source$.pipe(
         filter((result) => {
           const key = utteranceKey(result);
           if (key === undefined) return true;
-          if (finished.includes(key)) return false;
-          if (result.utteranceComplete) finished.push(key);
-          if (finished.length > rememberedUtterances) finished.shift();
+          if (finished.has(key)) return false;
+          if (result.utteranceComplete) finished.add(key);
+          for (const oldest of finished) {
+            if (finished.size <= rememberedUtterances) break;
+            finished.delete(oldest);
+          }
           return true;
         }),
       );

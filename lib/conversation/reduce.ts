@@ -147,13 +147,14 @@ function follow(
   const { state: user } = step[0].user;
   // What is heard of the user is told before what follows from it.
   const effects: Effect[] = user === before.user.state ? [] : [emit('user.state', { state: user })];
-  let state = before;
-  for (const next of [() => step, ...followers]) {
-    const [after, ...more] = next(state, before, input, at, rules);
-    state = after;
-    effects.push(...more);
-  }
+  let [state] = addTo(effects, step);
+  for (const next of followers) [state] = addTo(effects, next(state, before, input, at, rules));
   return [state, ...effects];
+}
+
+function addTo(effects: Effect[], step: ConversationStep): ConversationStep {
+  for (let index = 1; index < step.length; index += 1) effects.push(step[index] as Effect);
+  return step;
 }
 
 type Follower = (

@@ -15,7 +15,7 @@ export type TurnMoment = (typeof stages)[number][0];
 /** The moment of each speech mark. */
 export const momentOf = { 'first-piece': 'firstPiece', 'first-audio': 'firstAudio', audible: 'audible' } as const;
 
-/** When each moment came, on the scheduler's clock. */
+/** When each moment first came, on the scheduler's clock. */
 export type TurnMoments = Readonly<Partial<Record<TurnMoment, number>>>;
 
 /** One turn of the conversation: from the user's first word to the end of the answer. */
@@ -32,11 +32,6 @@ export interface Turn {
   readonly measured: TurnMetrics;
 }
 
-/** Adds a moment; only its first time counts. */
-export function withMoment(moments: TurnMoments, moment: TurnMoment, at: number): TurnMoments {
-  return moments[moment] === undefined ? { ...moments, [moment]: at } : moments;
-}
-
 /** Adds measurements to a turn. */
 export function withMeasured(turn: Turn, measured: TurnMetrics): Turn {
   return { ...turn, measured: { ...turn.measured, ...measured } };
@@ -50,16 +45,16 @@ export function withWaste(turn: Turn, tokens: number): Turn {
 /** A turn's latency. Each part runs from the last known moment, so that the parts add up. */
 export function metricsOf({ committedAt, endOfSpeechAt, moments, measured }: Turn): TurnMetrics {
   if (committedAt === undefined) return measured;
+  const metrics: { -readonly [K in keyof TurnMetrics]: TurnMetrics[K] } = { ...measured };
   const endpointing = endOfSpeechAt === undefined ? undefined : Math.max(0, committedAt - endOfSpeechAt);
-  const parts: { -readonly [K in keyof TurnMetrics]: TurnMetrics[K] } =
-    endpointing === undefined ? {} : { endpointing };
+  if (endpointing !== undefined) metrics.endpointing = endpointing;
   let at = committedAt;
   for (const [moment, part] of stages) {
     const reached = moments[moment];
     if (reached === undefined) continue;
-    parts[part] = Math.max(0, reached - at);
+    metrics[part] = Math.max(0, reached - at);
     at = Math.max(at, reached);
   }
-  const total = moments.audible === undefined ? {} : { total: at - committedAt + (endpointing ?? 0) };
-  return { ...measured, ...parts, ...total };
+  if (moments.audible !== undefined) metrics.total = at - committedAt + (endpointing ?? 0);
+  return metrics;
 }

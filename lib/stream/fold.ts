@@ -53,17 +53,21 @@ export function fold<S, I, E>(
         const clockAt = scheduler.now();
         return isDue(dueAt, Math.max(rungAt, clockAt)) ? Math.max(dueAt, clockAt) : clockAt;
       };
+      const advance = (input: I): void => {
+        const step = reduce(state, input, now());
+        state = step[0];
+        dueAt = wakeAt(state);
+        subscriber.next(step);
+      };
       const take = (input: I): void => {
-        waiting.push(input);
-        if (isBusy) return;
+        if (isBusy) {
+          waiting.push(input);
+          return;
+        }
         isBusy = true;
         try {
-          while (waiting.length > 0 && !subscriber.closed) {
-            const step = reduce(state, waiting.shift() as I, now());
-            state = step[0];
-            dueAt = wakeAt(state);
-            subscriber.next(step);
-          }
+          advance(input);
+          while (waiting.length > 0 && !subscriber.closed) advance(waiting.shift() as I);
           alarm.set(dueAt);
         } catch (error) {
           subscriber.error(error);

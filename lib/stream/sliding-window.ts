@@ -7,42 +7,54 @@ interface Entry {
 export class SlidingWindow {
   readonly #limit: number;
   readonly #windowMs: number;
+  /** Oldest first. */
   readonly #entries: readonly Entry[];
+  /** The amount of all entries. */
+  readonly #sum: number;
 
   /**
    * @param limit - Most that the service accepts in a window.
    * @param windowMs - Length of the window, in milliseconds.
    */
-  constructor(limit: number, windowMs: number, entries: readonly Entry[] = []) {
+  constructor(limit: number, windowMs: number, entries: readonly Entry[] = [], sum: number = 0) {
     this.#limit = limit;
     this.#windowMs = windowMs;
     this.#entries = entries;
+    this.#sum = sum;
   }
 
   /** Returns the window with an amount added, dropping what has expired. */
   add(amount: number, now: number): SlidingWindow {
-    return new SlidingWindow(this.#limit, this.#windowMs, [...this.#within(now), { at: now, amount }]);
+    const { count, sum } = this.#expired(now);
+    const entries = [...this.#entries.slice(count), { at: now, amount }];
+    return new SlidingWindow(this.#limit, this.#windowMs, entries, this.#sum - sum + amount);
   }
 
   /** The remaining amount. */
   left(now: number): number {
-    return this.#limit - this.#within(now).reduce((sum, { amount }) => sum + amount, 0);
+    return this.#limit - this.#sum + this.#expired(now).sum;
   }
 
   /** Milliseconds until `amount` (or a full window, if it exceeds the limit) may be added; 0 if now. */
   waitMs(amount: number, now: number): number {
-    const missing = Math.min(amount, this.#limit) - this.left(now);
-    if (missing <= 0) return 0;
-    const entries = this.#within(now);
-    const freed = entries.findIndex((_, index) => sumTo(entries, index) >= missing);
-    return (entries[freed]?.at ?? now) + this.#windowMs - now;
+    let missing = Math.min(amount, this.#limit) - this.left(now);
+    for (const { at, amount: freed } of this.#entries.slice(this.#expired(now).count)) {
+      if (missing <= 0) break;
+      missing -= freed;
+      if (missing <= 0) return at + this.#windowMs - now;
+    }
+    return missing <= 0 ? 0 : this.#windowMs;
   }
 
-  #within(now: number): readonly Entry[] {
-    return this.#entries.filter(({ at }) => at + this.#windowMs > now);
+  /** How many entries no longer count, and their amount. */
+  #expired(now: number): { readonly count: number; readonly sum: number } {
+    let count = 0;
+    let sum = 0;
+    for (const { at, amount } of this.#entries) {
+      if (at + this.#windowMs > now) break;
+      count += 1;
+      sum += amount;
+    }
+    return { count, sum };
   }
-}
-
-function sumTo(entries: readonly Entry[], last: number): number {
-  return entries.slice(0, last + 1).reduce((sum, { amount }) => sum + amount, 0);
 }

@@ -206,9 +206,7 @@ function take(world: World, first: Input, rules: Rules): World {
     now = show(now, state, queue);
     for (const effect of effects) {
       if (effect.type === 'then') queue.push(effect.input);
-      if (effect.type === 'emit' && effect.event.type === 'agent.state' && 'state' in effect.event) {
-        agentStates.push(effect.event.state);
-      }
+      if (effect.type === 'emit' && effect.event === 'agent.state') agentStates.push(effect.payload.state);
       now = watch(now, effect);
     }
   }
@@ -236,7 +234,10 @@ function show(world: World, state: ConversationState, queue: Input[]): World {
 /** Whether the events keep what CONVERSATION promises of their order. */
 function watch(world: World, effect: Effect): World {
   if (effect.type !== 'emit') return world;
-  const { type, turnId = '' } = effect.event;
+  const {
+    event,
+    envelope: { turnId = '' },
+  } = effect;
   const without = (key: string): readonly string[] => world.open.filter((each) => each !== key);
   const isOpen = (key: string): boolean => world.open.includes(key);
   const fail = (broken: string): World => ({ ...world, broken });
@@ -257,7 +258,7 @@ function watch(world: World, effect: Effect): World {
     'preflight.discarded': () =>
       isOpen('preflight') ? { ...world, open: without('preflight') } : fail('a discarded preflight that never began'),
   };
-  return steps[type]?.() ?? world;
+  return steps[event]?.() ?? world;
 }
 
 /** What is wrong with a conversation that has been left to itself, if anything. */
