@@ -61,8 +61,8 @@ export function synthesizeText(
       let hasText = false;
       let isHeard = false;
       /** Hands a piece to the voice before all that follows from it. */
-      const handOver = (piece$: Observable<SpokenPiece>): Observable<string> =>
-        new Observable((subscriber) => {
+      function handOver(piece$: Observable<SpokenPiece>): Observable<string> {
+        return new Observable((subscriber) => {
           feed(piece$, subscriber, {
             next: (piece) => {
               script.addPiece(piece);
@@ -76,6 +76,7 @@ export function synthesizeText(
             complete: () => subscriber.complete(),
           });
         });
+      }
       const spoken$ = text$.pipe(
         sentences({
           ...(locale === undefined ? {} : { locale }),
