@@ -13,6 +13,9 @@ const quietMs = 1_200;
 /** How long a caller waits for an answer: for a service that is replaced only after ten seconds, and then some. */
 const patienceMs = 25_000;
 
+/** How long a caller stays on the line at the end, in milliseconds: services take a second or two to be sure of words. */
+const farewellMs = 3_000;
+
 /** Where callers call. */
 export interface Exchange {
   readonly port: number;
@@ -72,7 +75,11 @@ class Caller {
     } catch (error) {
       problems.push(error instanceof Error ? error.message : String(error));
     }
-    if (!this.#left) await this.#phone.hangUp();
+    if (!this.#left) {
+      // What sounded last may have been the answer to words before the last.
+      await this.#wait(farewellMs).catch(() => undefined);
+      await this.#phone.hangUp();
+    }
     const heard = await heardIn(this.#phone.playedAudio, platform);
     problems.push(...this.#phone.warnings.map((warning) => warning.text));
     const lateMs = this.#exchange.clock.latestMs(this.#phone);
@@ -80,7 +87,8 @@ class Caller {
   }
 
   async #play(scene: Scene): Promise<void> {
-    let beganMs: number | undefined = this.#phone.playedMs;
+    // A cough has no answer of its own, later words have.
+    const beganMs = scene.does === 'cough' ? this.#phone.playedMs : undefined;
     this.#say(scene.text);
     switch (scene.does) {
       case 'ask':
@@ -88,8 +96,6 @@ class Caller {
       case 'interrupt':
         await this.#hear(scene.afterMs);
         this.#say(scene.then);
-        // This has an answer of its own.
-        beganMs = undefined;
         break;
       case 'cough':
         await this.#hear(scene.afterMs);

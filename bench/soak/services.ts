@@ -60,7 +60,8 @@ export const ears: Readonly<Record<string, Service>> = {
     ...{ vendor: 'epsilon', services: ['epsilon-init', 'epsilon-stt'] },
     create: (at) => new EpsilonSTT(at),
   },
-  EtaSTT: service('eta', 'eta-stt', (at) => new EtaSTT(at)),
+  // By itself it waits a minute for a free place: nobody who calls does.
+  EtaSTT: service('eta', 'eta-stt', (at) => new EtaSTT({ connectTimeoutMs: 10_000, ...at })),
   GammaSTT: service('gamma', 'gamma-stt', (at) => new GammaSTT(at)),
   KappaSTT: service('kappa', 'kappa-stt', (at) => new KappaSTT({ language: 'en-US', ...at })),
   LambdaSTT: service('lambda', 'lambda-stt', (at) => new LambdaSTT({ languageCode: 'en-US', ...at })),
