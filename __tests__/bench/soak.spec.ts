@@ -26,7 +26,7 @@ const log = logOf(whole('Yes?'), whole('river 1 0'), cut(story, 'Once upon a'));
 describe('the judge of what the model was sent', () => {
   const all = ['say river 1 0', 'Say river 1 0. Tell a story', 'Say river 1 0. Tell a story amber 1 1.'];
   it('takes requests that grow to all that was said', () => {
-    expect(lostWords(told, all)).toEqual([]);
+    expect(lostWords(told, log, all)).toEqual([]);
   });
 
   for (const [what, sent] of [
@@ -37,13 +37,19 @@ describe('the judge of what the model was sent', () => {
     ['no request at all', []],
   ] as const) {
     it(`finds ${what}`, () => {
-      expect(lostWords(told, sent)).toHaveLength(1);
+      expect(lostWords(told, log, sent)).toHaveLength(1);
     });
   }
 
+  it('does not ask for what was said to a service that is told to be gone', () => {
+    const gone = { ...log, mishaps: ['stt lost'] };
+    expect(lostWords(told, gone, all.slice(0, 1))).toEqual([]);
+    expect(lostWords(told, gone, ['say amber'])).toHaveLength(1);
+  });
+
   it('does not ask for what was said by a caller who was leaving', () => {
-    expect(lostWords({ ...told, due: 1 }, all.slice(0, 1))).toEqual([]);
-    expect(lostWords({ ...told, due: 1 }, ['say river 1'])).toHaveLength(1);
+    expect(lostWords({ ...told, due: 1 }, log, all.slice(0, 1))).toEqual([]);
+    expect(lostWords({ ...told, due: 1 }, log, ['say river 1'])).toHaveLength(1);
   });
 });
 
@@ -85,7 +91,8 @@ describe('the judge of what is told as heard', () => {
     for (const text of ['one two', 'on\uFFFD two', 'one \uFFFDtwo', 'on\uFFFD\uFFFDtwo'])
       expect(heard(text)).toEqual([]);
     expect(heard('\uFFFD\uFFFD\uFFFD\uFFFD\uFFFDo')).toHaveLength(1);
-    expect(heard('one tw')).toHaveLength(1);
+    expect(heard('one tw')).toEqual([]);
+    expect(heard('one t')).toHaveLength(1);
   });
 });
 

@@ -78,11 +78,13 @@ const mostLateMs = 100;
 const longestEndMs = 1_500;
 
 /** Where what the model was sent is not what was said. */
-export function lostWords({ said, due }: Told, sent: readonly string[]): readonly string[] {
+export function lostWords({ said, due }: Told, { mishaps }: Log, sent: readonly string[]): readonly string[] {
   const all = plain(said.join(' '));
   const owed = plain(said.slice(0, due).join(' '));
   const wrong = sent.map(plain).find((text) => !all.startsWith(text));
   if (wrong !== undefined) return [`the model was sent "${wrong}" of a caller who said "${all}"`];
+  // Who is told that speech-to-text is gone for good cannot expect to be heard.
+  if (mishaps.includes('stt lost')) return [];
   const most = sent.map(plain).reduce((longest, text) => (text.length > longest.length ? text : longest), '');
   return most.length >= owed.length ? [] : [`the model was sent no more than "${most}" of "${owed}"`];
 }
@@ -151,6 +153,8 @@ function soundsTo(audible: string, from: number, text: string, { resumes, restar
     if (at < audible.length && audible[at] !== all[index] && spare > 0) {
       ends.push(...follow(at + 1, index, spare - 1, restarts), ...follow(at + 1, index + 1, spare - 1, restarts));
     }
+    // A letter that it was paused in, and that is not said again.
+    if (spare > 1) ends.push(...follow(at, index + 1, spare - 2, restarts));
     // A voice that is lost begins its sentence anew.
     const start = starts.findLast((each) => each < index);
     if (restarts > 0 && start !== undefined) ends.push(...follow(at, start, spare, restarts - 1));

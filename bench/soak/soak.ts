@@ -144,8 +144,8 @@ function verdicts(ledger: Ledger, clock: Clock, { idle, last, complaints }: Ends
   const inTime = `${(lateShare * 100).toFixed(2)}% of ${clock.frames} late; the event loop was ${delayMs.toFixed(0)} ms late at worst`;
   const more = last.handles - idle.handles;
   return [
-    ledger.judge('user words in what the model was sent', `${userWords} words of ${told.length} calls`, (each) =>
-      lostWords(each, sent.get(each.call) ?? []),
+    ledger.judge('user words in what the model was sent', `${userWords} words of ${told.length} calls`, (each, log) =>
+      lostWords(each, log, sent.get(each.call) ?? []),
     ),
     ledger.judge('words told as heard, in the audio', `${agentWords} words${notJudged}`, unheardWords),
     ledger.judge(

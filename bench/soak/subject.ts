@@ -83,6 +83,7 @@ function answer(socket: WebSocket, call: number, { seed, proxies }: Opening): vo
       [resumes, restarts] = [0, 0];
     } else if (event.type === 'speech.resumed') resumes++;
     else if (event.type === 'error') mishaps.push(`${event.role ?? ''} ${event.code}`);
+    else if (event.type === 'provider.lost') mishaps.push(`${event.role ?? ''} lost`);
     else if (event.type === 'provider.reconnecting') {
       mishaps.push(`${event.role ?? ''} reconnecting`);
       if (event.role === 'tts') restarts++;
