@@ -66,17 +66,18 @@ export function bargeInWaitsUntil(state: BargeIn): number {
 /**
  * Handles a sign, or the end of a wait. Pure.
  *
- * @param rules - For an interruption that starts with this sign; they can depend on what the agent is doing.
+ * @param rules - Called when an interruption starts with this sign; they can depend on what the agent is doing.
  */
 export function takeSign(
   state: BargeIn,
   sign: BargeInSign | { readonly type: 'tick' },
   at: number,
-  rules: BargeInRules,
+  rulesNow: () => BargeInRules,
 ): BargeInStep {
   if (sign.type === 'tick') return state.stage === 'none' ? [state] : due(state, at);
   if (state.stage !== 'none') return heard(state, sign, at);
   if (sign.type === 'voice-ended') return [state];
+  const rules = rulesNow();
   if (rules.immediate) return [noBargeIn, 'suspected', 'confirmed'];
   const first: BargeIn = {
     stage: 'suspected',
@@ -111,7 +112,7 @@ export function bargeIn(
     fold<BargeIn, BargeInSign | { readonly type: 'tick' }, BargeInStage>(
       {
         start: noBargeIn,
-        reduce: (state, sign, at) => takeSign(state, sign, at, rules()),
+        reduce: (state, sign, at) => takeSign(state, sign, at, rules),
         wakeAt: bargeInWaitsUntil,
         tick: { type: 'tick' },
       },

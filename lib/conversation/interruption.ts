@@ -32,7 +32,7 @@ export function hearWhileBusy(
     return ignore(state, signal, rules.bargeIn === false ? 'disabled' : 'uninterruptible');
   }
   const sign = toSign(signal, rules.locale);
-  const [bargeIn, ...stages] = sign ? takeSign(state.bargeIn, sign, at, rulesFor(state, rules)) : [state.bargeIn];
+  const [bargeIn, ...stages] = sign ? takeSign(state.bargeIn, sign, at, () => rulesFor(state, rules)) : [state.bargeIn];
   const isCut = stages.includes('confirmed');
   const entered = enterStages(state, bargeIn, stages, at, isCut ? signal : undefined);
   return isCut ? entered : chain(entered, (after) => ignore(after, signal, 'too-short'));
@@ -40,7 +40,7 @@ export function hearWhileBusy(
 
 /** A wait for more signs has ended. */
 export function wakeBargeIn(state: ConversationState, at: number, rules: InterruptionRules): ConversationStep {
-  const [bargeIn, ...stages] = takeSign(state.bargeIn, { type: 'tick' }, at, rulesFor(state, rules));
+  const [bargeIn, ...stages] = takeSign(state.bargeIn, { type: 'tick' }, at, () => rulesFor(state, rules));
   return enterStages(state, bargeIn, stages, at);
 }
 

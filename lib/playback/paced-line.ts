@@ -16,6 +16,8 @@ const markEveryMs = 200;
 export interface PlayoutSink {
   /** Plays a frame after the ones before it. */
   write(frame: AudioChunk): void;
+  /** Called before the second of several frames in a row: what follows may leave in one piece, once the code returns. */
+  gather?(): void;
   /**
    * Silences the sink at once and drops what it has not played. Without it, everything written counts as heard, so the
    * lead should be 0.
@@ -76,6 +78,8 @@ export class PacedLine implements PlaybackLine, Sleeper {
   /** Whether the sink may hold audio: something was written since the last clear. */
   #isDirty = false;
   #marksSent = 0;
+  /** Frames written without a pause. */
+  #inRow = 0;
 
   #play: LinePlay | undefined;
   #pacer: Pacer;
@@ -271,6 +275,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
 
   /** Returns how long until the next frame is due. */
   #send(): number {
+    this.#inRow = 0;
     if (this.#realtime) return this.#pacer.run(this.#writeNext);
     while (this.#write() !== undefined);
     return Infinity;
@@ -295,6 +300,8 @@ export class PacedLine implements PlaybackLine, Sleeper {
     if (this.#heard$.observed) this.#unheard.push({ start: this.#sent, end: this.#sent + length, chunk: frame });
     this.#sent += length;
     this.#isDirty = true;
+    if (this.#inRow === 1) this.#sink.gather?.();
+    this.#inRow += 1;
     this.#sink.write(frame);
     if (this.#ms(this.#sent - this.#lastMark) >= markEveryMs) this.#mark();
     return durationMs(length, format);

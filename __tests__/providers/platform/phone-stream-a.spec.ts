@@ -1,6 +1,7 @@
 /** Slow: ten calls at the speed of speech, floods and fuzz, over real sockets. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { firstValueFrom, of, take, toArray, VirtualTimeScheduler } from 'rxjs';
 import { WebSocket, WebSocketServer } from 'ws';
 import { decodeMulaw } from '../../../lib/audio/g711.ts';
@@ -8,7 +9,7 @@ import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import type { VoiceError } from '../../../lib/core/errors.ts';
 import { dial } from '../../../samples/sandbox/phone-caller.ts';
 import { describePhone, FakePhoneSocket, type Frame } from '../../conformance/phone.ts';
-import { TestClock } from '../../transport/test-clock.ts';
+import { TestClock, until } from '../../transport/test-clock.ts';
 import { verifyPhoneStreamASignature } from '../../../lib/providers/platform/phone-stream-a-signature.ts';
 import { PhoneStreamA, type PhoneStreamAConfig } from '../../../lib/providers/platform/phone-stream-a.ts';
 
@@ -508,6 +509,34 @@ describe('PhoneStreamA', () => {
       expect(await ended).toEqual({ reason: 'stopped' });
       const [code] = (await once(caller, 'close')) as [number];
       expect(code).toBe(1000);
+      await phone.dispose();
+    });
+
+    // Bun's sockets are its own.
+    const itOnStreams = 'Bun' in globalThis ? it.skip : it;
+    itOnStreams('writes the first frame of a burst at once, and the others in one piece', async () => {
+      const phone = new PhoneStreamA();
+      await phone.initialize();
+      const caller = new WebSocket(url);
+      const [[socket]] = (await Promise.all([once(server, 'connection'), once(caller, 'open')])) as [[object], unknown];
+      phone.attach(socket as WebSocket);
+      for (const message of [connected, start]) caller.send(JSON.stringify(message));
+      await until(() => phone.getCallSid() !== undefined);
+      const writes: number[] = [];
+      const stream = Reflect.get(socket, '_socket') as Duplex;
+      const writev = stream._writev?.bind(stream);
+      stream._writev = (chunks, done) => {
+        const text = chunks.map(({ chunk }) => (chunk as Buffer).toString('latin1')).join('');
+        writes.push(text.split('"payload"').length - 1);
+        writev?.(chunks, done);
+      };
+      const received: string[] = [];
+      caller.on('message', (data: Buffer) => received.push((JSON.parse(data.toString()) as Sent).event));
+      phone.enqueue(speech(200));
+      await until(() => received.length === 11);
+      expect(received).toEqual([...Array<string>(10).fill('media'), 'mark']);
+      expect(writes).toEqual([1, 9]);
+      phone.hangUp();
       await phone.dispose();
     });
   });

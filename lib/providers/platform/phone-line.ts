@@ -54,7 +54,6 @@ export class PhoneLine {
   #watch: Subscription = Subscription.EMPTY;
   /** Pings sent since the last incoming message. */
   #misses = 0;
-  #isGathering = false;
   #budget = 0;
   #budgetAt = 0;
 
@@ -100,21 +99,17 @@ export class PhoneLine {
     }
     try {
       socket.send(data);
-      if (isNodeSocket(socket)) this.#gather(socket);
     } catch {
       // Its end follows.
     }
   }
 
-  /** A burst's first message leaves at once; all that follow before the code returns leave together. */
-  #gather({ _socket: stream }: NodeSocketLike): void {
-    if (this.#isGathering || !stream?.cork || !stream.uncork) return;
-    this.#isGathering = true;
+  /** What is sent before the code returns leaves in one system call. */
+  gather(): void {
+    const stream = this.#socket && isNodeSocket(this.#socket) ? this.#socket._socket : undefined;
+    if (!stream?.cork) return;
     stream.cork();
-    queueMicrotask(() => {
-      this.#isGathering = false;
-      stream.uncork?.();
-    });
+    queueMicrotask(() => stream.uncork?.());
   }
 
   /** Reports a key that the caller pressed. */

@@ -86,6 +86,7 @@ export class PhoneSocketB
     this.playout = new Playout(
       {
         write: ({ data }) => this.#line.send(wholeFrame(data, this.getMetadata(), frameMs)),
+        gather: () => this.#line.gather(),
         clear: () => this.#line.send('{"action":"clear"}'),
         ...(notify && { mark: (id: string) => this.#line.send(JSON.stringify({ action: 'notify', payload: { id } })) }),
       },

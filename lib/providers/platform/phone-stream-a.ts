@@ -66,6 +66,7 @@ export class PhoneStreamA
     this.playout = new Playout(
       {
         write: ({ data }) => this.#send('media', `{"payload":"${encodeBase64(data)}"}`),
+        gather: () => this.#line.gather(),
         clear: () => this.#send('clear'),
         mark: (name) => this.#send('mark', `{"name":"${name}"}`),
       },

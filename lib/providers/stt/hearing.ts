@@ -182,13 +182,14 @@ function apply<C extends StreamingSTTConfig, S>(
   [wire, ...effects]: STTStep<S> = [hearing.wire],
   { config }: STTContext<C>,
 ): HearingStep<S> {
-  return effects.reduce<HearingStep<S>>(
-    ([now, ...told], effect) => {
-      const [next, ...more] = enacted(now, effect, name, config);
-      return [next, ...told, ...more];
-    },
-    [wire === hearing.wire ? hearing : { ...hearing, wire }],
-  );
+  const told: HearingEffect[] = [];
+  let now = wire === hearing.wire ? hearing : { ...hearing, wire };
+  for (const effect of effects) {
+    const [next, ...more] = enacted(now, effect, name, config);
+    now = next;
+    told.push(...more);
+  }
+  return [now, ...told];
 }
 
 function enacted<S>(
@@ -206,7 +207,7 @@ function enacted<S>(
     case 'finish': {
       const [silent, ...told] = speaks(hearing, 'ended');
       if (!utterance.newest) return [silent, ...told];
-      const [next, ...more] = says(silent, { kind: 'complete', ...utterance.newest }, name, config);
+      const [next, ...more] = says(silent, { ...utterance.newest, kind: 'complete' }, name, config);
       return [next, ...told, ...more];
     }
     case 'reset': {
@@ -231,11 +232,12 @@ function speaks<S>(hearing: Hearing<S>, type: SpeechEvent['type']): HearingStep<
 
 function says<S>(
   hearing: Hearing<S>,
-  { kind, ...said }: Omit<Extract<STTEffect, { type: 'result' }>, 'type'>,
+  said: Omit<Extract<STTEffect, { type: 'result' }>, 'type'>,
   name: string,
   config: Readonly<StreamingSTTConfig>,
 ): HearingStep<S> {
   const { utterance } = hearing;
+  const { kind, text, confidence, words, language = config.language, fields } = said;
   const isComplete = kind === 'complete';
   const newest = isComplete ? undefined : said;
   // Nobody knows of an utterance whose words were never emitted.
@@ -243,7 +245,6 @@ function says<S>(
     return [{ ...hearing, utterance: { ...utterance, newest } }];
   const count = utterance.id === undefined ? utterance.count + 1 : utterance.count;
   const utteranceId = utterance.id ?? `${name}-${count}`;
-  const { text, confidence, words, language = config.language, fields } = said;
   const speaker = soleSpeaker(words ?? []);
   const result: TranscriptionResult = {
     text,
