@@ -1,6 +1,13 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import type { LLMProvider, OutputProvider, SpeechEvent, TranscriptionResult, TTSProvider } from '../core/roles.ts';
+import type {
+  ConnectionEvent,
+  LLMProvider,
+  OutputProvider,
+  SpeechEvent,
+  TranscriptionResult,
+  TTSProvider,
+} from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { BargeInThresholds } from './barge-in.ts';
@@ -52,6 +59,8 @@ export interface ConversationTimeouts {
 export interface ConversationPorts {
   readonly transcripts$: Observable<TranscriptionResult>;
   readonly speech$: Observable<SpeechEvent>;
+  /** The connection to speech-to-text: the user's turn waits while there is none. Default: always connected. */
+  readonly connection$?: Observable<ConnectionEvent>;
   readonly commands$: Observable<Command>;
   readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm'>;
   readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'warm'>;

@@ -19,6 +19,7 @@ import {
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
+import type { ConnectionEvent } from '../core/roles.ts';
 import { fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
 import type { Answerer, Shared } from './answerer.ts';
@@ -28,7 +29,7 @@ import { enact, publishHistory, reportError } from './enact.ts';
 import { createEventBus, type EventBus } from './event-bus.ts';
 import type { VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
-import type { Effect, Input, TicketInterrupt } from './inputs.ts';
+import type { Effect, Input, SttPresence, TicketInterrupt } from './inputs.ts';
 import { dropLateResults } from './late-results.ts';
 import { sieveOf, type Sieve } from './malformed.ts';
 import { reduce, type Rules } from './reduce.ts';
@@ -37,7 +38,7 @@ import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState,
 
 /** The variable parts of a conversation: input and answerer. */
 interface Setup {
-  readonly ports: Pick<ConversationPorts, 'transcripts$' | 'speech$' | 'capturedAt' | 'output'>;
+  readonly ports: Pick<ConversationPorts, 'transcripts$' | 'speech$' | 'connection$' | 'capturedAt' | 'output'>;
   readonly history: History;
   readonly rules: Rules;
   readonly scheduler: SchedulerLike;
@@ -116,7 +117,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
 
 /** The user's signals. A stream that fails is reported as an error event, and the conversation continues. */
 function heardBy(
-  { transcripts$, speech$, capturedAt }: Setup['ports'],
+  { transcripts$, speech$, connection$ = EMPTY, capturedAt }: Setup['ports'],
   bus: EventBus,
   sieve: Sieve,
 ): Observable<Input> {
@@ -142,7 +143,20 @@ function heardBy(
       sieve('speech'),
       map(({ type }): Input => ({ type: 'speech', event: type })),
     ),
+    connection$.pipe(
+      // Whoever publishes these events tells what is wrong with them; nobody waits for a service that tells no more.
+      catchError(() => of<ConnectionEvent>({ type: 'closed' })),
+      sieveOf(() => undefined)('connection'),
+      map(presenceOf),
+      distinctUntilChanged(),
+      map((is): Input => ({ type: 'stt', is })),
+    ),
   );
+}
+
+function presenceOf({ type }: ConnectionEvent): SttPresence['is'] {
+  if (type === 'lost') return type;
+  return type === 'connecting' || type === 'reconnecting' ? 'away' : 'here';
 }
 
 /** The application's commands, and interruptions through their handles. */

@@ -82,6 +82,12 @@ export type HeardSignal = Extract<UserSignal, { readonly type: 'transcript' | 's
   readonly endOfSpeechAt?: number;
 };
 
+/** Where speech-to-text is: `away` while it connects, `lost` when it will not connect again. */
+export interface SttPresence {
+  readonly type: 'stt';
+  readonly is: 'here' | 'away' | 'lost';
+}
+
 /** The application interrupts one of its requests. */
 export interface TicketInterrupt {
   readonly type: 'ticket.interrupt';
@@ -93,6 +99,7 @@ export type Input =
   | { readonly type: 'started' }
   | { readonly type: 'tick' }
   | HeardSignal
+  | SttPresence
   | Command
   | TicketInterrupt
   | AgentReport

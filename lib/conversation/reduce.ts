@@ -1,6 +1,6 @@
 import type { AgentHandlers } from './agent-turns.ts';
 import type { PreflightOptions } from './conversation-options.ts';
-import { emit, type Effect, type HeardSignal, type Input } from './inputs.ts';
+import { emit, type Effect, type HeardSignal, type Input, type SttPresence } from './inputs.ts';
 import { endSuspicion, hearWhileBusy, isInterruptible, wakeBargeIn, type InterruptionRules } from './interruption.ts';
 import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
 import { agentStateOf, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
@@ -43,6 +43,9 @@ type Handlers = {
 
 const notHeard = { heardText: '', interrupted: true } as const;
 
+/** Longest wait for speech-to-text that is away, in milliseconds. */
+const awayMs = 30_000;
+
 /** The handler of each input. */
 const handlers: Handlers = {
   started: (state) => [state],
@@ -51,6 +54,7 @@ const handlers: Handlers = {
 
   transcript: hear,
   speech: hear,
+  stt: (state, { is }, at, rules) => [waitAnew({ ...state, isSttAway: is === 'away' }, is, at, rules)],
 
   say: (state, { text$, source, ticket, options }) => {
     const { interruptible = true, store = true, priority } = options;
@@ -209,7 +213,7 @@ const watchIdle: Follower = (state, before, input, at, { idleMs }) => {
 const followers: readonly Follower[] = [releaseBargeIn, grantOutput, takeUpWaiting, tellStates, watchIdle];
 
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
-  const state = { ...before, user: userAfter(before.user, signal, at + rules.sttTimeoutMs) };
+  const state = { ...before, user: userAfter(before.user, signal, at + patienceMs(before, rules)) };
   const isQueued = rules.whileUninterruptible === 'queue' && !isInterruptible(state, rules);
   const isService = rules.agentHandlers && statusOf(state) !== 'speaking';
   if (statusOf(state) === 'free' || rules.turnTaking.strategy === 'manual' || isQueued || isService) {
@@ -226,13 +230,33 @@ function userAfter(user: ConversationState['user'], signal: HeardSignal, until: 
   return text.trim() ? { state: 'speaking', until } : user;
 }
 
+/** How long to wait for speech-to-text: it takes longer while it is away. */
+function patienceMs({ isSttAway }: ConversationState, { sttTimeoutMs }: Rules): number {
+  return isSttAway ? Math.max(awayMs, sttTimeoutMs) : sttTimeoutMs;
+}
+
+/**
+ * What waits for speech-to-text waits anew when that leaves or returns, and no longer once it is lost. A turn that ended
+ * while it is away would have its words said again by the next connection.
+ */
+function waitAnew(state: ConversationState, is: SttPresence['is'], at: number, rules: Rules): ConversationState {
+  const { user, turnTaking } = state;
+  const until = is === 'lost' ? at : at + patienceMs(state, rules);
+  return {
+    ...state,
+    user: user.state === 'speaking' ? { ...user, until } : user,
+    turnTaking: 'until' in turnTaking ? { ...turnTaking, until } : turnTaking,
+  };
+}
+
 function takeTurns(
   state: ConversationState,
   signal: UserSignal | HeardSignal | { readonly type: 'tick' },
   at: number,
   rules: Rules,
 ): ConversationStep {
-  const [turnTaking, ...decisions] = takeTurn(state.turnTaking, signal, at, rules.turnTaking);
+  const options = { ...rules.turnTaking, sttTimeoutMs: patienceMs(state, rules) };
+  const [turnTaking, ...decisions] = takeTurn(state.turnTaking, signal, at, options);
   const endOfSpeechAt = 'endOfSpeechAt' in signal ? signal.endOfSpeechAt : undefined;
   return decisions.reduce<ConversationStep>(
     (step, decision) => chain(step, (after) => takeDecision(after, decision, endOfSpeechAt, at, rules)),

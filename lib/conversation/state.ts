@@ -92,6 +92,8 @@ export interface ConversationState {
   /** What the user is doing. A voice without further signals counts as silent at `until`. */
   readonly user: { readonly state: 'silent' } | { readonly state: 'speaking'; readonly until: number };
   readonly turnTaking: TurnTaking;
+  /** Whether speech-to-text is connecting: it will hear again what it had not finished. */
+  readonly isSttAway: boolean;
   readonly bargeIn: BargeIn;
   /** The turn that the user has begun and not finished. */
   readonly turn: Turn | undefined;
@@ -118,6 +120,7 @@ export const startState: ConversationState = {
   ids: 0,
   user: { state: 'silent' },
   turnTaking: noTurn,
+  isSttAway: false,
   bargeIn: noBargeIn,
   turn: undefined,
   lastWords: '',

@@ -74,9 +74,9 @@ export function conversationOf(
   const shared = { output, commands$, transcode };
   if (agent && code.agentConversation) return code.agentConversation({ ...shared, agent }, { history, scheduler });
   if (!stt || !llm || !tts || !code.conversation) return EMPTY;
-  const { transcripts$, speech$, reportsSpeechEnd = false } = stt;
+  const { transcripts$, speech$, connection$ = EMPTY, reportsSpeechEnd = false } = stt;
   const ports = {
-    ...{ ...shared, llm, tts, transcripts$, speech$, reportsSpeechEnd },
+    ...{ ...shared, llm, tts, transcripts$, speech$, connection$, reportsSpeechEnd },
     finalize: () => stt.finalize?.(),
     capturedAt: (positionMs: number) => captured.timeOf(positionMs),
   };

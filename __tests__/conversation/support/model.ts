@@ -52,6 +52,9 @@ export type Move =
   | 'begin'
   | 'commit'
   | 'cancel'
+  | 'speech-to-text leaves'
+  | 'speech-to-text returns'
+  | 'speech-to-text is lost'
   | 'agent gets ready'
   | 'agent is heard'
   | 'agent is done'
@@ -64,6 +67,7 @@ export const moves: readonly Move[] = [
   ...(['voice starts', 'voice ends', 'voice resumes', 'words', 'other words', 'may be the end'] as const),
   ...(['final', 'other final', 'empty final', 'interrupt', 'type', 'type patiently'] as const),
   ...(['say', 'say uninterruptibly', 'begin', 'commit', 'cancel'] as const),
+  ...(['speech-to-text leaves', 'speech-to-text returns', 'speech-to-text is lost'] as const),
   ...(['agent gets ready', 'agent is heard', 'agent is done', 'agent fails'] as const),
   ...(['a quarter of a second', 'the next deadline'] as const),
 ];
@@ -95,6 +99,9 @@ const inputs: Partial<Record<Move, () => Input>> = {
   begin: () => ({ type: 'begin' }),
   commit: () => ({ type: 'commit' }),
   cancel: () => ({ type: 'cancel' }),
+  'speech-to-text leaves': () => ({ type: 'stt', is: 'away' }),
+  'speech-to-text returns': () => ({ type: 'stt', is: 'here' }),
+  'speech-to-text is lost': () => ({ type: 'stt', is: 'lost' }),
 };
 
 /** The first moment. */

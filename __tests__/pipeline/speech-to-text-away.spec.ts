@@ -1,0 +1,147 @@
+/**
+ * A connection to speech-to-text is lost in the middle of an utterance (F7), and the next one hears all of it again. If
+ * the user's turn does not wait for that, the model is sent the words before the loss and then the same words again:
+ * "tell a tell a story".
+ */
+import { Subject } from 'rxjs';
+import type { ConnectionEvent, PipelineOptions, VoiceEvent, VoiceEventType } from 'rxvoice';
+import { VoiceError } from '../../lib/core/errors.ts';
+import { Pipeline } from '../../lib/pipeline/pipeline.ts';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+import { TestClock } from '../transport/test-clock.ts';
+import { timeline } from './support/timeline.ts';
+
+class RemoteSTT extends FakeSTT {
+  readonly connection$: Subject<ConnectionEvent> = new Subject<ConnectionEvent>();
+}
+
+const again: ConnectionEvent = { type: 'reconnecting', attempt: 1, delayMs: 250 };
+const lost: ConnectionEvent = {
+  type: 'lost',
+  error: new VoiceError('no longer', { code: 'connection', recoverable: false }),
+};
+
+/** What happens to speech-to-text, and what it hears, by milliseconds. */
+type Story = Readonly<Record<number, (stt: RemoteSTT, pipeline: Pipeline) => void>>;
+
+async function tell(story: Story, untilMs: number, options: Partial<PipelineOptions> = {}): Promise<VoiceEvent[]> {
+  const scheduler = new TestClock();
+  const stt = new RemoteSTT({ scheduler });
+  const llm = new FakeLLM({ scheduler, answer: () => 'Well.' });
+  const [tts, output] = [new FakeTTS({ scheduler }), new FakeOutput({ scheduler })];
+  const pipeline = new Pipeline({
+    providers: [new FakeInput({ scheduler }), stt, llm, tts, output],
+    ...{ scheduler, ...options },
+  });
+  const events: VoiceEvent[] = [];
+  pipeline.on('*', (event) => events.push(event));
+  const started = pipeline.start();
+  await scheduler.advance(0);
+  await started;
+  for (const [at, happens] of Object.entries(story)) {
+    await scheduler.advance(Number(at) - scheduler.now());
+    happens(stt, pipeline);
+  }
+  await scheduler.advance(untilMs - scheduler.now());
+  const disposed = pipeline.dispose();
+  await scheduler.advance(5_000);
+  await disposed;
+  return events;
+}
+
+const told: readonly VoiceEventType[] = ['transcript.timeout', 'turn.committed', 'user.state'];
+const becomes = (event: ConnectionEvent) => (stt: RemoteSTT) => stt.connection$.next(event);
+const connects = becomes({ type: 'connected' });
+const hears = (text: string, kind: 'interim' | 'final') => (stt: RemoteSTT) =>
+  stt.hearWords(FakeSTT.result(text, kind));
+
+describe('a turn whose speech-to-text is away', () => {
+  it('waits for the next connection, which says it all again', async () => {
+    const events = await tell(
+      {
+        100: connects,
+        1_000: hears('tell a', 'interim'),
+        1_500: becomes(again),
+        4_000: becomes({ ...again, attempt: 2 }),
+        9_000: becomes({ type: 'connecting' }),
+        11_500: connects,
+        13_000: hears('tell', 'interim'),
+        14_000: hears('tell a story', 'final'),
+      },
+      15_000,
+    );
+    expect(timeline(events, ...told)).toEqual([
+      '1000 user.state',
+      '14000 user.state',
+      '14000 turn.committed tell a story',
+    ]);
+  });
+
+  it('gives the next connection the time that any connection has', async () => {
+    const events = await tell(
+      { 100: connects, 1_000: hears('tell a', 'interim'), 5_500: becomes(again), 5_900: connects },
+      20_000,
+    );
+    expect(timeline(events, ...told)).toEqual([
+      '1000 user.state',
+      '10900 user.state',
+      '10900 transcript.timeout tell a',
+      '10900 turn.committed tell a',
+    ]);
+  });
+
+  it('waits half a minute, and no longer', async () => {
+    const events = await tell(
+      { 100: connects, 1_000: hears('tell a', 'interim'), 2_000: becomes(again), 30_000: becomes(again) },
+      60_000,
+    );
+    expect(timeline(events, 'transcript.timeout', 'turn.committed')).toEqual([
+      '32000 transcript.timeout tell a',
+      '32000 turn.committed tell a',
+    ]);
+  });
+
+  it('is over at once when speech-to-text is lost for good', async () => {
+    const events = await tell(
+      { 100: connects, 1_000: hears('tell a', 'interim'), 2_000: becomes(again), 3_000: becomes(lost) },
+      20_000,
+    );
+    expect(timeline(events, 'transcript.timeout', 'turn.committed')).toEqual([
+      '3000 transcript.timeout tell a',
+      '3000 turn.committed tell a',
+    ]);
+  });
+
+  it('waits as long when the application ends it meanwhile', async () => {
+    const events = await tell(
+      {
+        100: connects,
+        1_000: (_, pipeline) => pipeline.beginTurn(),
+        2_000: hears('tell a', 'interim'),
+        3_000: becomes(again),
+        4_000: (_, pipeline) => pipeline.commitTurn(),
+        12_000: connects,
+        14_000: hears('tell a story', 'final'),
+      },
+      20_000,
+      { turnTaking: { strategy: 'manual' } },
+    );
+    expect(timeline(events, 'transcript.timeout', 'turn.committed')).toEqual(['14000 turn.committed tell a story']);
+  });
+
+  it('is as ever with a service whose connection fails to tell of itself', async () => {
+    const events = await tell(
+      {
+        50: becomes(again),
+        100: (stt) => stt.connection$.error(new Error('it broke')),
+        1_000: hears('tell a', 'interim'),
+      },
+      20_000,
+    );
+    expect(timeline(events, 'error', 'transcript.timeout', 'turn.committed')).toEqual([
+      '100 error stt internal',
+      '6000 transcript.timeout tell a',
+      '6000 turn.committed tell a',
+    ]);
+  });
+});
