@@ -19,4 +19,10 @@ export * from './phone-socket-b.ts';
 export * from './phone-socket-b-signature.ts';
 export * from './phone-stream-a.ts';
 export * from './phone-stream-a-signature.ts';
-export type { DomSocketEvent, DomSocketLike, NodeSocketLike, PlatformSocket } from './platform-socket.ts';
+export type {
+  CorkableStream,
+  DomSocketEvent,
+  DomSocketLike,
+  NodeSocketLike,
+  PlatformSocket,
+} from './platform-socket.ts';

@@ -16,8 +16,16 @@ export interface NodeSocketLike {
   ping?(): void;
   /** Ends the connection at once. */
   terminate?(): void;
-  /** What `ws` writes to. A burst of messages to a stream that can be corked takes one system call. */
-  readonly _socket?: { cork?(): void; uncork?(): void } | null;
+  /** The stream below `ws`, where there is one: while it is corked, messages wait to leave in one system call. */
+  readonly _socket?: CorkableStream | null;
+}
+
+/** What a {@link NodeSocketLike} writes to. */
+export interface CorkableStream {
+  /** Holds back what is written. */
+  cork?(): void;
+  /** Writes what was held back. */
+  uncork?(): void;
 }
 
 /** A WebSocket as in browsers, Deno and Workers. */
