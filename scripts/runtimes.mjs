@@ -47,7 +47,7 @@ function failuresIn(text) {
 }
 
 /** A handle that a test leaves open would keep some runners waiting for ever. */
-const limitMs = 600_000;
+const limitMs = 1_200_000;
 const endsWithin = (ms) => (child) => {
   const timer = setTimeout(() => {
     console.error(`Not finished after ${ms / 1000} s: a test left a handle open, or hangs.`);
