@@ -27,6 +27,8 @@ export interface Log {
   readonly mishaps: readonly string[];
   /** How long the end took. */
   readonly endMs: number;
+  /** How late the agent's process was at worst, in milliseconds. */
+  readonly lateMs: number;
   /** What happened, line by line: for people who look for the reason of a problem. */
   readonly trail: readonly string[];
 }
@@ -71,14 +73,19 @@ const mostAfterCut = 1;
 const mostDamaged = 3;
 /**
  * A telephone that was later than this heard something else than its agent can know, in milliseconds: a machine that
- * stands still plays no sound.
+ * stands still plays no sound. Nor is the agent's end judged by a clock that it did not see.
  */
 const mostLateMs = 100;
+/** Whoever stood still for longer has missed a deadline of somebody's, in milliseconds: services are given up on. */
+const mostStillMs = 2_000;
 /** Longest that a call may take to end: graceful goodbyes are bounded by a second. */
 const longestEndMs = 1_500;
 
 /** Where what the model was sent is not what was said. */
-export function lostWords({ said, due }: Told, { mishaps }: Log, sent: readonly string[]): readonly string[] {
+export function lostWords(told: Told, log: Log, sent: readonly string[]): readonly string[] {
+  if (lateness(told, log) > mostStillMs) return [];
+  const { said, due } = told;
+  const { mishaps } = log;
   const all = plain(said.join(' '));
   const owed = plain(said.slice(0, due).join(' '));
   const wrong = sent.map(plain).find((text) => !all.startsWith(text));
@@ -89,19 +96,24 @@ export function lostWords({ said, due }: Told, { mishaps }: Log, sent: readonly 
   return most.length >= owed.length ? [] : [`the model was sent no more than "${most}" of "${owed}"`];
 }
 
-/** Whether a telephone kept time, so that its agent can know what it played. */
-export function keptTime({ lateMs }: Told): boolean {
-  return lateMs <= mostLateMs;
+/** Whether a telephone and its agent kept time, so that the one can know what the other played. */
+export function keptTime(told: Told, log: Log): boolean {
+  return lateness(told, log) <= mostLateMs;
+}
+
+function lateness(told: Told, log: Log): number {
+  return Math.max(told.lateMs, log.lateMs);
 }
 
 /** Where what the agent says was heard is not what came out of the receiver. */
-export function unheardWords(call: Told, { speeches, history }: Log): readonly string[] {
+export function unheardWords(call: Told, log: Log): readonly string[] {
+  const { speeches, history } = log;
   const told = speeches.map(({ heardText }) => plain(heardText)).filter(Boolean);
   const remembered = history.filter(([role]) => role === 'assistant').map(([, text]) => plain(text));
   if (remembered.join(' ') !== told.join(' ')) {
     return [`the agent remembers "${remembered.join(' ')}", and told "${told.join(' ')}" as heard`];
   }
-  if (!keptTime(call)) return [];
+  if (!keptTime(call, log)) return [];
   const audible = letters(call.heard);
   const { at, of } = farthest(audible, speeches);
   if (of === undefined && at === audible.length) return [];
@@ -169,13 +181,16 @@ function letters(text: string): string {
 }
 
 /** Where a call got stuck, or somebody complains. */
-export function stuckAt({ unanswered, problems }: Told, { open, mishaps, endMs }: Log): readonly string[] {
+export function stuckAt(told: Told, log: Log): readonly string[] {
+  const { unanswered, problems } = told;
+  const { open, mishaps, endMs } = log;
+  const hasReason = mishaps.length > 0 || lateness(told, log) > mostStillMs;
   return [
     ...problems,
     ...(open.turns === 0 ? [] : [`${open.turns} turns never ended`]),
     ...(open.speeches === 0 ? [] : [`${open.speeches} speeches never ended`]),
-    ...(unanswered === 0 || mishaps.length > 0 ? [] : [`${unanswered} questions had no answer, and no reason is told`]),
-    ...(endMs <= longestEndMs ? [] : [`the end took ${endMs.toFixed(0)} ms`]),
+    ...(unanswered === 0 || hasReason ? [] : [`${unanswered} questions had no answer, and no reason is told`]),
+    ...(endMs <= longestEndMs || !keptTime(told, log) ? [] : [`the end took ${endMs.toFixed(0)} ms`]),
     ...mishaps.filter((mishap) => mishap.endsWith(' internal')),
   ];
 }

@@ -31,6 +31,17 @@ process.on('warning', ({ message }) => complaints.push(message));
 process.on('unhandledRejection', (reason) => complaints.push(`unhandled rejection: ${String(reason)}`));
 process.on('uncaughtException', ({ stack, message }) => complaints.push(`uncaught: ${stack ?? message}`));
 
+/** How often it is looked whether the process keeps time, in milliseconds. */
+const lookEveryMs = 10;
+/** How late it was at worst since each call began, in milliseconds. */
+const latest = new Map<number, number>();
+let dueAt = performance.now() + lookEveryMs;
+setInterval(() => {
+  const now = performance.now();
+  for (const [call, lateMs] of latest) latest.set(call, Math.max(lateMs, now - dueAt));
+  dueAt = now + lookEveryMs;
+}, lookEveryMs).unref();
+
 /** Many, and telling nothing. */
 const quiet = new Set([
   'audio.chunk',
@@ -95,9 +106,12 @@ function answer(socket: WebSocket, call: number, { seed, proxies }: Opening): vo
     calls--;
     ended++;
     const history = pipeline.history.messages().map(({ role, content }) => [role, content] as const);
-    logs.push({ call, open, speeches, history, mishaps, trail, endMs: performance.now() - endsAt });
+    const lateMs = latest.get(call) ?? 0;
+    latest.delete(call);
+    logs.push({ call, open, speeches, history, mishaps, trail, lateMs, endMs: performance.now() - endsAt });
   };
   calls++;
+  latest.set(call, 0);
   pipeline.once('session.closed', () => void end());
   void pipeline.start();
 }
