@@ -1,4 +1,21 @@
-import { config, map, NEVER, Observable, publish, Subject, tap } from 'rxjs';
+import {
+  BehaviorSubject,
+  config,
+  connectable,
+  firstValueFrom,
+  from,
+  lastValueFrom,
+  map,
+  NEVER,
+  Observable,
+  type Observer,
+  publish,
+  share,
+  Subject,
+  take,
+  tap,
+  toArray,
+} from 'rxjs';
 import { merge } from '../../lib/stream/merge.ts';
 import { publicStream } from '../../lib/core/application-code.ts';
 
@@ -27,6 +44,10 @@ describe('a subscriber of a public stream that breaks (F60)', () => {
   const subscribers: Record<string, (stream$: Observable<number>) => { unsubscribe(): void }> = {
     'a callback that throws': (values$) => values$.subscribe(broken),
     'an observer that throws': (values$) => values$.subscribe({ next: broken }),
+    'an observer with an add() of its own': (values$) =>
+      values$.subscribe({ next: broken, add: () => undefined } as Partial<Observer<number>>),
+    'a subscriber of a shared pipe': (values$) => values$.pipe(share()).subscribe(broken),
+    'a subscriber of the stream from from()': (values$) => from(values$).subscribe(broken),
     'an async callback that rejects': (values$) =>
       values$.subscribe(() => Promise.reject(new Error('it broke')) as never),
     'an operator that throws': (values$) => values$.pipe(map(broken)).subscribe(),
@@ -110,9 +131,49 @@ describe('a public stream', () => {
     expect(nothing.closed).toBe(true);
   });
 
-  it('leaves what a pipe makes of it as it is, if that is more than a stream', () => {
-    /* eslint-disable-next-line @typescript-eslint/no-deprecated -- applications may */
-    const connectable$: unknown = stream$.pipe(publish());
-    expect(connectable$).toHaveProperty('connect');
+  const more: Record<string, readonly [(source$: Observable<number>) => Observable<number>, ...members: string[]]> = {
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- applications may
+    'publish()': [publish(), 'connect', 'refCount'],
+    'connectable()': [(values$) => connectable(values$), 'connect'],
+    'a subject': [() => new BehaviorSubject(5), 'value', 'next'],
+  };
+  for (const [what, [operator, ...members]] of Object.entries(more)) {
+    it(`leaves what a pipe makes of it as it is, if that is more than a stream: ${what}`, () => {
+      const piped$ = stream$.pipe(operator);
+      for (const member of members) expect(member in piped$).toBe(true);
+    });
+  }
+
+  it('is itself after a pipe without operators', () => {
+    expect(stream$.pipe()).toBe(stream$);
+  });
+
+  it('lets go of its source with its last subscriber, whichever way it was subscribed to', async () => {
+    const shared$ = stream$.pipe(share());
+    const connected$ = connectable(stream$);
+    const copied$ = new Subject<number>();
+    const subscriptions = [shared$.subscribe(), shared$.subscribe(), connected$.connect(), stream$.subscribe(copied$)];
+    const first = firstValueFrom(stream$.pipe(map((value) => value + 1)));
+    const both = lastValueFrom(stream$.pipe(take(2), toArray()));
+    const copies = firstValueFrom(copied$);
+    source$.next(1);
+    source$.next(2);
+    expect(await Promise.all([first, both, copies])).toEqual([2, [1, 2], 1]);
+    expect(source$.observed).toBe(true);
+    for (const subscription of subscriptions) subscription.unsubscribe();
+    expect(source$.observed).toBe(false);
+  });
+
+  it('leaves an error to the promise that waits for it', async () => {
+    const first = firstValueFrom(stream$.pipe(map(broken)));
+    source$.next(1);
+    await expect(first).rejects.toThrow('it broke');
+    expect(told).toEqual([]);
+  });
+
+  it('is one of RxJS for other libraries', () => {
+    const interop = (Symbol as { readonly observable?: symbol }).observable ?? '@@observable';
+    expect(Reflect.get(stream$, interop)).toBeInstanceOf(Function);
+    expect(from(stream$)).toBe(stream$);
   });
 });

@@ -1,4 +1,4 @@
-import { isObservable, Observable, type Observer, type OperatorFunction, type Subscription } from 'rxjs';
+import { Observable, type Observer, type OperatorFunction, type Subscription } from 'rxjs';
 import type { Logger, LogLevel, LogSink } from './logger.ts';
 
 /** Told of what the application's code threw or rejected with, and of what it was called with. */
@@ -38,8 +38,8 @@ class PublicStream<T> extends Observable<T> {
 
   override pipe(...operators: readonly OperatorFunction<never, never>[]): never {
     const piped: unknown = super.pipe(...(operators as []));
-    // What has more members than an Observable keeps them.
-    const isPlain = isObservable(piped) && !('connect' in piped);
+    // A subject or a connectable keeps its own members.
+    const isPlain = piped instanceof Observable && piped.constructor === Observable && !('connect' in piped);
     return (isPlain ? publicStream(piped, this.#tell) : piped) as never;
   }
 
@@ -49,8 +49,10 @@ class PublicStream<T> extends Observable<T> {
     complete?: (() => void) | null,
   ): Subscription {
     const isCallback = typeof observerOrNext === 'function' || !observerOrNext;
-    // An operator's observer is a subscription too. It passes errors on, and nothing is to slow it down.
-    if (!isCallback && 'add' in observerOrNext) return super.subscribe(observerOrNext);
+    // An operator's observer is a subscription too. It passes errors on, so it needs no guard, which would cost time.
+    if (!isCallback && 'add' in observerOrNext && 'unsubscribe' in observerOrNext) {
+      return super.subscribe(observerOrNext);
+    }
     const observer = isCallback ? { next: observerOrNext, error, complete } : observerOrNext;
     return super.subscribe(safeObserver(observer as Partial<Observer<T>>, this.#tell));
   }
