@@ -1,6 +1,7 @@
 import { config, firstValueFrom, isObservable, NEVER, Subject, timer } from 'rxjs';
 import type { Logger, VoiceEvent } from 'rxvoice';
 import * as library from 'rxvoice';
+import { PipelineEvents } from '../../lib/pipeline/pipeline-events.ts';
 import { Pipeline, type PipelineOptions } from '../../lib/pipeline/index.ts';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { ofType } from './support/timeline.ts';
@@ -240,4 +241,16 @@ describe('every provider', () => {
       expect(new Set(Object.values(streams))).toEqual(new Set(['PublicStream']));
     });
   }
+});
+
+describe('the streams of a pipeline', () => {
+  it('are the same at each reading, or React would subscribe anew at every render', async () => {
+    const { pipeline } = rig();
+    const names = Object.keys(Object.getOwnPropertyDescriptors(PipelineEvents.prototype)).filter((name) =>
+      name.endsWith('$'),
+    );
+    expect(names).toContain('errors$');
+    expect(names.filter((name) => Reflect.get(pipeline, name) !== Reflect.get(pipeline, name))).toEqual([]);
+    await pipeline.dispose();
+  });
 });

@@ -25,6 +25,8 @@ export abstract class PipelineEvents {
   /** Pending `once()` callbacks, to be removed by the callback the application passed. */
   readonly #onces = new Set<{ readonly type: string; readonly callback: unknown; undo(): void }>();
   readonly #callbacks: Subscription;
+  /** One object for each stream, however often it is read: a React component subscribes anew to a different one. */
+  readonly #streams: Partial<Record<EventStream | 'events$', Observable<VoiceEvent>>> = {};
 
   /** @internal */
   constructor(scheduler: SchedulerLike, logger: Logger) {
@@ -35,7 +37,7 @@ export abstract class PipelineEvents {
 
   /** All events, in order. Hot; completes on `dispose()`, and never errors. */
   get events$(): Observable<VoiceEvent> {
-    return this.handOut('events$', this.bus.events$);
+    return (this.#streams.events$ ??= this.#handOut('events$', this.bus.events$));
   }
 
   /** `agent.state`, `user.state`, `session.ready`, `session.closed`. Hot. */
@@ -139,7 +141,7 @@ export abstract class PipelineEvents {
   once(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
     const stop = this.on(type as '*', (event) => {
       once.undo();
-      // What it returns may reject.
+      // An async callback may reject.
       return (callback as (event: VoiceEvent) => unknown)(event);
     });
     const undo = (): void => {
@@ -177,15 +179,6 @@ export abstract class PipelineEvents {
     );
   }
 
-  /** @internal A hot stream for the application; what its subscribers throw is an error event. */
-  protected handOut<T>(name: string, stream$: Observable<T>): Observable<T> {
-    return publicStream(stream$, (cause) => {
-      const error = broken(`a subscriber of ${name}`, cause);
-      this.logger.error(error.message);
-      this.reportError(error);
-    });
-  }
-
   /** @internal Completes the streams, and removes the callbacks. */
   protected closeEvents(): void {
     this.#callbacks.unsubscribe();
@@ -196,7 +189,16 @@ export abstract class PipelineEvents {
   #stream<S extends EventStream>(name: S): Observable<StreamEvent<S>> {
     const types: readonly VoiceEventType[] = eventStreams[name];
     const events$ = this.bus.events$.pipe(filter((event) => types.includes(event.type)));
-    return this.handOut(name, events$ as Observable<StreamEvent<S>>);
+    return (this.#streams[name] ??= this.#handOut(name, events$)) as Observable<StreamEvent<S>>;
+  }
+
+  /** A hot stream for the application; what its subscribers throw is an error event. */
+  #handOut(name: string, events$: Observable<VoiceEvent>): Observable<VoiceEvent> {
+    return publicStream(events$, (cause) => {
+      const error = broken(`a subscriber of ${name}`, cause);
+      this.logger.error(error.message);
+      this.reportError(error);
+    });
   }
 
   readonly #onBrokenCallback = (cause: unknown, { type }: VoiceEvent): void => {
@@ -215,7 +217,7 @@ export abstract class PipelineEvents {
   }
 }
 
-/** The application's code has failed. */
+/** An error of the application's own code. */
 function broken(what: string, cause: unknown): VoiceError {
   return new VoiceError(`${what} threw: ${messageOf(cause)}`, { code: 'internal', cause });
 }
