@@ -295,6 +295,16 @@ describe('PhoneStreamA', () => {
       expect(silentMs()).toBe(14_000);
     });
 
+    it('F45: goes on filling them when the clock was set back an hour', async () => {
+      const { clock, phone, socket, heard, errors } = await phoned({ fillGaps: true });
+      await phone.start();
+      socket.tell(start, media(frame(1), 0));
+      clock.frame -= 3_600_000;
+      socket.tell(media(frame(1), 520));
+      expect(heard.map(({ data }) => data.length / 8)).toEqual([20, 500, 20]);
+      expect(errors).toEqual([]);
+    });
+
     it('fills them with silence when asked to, but no jitter', async () => {
       expect(await gappy({ fillGaps: true })).toEqual([
         [1, 20, 0],

@@ -2,20 +2,18 @@ import type { SchedulerLike } from 'rxjs';
 import { durationMs, silence } from '../../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 
-/**
- * The smallest jump in a platform's timestamps that is a gap and not jitter, and the most to fill, in milliseconds:
- * at once, and more than the time that has passed.
- */
+/** Smaller jumps in a platform's timestamps are jitter, in milliseconds. */
 const gapMs = 60;
+/** Most silence to insert at once, and ahead of real time, in milliseconds. */
 const maxGapMs = 10_000;
 
-/** What a platform sends that would be filled with more silence than time has passed. */
+/** What `onAhead` warns of. */
 export const aheadOfTime = 'gaps longer than the time that has passed';
 
 /** How gaps are filled. */
 export interface GapFilling {
   readonly scheduler: SchedulerLike;
-  /** Called for gaps that are longer than the time that has passed. */
+  /** Called when the gaps add up to more than the time that has passed. */
   readonly onAhead: () => void;
 }
 
@@ -25,10 +23,10 @@ export class Timeline {
   readonly #filling: GapFilling | undefined;
   /** Position reached, in milliseconds. */
   #endMs: number | undefined;
-  /** How much may be filled, and when that was. */
+  /** How much silence may be inserted, as of `at`. */
   #credit = { ms: maxGapMs, at: 0 };
 
-  /** @param filling - Gaps are left alone without. */
+  /** @param filling - `false` leaves gaps as they are. */
   constructor(metadata: AudioMetadata, filling: GapFilling | false) {
     this.#metadata = metadata;
     this.#filling = filling || undefined;
@@ -48,11 +46,13 @@ export class Timeline {
       : [chunk];
   }
 
+  /** How much of a gap to fill, in milliseconds. */
   #fillable(missingMs: number): number {
     if (!this.#filling || missingMs < gapMs) return 0;
     const { scheduler, onAhead } = this.#filling;
     const now = scheduler.now();
-    const creditMs = Math.min(maxGapMs, this.#credit.ms + now - this.#credit.at);
+    // A clock that is set back takes no credit away.
+    const creditMs = Math.min(maxGapMs, this.#credit.ms + Math.max(0, now - this.#credit.at));
     if (creditMs < Math.min(missingMs, maxGapMs)) onAhead();
     const ms = creditMs < gapMs ? 0 : Math.min(missingMs, creditMs);
     this.#credit = { ms: creditMs - ms, at: now };
