@@ -1,7 +1,7 @@
 /**
- * Writes below each fault of docs/faults.md the specs that hold it: those that have its tag, such as `F7`, in a title or
- * a comment. Faults without any are listed under "Not tried". `--check` changes nothing, and fails where the page is not
- * what it would be, or a tag names no fault.
+ * Lists below each fault of docs/faults.md the specs that test it: those with its tag, such as `F7`, in a title or a
+ * comment. Faults without specs are listed under "Not tested". `--check` writes nothing, and fails when the page is out of
+ * date or a tag names no fault.
  *
  * `npm run faults` writes, the step `faults` of `npm test` checks.
  */
@@ -16,7 +16,7 @@ const block = (name) => new RegExp(`(?<=<!-- ${name} -->\n)[\\s\\S]*?(?=<!-- /${
 /** A fault: its tag, its name, and what the library does. */
 const item = /^- \*\*(F\d+)\. (.+?)\*\* ([\s\S]+?)(?=\n\n|\n- )/gm;
 
-/** The files that have each tag. */
+/** The spec files of each tag. */
 const specs = new Map();
 for (const file of [...filesBelow('__tests__', '.ts'), ...filesBelow('__tests__', '.mjs')].sort()) {
   const name = file.replace('__tests__/', '').replace(/(\.spec)?\.ts$|(\.test)?\.mjs$/, '');
@@ -52,9 +52,9 @@ const next = text
 
 const problems = [...specs.keys()]
   .filter((tag) => !known.has(tag))
-  .map((tag) => `${tag} is no fault of ${page}: ${[...specs.get(tag)].join(', ')}`);
+  .map((tag) => `${tag} is not a fault in ${page}: ${[...specs.get(tag)].join(', ')}`);
 if (next !== text) {
-  if (process.argv.includes('--check')) problems.push(`${page} is not what it would be: npm run faults`);
+  if (process.argv.includes('--check')) problems.push(`${page} is out of date: npm run faults`);
   else writeFileSync(join(root, page), next);
 }
 console.log(`${known.size} faults, ${untried.length} without a spec`);

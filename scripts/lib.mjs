@@ -63,7 +63,7 @@ export function run([command, ...args], { live = false, env = {}, watch = () => 
   });
 }
 
-/** The last thing that a run prints before its totals, so that nobody has to search for it: each failure, cut short. */
+/** Prints every failure, shortened, right before a run's totals, so that nobody has to search the log. */
 export function sayWhatFailed(failures) {
   if (failures.length > 0) console.log('\nWhat failed:');
   for (const { name, text } of failures) {

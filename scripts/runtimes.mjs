@@ -35,7 +35,7 @@ function count(text) {
   return { passed: number(last('pass')), failed: number(last('fail')) };
 }
 
-/** What a runner says of its failed tests: Bun before the line that names one, Deno and Node at the end. */
+/** A runner's report of its failed tests: Bun prints it before the test's name, Deno and Node at the end. */
 function failuresIn(text) {
   const lines = text.split('\n');
   const named = lines.flatMap((line, index) =>

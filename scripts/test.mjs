@@ -143,7 +143,7 @@ async function perform(step) {
   // A runner that fails without a failed test (it crashed, it hung) counts as one.
   if (!ok && counts.failed === 0) counts.failed = 1;
   if (!ok && !step.alone) process.stderr.write(result.text);
-  // What Jest says of the run is at its end, and so is what any other step says.
+  // Every step says at the end of its output what went wrong.
   if (!ok && !counts.failures?.length) counts.failures = [result.text.trimEnd().split('\n').slice(-30).join('\n')];
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   results.push({ name, ok, code: result.code || 1, seconds, ...counts });

@@ -277,7 +277,7 @@ describe('a provider that cannot end (F43)', () => {
   });
 });
 
-describe('a result that is none (F11)', () => {
+describe('a malformed result (F11)', () => {
   const wrong: readonly unknown[] = [
     null,
     undefined,
@@ -316,7 +316,7 @@ const format = { encoding: 'linear16', sampleRate: 16_000, channels: 1 };
 const data = new Uint8Array(320);
 const anything: readonly unknown[] = [null, undefined, 5, 'text', [], {}];
 
-describe('a value of a provider that is none (F11)', () => {
+describe('a malformed value of a provider (F11)', () => {
   const wrongEvents: readonly unknown[] = [
     ...anything,
     ...[{ type: 'token' }, { type: 'token', text: 5 }, { type: 'word', text: 'x' }, { type: 'constructor' }],
@@ -433,7 +433,7 @@ describe('what ends the process nowhere (F60)', () => {
   const ignored = 'protocol';
 
   for (const wrong of [...anything, { data: 'audio' }, { data, metadata: { encoding: 'linear16' } }]) {
-    it(`audio of an input that is none is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
+    it(`malformed audio of an input is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
       const input = new FakeInput();
       const audio$ = new Subject<AudioChunk>();
       Object.defineProperty(input, 'audio$', { get: () => audio$ });
@@ -450,7 +450,7 @@ describe('what ends the process nowhere (F60)', () => {
   }
 
   for (const wrong of [...anything, { type: 'loud', positionMs: 0 }, { type: 'started', positionMs: 'x' }]) {
-    it(`an event of an output that is none is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
+    it(`a malformed event of an output is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
       const output = new FakeOutput();
       output.play = startingWith([wrong, wrong], output.play.bind(output));
       const { pipeline, events } = rig({ output });
@@ -462,7 +462,7 @@ describe('what ends the process nowhere (F60)', () => {
   }
 
   for (const wrong of [...anything, { type: 'lost' }, { type: 'reconnecting' }, { type: 'gone' }]) {
-    it(`a state of a connection that is none is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
+    it(`a malformed connection event is told once and ignored: ${JSON.stringify(wrong)}`, async () => {
       const llm = new FakeLLM();
       const connection$ = new Subject<ConnectionEvent>();
       Object.defineProperty(llm, 'connection$', { get: () => connection$ });
@@ -504,8 +504,8 @@ describe('a voice that ends without a sound', () => {
     expect(ofType(events, 'turn.ended').map(({ reason }) => reason)).toEqual(['error']);
     await pipeline.say('Good day.').done;
     expect(ofType(events, 'error').map(({ role, code, message }) => [role, code, message])).toEqual([
-      ['tts', 'protocol', 'FakeTTS: a text with words in it has no audio'],
-      ['tts', 'protocol', 'FakeTTS: a text with words in it has no audio'],
+      ['tts', 'protocol', 'FakeTTS: no audio came for a text with words in it'],
+      ['tts', 'protocol', 'FakeTTS: no audio came for a text with words in it'],
     ]);
     expect(await pipeline.say('…').done).toMatchObject({ interrupted: false });
     expect(ofType(events, 'error')).toHaveLength(2);

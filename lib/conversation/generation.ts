@@ -29,7 +29,7 @@ import { runTools, toolDefinitions, type ToolRound } from './tool-runner.ts';
 const maxRounds = 5;
 /** Longest answer, in characters: hours of speech. */
 const maxAnswerLength = 262_144;
-/** Most tool calls at once. */
+/** Most tool calls in one answer of the model. */
 const maxCalls = 128;
 /** How long a tool may run before its filler is spoken. */
 const fillerAfterMs = 700;

@@ -86,7 +86,7 @@ export class History {
     return publicStream(this.#changes$, (cause) => this.#tell('a subscriber of changes$', cause));
   }
 
-  /** What the application's code threw here, for the conversation to report. Hot. */
+  /** @internal Errors of the application's code, for the conversation to report. Hot. */
   get broken$(): Observable<VoiceError> {
     return this.#broken$.asObservable();
   }

@@ -3,13 +3,13 @@ import { VoiceError } from '../core/errors.ts';
 import { asArray, asNumber, asObject, asString, oncePerKind, ownEntry, type WireObject } from '../core/guard.ts';
 import type { ProviderRole } from '../core/roles.ts';
 
-/** What is read of providers, which may be the application's own. */
+/** The values that providers emit: custom ones can emit anything. */
 type Kind = 'transcript' | 'speech' | 'model' | 'audio' | 'word' | 'captured' | 'playback' | 'device' | 'connection';
 
 type Check = (value: WireObject) => boolean;
 
 /**
- * Drops what is none of a kind. The first of each kind is told.
+ * Drops malformed values. The first of each kind is reported.
  *
  * ```text
  * source  --a--null--b--5--|
@@ -23,7 +23,7 @@ const isText = (value: unknown): boolean => typeof value === 'string';
 const isNumber = (value: unknown): boolean => asNumber(value) !== undefined;
 const always = (): boolean => true;
 
-/** An event whose `type` has an entry, which checks the rest. */
+/** An event of a known `type`, whose other fields pass the check for it. */
 const typed =
   (checks: Readonly<Record<string, Check>>): Check =>
   (event) =>
@@ -40,7 +40,7 @@ function isFormat(value: unknown): boolean {
 
 const isPosition: Check = ({ positionMs }) => isNumber(positionMs);
 
-/** Each kind: the role it comes from, what must come, and a check of what is relied on. */
+/** For each kind: the role that emits it, its contract in words, and a check of the fields that are used. */
 const kinds: Readonly<Record<Kind, readonly [role: ProviderRole | undefined, rule: string, isOne: Check]>> = {
   transcript: [
     'stt',
@@ -87,11 +87,11 @@ const kinds: Readonly<Record<Kind, readonly [role: ProviderRole | undefined, rul
   ],
 };
 
-/** @param tell - Called with the first of each kind that is none, and the role it came from, if that is known. */
+/** @param tell - Called once for each kind, with the role that emitted the malformed value, if known. */
 export function sieveOf(tell: (error: VoiceError, role: ProviderRole | undefined) => void): Sieve {
   const tellOnce = oncePerKind((kind) => {
     const [role, rule] = kinds[kind as Kind];
-    tell(new VoiceError(`ignored what is none: ${rule}`, { code: 'protocol', recoverable: true }), role);
+    tell(new VoiceError(`ignored a malformed value: ${rule}`, { code: 'protocol', recoverable: true }), role);
   });
   return (kind) => {
     const [, , isOne] = kinds[kind];

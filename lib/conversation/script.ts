@@ -99,7 +99,7 @@ export class Script {
     return chunk.metadata || !part.metadata ? chunk : { ...chunk, metadata: part.metadata };
   }
 
-  /** Words far beyond the text are none of it. */
+  /** Ignores words once they add up to far more than the text. */
   addWord(word: SpokenWord): void {
     this.#wordsLength += word.text.length;
     if (this.#wordsLength <= 4 * this.characters + 1_024) this.#words.push(word);

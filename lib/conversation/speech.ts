@@ -175,7 +175,7 @@ export function speech(
 
 /** Starts synthesis at once, even while another speech has the output. */
 function prepared(synthesized$: Observable<AudioChunk | 'piece'>): {
-  /** Whether there is anything to say, once known. Replays it, and completes. */
+  /** Emits whether there is anything to say, as soon as that is known, and completes. Replays it. */
   readonly something$: Observable<boolean>;
   readonly chunks$: Observable<AudioChunk>;
   readonly subscription: Subscription;
@@ -202,7 +202,7 @@ function prepared(synthesized$: Observable<AudioChunk | 'piece'>): {
   return { something$, chunks$: stream$, subscription: source };
 }
 
-/** Plays all audio, and fails when the play-head stalls without reason once all of it is there. */
+/** Plays all audio. Once all of it has arrived, fails if the play-head stalls without reason. */
 function playToTheEnd(
   context: SpeechContext,
   script: Script,

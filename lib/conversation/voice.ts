@@ -60,7 +60,7 @@ export function synthesizeText(
       script.beginRound();
       let hasText = false;
       let isHeard = false;
-      /** Hands a piece to the voice before all that follows from it. */
+      /** Hands each piece to the voice before reporting the first. */
       function handOver(piece$: Observable<SpokenPiece>): Observable<string> {
         return new Observable((subscriber) => {
           feed(piece$, subscriber, {
@@ -129,8 +129,8 @@ export function synthesizeText(
   };
 }
 
-/** Nothing heard of a text would pass for an answer. */
+/** Without this error, silence would pass for an answer. */
 function mute(provider: string): VoiceError {
-  const message = `${provider}: a text with words in it has no audio`;
+  const message = `${provider}: no audio came for a text with words in it`;
   return new VoiceError(message, { code: 'protocol', recoverable: true, provider });
 }

@@ -1,10 +1,10 @@
 import { Observable, type Observer, type OperatorFunction, type Subscription } from 'rxjs';
 import type { Logger, LogLevel, LogSink } from './logger.ts';
 
-/** Told of what the application's code threw or rejected with, and of what it was called with. */
+/** Gets what the application's code threw or rejected with, and the argument it was called with. */
 type Tell<A> = (cause: unknown, argument: A) => void;
 
-/** Calls the application's code. What it throws or rejects with is told, and goes no further. */
+/** Calls the application's code. What it throws or rejects with goes to `tell` and no further. */
 export function callSafely<A>(callback: (argument: A) => unknown, argument: A, tell: Tell<A>): void {
   try {
     const result = callback(argument);
@@ -19,15 +19,15 @@ function isPromise(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * A hot stream as the application gets it. RxJS throws what a subscriber throws where nobody can catch it, which ends a
- * process: here `tell` gets it, once for each subscriber, and the stream goes on for all. So it does for whatever is
- * piped from it, where an operator may fail.
+ * A hot stream for the application. RxJS rethrows what a subscriber throws where nobody can catch it, which ends a Node
+ * process. Here it goes to `tell`, once for each subscriber, and the stream goes on for all. The same holds for streams
+ * piped from it, whose operators may throw.
  */
 export function publicStream<T>(source$: Observable<T>, tell: (cause: unknown) => void): Observable<T> {
   return new PublicStream(source$, tell);
 }
 
-// eslint-disable-next-line rxjs-x/no-subclass -- only a class sees who subscribes to it, and what is piped from it
+// eslint-disable-next-line rxjs-x/no-subclass -- only a class sees its subscribers and what is piped from it
 class PublicStream<T> extends Observable<T> {
   readonly #tell: (cause: unknown) => void;
 
@@ -58,7 +58,7 @@ class PublicStream<T> extends Observable<T> {
   }
 }
 
-/** Tells the first cause only: who is told of it may be what broke, and break again. */
+/** Passes on the first cause only: reporting it may run the code that broke, which would break again. */
 export function once(tell: (cause: unknown) => void): (cause: unknown) => void {
   let isTold = false;
   return (cause) => {
@@ -84,7 +84,7 @@ function safeObserver<T>(observer: Partial<Observer<T>>, tell: (cause: unknown) 
   };
 }
 
-/** A logger of the application as the library uses it: the first that it throws, or rejects with, is told. */
+/** Makes an application's logger safe to call. The first thing that it throws or rejects with goes to `tell`. */
 export function safeLogger(logger: Logger, tell: (cause: unknown) => void): Logger {
   const tellOnce = once(tell);
   const at =

@@ -72,7 +72,7 @@ class UtteranceMerger implements IncrementalStage<TranscriptionResult, Utterance
   }
 }
 
-/** What all results of one utterance, and repeated ones, have in common: its id, else its text and its word times. */
+/** Identifies an utterance in its results, repeated ones included: its id, else its text and word times. */
 export function utteranceKey({ utteranceId, text, metadata }: TranscriptionResult): string | undefined {
   if (utteranceId !== undefined) return `id ${utteranceId}`;
   const starts = metadata?.words?.flatMap(({ startMs }) => startMs ?? []) ?? [];

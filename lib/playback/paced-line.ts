@@ -16,7 +16,7 @@ const markEveryMs = 200;
 export interface PlayoutSink {
   /** Plays a frame after the ones before it. */
   write(frame: AudioChunk): void;
-  /** Called before the second of several frames in a row: what follows may leave in one piece, once the code returns. */
+  /** Called before the second frame of a burst: the sink may send what is written until the code returns in one piece. */
   gather?(): void;
   /**
    * Silences the sink at once and drops what it has not played. Without it, everything written counts as heard, so the
@@ -78,7 +78,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
   /** Whether the sink may hold audio: something was written since the last clear. */
   #isDirty = false;
   #marksSent = 0;
-  /** Frames written without a pause. */
+  /** Frames written in the current burst. */
   #inRow = 0;
 
   #play: LinePlay | undefined;

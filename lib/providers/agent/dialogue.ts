@@ -272,7 +272,7 @@ function silenced<S>(state: Dialogue<S>): DialogueStep<S> {
   return [{ ...state, isUserSpeaking: false }, tell('speech', { type: 'ended' })];
 }
 
-/** A call has ended, and the service is told. */
+/** Ends a call, and tells the service its outcome. */
 function answered<C, S>(
   wire: AgentWire<C, S>,
   state: Dialogue<S>,

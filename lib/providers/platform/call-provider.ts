@@ -90,7 +90,7 @@ export abstract class CallProvider<C extends object, E extends object> extends P
     this.assertConfig();
   }
 
-  /** Lets go of the call that is attached, if any. */
+  /** Releases the attached call, if any. */
   protected abstract leave(): void;
 
   protected override isAttached(): boolean {

@@ -104,7 +104,7 @@ export class PhoneLine {
     }
   }
 
-  /** What is sent before the code returns leaves in one system call. */
+  /** Sends what is written until the code returns with one system call. */
   gather(): void {
     const stream = this.#socket && isNodeSocket(this.#socket) ? this.#socket._socket : undefined;
     if (!stream?.cork) return;

@@ -7,7 +7,7 @@ const gapMs = 60;
 /** Most silence to insert at once, and ahead of real time, in milliseconds. */
 const maxGapMs = 10_000;
 
-/** What `onAhead` warns of. */
+/** What to warn of in `onAhead`. */
 export const aheadOfTime = 'gaps longer than the time that has passed';
 
 /** How gaps are filled. */

@@ -159,7 +159,7 @@ function onResults(state: AlphaUtterance, message: WireObject, context: Context)
   const isTooLong = isEndless(segments, maxSegments);
   const isOver = isAsked || message['speech_final'] === true || isTooLong;
   const [last, ...effects]: Step =
-    isOver || endsNever(context.config)
+    isOver || neverEnds(context.config)
       ? complete(next, isAsked)
       : [next, ...(hasText ? [result('segment', segments)] : [])];
   const settled: readonly STTEffect[] = endMs === undefined ? [] : [{ type: 'finalized', ms: endMs }];
@@ -190,7 +190,7 @@ function result(kind: ResultKind, segments: readonly Said[]): STTEffect {
 }
 
 /** Whether the service never ends an utterance on its own. */
-function endsNever({ interimResults = true, options = {} }: AlphaSTTConfig): boolean {
+function neverEnds({ interimResults = true, options = {} }: AlphaSTTConfig): boolean {
   const { endpointing, utteranceEndMs = interimResults } = options;
   return endpointing === false && utteranceEndMs === false;
 }

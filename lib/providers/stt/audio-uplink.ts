@@ -20,7 +20,7 @@ const endOfAudio: Uint8Array<ArrayBuffer> = new Uint8Array(0);
 /** Longer than any session, in milliseconds: eleven days. */
 const maxMoment = 1e9;
 
-/** A word's time further beyond the audio sent is none, in milliseconds. */
+/** Word times further beyond the audio sent than this are ignored, in milliseconds. */
 const aheadMs = 10_000;
 
 /** What an {@link AudioUplink} needs from its provider. */

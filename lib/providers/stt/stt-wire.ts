@@ -290,12 +290,12 @@ export function completed(said: Said): readonly STTEffect[] {
   ];
 }
 
-/** Longest utterance that is joined from pieces, in characters: an hour of speech. */
+/** Longest utterance put together from pieces, in characters: an hour of speech. */
 const maxUtteranceLength = 65_536;
 
 /**
- * Whether an utterance has more pieces than `maxPieces`, some minutes of speech, or more text than anyone speaks: then
- * it is completed without waiting for the service.
+ * Whether an utterance has `maxPieces` pieces (some minutes of speech), or more text than anyone speaks. It is then
+ * completed without waiting for the service.
  */
 export function isEndless(pieces: readonly { readonly text: string }[], maxPieces: number): boolean {
   return (
@@ -303,10 +303,10 @@ export function isEndless(pieces: readonly { readonly text: string }[], maxPiece
   );
 }
 
-/** Told when an utterance {@link isEndless}. */
+/** The warning when an utterance {@link isEndless}. */
 export const endless: STTEffect = {
   ...{ type: 'warning', code: 'overflow', always: true },
-  text: 'the service does not end the utterance, which was ended here: check how it detects the end of speech',
+  text: 'the service did not end an overlong utterance, so it was ended here: check how it detects the end of speech',
 };
 
 /** Finished results or turns to remember: late messages concern the newest. */

@@ -213,7 +213,7 @@ function takeEffect(step: SpeechStep, effect: ReadEffect, key: number | undefine
       break;
     case 'end':
       if (key !== undefined && isMute(step, key)) {
-        // By order, what is still on its way must not pass for the second answer.
+        // Where audio is attributed by order, what is still on its way would pass for the next attempt's.
         if (!attribution.contextOf) silence(step, key);
         refuse(step, key, step.rules.errors.error('the answer has no audio', { code: 'protocol', recoverable: true }));
       } else if (key !== undefined) attribution.hear(step, key, effect);
@@ -301,7 +301,7 @@ function hasSounded({ context }: Synthesis): boolean {
   return context !== undefined && context.audioBytes > 0;
 }
 
-/** Whether what ends now had words and no sound: silence would pass for speech. */
+/** Whether the text that ends had words but no audio: silence would pass for speech. */
 function isMute(step: SpeechStep, key: number): boolean {
   const { context, text } = synthesisOf(step, key) ?? {};
   if (!context || !text || context.audioBytes > 0) return false;
