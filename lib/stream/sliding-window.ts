@@ -38,20 +38,21 @@ export class SlidingWindow {
   /** Milliseconds until `amount` (or a full window, if it exceeds the limit) may be added; 0 if now. */
   waitMs(amount: number, now: number): number {
     let missing = Math.min(amount, this.#limit) - this.left(now);
+    let waitMs = 0;
     for (const { at, amount: freed } of this.#entries.slice(this.#expired(now).count)) {
       if (missing <= 0) break;
       missing -= freed;
-      if (missing <= 0) return at + this.#windowMs - now;
+      waitMs = at + this.#windowMs - now;
     }
-    return missing <= 0 ? 0 : this.#windowMs;
+    return waitMs;
   }
 
-  /** How many entries no longer count, and their amount. */
+  /** How many entries no longer count, and their amount. If the clock was set back, all before that (F45). */
   #expired(now: number): { readonly count: number; readonly sum: number } {
     let count = 0;
     let sum = 0;
     for (const { at, amount } of this.#entries) {
-      if (at + this.#windowMs > now) break;
+      if (at <= now && at + this.#windowMs > now) break;
       count += 1;
       sum += amount;
     }

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { SlidingWindow } from '../../../../lib/stream/sliding-window.ts';
+import { SlidingWindow } from '../../lib/stream/sliding-window.ts';
 
 describe('SlidingWindow', () => {
   it('is open until its limit is used up', () => {
@@ -22,6 +22,11 @@ describe('SlidingWindow', () => {
     expect(window.waitMs(50, 0)).toBe(0);
     window = window.add(1, 0);
     expect(window.waitMs(50, 100)).toBe(900);
+  });
+
+  it('F45: is open again when the clock was set back, not an hour later', () => {
+    const window = new SlidingWindow(10, 1000).add(10, 3_600_000);
+    expect([window.waitMs(10, 3_600_000), window.waitMs(10, 0)]).toEqual([1000, 0]);
   });
 
   it('never lets more than its limit through in any window, whatever the demand', () => {
