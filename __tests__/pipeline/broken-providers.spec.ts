@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { concat, config, from, ignoreElements, Subject, type Observable } from 'rxjs';
 import type {
   AudioChunk,
@@ -448,6 +449,18 @@ describe('what ends the process nowhere (F60)', () => {
       await pipeline.dispose();
     });
   }
+
+  it('audio of another realm is audio, as in test environments with a window of their own', async () => {
+    const input = new FakeInput();
+    const stt = new FakeSTT();
+    const sent: AudioChunk[] = [];
+    stt.sendAudio = (chunk) => void sent.push(chunk);
+    const { pipeline, events } = rig({ input, stt });
+    await pipeline.start();
+    input.push({ data: runInNewContext('new Uint8Array(320)') as typeof data, metadata: textAudioFormat });
+    expect([sent.length, ofType(events, 'error')]).toEqual([1, []]);
+    await pipeline.dispose();
+  });
 
   for (const wrong of [...anything, { type: 'loud', positionMs: 0 }, { type: 'started', positionMs: 'x' }]) {
     it(`a malformed event of an output is told once and ignored: ${JSON.stringify(wrong)}`, async () => {

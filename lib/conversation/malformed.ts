@@ -29,8 +29,9 @@ const typed =
   (event) =>
     ownEntry(checks, asString(event['type']))?.(event) ?? false;
 
+/** A view of any realm: test environments have Uint8Arrays of their own. */
 const isChunk: Check = ({ data, metadata, utteranceId }) =>
-  data instanceof Uint8Array && isFormat(metadata) && (utteranceId === undefined || isText(utteranceId));
+  ArrayBuffer.isView(data) && isFormat(metadata) && (utteranceId === undefined || isText(utteranceId));
 
 function isFormat(value: unknown): boolean {
   const { encoding, sampleRate, channels } = asObject(value) ?? {};
