@@ -2,7 +2,8 @@
  * Jest's own runner, and what it does not see of a spec file: the time it took (see slow-specs.mjs), and what it left open.
  * A socket, server or timer that outlives its file fails the file.
  *
- * That a worker "has failed to exit gracefully", Jest also says of one whose memory takes over half a second to free.
+ * Jest's own warning that a worker "has failed to exit gracefully" does not count: it also appears when freeing a worker's
+ * memory takes over half a second.
  */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';

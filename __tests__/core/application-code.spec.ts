@@ -28,7 +28,7 @@ const told: string[] = [];
 const source$ = new Subject<number>();
 const stream$ = publicStream(source$, (cause) => told.push((cause as Error).message));
 
-/** After RxJS's and all promises' own reports. */
+/** Waits for what RxJS reports in a timer, which was set before this one. */
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
 
 beforeEach(() => {

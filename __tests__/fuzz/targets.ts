@@ -1,6 +1,6 @@
 /**
- * The parsers of everything that a peer sends, each as a function of any bytes that throws when the parser breaks a
- * promise: it throws nothing but a VoiceError, what it gives is well formed, and how the bytes are cut changes nothing.
+ * The parsers of what peers send, each wrapped in a function that takes any bytes and throws if the parser breaks its
+ * promises: it throws only VoiceErrors, returns well-formed values, and does not care how the bytes are split.
  */
 import { from, lastValueFrom, of, type Observable, toArray } from 'rxjs';
 import { joinBytes } from '../../lib/audio/concat.ts';
@@ -25,7 +25,7 @@ import { sse } from '../../lib/transport/sse.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What a parser promises of any bytes: throws when it does not hold. */
+/** Throws if a parser breaks its promises. */
 export type Target = (bytes: Bytes) => void | Promise<void>;
 
 const utf8 = new TextDecoder();

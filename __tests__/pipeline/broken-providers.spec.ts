@@ -425,6 +425,7 @@ describe('what ends the process nowhere (F60)', () => {
     config.onUnhandledError = (cause) => unhandled.push(cause);
   });
   afterEach(async () => {
+    // RxJS reports in a timer that was set before this one.
     await new Promise((resolve) => setTimeout(resolve, 2));
     config.onUnhandledError = null;
     expect(unhandled).toEqual([]);

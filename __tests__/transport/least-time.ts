@@ -1,6 +1,6 @@
 /**
- * How long work takes that can be done again, in milliseconds: at best, of five times where the first ones take more than
- * `enoughMs`. What is slow is slow each time; a compiler, a garbage collector or a busy machine slows down some of them.
+ * The shortest of up to five runs, in milliseconds; one is enough if it takes no longer than `enoughMs`. Slow work is slow
+ * every time, while a compiler, a garbage collector or a busy machine only slows down some runs.
  */
 export function leastMs(work: () => void, enoughMs: number = 0): number {
   let least = Infinity;

@@ -185,11 +185,11 @@ function playReply(
 }
 
 /** The agent's replies: each begins with its first text or audio, and ends with its last audio or its turn. */
-function replies({ agent, state$, sieve }: Context): Observable<Input> {
+function replies({ agent, state$, validate }: Context): Observable<Input> {
   const part$ = merge(
     agent.tokens$.pipe(map((text): ReplyPart => ({ type: 'text', text }))),
     agent.audio$.pipe(
-      sieve('audio'),
+      validate('audio'),
       filter(({ data }) => data.byteLength > 0),
       map((chunk): ReplyPart => ({ type: 'audio', chunk })),
       catchError((error: unknown) => {

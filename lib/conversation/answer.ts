@@ -13,7 +13,7 @@ import { synthesizeText, type VoiceContext } from './voice.ts';
 export interface AnswerContext {
   readonly generation: Pick<
     GenerationContext,
-    'llm' | 'tools' | 'emit' | 'scheduler' | 'sieve' | 'stopped$' | 'llmFirstTokenMs' | 'llmStallMs'
+    'llm' | 'tools' | 'emit' | 'scheduler' | 'validate' | 'stopped$' | 'llmFirstTokenMs' | 'llmStallMs'
   >;
   readonly speech: SpeechContext;
   readonly voice: VoiceContext;

@@ -2,7 +2,7 @@ import type { Observable, SchedulerLike } from 'rxjs';
 import type { Emit } from './event-bus.ts';
 import type { History } from './history.ts';
 import type { Effect, Input } from './inputs.ts';
-import type { Sieve } from './malformed.ts';
+import type { Validate } from './malformed.ts';
 import type { SpeechContext } from './speech.ts';
 import type { Candidate, ConversationState, Say } from './state.ts';
 
@@ -15,7 +15,7 @@ export interface Shared {
   /** Adds an input to the end of the conversation's queue. */
   readonly report: (input: Input) => void;
   readonly scheduler: SchedulerLike;
-  readonly sieve: Sieve;
+  readonly validate: Validate;
   readonly speech: Omit<SpeechContext, 'voice' | 'transcode' | 'playoutMs'>;
 }
 

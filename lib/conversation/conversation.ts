@@ -31,7 +31,7 @@ import type { VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
 import type { Effect, Input, SttPresence, TicketInterrupt } from './inputs.ts';
 import { dropLateResults } from './late-results.ts';
-import { sieveOf, type Sieve } from './malformed.ts';
+import { validator, type Validate } from './malformed.ts';
 import { reduce, type Rules } from './reduce.ts';
 import { unknownPace } from './script.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
@@ -59,7 +59,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   return new Observable((subscriber) => {
     const { history, rules, scheduler, greeting } = setup;
     const bus = createEventBus(scheduler);
-    const sieve = sieveOf((error, role) => reportError(bus, error, role && { role }));
+    const validate = validator((error, role) => reportError(bus, error, role && { role }));
     /** Reports of answers and speeches, and follow-up inputs: all join the end of the queue. */
     const later$ = new Subject<Input>();
     const warm$ = new Subject<void>();
@@ -69,9 +69,9 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       wakeAt,
       tick: { type: 'tick' },
     };
-    const step$ = merge(heardBy(setup.ports, bus, sieve), setup.commands$, later$).pipe(fold(machine, scheduler));
+    const step$ = merge(heardBy(setup.ports, bus, validate), setup.commands$, later$).pipe(fold(machine, scheduler));
     const state$ = new BehaviorSubject(startState);
-    const answerer = setup.answerer(sharedBy(setup, state$, bus, later$, sieve));
+    const answerer = setup.answerer(sharedBy(setup, state$, bus, later$, validate));
     const world = { ...setup, output: setup.ports.output, bus, later$, warm$, inject: answerer.inject };
 
     // The heart: the next candidate replaces the one before, cancelling its request, synthesis and playback.
@@ -119,7 +119,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
 function heardBy(
   { transcripts$, speech$, connection$ = EMPTY, capturedAt }: Setup['ports'],
   bus: EventBus,
-  sieve: Sieve,
+  validate: Validate,
 ): Observable<Input> {
   const reported = <T>(source$: Observable<T>): Observable<T> =>
     source$.pipe(
@@ -130,7 +130,7 @@ function heardBy(
     );
   return merge(
     reported(transcripts$).pipe(
-      sieve('transcript'),
+      validate('transcript'),
       dropLateResults(),
       map((result): Input => {
         // The last word's end on the audio's own clock: the arrival of a message says nothing about it.
@@ -140,13 +140,13 @@ function heardBy(
       }),
     ),
     reported(speech$).pipe(
-      sieve('speech'),
+      validate('speech'),
       map(({ type }): Input => ({ type: 'speech', event: type })),
     ),
     connection$.pipe(
       // Whoever publishes these events tells what is wrong with them; nobody waits for a service that tells no more.
       catchError(() => of<ConnectionEvent>({ type: 'closed' })),
-      sieveOf(() => undefined)('connection'),
+      validator(() => undefined)('connection'),
       map(presenceOf),
       distinctUntilChanged(),
       map((is): Input => ({ type: 'stt', is })),
@@ -193,11 +193,11 @@ function sharedBy(
   state$: Observable<ConversationState>,
   { emit }: EventBus,
   later$: Subject<Input>,
-  sieve: Sieve,
+  validate: Validate,
 ): Shared {
   const report = (input: Input): void => later$.next(input);
   const speech: Shared['speech'] = {
-    ...{ output: ports.output, emit, report, scheduler, sieve, pace: unknownPace() },
+    ...{ output: ports.output, emit, report, scheduler, validate, pace: unknownPace() },
     mayPlay$: (id) =>
       state$.pipe(
         filter(({ output }) => output.speaking?.id === id),
@@ -208,5 +208,5 @@ function sharedBy(
       distinctUntilChanged(),
     ),
   };
-  return { state$, history, emit, report, scheduler, sieve, speech };
+  return { state$, history, emit, report, scheduler, validate, speech };
 }

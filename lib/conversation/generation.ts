@@ -22,7 +22,7 @@ import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
-import type { Sieve } from './malformed.ts';
+import type { Validate } from './malformed.ts';
 import { runTools, toolDefinitions, type ToolRound } from './tool-runner.ts';
 
 /** Most requests per answer; the last one may not call tools, so that the model must speak. */
@@ -52,7 +52,7 @@ export interface GenerationContext {
   readonly tools: readonly Tool[];
   readonly emit: Emit;
   readonly scheduler: SchedulerLike;
-  readonly sieve: Sieve;
+  readonly validate: Validate;
   /** No tool runs before this emits; it replays. */
   readonly gate$: Observable<unknown>;
   readonly stopped$: Observable<unknown>;
@@ -113,7 +113,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         else subscriber.add(callTools(part, text, calls, round).subscribe(subscriber));
       };
       subscriber.next({ type: 'started', part, stored: true, round });
-      feed(request$.pipe(context.sieve('model'), stalls(context)), subscriber, { next: take, complete: finish });
+      feed(request$.pipe(context.validate('model'), stalls(context)), subscriber, { next: take, complete: finish });
     });
   }
 

@@ -13,11 +13,11 @@ type Check = (value: WireObject) => boolean;
  *
  * ```text
  * source  --a--null--b--5--|
- *         sieve('word')
+ *         validate('word')
  * result  --a--------b-----|
  * ```
  */
-export type Sieve = <T>(kind: Kind) => MonoTypeOperatorFunction<T>;
+export type Validate = <T>(kind: Kind) => MonoTypeOperatorFunction<T>;
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isNumber = (value: unknown): boolean => asNumber(value) !== undefined;
@@ -89,7 +89,7 @@ const kinds: Readonly<Record<Kind, readonly [role: ProviderRole | undefined, rul
 };
 
 /** @param tell - Called once for each kind, with the role that emitted the malformed value, if known. */
-export function sieveOf(tell: (error: VoiceError, role: ProviderRole | undefined) => void): Sieve {
+export function validator(tell: (error: VoiceError, role: ProviderRole | undefined) => void): Validate {
   const tellOnce = oncePerKind((kind) => {
     const [role, rule] = kinds[kind as Kind];
     tell(new VoiceError(`ignored a malformed value: ${rule}`, { code: 'protocol', recoverable: true }), role);

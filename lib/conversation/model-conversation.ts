@@ -32,7 +32,7 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
 /** An LLM and a TTS as answerer. */
 function modelAndVoice(ports: ConversationPorts, options: ConversationOptions, shared: Shared): Answerer {
   const { state$, ...rest } = shared;
-  const { emit, scheduler, sieve, report } = rest;
+  const { emit, scheduler, validate, report } = rest;
   const { llm, tts, output } = ports;
   const { systemPrompt, timeouts = {}, tools = [], locale, speechText } = options;
   const { llmFirstTokenMs = 10_000, llmStallMs = 30_000, ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
@@ -41,7 +41,7 @@ function modelAndVoice(ports: ConversationPorts, options: ConversationOptions, s
     transcode: (audio$: Observable<AudioChunk>) => ports.transcode?.(audio$) ?? audio$,
   };
   const voice: VoiceContext = {
-    ...{ tts, scheduler, sieve, ttsFirstAudioMs },
+    ...{ tts, scheduler, validate, ttsFirstAudioMs },
     ...(locale === undefined ? {} : { locale }),
     ...(speechText === undefined ? {} : { text: speechText }),
   };
@@ -53,7 +53,7 @@ function modelAndVoice(ports: ConversationPorts, options: ConversationOptions, s
         take(1),
       ),
     generation: {
-      ...{ llm, tools, emit, scheduler, sieve, llmFirstTokenMs, llmStallMs },
+      ...{ llm, tools, emit, scheduler, validate, llmFirstTokenMs, llmStallMs },
       stopped$: state$.pipe(filter(({ isStopped }) => isStopped)),
     },
   };

@@ -21,7 +21,7 @@ import { feed } from '../stream/feed.ts';
 import type { Emit } from './event-bus.ts';
 import type { SpeechSource } from './events.ts';
 import type { AgentReport } from './inputs.ts';
-import type { Sieve } from './malformed.ts';
+import type { Validate } from './malformed.ts';
 import { Script, type Heard, type Pace } from './script.ts';
 
 /** One thing to say. */
@@ -74,7 +74,7 @@ export interface SpeechContext {
    */
   readonly playbackHold$: Observable<boolean>;
   readonly pace: Pace;
-  readonly sieve: Sieve;
+  readonly validate: Validate;
 }
 
 /**
@@ -126,7 +126,7 @@ export function speech(
     const onWord = (word: SpokenWord): void => {
       script.addWord(word);
     };
-    synthesis.add(voice.words$?.pipe(context.sieve('word')).subscribe({ next: onWord, error: () => undefined }));
+    synthesis.add(voice.words$?.pipe(context.validate('word')).subscribe({ next: onWord, error: () => undefined }));
 
     const onChunk = (chunk: AudioChunk): void => {
       if (!hasSounded) subscriber.next('first-audio');
@@ -209,7 +209,7 @@ function playToTheEnd(
   audio$: Observable<AudioChunk>,
   onChunk: (chunk: AudioChunk) => void,
 ): Observable<PlaybackEvent> {
-  const { output, scheduler, playbackHold$, playoutMs, sieve } = context;
+  const { output, scheduler, playbackHold$, playoutMs, validate } = context;
   const watch$: Observable<never> = defer(() => {
     const position = output.positionMs;
     const leftMs = Math.max(0, script.receivedMs - position);
@@ -225,7 +225,7 @@ function playToTheEnd(
     const none = (): void => undefined;
     const onAllThere = (): void => feed(stalls$, subscriber, { next: none, complete: none });
     const fed$ = audio$.pipe(tap({ next: onChunk, complete: onAllThere }));
-    feed(output.play(context.transcode(fed$)).pipe(sieve('playback')), subscriber, {
+    feed(output.play(context.transcode(fed$)).pipe(validate('playback')), subscriber, {
       next: (event) => subscriber.next(event),
       complete: () => subscriber.complete(),
     });

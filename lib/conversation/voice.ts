@@ -9,7 +9,7 @@ import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
 import { hasWords } from '../text/words.ts';
-import type { Sieve } from './malformed.ts';
+import type { Validate } from './malformed.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
 
 /** Text is held back while more audio than this is unplayed, so that a barge-in wastes less. */
@@ -21,7 +21,7 @@ const recheckMs = 100;
 export interface VoiceContext {
   readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength'>;
   readonly scheduler: SchedulerLike;
-  readonly sieve: Sieve;
+  readonly validate: Validate;
   /** Longest wait from the first clause to its audio, in milliseconds. */
   readonly ttsFirstAudioMs: number;
   /** BCP 47, for splitting text into sentences. */
@@ -45,7 +45,7 @@ export function synthesizeText(
   { rounds$, gate$, speakAhead = false }: SpokenText,
   context: VoiceContext,
 ): SpeechRequest['synthesize'] {
-  const { tts, scheduler, sieve, locale, ttsFirstAudioMs } = context;
+  const { tts, scheduler, validate, locale, ttsFirstAudioMs } = context;
   return (script, playedMs) => {
     let isOpen = false;
     let hasBegun = false;
@@ -91,7 +91,7 @@ export function synthesizeText(
         handOver,
       );
       return new Observable((subscriber) => {
-        feed(tts.speak(spoken$).pipe(sieve('audio')), subscriber, {
+        feed(tts.speak(spoken$).pipe(validate('audio')), subscriber, {
           next: (chunk) => {
             const told = script.addAudio(chunk);
             if (told.data.byteLength === 0) return;

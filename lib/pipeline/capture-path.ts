@@ -2,7 +2,7 @@ import { BehaviorSubject, tap, type SchedulerLike, type Subscription } from 'rxj
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk } from '../audio/types.ts';
 import type { AgentProvider, InputProvider, ProviderContract, STTProvider } from '../core/roles.ts';
-import { sieveOf } from '../conversation/malformed.ts';
+import { validator } from '../conversation/malformed.ts';
 import { audioPath, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { microphoneGate } from './microphone-gate.ts';
 
@@ -42,9 +42,9 @@ export class CapturePath {
     const path = audioPath(metadata, listener.accepts, ends);
     onPath(path, ends);
     listener.configureAudio(path.to);
-    const sieve = sieveOf((error) => onError(error, input));
+    const validate = validator((error) => onError(error, input));
     const heard$ = input.audio$.pipe(
-      sieve('captured'),
+      validate('captured'),
       tap((chunk) =>
         this.#count(chunk, isPcmLike(metadata.encoding) ? durationMs(chunk.data.byteLength, metadata) : 0),
       ),

@@ -2,7 +2,7 @@ import { EMPTY, Subscription, type Observable } from 'rxjs';
 import type { ConnectionEvent, DeviceEvent, InputProvider, ProviderContract, ProviderRole } from '../core/roles.ts';
 import { describeFormat } from '../audio/formats.ts';
 import type { Emit } from '../conversation/event-bus.ts';
-import { sieveOf } from '../conversation/malformed.ts';
+import { validator } from '../conversation/malformed.ts';
 import type { AudioEnds, AudioPath } from './audio-path.ts';
 
 /** The source of an error. */
@@ -28,13 +28,13 @@ export function tellOfProviders(
     const onConnection = (event: ConnectionEvent): void => {
       tellOfConnection(event, origin, emit);
     };
-    const sieve = sieveOf(report);
-    work.add(provider.connection$?.pipe(sieve('connection')).subscribe({ next: onConnection, error: report }));
+    const validate = validator(report);
+    work.add(provider.connection$?.pipe(validate('connection')).subscribe({ next: onConnection, error: report }));
     const onDevice = (change: DeviceEvent): void => {
       if (provider.roles.includes('input')) emit('input.device', { change }, { ...origin, role: 'input' });
       else emit('output.device', { change }, { ...origin, role: 'output' });
     };
-    work.add(provider.device$?.pipe(sieve('device')).subscribe({ next: onDevice, error: report }));
+    work.add(provider.device$?.pipe(validate('device')).subscribe({ next: onDevice, error: report }));
   }
   return work;
 }

@@ -16,7 +16,7 @@ const markEveryMs = 200;
 export interface PlayoutSink {
   /** Plays a frame after the ones before it. */
   write(frame: AudioChunk): void;
-  /** Called before the second frame of a burst: the sink may send what is written until the code returns in one piece. */
+  /** Called before the second frame of a burst. The sink may hold back what follows, and send it all at once soon after. */
   gather?(): void;
   /**
    * Silences the sink at once and drops what it has not played. Without it, everything written counts as heard, so the

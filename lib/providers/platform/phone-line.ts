@@ -104,7 +104,7 @@ export class PhoneLine {
     }
   }
 
-  /** Sends what is written until the code returns with one system call. */
+  /** Holds back messages until the current code has run, to write them all with one system call. */
   gather(): void {
     const stream = this.#socket && isNodeSocket(this.#socket) ? this.#socket._socket : undefined;
     if (!stream?.cork) return;
