@@ -15,6 +15,8 @@ export class FakeSocket implements RawSocket {
   closeCode: number | undefined;
   terminated: boolean = false;
   readonly sent: SocketData[] = [];
+  /** The groups that were handed over together. */
+  readonly groups: SocketData[][] = [];
   readonly ping?: () => void;
   readonly request: SocketRequest;
   readonly limits: RawSocketLimits;
@@ -38,6 +40,12 @@ export class FakeSocket implements RawSocket {
 
   send(data: SocketData): void {
     this.sent.push(data);
+  }
+
+  together(send: () => void): void {
+    const before = this.sent.length;
+    send();
+    this.groups.push(this.sent.slice(before));
   }
 
   close(code: number): void {

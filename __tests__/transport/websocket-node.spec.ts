@@ -36,6 +36,32 @@ afterEach(async () => {
 });
 
 describe('the WebSocket of Node', () => {
+  // Bun's own `ws` has no stream below it that could be corked.
+  const itOnStreams = 'Bun' in globalThis ? it.skip : it;
+
+  itOnStreams('hands what is sent together to the system in one call, whatever the sender throws', async () => {
+    const received: string[] = [];
+    const url = await on(
+      serveSockets((socket) => socket.on('message', (data) => received.push((data as Buffer).toString()))),
+    );
+    const peer = new Listener({ url });
+    await peer.opened;
+    const { socket } = peer;
+    let held = 0;
+    const sending = (): void =>
+      socket.together?.(() => {
+        socket.send('one');
+        socket.send('two');
+        held = socket.bufferedAmount;
+        throw new Error('in the middle');
+      });
+    expect(sending).toThrow('in the middle');
+    expect([held > 0, socket.bufferedAmount]).toEqual([true, 0]);
+    socket.close(1000);
+    await peer.closed;
+    expect(received).toEqual(['one', 'two']);
+  });
+
   it('carries text and audio both ways, and headers', async () => {
     const heads: Record<string, unknown>[] = [];
     const urls: unknown[] = [];

@@ -167,6 +167,12 @@ export class ReconnectingSocket {
     return phase !== 'closing' && phase !== 'ended' && this.#outbox.send(data, this.#socket);
   }
 
+  /** Sends several messages in one system call, where the runtime can: whatever `send` passes to {@link send}. */
+  together(send: () => void): void {
+    if (this.#socket?.together) this.#socket.together(send);
+    else send();
+  }
+
   /** Replaces the connection: at once without an error, else as if it had been lost to that error. */
   reconnect(error?: VoiceError): void {
     if (this.#life.phase === 'running') this.#failure$.next(error ?? restart);
@@ -282,7 +288,9 @@ export class ReconnectingSocket {
 
   #connection(attempt: number, refused: VoiceError | undefined): Observable<RawSocket> {
     return connectOnce(this.#options, {
-      ...{ attempt, refused, failure$: this.#failure$ },
+      attempt,
+      refused,
+      failure$: this.#failure$,
       onMessage: (data) => this.#messages$.next(data),
       isExpected: (close) => this.#isExpected(close),
       upkeep$: (socket) => this.#outbox.drain(socket),

@@ -65,6 +65,8 @@ export interface RawSocket {
   /** Bytes sent that are still queued on this machine. */
   readonly bufferedAmount: number;
   send(data: SocketData): void;
+  /** Runs `send`, and hands what it sends to the system in one call; absent where the runtime cannot. */
+  readonly together?: (send: () => void) => void;
   /** Sends a ping; absent where the runtime cannot. */
   readonly ping?: () => void;
   /** Starts the closing handshake. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { of, type Observable } from 'rxjs';
 import type { RawData, WebSocket } from 'ws';
 import { messageOf, VoiceError } from '../core/errors.ts';
@@ -76,6 +77,16 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
     },
     send(data) {
       if (socket?.readyState === socket?.OPEN) socket?.send(data, ignore);
+    },
+    together(send) {
+      // What is below `ws` has no public name.
+      const stream = socket && (Reflect.get(socket, '_socket') as Partial<Duplex> | null | undefined);
+      stream?.cork?.();
+      try {
+        send();
+      } finally {
+        stream?.uncork?.();
+      }
     },
     ping() {
       if (socket?.readyState === socket?.OPEN) socket?.ping(undefined, undefined, ignore);

@@ -57,6 +57,14 @@ describe('VoiceConnections', () => {
     expect([sockets.all.length, sockets.last.texts]).toEqual([1, ['One. ', 'flush']]);
   });
 
+  it('hands a text and its flush to the system together', async () => {
+    const { lanes, sockets, serve } = given();
+    lanes.warm();
+    await serve();
+    lanes.speak(of('One.')).subscribe();
+    expect(sockets.last.groups).toEqual([['One. ', 'flush']]);
+  });
+
   it('uses a free connection before it opens another', async () => {
     const { sockets, speak, serve } = given();
     const first = speak();

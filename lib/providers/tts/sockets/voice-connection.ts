@@ -69,7 +69,7 @@ export class VoiceConnection {
     for (const subscription of [
       this.#inputs$
         .pipe(fold(speech(options), scheduler))
-        .subscribe(listener(([, ...effects]) => effects.forEach((effect) => this.#enact(effect)))),
+        .subscribe(listener(([, ...effects]) => this.#enactAll(effects))),
       messages$.subscribe(listener((data) => this.#happens({ type: 'message', data }))),
       connection$.pipe(map(happeningOf(errors.error))).subscribe(listener((event) => event && this.#happens(event))),
       // A text being spoken receives the failure itself.
@@ -119,6 +119,13 @@ export class VoiceConnection {
 
   #happens(input: SpeechInput): undefined {
     this.#inputs$.next(input);
+  }
+
+  #enactAll(effects: readonly SpeechEffect[]): void {
+    const enact = (): void => effects.forEach((effect) => this.#enact(effect));
+    const messages = effects.filter(({ type }) => type === 'send').length;
+    if (messages > 1) this.session.together(enact);
+    else enact();
   }
 
   #enact(effect: SpeechEffect): void {
