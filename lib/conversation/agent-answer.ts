@@ -67,7 +67,9 @@ interface Context extends Shared {
 export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
   const { agent } = ports;
   const voice: SpeechContext = {
-    ...{ ...shared.speech, voice: agent, playoutMs: 3_000 },
+    ...shared.speech,
+    voice: agent,
+    playoutMs: 3_000,
     transcode: (audio$) => ports.transcode?.(audio$) ?? audio$,
   };
   const context: Context = { ...shared, agent, voice };
@@ -75,7 +77,9 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
     answer: (candidate) => answer(candidate, context),
     say: (say) =>
       sayIt(say, {
-        ...{ ...shared, speech: voice, roleOf: (error) => roleOf(error, context) },
+        ...shared,
+        speech: voice,
+        roleOf: (error) => roleOf(error, context),
         synthesize: ({ content }) => playReply('reply$' in content ? content.reply$ : EMPTY, undefined, context),
       }),
     warm$: EMPTY,
@@ -108,8 +112,15 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
       const { text: heardText, estimated } = heard;
       history.addAssistant({ generated: text, heard: heardText, interrupted, estimated });
       report({
-        ...{ type: 'answer.ended', candidate: id, failed, moments, tokens: 0, wastedTokens: 0, unanswered: undefined },
-        ...{ outcome: { heardText, interrupted }, silentAt: scheduler.now() },
+        type: 'answer.ended',
+        candidate: id,
+        failed,
+        moments,
+        tokens: 0,
+        wastedTokens: 0,
+        unanswered: undefined,
+        outcome: { heardText, interrupted },
+        silentAt: scheduler.now(),
       });
     };
     let isOver = false;
@@ -128,7 +139,11 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
         take(1),
         switchMap((reply$) => {
           const request: SpeechRequest = {
-            ...({ id: speechId, turnId, source: 'answer', interruptible: true, gate$: of(true) } as const),
+            id: speechId,
+            turnId,
+            source: 'answer',
+            interruptible: true,
+            gate$: of(true),
             synthesize: playReply(reply$, turnId, context),
           };
           return speech(request, context.voice, (result) => {

@@ -19,12 +19,23 @@ export function agentConversation(ports: AgentPorts, options: AgentConversationO
   const { agent, output, commands$ } = ports;
   const { transcripts$, speech$ } = agent;
   const rules: Rules = {
-    ...{ bargeIn: 'immediate', reportsSpeechEnd: true, locale: undefined, turnTaking: {}, agentHandlers },
-    ...{ whileUninterruptible: 'discard', idleMs: 15_000, sttTimeoutMs: 5_000 },
+    bargeIn: 'immediate',
+    reportsSpeechEnd: true,
+    locale: undefined,
+    turnTaking: {},
+    agentHandlers,
+    whileUninterruptible: 'discard',
+    idleMs: 15_000,
+    sttTimeoutMs: 5_000,
     preflight: { enabled: false, speak: false, maxStarts: 0, maxSpeechMs: 0 },
   };
   return converse({
-    ...{ ports: { transcripts$, speech$, output }, history, scheduler, rules, finalize: undefined, duckDb: 0 },
+    ports: { transcripts$, speech$, output },
+    history,
+    scheduler,
+    rules,
+    finalize: undefined,
+    duckDb: 0,
     commands$: commands$.pipe(
       withTickets(),
       mergeMap((input) => agentCommand(agent, input)),

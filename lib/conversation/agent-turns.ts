@@ -33,8 +33,13 @@ export const agentHandlers: AgentHandlers = {
     }
     const ids = state.ids + 1;
     const say: Say = {
-      ...{ id: `speech-${ids}`, content: { reply$ }, source: 'answer', tickets },
-      ...{ interruptible: true, store: true, urgent: false },
+      id: `speech-${ids}`,
+      content: { reply$ },
+      source: 'answer',
+      tickets,
+      interruptible: true,
+      store: true,
+      urgent: false,
     };
     return [{ ...rest, ids, says: [...state.says, say] }];
   },

@@ -100,7 +100,11 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const generating = new Subscription();
     const synthesize = synthesizeText({ rounds$: rounds.texts$, gate$, speakAhead }, voice);
     const request: SpeechRequest = {
-      ...({ id: speechId, turnId, source: 'answer', interruptible: true, gate$ } as const),
+      id: speechId,
+      turnId,
+      source: 'answer',
+      interruptible: true,
+      gate$,
       // The model is stopped right after the voice, before anything is reckoned.
       synthesize: (script, playedMs) => synthesize(script, playedMs).pipe(finalize(() => generating.unsubscribe())),
     };
@@ -162,7 +166,12 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
       const last = history.items.at(-1);
       report({
-        ...{ type: 'answer.ended', candidate: id, failed, moments, silentAt, tokens: log.tokens },
+        type: 'answer.ended',
+        candidate: id,
+        failed,
+        moments,
+        silentAt,
+        tokens: log.tokens,
         wastedTokens: Math.round(log.tokens * unheard),
         outcome: { heardText: isCommitted ? heard.text : '', interrupted },
         unanswered: last?.role === 'user' ? last.text : undefined,
@@ -246,7 +255,9 @@ function remember(before: Log, { heard, interrupted }: SpeechResult, history: Hi
   for (const [index, { text, stored, item }] of parts.entries()) {
     const said = heard.rounds[index] ?? '';
     const spoken = {
-      ...{ generated: text, heard: said, interrupted: interrupted && said !== text },
+      generated: text,
+      heard: said,
+      interrupted: interrupted && said !== text,
       estimated: heard.estimated,
     };
     if (item !== undefined) history.settle(item, spoken);

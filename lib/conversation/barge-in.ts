@@ -81,7 +81,8 @@ export function takeSign(
   if (rules.immediate) return [noBargeIn, 'suspected', 'confirmed'];
   const first: BargeIn = {
     stage: 'suspected',
-    ...{ since: at, rules },
+    since: at,
+    rules,
     pauseAt: at + rules.pauseAfterMs,
     confirmAt: sign.type === 'voice-started' && rules.voiceEnds ? at + rules.confirmAfterMs : Infinity,
     resumeAt: Infinity,

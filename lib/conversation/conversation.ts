@@ -197,7 +197,12 @@ function sharedBy(
 ): Shared {
   const report = (input: Input): void => later$.next(input);
   const speech: Shared['speech'] = {
-    ...{ output: ports.output, emit, report, scheduler, validate, pace: unknownPace() },
+    output: ports.output,
+    emit,
+    report,
+    scheduler,
+    validate,
+    pace: unknownPace(),
     mayPlay$: (id) =>
       state$.pipe(
         filter(({ output }) => output.speaking?.id === id),

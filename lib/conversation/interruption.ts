@@ -131,7 +131,11 @@ function rulesFor(state: ConversationState, { bargeIn, reportsSpeechEnd }: Inter
   // While thinking, only words confirm: a cough delays the answer, but never deletes it.
   const inThinking = status === 'thinking' ? { minWords: 1, confirmAfterMs: Infinity, ...options.thinking } : {};
   return {
-    ...{ pauseAfterMs: 200, confirmAfterMs: 500, minWords: 2, resumeAfterMs: 1_200, maxPauseMs: 8_000 },
+    pauseAfterMs: 200,
+    confirmAfterMs: 500,
+    minWords: 2,
+    resumeAfterMs: 1_200,
+    maxPauseMs: 8_000,
     ...options,
     ...inGreeting,
     ...inThinking,

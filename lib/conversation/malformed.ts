@@ -71,17 +71,16 @@ const kinds: Readonly<Record<Kind, readonly [role: ProviderRole | undefined, rul
   playback: [
     'output',
     'play() must emit PlaybackEvents',
-    typed({
-      ...{ started: isPosition, progress: isPosition, paused: isPosition },
-      ...{ resumed: isPosition, finished: isPosition },
-    }),
+    typed({ started: isPosition, progress: isPosition, paused: isPosition, resumed: isPosition, finished: isPosition }),
   ],
   device: [undefined, 'device$ must emit DeviceEvents', ({ type }) => isText(type)],
   connection: [
     undefined,
     'connection$ must emit ConnectionEvents',
     typed({
-      ...{ connecting: always, connected: always, closed: always },
+      connecting: always,
+      connected: always,
+      closed: always,
       reconnecting: ({ attempt, delayMs }) => isNumber(attempt) && isNumber(delayMs),
       lost: ({ error }) => isText(asObject(error)?.['message']),
     }),

@@ -21,7 +21,11 @@ import { synthesizeText, type VoiceContext } from './voice.ts';
 export function conversation(ports: ConversationPorts, options: ConversationOptions): Observable<VoiceEvent> {
   const { scheduler = asyncScheduler, history, greeting, bargeIn } = options;
   return converse({
-    ...{ ports, history, scheduler, greeting, rules: rulesOf(ports, options) },
+    ports,
+    history,
+    scheduler,
+    greeting,
+    rules: rulesOf(ports, options),
     finalize: ports.finalize,
     duckDb: (typeof bargeIn === 'object' ? bargeIn.duckDb : undefined) ?? 12,
     commands$: ports.commands$.pipe(withTickets()),
@@ -37,23 +41,39 @@ function modelAndVoice(ports: ConversationPorts, options: ConversationOptions, s
   const { systemPrompt, timeouts = {}, tools = [], locale, speechText } = options;
   const { llmFirstTokenMs = 10_000, llmStallMs = 30_000, ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
   const speech = {
-    ...{ ...shared.speech, voice: tts, playoutMs },
+    ...shared.speech,
+    voice: tts,
+    playoutMs,
     transcode: (audio$: Observable<AudioChunk>) => ports.transcode?.(audio$) ?? audio$,
   };
   const voice: VoiceContext = {
-    ...{ tts, scheduler, validate, ttsFirstAudioMs },
+    tts,
+    scheduler,
+    validate,
+    ttsFirstAudioMs,
     ...(locale === undefined ? {} : { locale }),
     ...(speechText === undefined ? {} : { text: speechText }),
   };
   const context: AnswerContext = {
-    ...{ report, history: shared.history, speech, voice, systemPrompt, speakAhead: preflightOf(options).speak },
+    report,
+    history: shared.history,
+    speech,
+    voice,
+    systemPrompt,
+    speakAhead: preflightOf(options).speak,
     committed$: (id) =>
       state$.pipe(
         filter(({ candidate }) => candidate?.id === id && candidate.phase === 'committed'),
         take(1),
       ),
     generation: {
-      ...{ llm, tools, emit, scheduler, validate, llmFirstTokenMs, llmStallMs },
+      llm,
+      tools,
+      emit,
+      scheduler,
+      validate,
+      llmFirstTokenMs,
+      llmStallMs,
       stopped$: state$.pipe(filter(({ isStopped }) => isStopped)),
     },
   };
@@ -74,7 +94,11 @@ function rulesOf({ reportsSpeechEnd = false }: ConversationPorts, options: Conve
   const { bargeIn = true, turnTaking = {}, locale, timeouts } = options;
   const { whileUninterruptible = 'discard' } = typeof bargeIn === 'object' ? bargeIn : {};
   return {
-    ...{ bargeIn, reportsSpeechEnd, locale, turnTaking, whileUninterruptible },
+    bargeIn,
+    reportsSpeechEnd,
+    locale,
+    turnTaking,
+    whileUninterruptible,
     preflight: preflightOf(options),
     idleMs: timeouts?.idleMs ?? 15_000,
     sttTimeoutMs: turnTaking.sttTimeoutMs ?? 5_000,

@@ -61,7 +61,10 @@ const handlers: Handlers = {
     const ids = state.ids + 1;
     const urgent = priority === 'high';
     const say: Say = {
-      ...{ id: `speech-${ids}`, content: { text$ }, source, tickets: [ticket] },
+      id: `speech-${ids}`,
+      content: { text$ },
+      source,
+      tickets: [ticket],
       interruptible,
       store,
       urgent,
@@ -275,7 +278,8 @@ function takeDecision(
   if (decision.type !== 'commit') return decide(state, decision, at, rules.preflight);
   const { text, result } = decision;
   const input: Commit = {
-    ...{ type: 'turn.commit', text },
+    type: 'turn.commit',
+    text,
     ...(result ? { result } : {}),
     ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
   };

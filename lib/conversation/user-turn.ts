@@ -109,7 +109,12 @@ function withCandidate(
 ): ConversationState {
   const ids = state.ids + 1;
   const candidate: Candidate = {
-    ...{ id: `answer-${ids}`, speechId: `speech-${ids}`, turnId, text, startedAt, phase },
+    id: `answer-${ids}`,
+    speechId: `speech-${ids}`,
+    turnId,
+    text,
+    startedAt,
+    phase,
     tickets: ticket ? [ticket] : [],
   };
   return { ...state, ids, candidate };
@@ -174,7 +179,10 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
   ];
   const told: ConversationState = {
     ...open,
-    ...{ turn: undefined, unanswered: undefined, lastWords: '', user: { state: 'silent' } },
+    turn: undefined,
+    unanswered: undefined,
+    lastWords: '',
+    user: { state: 'silent' },
   };
   const follow = (id: string): Effect => ({ type: 'then', input: { type: 'turn.answer', candidate: id } });
   if (candidate?.phase !== 'preflight') {
@@ -207,7 +215,10 @@ export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled'
   const { turn } = state;
   const dropped: ConversationState = {
     ...state,
-    ...{ turn: undefined, turnTaking: noTurn, user: { state: 'silent' }, lastWords: '' },
+    turn: undefined,
+    turnTaking: noTurn,
+    user: { state: 'silent' },
+    lastWords: '',
   };
   const ended = turn ? turnEnded(turn, reason) : [];
   const { unanswered } = state;

@@ -89,7 +89,10 @@ export function safeLogger(logger: Logger, tell: (cause: unknown) => void): Logg
     (...entry) =>
       callSafely(() => logger[level](...entry), undefined, tellOnce);
   return {
-    ...{ debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
     scope: (name) => safeLogger(logger.scope(name), tellOnce),
   };
 }

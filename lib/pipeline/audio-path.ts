@@ -40,7 +40,9 @@ export function audioPath(
   }
   const { target: to, passthrough } = settled;
   return {
-    ...{ from, to, transcoded: !passthrough },
+    from,
+    to,
+    transcoded: !passthrough,
     convert(audio$) {
       return passthrough ? audio$ : audio$.pipe(transcode(to));
     },

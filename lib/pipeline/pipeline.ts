@@ -322,8 +322,14 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   /** Wires the roles for one conversation: listener, answerer, and events. */
   #wire(): Subscription {
     const parts: SessionParts = {
-      ...{ roles: this.#cast, options: this.#options, history: this.#history, scheduler: this.#scheduler },
-      ...{ commands$: this.#commands$, isMuted: this.#muted, emit: this.bus.emit, onPath: this.#onPath },
+      roles: this.#cast,
+      options: this.#options,
+      history: this.#history,
+      scheduler: this.#scheduler,
+      commands$: this.#commands$,
+      isMuted: this.#muted,
+      emit: this.bus.emit,
+      onPath: this.#onPath,
       code: this.#code,
       reportError: (error, origin) => this.reportError(error, origin),
     };

@@ -90,7 +90,9 @@ export function assignRoles(
   if (agent) return { ...base, agent, listener: agent };
   const stt = (find('stt') ?? missing('stt')) as STTProvider;
   return {
-    ...{ ...base, stt, listener: stt },
+    ...base,
+    stt,
+    listener: stt,
     llm: (find('llm') ?? missing('llm')) as LLMProvider,
     tts: (find('tts') ?? missing('tts')) as TTSProvider,
   };

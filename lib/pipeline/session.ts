@@ -49,7 +49,11 @@ export function captureFor(parts: SessionParts): CapturePath {
   const { roles, options, scheduler, isMuted, emit, reportError, onPath } = parts;
   const { input, listener } = roles;
   return new CapturePath({
-    ...{ input, listener, scheduler, isMuted, onPath },
+    input,
+    listener,
+    scheduler,
+    isMuted,
+    onPath,
     isPushToTalk: options.turnTaking?.strategy === 'manual',
     onChunk: (chunk) => {
       if (options.inputEvents) emit('audio.input', { chunk }, { role: 'input', provider: input.name });
@@ -76,7 +80,13 @@ export function conversationOf(
   if (!stt || !llm || !tts || !code.conversation) return EMPTY;
   const { transcripts$, speech$, connection$ = EMPTY, reportsSpeechEnd = false } = stt;
   const ports = {
-    ...{ ...shared, llm, tts, transcripts$, speech$, connection$, reportsSpeechEnd },
+    ...shared,
+    llm,
+    tts,
+    transcripts$,
+    speech$,
+    connection$,
+    reportsSpeechEnd,
     finalize: () => stt.finalize?.(),
     capturedAt: (positionMs: number) => captured.timeOf(positionMs),
   };

@@ -67,7 +67,9 @@ export class TrackCapture {
     this.#frames = new FrameSplitter(this.#metadata, frameMs);
     this.#resampler = new Resampler(context.sampleRate, sampleRate);
     this.#node = new AudioWorkletNode(context, captureProcessor, {
-      ...{ channelCount: 1, channelCountMode: 'explicit', channelInterpretation: 'speakers' },
+      channelCount: 1,
+      channelCountMode: 'explicit',
+      channelInterpretation: 'speakers',
       processorOptions: { frameLength: Math.round((context.sampleRate * frameMs) / 1000) },
     });
     this.#node.port.onmessage = ({ data: samples }: MessageEvent<Float32Array<ArrayBuffer>>) => {

@@ -69,8 +69,13 @@ export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
     const events: VoiceEvent[] = [];
     const running = conversation(
       {
-        ...{ llm: fakes.llm, tts: wrapTTS(fakes.tts), output: wrapOutput(fakes.output) },
-        ...{ transcripts$, speech$, commands$, reportsSpeechEnd },
+        llm: fakes.llm,
+        tts: wrapTTS(fakes.tts),
+        output: wrapOutput(fakes.output),
+        transcripts$,
+        speech$,
+        commands$,
+        reportsSpeechEnd,
       },
       { ...conversationOptions, history, scheduler },
     )

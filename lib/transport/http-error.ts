@@ -90,7 +90,9 @@ export function refusal(
   logger?.debug(`${provider}: ${list([status, said])}`);
   const details = list([status, reason, waitMs === undefined ? undefined : `asks to wait ${waitMs} ms`]);
   return new VoiceError(redact(`${provider}: ${meanings[code] ?? 'the request failed'}${details && ` (${details})`}`), {
-    ...{ code, provider, status },
+    code,
+    provider,
+    status,
     recoverable: facts.recoverable ?? (known.recoverable && headers['x-should-retry'] !== 'false'),
     retryAfterMs: waitMs,
     cause: said ? new Error(said) : undefined,

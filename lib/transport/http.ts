@@ -128,7 +128,9 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
       filter((event) => event.type === 'response'),
       tap(({ status }) => logger?.debug(`${from} ${status} after ${scheduler.now() - startedAt} ms`)),
       map(({ status, headers, body$ }) => ({
-        ...{ provider, status, headers },
+        provider,
+        status,
+        headers,
         body$: body$.pipe(
           stallTimeout({ idleMs, scheduler, error: () => late('sent nothing more', idleMs) }),
           catchError(broken),

@@ -137,7 +137,10 @@ export function settingsOf(state: AlphaState, { config, input, history }: AgentC
   const { think, speak, listen, prompts } = state;
   const messages = [...(context?.messages ?? []), ...history.map(({ role, text }) => ({ role, content: text }))];
   return {
-    ...{ type: 'Settings', tags, experimental, mip_opt_out: mipOptOut },
+    type: 'Settings',
+    tags,
+    experimental,
+    mip_opt_out: mipOptOut,
     audio: { input: formatOf(input), output: { ...formatOf(monoOf(config.audio?.output, 24_000)), container: 'none' } },
     agent: {
       listen: listenOf(listen),
@@ -166,8 +169,11 @@ export function thinkOf(think: AlphaAgentConfig['think'], prompts: readonly stri
     endpoint,
     prompt: [prompt, ...prompts].filter(Boolean).join('\n') || undefined,
     functions: functions?.map(({ name, description, parameters, endpoint: address, deferUntilEot }) => ({
-      ...{ name, description, parameters: parameters ?? { type: 'object', properties: {} } },
-      ...{ endpoint: address, defer_until_eot: deferUntilEot },
+      name,
+      description,
+      parameters: parameters ?? { type: 'object', properties: {} },
+      endpoint: address,
+      defer_until_eot: deferUntilEot,
     })),
     context_length: contextLength,
   }));

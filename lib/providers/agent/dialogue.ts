@@ -93,8 +93,15 @@ const noReply = { hasAudio: false, text: 'none' } as const;
 /** The initial state of a session. */
 export function newDialogue<S>(wire: S, replies: number): Dialogue<S> {
   return {
-    ...{ wire, history: [], isOpened: false, isUserSpeaking: false, reply: noReply, replies },
-    ...{ calls: [], callIds: [], waiting: [] },
+    wire,
+    history: [],
+    isOpened: false,
+    isUserSpeaking: false,
+    reply: noReply,
+    replies,
+    calls: [],
+    callIds: [],
+    waiting: [],
   };
 }
 

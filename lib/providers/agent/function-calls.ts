@@ -46,7 +46,8 @@ export function runFunction(
   }).pipe(
     catchError((error: unknown) => of(failure(messageOf(error).slice(0, maxErrorLength)))),
     timeout({
-      ...{ first: timeoutMs, scheduler },
+      first: timeoutMs,
+      scheduler,
       with: () => of(failure(`${call.name} did not finish within ${timeoutMs} ms`)),
     }),
   );

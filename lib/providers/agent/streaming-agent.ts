@@ -191,9 +191,8 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
    * @throws VoiceError `not_ready` when there is no session.
    */
   protected say(method: string, message: WireObject): void {
-    const { inputs$ } = this.#running(method);
     const step = (state: S): AgentStep<S> => [state, { type: 'send', message }];
-    inputs$.next({ type: 'command', id: 0, command: { step } });
+    this.#running(method).inputs$.next({ type: 'command', id: 0, command: { step } });
   }
 
   /**
@@ -209,7 +208,8 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       filter((settled) => settled.id === id),
       mergeMap(({ error }) => (error ? throwError(() => error) : [undefined])),
       timeout({
-        ...{ first: acknowledgementMs, scheduler: this.#scheduler },
+        first: acknowledgementMs,
+        scheduler: this.#scheduler,
         with: () => {
           const message = `${this.name}.${method}() was not acknowledged within ${acknowledgementMs} ms`;
           return throwError(() => this.error(message, { code: 'timeout', recoverable: true }));

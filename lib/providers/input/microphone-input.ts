@@ -65,11 +65,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
     recoverable: false,
     message: 'the page may not use the microphone: its Permissions-Policy forbids it',
   },
-  NotFoundError: {
-    code: 'device',
-    recoverable: true,
-    message: 'no microphone found: plug one in, then start again',
-  },
+  NotFoundError: { code: 'device', recoverable: true, message: 'no microphone found: plug one in, then start again' },
   NotReadableError: {
     code: 'device',
     recoverable: true,
@@ -190,7 +186,10 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   #constraints(): MediaTrackConstraints {
     const { deviceId, echoCancellation = true, noiseSuppression = true, autoGainControl = true } = this.config;
     return {
-      ...{ echoCancellation, noiseSuppression, autoGainControl, channelCount: { ideal: 1 } },
+      echoCancellation,
+      noiseSuppression,
+      autoGainControl,
+      channelCount: { ideal: 1 },
       ...(deviceId !== undefined && { deviceId: { ideal: deviceId } }),
     };
   }

@@ -159,7 +159,8 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
 
   #openCapture(context: AudioContext): TrackCapture {
     return new TrackCapture({
-      ...{ context, sampleRate: this.sampleRate },
+      context,
+      sampleRate: this.sampleRate,
       onChunk: (chunk) => {
         this.onChunk(chunk);
         this.#capture.push(chunk);

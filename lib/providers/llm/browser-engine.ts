@@ -75,7 +75,8 @@ const failures: Readonly<Record<string, Failure>> = {
   ModelNotFoundError: { code: 'not_found', remedy: 'WebLLM has no model of this name: see its prebuiltAppConfig' },
   MissingModelWasmError: { code: 'configuration', remedy: "the model's record has no model_lib" },
   DeviceLostError: {
-    ...{ code: 'device', recoverable: true },
+    code: 'device',
+    recoverable: true,
     remedy: 'the GPU was lost, probably out of memory: use a smaller model or context',
   },
   IntegrityError: { code: 'connection', recoverable: true, remedy: 'the download is corrupt: clear the cache' },

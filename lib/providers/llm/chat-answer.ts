@@ -45,8 +45,11 @@ export function chatAnswer(
   const holdsCalls = ({ toolNames }: AnswerContext): boolean => hasCallsInText && toolNames.length > 0;
   return {
     start: {
-      ...{ text: { phase: 'start', pending: '', hasThought: false }, calls: [] },
-      ...{ finishReason: undefined, isRefused: false, usage: undefined },
+      text: { phase: 'start', pending: '', hasThought: false },
+      calls: [],
+      finishReason: undefined,
+      isRefused: false,
+      usage: undefined,
     },
     read: (state, event, context) => readEvent(state, event, context, holdsCalls(context)),
     end: (state, context) => (state.finishReason === undefined ? undefined : finish(state, context)),
@@ -86,7 +89,8 @@ function readChunk(state: ChatAnswer, chunk: WireObject, holdsCalls: boolean): S
   const content = textOf(delta['content']);
   const [text, said] = addText(state.text, content, holdsCalls);
   const next: ChatAnswer = {
-    ...{ text, usage },
+    text,
+    usage,
     calls: addFragments(state.calls, delta['tool_calls']),
     // Some services send '' until the last.
     finishReason: reason === '' ? (state.finishReason ?? reason) : (reason ?? state.finishReason),

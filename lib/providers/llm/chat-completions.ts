@@ -77,7 +77,11 @@ export function chatWire<C extends ChatConfig>(profile: ChatProfile<C>): ModelWi
   const { name, baseUrl, needsCredential = true, callId, hasCallsInText, headers } = profile;
   const rules = rulesOf(profile);
   return {
-    ...{ name, baseUrl, needsCredential, rules, callId },
+    name,
+    baseUrl,
+    needsCredential,
+    rules,
+    callId,
     request: (messages, options, context) => ({
       url: context.url('/chat/completions'),
       headers: async () => ({
@@ -167,7 +171,8 @@ export function chatTools(tools: readonly ToolDefinition[], choice: GenerateOpti
   if (tools.length === 0) return {};
   return {
     tools: tools.map(({ name, description, parameters = { type: 'object', properties: {} } }) => ({
-      ...{ type: 'function', function: { name, description, parameters } },
+      type: 'function',
+      function: { name, description, parameters },
     })),
     tool_choice: typeof choice === 'object' ? { type: 'function', function: { name: choice.name } } : choice,
   };

@@ -142,7 +142,9 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
       return this.#try(messages, options).pipe(
         retryBackoff({
           ...requestRetries,
-          ...{ maxTries: maxRetries, budgetMs: retryBudgetMs, scheduler },
+          maxTries: maxRetries,
+          budgetMs: retryBudgetMs,
+          scheduler,
           onRetry: ({ error, delayMs }) =>
             this.logger.info(`${messageOf(error)}; retrying in ${Math.round(delayMs)} ms`),
         }),
@@ -176,7 +178,9 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
 
   get #context(): ModelContext<C> {
     return {
-      ...{ name: this.name, config: this.config, isProxyMode: this.isProxyMode },
+      name: this.name,
+      config: this.config,
+      isProxyMode: this.isProxyMode,
       url: (path) => this.resolveUrl(path),
       credential: () => this.resolveApiKey(),
       authorization: async () => (this.config.apiKey === undefined ? undefined : this.resolveAuthHeader()),
@@ -198,7 +202,9 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
       ),
       switchMap((response) => this.#read(response, context)),
       stallTimeout({
-        ...{ firstMs: tokenTimeoutMs, idleMs: tokenTimeoutMs, scheduler },
+        firstMs: tokenTimeoutMs,
+        idleMs: tokenTimeoutMs,
+        scheduler,
         isProgress: ([, ...effects]) => effects.some(({ type }) => type !== 'unreadable'),
         error: (_stalled, ms) =>
           this.error(`${this.name}: no output from the model within ${ms} ms`, { code: 'timeout', recoverable: true }),

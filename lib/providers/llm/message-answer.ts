@@ -94,7 +94,11 @@ function callsOf({ blocks }: MessageAnswer, isCut: boolean): LLMEvent[] {
     .flatMap((block) => (block.type === 'tool_use' ? [{ ...block, ...parseArgs(block.argsText) }] : []))
     .filter(({ args }) => !isCut || args !== undefined)
     .map(({ id, name, args, argsText }, index) => ({
-      ...{ type: 'tool-call', id, name, args, argsText },
+      type: 'tool-call',
+      id,
+      name,
+      args,
+      argsText,
       ...(index === 0 && thinking.length > 0 && { providerExtras: { thinking } }),
     }));
 }
@@ -109,11 +113,7 @@ function extended(block: Block, delta: WireObject): Block {
     case 'tool_use':
       return { ...block, argsText: more(block.argsText, 'partial_json') };
     case 'thinking':
-      return {
-        ...block,
-        thinking: more(block.thinking, 'thinking'),
-        signature: more(block.signature, 'signature'),
-      };
+      return { ...block, thinking: more(block.thinking, 'thinking'), signature: more(block.signature, 'signature') };
     default:
       return block;
   }

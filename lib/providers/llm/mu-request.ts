@@ -58,8 +58,11 @@ export async function requestOf(
 ): Promise<ModelRequest> {
   const made: ModelRequest[] = [];
   const client = new Sdk({
-    ...{ apiKey: standIn, baseURL: context.url('').href },
-    ...{ maxRetries: 0, dangerouslyAllowBrowser: true, logLevel: 'off' },
+    apiKey: standIn,
+    baseURL: context.url('').href,
+    maxRetries: 0,
+    dangerouslyAllowBrowser: true,
+    logLevel: 'off',
     // A null omits a header, as in proxy mode; which one carries the credential depends on the version.
     ...(context.isProxyMode && { defaultHeaders: { Authorization: null, 'X-Api-Key': null } }),
     fetch: (url, { headers, body } = {}) => {
@@ -121,7 +124,8 @@ function wireTools(
   choice: GenerateOptions['toolChoice'],
 ): WireObject {
   const declared = tools.map(({ name, description, parameters = noArguments }) => ({
-    ...{ name, input_schema: parameters },
+    name,
+    input_schema: parameters,
     ...(description !== undefined && { description }),
   }));
   // Calls in the history need their tools declared, even when no more may be made.

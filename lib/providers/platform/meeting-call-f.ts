@@ -45,9 +45,16 @@ const rules: Readonly<Record<string, ConfigRule>> = {
 
 /** The platform's ten states. */
 export const callStates: Readonly<Record<string, MeetingCallState>> = {
-  ...{ None: 'InLobby', Connecting: 'InLobby', Ringing: 'InLobby', EarlyMedia: 'InLobby', InLobby: 'InLobby' },
-  ...{ Connected: 'Connected', LocalHold: 'Connected', RemoteHold: 'Connected' },
-  ...{ Disconnecting: 'Disconnected', Disconnected: 'Disconnected' },
+  None: 'InLobby',
+  Connecting: 'InLobby',
+  Ringing: 'InLobby',
+  EarlyMedia: 'InLobby',
+  InLobby: 'InLobby',
+  Connected: 'Connected',
+  LocalHold: 'Connected',
+  RemoteHold: 'Connected',
+  Disconnecting: 'Disconnected',
+  Disconnected: 'Disconnected',
 };
 
 /** Why a call ended, by the service's subcodes. */
@@ -211,7 +218,11 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
       }),
     );
     const meeting$ = hearMeeting(call, {
-      ...{ provider: this.name, elsewhere, workletUrl, scheduler, hz: sampleRate },
+      provider: this.name,
+      elsewhere,
+      workletUrl,
+      scheduler,
+      hz: sampleRate,
       onChunk: (chunk) => this.#input.capture.push(chunk),
       onDevice: (event) => this.tell(event),
       onForbidden: (cause) =>

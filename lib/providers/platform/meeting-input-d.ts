@@ -176,11 +176,19 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
       const signature = hexOf(await hmacSha256(secret, `${clientId},${meetingUuid},${rtmsStreamId}`));
       this.assertReady('connect');
       const stream = new MeetingStreamD({
-        ...{ url, meetingUuid, rtmsStreamId, bufferData, reconnect },
+        url,
+        meetingUuid,
+        rtmsStreamId,
+        bufferData,
+        reconnect,
         signature: await this.freshCredential(signature),
         audio: {
-          ...{ content_type: 2, sample_rate: sampleRates.indexOf(metadata.sampleRate), channel: 1, codec: 1 },
-          ...{ data_opt: dataOpt === 'mixed' ? 1 : 2, send_rate: sendRateMs },
+          content_type: 2,
+          sample_rate: sampleRates.indexOf(metadata.sampleRate),
+          channel: 1,
+          codec: 1,
+          data_opt: dataOpt === 'mixed' ? 1 : 2,
+          send_rate: sendRateMs,
         },
         transport: this.transportOptions,
         error: (message, options) => this.error(`${this.name}: ${message}`, options),

@@ -163,7 +163,8 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
 
   #openCapture(context: AudioContext, mix: MediaStreamAudioDestinationNode): TrackCapture {
     const capture = new TrackCapture({
-      ...{ context, sampleRate },
+      context,
+      sampleRate,
       // The tracks are silent until then.
       onChunk: (chunk) => this.#status$.value === 'joined' && this.capture.push(chunk),
     });
@@ -187,7 +188,8 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
     const url = this.resolveUrl(`/v2beta/${this.config.spaceName}:connectActiveConference`);
     const request$ = httpRequest({
       ...this.transportOptions,
-      ...{ url, json: { offer } },
+      url,
+      json: { offer },
       headers: async () => ({ Authorization: await this.resolveAuthHeader() }),
       errorOf: (failure) => refusalOf(failure),
     });

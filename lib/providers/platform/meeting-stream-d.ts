@@ -35,12 +35,28 @@ const statuses: Readonly<Record<string, readonly [string, VoiceErrorCode, boolea
 
 /** Why a stream stopped, by the platform's number. */
 const stopReasons: Readonly<Record<string, string>> = {
-  ...{ 1: 'stopped by the host', 2: 'stopped by the user', 3: 'the user left', 4: 'the user was removed' },
-  ...{ 5: 'the host disabled the app', 6: 'the meeting ended', 7: 'cancelled', 8: 'revoked: delete what was recorded' },
-  ...{ 9: 'all apps were disabled', 10: 'internal failure', 11: 'timed out', 12: 'interrupted', 13: 'interrupted' },
-  ...{ 14: 'interrupted', 15: 'closed abnormally by the app', 16: 'closed abnormally by the app', 17: 'the app left' },
-  ...{ 18: 'authentication failed', 19: 'reconnected too late', 20: 'closed by the receiver' },
-  ...{ 23: 'stopped by an administrator', 24: 'keep-alives were missed' },
+  1: 'stopped by the host',
+  2: 'stopped by the user',
+  3: 'the user left',
+  4: 'the user was removed',
+  5: 'the host disabled the app',
+  6: 'the meeting ended',
+  7: 'cancelled',
+  8: 'revoked: delete what was recorded',
+  9: 'all apps were disabled',
+  10: 'internal failure',
+  11: 'timed out',
+  12: 'interrupted',
+  13: 'interrupted',
+  14: 'interrupted',
+  15: 'closed abnormally by the app',
+  16: 'closed abnormally by the app',
+  17: 'the app left',
+  18: 'authentication failed',
+  19: 'reconnected too late',
+  20: 'closed by the receiver',
+  23: 'stopped by an administrator',
+  24: 'keep-alives were missed',
 };
 
 /** Which stream a {@link MeetingStreamD} follows, and how. */
@@ -99,17 +115,20 @@ export class MeetingStreamD {
     const shared: Pick<ReconnectingSocketOptions, 'classifyClose'> & Partial<ReconnectingSocketOptions> = {
       ...transport,
       ...sockets,
-      ...{ keepAlive, reconnect },
+      keepAlive,
+      reconnect,
       classifyClose: () => (this.#isClosing ? 'normal' : 'retry'),
     };
     this.#signaling = new ReconnectingSocket({
-      ...{ ...shared, provider: transport.provider },
+      ...shared,
+      provider: transport.provider,
       request: () => Promise.resolve({ url }),
       opening: () => [this.#handshake(1, 1, { buffer_data: options.bufferData })],
       isReady: (data) => isAccepted(data, 2),
     });
     this.#media = new ReconnectingSocket({
-      ...{ ...shared, provider: transport.provider },
+      ...shared,
+      provider: transport.provider,
       // Known before this session is opened.
       request: () => Promise.resolve({ url: this.#mediaUrl ?? url }),
       opening: () => [

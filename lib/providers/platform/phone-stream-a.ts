@@ -192,7 +192,9 @@ function readStart(message: WireObject): Stream | 'a start without streamSid' | 
   if (encoding !== 'audio/x-mulaw' || sampleRate !== 8000 || channels !== 1) return 'format';
   const parameters = Object.entries(asObject(customParameters) ?? {}).filter(isText);
   return {
-    ...{ streamSid, wireSid: JSON.stringify(streamSid), callSid: asString(callSid) },
+    streamSid,
+    wireSid: JSON.stringify(streamSid),
+    callSid: asString(callSid),
     customParameters: Object.fromEntries(parameters),
   };
 }

@@ -182,7 +182,8 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
   commands: { finalize: (state) => [state, { type: 'send', message: { type: 'ForceEndTurn' } }] },
 
   query: ({ config, format: { encoding, sampleRate } }) => ({
-    ...{ encoding, sample_rate: sampleRate },
+    encoding,
+    sample_rate: sampleRate,
     ...wireParameters(config, rules),
     ...config.options?.parameters,
   }),

@@ -98,7 +98,12 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
     const { utteranceEndMs = interimResults && 1_000, parameters } = options;
     const { model, language, ...others } = wireParameters(config, rules);
     return {
-      ...{ model, language, encoding, sample_rate: sampleRate, channels, ...others },
+      model,
+      language,
+      encoding,
+      sample_rate: sampleRate,
+      channels,
+      ...others,
       // The service detects the end of an utterance from its interim results.
       interim_results: interimResults || utteranceEndMs !== false,
       utterance_end_ms: utteranceEndMs === false ? undefined : utteranceEndMs,

@@ -183,7 +183,8 @@ export class AudioUplink {
     this.#feed = new AudioFeed(format(), {
       // Without a known duration, audio is sent as it arrives.
       ...(this.isPcm ? { minFrameMs: minFrameMs(), speed: speed() } : { minFrameMs: 0, speed: undefined }),
-      ...{ scheduler: scheduler(), send: (items) => this.#transmit(items) },
+      scheduler: scheduler(),
+      send: (items) => this.#transmit(items),
     });
   }
 

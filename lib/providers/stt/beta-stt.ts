@@ -335,7 +335,9 @@ function turnOf(message: WireObject, { config, words: wordsOf }: Context): Said 
   const isWhole = isUniversal3(config) || message['end_of_turn'] === true;
   return {
     text: isWhole && transcript ? transcript : words.map(({ text }) => text).join(' '),
-    ...{ words, confidence: meanConfidence(words), language: asString(message['language_code']) },
+    words,
+    confidence: meanConfidence(words),
+    language: asString(message['language_code']),
   };
 }
 

@@ -63,12 +63,7 @@ export interface DeltaSTTConfig extends DeltaSTTOptions {
 }
 
 /** The service's names for the raw encodings it supports. */
-const encodings: NamedEncodings = {
-  pcm_s16le: 'linear16',
-  pcm_f32le: 'linear32',
-  mulaw: 'mulaw',
-  alaw: 'alaw',
-};
+const encodings: NamedEncodings = { pcm_s16le: 'linear16', pcm_f32le: 'linear32', mulaw: 'mulaw', alaw: 'alaw' };
 
 /** Rules for the keys (the vendor's limits), with their names in the first message. */
 export const deltaSTTRules: ConfigRules = {
@@ -77,7 +72,8 @@ export const deltaSTTRules: ConfigRules = {
   audioFormat: { oneOf: Object.keys(encodings) },
   sampleRate: { min: 1, integer: true },
   languageHints: {
-    ...{ type: 'texts', wire: true },
+    type: 'texts',
+    wire: true,
     toWire: (tags) => [...new Set(asArray(tags).map((tag) => primaryLanguage(String(tag))))],
   },
   languageHintsStrict: { type: 'boolean', wire: true },
@@ -233,7 +229,9 @@ function deltaStart(config: DeltaSTTConfig, { encoding, sampleRate, channels }: 
   const { language, context, parameters } = config;
   const { languageHints = language === undefined ? undefined : [language] } = config;
   return {
-    ...{ audio_format: nameOf(encodings, encoding), sample_rate: sampleRate, num_channels: channels },
+    audio_format: nameOf(encodings, encoding),
+    sample_rate: sampleRate,
+    num_channels: channels,
     ...wireParameters({ ...config, languageHints }, deltaSTTRules),
     ...(context && { context }),
     ...parameters,
@@ -278,7 +276,11 @@ function tokenOf(token: WireObject, joins: boolean, context: Context): Token & {
   const isApart = /^\s/.test(text) || (isFinal && markers.has(text));
   return {
     text: joins && !isApart ? ` ${text}` : text,
-    ...{ word, isFinal, language: asString(token['language']), startMs: asNumber(start), endMs: asNumber(end) },
+    word,
+    isFinal,
+    language: asString(token['language']),
+    startMs: asNumber(start),
+    endMs: asNumber(end),
   };
 }
 
@@ -315,7 +317,8 @@ function complete({ finals }: DeltaUtterance, evenEmpty: boolean = false): Step 
 
 function saidIn(tokens: readonly Token[]): Said {
   return {
-    ...{ text: textOf(tokens), words: wordsOf(tokens) },
+    text: textOf(tokens),
+    words: wordsOf(tokens),
     confidence: meanConfidence(tokens.flatMap(({ word }) => word ?? [])),
     language: mostFrequent(tokens.flatMap(({ language }) => language ?? [])),
   };

@@ -186,7 +186,9 @@ function sessionOf(config: EpsilonSTTConfig, { encoding, sampleRate, channels }:
   const { languages = language ? [primaryLanguage(language)] : undefined } = config;
   return {
     ...wireParameters(config, epsilonSTTRules),
-    ...{ sample_rate: sampleRate, channels, bit_depth: encoding === 'linear16' ? 16 : 8 },
+    sample_rate: sampleRate,
+    channels,
+    bit_depth: encoding === 'linear16' ? 16 : 8,
     ...((languages ?? codeSwitching) !== undefined && {
       language_config: { languages, code_switching: codeSwitching },
     }),
@@ -195,9 +197,14 @@ function sessionOf(config: EpsilonSTTConfig, { encoding, sampleRate, channels }:
     }),
     messages_config: {
       receive_partial_transcripts: interimResults,
-      ...{ receive_final_transcripts: true, receive_speech_events: true, receive_acknowledgments: true },
-      ...{ receive_errors: true, receive_lifecycle_events: true, receive_pre_processing_events: false },
-      ...{ receive_realtime_processing_events: false, receive_post_processing_events: false },
+      receive_final_transcripts: true,
+      receive_speech_events: true,
+      receive_acknowledgments: true,
+      receive_errors: true,
+      receive_lifecycle_events: true,
+      receive_pre_processing_events: false,
+      receive_realtime_processing_events: false,
+      receive_post_processing_events: false,
     },
   };
 }

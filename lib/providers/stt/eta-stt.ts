@@ -193,7 +193,10 @@ function onFinal(state: undefined, message: WireObject, context: STTContext<EtaS
   const elements = asObjects(message['elements']);
   const spoken = elements.filter(({ type }) => type === 'text');
   const times = spoken.map(({ ts: start, end_ts: end, speaker_id: speaker = message['speaker_id'], ...word }) => ({
-    ...{ ...word, start, end, speaker },
+    ...word,
+    start,
+    end,
+    speaker,
   }));
   const words = context.words(times, ({ value }) => asString(value));
   // Spaces are among a final's punctuation elements; one without any was left unprocessed.

@@ -124,7 +124,9 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
       languageCode: language,
       enableAutomaticPunctuation,
       ...this.#formatOf(recording),
-      ...{ model, enableWordTimeOffsets, profanityFilter },
+      model,
+      enableWordTimeOffsets,
+      profanityFilter,
       ...(alternativeLanguages.length > 0 && { alternativeLanguageCodes: alternativeLanguages }),
       ...(keywords.length > 0 && { speechContexts: [{ phrases: keywords }] }),
       ...extraConfig,
@@ -159,7 +161,9 @@ function resultOf(answer: unknown): TranscriptionResult {
   const language = asString(asObjects(results)[0]?.['languageCode']);
   return {
     text: joined(parts.map(({ transcript }) => asString(transcript) ?? '')),
-    ...{ isFinal: true, utteranceComplete: true, isPreflight: false },
+    isFinal: true,
+    utteranceComplete: true,
+    isPreflight: false,
     ...(confidences.length > 0 && {
       confidence: confidences.reduce((sum, each) => sum + each, 0) / confidences.length,
     }),

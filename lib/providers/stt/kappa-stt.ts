@@ -99,7 +99,9 @@ function kappaContext(config: KappaSTTConfig): WireObject {
   const segmentation = { mode: 'Custom', segmentationSilenceTimeoutMs };
   return {
     phraseDetection: {
-      ...{ mode: modes[recognitionMode], language, initialSilenceTimeout: initialSilenceTimeoutMs },
+      mode: modes[recognitionMode],
+      language,
+      initialSilenceTimeout: initialSilenceTimeoutMs,
       ...(segmentationSilenceTimeoutMs !== undefined && { [recognitionMode]: { segmentation } }),
       enrichment: { profanity: profanity && profanity.charAt(0).toUpperCase() + profanity.slice(1) },
     },
@@ -276,7 +278,9 @@ function onPhrase(state: KappaTurn, { body }: WireObject, context: Context): Ste
 function complete(phrase: KappaPhrase, context: Context): readonly STTEffect[] {
   const { text, confidence, language, words, nBest } = phrase;
   return completed({
-    ...{ text, confidence, language },
+    text,
+    confidence,
+    language,
     ...(words.length > 0 && { words: context.words(words, ({ word }) => asString(word), 1) }),
     ...(nBest.length > 0 && { fields: { nBest } }),
   });

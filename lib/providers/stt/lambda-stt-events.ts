@@ -32,7 +32,8 @@ export function lambdaMessage(data: SocketData): WireObject | undefined {
 }
 
 const credential: Failure = {
-  ...{ code: 'unauthorized', status: 403 },
+  code: 'unauthorized',
+  status: 403,
   hint: "check the credentials, the region, and this machine's clock",
 };
 
@@ -47,7 +48,8 @@ export const lambdaFailures: Failures = {
   IncompleteSignatureException: credential,
   MissingAuthenticationTokenException: credential,
   AccessDeniedException: {
-    ...{ code: 'forbidden', status: 403 },
+    code: 'forbidden',
+    status: 403,
     hint: 'the credentials must allow transcribe:StartStreamTranscriptionWebSocket',
   },
   ResourceNotFoundException: { code: 'not_found', status: 404, hint: 'no such vocabulary or model' },

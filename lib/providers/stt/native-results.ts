@@ -101,7 +101,11 @@ export class NativeResults {
     const [best, ...others] = Array.from(result ?? []);
     const alternatives = others.map(({ transcript, confidence }) => ({ text: transcript.trim(), confidence }));
     return {
-      ...{ text, isFinal, utteranceComplete: isFinal, isPreflight: false, utteranceId: this.#id },
+      text,
+      isFinal,
+      utteranceComplete: isFinal,
+      isPreflight: false,
+      utteranceId: this.#id,
       // 0 means unknown.
       ...(best && best.confidence > 0 && { confidence: best.confidence }),
       metadata: { language: this.#options.language, ...(alternatives.length > 0 && { alternatives }) },

@@ -76,7 +76,9 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     super(config, logger);
     const { language = 'en-US' } = config;
     this.#results = new NativeResults({
-      ...{ language, distrustsFinals: isAndroid(), now: () => this.#scheduler.now() },
+      language,
+      distrustsFinals: isAndroid(),
+      now: () => this.#scheduler.now(),
       newId: () => `native-${++this.#utterances}`,
     });
     this.#sessions = new NativeSessions(this.config, this.#scheduler, this.#results, {

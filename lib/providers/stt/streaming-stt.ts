@@ -261,9 +261,8 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   protected override configProblem(): string | undefined {
-    const { config, isProxyMode } = this;
-    const problem = configProblem(config, { ...streamingRules, ...this.#wire.rules });
-    return problem ?? this.#wire.conflict?.(config, isProxyMode);
+    const problem = configProblem(this.config, { ...streamingRules, ...this.#wire.rules });
+    return problem ?? this.#wire.conflict?.(this.config, this.isProxyMode);
   }
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
@@ -287,7 +286,10 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   get #host(): WireHost<C, S> {
     return {
-      ...{ wire: this.#wire, uplink: this.#uplink, context: this.#context, scheduler: this.#scheduler },
+      wire: this.#wire,
+      uplink: this.#uplink,
+      context: this.#context,
+      scheduler: this.#scheduler,
       hearing: () => this.#hearing,
       hear: (input, say) => this.#hear(input, say),
       request: (context) => this.request(context),

@@ -305,7 +305,9 @@ export function isEndless(pieces: readonly { readonly text: string }[], maxPiece
 
 /** The warning when an utterance {@link isEndless}. */
 export const endless: STTEffect = {
-  ...{ type: 'warning', code: 'overflow', always: true },
+  type: 'warning',
+  code: 'overflow',
+  always: true,
   text: 'the service did not end an overlong utterance, so it was ended here: check how it detects the end of speech',
 };
 

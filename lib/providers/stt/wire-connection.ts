@@ -74,7 +74,9 @@ export function listen<C extends StreamingSTTConfig, S>(
       ...own,
       request: (asked) => addressOf(host, asked),
     },
-    ...{ uplink, scheduler, endsAudio: wire.endsAudio ?? false },
+    uplink,
+    scheduler,
+    endsAudio: wire.endsAudio ?? false,
     gaps$:
       wire.gapMs === undefined
         ? undefined

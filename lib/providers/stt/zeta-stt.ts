@@ -36,11 +36,7 @@ export interface ZetaSTTConfig extends ZetaSTTOptions {
 }
 
 /** The service's names for the encodings it supports. */
-const zetaEncodings: NamedEncodings = {
-  pcm_s16le: 'linear16',
-  pcm_f32le: 'linear32',
-  mulaw: 'mulaw',
-};
+const zetaEncodings: NamedEncodings = { pcm_s16le: 'linear16', pcm_f32le: 'linear32', mulaw: 'mulaw' };
 
 /** A word to listen for. */
 export interface ZetaVocabulary {
@@ -102,7 +98,10 @@ export const zetaSTTRules: Readonly<Record<string, ZetaRule>> = {
   interimResults: { type: 'boolean', wire: 'enable_partials', default: true, live: true },
   operatingPoint: { oneOf: ['standard', 'enhanced'], wire: 'model' },
   endOfUtteranceSilenceTrigger: {
-    ...{ min: 0, max: 2, default: defaultTrigger, live: true },
+    min: 0,
+    max: 2,
+    default: defaultTrigger,
+    live: true,
     wire: 'conversation_config.end_of_utterance_silence_trigger',
   },
   enableSpeakerDiarization: { type: 'boolean', wire: 'diarization', toWire: (isOn) => (isOn ? 'speaker' : undefined) },
@@ -114,7 +113,8 @@ export const zetaSTTRules: Readonly<Record<string, ZetaRule>> = {
   maxDelayMode: { oneOf: ['flexible', 'fixed'], wire: true, live: true },
   enableEntities: { type: 'boolean', wire: true },
   removeDisfluencies: {
-    ...{ type: 'boolean', wire: 'transcript_filtering_config.remove_disfluencies' },
+    type: 'boolean',
+    wire: 'transcript_filtering_config.remove_disfluencies',
     toWire: (isOn) => (isOn ? true : undefined),
   },
   'punctuation.permittedMarks': { type: 'texts', wire: 'punctuation_overrides.permitted_marks' },

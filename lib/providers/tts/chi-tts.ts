@@ -212,7 +212,9 @@ function requestFor(text: string, { config }: Context): SpeechRequest {
     path: '/v1/t2a_v2',
     query: { GroupId: groupId },
     json: {
-      ...{ text, stream: isStreamed(config), ...wireParameters(config, requestRules) },
+      text,
+      stream: isStreamed(config),
+      ...wireParameters(config, requestRules),
       // Without it, the last event repeats all the audio.
       ...(isStreamed(config) && { stream_options: { exclude_aggregated_audio: true } }),
       voice_setting: wireParameters(config, voiceRules),

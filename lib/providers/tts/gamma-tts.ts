@@ -129,14 +129,17 @@ function voiceOf(config: GammaTTSConfig): ContextVoice {
   const isBalanced = stability !== undefined || similarityBoost !== undefined;
   const settings = {
     ...(isBalanced && { stability: stability ?? 0.5, similarity_boost: similarityBoost ?? 0.75 }),
-    ...{ style, use_speaker_boost: useSpeakerBoost, speed },
+    style,
+    use_speaker_boost: useSpeakerBoost,
+    speed,
   };
   const opening = {
     text: ' ',
     voice_settings: Object.values(settings).some((value) => value !== undefined) ? settings : undefined,
     generation_config: chunkLengthSchedule && { chunk_length_schedule: chunkLengthSchedule },
     pronunciation_dictionary_locators: config.pronunciationDictionaries?.map(({ id, versionId }) => ({
-      ...{ pronunciation_dictionary_id: id, version_id: versionId },
+      pronunciation_dictionary_id: id,
+      version_id: versionId,
     })),
   };
   return (id) => {
@@ -208,7 +211,10 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
     voiceId: { required: true, type: 'text' },
     modelId: { type: 'text' },
     outputFormat: { oneOf: outputFormats },
-    ...{ stability: part, similarityBoost: part, style: part, speed: { min: 0.7, max: 1.2 } },
+    stability: part,
+    similarityBoost: part,
+    style: part,
+    speed: { min: 0.7, max: 1.2 },
     inactivityTimeout: { min: 1, max: 180, integer: true },
     applyTextNormalization: { oneOf: ['auto', 'on', 'off'] },
     seed: { min: 0, max: 4_294_967_295, integer: true },
@@ -250,7 +256,9 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
   attribution: (config) =>
     byId({
       contextOf: (message) => asString(message['contextId']) ?? asString(message['context_id']),
-      ...{ maxContexts: 5, endsCancelled: true, speaksAtOnce: isAutomatic(config) },
+      maxContexts: 5,
+      endsCancelled: true,
+      speaksAtOnce: isAutomatic(config),
     }),
   voice: voiceOf,
   keepAlive: (id) => JSON.stringify({ text: '', context_id: id }),

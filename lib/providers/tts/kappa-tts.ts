@@ -129,7 +129,8 @@ function documentOf(text: string, config: KappaTTSConfig): string {
   const spoken = wrap('prosody', prosody, escapeXml(text));
   const expressed = wrap('mstts:express-as', expression, spoken);
   const attributes = {
-    ...{ version: '1.0', xmlns: 'http://www.w3.org/2001/10/synthesis' },
+    version: '1.0',
+    xmlns: 'http://www.w3.org/2001/10/synthesis',
     'xmlns:mstts': expressed === spoken ? undefined : 'https://www.w3.org/2001/mstts',
     'xml:lang': language ?? /^[^-]+-[^-]+(?=-)/.exec(voiceName)?.[0] ?? 'en-US',
   };

@@ -191,10 +191,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
     return new Observable((subscriber) => {
       this.assertReady('play');
       if (this.#speaker) {
-        throw this.error('already playing: unsubscribe or stop() first', {
-          code: 'not_ready',
-          recoverable: true,
-        });
+        throw this.error('already playing: unsubscribe or stop() first', { code: 'not_ready', recoverable: true });
       }
       const { voiceName, voiceLang, rate = 1, pitch = 0, scheduler } = this.config;
       const speaker = new NativeSpeaker({
@@ -204,7 +201,9 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
           this.#playback$.next(event);
           subscriber.next(event);
         },
-        ...{ rate, pitch: 1 + pitch / 20, scheduler },
+        rate,
+        pitch: 1 + pitch / 20,
+        scheduler,
       });
       this.#speaker = speaker;
       let wasStopped = false;

@@ -125,7 +125,8 @@ function requestFor(text: string, config: OmegaTTSConfig, output?: object): Spee
   const { VoiceId, ...parameters } = wireParameters(config, omegaTTSRules);
   const isMarkup = markupOf(text, config) !== undefined;
   const body = {
-    ...{ ...parameters, ...output },
+    ...parameters,
+    ...output,
     Text: isMarkup && !isSsml(text) ? `<speak>${text}</speak>` : text,
     TextType: isMarkup ? 'ssml' : 'text',
     VoiceId,

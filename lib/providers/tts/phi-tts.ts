@@ -52,7 +52,8 @@ const formats: Readonly<Record<PhiTTSFormat, Format>> = {
   mp3: {
     accept: 'audio/mpeg',
     metadata: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' },
-    ...{ sampleRate: 24_000, mistv2: 22_050 },
+    sampleRate: 24_000,
+    mistv2: 22_050,
   },
   wav: {
     accept: 'audio/wav',
@@ -73,19 +74,27 @@ const formats: Readonly<Record<PhiTTSFormat, Format>> = {
     // Little-endian, despite RFC 2586.
     accept: 'audio/L16',
     metadata: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
-    ...{ sampleRate: 24_000, mistv2: 16_000 },
+    sampleRate: 24_000,
+    mistv2: 16_000,
   },
   mulaw: {
     accept: 'audio/PCMU',
     metadata: { encoding: 'mulaw', bitDepth: 8, mimeType: 'audio/basic' },
-    ...{ sampleRate: 8000, mistv2: 8000 },
+    sampleRate: 8000,
+    mistv2: 8000,
   },
 };
 
 /** Languages by ISO 639-1 code: their three-letter codes, the service's own first. */
 const languages: Readonly<Record<string, readonly string[]>> = {
-  ...{ en: ['eng'], es: ['spa'], fr: ['fra', 'fre'], de: ['ger', 'deu'] },
-  ...{ pt: ['por'], ja: ['jpn'], ar: ['ara'], hi: ['hin'] },
+  en: ['eng'],
+  es: ['spa'],
+  fr: ['fra', 'fre'],
+  de: ['ger', 'deu'],
+  pt: ['por'],
+  ja: ['jpn'],
+  ar: ['ara'],
+  hi: ['hin'],
 };
 
 /** Keys of particular models: of `mistv2`, and of the others. */
@@ -140,10 +149,14 @@ const wire: RequestWire<PhiTTSConfig> = {
       path: '/v1/rime-tts',
       headers: { Accept: accept },
       json: {
-        ...{ text, speaker, modelId: modelOf(config), lang: languageOf(config) },
+        text,
+        speaker,
+        modelId: modelOf(config),
+        lang: languageOf(config),
         // Raw samples do not include their rate, so it is always sent.
         samplingRate: samplingRate ?? (metadata.container ? undefined : rateOf(config)),
-        ...{ inlineSpeedAlpha, pauseBetweenBrackets },
+        inlineSpeedAlpha,
+        pauseBetweenBrackets,
         ...Object.fromEntries(own[isMistV2(config) ? 'mistv2' : 'others'].map((key) => [key, config[key]])),
       },
     };

@@ -186,7 +186,9 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
   attribution: ({ concurrency = 2, maxBufferDelayMs = 0 }) =>
     byId({
       contextOf: (message) => asString(message['context_id']),
-      ...{ maxContexts: concurrency, endsCancelled: false, speaksAtOnce: maxBufferDelayMs === 0 },
+      maxContexts: concurrency,
+      endsCancelled: false,
+      speaksAtOnce: maxBufferDelayMs === 0,
       // The service's own limit is 1 s.
       expiresMs: 700,
     }),

@@ -204,7 +204,9 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
       errorOf: (failure) => this.#service.errorOf?.(failure, this.config),
     });
     return {
-      ...{ voice: this, transport, ended$: this.#ended$ },
+      voice: this,
+      transport,
+      ended$: this.#ended$,
       errors: {
         error: (text, options) => this.error(`${this.name}: ${text}`, options),
         refusal: (message, facts) => refusal({ ...facts, text: JSON.stringify(message) }, transport()),

@@ -132,7 +132,9 @@ function requestFor(text: string, config: RhoTTSConfig, isMarked: boolean): Spee
     path: isStreamed(config) ? stream : '/v1/audio/speech',
     headers: { ...version, Accept: isStreamed(config) ? accepted : undefined },
     json: {
-      ...{ input: rhoInput(text, config), voice_id: voiceId, model: modelOf(config) },
+      input: rhoInput(text, config),
+      voice_id: voiceId,
+      model: modelOf(config),
       ...(!isStreamed(config) && { audio_format: audioFormat }),
       output_format: isStreamed(config) || sampleRate !== undefined ? format : undefined,
       language,
@@ -301,7 +303,8 @@ function voiceOf(voice: WireObject): TTSVoice[] {
   const previewUrl = asString(voice['preview_audio']);
   return [
     {
-      ...{ id, name: asString(voice['display_name']) ?? id },
+      id,
+      name: asString(voice['display_name']) ?? id,
       languages: [...new Set([asString(voice['locale']) ?? [], spoken].flat())],
       models: models.flatMap(({ name }) => asString(name) ?? []),
       // Older versions write it as one word.

@@ -93,7 +93,9 @@ const wire: RequestWire<SigmaTTSConfig> = {
     voiceId: { required: true, type: 'text' },
     format: { oneOf: Object.keys(formats) },
     style: { type: 'text' },
-    ...{ rate: change, pitch: change, variation: { min: 0, max: 5, integer: true } },
+    rate: change,
+    pitch: change,
+    variation: { min: 0, max: 5, integer: true },
     locale: { type: 'text' },
     region: { type: 'text' },
     sampleRate: {
@@ -158,10 +160,18 @@ function requestFor(text: string, { config }: RequestContext<SigmaTTSConfig>): S
   return {
     path: isStreamed(config) ? '/v1/speech/stream' : '/v1/speech/generate',
     json: {
-      ...{ text, voiceId, ...(isStreamed(config) ? { model: modelOf(config) } : whole), format: format.toUpperCase() },
+      text,
+      voiceId,
+      ...(isStreamed(config) ? { model: modelOf(config) } : whole),
+      format: format.toUpperCase(),
       sampleRate: config.sampleRate ?? (container ? undefined : sampleRate),
       channelType: config.channelType ?? (container ? undefined : 'MONO'),
-      ...{ style, rate, pitch, variation, locale, pronunciationDictionary },
+      style,
+      rate,
+      pitch,
+      variation,
+      locale,
+      pronunciationDictionary,
     },
   };
 }
@@ -201,7 +211,8 @@ function voiceOf(voice: WireObject): TTSVoice[] {
   const [gender, description] = [asString(voice['gender'])?.toLowerCase(), asString(voice['description'])];
   return [
     {
-      ...{ id, name: asString(voice['displayName']) ?? id },
+      id,
+      name: asString(voice['displayName']) ?? id,
       languages: [...new Set([asString(voice['locale']) ?? [], Object.keys(locales)].flat())],
       styles: [...new Set(styles.flatMap((style) => asString(style) ?? []))],
       ...(gender && { gender }),

@@ -83,7 +83,8 @@ const wire: RequestWire<TauTTSConfig> = {
   model: ({ model }) => model,
   retired: { aurora: 'blizzard', 'blizzard-dialogue': 'blizzard' },
   format: ({ format, sampleRate = format === 'ulaw' ? 8000 : 24_000 }) => ({
-    ...{ sampleRate, channels: 1 },
+    sampleRate,
+    channels: 1,
     ...(ownEntry(formats, format) ?? formats.mp3),
   }),
   maxTextLength: () => 5000,

@@ -244,7 +244,9 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
       const url = this.#host.url(request.path, request.query);
       return httpRequest({
         ...this.#host.transport(),
-        ...{ url, json: request.json, body: request.body },
+        url,
+        json: request.json,
+        body: request.body,
         headers: async () => ({ ...request.headers, ...(await this.#credential(request, url)) }),
         timeouts: { firstByteMs, idleMs: idleTimeoutMs },
       });
@@ -303,7 +305,8 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
   #retried<T>(): (attempt$: Observable<T>) => Observable<T> {
     const { scheduler = asyncScheduler } = this.#config;
     return retryBackoff({
-      ...{ ...requestRetries, scheduler },
+      ...requestRetries,
+      scheduler,
       onRetry: ({ error }) => this.#host.logger().warn(`retrying: ${messageOf(error)}`),
     });
   }

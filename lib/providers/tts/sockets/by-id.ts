@@ -54,7 +54,12 @@ export function byId(rules: ContextConnection): Attribution {
   };
 
   return {
-    ...{ terms: rules, capacity: Infinity, maxContexts, lingerMs: endsCancelled ? lingerMs : 0, contextOf, say },
+    terms: rules,
+    capacity: Infinity,
+    maxContexts,
+    lingerMs: endsCancelled ? lingerMs : 0,
+    contextOf,
+    say,
     hear: (step, key, effect) => {
       const { context } = synthesisOf(step, key) ?? {};
       if (effect.type === 'word' && context && Number.isFinite(effect.startMs) && Number.isFinite(effect.endMs)) {

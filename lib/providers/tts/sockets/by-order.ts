@@ -75,7 +75,11 @@ export function byOrder(rules: FlushConnection): Attribution {
   };
 
   return {
-    ...{ terms: rules, capacity: 1, maxContexts: Infinity, lingerMs: Infinity, say },
+    terms: rules,
+    capacity: 1,
+    maxContexts: Infinity,
+    lingerMs: Infinity,
+    say,
     isDue: ({ flushes }) => flushes.length > 0,
     hear: (step, key, { type }) => {
       const { context, text } = synthesisOf(step, key) ?? {};
@@ -85,7 +89,8 @@ export function byOrder(rules: FlushConnection): Attribution {
       const spoken = { ...text, heard };
       emit(step, key, { type: 'segment', text: heardInContext(spoken) });
       change(step, key, {
-        ...{ text: restart(spoken, text.said), losses: 0 },
+        text: restart(spoken, text.said),
+        losses: 0,
         context: isHeard(spoken) ? undefined : { ...context, flushes, audioBytes: 0 },
       });
     },

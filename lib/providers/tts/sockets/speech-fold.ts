@@ -36,10 +36,7 @@ const noFormat: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, chan
 /** The state machine of one connection that speaks. */
 export function speech(rules: SpeechRules): Machine<SpeechState, SpeechInput, SpeechEffect> {
   return {
-    start: {
-      ...{ isUp: false, heardAt: 0, syntheses: [], cancelled: [], budget: undefined },
-      ...{ contexts: 0, keepAlives: 0 },
-    },
+    start: { isUp: false, heardAt: 0, syntheses: [], cancelled: [], budget: undefined, contexts: 0, keepAlives: 0 },
     reduce: (state, input, at) => {
       const step: SpeechStep = { rules, at, state, effects: [] };
       take(step, input);

@@ -46,7 +46,8 @@ export class VoiceSockets<C extends TTSConfig> {
     this.#connections = new VoiceConnections({
       open: () => new VoiceConnection(this.#connectionOptions()),
       closed: ({ session }) => this.#forget(session),
-      ...{ capacity: wire.attribution(this.#config).capacity, scheduler },
+      capacity: wire.attribution(this.#config).capacity,
+      scheduler,
     });
   }
 
@@ -114,8 +115,12 @@ export class VoiceSockets<C extends TTSConfig> {
     const wire = this.#wire;
     const { voice, errors } = this.#host;
     return {
-      ...{ wire, attribution: wire.attribution(this.#config), maxTextLength: voice.maxTextLength, errors },
-      ...{ ...this.#timeouts, scheduler: this.#config.scheduler },
+      wire,
+      attribution: wire.attribution(this.#config),
+      maxTextLength: voice.maxTextLength,
+      errors,
+      ...this.#timeouts,
+      scheduler: this.#config.scheduler,
       session: (options) => this.#session(options),
       voice: () => ({ voice: wire.voice(this.#config), format: voice.getMetadata() }),
       farewell: wire.farewell ?? [],
@@ -130,7 +135,10 @@ export class VoiceSockets<C extends TTSConfig> {
     const { voice, transport } = this.#host;
     const url = this.#url();
     const session = new ReconnectingSocket({
-      ...{ ...transport(), reconnect, maxMessageBytes, ...options },
+      ...transport(),
+      reconnect,
+      maxMessageBytes,
+      ...options,
       request: async () => ({ url, ...(await voice.resolveSocketCredentials()) }),
     });
     const events = session.connection$.subscribe({
