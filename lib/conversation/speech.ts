@@ -7,7 +7,6 @@ import {
   ReplaySubject,
   Subscription,
   switchMap,
-  take,
   tap,
   throwError,
   timer,
@@ -18,6 +17,7 @@ import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, PlaybackEvent, SpokenWord } from '../core/roles.ts';
 import { eager } from '../stream/eager.ts';
 import { feed } from '../stream/feed.ts';
+import { holdUntil } from '../stream/hold-until.ts';
 import type { Emit } from './event-bus.ts';
 import type { SpeechSource } from './events.ts';
 import type { AgentReport } from './inputs.ts';
@@ -153,9 +153,12 @@ export function speech(
         }),
       );
     };
-    const open$ = request.gate$.pipe(take(1));
+    const playback$ = something$.pipe(
+      holdUntil(request.gate$),
+      switchMap((something) => (something ? play$() : EMPTY)),
+    );
     playback.add(
-      something$.pipe(switchMap((something) => open$.pipe(switchMap(() => (something ? play$() : EMPTY))))).subscribe({
+      playback$.subscribe({
         next: onPlayback,
         error: (error: unknown) => {
           end(true);
