@@ -1,11 +1,16 @@
-import type { Observable } from 'rxjs';
+import { asyncScheduler, catchError, defer, ignoreElements, lastValueFrom, ReplaySubject, takeUntil, tap } from 'rxjs';
+import type { Observable, ObservableInput, SchedulerLike } from 'rxjs';
 import { durationMs, frameBytes } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { Provider } from '../../core/provider.ts';
 import type { InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { Capture } from '../../playback/capture.ts';
+import { fromAbort, fromInput } from '../../stream/bridge.ts';
+import { createLock } from '../../stream/lock.ts';
 
 /** Configuration of {@link BufferInput}: the format of the pushed audio. */
 export interface BufferInputConfig {
@@ -17,6 +22,8 @@ export interface BufferInputConfig {
   readonly channels?: number;
   /** Bits per sample. Default: 16. */
   readonly bitDepth?: 16;
+  /** The clock of recordings that are played. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
 }
 
 /** Audio that the application pushes. No service, no browser. */
@@ -27,6 +34,9 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
   readonly #capture: Capture;
   readonly #metadata: AudioMetadata;
   readonly #carry: PcmCarry;
+  readonly #lock = createLock();
+  /** Ends what is played, and what waits to be played: it replays, so that none of it starts. */
+  #cut$ = new ReplaySubject<void>(1);
   #positionMs = 0;
 
   constructor(config: BufferInputConfig = {}, logger?: Logger) {
@@ -46,7 +56,7 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
   }
 
   /**
-   * Pushed audio from `start()` on; `timestamp` is its offset in all the audio pushed. Completes at {@link end}. Hot.
+   * Pushed and played audio from `start()` on; `timestamp` is its offset in all of it. Completes at {@link end}. Hot.
    */
   get audio$(): Observable<AudioChunk> {
     return this.handOut('audio$', this.#capture.audio$);
@@ -64,13 +74,44 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
     const bytes = ArrayBuffer.isView(audio)
       ? new Uint8Array(audio.buffer, audio.byteOffset, audio.byteLength)
       : new Uint8Array(audio);
-    const data = this.#carry.push(bytes);
-    this.#capture.push({ data, metadata: this.#metadata, timestamp: this.#positionMs });
-    this.#positionMs += durationMs(data.length, this.#metadata);
+    this.#deliver(this.#carry.push(bytes));
+  }
+
+  /**
+   * Plays a recording as a microphone would deliver it: in the input's format, in frames of 20 ms, in real time.
+   * Recordings follow one another. What is pushed meanwhile comes between two frames.
+   *
+   * A WAV file is a chunk whose metadata has the `container` `wav`; its header takes precedence over the rest.
+   *
+   * @param audio$ - The first chunk needs metadata. At most an hour may wait to be played.
+   * @param options - `signal` ends this recording: it rejects with `aborted`.
+   * @returns Resolves when the last frame has sounded, or at `stop()`, `end()` or `dispose()`: then the rest is dropped.
+   * @throws VoiceError `not_ready` before `initialize()`, `unsupported_format` for audio that cannot be converted,
+   * `overflow` beyond the hour; any other error of the source as `internal`.
+   */
+  async play(
+    audio$: ObservableInput<AudioChunk>,
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<void> {
+    this.assertReady('play');
+    const cut$ = this.#cut$;
+    const { asCaptured } = await new OnDemand(this.name, () => import('./as-captured.ts')).load();
+    const { scheduler = asyncScheduler } = this.config;
+    const frame$ = defer(() => fromInput(audio$)).pipe(asCaptured(this.#metadata, scheduler), takeUntil(cut$));
+    const played$ = this.#lock.hold(frame$).pipe(
+      tap(({ data }) => this.#deliver(data)),
+      ignoreElements(),
+      catchError((error: unknown) => {
+        throw VoiceError.from(error, { provider: this.name });
+      }),
+      takeUntil(fromAbort(signal)),
+    );
+    await lastValueFrom(played$, { defaultValue: undefined });
   }
 
   /** Ends the input: `audio$` completes after what was pushed. */
   end(): void {
+    this.#cut$.next();
     this.#capture.end();
   }
 
@@ -82,13 +123,13 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
     });
   }
 
-  /** Drops undelivered audio, and whatever is pushed until the next `start()`. */
+  /** Ends what is played; drops undelivered audio, and whatever is pushed until the next `start()`. */
   stop(): Promise<void> {
-    this.#capture.stop();
+    this.#halt();
     return Promise.resolve();
   }
 
-  /** Drops pushed audio until `resume()`. */
+  /** Drops pushed and played audio until `resume()`. */
   pause(): void {
     this.#capture.pause();
   }
@@ -102,6 +143,17 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
   }
 
   protected override onDispose(): void {
+    this.#halt();
+  }
+
+  #deliver(data: Uint8Array<ArrayBuffer>): void {
+    this.#capture.push({ data, metadata: this.#metadata, timestamp: this.#positionMs });
+    this.#positionMs += durationMs(data.length, this.#metadata);
+  }
+
+  #halt(): void {
+    this.#cut$.next();
+    this.#cut$ = new ReplaySubject(1);
     this.#capture.stop();
   }
 }
