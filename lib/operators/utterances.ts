@@ -1,6 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import type { TranscriptionResult } from '../core/roles.ts';
 import { incremental, type IncrementalStage } from '../stream/incremental.ts';
+import { FinishedUtterances } from './finished-utterances.ts';
 
 /** A speaker's complete utterance. */
 export interface Utterance {
@@ -8,9 +9,6 @@ export interface Utterance {
   /** The result that completed it. */
   readonly result: TranscriptionResult;
 }
-
-/** Finished utterances to remember, to recognize their late results. */
-const remembered = 64;
 
 /**
  * Assembles whole utterances from a speech-to-text service's results: finals are kept until the service reports that
@@ -43,10 +41,10 @@ export function utterances(): OperatorFunction<TranscriptionResult, Utterance> {
 class UtteranceMerger implements IncrementalStage<TranscriptionResult, Utterance> {
   /** The latest final result of each incomplete utterance; services without ids have one at a time. */
   readonly #open = new Map<string | undefined, TranscriptionResult>();
-  readonly #finished = new Set<string | undefined>();
+  readonly #finished = new FinishedUtterances();
 
   push(result: TranscriptionResult): readonly Utterance[] {
-    if (this.#finished.has(utteranceKey(result))) return [];
+    if (this.#finished.has(result)) return [];
     if (result.isFinal && result.text.trim() !== '') this.#open.set(result.utteranceId, result);
     return result.utteranceComplete ? this.#finish(result) : [];
   }
@@ -61,20 +59,8 @@ class UtteranceMerger implements IncrementalStage<TranscriptionResult, Utterance
     if (result.text.trim() !== '') this.#open.set(result.utteranceId, result);
     const parts = [...this.#open.values()];
     this.#open.clear();
-    for (const part of [...parts, result]) this.#finished.add(utteranceKey(part));
-    this.#finished.delete(undefined);
-    for (const key of this.#finished) {
-      if (this.#finished.size <= remembered) break;
-      this.#finished.delete(key);
-    }
+    for (const part of [...parts, result]) this.#finished.add(part);
     const text = parts.map((part) => part.text.trim()).join(' ');
     return text === '' ? [] : [{ text, result }];
   }
-}
-
-/** Identifies an utterance in its results, repeated ones included: its id, else its text and word times. */
-export function utteranceKey({ utteranceId, text, metadata }: TranscriptionResult): string | undefined {
-  if (utteranceId !== undefined) return `id ${utteranceId}`;
-  const starts = metadata?.words?.flatMap(({ startMs }) => startMs ?? []) ?? [];
-  return starts.length > 0 ? `${text}@${starts.join()}` : undefined;
 }

@@ -87,7 +87,7 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
    * @param options - `signal` ends this recording: it rejects with `aborted`.
    * @returns Resolves when the last frame has sounded, or at `stop()`, `end()` or `dispose()`: then the rest is dropped.
    * @throws VoiceError `not_ready` before `initialize()`, `unsupported_format` for audio that cannot be converted,
-   * `overflow` beyond the hour; any other error of the source as `internal`.
+   * `overflow` beyond the hour; an error of the source as it is, or wrapped as `internal`.
    */
   async play(
     audio$: ObservableInput<AudioChunk>,
