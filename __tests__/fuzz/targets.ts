@@ -21,34 +21,12 @@ import { readUsp } from '../../lib/providers/stt/kappa-stt-messages.ts';
 import { marksIn } from '../../lib/providers/tts/words/speech-marks.ts';
 import { crc32, decodeEventStream, encodeEventStream } from '../../lib/transport/event-stream.ts';
 import { jsonObjects } from '../../lib/transport/json-objects.ts';
+import { statusError } from '../../lib/transport/http-error.ts';
 import { sse } from '../../lib/transport/sse.ts';
-
-type Bytes = Uint8Array<ArrayBuffer>;
-
-/** Throws if a parser breaks its promises. */
-export type Target = (bytes: Bytes) => void | Promise<void>;
-
-const utf8 = new TextDecoder();
-
-function assert(holds: boolean, promise: string): asserts holds {
-  if (!holds) throw new Error(`broken: ${promise}`);
-}
-
-function assertSame(one: unknown, other: unknown, promise: string): void {
-  const [a, b] = [one, other].map((each) => JSON.stringify(each));
-  assert(a === b, `${promise}: ${a} is not ${b}`);
-}
-
-/** The bytes in pieces of different lengths, which they determine themselves. */
-function cut(bytes: Bytes): Bytes[] {
-  const pieces: Bytes[] = [];
-  for (let at = 0; at < bytes.length;) {
-    const length = 1 + ((bytes[at] ?? 0) % 7);
-    pieces.push(bytes.slice(at, at + length));
-    at += length;
-  }
-  return pieces;
-}
+import { TestClock } from '../transport/test-clock.ts';
+import { callTargets } from './call-targets.ts';
+import { assert, assertSame, cut, textOf, type Bytes, type Target } from './promises.ts';
+import { signedTargets } from './signed-targets.ts';
 
 /** What a stream gives, or the code of the VoiceError that it fails with. */
 async function outcomeOf<T>(values$: Observable<T>): Promise<readonly T[] | string> {
@@ -79,6 +57,8 @@ const context = { toolNames: ['lookup'], newCallId: () => 'call_1' };
 const secrets = { signatureSecret: 'secret', authToken: 'secret', secretToken: 'secret' };
 
 export const targets: Readonly<Record<string, Target>> = {
+  ...callTargets,
+  ...signedTargets,
   wav: (bytes) => {
     const read = (pieces: readonly Bytes[]): unknown[] => {
       const reader = new WavReader();
@@ -121,7 +101,7 @@ export const targets: Readonly<Record<string, Target>> = {
   },
 
   json: (bytes) => {
-    const text = utf8.decode(bytes);
+    const text = textOf(bytes);
     const object = parseJsonObject(text);
     const isText = !text.includes('\uFFFD');
     if (isText) assertSame(parseJsonObject(bytes), object, 'text and bytes are read alike');
@@ -134,7 +114,7 @@ export const targets: Readonly<Record<string, Target>> = {
   chatAnswer: (bytes) => {
     const { start, read, end } = chatAnswer(true);
     let state = start;
-    for (const data of utf8.decode(bytes).split('\n')) {
+    for (const data of textOf(bytes).split('\n')) {
       const [next, ...effects] = read(state, { event: 'message', data }, context);
       assert(
         effects.every((effect) => effect.type !== 'token' || effect.text !== ''),
@@ -147,7 +127,7 @@ export const targets: Readonly<Record<string, Target>> = {
 
   messageAnswer: (bytes) => {
     let state = emptyMessage;
-    for (const data of utf8.decode(bytes).split('\n')) {
+    for (const data of textOf(bytes).split('\n')) {
       const [next, ...effects] = readMessage(state, { event: 'message', data });
       assert(
         effects.every((effect) => effect.type !== 'token' || effect.text !== ''),
@@ -158,18 +138,18 @@ export const targets: Readonly<Record<string, Target>> = {
   },
 
   usp: (bytes) => {
-    const message = readUsp(utf8.decode(bytes));
+    const message = readUsp(textOf(bytes));
     assert(message === undefined || message.path === message.path.toLowerCase(), 'a path is in lower case');
   },
 
   speechMarks: (bytes) => {
-    for (const { text, startMs } of marksIn(utf8.decode(bytes))) {
+    for (const { text, startMs } of marksIn(textOf(bytes))) {
       assert(text !== '' && Number.isFinite(startMs), 'a mark has a word and a time');
     }
   },
 
   encodings: (bytes) => {
-    const text = utf8.decode(bytes);
+    const text = textOf(bytes);
     const decoded = decodeBase64(text);
     if (decoded) assertSame(encodeHex(decodeBase64(encodeBase64(decoded)) ?? decoded), encodeHex(decoded), 'base64');
     const hex = decodeHex(text);
@@ -179,12 +159,40 @@ export const targets: Readonly<Record<string, Target>> = {
 
   redaction: (bytes) => {
     const secret = 'a-secret-of-ours';
-    const shown = redact(`${utf8.decode(bytes)} ${secret}`, [secret]);
+    const shown = redact(`${textOf(bytes)} ${secret}`, [secret]);
     assert(!shown.includes(secret) && !/[\n\r]/.test(shown), 'a line shows no secret');
   },
 
+  /** Lines of headers, an empty one, and the body of a response that is an error. */
+  refusals: async (bytes) => {
+    const secret = 'a-secret-of-ours';
+    const text = textOf(bytes);
+    const [head = '', ...rest] = text.split('\n\n');
+    const [status = '', ...fields] = head.split('\n');
+    const headers = Object.fromEntries(
+      fields.map((field): [string, string] => {
+        const [name = '', value = ''] = field.split(': ', 2);
+        return [name, value];
+      }),
+    );
+    const body = new TextEncoder().encode(`${rest.join('\n\n')} ${secret}`);
+    const read = async (pieces: readonly Bytes[]): Promise<unknown> => {
+      const response = { provider, status: Number(status) || 500, headers, body$: from(pieces) };
+      const redacted = (said: string): string => redact(said, [secret]);
+      const context = { url: new URL('https://a.example/'), redact: redacted, scheduler: new TestClock(1e12) };
+      const error: unknown = await lastValueFrom(statusError(response, context)).catch((each: unknown) => each);
+      assert(VoiceError.is(error), 'a refusal is a VoiceError');
+      const { code, message, status: told, retryAfterMs, recoverable, cause } = error;
+      const said = `${message}${cause instanceof Error ? cause.message : ''}`;
+      assert(!said.includes(secret) && !said.includes('\n'), 'an error shows no secret');
+      assert(retryAfterMs === undefined || (retryAfterMs > 0 && Number.isFinite(retryAfterMs)), 'a wait is a time');
+      return [code, said, told, retryAfterMs, recoverable];
+    };
+    assertSame(await read(cut(body)), await read([body]), 'an error is read alike in any pieces');
+  },
+
   signatures: async (bytes) => {
-    const [signature = '', timestamp = '', ...rest] = utf8.decode(bytes).split('\n');
+    const [signature = '', timestamp = '', ...rest] = textOf(bytes).split('\n');
     const body = rest.join('\n');
     const genuine = await Promise.all([
       verifyPhoneStreamASignature({ ...secrets, url: body || 'wss://a.example/', signature }),

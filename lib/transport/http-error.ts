@@ -259,6 +259,7 @@ function durationMs(text: unknown): number | undefined {
   return seconds === undefined || seconds > 1e9 ? undefined : seconds * 1000;
 }
 
+/** More than 15 digits would be no number, or an infinite one. */
 function numeric(text: string | undefined): number | undefined {
-  return text !== undefined && /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined;
+  return text !== undefined && /^\s*\d{1,15}(\.\d+)?\s*$/.test(text) ? Number(text) : undefined;
 }

@@ -157,7 +157,7 @@ function readMessage<C, S>(
       return [state, { type: 'malformed', kind: `ignored a malformed message of type ${type}`, cause }];
     }
   }
-  if (typeof data !== 'string') return enact([state.wire, { type: 'audio', data }]);
+  if (typeof data !== 'string' && data.length > 0) return enact([state.wire, { type: 'audio', data }]);
   return [state, { type: 'malformed', kind: 'ignored a message that is not a JSON object with a type' }];
 }
 
