@@ -1,5 +1,5 @@
-import { config, firstValueFrom, isObservable, NEVER, Subject, timer } from 'rxjs';
-import type { Logger, VoiceEvent } from 'rxvoice';
+import { config, firstValueFrom, from, isObservable, NEVER, Subject, timer } from 'rxjs';
+import type { LLMEvent, Logger, LogSink, Tool, VoiceEvent } from 'rxvoice';
 import * as library from 'rxvoice';
 import { PipelineEvents } from '../../lib/pipeline/pipeline-events.ts';
 import { Pipeline, type PipelineOptions } from '../../lib/pipeline/index.ts';
@@ -125,6 +125,37 @@ describe('application code that throws (F60)', () => {
     await pipeline.dispose();
   });
 
+  const unreadable: Record<string, unknown> = {
+    'an object for a message': Object.assign(new Error(), { message: { status: 500 } }),
+    'a message that is no text': Object.assign(new Error(), { message: Object.create(null) as unknown }),
+    'a message that cannot be read': Object.defineProperty({}, 'message', { get: broken }),
+  };
+  for (const [what, thrown] of Object.entries(unreadable)) {
+    it(`as what throws an error with ${what} costs nobody the turn, and is named`, async () => {
+      const breaks = (): never => {
+        throw thrown;
+      };
+      const tool: Tool = { name: 'breaks', execute: breaks };
+      const rigged = rig({ tools: [tool] });
+      const { pipeline, llm, events } = rigged;
+      const call: LLMEvent = { type: 'tool-call', id: '1', name: 'breaks', args: {}, argsText: '{}' };
+      const calls: LLMEvent[] = [call, { type: 'done', finishReason: 'tool-calls' }];
+      const answer = llm.generate.bind(llm);
+      llm.generate = (sent, options) => (sent.at(-1)?.role === 'user' ? from(calls) : answer(sent, options));
+      const subscription = pipeline.turns$.subscribe(breaks);
+      pipeline.on('transcript.final', breaks);
+      await pipeline.start();
+      await turn(rigged);
+      expect(messages(rigged).sort()).toEqual([
+        'a callback for transcript.final threw: unknown error',
+        'a subscriber of turns$ threw: unknown error',
+      ]);
+      expect(ofType(events, 'tool.error').map(({ content }) => content)).toEqual(['Error: unknown error.']);
+      subscription.unsubscribe();
+      await pipeline.dispose();
+    });
+  }
+
   it('as a subscriber of the history is named', async () => {
     const rigged = rig();
     const subscription = rigged.pipeline.history.changes$.subscribe(broken);
@@ -145,9 +176,15 @@ describe('application code that throws (F60)', () => {
     await rigged.pipeline.dispose();
   });
 
-  for (const [how, write] of Object.entries({ throws: broken, rejects: rejecting })) {
-    it(`as a logger that ${how} is named once, and costs nobody the turn`, async () => {
-      const logger: Logger = { debug: write, info: write, warn: write, error: write, scope: () => logger };
+  const sinkOf = (write: () => never): LogSink => ({ debug: write, info: write, warn: write, error: write });
+  const loggerOf = (write: () => never): Logger => ({ ...sinkOf(write), scope: () => loggerOf(write) });
+  for (const [what, logger] of Object.entries({
+    'a logger that throws': loggerOf(broken),
+    'a logger that rejects': loggerOf(rejecting),
+    'a log sink that throws': library.createLogger(sinkOf(broken)),
+    'a log sink that rejects': library.createLogger(sinkOf(rejecting)),
+  })) {
+    it(`as ${what} is named once, and costs nobody the turn`, async () => {
       const rigged = rig({ logger });
       const { pipeline, events } = rigged;
       pipeline.on('transcript.final', broken);

@@ -99,10 +99,12 @@ export class ProviderInitializationError extends VoiceError {
   }
 }
 
-/** The message of any thrown value. */
+/** The message of any thrown value, which may be no text: applications throw anything. */
 export function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message;
-  if (typeof error === 'string') return error;
-  const message: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'message') : undefined;
-  return typeof message === 'string' ? message : 'unknown error';
+  try {
+    const message: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'message') : error;
+    return typeof message === 'string' ? message : 'unknown error';
+  } catch {
+    return 'unknown error';
+  }
 }

@@ -36,17 +36,19 @@ export function createLogger(
   sink: LogSink = console,
   { level = 'warn', scope = 'rxvoice' }: LoggerOptions = {},
 ): Logger {
-  const write =
+  const at =
     (entry: LogLevel) =>
-    (message: string, ...details: unknown[]): void => {
-      if (order[entry] < order[level]) return;
-      sink[entry](`[${scope}] ${redact(message)}`, ...details.map(safeDetail));
+    (message: string, ...details: unknown[]): unknown => {
+      if (order[entry] < order[level]) return undefined;
+      // An async sink returns a promise: whoever calls it handles a rejection.
+      const write: (message: string, ...details: unknown[]) => unknown = sink[entry].bind(sink);
+      return write(`[${scope}] ${redact(message)}`, ...details.map(safeDetail));
     };
   return {
-    debug: write('debug'),
-    info: write('info'),
-    warn: write('warn'),
-    error: write('error'),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
     scope: (name) => createLogger(sink, { level, scope: `${scope}:${name}` }),
   };
 }
