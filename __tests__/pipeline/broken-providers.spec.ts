@@ -1,5 +1,5 @@
 import { runInNewContext } from 'node:vm';
-import { concat, config, from, ignoreElements, Subject, type Observable } from 'rxjs';
+import { concat, config, delay, from, ignoreElements, Subject, type Observable } from 'rxjs';
 import type {
   AudioChunk,
   ConnectionEvent,
@@ -502,6 +502,22 @@ describe('what ends the process nowhere (F60)', () => {
       expect(pipeline.state).toBe('running');
       over$.next();
       expect(ofType(events, 'call.ended')).toHaveLength(name === 'dtmf$' ? 1 : 0);
+      await pipeline.dispose();
+    });
+  }
+});
+
+describe('an output that takes its time', () => {
+  for (const playoutMs of [3_000, Infinity, 2 ** 31]) {
+    it(`is not given up where it may take ${playoutMs} ms`, async () => {
+      const output = new FakeOutput();
+      const play = output.play.bind(output);
+      output.play = (audio$) => play(audio$).pipe(delay(30));
+      Object.defineProperty(output, 'positionMs', { value: 0 });
+      const { pipeline, events } = rig({ output }, { timeouts: { playoutMs } });
+      await pipeline.start();
+      expect(await pipeline.say('Good day.').done).toMatchObject({ interrupted: false });
+      expect(ofType(events, 'error')).toEqual([]);
       await pipeline.dispose();
     });
   }

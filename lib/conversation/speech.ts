@@ -9,7 +9,6 @@ import {
   switchMap,
   tap,
   throwError,
-  timer,
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
@@ -18,6 +17,7 @@ import type { OutputProvider, PlaybackEvent, SpokenWord } from '../core/roles.ts
 import { eager } from '../stream/eager.ts';
 import { feed } from '../stream/feed.ts';
 import { holdUntil } from '../stream/hold-until.ts';
+import { patientTimer } from '../stream/patient-timer.ts';
 import type { Emit } from './event-bus.ts';
 import type { SpeechSource } from './events.ts';
 import type { AgentReport } from './inputs.ts';
@@ -216,7 +216,7 @@ function playToTheEnd(
   const watch$: Observable<never> = defer(() => {
     const position = output.positionMs;
     const leftMs = Math.max(0, script.receivedMs - position);
-    return timer(leftMs + playoutMs, scheduler).pipe(
+    return patientTimer(leftMs + playoutMs, scheduler).pipe(
       switchMap(() => {
         if (output.positionMs > position) return watch$;
         return throwError(() => timedOut(output.name, 'playback stands still', playoutMs));

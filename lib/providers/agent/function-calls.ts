@@ -1,6 +1,7 @@
-import { catchError, defer, finalize, from, map, of, tap, timeout, type Observable, type SchedulerLike } from 'rxjs';
+import { catchError, defer, finalize, from, map, of, race, tap, type Observable, type SchedulerLike } from 'rxjs';
 import { messageOf } from '../../core/errors.ts';
 import type { AgentFunctionCall } from '../../core/roles.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
 
 /** A function handler's second argument. */
 export interface AgentFunctionContext {
@@ -33,7 +34,7 @@ export function runFunction(
   scheduler: SchedulerLike,
 ): Observable<FunctionOutcome> {
   if (!handler) return of(failure(`no handler for ${call.name}: set onFunctionCall`));
-  return defer(() => {
+  const outcome$ = defer(() => {
     const abort = new AbortController();
     let isDone = false;
     return from(Promise.resolve(handler(call, { signal: abort.signal }))).pipe(
@@ -43,14 +44,11 @@ export function runFunction(
         if (!isDone) abort.abort();
       }),
     );
-  }).pipe(
-    catchError((error: unknown) => of(failure(messageOf(error).slice(0, maxErrorLength)))),
-    timeout({
-      first: timeoutMs,
-      scheduler,
-      with: () => of(failure(`${call.name} did not finish within ${timeoutMs} ms`)),
-    }),
+  }).pipe(catchError((error: unknown) => of(failure(messageOf(error).slice(0, maxErrorLength)))));
+  const late$ = patientTimer(timeoutMs, scheduler).pipe(
+    map(() => failure(`${call.name} did not finish within ${timeoutMs} ms`)),
   );
+  return race(outcome$, late$);
 }
 
 function outcomeOf(result: unknown): FunctionOutcome {
