@@ -458,6 +458,11 @@ describe('AlphaAgent: function calls', () => {
       '{"error":"no network"}',
     ],
     ['a handler that rejects', { onFunctionCall: () => Promise.reject(new Error('no')) }, '{"error":"no"}'],
+    [
+      'a handler that throws an error without a text',
+      { onFunctionCall: () => Promise.reject(Object.assign(new Error(), { message: { status: 500 } })) },
+      '{"error":"unknown error"}',
+    ],
     ['a handler that returns nothing', { onFunctionCall: () => undefined }, '{"ok":true}'],
     [
       'a result of 10 MB',
@@ -590,6 +595,18 @@ describe('AlphaAgent: errors', () => {
     say({ type: 'Error', code: secret, description: secret });
     expect(errors).toHaveLength(4);
     expect(inspect(errors, { depth: 9 })).not.toContain(secret);
+    await agent.dispose();
+  });
+
+  it('F51: quote no setting once the settings hold what the user said', async () => {
+    const { agent, say, errors } = await live();
+    const secret = 'my card is 4111';
+    say({ type: 'ConversationText', role: 'user', content: secret });
+    say({ type: 'Error', code: 'INVALID_SETTINGS', description: `agent.context.messages: "${secret}"` });
+    await settle();
+    expect(errors.map(({ message }) => message)).toEqual([
+      'AlphaAgent: the service reports INVALID_SETTINGS: check the configuration',
+    ]);
     await agent.dispose();
   });
 

@@ -262,6 +262,33 @@ describe('advance', () => {
     expect(sequences).toBe(1 + 12 + 12 ** 2 + 12 ** 3);
   });
 
+  it('does not run a call whose name or arguments are longer than any, and tells the model', () => {
+    const long = 'x'.repeat(300_000);
+    const { state, events } = run(
+      message({ type: 'call', call: { ...call('a'), argsText: long } }),
+      message({ type: 'call', call: { ...call('b'), name: long } }),
+      message(calls(long)),
+    );
+    expect(events.filter(({ type }) => type === 'run')).toEqual([]);
+    expect(events.filter(({ type }) => type === 'send')).toMatchObject([
+      { message: { id: 'a', content: '{"error":"the call is longer than 262144 characters"}' } },
+      { message: { id: 'b' } },
+      { message: { id: long } },
+    ]);
+    expect(JSON.stringify(state).length).toBeLessThan(1_000);
+  });
+
+  it('remembers no more of the conversation than 262,144 characters, the latest', () => {
+    const { state } = run(
+      ...Array.from({ length: 70 }, () => message(said('user', 'x'.repeat(65_000)))),
+      message(said('assistant', 'y'.repeat(10_000_000))),
+      message(said('user', 'the latest')),
+    );
+    expect(state.history.length).toBeLessThan(6);
+    expect(state.history.at(-1)).toEqual({ role: 'user', text: 'the latest' });
+    expect(JSON.stringify(state).length).toBeLessThan(265_000);
+  });
+
   it('runs no more than 128 calls at once, and tells the model of each that it does not run', () => {
     const { state, events } = run(message(...Array.from({ length: 3_000 }, (_, index) => calls(String(index)))));
     expect(events.filter(({ type }) => type === 'run')).toHaveLength(128);

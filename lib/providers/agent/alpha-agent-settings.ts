@@ -131,11 +131,17 @@ export function alphaConflict(config: AlphaAgentConfig): string | undefined {
   return problems.find((problem) => problem !== undefined);
 }
 
+/** What was said so far, including before this session. */
+export function messagesOf({ config, history }: AgentContext<AlphaAgentConfig>): readonly WireObject[] {
+  return [...(config.context?.messages ?? []), ...history.map(({ role, text }) => ({ role, content: text }))];
+}
+
 /** The `Settings` message. */
-export function settingsOf(state: AlphaState, { config, input, history }: AgentContext<AlphaAgentConfig>): WireObject {
-  const { tags, experimental, mipOptOut, greeting, context } = config;
+export function settingsOf(state: AlphaState, given: AgentContext<AlphaAgentConfig>): WireObject {
+  const { config, input, history } = given;
+  const { tags, experimental, mipOptOut, greeting } = config;
   const { think, speak, listen, prompts } = state;
-  const messages = [...(context?.messages ?? []), ...history.map(({ role, text }) => ({ role, content: text }))];
+  const messages = messagesOf(given);
   return {
     type: 'Settings',
     tags,

@@ -14,6 +14,7 @@ import {
   alphaConflict,
   alphaRules,
   listenOf,
+  messagesOf,
   monoOf,
   settingsOf,
   speakOf,
@@ -95,13 +96,14 @@ const wire: AgentWire<AlphaAgentConfig, AlphaState> = {
       quoted(description),
       warning(`the service warns: ${wireWord(code)}`),
     ],
-    Error: (state, { code, description }) => {
+    Error: (state, { code, description }, context) => {
       const word = wireWord(code);
       const isExhausted = exhausted.has(word);
       const unknown = ['server', !(isExhausted && state.wasExhausted), 'see the debug log'] as const;
       const [meaning, mayPass, hint] = ownEntry(errors, word) ?? unknown;
-      // It names the wrong setting; what it says of settings quotes no user.
-      const setting = meaning === 'configuration' ? asString(description)?.slice(0, 300) : undefined;
+      // It names the wrong setting, and quotes no user while the settings hold nothing that was said.
+      const isQuotable = meaning === 'configuration' && messagesOf(context).length === 0;
+      const setting = isQuotable ? asString(description)?.slice(0, 300) : undefined;
       const advice = setting ? `${setting} (${hint})` : hint;
       return [
         { ...state, wasExhausted: state.wasExhausted || isExhausted },

@@ -84,9 +84,12 @@ export type DialogueStep<S> = readonly [state: Dialogue<S>, ...events: AgentEven
 
 /** Limits on what is remembered. */
 const maxHistory = 80;
+const maxHistoryLength = 262_144;
 const maxCallIds = 256;
 /** Most functions that run at once. */
 const maxCalls = 128;
+/** Longest call, in characters. */
+const maxCallLength = 262_144;
 
 const noReply = { hasAudio: false, text: 'none' } as const;
 
@@ -228,11 +231,14 @@ function apply<C, S>(
       const { call, extras = {} } = effect;
       if (state.callIds.includes(call.id)) return [state];
       const running = { call, extras, startedAt: now };
-      const callIds = [...state.callIds, call.id].slice(-maxCallIds);
+      const isLong = call.id.length + call.name.length + call.argsText.length > maxCallLength;
+      const callIds = isLong ? state.callIds : [...state.callIds, call.id].slice(-maxCallIds);
       const next = { ...state, calls: [...state.calls, running], callIds };
       const told = tell('functionCalls', call);
-      if (state.calls.length < maxCalls) return [next, told, { type: 'run', call }];
-      const message = `more than ${maxCalls} functions run at once`;
+      if (!isLong && state.calls.length < maxCalls) return [next, told, { type: 'run', call }];
+      const message = isLong
+        ? `the call is longer than ${maxCallLength} characters`
+        : `more than ${maxCalls} functions run at once`;
       const [refused, ...sent] = answered(wire, next, running, now, failure(message));
       return [refused, told, ...sent, { type: 'warning', message, code: 'overflow', recoverable: true }];
     }
@@ -262,8 +268,15 @@ function apply<C, S>(
   }
 }
 
+/** The latest texts, as many as are remembered. */
+function latest(history: readonly AgentText[]): readonly AgentText[] {
+  let length = 0;
+  const kept = history.slice(-maxHistory);
+  return kept.slice(kept.findLastIndex(({ text }) => (length += text.length) > maxHistoryLength) + 1);
+}
+
 function said<S>(state: Dialogue<S>, text: AgentText): DialogueStep<S> {
-  const history = [...state.history, text].slice(-maxHistory);
+  const history = latest([...state.history, text]);
   if (text.role === 'user') {
     const [silent, ...ending] = silenced({ ...state, history, reply: noReply });
     return [silent, ...ending, tell('conversation', text), tell('transcripts', transcript(text.text))];
