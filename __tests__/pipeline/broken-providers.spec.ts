@@ -200,6 +200,41 @@ describe('a provider that throws', () => {
     await pipeline.dispose();
   });
 
+  for (const name of ['sendAudio', 'finalize', 'pause', 'resume', 'setVolume'] as const) {
+    it(`later, in an async ${name}(), is reported and ends nothing`, async () => {
+      const [input, stt, output] = [new FakeInput(), new FakeSTT(), new FakeOutput()];
+      const tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 10 });
+      const role = name === 'sendAudio' || name === 'finalize' ? 'stt' : 'output';
+      Object.assign(role === 'stt' ? stt : output, { [name]: () => Promise.reject(new Error('it broke')) });
+      const unhandled: unknown[] = [];
+      const onUnhandled = (cause: unknown): void => void unhandled.push(cause);
+      process.on('unhandledRejection', onUnhandled);
+      const isManual = name === 'finalize';
+      const { pipeline, events } = rig(
+        { input, stt, tts, output },
+        {
+          bargeIn: { pauseAfterMs: 1, resumeAfterMs: 5, minWords: 9 },
+          ...(isManual && { turnTaking: { strategy: 'manual' } }),
+        },
+      );
+      await pipeline.start();
+      if (isManual) pipeline.beginTurn();
+      if (isManual) pipeline.commitTurn();
+      for (let frame = 0; frame < 3; frame++) input.push({ data: new Uint8Array(320), metadata: textAudioFormat });
+      const said = pipeline.say('Good day to you all.');
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      stt.hearWords(FakeSTT.result('hm', 'interim'));
+      if (role === 'output') await said.done;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      process.off('unhandledRejection', onUnhandled);
+      expect(unhandled).toEqual([]);
+      expect(ofType(events, 'error')[0]).toMatchObject({ role, code: 'internal', message: 'it broke' });
+      expect(pipeline.state).toBe('running');
+      if (name === 'sendAudio') expect(ofType(events, 'error')).toHaveLength(1);
+      await pipeline.dispose();
+    });
+  }
+
   it('where nothing can go on without it, ends the conversation with an error', async () => {
     const stt = new FakeSTT();
     stt.finalize = () => {

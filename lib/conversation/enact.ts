@@ -24,6 +24,11 @@ export interface World {
 
 /** Carries out an effect. */
 export function enact(effect: Effect, { output, history, bus, later$, warm$, finalize, duckDb, inject }: World): void {
+  /** Runs a method of a provider: one of the application may be async, and reject. */
+  const ask = (role: ProviderRole, method: () => unknown): void => {
+    const asked = method();
+    if (asked instanceof Promise) asked.catch((error: unknown) => reportError(bus, error, { role }));
+  };
   switch (effect.type) {
     case 'emit':
       bus.emit(effect.event, effect.payload, effect.envelope);
@@ -44,17 +49,17 @@ export function enact(effect: Effect, { output, history, bus, later$, warm$, fin
       effect.ticket.settle(effect.outcome);
       break;
     case 'duck':
-      output.setVolume?.(10 ** (-duckDb / 20));
+      ask('output', () => output.setVolume?.(10 ** (-duckDb / 20)));
       break;
     case 'pause':
-      output.pause();
+      ask('output', () => output.pause());
       break;
     case 'release':
-      output.setVolume?.(1);
-      if (effect.wasPaused) output.resume();
+      ask('output', () => output.setVolume?.(1));
+      if (effect.wasPaused) ask('output', () => output.resume());
       break;
     case 'finalize':
-      finalize?.();
+      ask('stt', () => finalize?.());
       break;
     case 'agent.inject': {
       const refused = inject?.(effect);

@@ -52,15 +52,24 @@ export class CapturePath {
       (audio$) => path.convert(audio$),
     );
     let fails = false;
+    // One error for a whole run of chunks that it cannot accept.
+    const fail = (error: unknown): void => {
+      if (!fails) onError(error, listener);
+      fails = true;
+    };
+    const succeed = (): void => {
+      fails = false;
+    };
+    // A provider of the application may be async.
+    const send = (chunk: AudioChunk): unknown => listener.sendAudio(chunk);
     return heard$.subscribe({
       next: (chunk) => {
         try {
-          listener.sendAudio(chunk);
-          fails = false;
+          const sent = send(chunk);
+          if (sent instanceof Promise) sent.then(succeed, fail);
+          else succeed();
         } catch (error) {
-          // One error for a whole run of chunks that it cannot accept.
-          if (!fails) onError(error, listener);
-          fails = true;
+          fail(error);
         }
       },
       error: (error: unknown) => onError(error, input),
