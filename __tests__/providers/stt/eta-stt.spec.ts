@@ -214,6 +214,21 @@ describe('EtaSTT: results', () => {
     expect(log).toEqual(['. one', '. two']);
   });
 
+  it('F11: nor does one of compressed audio, whose length is unknown', async () => {
+    const { clock, stt, say, log } = await live({ contentType: 'audio/x-flac' });
+    say(final(3_000, text('one', 0, 0.5)));
+    stt.sendAudio({ data: tape(1_000) });
+    const two = final(1.9, text('two', 1, 1.5));
+    say(two, two);
+    expect(log).toEqual(['. one', '. two']);
+    // The next connection hears everything again.
+    stt.sockets.last.drop();
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    say(greeting, two, final(2.9, text('three', 2, 2.5)));
+    expect(log).toEqual(['. one', '. two', '. three']);
+  });
+
   it('a final without words is nothing, and F15: a repeated one is one', async () => {
     const { say, log } = await live();
     say(final(0.1));

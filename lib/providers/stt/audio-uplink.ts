@@ -53,6 +53,8 @@ export class AudioUplink {
   /** Messages for the next connection, to follow the audio it receives first. */
   #afterAudio: string[] = [];
   #finalMs: number = 0;
+  /** What was final when the connection began: it hears compressed audio from its start, and repeats it. */
+  #repeatedMs: number = 0;
   #overflowing: boolean = false;
   /** Milliseconds without audio, as counted so far. */
   #quietMs: number = 0;
@@ -108,7 +110,9 @@ export class AudioUplink {
 
   /** Whether the audio before a connection time is already final. */
   isFinal(connectionMs: number): boolean {
-    return connectionMs < maxMoment && this.audioMs(connectionMs) <= this.#finalMs;
+    if (!(connectionMs < maxMoment)) return false;
+    const ms = this.audioMs(connectionMs);
+    return ms <= this.#settledMs || ms === this.#finalMs;
   }
 
   /** Marks the audio before a connection time as final. */
@@ -116,7 +120,7 @@ export class AudioUplink {
     // Times beyond the audio would make what follows look final.
     if (!(connectionMs < maxMoment)) return;
     const finalMs = this.audioMs(this.isPcm ? Math.min(connectionMs, this.sentMs) : connectionMs);
-    if (finalMs <= this.#finalMs) return;
+    if (finalMs <= this.#settledMs) return;
     this.#finalMs = finalMs;
     this.#backlog?.release(finalMs);
   }
@@ -177,7 +181,10 @@ export class AudioUplink {
   /** Starts feeding another connection; `isNew` when its clock starts with its first audio. */
   open(isNew: boolean): void {
     const { format, scheduler, minFrameMs, speed } = this.#options;
-    if (isNew) this.#clock = new ConnectionClock(this.#backlog?.startMs ?? 0);
+    if (isNew) {
+      this.#clock = new ConnectionClock(this.#backlog?.startMs ?? 0);
+      this.#repeatedMs = this.#finalMs;
+    }
     this.close();
     this.#sentFrames = 0;
     this.#feed = new AudioFeed(format(), {
@@ -219,7 +226,16 @@ export class AudioUplink {
     this.#backlog = undefined;
     this.#clock = undefined;
     this.#finalMs = 0;
+    this.#repeatedMs = 0;
     this.#afterAudio = [];
+  }
+
+  /**
+   * Everything before is final. How long compressed audio is that was sent, nobody knows: one of its finals may be dated
+   * ahead, and those after it are still heard.
+   */
+  get #settledMs(): number {
+    return this.isPcm ? this.#finalMs : this.#repeatedMs;
   }
 
   get #heardBy(): AudioFeed | undefined {
