@@ -410,6 +410,19 @@ describe('AlphaTTS', () => {
     await until(() => service.connections[0]?.closeCode !== undefined);
   });
 
+  it('does not take a Flushed without audio for speech: asks once more, then fails', async () => {
+    const { service } = await start({}, (connection, message) => {
+      const { type } = message as { type: string };
+      if (type === 'Flush') connection.send({ type: 'Flushed', sequence_id: 0 });
+      if (type === 'Clear') connection.send({ type: 'Cleared', sequence_id: 1 });
+      if (type === 'Close') connection.close(1000);
+    });
+    const { code, message } = await failureOf(speak(['Hello there.']));
+    expect([code, message]).toEqual(['protocol', 'AlphaTTS: the answer has no audio']);
+    const asked = service.connections.flatMap(({ story }) => story.filter((each) => each === 'Hello there. '));
+    expect(asked).toHaveLength(2);
+  });
+
   it('leaves nothing behind dispose(), also in the middle of an utterance and twice', async () => {
     const { service, tts } = await start({}, speaker({ hold: true }));
     const failed = failureOf(speak(['Hi.']));

@@ -211,6 +211,26 @@ describe('PsiTTS', () => {
     await tts.dispose();
   });
 
+  for (const unread of [
+    '',
+    ': nothing',
+    'data: garbage',
+    'data: [1]',
+    'data: {"audio_base64":5}',
+    'event: error\ndata: {}',
+  ]) {
+    it(`does not take ${JSON.stringify(unread)} for speech: asks once more, then fails`, async () => {
+      await service.close();
+      service = await serveHttp((response) => {
+        response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end(`${unread}\n\n`);
+      });
+      const tts = await ready({ format: 'pcm', wordTimings: true });
+      const error = await failureOf(lastValueFrom(tts.speak(of('Hi.')).pipe(toArray())));
+      expect([error.code, service.requests.length]).toEqual(['protocol', 2]);
+      await tts.dispose();
+    });
+  }
+
   const wrong: readonly (readonly [PsiTTSConfig, string])[] = [
     [{ speed: 0.4 }, 'speed must be a number from 0.5 to 2, not 0.4'],
     [{ format: 'flac' as 'mp3' }, 'format must be mp3, wav, pcm or opus, not "flac"'],

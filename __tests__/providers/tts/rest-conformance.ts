@@ -143,8 +143,10 @@ export function describeRestTTS(subject: RestSubject): void {
       it(`fails when answers have ${what}: silence is no speech`, async () => {
         const { service, speak, tts } = await start((response) => void open(response).end(body));
         const code = expect.stringMatching(/^(protocol|connection)$/) as unknown;
-        expect(await failureOf(speak('Hello there.'))).toMatchObject({ code });
-        expect(service.requests.length).toBeLessThan(4);
+        const error = await failureOf(speak('Hello there.'));
+        expect(error).toMatchObject({ code });
+        // Where a mark is missing at its end, an answer was cut off: as any lost connection, it is tried twice more.
+        expect(service.requests.length).toBeLessThan(error.code === 'protocol' ? 3 : 4);
         expect(await failureOf(tts.synthesize('Hello.'))).toMatchObject({ code });
       });
     }

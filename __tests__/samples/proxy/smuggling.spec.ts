@@ -53,6 +53,17 @@ describe('a body that a method does not frame', () => {
     });
   }
 
+  for (const method of ['HEAD', 'DELETE', 'PUT', 'OPTIONS']) {
+    for (const [name, framed] of Object.entries(framings)) {
+      it(`is no request by ${method} either, ${name}`, async () => {
+        const head = `${method} ${voices.path} HTTP/1.1\r\nhost: x\r\norigin: ${origin}\r\n`;
+        expect(await raw(proxy.port, head + framed)).toMatch(/^HTTP\/1.1 405 /);
+        expect((await send(proxy.url, voices)).status).toBe(200);
+        expect(service.received.map(({ url }) => url)).toEqual(['/real/tau/v1/ai/voice/list']);
+      });
+    }
+  }
+
   it('that is empty is none', async () => {
     const headers = { origin, 'content-length': '0' };
     expect((await send(proxy.url, { ...voices, headers })).status).toBe(200);

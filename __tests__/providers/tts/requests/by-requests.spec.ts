@@ -11,6 +11,7 @@ import {
   timer,
   type Observable,
 } from 'rxjs';
+import { concatBytes } from '../../../../lib/audio/concat.ts';
 import type { AudioChunk } from '../../../../lib/audio/types.ts';
 import { encodeWav, parseWavHeader, wavHeader } from '../../../../lib/audio/wav-header.ts';
 import { VoiceError } from '../../../../lib/core/errors.ts';
@@ -415,6 +416,34 @@ describe('byRequests: time-outs and retries', () => {
     const { clock, outcome } = await speaking(() => NEVER, { firstAudioTimeoutMs: 100 });
     await clock.advance(1_000);
     expect(outcome.error?.code).toBe('timeout');
+  });
+
+  it('tries once more when an answer ends without audio, then fails', async () => {
+    const { clock, outcome } = await speaking(() => EMPTY);
+    await clock.advance(500);
+    expect([outcome.attempts, outcome.error?.code, outcome.done]).toEqual([2, 'protocol', false]);
+    expect(outcome.error?.message).toBe('FakeRequestTTS: the answer has no audio');
+    expect(clock.pending).toBe(0);
+  });
+
+  it('takes no header for speech, in however many pieces it comes', async () => {
+    const header = wavHeader(pcm);
+    const listed = concatBytes(
+      header.subarray(0, 36),
+      Uint8Array.of(76, 73, 83, 84, 2, 0, 0, 0, 65, 65),
+      header.slice(36),
+    );
+    for (const [file, size] of [
+      [header, 44],
+      [header, 43],
+      [header, 20],
+      [listed, 60],
+    ] as const) {
+      const pieces = [file.slice(0, size), file.slice(size)].filter(({ length }) => length > 0);
+      const { clock, outcome } = await speaking(() => of(...pieces.map((data) => ({ type: 'audio', data }) as const)));
+      await clock.advance(2_000);
+      expect([outcome.error?.code, outcome.done]).toEqual(['protocol', false]);
+    }
   });
 
   it('speaks what the second attempt brings', async () => {

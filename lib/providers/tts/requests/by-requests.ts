@@ -26,9 +26,11 @@ import {
   tap,
   toArray,
 } from 'rxjs';
+import { WavReader } from '../../../audio/wav-reader.ts';
 import { messageOf, VoiceError } from '../../../core/errors.ts';
 import { oncePerKind } from '../../../core/guard.ts';
 import { OnDemand } from '../../../core/on-demand.ts';
+import { isRecoverable } from '../../../stream/backoff.ts';
 import { fromAbort } from '../../../stream/bridge.ts';
 import { createLock, type Lock } from '../../../stream/lock.ts';
 import { mapInOrder } from '../../../stream/map-in-order.ts';
@@ -267,8 +269,9 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
     return (attempt$) =>
       defer(() => {
         let isHeard = !hasWords(text);
+        const reader = new WavReader();
         return concat(
-          attempt$.pipe(tap((event) => (isHeard ||= event.type === 'audio' && isSound(event.data)))),
+          attempt$.pipe(tap((event) => (isHeard ||= event.type === 'audio' && isSound(reader, event.data)))),
           defer(() => {
             if (isHeard) return EMPTY;
             throw this.#context.error('the answer has no audio', { code: 'protocol', recoverable: true });
@@ -304,9 +307,12 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
 
   #retried<T>(): (attempt$: Observable<T>) => Observable<T> {
     const { scheduler = asyncScheduler } = this.#config;
+    let useless = 0;
     return retryBackoff({
       ...requestRetries,
       scheduler,
+      // A second answer without audio is not asked for a third.
+      shouldRetry: (error) => isRecoverable(error) && !(error.code === 'protocol' && ++useless > 1),
       onRetry: ({ error }) => this.#host.logger().warn(`retrying: ${messageOf(error)}`),
     });
   }
@@ -339,5 +345,7 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
   }
 }
 
-/** Whether there is more than the header of a WAV file. */
-const isSound = (data: Uint8Array): boolean => data.length > (data[0] === 0x52 && data[1] === 0x49 ? 44 : 0);
+/** Whether a piece of audio has more than the header of a WAV file, or than a part of one. */
+function isSound(reader: WavReader, data: Uint8Array<ArrayBuffer>): boolean {
+  return reader.push(data).length > 0 || reader.kind === 'unsupported';
+}
