@@ -57,6 +57,17 @@ describe('a model without measure', () => {
   });
 });
 
+describe('a speech-to-text service without measure', () => {
+  it('that sends a megabyte in one result, even while the agent speaks, is heard at its beginning, and told so', () => {
+    const huge = user.final('word '.repeat(200_000));
+    const { events, history } = voiceTest({ steps: { 0: huge, 1_000: huge }, llm: { answer: () => 'Yes.' } });
+    const lengths = history.items.flatMap((item) => (item.role === 'user' ? [item.text.length] : []));
+    expect(lengths.map((length) => length <= 65_536)).toEqual([true, true]);
+    expect(ofType(events, 'error')).toMatchObject([{ role: 'stt', code: 'overflow', recoverable: true }]);
+    expect(ofType(events, 'turn.ended').length).toBe(2);
+  });
+});
+
 describe('a voice without measure', () => {
   it('that times words which nobody wrote has few of them kept', () => {
     const script = new Script();

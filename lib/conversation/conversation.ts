@@ -19,7 +19,9 @@ import {
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
-import type { ConnectionEvent } from '../core/roles.ts';
+import { VoiceError } from '../core/errors.ts';
+import { oncePerKind } from '../core/guard.ts';
+import type { ConnectionEvent, TranscriptionResult } from '../core/roles.ts';
 import { fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
 import type { Answerer, Shared } from './answerer.ts';
@@ -115,6 +117,9 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   });
 }
 
+/** Most of a result that is used, in characters: nobody says more at once. */
+const maxResultLength = 65_536;
+
 /** The user's signals. A stream that fails is reported as an error event, and the conversation continues. */
 function heardBy(
   { transcripts$, speech$, connection$ = EMPTY, capturedAt }: Setup['ports'],
@@ -128,9 +133,13 @@ function heardBy(
         return EMPTY;
       }),
     );
+  const tellOnce = oncePerKind((message) =>
+    reportError(bus, new VoiceError(message, { code: 'overflow', recoverable: true }), { role: 'stt' }),
+  );
   return merge(
     reported(transcripts$).pipe(
       validate('transcript'),
+      map((result) => shortened(result, tellOnce)),
       dropLateResults(),
       map((result): Input => {
         // The last word's end on the audio's own clock: the arrival of a message says nothing about it.
@@ -152,6 +161,14 @@ function heardBy(
       map((is): Input => ({ type: 'stt', is })),
     ),
   );
+}
+
+/** A result with no more text than anyone says. */
+function shortened(result: TranscriptionResult, tell: (message: string) => void): TranscriptionResult {
+  const { text } = result;
+  if (text.length <= maxResultLength) return result;
+  tell(`a result of more than ${maxResultLength} characters was cut off there: check what transcripts$ emits`);
+  return { ...result, text: text.slice(0, maxResultLength) };
 }
 
 function presenceOf({ type }: ConnectionEvent): SttPresence['is'] {
