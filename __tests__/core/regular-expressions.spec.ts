@@ -9,11 +9,7 @@ import ts from 'typescript';
 import { leastMs } from '../transport/least-time.ts';
 
 /** What only ever meets the application's own settings, or a test's texts. */
-const own = [
-  ...['core/remote-provider.ts /\\/+$/', 'core/config-rule.ts /, ([^,]*)$/', 'testing/fakes.ts'],
-  // What is said, and the service's words for it: at most a sentence.
-  'providers/tts/sockets/spoken-text.ts',
-];
+const own = ['core/remote-provider.ts /\\/+$/', 'core/config-rule.ts /, ([^,]*)$/', 'testing/fakes.ts'];
 
 interface Expression {
   readonly where: string;

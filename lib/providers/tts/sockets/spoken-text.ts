@@ -49,5 +49,5 @@ export function hearWord(text: SpokenText, word: string): SpokenText {
 
 /** A text's letters as counted in words: without spaces and markup. */
 function lettersOf(text: string): number {
-  return text.replace(/<[^>]*>|\s/g, '').length;
+  return text.replace(/<[^<>]*>|\s/g, '').length;
 }
