@@ -202,8 +202,9 @@ describe('a provider that throws', () => {
 
   for (const name of ['sendAudio', 'finalize', 'pause', 'resume', 'setVolume'] as const) {
     it(`later, in an async ${name}(), is reported and ends nothing`, async () => {
-      const [input, stt, output] = [new FakeInput(), new FakeSTT(), new FakeOutput()];
-      const tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 10 });
+      const scheduler = new TestClock();
+      const [input, stt, output] = [new FakeInput(), new FakeSTT(), new FakeOutput({ scheduler })];
+      const tts = new FakeTTS({ latencyMs: 0, msPerCharacter: 10, scheduler });
       const role = name === 'sendAudio' || name === 'finalize' ? 'stt' : 'output';
       Object.assign(role === 'stt' ? stt : output, { [name]: () => Promise.reject(new Error('it broke')) });
       const unhandled: unknown[] = [];
@@ -213,6 +214,7 @@ describe('a provider that throws', () => {
       const { pipeline, events } = rig(
         { input, stt, tts, output },
         {
+          scheduler,
           bargeIn: { pauseAfterMs: 1, resumeAfterMs: 5, minWords: 9 },
           ...(isManual && { turnTaking: { strategy: 'manual' } }),
         },
@@ -221,11 +223,10 @@ describe('a provider that throws', () => {
       if (isManual) pipeline.beginTurn();
       if (isManual) pipeline.commitTurn();
       for (let frame = 0; frame < 3; frame++) input.push({ data: new Uint8Array(320), metadata: textAudioFormat });
-      const said = pipeline.say('Good day to you all.');
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      pipeline.say('Good day to you all.');
+      await scheduler.advance(30);
       stt.hearWords(FakeSTT.result('hm', 'interim'));
-      if (role === 'output') await said.done;
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await scheduler.advance(30);
       process.off('unhandledRejection', onUnhandled);
       expect(unhandled).toEqual([]);
       expect(ofType(events, 'error')[0]).toMatchObject({ role, code: 'internal', message: 'it broke' });
