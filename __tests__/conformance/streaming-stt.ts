@@ -265,6 +265,21 @@ export function describeStreamingSTT(subject: STTSubject): void {
       expect(drops()).toBe(3);
     });
 
+    it('F7: a quiet half-minute that waited makes no service deaf, and words after it have their times', async () => {
+      const { stt } = await ready();
+      // As users have it, who leave it to the service how fast audio may come.
+      stt.updateConfig({ catchUpSpeed: undefined } as unknown as StreamingSTTConfig);
+      const quiet = audio([...Array.from({ length: 15 }, () => ''), 'hello there']);
+      send(stt, quiet);
+      const heard = firstValueFrom(stt.transcripts$);
+      const startedAt = performance.now();
+      await stt.connect();
+      const { metadata } = await heard;
+      expect(performance.now() - startedAt).toBeLessThan(3_000);
+      const startMs = metadata?.words?.[0]?.startMs;
+      if (startMs !== undefined) expect(Math.abs(startMs - 30_000)).toBeLessThan(60);
+    });
+
     it('F10: a service that falls silent is replaced, and hears again what it did not answer', async () => {
       fails({ kind: 'stall', after: subject.greetings, times: 1 });
       const { stt, errors } = await ready({ silenceTimeoutMs: 500 });

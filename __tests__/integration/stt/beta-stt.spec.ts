@@ -63,6 +63,28 @@ describe('BetaSTT: what is peculiar to it', () => {
     expect(errors).toEqual([]);
   });
 
+  it('hears what waited through an outage, and what comes then, without staying behind', async () => {
+    stt = new BetaSTT({ apiKey: 'sandbox-key', endpoint: sandbox.endpoints.beta });
+    const results: TranscriptionResult[] = [];
+    stt.transcripts$.subscribe((result) => results.push(result));
+    await stt.initialize();
+    // 2 s of silence follow each.
+    for (const text of ['one', ...Array.from({ length: 10 }, () => ''), 'two']) say(text);
+    const startedAt = performance.now();
+    await stt.connect();
+    await firstValueFrom(
+      stt.transcripts$.pipe(filter(({ text, utteranceComplete }) => utteranceComplete && text === 'two')),
+    );
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    const words = results.flatMap(
+      ({ utteranceComplete, metadata }) => (utteranceComplete ? metadata?.words : undefined) ?? [],
+    );
+    expect(words.map(({ text, startMs = NaN }) => [text, Math.round(startMs / 100)])).toEqual([
+      ['one', 0],
+      ['two', 222],
+    ]);
+  });
+
   it('finalize() ends the turn before the silence does', async () => {
     await live({ minTurnSilence: 10_000 });
     const heard = complete();

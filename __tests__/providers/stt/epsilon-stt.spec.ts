@@ -353,6 +353,28 @@ describe('EpsilonSTT: a lost connection', () => {
     await end(test);
   });
 
+  it('F7: resumes at the right place where a pause was shortened', async () => {
+    const test = await live({ catchUpSpeed: 2 });
+    const { stt, clock, say, results } = test;
+    // 20 s of silence, between a second of voice each.
+    const silence = new Uint8Array(20_000 * 32);
+    for (const data of [tape(1_000), silence, tape(1_000)]) stt.sendAudio({ data });
+    await clock.advance(5_000);
+    expect(heard(stt.sockets.last.sent).length / 16).toBe(6_000);
+    say(ack(0, 4_500 * 32));
+    stt.sockets.last.drop(1011);
+    await clock.advance(250);
+    await accept(test, 2);
+    expect(heard(stt.sockets.last.sent)).toEqual(heard([new Uint8Array(500 * 32), tape(500)]));
+    say(transcript('1', true, 'one', { words: [{ word: 'one', start: 5.2 }] }));
+    expect(results[0]?.metadata?.words?.[0]?.startMs).toBe(21_200);
+    for (const data of [silence, tape(1_000)]) stt.sendAudio({ data });
+    await clock.advance(5_000);
+    say(transcript('2', true, 'two', { words: [{ word: 'two', start: 10.2 }] }));
+    expect(results[1]?.metadata?.words?.[0]?.startMs).toBe(42_200);
+    await end(test);
+  });
+
   it('F7: handles a service that restarts its count after a loss', async () => {
     const test = await live();
     test.stt.sendAudio({ data: tape(1_000) });

@@ -382,6 +382,39 @@ describe('StreamingSTT: a service that wants no more than it can hear', () => {
     }
   });
 
+  it('A quiet half-minute, then a reconnect, is not deaf: replay begins a second before the end', async () => {
+    const test = given({ catchUpSpeed: 1.25 });
+    await connected(test.stt);
+    test.stt.sendAudio({ data: new Uint8Array(30_000 * 32) });
+    await drop(test);
+    test.stt.sendAudio({ data: tape(100) });
+    expect(sentMs(test)).toBe(1_000);
+    await test.clock.advance(100);
+    expect(heard(test.stt.sockets.last.sent)).toEqual([...heard([new Uint8Array(1_000 * 32)]), ...heard([tape(100)])]);
+    await end(test);
+  });
+
+  it('catches up in pauses: words, finals and the next connection have the times of the audio all the same', async () => {
+    const test = given({ catchUpSpeed: 2 });
+    const word = (start: number): WireObject => ({ word: 'w', start });
+    const times = (): unknown => test.results.at(-1)?.metadata?.words?.map(({ startMs }) => startMs);
+    const pause = new Uint8Array(14_000 * 32);
+    for (const data of [voice(1_000), pause, voice(1_000), pause, voice(1_000)]) test.stt.sendAudio({ data });
+    await connected(test.stt);
+    await test.clock.advance(6_000);
+    // Of each pause, 3 s end an utterance, and 1 s comes before the next.
+    expect(sentMs(test)).toBe(11_000);
+    const say = (message: WireObject): void => test.stt.sockets.last.say(message);
+    say({ type: 'said', text: 'w', words: [0.5, 3.9, 4.1, 5.5, 8.9, 9.1, 10.5].map(word) });
+    expect(times()).toEqual([500, 3_900, 14_100, 15_500, 18_900, 29_100, 30_500]);
+    say({ type: 'final', ms: 10_000 });
+    await drop(test);
+    expect(sentMs(test)).toBe(1_000);
+    say({ type: 'said', text: 'w', words: [word(0.5)] });
+    expect(times()).toEqual([30_500]);
+    await end(test);
+  });
+
   it('does not consider a service dead before it was sent any speech', async () => {
     const test = given({ catchUpSpeed: 1 });
     test.stt.sendAudio({ data: voice(15_000) });

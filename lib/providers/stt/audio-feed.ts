@@ -1,17 +1,26 @@
 import { interval, tap, type SchedulerLike, type Subscription } from 'rxjs';
 import { durationMs, frameBytes, silenceByte, type PcmFormat } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
+import { Pauses, type FeedItem } from './pauses.ts';
 
-/** Audio, or a message to send after it. */
-export type FeedItem = Uint8Array<ArrayBuffer> | string;
+export type { FeedItem } from './pauses.ts';
+
 type Items = readonly FeedItem[];
+
+/** How a service with a speed limit catches up. */
+export interface CatchUp {
+  /** Maximum speed for queued audio, as a multiple of real time. */
+  readonly speed: number;
+  /** Silence after which the service ends an utterance, in milliseconds: longer pauses are shortened. Default: 3,000. */
+  readonly endingMs?: number | undefined;
+}
 
 /** How a service wants its audio. */
 export interface FeedOptions {
   /** Shortest frame, in milliseconds; 0 for any. */
   readonly minFrameMs: number;
-  /** Maximum speed for queued audio, as a multiple of real time; `undefined` for no limit. */
-  readonly speed: number | undefined;
+  /** How queued audio is sent; `undefined` for all of it at once. */
+  readonly catchUp: CatchUp | undefined;
   readonly scheduler: SchedulerLike;
   /** Sends audio whose time has come. */
   readonly send: (items: Items) => void;
@@ -22,13 +31,17 @@ const burstMs = 1_000;
 /** Interval between checks of the queue, in milliseconds. */
 const tickMs = 20;
 
-/** Feeds one connection: in frames as long as the service requires, no faster than it accepts. */
+/**
+ * Feeds one connection: in frames as long as the service requires, no faster than it accepts. What has to wait loses its
+ * long pauses.
+ */
 export class AudioFeed {
   readonly #format: PcmFormat;
   readonly #options: FeedOptions;
   /** Bytes of the shortest frame. */
   readonly #shortest: number;
   readonly #carry: PcmCarry | undefined;
+  readonly #limits: { readonly speed: number; readonly pauses: Pauses } | undefined;
   #waiting: FeedItem[] = [];
   /** Milliseconds of audio that could be sent at `#at`. */
   #credit: number = burstMs;
@@ -42,6 +55,8 @@ export class AudioFeed {
     const samples = Math.ceil((options.minFrameMs * format.sampleRate) / 1000);
     this.#shortest = samples > 0 ? samples * frameBytes(format) : 0;
     if (this.#shortest > 0) this.#carry = new PcmCarry(this.#shortest);
+    const { catchUp } = options;
+    if (catchUp) this.#limits = { speed: catchUp.speed, pauses: new Pauses(format, catchUp.endingMs) };
     this.#at = options.scheduler.now();
   }
 
@@ -52,16 +67,13 @@ export class AudioFeed {
 
   /** Queued audio, in milliseconds. */
   get waitingMs(): number {
-    return this.#waiting.reduce(
-      (sum, item) => (typeof item === 'string' ? sum : sum + durationMs(item.length, this.#format)),
-      0,
-    );
+    return this.#waiting.reduce((sum, item) => sum + this.#msOf(item), 0);
   }
 
   /** Queues frames and messages; returns what may be sent now. */
   push(items: Items): Items {
-    const whole = this.#carry ? items.map((item) => this.#whole(item)).filter(({ length }) => length > 0) : items;
-    return this.#options.speed === undefined ? whole : this.#take(whole);
+    const whole = this.#carry ? items.map((item) => this.#whole(item)).filter(isNotEmpty) : items;
+    return this.#take(whole);
   }
 
   /** Ends the audio: returns everything queued, with the last frame padded with silence. */
@@ -84,22 +96,22 @@ export class AudioFeed {
   }
 
   #whole(item: FeedItem): FeedItem {
-    return typeof item === 'string' ? item : (this.#carry?.push(item) ?? item);
+    return item instanceof Uint8Array ? (this.#carry?.push(item) ?? item) : item;
   }
 
   #take(items: Items): Items {
-    const { speed = 1, scheduler } = this.#options;
+    if (!this.#limits) return items;
+    const { speed, pauses } = this.#limits;
+    const { scheduler } = this.#options;
     const now = scheduler.now();
     // A clock that was set back earns nothing.
     this.#credit = Math.min(burstMs, this.#credit + Math.max(0, now - this.#at) * speed);
     this.#at = now;
-    this.#waiting.push(...items);
+    this.#queue(items, pauses);
     let count = 0;
     for (const item of this.#waiting) {
-      if (typeof item !== 'string') {
-        if (this.#credit <= 0) break;
-        this.#credit -= durationMs(item.length, this.#format);
-      }
+      if (item instanceof Uint8Array && this.#credit <= 0) break;
+      this.#credit -= this.#msOf(item);
       count++;
     }
     const due = this.#waiting.splice(0, count);
@@ -110,6 +122,20 @@ export class AudioFeed {
     return due;
   }
 
+  #queue(items: Items, pauses: Pauses): void {
+    if (this.#waiting.length > 0 || items.length > 1) {
+      for (const item of items) pauses.add(this.#waiting, item);
+      return;
+    }
+    // Live audio is not measured.
+    this.#waiting.push(...items);
+    if (items.length > 0) pauses.passed();
+  }
+
+  #msOf(item: FeedItem): number {
+    return item instanceof Uint8Array ? durationMs(item.length, this.#format) : 0;
+  }
+
   #tick(): void {
     const due = this.#take([]);
     if (!this.isWaiting) {
@@ -118,4 +144,8 @@ export class AudioFeed {
     }
     if (due.length > 0) this.#options.send(due);
   }
+}
+
+function isNotEmpty(item: FeedItem): boolean {
+  return !(item instanceof Uint8Array || typeof item === 'string') || item.length > 0;
 }

@@ -3,7 +3,9 @@ import { durationMs, isPcmLike, silence } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import { AudioBacklog, EncodedBacklog } from './audio-backlog.ts';
-import { AudioFeed, type FeedItem } from './audio-feed.ts';
+import { AudioFeed, type CatchUp, type FeedItem } from './audio-feed.ts';
+
+export type { CatchUp } from './audio-feed.ts';
 
 /** Most audio kept while there is no connection, in milliseconds. */
 export const waitingMs = 60_000;
@@ -29,8 +31,8 @@ export interface AudioUplinkOptions {
   readonly scheduler: () => SchedulerLike;
   /** Shortest frame that the service accepts, in milliseconds. */
   readonly minFrameMs: () => number;
-  /** Speed limit for queued audio on the next connection, as a multiple of real time; `undefined` for none. */
-  readonly speed: () => number | undefined;
+  /** How the next connection receives queued audio; `undefined` for all of it at once. */
+  readonly catchUp: () => CatchUp | undefined;
   /** Encodes audio for the service. */
   readonly encode: (frame: Uint8Array<ArrayBuffer>) => SocketData;
   /** Whether a connection accepts messages. */
@@ -180,7 +182,7 @@ export class AudioUplink {
 
   /** Starts feeding another connection; `isNew` when its clock starts with its first audio. */
   open(isNew: boolean): void {
-    const { format, scheduler, minFrameMs, speed } = this.#options;
+    const { format, scheduler, minFrameMs, catchUp } = this.#options;
     if (isNew) {
       this.#clock = new ConnectionClock(this.#backlog?.startMs ?? 0);
       this.#repeatedMs = this.#finalMs;
@@ -189,7 +191,7 @@ export class AudioUplink {
     this.#sentFrames = 0;
     this.#feed = new AudioFeed(format(), {
       // Without a known duration, audio is sent as it arrives.
-      ...(this.isPcm ? { minFrameMs: minFrameMs(), speed: speed() } : { minFrameMs: 0, speed: undefined }),
+      ...(this.isPcm ? { minFrameMs: minFrameMs(), catchUp: catchUp() } : { minFrameMs: 0, catchUp: undefined }),
       scheduler: scheduler(),
       send: (items) => this.#transmit(items),
     });
@@ -198,6 +200,7 @@ export class AudioUplink {
   /** What the connection receives first: everything from `resumeMs` on, and the end if the audio has ended. */
   first(resumeMs: number | undefined, hasEnded: boolean): SocketData[] {
     const audio = this.#backlog?.from(resumeMs) ?? [];
+    if (resumeMs !== undefined) this.#clock?.resume(resumeMs);
     const items = [...audio, ...this.#afterAudio.splice(0), ...(hasEnded ? [endOfAudio] : [])];
     // Time without a connection is no gap in the audio.
     if (audio.length > 0) this.#quietMs = 0;
@@ -244,18 +247,22 @@ export class AudioUplink {
 
   #transmit(items: readonly FeedItem[]): void {
     for (const encoded of this.#encoded(items)) this.#options.send(encoded);
-    const frames = items.filter((item) => typeof item !== 'string');
+    const frames = items.filter((item) => item instanceof Uint8Array);
     if (frames.length === 0) return;
     this.#quietMs = 0;
     this.#options.onSent(frames);
   }
 
   #encoded(items: readonly FeedItem[]): SocketData[] {
-    return items.map((item) => {
-      if (typeof item === 'string') return item;
-      if (this.isPcm) this.#clock?.sent(durationMs(item.length, this.#options.format()));
-      return this.#encode(item);
-    });
+    const encoded: SocketData[] = [];
+    for (const item of items) {
+      if (item instanceof Uint8Array) {
+        if (this.isPcm) this.#clock?.sent(durationMs(item.length, this.#options.format()));
+        encoded.push(this.#encode(item));
+      } else if (typeof item === 'string') encoded.push(item);
+      else this.#clock?.leftOut(item.leftOutMs);
+    }
+    return encoded;
   }
 
   #encode(frame: Uint8Array<ArrayBuffer>): SocketData {
@@ -269,7 +276,8 @@ export class AudioUplink {
 const maxMarks = 1_024;
 
 /**
- * Converts connection time to audio time: the connection began mid-audio, and receives silence of our own.
+ * Converts connection time to audio time: the connection began mid-audio, receives silence of our own, and does not
+ * receive all silence of the audio.
  */
 class ConnectionClock {
   /** From each of these connection times on, the offset to audio time changes. */
@@ -295,6 +303,23 @@ class ConnectionClock {
   filled(ms: number): void {
     const audioMs = this.toAudioMs(this.#sentMs);
     this.#sentMs += ms;
+    this.#mark(audioMs);
+  }
+
+  /** Counts audio that was not sent. */
+  leftOut(ms: number): void {
+    this.#mark(this.toAudioMs(this.#sentMs) + ms);
+  }
+
+  /** Another connection continues, with the audio from a position on. */
+  resume(audioMs: number): void {
+    const from = this.#marks.findLast((mark) => mark.audioMs <= audioMs);
+    if (!from) return;
+    this.#sentMs = from.at + audioMs - from.audioMs;
+    this.#marks = this.#marks.filter(({ at }) => at <= this.#sentMs);
+  }
+
+  #mark(audioMs: number): void {
     this.#marks.push({ at: this.#sentMs, audioMs });
     if (this.#marks.length > maxMarks) this.#marks.shift();
   }

@@ -227,6 +227,7 @@ export const betaWire: STTWire<BetaSTTConfig, BetaTurns> = {
   ownKeys: ['interimResults'],
   minFrameMs: 50,
   catchUpSpeed: 1.25,
+  endingMs: ({ minTurnSilence = 0, maxTurnSilence = 1_280 }) => Math.max(minTurnSilence, maxTurnSilence),
   failures: betaFailures,
   start: () => ({ finished: [], isUnformatted: false }),
   read: {

@@ -162,6 +162,7 @@ export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
   retired,
   ownKeys: ['interimResults'],
   catchUpSpeed: 1.25,
+  endingMs: ({ maxEndpointDelayMs = 2_000 }) => maxEndpointDelayMs,
   failures,
   start: () => nothing,
   read: {

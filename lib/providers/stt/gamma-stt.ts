@@ -176,6 +176,7 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
   ownKeys: ['interimResults'],
   credentialKey: 'apiKey or token',
   catchUpSpeed: 2,
+  endingMs: silenceMs,
   failures: gammaFailures,
   start: () => ({ isAsked: false }),
   read: {

@@ -171,6 +171,7 @@ export const kappaWire: STTWire<KappaSTTConfig, KappaTurn> = {
   failures: kappaFailures,
   endsAudio: true,
   catchUpSpeed: 2,
+  endingMs: ({ segmentationSilenceTimeoutMs = 0 }) => Math.max(endingMs, segmentationSilenceTimeoutMs),
   gapMs,
   gap: silenceInGaps(gapMs, endingMs, idleMs),
   start: () => ({ id: '', pendingMs: 0, hypothesis: undefined, isIntroduced: false }),

@@ -18,8 +18,8 @@ export interface StreamingSTTConfig extends RemoteConfig {
   /** How a lost connection is retried; `false` disables reconnecting. */
   readonly reconnect?: boolean | BackoffOptions;
   /**
-   * Maximum speed for audio queued while there was no connection, as a multiple of real time, 1 or more; `false` for no
-   * limit. Default: what the service accepts.
+   * Maximum speed for audio queued while there was no connection, as a multiple of real time, 1 or more; its long pauses
+   * are shortened. `false` for no limit. Default: what the service accepts.
    */
   readonly catchUpSpeed?: number | false;
 }

@@ -34,7 +34,7 @@ import type {
   ReconnectingSocket,
   ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
-import { AudioUplink, waitingMs } from './audio-uplink.ts';
+import { AudioUplink, waitingMs, type CatchUp } from './audio-uplink.ts';
 import { hear, silentHearing, type Hearing, type HearingEffect, type HearingInput } from './hearing.ts';
 import { disposeMs, sendAll, type Listening } from './listening.ts';
 import { laterKeys, streamingRules, type StreamingSTTConfig } from './streaming-stt-config.ts';
@@ -81,7 +81,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     format: () => this.format,
     scheduler: () => this.#scheduler,
     minFrameMs: () => this.#wire.minFrameMs ?? 0,
-    speed: () => this.#speed,
+    catchUp: () => this.#catchUp,
     encode: (frame) => this.#wire.encode?.(frame, this.#hearing.wire, this.#context) ?? frame,
     isReady: () => this.#socket?.isReady ?? false,
     send: (data) => void this.#socket?.send(data),
@@ -314,10 +314,10 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
   }
 
-  /** Speed limit for queued audio, as a multiple of real time; none for a connection that only says goodbye. */
-  get #speed(): number | undefined {
-    const { catchUpSpeed = this.#wire.catchUpSpeed } = this.config;
-    return catchUpSpeed === false || this.#listening?.isLeaving ? undefined : catchUpSpeed;
+  /** Limits on queued audio; none for a connection that only says goodbye. */
+  get #catchUp(): CatchUp | undefined {
+    const { catchUpSpeed: speed = this.#wire.catchUpSpeed } = this.config;
+    return !speed || this.#listening?.isLeaving ? undefined : { speed, endingMs: this.#wire.endingMs?.(this.config) };
   }
 
   get #closeTimeoutMs(): number {

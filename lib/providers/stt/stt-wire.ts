@@ -100,7 +100,7 @@ export interface STTContext<C> {
   readonly id: string;
   /** The scheduler's time, in milliseconds. */
   readonly now: number;
-  /** Milliseconds of audio and silence sent, including repeats, since the service's clock started. */
+  /** Milliseconds of audio and silence on the service's clock. */
   readonly sentMs: number;
   /** Frames sent on this connection. */
   readonly sentFrames: number;
@@ -250,6 +250,11 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
   readonly minFrameMs?: number;
   /** Maximum speed for queued audio, as a multiple of real time. Default: no limit. */
   readonly catchUpSpeed?: number;
+  /**
+   * Silence after which the service ends an utterance, in milliseconds: of pauses in queued audio, what is longer is not
+   * sent where there is a `catchUpSpeed`. Default: 3,000.
+   */
+  endingMs?(config: Readonly<C>): number;
   /** Whether an empty frame ends the audio, and the service confirms it; see `heard-all`. Not with `minFrameMs`. */
   readonly endsAudio?: boolean;
   /** Milliseconds of speech without an answer after which the connection counts as dead. Default: 10,000. */

@@ -249,6 +249,7 @@ export const zetaWire: STTWire<ZetaSTTConfig, ZetaUtterance> = {
   rules: zetaSTTRules,
   conflict: zetaConflict,
   catchUpSpeed: 2,
+  endingMs: ({ endOfUtteranceSilenceTrigger: trigger = defaultTrigger }) => trigger * 1_000,
   failures: zetaFailures,
   start: () => ({ finals: [], partial: [], delimiter: ' ' }),
   read: {
