@@ -41,6 +41,10 @@ export class WavReader {
 
   /** The sample bytes in a chunk of the stream: views where possible. */
   push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+    // Most streams are raw from their first byte.
+    if (this.#state === 'start' && this.#held.length === 0 && isWav(bytes) === false) this.#state = 'raw';
+    // Most streams are raw from their first byte.
+    if (this.#state === 'start' && this.#held.length === 0 && isWav(bytes) === false) this.#state = 'raw';
     if (this.#state === 'raw') return bytes;
     let samples = none;
     let input = concatBytes(this.#held, bytes);

@@ -1,5 +1,5 @@
 import { Observable, Subject, tap, type MonoTypeOperatorFunction, type Observer } from 'rxjs';
-import { describeFormat } from '../audio/formats.ts';
+import { describeFormat, sameFormat } from '../audio/formats.ts';
 import { negotiateFormat } from '../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
@@ -59,12 +59,13 @@ export function assertPlayable(tts: TTSProvider, output: OutputProvider): void {
   if (metadata) audioPath(metadata, output.accepts, { source: tts.name, target: output.name });
 }
 
-/** Chooses the format of a stream once its first chunk reveals it. */
+/** Chooses the format of each stream once its first chunk reveals it; streams of one format share the choice. */
 export function adapt(
   accepts: readonly AudioFormat[],
   ends: AudioEnds,
   onPath: (path: AudioPath) => void,
 ): MonoTypeOperatorFunction<AudioChunk> {
+  let latest: AudioPath | undefined;
   return (audio$) =>
     new Observable((subscriber) => {
       let target: Observer<AudioChunk> | undefined;
@@ -73,11 +74,13 @@ export function adapt(
           const message = `${ends.source} sends audio without a format`;
           throw new VoiceError(message, { code: 'unsupported_format', provider: ends.source });
         }
-        const path = audioPath(metadata, accepts, ends);
-        onPath(path);
-        if (!path.transcoded) return subscriber;
+        if (!latest || !sameFormat(latest.from, metadata)) {
+          latest = audioPath(metadata, accepts, ends);
+          onPath(latest);
+        }
+        if (!latest.transcoded) return subscriber;
         const chunks$ = new Subject<AudioChunk>();
-        path.convert(chunks$).subscribe(subscriber);
+        latest.convert(chunks$).subscribe(subscriber);
         return chunks$;
       };
       return audio$.pipe(tap((chunk) => (target ??= settle(chunk)).next(chunk))).subscribe({

@@ -1,5 +1,4 @@
 import { EMPTY, type Observable, type SchedulerLike } from 'rxjs';
-import type { AudioChunk } from '../audio/types.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import type { Command } from '../conversation/commands.ts';
 import type * as AgentCode from '../conversation/agent-conversation.ts';
@@ -73,8 +72,7 @@ export function conversationOf(
 ): Observable<VoiceEvent> {
   const { stt, llm, tts, output, agent } = roles;
   const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
-  const transcode = (audio$: Observable<AudioChunk>): Observable<AudioChunk> =>
-    audio$.pipe(adapt(output.accepts, ends, (path) => onPath(path, ends)));
+  const transcode = adapt(output.accepts, ends, (path) => onPath(path, ends));
   const shared = { output, commands$, transcode };
   if (agent && code.agentConversation) return code.agentConversation({ ...shared, agent }, { history, scheduler });
   if (!stt || !llm || !tts || !code.conversation) return EMPTY;

@@ -23,11 +23,11 @@ const letters = '\\p{L}\\p{M}\\p{N}';
 const spacelessLetters =
   '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
 const spaceless = new RegExp(`[${spacelessLetters}]`, 'u');
+const spacedWord = `(?:(?![${spacelessLetters}\\ufe0e\\ufe0f\\u20e3])[${letters}])+`;
 /** Letters within which no mark, URL or pronunciation starts. */
-const wordRun = new RegExp(
-  `[${spacelessLetters}]+|(?:(?![${spacelessLetters}\\ufe0e\\ufe0f\\u20e3])[${letters}])+`,
-  'uy',
-);
+const wordRun = new RegExp(`[${spacelessLetters}]+|${spacedWord}`, 'uy');
+/** Words, and spaces between them, within which no mark or URL starts. */
+const plainRun = new RegExp(`[${spacelessLetters}]+|${spacedWord}(?: (?![hw])${spacedWord})*`, 'uiy');
 const asciiPunctuation = /^[!-/:-@[-`{-~]/;
 /** Symbols that only some fonts show as pictures are kept. */
 const emoji =
@@ -222,8 +222,9 @@ export class SpeechText {
       if (used !== undefined) return used;
       if (spaceless.test(character)) return this.#say(character, character.length);
     }
-    wordRun.lastIndex = 0;
-    const length = wordRun.test(text) ? wordRun.lastIndex : character.length;
+    const run = this.#pronunciations.length > 0 || this.#links.length > 0 || this.#isRow ? wordRun : plainRun;
+    run.lastIndex = 0;
+    const length = run.test(text) ? run.lastIndex : character.length;
     return this.#say(text.slice(0, length), length);
   }
 

@@ -177,8 +177,8 @@ class SegmentReader {
     if (samples.length === 0) return undefined;
     const metadata = this.#wav.metadata ?? (this.#declared && rawFormat(this.#declared));
     if (!metadata) throw this.#error('the format of the audio is unknown', 'protocol');
-    this.#carry ??= new PcmCarry(frameBytes(metadata));
-    const data = this.#carry.push(samples);
+    const size = frameBytes(metadata);
+    const data = size === 1 ? samples : (this.#carry ??= new PcmCarry(size)).push(samples);
     return data.length > 0 ? { data, metadata } : undefined;
   }
 
