@@ -104,6 +104,17 @@ describe('the judge of what is told as heard', () => {
     expect(heard('one tw')).toEqual([]);
     expect(heard('one t')).toHaveLength(1);
   });
+
+  it('forgives a pause in the mark that ends a speech, which nobody counts, before another', () => {
+    const [before, paused, after] = [whole('Yes?'), { ...whole('8, 9.'), resumes: 1 }, cut(story, 'Once upon')];
+    const heard = (text: string, ...speeches: readonly Speech[]): unknown =>
+      unheardWords({ ...told, heard: text }, logOf(...speeches));
+    expect(heard('Yes?8, 9\uFFFDOnce upon', before, paused, after)).toEqual([]);
+    expect(heard('Yes?8, 9\uFFFD', before, paused)).toEqual([]);
+    expect(heard('Yes?8, 9\uFFFDOnce upon', before, whole('8, 9.'), after)).toHaveLength(1);
+    expect(heard('Yes?8, 9xOnce upon', before, paused, after)).toHaveLength(1);
+    expect(heard('Yes?8, 9\uFFFD\uFFFD\uFFFD\uFFFDOnce upon', before, paused, after)).toHaveLength(1);
+  });
 });
 
 describe('the judge of how calls end', () => {

@@ -158,7 +158,10 @@ function soundsTo(audible: string, from: number, text: string, { resumes, restar
   const all = sentences.join('');
   const starts = sentences.map((_, index) => sentences.slice(0, index).join('').length);
   const follow = (at: number, index: number, spare: number, restarts: number): readonly number[] => {
-    if (index === all.length) return [at];
+    if (index === all.length) {
+      // The mark at the end that it was paused in.
+      return audible[at] === damaged && spare > 0 ? [at, ...follow(at + 1, index, spare - 1, restarts)] : [at];
+    }
     const ends: number[] = [];
     if (audible[at] === all[index]) ends.push(...follow(at + 1, index + 1, spare, restarts));
     // In place of punctuation, which nobody counts, or of a letter, which does not sound again.
