@@ -36,6 +36,30 @@ function expressions(): Expression[] {
   });
 }
 
+/** Expressions put together from parts, recorded while they are: those of the texts that a model writes. */
+async function builtExpressions(): Promise<Expression[]> {
+  const found: Expression[] = [];
+  const native = RegExp;
+  globalThis.RegExp = new Proxy(native, {
+    construct: (target, [pattern, flags]: [string | RegExp, string?]) => {
+      const expression = new target(pattern, flags);
+      found.push({ where: `built /${expression.source}/${expression.flags}`, expression });
+      return expression;
+    },
+  });
+  try {
+    const [{ SpeechText }] = await Promise.all([
+      import('../../lib/text/speech-text.ts'),
+      import('../../lib/text/sentence-splitter.ts'),
+      import('../../lib/text/ssml.ts'),
+    ]);
+    for (const fence of ['```', '~~~']) new SpeechText().push(`${fence}js\ncode\n`);
+  } finally {
+    globalThis.RegExp = native;
+  }
+  return found;
+}
+
 const general = [' ', 'a', 'A', '1', '-', '.', '<', '>', '"', ':', '=', '/', '_', '\n', '*', ','];
 
 /** Pieces which an expression may begin to take again and again: its own letters, words and marks, alone and in twos. */
@@ -102,5 +126,15 @@ describe('the regular expressions of the library', () => {
       .map(({ where, expression }) => [where, worstText(expression)])
       .filter(([, text]) => text !== undefined);
     expect(slow).toEqual([]);
+  });
+
+  it('take no longer either where they are put together from parts', async () => {
+    const built = await builtExpressions();
+    const sites = readdirSync(lib, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .flatMap((file) => readFileSync(new URL(file, lib), 'utf8').match(/new RegExp\(/g) ?? []);
+    expect(built.length).toBeGreaterThanOrEqual(sites.length);
+    const slow = built.filter(({ expression }) => worstText(expression) !== undefined);
+    expect(slow.map(({ where }) => where)).toEqual([]);
   });
 });
