@@ -6,12 +6,12 @@
  * conversation, left to itself, must come back to listening.
  */
 import fc from 'fast-check';
-import type { Rules } from '../../lib/conversation/reduce.ts';
+import type { Rules } from '../../lib/conversation/rules.ts';
 import { begin, goOn, keyOf, move, moves, unrest, type Move, type World } from './support/model.ts';
 
 const rules: Rules = {
   ...{ bargeIn: true, reportsSpeechEnd: true, locale: undefined, turnTaking: {} },
-  ...{ whileUninterruptible: 'discard', idleMs: 15_000, sttTimeoutMs: 5_000 },
+  ...{ whileUninterruptible: 'discard', duckDb: 12, isService: false, idleMs: 15_000, sttTimeoutMs: 5_000 },
   preflight: { enabled: true, speak: false, maxStarts: 3, maxSpeechMs: 10_000 },
 };
 
@@ -32,10 +32,10 @@ const ways: readonly { name: string; rules: Rules; depth: number; moves: readonl
 ];
 
 /** Left to itself, a conversation comes to rest within a few deadlines. */
-function rest(world: World, by: Rules): World {
+function rest(world: World): World {
   let now = world;
   for (let steps = 0; steps < 60; steps++) {
-    const next = goOn(now, by);
+    const next = goOn(now);
     if (!next || next.broken !== undefined) return next ?? now;
     now = next;
   }
@@ -57,7 +57,7 @@ describe('whatever happens, in whatever order,', () => {
         const next: (readonly [World, readonly Move[]])[] = [];
         for (const [world, path] of frontier) {
           for (const what of way.moves) {
-            const after = move(world, what, way.rules);
+            const after = move(world, what);
             if (!after) continue;
             sequences++;
             const story = [...path, what];
@@ -65,7 +65,7 @@ describe('whatever happens, in whatever order,', () => {
             const key = keyOf(after);
             if (seen.has(key)) continue;
             seen.add(key);
-            const rested = rest(after, way.rules);
+            const rested = rest(after);
             const wrong = rested.broken ?? unrest(rested);
             if (wrong !== undefined) throw new Error(`${wrong}: ${story.join(', ')}`);
             next.push([after, story]);
@@ -89,11 +89,11 @@ describe('whatever happens, in whatever order,', () => {
     fc.assert(
       fc.property(conversation, ({ way, story }) => {
         const last = story.reduce<World>((world, what) => {
-          const next = move(world, what, way.rules) ?? world;
+          const next = move(world, what) ?? world;
           if (next.broken !== undefined) throw new Error(next.broken);
           return next;
         }, begin(way.rules));
-        const rested = rest(last, way.rules);
+        const rested = rest(last);
         const wrong = rested.broken ?? unrest(rested);
         if (wrong !== undefined) throw new Error(wrong);
       }),

@@ -69,7 +69,7 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
   const voice: SpeechContext = {
     ...shared.speech,
     voice: agent,
-    playoutMs: 3_000,
+    playoutMs: () => 3_000,
     transcode: (audio$) => ports.transcode?.(audio$) ?? audio$,
   };
   const context: Context = { ...shared, agent, voice };

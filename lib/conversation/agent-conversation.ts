@@ -4,7 +4,7 @@ import { agentHandlers } from './agent-turns.ts';
 import type { ConversationOptions } from './conversation-options.ts';
 import { converse, withTickets } from './conversation.ts';
 import type { VoiceEvent } from './events.ts';
-import type { Rules } from './reduce.ts';
+import { rulesOf, type Rules } from './rules.ts';
 
 /** Options of {@link agentConversation}. */
 export type AgentConversationOptions = Pick<ConversationOptions, 'history' | 'scheduler'>;
@@ -18,24 +18,16 @@ export function agentConversation(ports: AgentPorts, options: AgentConversationO
   const { scheduler = asyncScheduler, history } = options;
   const { agent, output, commands$ } = ports;
   const { transcripts$, speech$ } = agent;
-  const rules: Rules = {
-    bargeIn: 'immediate',
-    reportsSpeechEnd: true,
-    locale: undefined,
-    turnTaking: {},
-    agentHandlers,
-    whileUninterruptible: 'discard',
-    idleMs: 15_000,
-    sttTimeoutMs: 5_000,
-    preflight: { enabled: false, speak: false, maxStarts: 0, maxSpeechMs: 0 },
-  };
+  const rules: Rules = { ...rulesOf({ bargeIn: 'immediate', preflight: false }, true), duckDb: 0, isService: true };
   return converse({
     ports: { transcripts$, speech$, output },
     history,
     scheduler,
+    settings: {},
     rules,
+    agentHandlers,
     finalize: undefined,
-    duckDb: 0,
+    pushToTalk: undefined,
     commands$: commands$.pipe(
       withTickets(),
       mergeMap((input) => agentCommand(agent, input)),

@@ -1,25 +1,22 @@
 import { finalize, Observable, ReplaySubject, Subject, Subscription, tap } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderRole } from '../core/roles.ts';
+import type { Cast } from './cast.ts';
+import type { Emit } from './event-bus.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
 import type { History } from './history.ts';
 import type { AgentReport } from './inputs.ts';
 import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import type { Candidate } from './state.ts';
 import { momentOf, type TurnMoment } from './turn.ts';
-import { synthesizeText, type VoiceContext } from './voice.ts';
+import { synthesizeText, type SpokenRound, type VoiceContext } from './voice.ts';
 
 /** Shared by all answers of a conversation. */
 export interface AnswerContext {
-  readonly generation: Pick<
-    GenerationContext,
-    'llm' | 'tools' | 'emit' | 'scheduler' | 'validate' | 'stopped$' | 'llmFirstTokenMs' | 'llmStallMs'
-  >;
+  readonly generation: Pick<GenerationContext, 'cast' | 'emit' | 'scheduler' | 'validate' | 'stopped$'>;
   readonly speech: SpeechContext;
   readonly voice: VoiceContext;
   readonly history: History;
-  readonly systemPrompt: string | undefined;
-  readonly speakAhead: boolean;
   readonly report: (report: AgentReport) => void;
   /** Emits once a candidate may be heard. */
   readonly committed$: (candidateId: string) => Observable<unknown>;
@@ -30,6 +27,7 @@ interface Part {
   readonly text: string;
   /** Whether it is remembered; a filler is not. */
   readonly stored: boolean;
+  readonly cast: Cast;
   /** The history item that a round with tool calls already has. */
   readonly item?: string;
 }
@@ -57,7 +55,7 @@ const nothingHeard: SpeechResult = { heard: { text: '', rounds: [], estimated: f
 export function answer(candidate: Candidate, context: AnswerContext): Observable<never> {
   return new Observable((subscriber) => {
     const { id, turnId, speechId } = candidate;
-    const { history, generation, report, voice, speakAhead } = context;
+    const { history, generation, report, voice } = context;
     const { emit, scheduler } = generation;
     const gate$ = new ReplaySubject<unknown>(1);
     let log: Log = { parts: [], tokens: 0 };
@@ -77,7 +75,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       report({ type: 'answer.failed', candidate: id, error, role });
     };
     const publish = (step: GenerationStep): void => {
-      tell(step, log.parts[step.part]?.stored ?? false, turnId, generation);
+      tell(step, log.parts[step.part], turnId, emit);
     };
     /** A step's event comes before what is said of it, and no event before the gate opens. */
     const take = (step: GenerationStep): void => {
@@ -98,7 +96,10 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       )
       .subscribe(gate$);
     const generating = new Subscription();
-    const synthesize = synthesizeText({ rounds$: rounds.texts$, gate$, speakAhead }, voice);
+    const synthesize = synthesizeText(
+      { rounds$: rounds.rounds$, gate$, speakAhead: generation.cast().speakAhead },
+      voice,
+    );
     const request: SpeechRequest = {
       id: speechId,
       turnId,
@@ -129,7 +130,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         emit(type, payload, { turnId });
       },
       gate$,
-      messages: () => history.messages(context.systemPrompt, isCommitted ? undefined : candidate.text),
+      messages: (systemPrompt) => history.messages(systemPrompt, isCommitted ? undefined : candidate.text),
       onToolsRunning: (running) => {
         log = { ...log, running };
       },
@@ -160,7 +161,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       if (isCommitted) {
         remember(log, result, history);
         const asked = log.asking === undefined ? undefined : log.parts[log.asking];
-        if (asked) emit('llm.aborted', { text: asked.text }, { turnId, role: 'llm', provider: generation.llm.name });
+        if (asked) emit('llm.aborted', { text: asked.text }, { turnId, role: 'llm', provider: asked.cast.llm.name });
       }
       const length = log.parts.reduce((sum, { text }) => sum + text.length, 0);
       const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
@@ -182,19 +183,19 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
 
 /** The text of each round as it comes; a round that waits for its turn loses nothing. */
 class Rounds {
-  readonly #texts$ = new Subject<Observable<string>>();
+  readonly #rounds$ = new Subject<SpokenRound>();
   readonly #texts = new Map<number, ReplaySubject<string>>();
 
-  /** One Observable for each round. Hot. */
-  get texts$(): Observable<Observable<string>> {
-    return this.#texts$;
+  /** Each round as it begins. Hot. */
+  get rounds$(): Observable<SpokenRound> {
+    return this.#rounds$;
   }
 
   take(step: GenerationStep): void {
     if (step.type === 'started') {
       const text$ = new ReplaySubject<string>(maxWaitingTokens);
       this.#texts.set(step.part, text$);
-      this.#texts$.next(text$);
+      this.#rounds$.next({ text$, cast: step.cast });
     } else if (step.type === 'token') this.#texts.get(step.part)?.next(step.text);
     else this.#texts.get(step.part)?.complete();
   }
@@ -202,7 +203,7 @@ class Rounds {
   /** There is nothing more to say. */
   end(): void {
     for (const text$ of this.#texts.values()) text$.complete();
-    this.#texts$.complete();
+    this.#rounds$.complete();
   }
 }
 
@@ -210,8 +211,9 @@ class Rounds {
 function note(log: Log, step: GenerationStep): Log {
   const { part: index } = step;
   if (step.type === 'started') {
-    const asking = step.stored ? index : log.asking;
-    return { ...log, asking, parts: log.parts.toSpliced(index, 1, { text: '', stored: step.stored }) };
+    const { stored, cast } = step;
+    const asking = stored ? index : log.asking;
+    return { ...log, asking, parts: log.parts.toSpliced(index, 1, { text: '', stored, cast }) };
   }
   if (step.type === 'ended') return log.asking === index ? { ...log, asking: undefined } : log;
   const part = log.parts[index];
@@ -226,14 +228,9 @@ function withItem(log: Log, index: number, item: string): Log {
 }
 
 /** Publishes what the model does. */
-function tell(
-  step: GenerationStep,
-  isStored: boolean,
-  turnId: string,
-  { emit, llm }: Pick<GenerationContext, 'emit' | 'llm'>,
-): void {
-  if (!isStored) return;
-  const envelope = { turnId, role: 'llm', provider: llm.name } as const;
+function tell(step: GenerationStep, part: Part | undefined, turnId: string, emit: Emit): void {
+  if (!part?.stored) return;
+  const envelope = { turnId, role: 'llm', provider: part.cast.llm.name } as const;
   if (step.type === 'started') emit('llm.started', { round: step.round }, envelope);
   else if (step.type === 'token') emit('llm.token', { delta: step.text }, envelope);
   else {

@@ -10,6 +10,8 @@ import type { Candidate, ConversationState, Say } from './state.ts';
 export interface Shared {
   /** The state after each step, starting with the current one. */
   readonly state$: Observable<ConversationState>;
+  /** The current state. */
+  readonly now: () => ConversationState;
   readonly history: History;
   readonly emit: Emit;
   /** Adds an input to the end of the conversation's queue. */

@@ -1,4 +1,5 @@
 import { Subject, type Observable, type ObservableInput } from 'rxjs';
+import type { SettingsChange } from './conversation-options.ts';
 
 /** Options of `say()`. */
 export interface SayOptions {
@@ -84,5 +85,7 @@ export type Command =
   | { readonly type: 'interrupt' }
   /** Push-to-talk. */
   | { readonly type: 'begin' | 'commit' | 'cancel' }
+  /** Changes settings, from when each of them says. */
+  | { readonly type: 'update'; readonly changes: SettingsChange }
   /** Ends the conversation. */
   | { readonly type: 'stop' };

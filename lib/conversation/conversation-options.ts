@@ -1,17 +1,7 @@
-import type { Observable, SchedulerLike } from 'rxjs';
-import type { AudioChunk } from '../audio/types.ts';
-import type {
-  ConnectionEvent,
-  LLMProvider,
-  OutputProvider,
-  SpeechEvent,
-  TranscriptionResult,
-  TTSProvider,
-} from '../core/roles.ts';
+import type { SchedulerLike } from 'rxjs';
 import type { Tool } from '../core/tools.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { BargeInThresholds } from './barge-in.ts';
-import type { Command } from './commands.ts';
 import type { History } from './history.ts';
 import type { TurnTakingOptions } from './turn-taking.ts';
 
@@ -55,34 +45,10 @@ export interface ConversationTimeouts {
   readonly idleMs?: number;
 }
 
-/** The streams and functions that make up a conversation. */
-export interface ConversationPorts {
-  readonly transcripts$: Observable<TranscriptionResult>;
-  readonly speech$: Observable<SpeechEvent>;
-  /** The connection to speech-to-text: the user's turn waits while there is none. Default: always connected. */
-  readonly connection$?: Observable<ConnectionEvent>;
-  readonly commands$: Observable<Command>;
-  readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm'>;
-  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'warm'>;
-  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
-  /** Whether `speech$` reports the end of speech. Default: false. */
-  readonly reportsSpeechEnd?: boolean;
-  /** Asks the speech-to-text service to finalize. */
-  readonly finalize?: () => void;
-  /** When a position in the captured audio, in milliseconds, was captured, on the scheduler's clock. */
-  readonly capturedAt?: (positionMs: number) => number | undefined;
-  /** Converts between TTS and output, if their formats differ. */
-  transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
-}
-
-/** Options of a conversation. */
-export interface ConversationOptions {
-  /** What was said before; the conversation adds to it. */
-  readonly history: History;
+/** What can change while a conversation runs. */
+export interface ConversationSettings {
   /** Instructions for the model, before all messages. Default: none. */
   readonly systemPrompt?: string;
-  /** Said at the start. */
-  readonly greeting?: string;
   /** What the model may have done. Default: nothing. */
   readonly tools?: readonly Tool[];
   /** When the user's turn is over. Default: when the speech-to-text service says so. */
@@ -97,6 +63,17 @@ export interface ConversationOptions {
   readonly speechText?: SpeechTextOptions;
   /** BCP 47 language of the agent's speech, for splitting it into sentences. Default: the runtime's. */
   readonly locale?: string;
+}
+
+/** Settings to change; `undefined` restores a default. */
+export type SettingsChange = { readonly [K in keyof ConversationSettings]?: ConversationSettings[K] | undefined };
+
+/** Options of a conversation. */
+export interface ConversationOptions extends ConversationSettings {
+  /** What was said before; the conversation adds to it. */
+  readonly history: History;
+  /** Said at the start. */
+  readonly greeting?: string;
   /** The clock; a TestScheduler in tests. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }

@@ -26,7 +26,8 @@ import { fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import { SpeechTicket, type Command } from './commands.ts';
-import type { ConversationPorts } from './conversation-options.ts';
+import type { ConversationSettings } from './conversation-options.ts';
+import type { ConversationPorts } from './conversation-ports.ts';
 import { enact, publishHistory, reportError } from './enact.ts';
 import { createEventBus, type EventBus } from './event-bus.ts';
 import type { VoiceEvent } from './events.ts';
@@ -34,7 +35,9 @@ import type { History } from './history.ts';
 import type { Effect, Input, SttPresence, TicketInterrupt } from './inputs.ts';
 import { dropLateResults } from './late-results.ts';
 import { validator, type Validate } from './malformed.ts';
-import { reduce, type Rules } from './reduce.ts';
+import type { AgentHandlers } from './agent-turns.ts';
+import { reduce } from './reduce.ts';
+import type { Rules } from './rules.ts';
 import { unknownPace } from './script.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
 
@@ -42,11 +45,14 @@ import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState,
 interface Setup {
   readonly ports: Pick<ConversationPorts, 'transcripts$' | 'speech$' | 'connection$' | 'capturedAt' | 'output'>;
   readonly history: History;
+  /** What it begins with. */
+  readonly settings: ConversationSettings;
   readonly rules: Rules;
+  readonly agentHandlers?: AgentHandlers;
   readonly scheduler: SchedulerLike;
   readonly greeting?: string | undefined;
   readonly finalize: (() => void) | undefined;
-  readonly duckDb: number;
+  readonly pushToTalk: ((isOn: boolean) => void) | undefined;
   /** The application's commands, as inputs. */
   readonly commands$: Observable<Input>;
   /** Creates the answerer. */
@@ -59,20 +65,21 @@ interface Setup {
  */
 export function converse(setup: Setup): Observable<VoiceEvent> {
   return new Observable((subscriber) => {
-    const { history, rules, scheduler, greeting } = setup;
+    const { history, settings, rules, agentHandlers, scheduler, greeting } = setup;
+    const start: ConversationState = { ...startState, settings, rules };
     const bus = createEventBus(scheduler);
     const validate = validator((error, role) => reportError(bus, error, role && { role }));
     /** Reports of answers and speeches, and follow-up inputs: all join the end of the queue. */
     const later$ = new Subject<Input>();
     const warm$ = new Subject<void>();
     const machine: Machine<ConversationState, Input, Effect> = {
-      start: startState,
-      reduce: (state, input, at) => reduce(state, input, at, rules),
+      start,
+      reduce: (state, input, at) => reduce(state, input, at, agentHandlers),
       wakeAt,
       tick: { type: 'tick' },
     };
     const step$ = merge(heardBy(setup.ports, bus, validate), setup.commands$, later$).pipe(fold(machine, scheduler));
-    const state$ = new BehaviorSubject(startState);
+    const state$ = new BehaviorSubject(start);
     const answerer = setup.answerer(sharedBy(setup, state$, bus, later$, validate));
     const world = { ...setup, output: setup.ports.output, bus, later$, warm$, inject: answerer.inject };
 
@@ -207,7 +214,7 @@ function speakEach(state$: Observable<ConversationState>, answerer: Answerer): O
 /** What every answerer gets. */
 function sharedBy(
   { history, scheduler, ports }: Setup,
-  state$: Observable<ConversationState>,
+  state$: BehaviorSubject<ConversationState>,
   { emit }: EventBus,
   later$: Subject<Input>,
   validate: Validate,
@@ -230,5 +237,5 @@ function sharedBy(
       distinctUntilChanged(),
     ),
   };
-  return { state$, history, emit, report, scheduler, validate, speech };
+  return { state$, now: () => state$.value, history, emit, report, scheduler, validate, speech };
 }

@@ -16,14 +16,17 @@ export interface World {
   readonly warm$: Subject<void>;
   /** Asks the speech-to-text service to finalize. */
   readonly finalize: (() => void) | undefined;
-  /** How much quieter the agent becomes while an interruption is suspected, in decibels. */
-  readonly duckDb: number;
+  /** Switches push-to-talk on or off. */
+  readonly pushToTalk: ((isOn: boolean) => void) | undefined;
   /** Passes a text to an agent; the returned input joins the queue. */
   readonly inject: ((effect: Extract<Effect, { readonly type: 'agent.inject' }>) => Input | undefined) | undefined;
 }
 
 /** Carries out an effect. */
-export function enact(effect: Effect, { output, history, bus, later$, warm$, finalize, duckDb, inject }: World): void {
+export function enact(
+  effect: Effect,
+  { output, history, bus, later$, warm$, finalize, pushToTalk, inject }: World,
+): void {
   /** Runs a method of a provider: one of the application may be async, and reject. */
   const ask = (role: ProviderRole, method: () => unknown): void => {
     const asked = method();
@@ -49,7 +52,7 @@ export function enact(effect: Effect, { output, history, bus, later$, warm$, fin
       effect.ticket.settle(effect.outcome);
       break;
     case 'duck':
-      ask('output', () => output.setVolume?.(10 ** (-duckDb / 20)));
+      ask('output', () => output.setVolume?.(10 ** (-effect.db / 20)));
       break;
     case 'pause':
       ask('output', () => output.pause());
@@ -60,6 +63,9 @@ export function enact(effect: Effect, { output, history, bus, later$, warm$, fin
       break;
     case 'finalize':
       ask('stt', () => finalize?.());
+      break;
+    case 'push-to-talk':
+      pushToTalk?.(effect.isOn);
       break;
     case 'agent.inject': {
       const refused = inject?.(effect);

@@ -2,6 +2,7 @@ import type { AudioChunk } from '../audio/types.ts';
 import type { VoiceErrorCode } from '../core/errors.ts';
 import type { FinishReason, TokenUsage, ToolCall } from '../core/messages.ts';
 import type { AgentLatency, DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
+import type { ConversationSettings } from './conversation-options.ts';
 import type { HistoryItem } from './history.ts';
 
 /** What the agent is doing. `thinking` lasts from a committed turn to the first audible sample. */
@@ -61,6 +62,11 @@ export interface VoiceEventMap {
   'session.ready': object;
   /** The conversation has ended, and everything is disconnected. */
   'session.closed': object;
+  /** `update()` has changed settings; each counts from when its documentation says. */
+  'session.updated': {
+    /** The changed settings. */
+    readonly changed: readonly (keyof ConversationSettings)[];
+  };
   /** A provider is connecting. */
   'provider.connecting': object;
   /** A provider is connected. */
@@ -322,7 +328,7 @@ export type VoiceEvent<T extends VoiceEventType = VoiceEventType> = {
 
 /** The events of each named stream of a pipeline. Every type is on exactly one stream. */
 export const eventStreams = {
-  state$: ['agent.state', 'user.state', 'session.ready', 'session.closed'],
+  state$: ['agent.state', 'user.state', 'session.ready', 'session.updated', 'session.closed'],
   connection$: [
     'provider.connecting',
     'provider.connected',

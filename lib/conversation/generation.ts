@@ -15,11 +15,10 @@ import {
 } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { FinishReason, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
-import type { LLMProvider } from '../core/roles.ts';
-import type { Tool } from '../core/tools.ts';
 import { feed } from '../stream/feed.ts';
 import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
+import type { Cast } from './cast.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 import type { Validate } from './malformed.ts';
@@ -36,7 +35,14 @@ const fillerAfterMs = 700;
 
 /** Steps of one answer's generation. A part is one round's text, or a filler, which is spoken but not stored. */
 export type GenerationStep =
-  | { readonly type: 'started'; readonly part: number; readonly stored: boolean; readonly round: number }
+  | {
+      readonly type: 'started';
+      readonly part: number;
+      readonly stored: boolean;
+      readonly round: number;
+      /** Who answers this round. */
+      readonly cast: Cast;
+    }
   | { readonly type: 'token'; readonly part: number; readonly text: string }
   | {
       readonly type: 'ended';
@@ -48,20 +54,16 @@ export type GenerationStep =
 
 /** What a generation needs, and where it reports what belongs in the history. */
 export interface GenerationContext {
-  readonly llm: Pick<LLMProvider, 'name' | 'generate'>;
-  readonly tools: readonly Tool[];
+  /** Who answers the next request. */
+  readonly cast: () => Cast;
   readonly emit: Emit;
   readonly scheduler: SchedulerLike;
   readonly validate: Validate;
   /** No tool runs before this emits; it replays. */
   readonly gate$: Observable<unknown>;
   readonly stopped$: Observable<unknown>;
-  /** Longest wait for the first token or call, in milliseconds. */
-  readonly llmFirstTokenMs: number;
-  /** Longest wait between tokens, in milliseconds. */
-  readonly llmStallMs: number;
   /** The messages to send to the model now. */
-  messages(): Message[];
+  messages(systemPrompt: string | undefined): Message[];
   /** Called when all calls of a round have ended. */
   onToolRound(part: number, text: string, calls: readonly ToolCall[], outcomes: readonly ToolOutcome[]): void;
   onToolsRunning(running: RunningTools | undefined): void;
@@ -77,19 +79,19 @@ export interface RunningTools {
 
 /** Asks the model, runs the tools it calls, and asks again, until it has answered. Unsubscribing aborts. */
 export function generateAnswer(context: GenerationContext): Observable<GenerationStep> {
-  const { llm, tools, scheduler } = context;
-  const definitions = toolDefinitions(tools);
-  const overflow = (what: string): VoiceError =>
-    new VoiceError(`${llm.name}: ${what}`, { code: 'overflow', provider: llm.name });
+  const { scheduler } = context;
   let parts = 0;
 
   function ask(round: number): Observable<GenerationStep> {
     return new Observable((subscriber) => {
+      const cast = context.cast();
+      const { llm, systemPrompt } = cast;
+      const definitions = toolDefinitions(cast.tools);
       const part = parts++;
       const calls: ToolCall[] = [];
       let text = '';
       let end: Partial<Extract<LLMEvent, { type: 'done' }>> = {};
-      const request$ = llm.generate(context.messages(), {
+      const request$ = llm.generate(context.messages(systemPrompt), {
         ...(definitions.length ? { tools: definitions } : {}),
         ...(definitions.length && round === maxRounds ? { toolChoice: 'none' } : {}),
       });
@@ -97,11 +99,11 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         if (event.type === 'done') end = event;
         else if (event.type === 'tool-call') {
           if (calls.push(event) <= maxCalls) return;
-          throw overflow(`the model called more than ${maxCalls} tools at once: tell it to call fewer`);
+          throw overflow(cast, `the model called more than ${maxCalls} tools at once: tell it to call fewer`);
         } else if (event.text) {
           text += event.text;
           if (text.length > maxAnswerLength) {
-            throw overflow(`the answer is longer than ${maxAnswerLength} characters: set maxTokens`);
+            throw overflow(cast, `the answer is longer than ${maxAnswerLength} characters: set maxTokens`);
           }
           subscriber.next({ type: 'token', part, text: event.text });
         }
@@ -110,29 +112,32 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         const { finishReason = 'stop', usage } = end;
         subscriber.next({ type: 'ended', part, text, finishReason, ...(usage ? { usage } : {}) });
         if (calls.length === 0 || round === maxRounds) subscriber.complete();
-        else subscriber.add(callTools(part, text, calls, round).subscribe(subscriber));
+        else subscriber.add(callTools({ part, text, calls }, cast, round).subscribe(subscriber));
       };
-      subscriber.next({ type: 'started', part, stored: true, round });
-      feed(request$.pipe(context.validate('model'), stalls(context)), subscriber, { next: take, complete: finish });
+      subscriber.next({ type: 'started', part, stored: true, round, cast });
+      feed(request$.pipe(context.validate('model'), stalls(cast, scheduler)), subscriber, {
+        next: take,
+        complete: finish,
+      });
     });
   }
 
   function callTools(
-    part: number,
-    text: string,
-    calls: readonly ToolCall[],
+    { part, text, calls }: Pick<RunningTools, 'part' | 'text' | 'calls'>,
+    cast: Cast,
     round: number,
   ): Observable<GenerationStep> {
+    const { tools } = cast;
     const open$ = context.gate$.pipe(take(1), ignoreElements());
     const run$ = defer(() => {
-      const toolRound = runTools(calls, context);
+      const toolRound = runTools(calls, { ...context, tools });
       const outcomes: ToolOutcome[] = [];
       context.onToolsRunning({ part, text, calls, round: toolRound });
       const done$ = new ReplaySubject<true>(1);
       const filler = tools.find((tool) => tool.filler && calls.some(({ name }) => name === tool.name))?.filler;
       const filler$ = filler
         ? timer(fillerAfterMs, scheduler).pipe(
-            mergeMap(() => fillerPart(parts++, filler, round)),
+            mergeMap(() => fillerPart(parts++, filler, round, cast)),
             takeUntil(done$),
           )
         : EMPTY;
@@ -157,24 +162,19 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
 }
 
 /** A part that is spoken but not stored. */
-function fillerPart(part: number, text: string, round: number): GenerationStep[] {
+function fillerPart(part: number, text: string, round: number, cast: Cast): GenerationStep[] {
   return [
-    { type: 'started', part, stored: false, round },
+    { type: 'started', part, stored: false, round, cast },
     { type: 'token', part, text },
     { type: 'ended', part, text, finishReason: 'stop' },
   ];
 }
 
 /** Fails when the model stalls: before its first token, or between two. */
-function stalls({
-  llm,
-  scheduler,
-  llmFirstTokenMs,
-  llmStallMs,
-}: GenerationContext): MonoTypeOperatorFunction<LLMEvent> {
+function stalls({ llm, timeouts }: Cast, scheduler: SchedulerLike): MonoTypeOperatorFunction<LLMEvent> {
   return stallTimeout({
-    firstMs: llmFirstTokenMs,
-    idleMs: llmStallMs,
+    firstMs: timeouts.llmFirstTokenMs,
+    idleMs: timeouts.llmStallMs,
     scheduler,
     error: (stalled, ms) => {
       const what = stalled === 'first' ? 'did not begin to answer' : 'stopped in the middle: nothing came';
@@ -182,4 +182,8 @@ function stalls({
       return new VoiceError(message, { code: 'timeout', recoverable: true, provider: llm.name });
     },
   });
+}
+
+function overflow({ llm: { name } }: Cast, what: string): VoiceError {
+  return new VoiceError(`${name}: ${what}`, { code: 'overflow', provider: name });
 }

@@ -3,6 +3,7 @@ export { agentConversation, type AgentConversationOptions } from './agent-conver
 export { bargeIn, type BargeInRules, type BargeInSign, type BargeInStage, type BargeInThresholds } from './barge-in.ts';
 export { type SayOptions, type SendOptions, type SpeechHandle, type SpeechOutcome, type Command } from './commands.ts';
 export * from './conversation-options.ts';
+export * from './conversation-ports.ts';
 export * from './events.ts';
 export * from './history.ts';
 export { conversation } from './model-conversation.ts';

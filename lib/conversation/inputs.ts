@@ -121,10 +121,13 @@ export type Effect =
   | { readonly type: 'remember'; readonly text: string }
   | { readonly type: 'settle'; readonly ticket: SpeechTicket; readonly outcome: SpeechOutcome }
   /** The agent's volume while an interruption is suspected: quieter, then silent, then as before. */
-  | { readonly type: 'duck' | 'pause' }
+  | { readonly type: 'duck'; readonly db: number }
+  | { readonly type: 'pause' }
   | { readonly type: 'release'; readonly wasPaused: boolean }
   /** Asks the speech-to-text service to finalize. */
   | { readonly type: 'finalize' }
+  /** Turns are taken by push-to-talk from now on, or no longer. */
+  | { readonly type: 'push-to-talk'; readonly isOn: boolean }
   /** The user is speaking: prepare what the answer will need. */
   | { readonly type: 'warm' }
   | { readonly type: 'complete' };

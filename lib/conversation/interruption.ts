@@ -1,23 +1,14 @@
 import { countWords } from '../text/words.ts';
 import { noBargeIn, takeSign, type BargeInRules, type BargeInSign, type BargeInStage } from './barge-in.ts';
-import type { BargeInOptions } from './conversation-options.ts';
 import type { IgnoreReason } from './events.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
+import type { Rules } from './rules.ts';
 import { speechEnvelope, statusOf, type ConversationState } from './state.ts';
 import { chain, cut, reasonToCut, type ConversationStep } from './user-turn.ts';
 import { withMeasured } from './turn.ts';
 
-/** Rules for interruptions. */
-export interface InterruptionRules {
-  readonly bargeIn: boolean | 'immediate' | BargeInOptions;
-  /** Whether the speech-to-text service reports the end of speech. */
-  readonly reportsSpeechEnd: boolean;
-  /** BCP 47, for counting words. */
-  readonly locale: string | undefined;
-}
-
 /** Whether the user may interrupt what the agent is saying. */
-export function isInterruptible({ output }: ConversationState, { bargeIn }: InterruptionRules): boolean {
+export function isInterruptible({ output }: ConversationState, { bargeIn }: Rules): boolean {
   return bargeIn !== false && (output.speaking?.interruptible ?? true);
 }
 
@@ -26,7 +17,7 @@ export function hearWhileBusy(
   state: ConversationState,
   signal: HeardSignal,
   at: number,
-  rules: InterruptionRules,
+  rules: Rules,
 ): ConversationStep {
   if (!isInterruptible(state, rules)) {
     return ignore(state, signal, rules.bargeIn === false ? 'disabled' : 'uninterruptible');
@@ -39,7 +30,7 @@ export function hearWhileBusy(
 }
 
 /** A wait for more signs has ended. */
-export function wakeBargeIn(state: ConversationState, at: number, rules: InterruptionRules): ConversationStep {
+export function wakeBargeIn(state: ConversationState, at: number, rules: Rules): ConversationStep {
   const [bargeIn, ...stages] = takeSign(state.bargeIn, { type: 'tick' }, at, () => rulesFor(state, rules));
   return enterStages(state, bargeIn, stages, at);
 }
@@ -71,7 +62,7 @@ function enterStages(
       chain(step, (state): ConversationStep => {
         switch (stage) {
           case 'suspected':
-            return [state, { type: 'duck' }, emit('bargeIn.suspected', {}, envelope)];
+            return [state, { type: 'duck', db: state.rules.duckDb }, emit('bargeIn.suspected', {}, envelope)];
           case 'paused':
             return [state, { type: 'pause' }, emit('bargeIn.paused', {}, envelope), ...position('speech.paused')];
           case 'resumed': {
@@ -124,7 +115,7 @@ function toSign(signal: HeardSignal, locale: string | undefined): BargeInSign | 
   return text.trim() ? { type: 'words', count: countWords(text, locale), final: utteranceComplete } : undefined;
 }
 
-function rulesFor(state: ConversationState, { bargeIn, reportsSpeechEnd }: InterruptionRules): BargeInRules {
+function rulesFor(state: ConversationState, { bargeIn, reportsSpeechEnd }: Rules): BargeInRules {
   const options = typeof bargeIn === 'object' ? bargeIn : {};
   const status = statusOf(state);
   const inGreeting = state.output.speaking?.source === 'greeting' ? options.greeting : undefined;

@@ -1,10 +1,11 @@
 import type { AgentHandlers } from './agent-turns.ts';
-import type { PreflightOptions } from './conversation-options.ts';
 import { emit, type Effect, type HeardSignal, type Input, type SttPresence } from './inputs.ts';
-import { endSuspicion, hearWhileBusy, isInterruptible, wakeBargeIn, type InterruptionRules } from './interruption.ts';
+import { endSuspicion, hearWhileBusy, isInterruptible, wakeBargeIn } from './interruption.ts';
 import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
+import type { Rules } from './rules.ts';
+import { adoptTurnTaking, changeSettings } from './settings.ts';
 import { agentStateOf, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
-import { takeTurn, type TurnDecision, type TurnTakingOptions, type UserSignal } from './turn-taking.ts';
+import { takeTurn, type TurnDecision, type UserSignal } from './turn-taking.ts';
 import {
   answerCandidate,
   chain,
@@ -20,17 +21,6 @@ import {
   turnEnded,
   type ConversationStep,
 } from './user-turn.ts';
-
-/** The rules of a conversation. */
-export interface Rules extends InterruptionRules {
-  readonly turnTaking: TurnTakingOptions;
-  readonly preflight: Required<PreflightOptions>;
-  readonly whileUninterruptible: 'discard' | 'queue';
-  readonly idleMs: number;
-  readonly sttTimeoutMs: number;
-  /** For agents' services, which manage turns and notice that the user continues. */
-  readonly agentHandlers?: AgentHandlers;
-}
 
 type Handlers = {
   readonly [T in Exclude<Input['type'], keyof AgentHandlers>]: (
@@ -83,6 +73,7 @@ const handlers: Handlers = {
     chain(cut(state, 'user', reasonToCut(state), at), (after) => takeTurns(after, input, at, rules)),
   commit: (state, input, at, rules) => takeTurns(state, input, at, rules),
   cancel: (state, input, at, rules) => takeTurns(state, input, at, rules),
+  update: (state, { changes }, at) => changeSettings(state, changes, at),
   stop: (state, _, at) => {
     const tickets = [...state.waiting.flatMap(({ ticket = [] }) => ticket), ...state.awaitingReply];
     const [stopped, ...effects] = cut({ ...state, waiting: [], awaitingReply: [] }, 'stop', 'stopped', at);
@@ -134,28 +125,31 @@ const handlers: Handlers = {
   },
 };
 
-/** Folds an input into a conversation's state: the next state and its effects. Pure. */
-export function reduce(state: ConversationState, input: Input, at: number, rules: Rules): ConversationStep {
+/**
+ * Folds an input into a conversation's state: the next state and its effects. Pure.
+ *
+ * @param agentHandlers - For the signals of an agent's service.
+ */
+export function reduce(
+  state: ConversationState,
+  input: Input,
+  at: number,
+  agentHandlers?: AgentHandlers,
+): ConversationStep {
   // Once stopped, only the ends of answers and speeches matter.
   if (state.isStopped && !/^(answer|say|speech)\.|^stopped$/.test(input.type)) return [state];
-  const table = (input.type in handlers ? handlers : rules.agentHandlers) as Handlers & AgentHandlers;
+  const table = (input.type in handlers ? handlers : agentHandlers) as Handlers & AgentHandlers;
   const handle = table[input.type] as (...all: [ConversationState, Input, number, Rules]) => ConversationStep;
-  return follow(state, handle(state, input, at, rules), input, at, rules);
+  return follow(state, handle(state, input, at, state.rules), input, at);
 }
 
 /** What follows every step, whatever caused it. */
-function follow(
-  before: ConversationState,
-  step: ConversationStep,
-  input: Input,
-  at: number,
-  rules: Rules,
-): ConversationStep {
+function follow(before: ConversationState, step: ConversationStep, input: Input, at: number): ConversationStep {
   const { state: user } = step[0].user;
   // What is heard of the user is told before what follows from it.
   const effects: Effect[] = user === before.user.state ? [] : [emit('user.state', { state: user })];
   let [state] = addTo(effects, step);
-  for (const next of followers) [state] = addTo(effects, next(state, before, input, at, rules));
+  for (const next of followers) [state] = addTo(effects, next(state, before, input, at));
   return [state, ...effects];
 }
 
@@ -164,13 +158,7 @@ function addTo(effects: Effect[], step: ConversationStep): ConversationStep {
   return step;
 }
 
-type Follower = (
-  state: ConversationState,
-  before: ConversationState,
-  input: Input,
-  at: number,
-  rules: Rules,
-) => ConversationStep;
+type Follower = (state: ConversationState, before: ConversationState, input: Input, at: number) => ConversationStep;
 
 const releaseBargeIn: Follower = (state) => (statusOf(state) === 'free' ? endSuspicion(state) : [state]);
 
@@ -203,22 +191,29 @@ const tellStates: Follower = (state, before, input) => {
   ];
 };
 
-const watchIdle: Follower = (state, before, input, at, { idleMs }) => {
+const watchIdle: Follower = (state, before, input, at) => {
   if (state.user.state === 'speaking' || statusOf(state) !== 'free') {
     return [state.idleAt === Infinity ? state : { ...state, idleAt: Infinity }];
   }
   const wasQuiet = before.user.state === 'silent' && statusOf(before) === 'free';
   const isSign = input.type === 'started' || input.type === 'transcript' || input.type === 'speech';
-  return [wasQuiet && !isSign ? state : { ...state, idleAt: at + idleMs }];
+  return [wasQuiet && !isSign ? state : { ...state, idleAt: at + state.rules.idleMs }];
 };
 
 /** The order matters: the published agent state is the result of all of these. */
-const followers: readonly Follower[] = [releaseBargeIn, grantOutput, takeUpWaiting, tellStates, watchIdle];
+const followers: readonly Follower[] = [
+  adoptTurnTaking,
+  releaseBargeIn,
+  grantOutput,
+  takeUpWaiting,
+  tellStates,
+  watchIdle,
+];
 
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
   const state = { ...before, user: userAfter(before.user, signal, at + patienceMs(before, rules)) };
   const isQueued = rules.whileUninterruptible === 'queue' && !isInterruptible(state, rules);
-  const isService = rules.agentHandlers && statusOf(state) !== 'speaking';
+  const isService = rules.isService && statusOf(state) !== 'speaking';
   if (statusOf(state) === 'free' || rules.turnTaking.strategy === 'manual' || isQueued || isService) {
     return takeTurns(state, signal, at, rules);
   }

@@ -68,7 +68,7 @@ export interface SpeechContext {
   readonly mayPlay$: (speechId: string) => Observable<unknown>;
   readonly scheduler: SchedulerLike;
   /** Longest stall of the play-head beyond the remaining audio, in milliseconds. */
-  readonly playoutMs: number;
+  readonly playoutMs: () => number;
   /**
    * Whether the output is paused, or about to be, because the user may be interrupting; starts with the current value.
    */
@@ -212,7 +212,8 @@ function playToTheEnd(
   audio$: Observable<AudioChunk>,
   onChunk: (chunk: AudioChunk) => void,
 ): Observable<PlaybackEvent> {
-  const { output, scheduler, playbackHold$, playoutMs, validate } = context;
+  const { output, scheduler, playbackHold$, validate } = context;
+  const playoutMs = context.playoutMs();
   const watch$: Observable<never> = defer(() => {
     const position = output.positionMs;
     const leftMs = Math.max(0, script.receivedMs - position);

@@ -3,8 +3,10 @@ import type { AudioChunk } from '../audio/types.ts';
 import type { TranscriptionResult } from '../core/roles.ts';
 import { bargeInWaitsUntil, noBargeIn, type BargeIn } from './barge-in.ts';
 import type { SpeechTicket } from './commands.ts';
+import type { ConversationSettings } from './conversation-options.ts';
 import type { AgentState, DiscardReason, SpeechSource, TurnEndReason, UserState } from './events.ts';
-import { noTurn, turnWaitsUntil, type TurnTaking } from './turn-taking.ts';
+import { rulesOf, type Rules } from './rules.ts';
+import { noTurn, turnWaitsUntil, type TurnTaking, type TurnTakingOptions } from './turn-taking.ts';
 import type { Turn } from './turn.ts';
 
 /** Who cut the agent off. The user cannot interrupt what is uninterruptible. */
@@ -89,9 +91,14 @@ export interface Commit {
 export interface ConversationState {
   /** Counter for new ids. */
   readonly ids: number;
+  /** What the application wants, and what the reducers go by: both change with an `update`. */
+  readonly settings: ConversationSettings;
+  readonly rules: Rules;
   /** What the user is doing. A voice without further signals counts as silent at `until`. */
   readonly user: { readonly state: 'silent' } | { readonly state: 'speaking'; readonly until: number };
   readonly turnTaking: TurnTaking;
+  /** What turns are taken by once no turn is open anymore. */
+  readonly nextTurnTaking: TurnTakingOptions | undefined;
   /** Whether speech-to-text is connecting: it will hear again what it had not finished. */
   readonly isSttAway: boolean;
   readonly bargeIn: BargeIn;
@@ -115,11 +122,14 @@ export interface ConversationState {
   readonly isStopped: boolean;
 }
 
-/** The initial state of every conversation. */
+/** The initial state of every conversation, with the default settings. */
 export const startState: ConversationState = {
   ids: 0,
+  settings: {},
+  rules: rulesOf({}, false),
   user: { state: 'silent' },
   turnTaking: noTurn,
+  nextTurnTaking: undefined,
   isSttAway: false,
   bargeIn: noBargeIn,
   turn: undefined,

@@ -1,14 +1,13 @@
 import { concatMap, defer, map, Observable, of, switchMap, take, timer, type SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
-import type { TTSProvider } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
 import { feed } from '../stream/feed.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
-import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
 import { hasWords } from '../text/words.ts';
+import type { Cast } from './cast.ts';
 import type { Validate } from './malformed.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
 
@@ -19,21 +18,19 @@ const recheckMs = 100;
 
 /** How a conversation's text becomes audio. */
 export interface VoiceContext {
-  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength'>;
   readonly scheduler: SchedulerLike;
   readonly validate: Validate;
-  /** Longest wait from the first clause to its audio, in milliseconds. */
-  readonly ttsFirstAudioMs: number;
-  /** BCP 47, for splitting text into sentences. */
-  readonly locale?: string;
-  /** How written text is converted to speech. */
-  readonly text?: SpeechTextOptions;
+}
+
+/** The text of one round of the model, and who speaks it. */
+export interface SpokenRound {
+  readonly text$: Observable<string>;
+  readonly cast: Pick<Cast, 'tts' | 'locale' | 'speechText' | 'timeouts'>;
 }
 
 /** The text to speak. */
 export interface SpokenText {
-  /** One Observable for each round of the model. */
-  readonly rounds$: Observable<Observable<string>>;
+  readonly rounds$: Observable<SpokenRound>;
   /** Nothing is synthesized before this emits; it replays. */
   readonly gate$: Observable<unknown>;
   /** Whether the first clause is synthesized before the gate opens. */
@@ -45,8 +42,9 @@ export function synthesizeText(
   { rounds$, gate$, speakAhead = false }: SpokenText,
   context: VoiceContext,
 ): SpeechRequest['synthesize'] {
-  const { tts, scheduler, validate, locale, ttsFirstAudioMs } = context;
+  const { scheduler, validate } = context;
   return (script, playedMs) => {
+    let speaking: SpokenRound['cast'] | undefined;
     let isOpen = false;
     let hasBegun = false;
     let hasSounded = false;
@@ -56,7 +54,9 @@ export function synthesizeText(
       if (excessMs() <= 0) return of(true);
       return timer(Math.max(excessMs(), recheckMs), scheduler).pipe(switchMap(() => credit$));
     });
-    function speakRound(text$: Observable<string>, onFirst: () => void): Observable<AudioChunk> {
+    function speakRound({ text$, cast }: SpokenRound, onFirst: () => void): Observable<AudioChunk> {
+      const { tts, locale, speechText } = cast;
+      speaking = cast;
       script.beginRound();
       let hasText = false;
       let isHeard = false;
@@ -82,7 +82,7 @@ export function synthesizeText(
           ...(locale === undefined ? {} : { locale }),
           ...(tts.maxTextLength === undefined ? {} : { maxChars: tts.maxTextLength }),
         }),
-        speakable(context.text),
+        speakable(speechText),
         concatMap((piece) => {
           const isFree = isOpen || (speakAhead && !hasBegun);
           if (isFree && excessMs() <= 0) return [piece];
@@ -114,15 +114,15 @@ export function synthesizeText(
       const open = (): void => void (isOpen = true);
       feed(open$, subscriber, { next: open, complete: () => undefined });
       const onFirst = (): void => subscriber.next('piece');
-      feed(rounds$.pipe(concatMap((text$) => speakRound(text$, onFirst))), subscriber, {
+      feed(rounds$.pipe(concatMap((round) => speakRound(round, onFirst))), subscriber, {
         next: (chunk) => subscriber.next(chunk),
         complete: () => subscriber.complete(),
       });
     });
     return steps$.pipe(
       stallTimeout({
-        idleMs: (step) => (step === 'piece' && !hasSounded ? ttsFirstAudioMs : undefined),
-        error: () => timedOut(tts.name, 'no audio came', ttsFirstAudioMs),
+        idleMs: (step) => (step === 'piece' && !hasSounded ? speaking?.timeouts.ttsFirstAudioMs : undefined),
+        error: (_stalled, ms) => timedOut(speaking?.tts.name ?? '', 'no audio came', ms),
         scheduler,
       }),
     );

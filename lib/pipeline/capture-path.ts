@@ -1,4 +1,4 @@
-import { BehaviorSubject, tap, type SchedulerLike, type Subscription } from 'rxjs';
+import { BehaviorSubject, Subscription, tap, type SchedulerLike } from 'rxjs';
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk } from '../audio/types.ts';
 import type { AgentProvider, InputProvider, ProviderContract, STTProvider } from '../core/roles.ts';
@@ -27,6 +27,9 @@ export class CapturePath {
   readonly #isMuted$: BehaviorSubject<boolean>;
   /** How much was captured, in milliseconds, and when the last of it arrived. */
   #captured = { ms: 0, at: 0 };
+  #path: AudioPath | undefined;
+  readonly #flowing = new Subscription();
+  #current: Subscription | undefined;
 
   constructor(options: CapturePathOptions) {
     this.#options = options;
@@ -36,12 +39,27 @@ export class CapturePath {
 
   /** @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio. */
   start(): Subscription {
-    const { input, listener, isPushToTalk, onPath, onError } = this.#options;
-    const metadata = input.getMetadata();
+    const { input, listener, isPushToTalk, onPath } = this.#options;
     const ends = { source: input.name, target: listener.name };
-    const path = audioPath(metadata, listener.accepts, ends);
+    const path = audioPath(input.getMetadata(), listener.accepts, ends);
     onPath(path, ends);
     listener.configureAudio(path.to);
+    this.#flowing.add(this.#flow(path, isPushToTalk));
+    this.#path = path;
+    return this.#flowing;
+  }
+
+  /** Switches between the gate's two forms: push-to-talk, and always open. */
+  setPushToTalk(isPushToTalk: boolean): void {
+    if (!this.#path || this.#flowing.closed) return;
+    this.#current?.unsubscribe();
+    this.#isOpen$.next(!isPushToTalk);
+    this.#flowing.add(this.#flow(this.#path, isPushToTalk));
+  }
+
+  #flow(path: AudioPath, isPushToTalk: boolean): Subscription {
+    const { input, listener, onError } = this.#options;
+    const metadata = input.getMetadata();
     const validate = validator((error) => onError(error, input));
     const heard$ = input.audio$.pipe(
       validate('captured'),
@@ -62,7 +80,7 @@ export class CapturePath {
     };
     // A provider of the application may be async.
     const send = (chunk: AudioChunk): unknown => listener.sendAudio(chunk);
-    return heard$.subscribe({
+    this.#current = heard$.subscribe({
       next: (chunk) => {
         try {
           const sent = send(chunk);
@@ -74,6 +92,7 @@ export class CapturePath {
       },
       error: (error: unknown) => onError(error, input),
     });
+    return this.#current;
   }
 
   /** Sends the listener only silence, or the user again. */

@@ -1,6 +1,5 @@
-import { VoiceError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { ConversationOptions } from '../conversation/conversation-options.ts';
+import type { ConversationOptions, SettingsChange } from '../conversation/conversation-options.ts';
 import type { History, HistoryOptions } from '../conversation/history.ts';
 import type { AnyProvider } from './roles.ts';
 
@@ -19,16 +18,8 @@ export interface PipelineOptions extends Omit<ConversationOptions, 'history'> {
   readonly logger?: Logger;
 }
 
-/** Options that an agent's own configuration sets. */
-const agentsOwn = [
-  ...(['systemPrompt', 'greeting', 'tools', 'turnTaking', 'bargeIn', 'preflight', 'timeouts'] as const),
-  ...(['speechText', 'locale'] as const),
-];
-
-/** @throws VoiceError `configuration` when an option belongs to the agent. */
-export function assertLeftToAgent(agent: string, options: PipelineOptions): void {
-  const misplaced = agentsOwn.filter((key) => options[key] !== undefined);
-  if (misplaced.length === 0) return;
-  const message = `${agent} handles ${misplaced.join(', ')} itself: set this in its own configuration`;
-  throw new VoiceError(message, { code: 'configuration', provider: agent });
+/** Options that `update()` can change. */
+export interface PipelineUpdate extends SettingsChange {
+  /** Said at the next start. */
+  readonly greeting?: string | undefined;
 }

@@ -5,32 +5,21 @@ import {
   firstValueFrom,
   from,
   fromEvent,
-  type ObservableInput,
-  of,
   type SchedulerLike,
   Subject,
   Subscription,
   tap,
 } from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import { silentLogger } from '../core/logger.ts';
 import type { ProviderContract } from '../core/roles.ts';
 import { merge } from '../stream/merge.ts';
 import { assertPlayable } from './audio-path.ts';
-import type { CapturePath } from './capture-path.ts';
-import {
-  SpeechTicket,
-  type Command,
-  type SayOptions,
-  type SendOptions,
-  type SpeechHandle,
-} from '../conversation/commands.ts';
 import type { AgentState } from '../conversation/events.ts';
 import { History } from '../conversation/history.ts';
-import { PipelineEvents } from './pipeline-events.ts';
-import { assertLeftToAgent, type PipelineOptions } from './pipeline-options.ts';
+import { PipelineControls } from './pipeline-controls.ts';
+import type { PipelineOptions } from './pipeline-options.ts';
 import { tellOfCall, tellOfPaths, tellOfProviders } from './provider-events.ts';
-import { assignRoles, isLoaded, loadEnds, type AssignedRoles, type Roles } from './roles.ts';
+import { isLoaded, loadEnds, type Roles } from './roles.ts';
 import {
   captureFor,
   conversationOf,
@@ -66,21 +55,16 @@ export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
  * await pipeline.start();
  * ```
  */
-export class Pipeline extends PipelineEvents implements AsyncDisposable {
-  readonly #options: PipelineOptions;
-  readonly #assigned: AssignedRoles;
+export class Pipeline extends PipelineControls implements AsyncDisposable {
   /** The roles once both ends are loaded: from the beginning, or by `initialize()`. */
   #loaded: Roles | undefined;
   #code: ConversationCode = {};
   readonly #history: History;
   readonly #scheduler: SchedulerLike;
-  readonly #commands$ = new Subject<Command>();
   readonly #providerEvents: Subscription;
   #agentState: AgentState = 'idle';
   #state: PipelineState = 'idle';
   #session: Subscription | undefined;
-  #captured: CapturePath | undefined;
-  #muted = false;
   readonly #onPath = tellOfPaths(this.bus.emit);
   #initializing: Promise<void> | undefined;
   #starting: { readonly run: number; readonly promise: Promise<void> } | undefined;
@@ -90,17 +74,16 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   #run = 0;
   readonly #stops$ = new Subject<void>();
 
-  /** @throws VoiceError `configuration` when a role is missing or filled twice, or an option belongs to the agent. */
+  /**
+   * @throws VoiceError `configuration` when a role is missing or filled twice, or an option cannot work or belongs to the
+   *   agent.
+   */
   constructor(options: PipelineOptions) {
-    const { logger = silentLogger, scheduler = asyncScheduler } = options;
-    super(scheduler, logger);
-    this.#options = options;
-    this.#scheduler = scheduler;
-    this.#assigned = assignRoles(options.providers);
-    if (isLoaded(this.#assigned)) this.#loaded = this.#assigned;
-    if (this.#assigned.agent) assertLeftToAgent(this.#assigned.agent.name, options);
+    super(options);
+    this.#scheduler = options.scheduler ?? asyncScheduler;
+    if (isLoaded(this.assigned)) this.#loaded = this.assigned;
     this.#history = options.history instanceof History ? options.history : new History(options.history);
-    this.#providerEvents = this.#tellOf(this.#assigned.all);
+    this.#providerEvents = this.#tellOf(this.assigned.all);
   }
 
   /** What was said and heard. */
@@ -174,64 +157,12 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     return this.dispose();
   }
 
-  /** Makes the agent say something: a text, or a stream of its pieces. */
-  say(text$: string | ObservableInput<string>, options: SayOptions = {}): SpeechHandle {
-    const ticket = new SpeechTicket();
-    const pieces$ = typeof text$ === 'string' ? of(text$) : text$;
-    this.#command({ type: 'say', text$: pieces$, options, source: 'say', ticket }, ticket);
-    return ticket;
+  protected override get isInSession(): boolean {
+    return this.#session !== undefined;
   }
 
-  /** Sends what the user typed, handled like speech. Does nothing for blank text. */
-  send(text: string, options: SendOptions = {}): SpeechHandle {
-    const ticket = new SpeechTicket();
-    if (text.trim()) this.#command({ type: 'send', text, options, ticket }, ticket);
-    else ticket.settle({ heardText: '', interrupted: false });
-    return ticket;
-  }
-
-  /** Cuts off what the agent is saying or preparing. */
-  interrupt(): void {
-    this.#commands$.next({ type: 'interrupt' });
-  }
-
-  /** Push-to-talk: the user starts speaking. Interrupts the agent. */
-  beginTurn(): void {
-    this.#commands$.next({ type: 'begin' });
-    this.#captured?.open();
-  }
-
-  /** Push-to-talk: the user has finished. */
-  commitTurn(): void {
-    this.#captured?.close();
-    this.#commands$.next({ type: 'commit' });
-  }
-
-  /** Push-to-talk: drops what was said. */
-  cancelTurn(): void {
-    this.#captured?.close();
-    this.#commands$.next({ type: 'cancel' });
-  }
-
-  /** Sends the speech-to-text service silence from now on. */
-  mute(): void {
-    this.#mute(true);
-  }
-
-  /** Sends the speech-to-text service the user's audio again. */
-  unmute(): void {
-    this.#mute(false);
-  }
-
-  #mute(muted: boolean): void {
-    this.#muted = muted;
-    this.#captured?.mute(muted);
-    this.bus.emit('input.muted', { muted }, { role: 'input', provider: this.#assigned.input.name });
-  }
-
-  #command(command: Command, ticket: SpeechTicket): void {
-    if (this.#session) this.#commands$.next(command);
-    else ticket.settle({ heardText: '', interrupted: true });
+  protected override get isDisposed(): boolean {
+    return this.#disposing !== undefined;
   }
 
   get #cast(): Roles {
@@ -244,19 +175,19 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   }
 
   async #load(): Promise<Roles> {
-    const roles = await loadEnds(this.#assigned);
+    const roles = await loadEnds(this.assigned);
     if (this.#disposing) throw disposed();
     this.#loaded = roles;
-    this.#providerEvents.add(this.#tellOf(roles.all.filter((provider) => !this.#assigned.all.includes(provider))));
+    this.#providerEvents.add(this.#tellOf(roles.all.filter((provider) => !this.assigned.all.includes(provider))));
     return roles;
   }
 
   async #initialize(): Promise<void> {
-    const logger = this.#options.logger && this.logger;
+    const logger = this.options.logger && this.logger;
     const { all, tts, output } = this.#loaded ?? (await this.#load());
     for (const provider of all) hold(provider, this);
     try {
-      const loading = loadConversation(this.#assigned).then((code) => {
+      const loading = loadConversation(this.assigned).then((code) => {
         this.#code = code;
       });
       const starting = all.map((provider) => provider.initialize({ logger }));
@@ -311,7 +242,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     await this.stop();
     this.#state = 'disposed';
     const results = await Promise.allSettled(
-      (this.#loaded ?? this.#assigned).all.map((provider) => release(provider, this, this.#scheduler)),
+      (this.#loaded ?? this.assigned).all.map((provider) => release(provider, this, this.#scheduler)),
     );
     this.#providerEvents.unsubscribe();
     this.closeEvents();
@@ -323,11 +254,11 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
   #wire(): Subscription {
     const parts: SessionParts = {
       roles: this.#cast,
-      options: this.#options,
+      options: this.options,
       history: this.#history,
       scheduler: this.#scheduler,
-      commands$: this.#commands$,
-      isMuted: this.#muted,
+      commands$: this.commands$,
+      isMuted: this.isMuted,
       emit: this.bus.emit,
       onPath: this.#onPath,
       code: this.#code,
@@ -335,7 +266,7 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     };
     const wired = new Subscription();
     const captured = captureFor(parts);
-    this.#captured = captured;
+    this.captured = captured;
     wired.add(captured.start());
     const events$ = conversationOf(parts, captured).pipe(
       tap({
@@ -373,13 +304,13 @@ export class Pipeline extends PipelineEvents implements AsyncDisposable {
     const session = this.#session;
     if (!session) return;
     this.#session = undefined;
-    this.#commands$.next({ type: 'stop' });
+    this.command({ type: 'stop' });
     session.unsubscribe();
     await endSession(this.#cast, this.#scheduler, (error) => {
       this.logger.warn(`a provider did not stop cleanly: ${messageOf(error)}`);
     });
     unclaim(this.#cast, this);
-    this.#captured = undefined;
+    this.captured = undefined;
     this.#agentState = 'idle';
     this.#state = 'ready';
     this.bus.emit('session.closed', {});

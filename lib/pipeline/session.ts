@@ -86,9 +86,11 @@ export function conversationOf(
     connection$,
     reportsSpeechEnd,
     finalize: () => stt.finalize?.(),
+    pushToTalk: (isOn: boolean) => captured.setPushToTalk(isOn),
     capturedAt: (positionMs: number) => captured.timeOf(positionMs),
   };
-  return code.conversation(ports, { ...options, history, scheduler });
+  const { providers: _providers, inputEvents: _events, logger: _logger, ...settings } = options;
+  return code.conversation(ports, { ...settings, history, scheduler });
 }
 
 /** Silences the output, and has the input and the listener end: whatever one of them does, the others end too. */

@@ -2,7 +2,8 @@ import { Subject, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
 import { SpeechTicket, type Command, type SayOptions, type SendOptions } from '../conversation/commands.ts';
-import type { ConversationOptions, ConversationPorts } from '../conversation/conversation-options.ts';
+import type { ConversationOptions, SettingsChange } from '../conversation/conversation-options.ts';
+import type { ConversationPorts } from '../conversation/conversation-ports.ts';
 import { conversation } from '../conversation/model-conversation.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import { History } from '../conversation/history.ts';
@@ -126,6 +127,8 @@ export const application = {
   send: (text: string, options: SendOptions = {}): VoiceStep => ({
     command: { type: 'send', text, options, ticket: new SpeechTicket() },
   }),
+  /** Changes settings, like `Pipeline.update()`. */
+  updates: (changes: SettingsChange): VoiceStep => ({ command: { type: 'update', changes } }),
   /** Interrupts, opens, commits or cancels the user's turn, or stops. */
   does: (type: 'interrupt' | 'begin' | 'commit' | 'cancel' | 'stop'): VoiceStep => ({ command: { type } }),
 } as const;

@@ -59,6 +59,7 @@ export const laneOf: Readonly<Record<VoiceEventType, LaneId>> = {
   'bargeIn.resumed': 'bargeIn',
   'bargeIn.ignored': 'bargeIn',
   'session.ready': 'services',
+  'session.updated': 'services',
   'session.closed': 'services',
   'provider.connecting': 'services',
   'provider.connected': 'services',

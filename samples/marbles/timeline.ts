@@ -173,6 +173,7 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
   'bargeIn.resumed': mark('ring', 'good', () => 'false alarm'),
   'bargeIn.ignored': mark('cross', 'quiet', ({ reason }) => reason),
   'session.ready': mark('dot', 'good', () => 'ready'),
+  'session.updated': mark('ring', 'quiet', ({ changed }) => changed.join(', ')),
   'session.closed': mark('cross', 'quiet', () => 'closed'),
   'provider.connecting': mark('ring', 'quiet'),
   'provider.connected': mark('dot', 'good'),

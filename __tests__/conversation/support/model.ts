@@ -6,7 +6,8 @@ import { EMPTY } from 'rxjs';
 import { SpeechTicket } from '../../../lib/conversation/commands.ts';
 import type { AgentState, VoiceEventType } from '../../../lib/conversation/events.ts';
 import type { Effect, Input } from '../../../lib/conversation/inputs.ts';
-import { reduce, type Rules } from '../../../lib/conversation/reduce.ts';
+import { reduce } from '../../../lib/conversation/reduce.ts';
+import type { Rules } from '../../../lib/conversation/rules.ts';
 import {
   agentStateOf,
   candidateOf,
@@ -106,44 +107,42 @@ const inputs: Partial<Record<Move, () => Input>> = {
 
 /** The first moment. */
 export function begin(rules: Rules): World {
-  return take({ at: 0, state: startState, speeches: {}, open: [], committed: [] }, { type: 'started' }, rules);
+  const state: ConversationState = { ...startState, rules };
+  return take({ at: 0, state, speeches: {}, open: [], committed: [] }, { type: 'started' });
 }
 
 /** What a move leads to; `undefined` where it cannot happen, or adds nothing to what can. */
-export function move(world: World, what: Move, rules: Rules): World | undefined {
+export function move(world: World, what: Move): World | undefined {
   const { state, at } = world;
   const input = inputs[what]?.();
   if (input) {
     // Two of a kind that wait show all that more of them would.
     if (input.type === 'say' && state.says.length >= 2) return undefined;
     if (input.type === 'send' && state.waiting.length >= 2) return undefined;
-    return take(world, input, rules);
+    return take(world, input);
   }
   if (what === 'a quarter of a second') return at + 250 < wakeAt(state) ? { ...world, at: at + 250 } : undefined;
-  if (what === 'the next deadline') return tick(world, rules);
-  return progress(world, what, rules);
+  if (what === 'the next deadline') return tick(world);
+  return progress(world, what);
 }
 
 /** The next thing that happens by itself when the user and the application stay out of it. */
-export function goOn(world: World, rules: Rules): World | undefined {
+export function goOn(world: World): World | undefined {
   return (
-    move(world, 'agent is heard', rules) ??
-    move(world, 'agent gets ready', rules) ??
-    move(world, 'agent is done', rules) ??
-    tick(world, rules)
+    move(world, 'agent is heard') ?? move(world, 'agent gets ready') ?? move(world, 'agent is done') ?? tick(world)
   );
 }
 
-function tick(world: World, rules: Rules): World | undefined {
+function tick(world: World): World | undefined {
   const at = wakeAt(world.state);
   if (at === Infinity) return undefined;
-  const next = take({ ...world, at: Math.max(world.at, at) }, { type: 'tick' }, rules);
+  const next = take({ ...world, at: Math.max(world.at, at) }, { type: 'tick' });
   const isStuck = wakeAt(next.state) <= next.at;
   return isStuck ? { ...next, broken: 'a deadline that comes again at once' } : next;
 }
 
 /** What the agent says comes a step further; answers go before what was asked to be said, as both are told apart. */
-function progress(world: World, what: Move, rules: Rules): World | undefined {
+function progress(world: World, what: Move): World | undefined {
   const { state, speeches, at } = world;
   const wanted: Progress = what === 'agent gets ready' ? 'asked' : what === 'agent is heard' ? 'ready' : 'audible';
   const isGated = (id: string): boolean =>
@@ -162,14 +161,14 @@ function progress(world: World, what: Move, rules: Rules): World | undefined {
     const said = state.says.find((each) => each.id === id);
     const { source = 'answer', interruptible = true, urgent = false } = said ?? {};
     const turn = isAnswer ? { turnId: candidate.turnId } : {};
-    return take(is('ready'), { type: 'speech.ready', speech: { id, ...turn, source, interruptible, urgent } }, rules);
+    return take(is('ready'), { type: 'speech.ready', speech: { id, ...turn, source, interruptible, urgent } });
   }
-  if (what === 'agent is heard') return take(is('audible'), { type: 'speech.audible', id }, rules);
+  if (what === 'agent is heard') return take(is('audible'), { type: 'speech.audible', id });
   const failed = what === 'agent fails';
   const error = failed && isAnswer ? [failure(candidate.id)] : [];
-  if (failed && isAnswer && candidate.phase === 'preflight') return take(world, failure(candidate.id), rules);
+  if (failed && isAnswer && candidate.phase === 'preflight') return take(world, failure(candidate.id));
   const { [id]: _, ...others } = speeches;
-  return [...error, ended(world, id, false, failed)].reduce<World>((soFar, input) => take(soFar, input, rules), {
+  return [...error, ended(world, id, false, failed)].reduce<World>((soFar, input) => take(soFar, input), {
     ...world,
     at,
     speeches: others,
@@ -201,7 +200,7 @@ function ended({ state, at }: World, speechId: string, interrupted: boolean, fai
 }
 
 /** One input, and everything that it leads to at once. */
-function take(world: World, first: Input, rules: Rules): World {
+function take(world: World, first: Input): World {
   const queue: Input[] = [first];
   const agentStates: AgentState[] = [];
   const before = agentStateOf(world.state);
@@ -209,7 +208,7 @@ function take(world: World, first: Input, rules: Rules): World {
   let steps = 0;
   for (let input = queue.shift(); input; input = queue.shift()) {
     if (steps++ > 100) return { ...now, broken: 'inputs that lead to each other for ever' };
-    const [state, ...effects] = reduce(now.state, input, now.at, rules);
+    const [state, ...effects] = reduce(now.state, input, now.at);
     now = show(now, state, queue);
     for (const effect of effects) {
       if (effect.type === 'then') queue.push(effect.input);

@@ -1,0 +1,33 @@
+import type { Observable } from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import type {
+  ConnectionEvent,
+  LLMProvider,
+  OutputProvider,
+  SpeechEvent,
+  TranscriptionResult,
+  TTSProvider,
+} from '../core/roles.ts';
+import type { Command } from './commands.ts';
+
+/** The streams and functions that make up a conversation. */
+export interface ConversationPorts {
+  readonly transcripts$: Observable<TranscriptionResult>;
+  readonly speech$: Observable<SpeechEvent>;
+  /** The connection to speech-to-text: the user's turn waits while there is none. Default: always connected. */
+  readonly connection$?: Observable<ConnectionEvent>;
+  readonly commands$: Observable<Command>;
+  readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm'>;
+  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'warm'>;
+  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
+  /** Whether `speech$` reports the end of speech. Default: false. */
+  readonly reportsSpeechEnd?: boolean;
+  /** Asks the speech-to-text service to finalize. */
+  readonly finalize?: () => void;
+  /** Switches push-to-talk on or off: the microphone is open only while the application says so. */
+  readonly pushToTalk?: (isOn: boolean) => void;
+  /** When a position in the captured audio, in milliseconds, was captured, on the scheduler's clock. */
+  readonly capturedAt?: (positionMs: number) => number | undefined;
+  /** Converts between TTS and output, if their formats differ. */
+  transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
+}

@@ -1,0 +1,144 @@
+import { asyncScheduler, of, Subject, type Observable, type ObservableInput } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
+import { silentLogger } from '../core/logger.ts';
+import {
+  SpeechTicket,
+  type Command,
+  type SayOptions,
+  type SendOptions,
+  type SpeechHandle,
+} from '../conversation/commands.ts';
+import type { CapturePath } from './capture-path.ts';
+import { PipelineEvents } from './pipeline-events.ts';
+import { assertChangeable, assertOptions } from './option-rules.ts';
+import type { PipelineOptions, PipelineUpdate } from './pipeline-options.ts';
+import { assignRoles, type AssignedRoles } from './roles.ts';
+
+/** What an application asks of a pipeline while it runs. */
+export abstract class PipelineControls extends PipelineEvents {
+  /** @internal What the next session begins with. */
+  protected options: PipelineOptions;
+  /** @internal */
+  protected readonly assigned: AssignedRoles;
+  /** @internal The running session's microphone. */
+  protected captured: CapturePath | undefined;
+  /** @internal */
+  protected isMuted: boolean = false;
+  readonly #commands$ = new Subject<Command>();
+  /** @internal Whether a session is running. */
+  protected abstract readonly isInSession: boolean;
+  /** @internal */
+  protected abstract readonly isDisposed: boolean;
+
+  /** @internal */
+  constructor(options: PipelineOptions) {
+    const { logger = silentLogger, scheduler = asyncScheduler } = options;
+    super(scheduler, logger);
+    this.options = options;
+    this.assigned = assignRoles(options.providers);
+    assertOptions(options, this.assigned.agent?.name);
+  }
+
+  /** @internal What the running session is told. */
+  protected get commands$(): Observable<Command> {
+    return this.#commands$.asObservable();
+  }
+
+  /** @internal Tells it the running session, if there is one. */
+  protected command(command: Command): void {
+    this.#commands$.next(command);
+  }
+
+  /** Makes the agent say something: a text, or a stream of its pieces. */
+  say(text$: string | ObservableInput<string>, options: SayOptions = {}): SpeechHandle {
+    const ticket = new SpeechTicket();
+    const pieces$ = typeof text$ === 'string' ? of(text$) : text$;
+    this.#request({ type: 'say', text$: pieces$, options, source: 'say', ticket }, ticket);
+    return ticket;
+  }
+
+  /** Sends what the user typed, handled like speech. Does nothing for blank text. */
+  send(text: string, options: SendOptions = {}): SpeechHandle {
+    const ticket = new SpeechTicket();
+    if (text.trim()) this.#request({ type: 'send', text, options, ticket }, ticket);
+    else ticket.settle({ heardText: '', interrupted: false });
+    return ticket;
+  }
+
+  /** Cuts off what the agent is saying or preparing. */
+  interrupt(): void {
+    this.command({ type: 'interrupt' });
+  }
+
+  /** Push-to-talk: the user starts speaking. Interrupts the agent. */
+  beginTurn(): void {
+    this.command({ type: 'begin' });
+    this.captured?.open();
+  }
+
+  /** Push-to-talk: the user has finished. */
+  commitTurn(): void {
+    this.captured?.close();
+    this.command({ type: 'commit' });
+  }
+
+  /** Push-to-talk: drops what was said. */
+  cancelTurn(): void {
+    this.captured?.close();
+    this.command({ type: 'cancel' });
+  }
+
+  /** Sends the speech-to-text service silence from now on. */
+  mute(): void {
+    this.#mute(true);
+  }
+
+  /** Sends the speech-to-text service the user's audio again. */
+  unmute(): void {
+    this.#mute(false);
+  }
+
+  /**
+   * Changes options of a pipeline, also while it runs. Each counts from a moment of its own, and for all later sessions;
+   * `undefined` restores a default.
+   *
+   * - `bargeIn`, `preflight`, `locale`, `timeouts.idleMs`: at once; an interruption that has begun ends by the old ones.
+   * - `turnTaking`: from the user's next turn; push-to-talk switches with it.
+   * - `systemPrompt`, `tools`, the model's `timeouts`: from the next request to the model, also within an answer. A
+   *   prepared answer is discarded.
+   * - `speechText`, `locale` (for sentences), the voice's `timeouts`: from the next text that is spoken.
+   * - `greeting`: from the next `start()`.
+   *
+   * @example
+   * ```ts
+   * import type { Pipeline } from 'rxvoice';
+   *
+   * declare const pipeline: Pipeline;
+   *
+   * pipeline.update({ systemPrompt: 'The caller is verified. You may discuss the account.', bargeIn: 'immediate' });
+   * ```
+   *
+   * @throws VoiceError `configuration` when a value cannot work, a key cannot change, or an option belongs to the agent;
+   * then nothing changes. `not_ready` once disposed.
+   */
+  update(changes: PipelineUpdate): void {
+    if (this.isDisposed) throw new VoiceError('Pipeline: disposed; create another one', { code: 'not_ready' });
+    assertChangeable(changes);
+    const options = { ...this.options, ...changes } as PipelineOptions;
+    assertOptions(options, this.assigned.agent?.name);
+    this.options = options;
+    const { greeting: _, ...settings } = changes;
+    this.command({ type: 'update', changes: settings });
+  }
+
+  #mute(muted: boolean): void {
+    this.isMuted = muted;
+    this.captured?.mute(muted);
+    this.bus.emit('input.muted', { muted }, { role: 'input', provider: this.assigned.input.name });
+  }
+
+  #request(command: Command, ticket: SpeechTicket): void {
+    if (this.isInSession) this.command(command);
+    else ticket.settle({ heardText: '', interrupted: true });
+  }
+}
