@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import {
   createLogger,
+  type Logger,
   ProviderInitializationError,
   RemoteProvider,
   silentLogger,
@@ -27,6 +28,10 @@ class Remote extends RemoteProvider<RemoteConfig> {
 
   fail(message: string): VoiceError {
     return this.error(message, { code: 'internal' });
+  }
+
+  log(...entry: [message: string, ...details: unknown[]]): void {
+    this.logger.warn(...entry);
   }
 }
 
@@ -241,6 +246,15 @@ describe('a credential is never shown (F50)', () => {
     expect(lines).toHaveLength(3);
     expect(lines.join()).not.toContain('abcdef0123456789');
     expect(lines[1]).toContain('[rxvoice:x]');
+  });
+
+  it("by a logger of the application's own, which gets one line each", () => {
+    const lines: unknown[][] = [];
+    const write = (...parts: unknown[]): void => void lines.push(parts);
+    const logger: Logger = { debug: write, info: write, warn: write, error: write, scope: () => logger };
+    const details = { status: 401 };
+    new Remote({ apiKey: key }, logger).log('refused:\nToken abcdef0123456789', 'no\r\nsuch key', details);
+    expect(lines).toEqual([['refused: Token [redacted]', 'no such key', details]]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { Observable, type Observer, type OperatorFunction, type Subscription } from 'rxjs';
-import type { Logger, LogLevel, LogSink } from './logger.ts';
+import { silentLogger, type Logger, type LogLevel, type LogSink } from './logger.ts';
+import { redact } from './redact.ts';
 
 /** Gets what the application's code threw or rejected with, and the argument it was called with. */
 type Tell<A> = (cause: unknown, argument: A) => void;
@@ -81,13 +82,17 @@ function safeObserver<T>(observer: Partial<Observer<T>>, tell: (cause: unknown) 
   };
 }
 
-/** Makes an application's logger safe to call. The first thing that it throws or rejects with goes to `tell`. */
+/**
+ * Makes an application's logger safe to call: what a service says reaches it in one line, without credentials, and the
+ * first thing that the logger throws or rejects with goes to `tell`.
+ */
 export function safeLogger(logger: Logger, tell: (cause: unknown) => void): Logger {
+  if (logger === silentLogger) return logger;
   const tellOnce = once(tell);
   const at =
     (level: LogLevel): LogSink[LogLevel] =>
-    (...entry) =>
-      callSafely(() => logger[level](...entry), undefined, tellOnce);
+    (message, ...details) =>
+      callSafely(() => logger[level](redact(message), ...details.map(safeText)), undefined, tellOnce);
   return {
     debug: at('debug'),
     info: at('info'),
@@ -95,4 +100,8 @@ export function safeLogger(logger: Logger, tell: (cause: unknown) => void): Logg
     error: at('error'),
     scope: (name) => safeLogger(logger.scope(name), tellOnce),
   };
+}
+
+function safeText(detail: unknown): unknown {
+  return typeof detail === 'string' ? redact(detail) : detail;
 }
