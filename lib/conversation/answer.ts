@@ -1,7 +1,7 @@
 import { finalize, Observable, ReplaySubject, Subject, Subscription, tap } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderRole } from '../core/roles.ts';
-import type { Cast } from './cast.ts';
+import { withAnswer, type Cast } from './cast.ts';
 import type { Emit } from './event-bus.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
 import type { History } from './history.ts';
@@ -66,6 +66,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     let isCommitted = false;
     let failed = false;
     const rounds = new Rounds();
+    const cast = (): Cast => withAnswer(generation.cast(), candidate.answer);
+    const { answer, speakAhead } = cast();
 
     const mark = (moment: TurnMoment): void => {
       moments[moment] ??= scheduler.now();
@@ -96,15 +98,12 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       )
       .subscribe(gate$);
     const generating = new Subscription();
-    const synthesize = synthesizeText(
-      { rounds$: rounds.rounds$, gate$, speakAhead: generation.cast().speakAhead },
-      voice,
-    );
+    const synthesize = synthesizeText({ rounds$: rounds.rounds$, gate$, speakAhead }, voice);
     const request: SpeechRequest = {
       id: speechId,
       turnId,
       source: 'answer',
-      interruptible: true,
+      interruptible: answer.interruptible ?? true,
       gate$,
       // The model is stopped right after the voice, before anything is reckoned.
       synthesize: (script, playedMs) => synthesize(script, playedMs).pipe(finalize(() => generating.unsubscribe())),
@@ -126,6 +125,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     });
     const step$ = generateAnswer({
       ...generation,
+      cast,
       emit: (type, payload) => {
         emit(type, payload, { turnId });
       },

@@ -1,7 +1,7 @@
 import type { LLMProvider, TTSProvider } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
-import type { ConversationTimeouts } from './conversation-options.ts';
+import type { AnswerOptions, ConversationTimeouts } from './conversation-options.ts';
 import type { ConversationState } from './state.ts';
 
 /** The model and the voice of a pipeline. */
@@ -14,6 +14,8 @@ export interface Performers {
 export interface Cast extends Performers {
   readonly systemPrompt: string | undefined;
   readonly tools: readonly Tool[];
+  /** How answers are given. */
+  readonly answer: AnswerOptions;
   /** BCP 47, for splitting text into sentences. */
   readonly locale: string | undefined;
   /** How written text is converted to speech. */
@@ -25,15 +27,21 @@ export interface Cast extends Performers {
 
 /** Who answers now. Each request to the model, and each text for the voice, is made with the cast of its moment. */
 export function castOf({ settings, rules }: ConversationState, performers: Performers): Cast {
-  const { systemPrompt, tools = [], speechText, timeouts = {} } = settings;
+  const { systemPrompt, tools = [], answer = {}, speechText, timeouts = {} } = settings;
   const { llmFirstTokenMs = 10_000, llmStallMs = 30_000, ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
   return {
     ...performers,
     systemPrompt,
     tools,
+    answer,
     locale: rules.locale,
     speechText,
     timeouts: { llmFirstTokenMs, llmStallMs, ttsFirstAudioMs, playoutMs },
     speakAhead: rules.preflight.speak,
   };
+}
+
+/** The cast of an answer that is given in another way. */
+export function withAnswer(cast: Cast, answer: AnswerOptions | undefined): Cast {
+  return answer ? { ...cast, answer: { ...cast.answer, ...answer } } : cast;
 }

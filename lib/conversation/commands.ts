@@ -1,5 +1,5 @@
 import { Subject, type Observable, type ObservableInput } from 'rxjs';
-import type { SettingsChange } from './conversation-options.ts';
+import type { AnswerOptions, SettingsChange } from './conversation-options.ts';
 
 /** Options of `say()`. */
 export interface SayOptions {
@@ -15,6 +15,8 @@ export interface SayOptions {
 export interface SendOptions {
   /** Whether it interrupts the agent; otherwise it waits until the agent has finished. Default: true. */
   readonly interrupt?: boolean;
+  /** How this answer is given; each key takes precedence over that of the pipeline's `answer`. */
+  readonly answer?: AnswerOptions;
 }
 
 /** The outcome of a request. */

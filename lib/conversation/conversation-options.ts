@@ -1,4 +1,5 @@
 import type { SchedulerLike } from 'rxjs';
+import type { GenerateOptions } from '../core/messages.ts';
 import type { Tool } from '../core/tools.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { BargeInThresholds } from './barge-in.ts';
@@ -45,6 +46,17 @@ export interface ConversationTimeouts {
   readonly idleMs?: number;
 }
 
+/** How an answer is given. */
+export interface AnswerOptions extends Omit<GenerateOptions, 'tools'> {
+  /**
+   * Whether the model may, must or must not call a tool, or which one; for the first request of the answer only, since
+   * the model has to speak at last. Default: `auto`.
+   */
+  readonly toolChoice?: NonNullable<GenerateOptions['toolChoice']>;
+  /** Whether the user can interrupt it once it is heard; what joins the message before that does so. Default: true. */
+  readonly interruptible?: boolean;
+}
+
 /** What can change while a conversation runs. */
 export interface ConversationSettings {
   /** Instructions for the model, before all messages. Default: none. */
@@ -57,6 +69,8 @@ export interface ConversationSettings {
   readonly bargeIn?: boolean | 'immediate' | BargeInOptions;
   /** Whether answers are prepared before the turn is certain to be over, and how. Default: true. */
   readonly preflight?: boolean | PreflightOptions;
+  /** How answers are given, unless `send()` says otherwise. */
+  readonly answer?: AnswerOptions;
   /** The longest waits. */
   readonly timeouts?: ConversationTimeouts;
   /** How the model's Markdown becomes speech, and how words are pronounced. */

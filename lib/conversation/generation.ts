@@ -14,7 +14,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
-import type { FinishReason, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
+import type { FinishReason, GenerateOptions, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
 import { feed } from '../stream/feed.ts';
 import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
@@ -86,15 +86,11 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
     return new Observable((subscriber) => {
       const cast = context.cast();
       const { llm, systemPrompt } = cast;
-      const definitions = toolDefinitions(cast.tools);
       const part = parts++;
       const calls: ToolCall[] = [];
       let text = '';
       let end: Partial<Extract<LLMEvent, { type: 'done' }>> = {};
-      const request$ = llm.generate(context.messages(systemPrompt), {
-        ...(definitions.length ? { tools: definitions } : {}),
-        ...(definitions.length && round === maxRounds ? { toolChoice: 'none' } : {}),
-      });
+      const request$ = llm.generate(context.messages(systemPrompt), requestOptions(cast, round));
       const take = (event: LLMEvent): void => {
         if (event.type === 'done') end = event;
         else if (event.type === 'tool-call') {
@@ -159,6 +155,15 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
   }
 
   return ask(1);
+}
+
+/** The model must speak at last: it chooses freely after the first request, and may call nothing in the last. */
+function requestOptions({ tools, answer }: Cast, round: number): GenerateOptions {
+  const { interruptible: _, toolChoice, ...options } = answer;
+  const definitions = toolDefinitions(tools);
+  if (definitions.length === 0) return options;
+  const choice = round === maxRounds ? 'none' : round === 1 ? toolChoice : undefined;
+  return { ...options, tools: definitions, ...(choice === undefined ? {} : { toolChoice: choice }) };
 }
 
 /** A part that is spoken but not stored. */

@@ -62,10 +62,10 @@ const handlers: Handlers = {
     return [{ ...state, ids, says: [...state.says, say] }];
   },
   send: (state, { text, options, ticket }, at) => {
+    const input: Commit = { type: 'turn.commit', text, ticket, answer: options.answer };
     if (options.interrupt === false && statusOf(state) !== 'free') {
-      return [{ ...state, waiting: [...state.waiting, { type: 'turn.commit', text, ticket }] }];
+      return [{ ...state, waiting: [...state.waiting, input] }];
     }
-    const input: Commit = { type: 'turn.commit', text, ticket };
     return chain(cut(state, 'user', reasonToCut(state), at), (after) => [after, { type: 'then', input }]);
   },
   interrupt: (state, _, at) => cut(state, 'application', 'interrupted', at),

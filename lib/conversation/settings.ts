@@ -5,7 +5,13 @@ import type { ConversationState } from './state.ts';
 import { chain, discard, type ConversationStep } from './user-turn.ts';
 
 /** What an answer is made with: one that was prepared with other values is of no use. */
-const usedToPrepare: readonly (keyof ConversationSettings)[] = ['systemPrompt', 'tools', 'speechText', 'locale'];
+const usedToPrepare: readonly (keyof ConversationSettings)[] = [
+  'systemPrompt',
+  'tools',
+  'answer',
+  'speechText',
+  'locale',
+];
 
 /**
  * Changes a conversation's settings. The reducers go by them from the next input on, answers from the next request, and

@@ -3,7 +3,7 @@ import type { AudioChunk } from '../audio/types.ts';
 import type { TranscriptionResult } from '../core/roles.ts';
 import { bargeInWaitsUntil, noBargeIn, type BargeIn } from './barge-in.ts';
 import type { SpeechTicket } from './commands.ts';
-import type { ConversationSettings } from './conversation-options.ts';
+import type { AnswerOptions, ConversationSettings } from './conversation-options.ts';
 import type { AgentState, DiscardReason, SpeechSource, TurnEndReason, UserState } from './events.ts';
 import { rulesOf, type Rules } from './rules.ts';
 import { noTurn, turnWaitsUntil, type TurnTaking, type TurnTakingOptions } from './turn-taking.ts';
@@ -33,6 +33,8 @@ export type Candidate = {
   readonly speechId: string;
   /** Told the outcome. */
   readonly tickets: readonly SpeechTicket[];
+  /** How it is answered, if not as the settings say. */
+  readonly answer: AnswerOptions | undefined;
   /** What an agent says to it, once that has begun. */
   readonly reply$?: Observable<ReplyPart>;
 } & (
@@ -80,6 +82,7 @@ export interface Commit {
   readonly endOfSpeechAt?: number;
   /** For a typed message. */
   readonly ticket?: SpeechTicket;
+  readonly answer?: AnswerOptions | undefined;
   /** True for a message already in the history. */
   readonly isRemembered?: boolean;
 }

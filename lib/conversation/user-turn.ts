@@ -105,7 +105,7 @@ function withCandidate(
   text: string,
   startedAt: number,
   phase: 'preflight' | 'certain',
-  ticket?: Commit['ticket'],
+  { ticket, answer }: Pick<Commit, 'ticket' | 'answer'> = {},
 ): ConversationState {
   const ids = state.ids + 1;
   const candidate: Candidate = {
@@ -116,6 +116,7 @@ function withCandidate(
     startedAt,
     phase,
     tickets: ticket ? [ticket] : [],
+    answer,
   };
   return { ...state, ids, candidate };
 }
@@ -186,7 +187,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
   };
   const follow = (id: string): Effect => ({ type: 'then', input: { type: 'turn.answer', candidate: id } });
   if (candidate?.phase !== 'preflight') {
-    const next = withCandidate({ ...told, answering: committed }, turn.id, text, at, 'certain', ticket);
+    const next = withCandidate({ ...told, answering: committed }, turn.id, text, at, 'certain', input);
     return [next, ...effects, ...(next.candidate ? [follow(next.candidate.id)] : [])];
   }
   const leadMs = at - candidate.startedAt;

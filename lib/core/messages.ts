@@ -54,4 +54,9 @@ export interface GenerateOptions {
   readonly maxTokens?: number;
   /** Sampling temperature: 0 to 2 with most services. Default: the service's. */
   readonly temperature?: number;
+  /**
+   * Additional request fields, under the service's own names; these take precedence, also over the provider's
+   * configuration. Default: none.
+   */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
 }

@@ -1,6 +1,7 @@
 import { configProblem, type ConfigRule, type ConfigRules } from '../core/config-rule.ts';
 import { VoiceError } from '../core/errors.ts';
 import { asObject } from '../core/guard.ts';
+import type { SendOptions } from '../conversation/commands.ts';
 import type { PipelineOptions, PipelineUpdate } from './pipeline-options.ts';
 
 /** Options that `update()` can change, and that an agent's own configuration sets. */
@@ -11,6 +12,7 @@ const changeable: Readonly<Record<keyof PipelineUpdate, true>> = {
   turnTaking: true,
   bargeIn: true,
   preflight: true,
+  answer: true,
   timeouts: true,
   speechText: true,
   locale: true,
@@ -27,7 +29,14 @@ const thresholds = (group: string): ConfigRules => ({
   [`${group}.maxPauseMs`]: duration,
 });
 
+const answerRules: ConfigRules = {
+  'answer.maxTokens': { min: 1, max: Infinity, integer: true },
+  'answer.temperature': duration,
+  'answer.interruptible': { type: 'boolean' },
+};
+
 const rules: ConfigRules = {
+  ...answerRules,
   'turnTaking.sttTimeoutMs': duration,
   ...thresholds('bargeIn'),
   ...thresholds('bargeIn.thinking'),
@@ -63,6 +72,7 @@ const kinds: Readonly<Partial<Record<keyof PipelineUpdate, readonly [string, (va
     (value) => typeof value === 'boolean' || value === 'immediate' || isGroup(value),
   ],
   preflight: ['true, false or an object', (value) => typeof value === 'boolean' || isGroup(value)],
+  answer: ['an object', isGroup],
   timeouts: ['an object', isGroup],
   speechText: ['an object', isGroup],
   locale: ['a BCP 47 language such as en-US', isLocale],
@@ -89,6 +99,12 @@ export function assertChangeable(changes: PipelineUpdate): void {
   if (fixed.length === 0) return;
   const known = Object.keys(changeable).join(', ');
   throw refused(`update() cannot change ${fixed.join(', ')}, only ${known}: create another pipeline for the rest`);
+}
+
+/** @throws VoiceError `configuration` when an answer cannot be given like that. */
+export function assertAnswer(options: SendOptions): void {
+  const problem = configProblem(options, answerRules);
+  if (problem !== undefined) throw refused(problem);
 }
 
 /** The model calls tools by their names. */

@@ -10,7 +10,7 @@ import {
 } from '../conversation/commands.ts';
 import type { CapturePath } from './capture-path.ts';
 import { PipelineEvents } from './pipeline-events.ts';
-import { assertChangeable, assertOptions } from './option-rules.ts';
+import { assertAnswer, assertChangeable, assertOptions } from './option-rules.ts';
 import type { PipelineOptions, PipelineUpdate } from './pipeline-options.ts';
 import { assignRoles, type AssignedRoles } from './roles.ts';
 
@@ -57,8 +57,13 @@ export abstract class PipelineControls extends PipelineEvents {
     return ticket;
   }
 
-  /** Sends what the user typed, handled like speech. Does nothing for blank text. */
+  /**
+   * Sends what the user typed, handled like speech. Does nothing for blank text.
+   *
+   * @throws VoiceError `configuration` when `answer` cannot work.
+   */
   send(text: string, options: SendOptions = {}): SpeechHandle {
+    assertAnswer(options);
     const ticket = new SpeechTicket();
     if (text.trim()) this.#request({ type: 'send', text, options, ticket }, ticket);
     else ticket.settle({ heardText: '', interrupted: false });
@@ -104,7 +109,7 @@ export abstract class PipelineControls extends PipelineEvents {
    *
    * - `bargeIn`, `preflight`, `locale`, `timeouts.idleMs`: at once; an interruption that has begun ends by the old ones.
    * - `turnTaking`: from the user's next turn; push-to-talk switches with it.
-   * - `systemPrompt`, `tools`, the model's `timeouts`: from the next request to the model, also within an answer. A
+   * - `systemPrompt`, `tools`, `answer`, the model's `timeouts`: from the next request to the model, also within an answer. A
    *   prepared answer is discarded.
    * - `speechText`, `locale` (for sentences), the voice's `timeouts`: from the next text that is spoken.
    * - `greeting`: from the next `start()`.

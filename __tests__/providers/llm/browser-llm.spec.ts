@@ -189,6 +189,13 @@ describe('BrowserLLM', () => {
     });
   });
 
+  it("asks with one generation's own fields too", async () => {
+    const { llm, engine } = await ready();
+    engine.answers = [[text('Yes.'), stop()]];
+    await answer(llm, hi, { extraBody: { logit_bias: { 7: 1 } } });
+    expect(engine.requests[0]?.['logit_bias']).toEqual({ 7: 1 });
+  });
+
   it('keeps the thoughts of a model that thinks to itself', async () => {
     const { llm, engine } = await ready({ model: 'Qwen3-0.6B-q4f16_1-MLC' });
     engine.answers = [[text('<think>hm'), text('m</think>'), text('Yes.'), stop()]];

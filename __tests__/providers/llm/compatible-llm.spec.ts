@@ -94,6 +94,12 @@ describe('CompatibleLLM', () => {
       expect(Object.keys(sent())).not.toContain('stop');
     });
 
+    it("with one generation's own fields, over those of the configuration", async () => {
+      await ready({ extraBody: { top_k: 40, min_p: 0.1 } });
+      await eventsOf(llm.generate(hi, { temperature: 1, extraBody: { top_k: 5, temperature: 0 } }));
+      expect(sent()).toMatchObject({ top_k: 5, min_p: 0.1, temperature: 0 });
+    });
+
     it('with its tools, and with the choice that is made', async () => {
       const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
       const tools = [{ name: 'get_weather', description: 'Weather by city', parameters }, { name: 'hang_up' }];

@@ -145,6 +145,11 @@ describe('MuLLM', () => {
       expect(await asked(told)).toMatchObject({ thinking: { type: 'adaptive' }, output_config: { effort: 'high' } });
     });
 
+    it("with one generation's own fields", async () => {
+      const body = await asked({}, { extraBody: { metadata: { user_id: 'u' } } });
+      expect(body).toMatchObject({ metadata: { user_id: 'u' } });
+    });
+
     it('with limits and stops, and without a temperature, which it says once', async () => {
       const body = await asked({ maxTokens: 9, stopSequences: ['\n\nUser:', ' '] }, { temperature: 0.5 });
       expect(body).toMatchObject({ max_tokens: 9, stop_sequences: ['\n\nUser:'] });

@@ -228,5 +228,6 @@ function requestOf(config: BrowserLLMConfig, history: readonly Message[], option
     ...wireParameters({ ...config, maxTokens, temperature }, rules),
     ...(/^qwen3/i.test(config.model) && { extra_body: { enable_thinking: false } }),
     ...chatTools(tools, toolChoice ?? 'auto'),
+    ...options.extraBody,
   };
 }

@@ -133,6 +133,7 @@ function bodyOf<C extends ChatConfig>(
     ...(streamOptions && { stream_options: streamOptions }),
     ...chatTools(tools, toolChoice),
     ...config.extraBody,
+    ...options.extraBody,
   };
 }
 

@@ -115,6 +115,7 @@ function bodyOf(
     ...(stopSequences.length > 0 && { stop_sequences: stopSequences }),
     ...wireTools(tools, messages, isForced && known.choosesFreely ? 'auto' : toolChoice),
     messages: messageHistory(messages),
+    ...options.extraBody,
   };
 }
 

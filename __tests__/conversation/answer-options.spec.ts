@@ -1,0 +1,81 @@
+/** An answer can be given in a way of its own: with a tool that must be called, in few tokens, to its very end. */
+import { of } from 'rxjs';
+import type { AnswerOptions, GenerateOptions, LLMEvent, Message } from 'rxvoice';
+import { application, user, voiceTest, type VoiceStep } from 'rxvoice/testing';
+import { timeline } from '../pipeline/support/timeline.ts';
+
+const longAnswer = 'One two three four five six seven eight nine ten eleven twelve thirteen.';
+const look = { name: 'look', execute: () => of('seen') };
+const call: LLMEvent = { type: 'tool-call', id: 'c', name: 'look', args: {}, argsText: '{}' };
+const lookOnce = (messages: readonly Message[]): string | readonly LLMEvent[] =>
+  messages.at(-1)?.role === 'tool' ? 'Seen.' : [call];
+
+describe('the options of an answer', () => {
+  it('go to the model with each request, but a choice of tools only with the first', () => {
+    const answer: AnswerOptions = {
+      ...{ toolChoice: 'required', maxTokens: 60, temperature: 0, extraBody: { seed: 7 }, interruptible: false },
+    };
+    const { llm } = voiceTest({ llm: { answer: lookOnce }, tools: [look], answer, steps: { 0: user.final('go') } });
+    const rest = { maxTokens: 60, temperature: 0, extraBody: { seed: 7 }, tools: [{ name: 'look' }] };
+    expect(llm.requests.map(({ options }) => options)).toEqual([{ ...rest, toolChoice: 'required' }, rest]);
+  });
+
+  it('leave the choice out where there are no tools', () => {
+    const { llm } = voiceTest({ answer: { toolChoice: 'required' }, steps: { 0: user.final('go') } });
+    expect(llm.requests.map(({ options }) => options)).toEqual([{}]);
+  });
+
+  it('of send() count for its answer alone, and take precedence key by key', () => {
+    const { llm } = voiceTest({
+      answer: { maxTokens: 60, temperature: 0 },
+      steps: {
+        0: application.send('one', { answer: { maxTokens: 500 } }),
+        100: application.send('waits', { interrupt: false, answer: { temperature: 1 } }),
+        20_000: user.final('two'),
+      },
+    });
+    expect(llm.requests.map(({ options }): GenerateOptions => options)).toEqual([
+      { maxTokens: 500, temperature: 0 },
+      { maxTokens: 60, temperature: 1 },
+      { maxTokens: 60, temperature: 0 },
+    ]);
+  });
+});
+
+describe('an uninterruptible answer', () => {
+  const told = ['bargeIn.suspected', 'bargeIn.confirmed', 'bargeIn.ignored', 'turn.ended'] as const;
+  const test = (steps: Record<number, VoiceStep>, answer?: AnswerOptions): ReturnType<typeof voiceTest> =>
+    voiceTest({ llm: { answer: () => longAnswer }, steps, ...(answer ? { answer } : {}), untilMs: 4_500 });
+  const interruptAt = (ms: number): Record<number, VoiceStep> => ({
+    [ms]: user.starts,
+    [ms + 300]: user.final('please stop that'),
+  });
+
+  it('is heard to its end, whatever the user says meanwhile', () => {
+    const { events, heardText } = test({ 0: user.final('go'), ...interruptAt(1_000) }, { interruptible: false });
+    expect(timeline(events, ...told)[0]).toContain('uninterruptible: please stop that');
+    expect(timeline(events, 'bargeIn.suspected', 'bargeIn.confirmed')).toEqual([]);
+    expect(heardText).toBe(longAnswer);
+  });
+
+  it('is one of send() alone: the next can be cut', () => {
+    const { events, heardText } = test({
+      0: application.send('go', { answer: { interruptible: false } }),
+      ...interruptAt(1_000),
+    });
+    expect(timeline(events, 'bargeIn.confirmed')).toEqual([]);
+    expect(heardText).toBe(longAnswer);
+    const next = test({ 0: application.send('go'), ...interruptAt(1_000) });
+    expect(timeline(next.events, 'bargeIn.confirmed')).toHaveLength(1);
+  });
+
+  it('is cut by the application', () => {
+    const { events } = test({ 0: user.final('go'), 1_000: application.does('interrupt') }, { interruptible: false });
+    expect(timeline(events, 'turn.ended')).toEqual(['1000 turn.ended interrupted']);
+  });
+
+  it('lets words join the message as long as none of it was heard', () => {
+    const { llm } = test({ 0: user.final('go'), 50: user.final('there') }, { interruptible: false });
+    expect(llm.requests.at(-1)?.messages).toEqual([{ role: 'user', content: 'go there' }]);
+  });
+});
