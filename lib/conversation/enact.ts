@@ -1,4 +1,5 @@
 import type { Subject } from 'rxjs';
+import { catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, ProviderRole } from '../core/roles.ts';
 import type { EventBus } from './event-bus.ts';
@@ -29,8 +30,7 @@ export function enact(
 ): void {
   /** Runs a method of a provider: one of the application may be async, and reject. */
   const ask = (role: ProviderRole, method: () => unknown): void => {
-    const asked = method();
-    if (asked instanceof Promise) asked.catch((error: unknown) => reportError(bus, error, { role }));
+    catchLater(method(), (error) => reportError(bus, error, { role }));
   };
   switch (effect.type) {
     case 'emit':

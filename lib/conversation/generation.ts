@@ -15,6 +15,7 @@ import {
 } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { FinishReason, GenerateOptions, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
+import { fromInput } from '../stream/bridge.ts';
 import { feed } from '../stream/feed.ts';
 import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
@@ -90,7 +91,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       const calls: ToolCall[] = [];
       let text = '';
       let end: Partial<Extract<LLMEvent, { type: 'done' }>> = {};
-      const request$ = llm.generate(context.messages(systemPrompt), requestOptions(cast, round));
+      const events$ = llm.generate(context.messages(systemPrompt), requestOptions(cast, round));
       const take = (event: LLMEvent): void => {
         if (event.type === 'done') end = event;
         else if (event.type === 'tool-call') {
@@ -111,7 +112,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         else subscriber.add(callTools({ part, text, calls }, cast, round).subscribe(subscriber));
       };
       subscriber.next({ type: 'started', part, stored: true, round, cast });
-      feed(request$.pipe(context.validate('model'), stalls(cast, scheduler)), subscriber, {
+      feed(fromInput(events$).pipe(context.validate('model'), stalls(cast, scheduler)), subscriber, {
         next: take,
         complete: finish,
       });

@@ -14,6 +14,7 @@ import {
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, PlaybackEvent, SpokenWord } from '../core/roles.ts';
+import { fromInput } from '../stream/bridge.ts';
 import { eager } from '../stream/eager.ts';
 import { feed } from '../stream/feed.ts';
 import { holdUntil } from '../stream/hold-until.ts';
@@ -229,7 +230,7 @@ function playToTheEnd(
     const none = (): void => undefined;
     const onAllThere = (): void => feed(stalls$, subscriber, { next: none, complete: none });
     const fed$ = audio$.pipe(tap({ next: onChunk, complete: onAllThere }));
-    feed(output.play(context.transcode(fed$)).pipe(validate('playback')), subscriber, {
+    feed(fromInput(output.play(context.transcode(fed$))).pipe(validate('playback')), subscriber, {
       next: (event) => subscriber.next(event),
       complete: () => subscriber.complete(),
     });

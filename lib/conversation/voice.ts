@@ -3,6 +3,7 @@ import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
+import { fromInput } from '../stream/bridge.ts';
 import { feed } from '../stream/feed.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
@@ -91,7 +92,7 @@ export function synthesizeText(
         handOver,
       );
       return new Observable((subscriber) => {
-        feed(tts.speak(spoken$).pipe(validate('audio')), subscriber, {
+        feed(fromInput(tts.speak(spoken$)).pipe(validate('audio')), subscriber, {
           next: (chunk) => {
             const told = script.addAudio(chunk);
             if (told.data.byteLength === 0) return;

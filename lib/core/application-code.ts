@@ -8,12 +8,16 @@ type Tell<A> = (cause: unknown, argument: A) => void;
 /** Calls the application's code. What it throws or rejects with goes to `tell` and no further. */
 export function callSafely<A>(callback: (argument: A) => unknown, argument: A, tell: Tell<A>): void {
   try {
-    const result = callback(argument);
-    // Nothing else that can be awaited: a query that nobody awaits would begin.
-    if (result instanceof Promise) result.catch((cause: unknown) => tell(cause, argument));
+    catchLater(callback(argument), (cause) => tell(cause, argument));
   } catch (cause) {
     tell(cause, argument);
   }
+}
+
+/** Tells what an application's method rejects with, where it is async although nobody awaits it. */
+export function catchLater(result: unknown, tell: (cause: unknown) => void): void {
+  // Nothing else that can be awaited: a query that nobody awaits would begin.
+  if (result instanceof Promise) result.catch(tell);
 }
 
 /**

@@ -2,8 +2,9 @@ import { Observable, Subject, tap, type MonoTypeOperatorFunction, type Observer 
 import { describeFormat, sameFormat } from '../audio/formats.ts';
 import { negotiateFormat } from '../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
+import { catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
-import type { OutputProvider, TTSProvider } from '../core/roles.ts';
+import type { InputProvider, OutputProvider, TTSProvider } from '../core/roles.ts';
 import { transcode } from '../operators/transcode.ts';
 
 /** How audio gets from one provider to the next. */
@@ -55,8 +56,23 @@ export function audioPath(
  * @throws VoiceError `unsupported_format`.
  */
 export function assertPlayable(tts: TTSProvider, output: OutputProvider): void {
-  const metadata = tts.getMetadata?.();
+  const metadata = formatOf(tts);
   if (metadata) audioPath(metadata, output.accepts, { source: tts.name, target: output.name });
+}
+
+/**
+ * The format that a provider names.
+ *
+ * @throws VoiceError `configuration` when its method is async.
+ */
+export function formatOf(provider: InputProvider): AudioMetadata;
+export function formatOf(provider: InputProvider | TTSProvider): AudioMetadata | undefined;
+export function formatOf(provider: InputProvider | TTSProvider): AudioMetadata | undefined {
+  const metadata = provider.getMetadata?.();
+  if (!(metadata instanceof Promise)) return metadata;
+  catchLater(metadata, () => undefined);
+  const message = `${provider.name}: getMetadata() must return the format, not a promise of it`;
+  throw new VoiceError(message, { code: 'configuration', provider: provider.name });
 }
 
 /** Chooses the format of each stream once its first chunk reveals it; streams of one format share the choice. */

@@ -1,9 +1,10 @@
 import { BehaviorSubject, Subscription, tap, type SchedulerLike } from 'rxjs';
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk } from '../audio/types.ts';
+import { catchLater } from '../core/application-code.ts';
 import type { AgentProvider, InputProvider, ProviderContract, STTProvider } from '../core/roles.ts';
 import { validator } from '../conversation/malformed.ts';
-import { audioPath, type AudioEnds, type AudioPath } from './audio-path.ts';
+import { audioPath, formatOf, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { microphoneGate } from './microphone-gate.ts';
 
 /** Options of a {@link CapturePath}. */
@@ -39,11 +40,12 @@ export class CapturePath {
 
   /** @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio. */
   start(): Subscription {
-    const { input, listener, isPushToTalk, onPath } = this.#options;
+    const { input, listener, isPushToTalk, onPath, onError } = this.#options;
     const ends = { source: input.name, target: listener.name };
-    const path = audioPath(input.getMetadata(), listener.accepts, ends);
+    const path = audioPath(formatOf(input), listener.accepts, ends);
     onPath(path, ends);
-    listener.configureAudio(path.to);
+    const configure = (): unknown => listener.configureAudio(path.to);
+    catchLater(configure(), (error) => onError(error, listener));
     this.#flowing.add(this.#flow(path, isPushToTalk));
     this.#path = path;
     return this.#flowing;
@@ -59,7 +61,7 @@ export class CapturePath {
 
   #flow(path: AudioPath, isPushToTalk: boolean): Subscription {
     const { input, listener, onError } = this.#options;
-    const metadata = input.getMetadata();
+    const metadata = formatOf(input);
     const validate = validator((error) => onError(error, input));
     const heard$ = input.audio$.pipe(
       validate('captured'),
