@@ -113,6 +113,10 @@ describe('the switchboard', () => {
       const named = `evil.example:${port}`;
       expect(await statusOf({ host: named, origin: `http://${named}` }, path)).toBe(403);
       expect(await statusOf({ host: 'voice.example.com' }, path)).toBe(403);
+      // A reverse proxy on this machine, which brings the world.
+      for (const name of ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip']) {
+        expect(await statusOf({ [name]: '203.0.113.7' }, path)).toBe(403);
+      }
     }
     expect(switchboard.calls).toBe(0);
     expect(await statusOf({ origin: `http://${host}` })).toBe(101);
