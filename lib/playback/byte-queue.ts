@@ -1,3 +1,9 @@
+/** The longest piece that is copied behind others, in bytes: by itself it would take half a kilobyte. */
+const smallest = 128;
+
+/** Length of what small pieces are copied to, in bytes. */
+const blockLength = 4_096;
+
 /** A stream's bytes in order of arrival, read at absolute offsets: views if contiguous, else copies. */
 export class ByteQueue {
   /** Offset after the last byte. */
@@ -6,10 +12,13 @@ export class ByteQueue {
   /** The first chunk still kept, and the offset of its first byte. */
   #head = 0;
   #headOffset = 0;
+  /** The used part of a block of small pieces. */
+  #block: Uint8Array<ArrayBuffer> | undefined;
 
   push(bytes: Uint8Array<ArrayBuffer>): void {
     if (!bytes.length) return;
-    this.#pieces.push(bytes);
+    if (bytes.length > smallest) this.#pieces.push(bytes);
+    else this.#pack(bytes);
     this.end += bytes.length;
   }
 
@@ -55,5 +64,18 @@ export class ByteQueue {
     if (this.#head * 2 < this.#pieces.length) return;
     this.#pieces = this.#pieces.slice(this.#head);
     this.#head = 0;
+  }
+
+  /** Copies a small piece behind the last one if that is a block with room for it, else to a new block. */
+  #pack(bytes: Uint8Array<ArrayBuffer>): void {
+    const block = this.#block;
+    if (block && block === this.#pieces.at(-1) && block.length + bytes.length <= blockLength) {
+      this.#pieces.pop();
+      this.#block = new Uint8Array(block.buffer, 0, block.length + bytes.length);
+    } else {
+      this.#block = new Uint8Array(new ArrayBuffer(blockLength), 0, bytes.length);
+    }
+    this.#block.set(bytes, this.#block.length - bytes.length);
+    this.#pieces.push(this.#block);
   }
 }

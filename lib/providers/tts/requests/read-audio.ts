@@ -1,4 +1,5 @@
-import { map, of, switchMap, type Observable } from 'rxjs';
+import { map, Observable, of, switchMap } from 'rxjs';
+import { joinBytes } from '../../../audio/concat.ts';
 import { asNumber, asObject, asString, type WireObject } from '../../../core/guard.ts';
 import type { Step } from '../../../stream/fold.ts';
 import { incremental } from '../../../stream/incremental.ts';
@@ -11,6 +12,9 @@ import type { RequestContext } from './request-wire.ts';
 /** Longest event or answer, in characters or bytes: a whole recording, in base64 or hexadecimal. */
 const maxLength = 64 * 1024 * 1024;
 
+/** Shortest piece of audio that is passed on before the end, in bytes: less than a frame of any format. */
+const shortestPiece = 128;
+
 /** Reads a response's body as audio. */
 export function readAudio(
   { headers, body$ }: HttpResponse,
@@ -20,7 +24,37 @@ export function readAudio(
   if (/^(text\/|application\/(json|xml))/.test(contentType)) {
     throw error(`the service sent ${contentType} instead of audio`, { code: 'protocol' });
   }
-  return body$.pipe(map((data) => ({ type: 'audio', data })));
+  return withoutCrumbs(body$).pipe(map((data) => ({ type: 'audio', data })));
+}
+
+/**
+ * Joins pieces that are too short to pass on: a body may come byte by byte, and each piece that waits takes half a
+ * kilobyte.
+ */
+function withoutCrumbs(body$: Observable<Uint8Array<ArrayBuffer>>): Observable<Uint8Array<ArrayBuffer>> {
+  return new Observable((subscriber) => {
+    let [pieces, length]: [Uint8Array<ArrayBuffer>[], number] = [[], 0];
+    const pass = (): void => {
+      const joined = joinBytes(pieces);
+      [pieces, length] = [[], 0];
+      if (joined.length > 0) subscriber.next(joined);
+    };
+    return body$.subscribe({
+      next: (piece) => {
+        pieces.push(piece);
+        length += piece.length;
+        if (length >= shortestPiece) pass();
+      },
+      error: (error: unknown) => {
+        pass();
+        subscriber.error(error);
+      },
+      complete: () => {
+        pass();
+        subscriber.complete();
+      },
+    });
+  });
 }
 
 /** Reads a response that is one JSON object (empty for any other JSON value); otherwise the body is audio. */
