@@ -30,6 +30,7 @@ describe('a plain turn', () => {
       '2240 turn.ended completed',
       '2240 turn.metrics',
       '2240 agent.state listening',
+      '10000 agent.state idle',
     ]);
   });
 

@@ -27,6 +27,7 @@ describe('an error', () => {
       '40160 agent.state speaking',
       '40410 turn.ended completed',
       '40410 agent.state listening',
+      '60000 agent.state idle',
     ]);
     expect(ofType(events, 'error')[0]).toMatchObject({
       ...{ code: 'server', recoverable: true, retryAfterMs: 1_500, provider: 'FakeLLM', turnId: 'turn-1' },

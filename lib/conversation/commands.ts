@@ -13,7 +13,7 @@ export interface SayOptions {
 
 /** Options of `send()`. */
 export interface SendOptions {
-  /** Whether it interrupts the agent; otherwise it waits until the agent has finished. Default: true. */
+  /** Whether it interrupts the agent; otherwise it waits until agent and user have finished. Default: true. */
   readonly interrupt?: boolean;
   /** How this answer is given; each key takes precedence over that of the pipeline's `answer`. */
   readonly answer?: AnswerOptions;
@@ -89,5 +89,5 @@ export type Command =
   | { readonly type: 'begin' | 'commit' | 'cancel' }
   /** Changes settings, from when each of them says. */
   | { readonly type: 'update'; readonly changes: SettingsChange }
-  /** Ends the conversation. */
-  | { readonly type: 'stop' };
+  /** Ends the conversation; with `drain`, once the agent has finished speaking. */
+  | { readonly type: 'stop'; readonly drain?: boolean };

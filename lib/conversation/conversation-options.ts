@@ -37,7 +37,8 @@ export interface ConversationTimeouts {
   /** Between two tokens. Default: 30,000. */
   readonly llmStallMs?: number;
   /**
-   * From the first clause to its first audio. Default: 11,000, which lets a provider try twice with its own 5,000.
+   * From the first clause to its first audio, and from the last clause to each next audio. Default: 11,000, which lets
+   * a provider try twice with its own 5,000.
    */
   readonly ttsFirstAudioMs?: number;
   /** Stalled playback, beyond the remaining audio. Default: 3,000. */

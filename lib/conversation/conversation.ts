@@ -66,7 +66,7 @@ interface Setup {
 export function converse(setup: Setup): Observable<VoiceEvent> {
   return new Observable((subscriber) => {
     const { history, settings, rules, agentHandlers, scheduler, greeting } = setup;
-    const start: ConversationState = { ...startState, settings, rules };
+    const start: ConversationState = { ...startState, ids: history.lastId, settings, rules };
     const bus = createEventBus(scheduler);
     const validate = validator((error, role) => reportError(bus, error, role && { role }));
     /** Reports of answers and speeches, and follow-up inputs: all join the end of the queue. */
@@ -118,6 +118,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     subscriber.add(() => {
       later$.next({ type: 'stop' });
       work.unsubscribe();
+      history.lastId = state$.value.ids;
     });
     later$.next({ type: 'started' });
     if (greeting) later$.next(greetingOf(greeting));

@@ -66,6 +66,8 @@ export class History {
   readonly #count: (text: string) => number;
   #items: HistoryItem[] = [];
   #nextId = 1;
+  /** @internal How many ids turns and speeches have been given: the next session goes on from there. */
+  lastId: number = 0;
 
   constructor(options: HistoryOptions = {}) {
     const usual = (text: string): number => Math.ceil(text.length / 4);

@@ -60,6 +60,8 @@ export type AgentSignal =
 /** A follow-up input: joins the end of the queue, behind the reports of what the first input ended. */
 type FollowUp =
   | Commit
+  /** Something that waited may be answered. */
+  | { readonly type: 'turn.next' }
   | { readonly type: 'turn.speculate'; readonly text: string }
   | { readonly type: 'turn.drop'; readonly reason: 'empty' | 'cancelled' }
   /** The commit was published: now it is answered. */

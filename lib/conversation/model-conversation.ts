@@ -1,7 +1,9 @@
 import { asyncScheduler, catchError, defer, EMPTY, filter, of, take, type Observable } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
 import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import type { ConversationOptions } from './conversation-options.ts';
@@ -69,7 +71,16 @@ function modelAndVoice(ports: ConversationPorts, shared: Shared): Answerer {
   };
   const synthesize = ({ content }: Say): SpeechRequest['synthesize'] => {
     const text$ = 'text$' in content ? fromInput(content.text$) : EMPTY;
-    return synthesizeText({ rounds$: of({ text$, cast: cast() }), gate$: of(true) }, voice);
+    const playing = cast();
+    const inTime$ = text$.pipe(
+      stallTimeout({ idleMs: playing.timeouts.llmStallMs, scheduler, error: textStalled }),
+      // What came before is said.
+      catchError((error: unknown) => {
+        report({ type: 'say.failed', error, role: 'tts' });
+        return EMPTY;
+      }),
+    );
+    return synthesizeText({ rounds$: of({ text$: inTime$, cast: playing }), gate$: of(true) }, voice);
   };
   return {
     answer: (candidate) => answer(candidate, context),
@@ -78,4 +89,9 @@ function modelAndVoice(ports: ConversationPorts, shared: Shared): Answerer {
     warm$: merge(...[llm, tts].map((each) => defer(() => each.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY)))),
     input$: EMPTY,
   };
+}
+
+function textStalled(_: string, ms: number): VoiceError {
+  const message = `the text given to say() stalled: nothing more came within ${ms / 1000} seconds`;
+  return new VoiceError(message, { code: 'timeout', recoverable: true });
 }

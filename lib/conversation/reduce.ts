@@ -15,12 +15,14 @@ import {
   discard,
   dropTurn,
   endAnswer,
+  isSuperseded,
   reasonToCut,
   settle,
   speculate,
   turnEnded,
   type ConversationStep,
 } from './user-turn.ts';
+import { commitNext, drain, endDrain, refuseWhileDraining, stop, takeUpWaiting } from './waiting.ts';
 
 type Handlers = {
   readonly [T in Exclude<Input['type'], keyof AgentHandlers>]: (
@@ -63,23 +65,18 @@ const handlers: Handlers = {
   },
   send: (state, { text, options, ticket }, at) => {
     const input: Commit = { type: 'turn.commit', text, ticket, answer: options.answer };
-    if (options.interrupt === false && statusOf(state) !== 'free') {
-      return [{ ...state, waiting: [...state.waiting, input] }];
+    if (options.interrupt === false) {
+      return [{ ...state, waiting: [...state.waiting, { ...input, isPatient: true }] }];
     }
     return chain(cut(state, 'user', reasonToCut(state), at), (after) => [after, { type: 'then', input }]);
   },
-  interrupt: (state, _, at) => cut(state, 'application', 'interrupted', at),
+  interrupt: (state, _, at) => cut({ ...state, unanswered: undefined }, 'application', 'interrupted', at),
   begin: (state, input, at, rules) =>
     chain(cut(state, 'user', reasonToCut(state), at), (after) => takeTurns(after, input, at, rules)),
   commit: (state, input, at, rules) => takeTurns(state, input, at, rules),
   cancel: (state, input, at, rules) => takeTurns(state, input, at, rules),
   update: (state, { changes }, at) => changeSettings(state, changes, at),
-  stop: (state, _, at) => {
-    const tickets = [...state.waiting.flatMap(({ ticket = [] }) => ticket), ...state.awaitingReply];
-    const [stopped, ...effects] = cut({ ...state, waiting: [], awaitingReply: [] }, 'stop', 'stopped', at);
-    const settled = settle(tickets, notHeard);
-    return [{ ...stopped, isStopped: true }, ...settled, ...effects, { type: 'then', input: { type: 'stopped' } }];
-  },
+  stop: (state, input, at) => (input.drain ? drain(state, at) : stop(state, at)),
   stopped: (state) => [
     { ...state, turn: undefined },
     ...(state.turn ? turnEnded(state.turn, 'stopped') : []),
@@ -113,6 +110,7 @@ const handlers: Handlers = {
   'say.failed': (state, { error, role }) => [state, { type: 'error', error, role }],
 
   'turn.commit': (state, input, at) => commit(state, input, at),
+  'turn.next': (state, _, at) => commitNext(state, at),
   'turn.speculate': (state, { text }, at, { preflight }) => speculate(state, text, at, preflight),
   'turn.drop': (state, { reason }, at) => dropTurn(state, reason, at),
   'turn.answer': (state, { candidate }) => answerCandidate(state, candidate),
@@ -140,7 +138,8 @@ export function reduce(
   if (state.isStopped && !/^(answer|say|speech)\.|^stopped$/.test(input.type)) return [state];
   const table = (input.type in handlers ? handlers : agentHandlers) as Handlers & AgentHandlers;
   const handle = table[input.type] as (...all: [ConversationState, Input, number, Rules]) => ConversationStep;
-  return follow(state, handle(state, input, at, state.rules), input, at);
+  const step = refuseWhileDraining(state, input) ?? handle(state, input, at, state.rules);
+  return follow(state, step, input, at);
 }
 
 /** What follows every step, whatever caused it. */
@@ -172,15 +171,6 @@ const grantOutput: Follower = (state, before) => {
   return [output === state.output ? state : { ...state, output }];
 };
 
-const takeUpWaiting: Follower = (state) => {
-  const [next, ...waiting] = state.waiting;
-  if (!next || statusOf(state) !== 'free') return [state];
-  return [
-    { ...state, waiting },
-    { type: 'then', input: next },
-  ];
-};
-
 const tellStates: Follower = (state, before, input) => {
   const [user, agent] = [state.user.state, agentStateOf(state)];
   const previous = input.type === 'started' ? 'idle' : agentStateOf(before);
@@ -206,12 +196,17 @@ const followers: readonly Follower[] = [
   releaseBargeIn,
   grantOutput,
   takeUpWaiting,
+  endDrain,
   tellStates,
   watchIdle,
 ];
 
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
-  const state = { ...before, user: userAfter(before.user, signal, at + patienceMs(before, rules)) };
+  if (isSuperseded(before, signal, at)) return [before];
+  const user = userAfter(before.user, signal, at + patienceMs(before, rules));
+  // The end of a voice belongs to what was superseded; anything else is new.
+  const isNew = signal.type === 'transcript' || signal.event === 'started';
+  const state: ConversationState = { ...before, user, ...(isNew ? { superseded: undefined } : {}) };
   const isQueued = rules.whileUninterruptible === 'queue' && !isInterruptible(state, rules);
   const isService = rules.isService && statusOf(state) !== 'speaking';
   if (statusOf(state) === 'free' || rules.turnTaking.strategy === 'manual' || isQueued || isService) {
@@ -278,6 +273,7 @@ function takeDecision(
     ...(result ? { result } : {}),
     ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
   };
+  if (state.isDraining) return [state];
   const mustWait = statusOf(state) !== 'free' && !isInterruptible(state, rules);
   return mustWait ? [{ ...state, waiting: [...state.waiting, input] }] : commit(state, input, at);
 }

@@ -100,7 +100,6 @@ export function speech(
     const playback = new Subscription();
     const synthesis = new Subscription();
     let phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
-    let hasSounded = false;
     let isFinished = false;
     const playedMs = (): number => (phase === 'playing' || phase === 'audible' ? output.positionMs : 0);
 
@@ -121,17 +120,18 @@ export function speech(
       onEnd({ heard, text, interrupted });
     };
 
-    const { something$, chunks$, subscription } = prepared(request.synthesize(script, playedMs));
-    synthesis.add(subscription);
-    // Without word timings from the TTS, words are computed from the length of the audio.
+    // Without word timings from the TTS, words are computed from the length of the audio. They may come with the request.
     const onWord = (word: SpokenWord): void => {
       script.addWord(word);
     };
     synthesis.add(voice.words$?.pipe(context.validate('word')).subscribe({ next: onWord, error: () => undefined }));
+    // Marked when it comes, however long it is held back.
+    const onFirstAudio = (): void => subscriber.next('first-audio');
+    const prepared = prepare(request.synthesize(script, playedMs), onFirstAudio);
+    const { something$ } = prepared;
+    synthesis.add(prepared.subscription);
 
     const onChunk = (chunk: AudioChunk): void => {
-      if (!hasSounded) subscriber.next('first-audio');
-      hasSounded = true;
       emit('audio.chunk', { chunk }, ofVoice);
     };
     const onPlayback = ({ type }: PlaybackEvent): void => {
@@ -150,7 +150,7 @@ export function speech(
       return context.mayPlay$(id).pipe(
         switchMap(() => {
           phase = 'playing';
-          return playToTheEnd(context, script, chunks$, onChunk);
+          return playToTheEnd(context, script, prepared, onChunk);
         }),
       );
     };
@@ -177,25 +177,37 @@ export function speech(
   });
 }
 
-/** Starts synthesis at once, even while another speech has the output. */
-function prepared(synthesized$: Observable<AudioChunk | 'piece'>): {
+/** A synthesis in progress. */
+interface Prepared {
   /** Emits whether there is anything to say, as soon as that is known, and completes. Replays it. */
   readonly something$: Observable<boolean>;
   readonly chunks$: Observable<AudioChunk>;
   readonly subscription: Subscription;
-} {
+  /** Whether all audio has arrived. */
+  readonly isComplete: () => boolean;
+}
+
+/** Starts synthesis at once, even while another speech has the output. */
+function prepare(synthesized$: Observable<AudioChunk | 'piece'>, onFirstAudio: () => void): Prepared {
   const something$ = new ReplaySubject<boolean>(1);
+  let hasSounded = false;
+  let isComplete = false;
   const audio$ = synthesized$.pipe(
     tap({
       next: (step) => {
-        if (step !== 'piece') return;
-        something$.next(true);
-        something$.complete();
+        if (step === 'piece') {
+          something$.next(true);
+          something$.complete();
+        } else if (!hasSounded) {
+          hasSounded = true;
+          onFirstAudio();
+        }
       },
       error: (error: unknown) => {
         something$.error(VoiceError.from(error));
       },
       complete: () => {
+        isComplete = true;
         something$.next(false);
         something$.complete();
       },
@@ -203,14 +215,17 @@ function prepared(synthesized$: Observable<AudioChunk | 'piece'>): {
     filter((step) => step !== 'piece'),
   );
   const { stream$, source } = eager(audio$);
-  return { something$, chunks$: stream$, subscription: source };
+  return { something$, chunks$: stream$, subscription: source, isComplete: () => isComplete };
 }
 
-/** Plays all audio. Once all of it has arrived, fails if the play-head stalls without reason. */
+/** An output may hold back less than this for the rest of a frame, in milliseconds. */
+const leastToPlayMs = 1_000;
+
+/** Plays all audio. Fails if the play-head stalls without reason: there is more to play, or all of it has arrived. */
 function playToTheEnd(
   context: SpeechContext,
   script: Script,
-  audio$: Observable<AudioChunk>,
+  { chunks$, isComplete }: Prepared,
   onChunk: (chunk: AudioChunk) => void,
 ): Observable<PlaybackEvent> {
   const { output, scheduler, playbackHold$, validate } = context;
@@ -218,9 +233,10 @@ function playToTheEnd(
   const watch$: Observable<never> = defer(() => {
     const position = output.positionMs;
     const leftMs = Math.max(0, script.receivedMs - position);
+    const isBusy = isComplete() || leftMs > leastToPlayMs;
     return patientTimer(leftMs + playoutMs, scheduler).pipe(
       switchMap(() => {
-        if (output.positionMs > position) return watch$;
+        if (output.positionMs > position || !isBusy) return watch$;
         return throwError(() => timedOut(output.name, 'playback stands still', playoutMs));
       }),
     );
@@ -228,9 +244,9 @@ function playToTheEnd(
   const stalls$ = playbackHold$.pipe(switchMap((isHeld) => (isHeld ? NEVER : watch$)));
   return new Observable((subscriber) => {
     const none = (): void => undefined;
-    const onAllThere = (): void => feed(stalls$, subscriber, { next: none, complete: none });
-    const fed$ = audio$.pipe(tap({ next: onChunk, complete: onAllThere }));
-    feed(fromInput(output.play(context.transcode(fed$))).pipe(validate('playback')), subscriber, {
+    feed(stalls$, subscriber, { next: none, complete: none });
+    const played$ = output.play(context.transcode(chunks$.pipe(tap(onChunk))));
+    feed(fromInput(played$).pipe(validate('playback')), subscriber, {
       next: (event) => subscriber.next(event),
       complete: () => subscriber.complete(),
     });

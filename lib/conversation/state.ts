@@ -85,6 +85,8 @@ export interface Commit {
   readonly answer?: AnswerOptions | undefined;
   /** True for a message already in the history. */
   readonly isRemembered?: boolean;
+  /** True for a message that waits until the agent and the user have finished. */
+  readonly isPatient?: boolean;
 }
 
 /**
@@ -120,8 +122,12 @@ export interface ConversationState {
   readonly awaitingReply: readonly SpeechTicket[];
   /** A user message that lost its answer to what came next. */
   readonly unanswered: string | undefined;
+  /** What the user was saying when a typed message took its place: not answered when it is repeated in time. */
+  readonly superseded: { readonly text: string; readonly until: number } | undefined;
   /** When `user.idle` is due; Infinity while someone speaks, and once it was published. */
   readonly idleAt: number;
+  /** Whether nothing new begins: the conversation ends when the agent has finished. */
+  readonly isDraining: boolean;
   readonly isStopped: boolean;
 }
 
@@ -144,7 +150,9 @@ export const startState: ConversationState = {
   waiting: [],
   awaitingReply: [],
   unanswered: undefined,
+  superseded: undefined,
   idleAt: Infinity,
+  isDraining: false,
   isStopped: false,
 };
 
@@ -155,14 +163,19 @@ export function wakeAt({ user, turnTaking, bargeIn, idleAt, isStopped }: Convers
   return Math.min(silentAt, turnWaitsUntil(turnTaking), bargeInWaitsUntil(bargeIn), idleAt);
 }
 
-/** What the agent is doing: nothing, preparing to speak, or speaking. An answer that was cut off counts as nothing. */
+/**
+ * What the agent is doing: nothing, preparing to speak (or held back), or speaking. An answer that was cut off counts as
+ * nothing.
+ */
 export function statusOf({ output, answering, candidate }: ConversationState): 'free' | 'thinking' | 'speaking' {
   if (output.speaking?.audible) return 'speaking';
-  return output.speaking || (answering && candidate?.phase !== 'ending') ? 'thinking' : 'free';
+  const isHeldBack = output.speaking !== undefined || output.queue.length > 0;
+  return isHeldBack || (answering && candidate?.phase !== 'ending') ? 'thinking' : 'free';
 }
 
 /** The agent's state as published. */
 export function agentStateOf(state: ConversationState): AgentState {
+  if (state.isStopped) return 'idle';
   const status = statusOf(state);
   return status === 'free' ? 'listening' : status;
 }

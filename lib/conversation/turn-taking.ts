@@ -115,6 +115,8 @@ function takeFromService(state: TurnTaking, signal: UserSignal, until: number): 
     if (signal.event !== 'resumed' || speculation === undefined) return [hearing(before, until, speculation)];
     return [hearing(before, until), { type: 'retract', reason: 'resumed' }];
   }
+  // Words are due, as with a voice that starts.
+  if (signal.type === 'begin') return [hearing(before, until, speculation)];
   if (signal.type !== 'transcript') return [state];
   const { result } = signal;
   const text = result.text.trim();

@@ -3,7 +3,7 @@ import type { Step } from '../stream/fold.ts';
 import type { SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { PreflightOptions } from './conversation-options.ts';
 import type { DiscardReason, TurnEndReason } from './events.ts';
-import { emit, type AgentReport, type Effect } from './inputs.ts';
+import { emit, type AgentReport, type Effect, type HeardSignal } from './inputs.ts';
 import { release, withdraw } from './output-lock.ts';
 import { statusOf, type Candidate, type Commit, type ConversationState, type Cut, type CutBy } from './state.ts';
 import { noTurn, type TurnDecision } from './turn-taking.ts';
@@ -152,9 +152,9 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   ];
 }
 
-/** Why an answer that is cut off now ends. */
-export function reasonToCut(state: ConversationState): 'interrupted' | 'merged' {
-  return statusOf(state) === 'speaking' ? 'interrupted' : 'merged';
+/** Why an answer that is cut off now ends: before any of it is heard, its message awaits another. */
+export function reasonToCut({ candidate, output: { speaking } }: ConversationState): 'interrupted' | 'merged' {
+  return speaking?.audible && speaking.id === candidate?.speechId ? 'interrupted' : 'merged';
 }
 
 /** The user has said, or typed, something that will be answered. */
@@ -179,7 +179,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     emit('turn.committed', { text }, envelope),
   ];
   const told: ConversationState = {
-    ...open,
+    ...(ticket ? supersede(open) : open),
     turn: undefined,
     unanswered: undefined,
     lastWords: '',
@@ -200,6 +200,21 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
   ];
 }
 
+/** A typed message takes the place of what the user was saying: those words are not answered after it. */
+function supersede(state: ConversationState): ConversationState {
+  const { turnTaking } = state;
+  if (turnTaking.phase !== 'hearing') return state;
+  const { until } = turnTaking;
+  const text = foldText(turnTaking.text);
+  return { ...state, turnTaking: noTurn, superseded: text ? { text, until } : undefined };
+}
+
+/** Whether these words are the ones that a typed message took the place of. */
+export function isSuperseded({ superseded }: ConversationState, signal: HeardSignal, at: number): boolean {
+  if (!superseded || at > superseded.until || signal.type !== 'transcript') return false;
+  return foldText(signal.result.text) === superseded.text;
+}
+
 /** The commit was published: from now on the answer may be heard. */
 export function answerCandidate(state: ConversationState, id: string): ConversationStep {
   const { candidate } = state;
@@ -207,7 +222,7 @@ export function answerCandidate(state: ConversationState, id: string): Conversat
   return [{ ...state, candidate: { ...candidate, phase: 'committed' } }];
 }
 
-/** Drops the open turn; a message that lost its answer to it is answered now. */
+/** Drops the open turn. */
 export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled', at: number): ConversationStep {
   if (state.candidate?.phase === 'preflight') {
     const [after] = discard(state, 'cancelled', at);
@@ -221,11 +236,7 @@ export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled'
     user: { state: 'silent' },
     lastWords: '',
   };
-  const ended = turn ? turnEnded(turn, reason) : [];
-  const { unanswered } = state;
-  if (reason !== 'empty' || unanswered === undefined || statusOf(state) !== 'free') return [dropped, ...ended];
-  const again: Commit = { type: 'turn.commit', text: unanswered, isRemembered: true };
-  return [dropped, ...ended, { type: 'then', input: again }];
+  return [dropped, ...(turn ? turnEnded(turn, reason) : [])];
 }
 
 /** An answer has reported its outcome: its turn ends, or its preflight is discarded. */

@@ -1,4 +1,4 @@
-import { concatMap, defer, map, Observable, of, switchMap, take, timer, type SchedulerLike } from 'rxjs';
+import { concatMap, defer, filter, map, Observable, of, switchMap, take, timer, type SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import { sentences } from '../operators/sentences.ts';
@@ -38,6 +38,10 @@ export interface SpokenText {
   readonly speakAhead?: boolean;
 }
 
+/** What a voice does with each round's text: it is asked to speak it, begins to take it, has all of it, has spoken it. */
+type RoundStep = 'asked' | 'taken' | 'given' | 'spoken';
+type VoiceStep = AudioChunk | 'piece' | RoundStep;
+
 /** Text to audio, round by round: sentences, made speakable, no faster than the output plays them. */
 export function synthesizeText(
   { rounds$, gate$, speakAhead = false }: SpokenText,
@@ -49,49 +53,68 @@ export function synthesizeText(
     let isOpen = false;
     let hasBegun = false;
     let hasSounded = false;
+    /** Whether the voice owes audio for text that is complete. */
+    let isGiven = false;
     const open$ = gate$.pipe(take(1));
     const excessMs = (): number => script.receivedMs - playedMs() - maxUnplayedMs;
     const credit$: Observable<unknown> = defer(() => {
       if (excessMs() <= 0) return of(true);
       return timer(Math.max(excessMs(), recheckMs), scheduler).pipe(switchMap(() => credit$));
     });
-    function speakRound({ text$, cast }: SpokenRound, onFirst: () => void): Observable<AudioChunk> {
+    function speakRound({ text$, cast }: SpokenRound, onFirst: () => void): Observable<VoiceStep> {
       const { tts, locale, speechText } = cast;
       speaking = cast;
       script.beginRound();
+      isGiven = false;
+      let hasPieces = false;
       let hasText = false;
       let isHeard = false;
-      /** Hands each piece to the voice before reporting the first. */
-      function handOver(piece$: Observable<SpokenPiece>): Observable<string> {
-        return new Observable((subscriber) => {
-          feed(piece$, subscriber, {
-            next: (piece) => {
-              script.addPiece(piece);
-              if (piece.spoken.trim() === '') return;
-              const isFirst = !hasBegun;
-              hasBegun = true;
-              hasText ||= hasWords(piece.spoken);
-              subscriber.next(piece.spoken);
-              if (isFirst) onFirst();
-            },
-            complete: () => subscriber.complete(),
-          });
-        });
-      }
-      const spoken$ = text$.pipe(
-        sentences({
-          ...(locale === undefined ? {} : { locale }),
-          ...(tts.maxTextLength === undefined ? {} : { maxChars: tts.maxTextLength }),
-        }),
-        speakable(speechText),
-        concatMap((piece) => {
-          const isFree = isOpen || (speakAhead && !hasBegun);
-          if (isFree && excessMs() <= 0) return [piece];
-          return (isFree ? credit$ : open$.pipe(switchMap(() => credit$))).pipe(map(() => piece));
-        }),
-        handOver,
-      );
       return new Observable((subscriber) => {
+        const finish = (): void => {
+          if (subscriber.closed) return;
+          script.endRound();
+          subscriber.next('spoken');
+          subscriber.complete();
+        };
+        /** Hands each piece to the voice before reporting the first. */
+        function handOver(piece$: Observable<SpokenPiece>): Observable<string> {
+          return new Observable((given) => {
+            subscriber.next('taken');
+            feed(piece$, given, {
+              next: (piece) => {
+                script.addPiece(piece);
+                if (piece.spoken.trim() === '') return;
+                const isFirst = !hasBegun;
+                hasBegun = true;
+                hasPieces = true;
+                hasText ||= hasWords(piece.spoken);
+                given.next(piece.spoken);
+                if (isFirst) onFirst();
+              },
+              complete: () => {
+                isGiven = true;
+                subscriber.next('given');
+                given.complete();
+                // A voice that was given nothing has nothing to say: nobody waits for it.
+                if (!hasPieces) finish();
+              },
+            });
+          });
+        }
+        const spoken$ = text$.pipe(
+          sentences({
+            ...(locale === undefined ? {} : { locale }),
+            ...(tts.maxTextLength === undefined ? {} : { maxChars: tts.maxTextLength }),
+          }),
+          speakable(speechText),
+          concatMap((piece) => {
+            const isFree = isOpen || (speakAhead && !hasBegun);
+            if (isFree && excessMs() <= 0) return [piece];
+            return (isFree ? credit$ : open$.pipe(switchMap(() => credit$))).pipe(map(() => piece));
+          }),
+          handOver,
+        );
+        subscriber.next('asked');
         feed(fromInput(tts.speak(spoken$)).pipe(validate('audio')), subscriber, {
           next: (chunk) => {
             const told = script.addAudio(chunk);
@@ -101,17 +124,13 @@ export function synthesizeText(
             subscriber.next(told);
           },
           complete: () => {
-            if (hasText && !isHeard) {
-              subscriber.error(mute(tts.name));
-              return;
-            }
-            script.endRound();
-            subscriber.complete();
+            if (hasText && !isHeard) subscriber.error(mute(tts.name));
+            else finish();
           },
         });
       });
     }
-    const steps$ = new Observable<AudioChunk | 'piece'>((subscriber) => {
+    const steps$ = new Observable<VoiceStep>((subscriber) => {
       const open = (): void => void (isOpen = true);
       feed(open$, subscriber, { next: open, complete: () => undefined });
       const onFirst = (): void => subscriber.next('piece');
@@ -122,10 +141,14 @@ export function synthesizeText(
     });
     return steps$.pipe(
       stallTimeout({
-        idleMs: (step) => (step === 'piece' && !hasSounded ? speaking?.timeouts.ttsFirstAudioMs : undefined),
+        idleMs: (step) => {
+          const isOwed = step === 'piece' ? !hasSounded : step === 'asked' || (step !== 'spoken' && isGiven);
+          return isOwed ? speaking?.timeouts.ttsFirstAudioMs : undefined;
+        },
         error: (_stalled, ms) => timedOut(speaking?.tts.name ?? '', 'no audio came', ms),
         scheduler,
       }),
+      filter((step) => step === 'piece' || typeof step !== 'string'),
     );
   };
 }

@@ -1,15 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import {
-  asyncScheduler,
-  filter,
-  firstValueFrom,
-  from,
-  fromEvent,
-  type SchedulerLike,
-  Subject,
-  Subscription,
-  tap,
-} from 'rxjs';
+import { asyncScheduler, firstValueFrom, from, fromEvent, type SchedulerLike, Subject, Subscription, tap } from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { ProviderContract } from '../core/roles.ts';
 import { merge } from '../stream/merge.ts';
@@ -73,6 +63,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   /** Counts starts and stops: a start that is no longer the latest has no effect. */
   #run = 0;
   readonly #stops$ = new Subject<void>();
+  readonly #drained$ = new Subject<void>();
 
   /**
    * @throws VoiceError `configuration` when a role is missing or filled twice, or an option cannot work or belongs to the
@@ -134,9 +125,9 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   }
 
   /**
-   * Ends the conversation, or a `start()` in progress; `start()` begins another with the same history.
+   * Ends the conversation, or a `start()` in progress; `start()` begins another with the same history. Always settles.
    *
-   * @param options - With `drain`, the agent finishes speaking first.
+   * @param options - With `drain`, the agent first finishes speaking, unless `stop()` or `dispose()` is called.
    */
   stop(options: { readonly drain?: boolean } = {}): Promise<void> {
     if (!options.drain) this.#callOffStart();
@@ -275,7 +266,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
           this.bus.publish(event);
         },
         complete: () => {
-          if (this.#session) void this.stop();
+          if (this.#drained$.observed) this.#drained$.next();
+          else if (this.#session) void this.stop();
         },
       }),
     );
@@ -289,8 +281,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   async #stop(drain: boolean): Promise<void> {
     // Only the start now in progress: a later one waits for this.
     const starting = this.#starting;
-    if (drain) await this.#silence();
-    if (drain) this.#callOffStart();
+    if (drain) await this.#drain();
+    if (drain && this.#starting === starting) this.#callOffStart();
     await this.#end();
     await starting?.promise.catch(() => undefined);
   }
@@ -316,13 +308,12 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.bus.emit('session.closed', {});
   }
 
-  /** Resolves when the agent has finished speaking. */
-  async #silence(): Promise<void> {
-    const quiet = (state: AgentState): boolean => state === 'listening' || state === 'idle';
-    if (quiet(this.#agentState)) return;
-    await firstValueFrom(this.events$.pipe(filter((event) => event.type === 'agent.state' && quiet(event.state))), {
-      defaultValue: undefined,
-    });
+  /** Resolves when the agent has finished speaking, or nobody waits for that anymore. */
+  async #drain(): Promise<void> {
+    if (!this.#session) return;
+    const over = firstValueFrom(merge(this.#drained$, this.#stops$), { defaultValue: undefined });
+    this.command({ type: 'stop', drain: true });
+    await over;
   }
 }
 

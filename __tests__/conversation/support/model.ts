@@ -275,9 +275,9 @@ export function unrest({ state, speeches, open }: World): string | undefined {
   if (state.turnTaking.phase !== 'idle' && state.turnTaking.phase !== 'open')
     return `${state.turnTaking.phase} for ever`;
   if (Object.keys(speeches).length > 0) return 'something is being said for ever';
-  if (state.waiting.length > 0) return 'something waits for ever';
   // Push-to-talk: the application ends the turn that it began.
   const isHeld = state.turnTaking.phase === 'open';
+  if (state.waiting.length > 0 && !isHeld) return 'something waits for ever';
   if (open.length > 0 && !isHeld) return `${open.join()} never ended`;
   return undefined;
 }

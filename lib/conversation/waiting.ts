@@ -1,0 +1,68 @@
+import type { Effect, Input } from './inputs.ts';
+import { statusOf, type Commit, type ConversationState } from './state.ts';
+import { chain, commit, cut, discard, settle, type ConversationStep } from './user-turn.ts';
+
+const notHeard = { heardText: '', interrupted: true } as const;
+
+/** What is to be answered next: what has waited longest, else a message that lost its answer to what came to nothing. */
+function nextOf({ waiting, unanswered, turn, isDraining }: ConversationState): Commit | undefined {
+  if (waiting[0] || unanswered === undefined || turn || isDraining) return waiting[0];
+  return { type: 'turn.commit', text: unanswered, isRemembered: true };
+}
+
+/** Whether it may be answered now. What the user has not just said waits for the user as well as for the agent. */
+function mayTakeUp(state: ConversationState, { isPatient, isRemembered }: Commit): boolean {
+  if (state.isStopped || statusOf(state) !== 'free' || state.candidate?.phase === 'ending') return false;
+  return (!isPatient && !isRemembered) || state.turnTaking.phase === 'idle';
+}
+
+/** Takes up what waits as soon as that is possible, behind what is under way already. */
+export function takeUpWaiting(state: ConversationState): ConversationStep {
+  const next = nextOf(state);
+  return next && mayTakeUp(state, next) ? [state, { type: 'then', input: { type: 'turn.next' } }] : [state];
+}
+
+/** Commits what waits, unless something went before it meanwhile. */
+export function commitNext(state: ConversationState, at: number): ConversationStep {
+  const next = nextOf(state);
+  if (!next || !mayTakeUp(state, next)) return [state];
+  return commit({ ...state, waiting: state.waiting.slice(1) }, next, at);
+}
+
+/** Ends the conversation: nothing that waits is begun, and everyone is told. */
+export function stop(state: ConversationState, at: number): ConversationStep {
+  const [quiet, ...settled] = forgetWaiting(state);
+  const [stopped, ...effects] = cut(quiet, 'stop', 'stopped', at);
+  return [
+    { ...stopped, user: { state: 'silent' }, isStopped: true },
+    ...settled,
+    ...effects,
+    { type: 'then', input: { type: 'stopped' } },
+  ];
+}
+
+/** The agent finishes speaking, and nothing new begins. */
+export function drain(state: ConversationState, at: number): ConversationStep {
+  return chain(forgetWaiting({ ...state, isDraining: true }), (after) => discard(after, 'cancelled', at));
+}
+
+/** Once the agent has finished, a conversation that is drained stops. */
+export function endDrain(state: ConversationState): ConversationStep {
+  const isOver = state.isDraining && !state.isStopped && statusOf(state) === 'free';
+  if (!isOver || state.candidate || state.says.length > 0) return [state];
+  return [state, { type: 'then', input: { type: 'stop' } }];
+}
+
+/** What begins something new, which a conversation that is drained does not take; others are `undefined`. */
+export function refuseWhileDraining(state: ConversationState, input: Input): ConversationStep | undefined {
+  if (!state.isDraining || !/^(say|send|begin|agent\.inject|turn\.(commit|speculate))$/.test(input.type)) {
+    return undefined;
+  }
+  return [state, ...('ticket' in input ? settle([input.ticket], notHeard) : [])];
+}
+
+function forgetWaiting(state: ConversationState): ConversationStep {
+  const tickets = [...state.waiting.flatMap(({ ticket = [] }) => ticket), ...state.awaitingReply];
+  const settled: Effect[] = settle(tickets, notHeard);
+  return [{ ...state, waiting: [], awaitingReply: [] }, ...settled];
+}
