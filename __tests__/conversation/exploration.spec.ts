@@ -6,17 +6,15 @@
  * conversation, left to itself, must come back to listening.
  */
 import fc from 'fast-check';
-import type { Rules } from '../../lib/conversation/rules.ts';
+import { rulesOf, type Rules } from '../../lib/conversation/rules.ts';
 import { begin, goOn, keyOf, move, moves, unrest, type Move, type World } from './support/model.ts';
 
-const rules: Rules = {
-  ...{ bargeIn: true, reportsSpeechEnd: true, locale: undefined, turnTaking: {} },
-  ...{ whileUninterruptible: 'discard', duckDb: 12, isService: false, idleMs: 15_000, sttTimeoutMs: 5_000 },
-  preflight: { enabled: true, speak: false, maxStarts: 3, maxSpeechMs: 10_000 },
-};
+const rules = rulesOf({}, true);
 
 const pushToTalk: readonly Move[] = ['begin', 'commit', 'cancel'];
-const spoken = moves.filter((each) => !pushToTalk.includes(each));
+const hook: readonly Move[] = ['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'];
+const update: readonly Move[] = ['cannot be cut from now on', 'push-to-talk from now on', 'as before from now on'];
+const spoken = moves.filter((each) => ![...pushToTalk, ...hook, ...update].includes(each));
 
 const ways: readonly { name: string; rules: Rules; depth: number; moves: readonly Move[] }[] = [
   { name: 'the service tells when a voice ends', rules, depth: 6, moves: spoken },
@@ -29,6 +27,12 @@ const ways: readonly { name: string; rules: Rules; depth: number; moves: readonl
     ...{ depth: 4, moves: spoken },
   },
   { name: 'push-to-talk', rules: { ...rules, turnTaking: { strategy: 'manual' } }, depth: 4, moves },
+  {
+    name: 'a hook sees each turn first',
+    rules: { ...rules, onUserTurn: () => undefined },
+    ...{ depth: 4, moves: [...spoken, ...hook] },
+  },
+  { name: 'the rules change', rules, depth: 4, moves: [...spoken, ...pushToTalk, ...update] },
 ];
 
 /** Left to itself, a conversation comes to rest within a few deadlines. */

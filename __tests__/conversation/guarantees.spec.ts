@@ -1,7 +1,14 @@
 /** Slow: a thousand whole conversations. */
 import fc from 'fast-check';
 import { concat, delay, from, ignoreElements, map, NEVER, of, switchMap, throwError, type Observable } from 'rxjs';
-import type { AudioChunk, AudioMetadata, ConversationPorts, VoiceEvent, VoiceEventType } from 'rxvoice';
+import type {
+  AudioChunk,
+  AudioMetadata,
+  ConversationPorts,
+  UserTurnVerdict,
+  VoiceEvent,
+  VoiceEventType,
+} from 'rxvoice';
 import {
   application,
   textAudioFormat,
@@ -37,6 +44,15 @@ const answers = fc.constantFrom<string>(
   ...['fails', 'hangs', 'breaks', 'calls'],
 );
 
+/** What the application makes of each turn before the model does: mostly nothing. */
+const verdicts: Readonly<Record<string, UserTurnVerdict>> = {
+  adds: { context: 'It rains.' },
+  rewrites: { text: 'something else' },
+  refuses: { refuse: 'That I cannot tell.' },
+  drops: { refuse: '' },
+};
+const hooks = fc.constantFrom('', '', '', '', ...Object.keys(verdicts));
+
 /** What becomes of each speech: most of them are spoken. */
 const voices = fc.constantFrom('speaks', 'speaks', 'fails', 'hangs', 'breaks', 'says nothing');
 
@@ -44,6 +60,7 @@ const scenario = fc.record({
   steps: fc.array(fc.tuple(fc.integer({ min: 0, max: 12_000 }), step), { minLength: 1, maxLength: 14 }),
   answers: fc.array(answers, { minLength: 1, maxLength: 4 }),
   voices: fc.array(voices, { minLength: 1, maxLength: 4 }),
+  hooks: fc.array(hooks, { minLength: 1, maxLength: 4 }),
   bargeIn: fc.constantFrom(true, false, 'immediate' as const),
   speak: fc.boolean(),
   reportsSpeechEnd: fc.boolean(),
@@ -102,12 +119,14 @@ function faulty(tts: FakeTTS, plan: readonly string[]): Pick<FakeTTS, 'name' | '
 /** When the conversation is stopped: what it is then like tells nothing of what it was like before. */
 const stoppedAt = 60_000;
 
-function run({ steps, answers: plan, voices: voice, ...scenario }: Scenario): VoiceTestResult {
+function run({ steps, answers: plan, voices: voice, hooks: verdict, ...scenario }: Scenario): VoiceTestResult {
   const { bargeIn, speak, reportsSpeechEnd, words, compressed: isCompressed } = scenario;
   const at: Record<number, VoiceStep[]> = {};
   for (const [ms, each] of steps) (at[ms] ??= []).push(each);
+  let turns = 0;
   return voiceTest({
     steps: at,
+    ...(verdict.some((each) => each) && { onUserTurn: () => verdicts[verdict[turns++ % verdict.length] ?? ''] }),
     ...{ bargeIn, reportsSpeechEnd, preflight: { speak }, tts: { words } },
     wrapTTS: (tts) => {
       const { speak, ...rest } = faulty(tts, voice);

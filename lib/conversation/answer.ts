@@ -1,4 +1,4 @@
-import { finalize, Observable, ReplaySubject, Subject, Subscription, tap } from 'rxjs';
+import { finalize, Observable, of, ReplaySubject, Subject, Subscription, tap } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { withAnswer, type Cast } from './cast.ts';
@@ -54,7 +54,7 @@ const nothingHeard: SpeechResult = { heard: { text: '', rounds: [], estimated: f
  */
 export function answer(candidate: Candidate, context: AnswerContext): Observable<never> {
   return new Observable((subscriber) => {
-    const { id, turnId, speechId } = candidate;
+    const { id, turnId, speechId, context: found, refusal } = candidate;
     const { history, generation, report, voice } = context;
     const { emit, scheduler } = generation;
     const gate$ = new ReplaySubject<unknown>(1);
@@ -77,7 +77,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       report({ type: 'answer.failed', candidate: id, error, role });
     };
     const publish = (step: GenerationStep): void => {
-      tell(step, log.parts[step.part], turnId, emit);
+      if (refusal === undefined) tell(step, log.parts[step.part], turnId, emit);
     };
     /** A step's event comes before what is said of it, and no event before the gate opens. */
     const take = (step: GenerationStep): void => {
@@ -123,14 +123,15 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         subscriber.complete();
       },
     });
-    const step$ = generateAnswer({
+    const asked$ = generateAnswer({
       ...generation,
       cast,
       emit: (type, payload) => {
         emit(type, payload, { turnId });
       },
       gate$,
-      messages: (systemPrompt) => history.messages(systemPrompt, isCommitted ? undefined : candidate.text),
+      messages: (systemPrompt) =>
+        history.messages(joined(systemPrompt, found), isCommitted ? undefined : candidate.text),
       onToolsRunning: (running) => {
         log = { ...log, running };
       },
@@ -138,6 +139,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         log = withItem(log, part, history.addToolRound(text, calls, outcomes));
       },
     });
+    const step$ = refusal === undefined ? asked$ : of(...wordsOf(refusal, cast()));
     generating.add(
       step$.subscribe({
         next: take,
@@ -172,7 +174,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         failed,
         moments,
         silentAt,
-        tokens: log.tokens,
+        tokens: refusal === undefined ? log.tokens : 0,
         wastedTokens: Math.round(log.tokens * unheard),
         outcome: { heardText: isCommitted ? heard.text : '', interrupted },
         unanswered: last?.role === 'user' ? last.text : undefined,
@@ -260,4 +262,17 @@ function remember(before: Log, { heard, interrupted }: SpeechResult, history: Hi
     if (item !== undefined) history.settle(item, spoken);
     else if (stored) history.addAssistant(spoken);
   }
+}
+
+/** What is said without asking the model. */
+function wordsOf(text: string, cast: Cast): GenerationStep[] {
+  return [
+    { type: 'started', part: 0, stored: true, round: 1, cast },
+    { type: 'token', part: 0, text },
+    { type: 'ended', part: 0, text, finishReason: 'stop' },
+  ];
+}
+
+function joined(systemPrompt: string | undefined, context: string | undefined): string | undefined {
+  return context ? `${systemPrompt ? `${systemPrompt}\n\n` : ''}${context}` : systemPrompt;
 }

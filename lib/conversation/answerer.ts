@@ -31,6 +31,8 @@ export interface Answerer {
   readonly warm$: Observable<unknown>;
   /** Other inputs from the answerer. */
   readonly input$: Observable<Input>;
+  /** Asks the application's hook about a turn; its verdict comes as an input. */
+  readonly hook?: ((effect: Extract<Effect, { readonly type: 'hook' }>) => void) | undefined;
   /** Passes something from the application to an agent; the returned input joins the queue. */
   readonly inject?: (effect: Extract<Effect, { readonly type: 'agent.inject' }>) => Input | undefined;
 }

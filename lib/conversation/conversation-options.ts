@@ -1,5 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import type { GenerateOptions } from '../core/messages.ts';
+import type { TranscriptionResult } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { BargeInThresholds } from './barge-in.ts';
@@ -32,6 +33,8 @@ export interface PreflightOptions {
 
 /** Longest waits, in milliseconds. */
 export interface ConversationTimeouts {
+  /** For `onUserTurn`. Default: 5,000. */
+  readonly hookMs?: number;
   /** From the request to the model's first token or tool call. Default: 10,000. */
   readonly llmFirstTokenMs?: number;
   /** Between two tokens. Default: 30,000. */
@@ -58,6 +61,34 @@ export interface AnswerOptions extends Omit<GenerateOptions, 'tools'> {
   readonly interruptible?: boolean;
 }
 
+/** A user's turn, before it is answered. */
+export interface UserTurn {
+  readonly id: string;
+  /** The whole message that the model would answer, with what an answer that nobody heard was to. */
+  readonly text: string;
+  /** Whether it was spoken, or sent by the application. */
+  readonly source: 'speech' | 'text';
+  /** The speech-to-text service's last result, if it was spoken. */
+  readonly result?: TranscriptionResult;
+  /** Aborted when the decision is no longer needed: the user went on speaking, or time is up. */
+  readonly signal: AbortSignal;
+}
+
+/** What becomes of a user's turn; without any of these it is answered as it is. */
+export interface UserTurnVerdict {
+  /** What the user is taken to have said: replaces the message, also in the history. */
+  readonly text?: string;
+  /** Added to the system prompt for this answer alone, such as what a search has found. Never stored. */
+  readonly context?: string;
+  /** Said in place of an answer, without asking the model; an empty text also drops the message. */
+  readonly refuse?: string;
+  /** How it is answered; each key takes precedence. */
+  readonly answer?: AnswerOptions;
+}
+
+/** Sees each turn of the user before the model does. */
+export type UserTurnHook = (turn: UserTurn) => UserTurnVerdict | undefined | Promise<UserTurnVerdict | undefined>;
+
 /** What can change while a conversation runs. */
 export interface ConversationSettings {
   /** Instructions for the model, before all messages. Default: none. */
@@ -70,6 +101,11 @@ export interface ConversationSettings {
   readonly bargeIn?: boolean | 'immediate' | BargeInOptions;
   /** Whether answers are prepared before the turn is certain to be over, and how. Default: true. */
   readonly preflight?: boolean | PreflightOptions;
+  /**
+   * Called with each turn before the model is asked, never with what is not certain; the answer waits for it, at most
+   * `timeouts.hookMs`. If it throws or takes longer, that is an `error` event, and the turn is answered as it is.
+   */
+  readonly onUserTurn?: UserTurnHook;
   /** How answers are given, unless `send()` says otherwise. */
   readonly answer?: AnswerOptions;
   /** The longest waits. */

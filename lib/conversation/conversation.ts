@@ -81,7 +81,15 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const step$ = merge(heardBy(setup.ports, bus, validate), setup.commands$, later$).pipe(fold(machine, scheduler));
     const state$ = new BehaviorSubject(start);
     const answerer = setup.answerer(sharedBy(setup, state$, bus, later$, validate));
-    const world = { ...setup, output: setup.ports.output, bus, later$, warm$, inject: answerer.inject };
+    const world = {
+      ...setup,
+      output: setup.ports.output,
+      bus,
+      later$,
+      warm$,
+      hook: answerer.hook,
+      inject: answerer.inject,
+    };
 
     // The heart: the next candidate replaces the one before, cancelling its request, synthesis and playback.
     const answers$ = state$.pipe(

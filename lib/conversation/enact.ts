@@ -2,6 +2,7 @@ import type { Subject } from 'rxjs';
 import { catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, ProviderRole } from '../core/roles.ts';
+import type { Answerer } from './answerer.ts';
 import type { EventBus } from './event-bus.ts';
 import type { History, HistoryChange } from './history.ts';
 import type { Effect, Input } from './inputs.ts';
@@ -19,6 +20,8 @@ export interface World {
   readonly finalize: (() => void) | undefined;
   /** Switches push-to-talk on or off. */
   readonly pushToTalk: ((isOn: boolean) => void) | undefined;
+  /** Asks the application's hook; its verdict joins the queue. */
+  readonly hook: Answerer['hook'];
   /** Passes a text to an agent; the returned input joins the queue. */
   readonly inject: ((effect: Extract<Effect, { readonly type: 'agent.inject' }>) => Input | undefined) | undefined;
 }
@@ -26,7 +29,7 @@ export interface World {
 /** Carries out an effect. */
 export function enact(
   effect: Effect,
-  { output, history, bus, later$, warm$, finalize, pushToTalk, inject }: World,
+  { output, history, bus, later$, warm$, finalize, pushToTalk, hook, inject }: World,
 ): void {
   /** Runs a method of a provider: one of the application may be async, and reject. */
   const ask = (role: ProviderRole, method: () => unknown): void => {
@@ -47,6 +50,12 @@ export function enact(
       break;
     case 'remember':
       history.addUser(effect.text);
+      break;
+    case 'rewrite':
+      history.rewriteUser(effect.text);
+      break;
+    case 'hook':
+      hook?.(effect);
       break;
     case 'settle':
       effect.ticket.settle(effect.outcome);

@@ -11,8 +11,12 @@ export type AgentState = 'idle' | 'listening' | 'thinking' | 'speaking';
 export type UserState = 'silent' | 'speaking';
 /** The origin of a speech. */
 export type SpeechSource = 'answer' | 'say' | 'greeting';
-/** Why a turn ended. `merged`: what followed before any of the answer was heard joined its message. */
-export type TurnEndReason = 'completed' | 'interrupted' | 'merged' | 'empty' | 'cancelled' | 'error' | 'stopped';
+/**
+ * Why a turn ended. `merged`: what followed before any of the answer was heard joined its message. `refused`: by
+ * `onUserTurn`, whose words were said in place of an answer.
+ */
+export type TurnEndReason =
+  'completed' | 'interrupted' | 'merged' | 'refused' | 'empty' | 'cancelled' | 'error' | 'stopped';
 /** Why a preflight was discarded. */
 export type DiscardReason = 'resumed' | 'changed' | 'cancelled' | 'failed';
 /** Why a sign of the user did not interrupt the agent. */

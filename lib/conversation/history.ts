@@ -106,6 +106,12 @@ export class History {
     return item;
   }
 
+  /** Replaces what the user said last; an empty text is not sent to the model, and gives way to the next message. */
+  rewriteUser(text: string): void {
+    const last = this.#items.at(-1);
+    if (last?.role === 'user' && last.text !== text) this.#update({ ...last, text });
+  }
+
   /** Adds what the agent said; does nothing if none of it was heard. */
   addAssistant({ generated, heard, interrupted, estimated }: Spoken): void {
     if (!heard.trim()) return;
@@ -231,7 +237,7 @@ function append(messages: Message[], message: Message): void {
     messages[messages.length - 1] = { role: 'user', content: joinWords(last.content, message.content) };
   } else if (message.role === 'assistant' && last?.role === 'assistant' && !last.toolCalls) {
     messages[messages.length - 1] = { ...message, content: joinWords(last.content, message.content) };
-  } else if (message.role !== 'assistant' || message.content.trim() || message.toolCalls) {
+  } else if (message.content.trim() || message.role === 'tool' || (message.role === 'assistant' && message.toolCalls)) {
     messages.push(message);
   }
 }

@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { AgentLatency, ProviderRole } from '../core/roles.ts';
+import type { UserTurn, UserTurnHook, UserTurnVerdict } from './conversation-options.ts';
 import type { Command, SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
 import type { Commit, QueuedSpeech, ReplyPart } from './state.ts';
@@ -57,6 +58,15 @@ export type AgentSignal =
   /** It will not reply anymore. */
   | { readonly type: 'agent.lost'; readonly error: unknown };
 
+/** What the application's hook makes of a turn. */
+export interface HookInput {
+  readonly type: 'turn.hooked';
+  readonly candidate: string;
+  readonly verdict: UserTurnVerdict;
+  /** It threw, or took too long. */
+  readonly error?: unknown;
+}
+
 /** A follow-up input: joins the end of the queue, behind the reports of what the first input ended. */
 type FollowUp =
   | Commit
@@ -66,6 +76,7 @@ type FollowUp =
   | { readonly type: 'turn.drop'; readonly reason: 'empty' | 'cancelled' }
   /** The commit was published: now it is answered. */
   | { readonly type: 'turn.answer'; readonly candidate: string }
+  | HookInput
   /** The agent was interrupted, and is silent. `signal` is what caused it. */
   | {
       readonly type: 'bargeIn.cut';
@@ -121,6 +132,15 @@ export type Effect =
   | { readonly type: 'error'; readonly error: unknown; readonly role?: ProviderRole; readonly turnId?: string }
   | Extract<AgentSignal, { readonly type: 'agent.inject' }>
   | { readonly type: 'remember'; readonly text: string }
+  /** Replaces the user's last message. */
+  | { readonly type: 'rewrite'; readonly text: string }
+  /** Asks the application's hook about a turn. */
+  | {
+      readonly type: 'hook';
+      readonly candidate: string;
+      readonly hook: UserTurnHook;
+      readonly turn: Omit<UserTurn, 'text' | 'signal'>;
+    }
   | { readonly type: 'settle'; readonly ticket: SpeechTicket; readonly outcome: SpeechOutcome }
   /** The agent's volume while an interruption is suspected: quieter, then silent, then as before. */
   | { readonly type: 'duck'; readonly db: number }

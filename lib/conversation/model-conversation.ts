@@ -1,4 +1,4 @@
-import { asyncScheduler, catchError, defer, EMPTY, filter, of, take, type Observable } from 'rxjs';
+import { asyncScheduler, catchError, defer, EMPTY, filter, of, Subject, switchMap, take, type Observable } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import { fromInput } from '../stream/bridge.ts';
@@ -8,7 +8,9 @@ import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import type { ConversationOptions } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
+import { callHook } from './call-hook.ts';
 import { castOf, type Cast } from './cast.ts';
+import type { Effect } from './inputs.ts';
 import { converse, withTickets } from './conversation.ts';
 import { roleOf } from './enact.ts';
 import type { VoiceEvent } from './events.ts';
@@ -50,6 +52,7 @@ function modelAndVoice(ports: ConversationPorts, shared: Shared): Answerer {
     playoutMs: () => cast().timeouts.playoutMs,
     transcode: (audio$: Observable<AudioChunk>) => ports.transcode?.(audio$) ?? audio$,
   };
+  const hooks$ = new Subject<Extract<Effect, { readonly type: 'hook' }>>();
   const voice: VoiceContext = { scheduler, validate };
   const context: AnswerContext = {
     report,
@@ -87,7 +90,8 @@ function modelAndVoice(ports: ConversationPorts, shared: Shared): Answerer {
     say: (say) => sayIt(say, { ...rest, speech, synthesize, roleOf: (error) => roleOf(error, output.name) }),
     // The request that needs the connection will report its problems.
     warm$: merge(...[llm, tts].map((each) => defer(() => each.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY)))),
-    input$: EMPTY,
+    hook: (effect) => hooks$.next(effect),
+    input$: hooks$.pipe(switchMap((effect) => callHook(effect, shared))),
   };
 }
 

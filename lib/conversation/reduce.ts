@@ -6,8 +6,8 @@ import type { Rules } from './rules.ts';
 import { adoptTurnTaking, changeSettings } from './settings.ts';
 import { agentStateOf, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
 import { takeTurn, type TurnDecision, type UserSignal } from './turn-taking.ts';
+import { answerCandidate, takeVerdict, unprepare, wakeHook } from './user-turn-hook.ts';
 import {
-  answerCandidate,
   chain,
   commit,
   cut,
@@ -98,6 +98,7 @@ const handlers: Handlers = {
     // Errors of an answer that was cut off are irrelevant.
     if (candidate?.id !== id || candidate.phase === 'ending') return [state];
     if (candidate.phase === 'preflight') return discard(state, 'failed', at);
+    if (candidate.phase === 'hooking') return [unprepare(state, candidate)];
     return [state, { type: 'error', error, role, turnId: candidate.turnId }];
   },
   'answer.ended': (state, report) => endAnswer(state, report),
@@ -113,7 +114,8 @@ const handlers: Handlers = {
   'turn.next': (state, _, at) => commitNext(state, at),
   'turn.speculate': (state, { text }, at, { preflight }) => speculate(state, text, at, preflight),
   'turn.drop': (state, { reason }, at) => dropTurn(state, reason, at),
-  'turn.answer': (state, { candidate }) => answerCandidate(state, candidate),
+  'turn.answer': (state, { candidate }, at) => answerCandidate(state, candidate, at),
+  'turn.hooked': takeVerdict,
   'bargeIn.cut': (state, { detectMs, confirmedAt, envelope, signal }, at, rules) => {
     const told = emit('bargeIn.confirmed', { detectMs, cutMs: at - confirmedAt }, envelope);
     // The turn starts with what confirmed it: words, or a voice that turn-taking has not seen.
@@ -288,7 +290,10 @@ function wake(before: ConversationState, at: number, rules: Rules): Conversation
     ? [{ ...state, idleAt: Infinity }, emit('user.idle', { idleMs: rules.idleMs })]
     : [state];
   return chain(
-    chain(rested, (after) => takeTurns(after, { type: 'tick' }, at, rules)),
+    chain(
+      chain(rested, (after) => wakeHook(after, at)),
+      (after) => takeTurns(after, { type: 'tick' }, at, rules),
+    ),
     (after) => wakeBargeIn(after, at, rules),
   );
 }

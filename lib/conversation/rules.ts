@@ -1,4 +1,4 @@
-import type { BargeInOptions, ConversationSettings, PreflightOptions } from './conversation-options.ts';
+import type { BargeInOptions, ConversationSettings, PreflightOptions, UserTurnHook } from './conversation-options.ts';
 import type { TurnTakingOptions } from './turn-taking.ts';
 
 /** What a conversation's reducers go by. They change with the conversation's settings. */
@@ -9,6 +9,9 @@ export interface Rules {
   readonly duckDb: number;
   readonly turnTaking: TurnTakingOptions;
   readonly preflight: Required<PreflightOptions>;
+  /** Sees each turn before the model does. */
+  readonly onUserTurn: UserTurnHook | undefined;
+  readonly hookMs: number;
   readonly idleMs: number;
   readonly sttTimeoutMs: number;
   /** BCP 47, for counting words. */
@@ -21,7 +24,7 @@ export interface Rules {
 
 /** The rules that a conversation's settings amount to. */
 export function rulesOf(settings: ConversationSettings, reportsSpeechEnd: boolean): Rules {
-  const { bargeIn = true, turnTaking = {}, locale, timeouts } = settings;
+  const { bargeIn = true, turnTaking = {}, locale, timeouts, onUserTurn } = settings;
   const { whileUninterruptible = 'discard', duckDb = 12 } = typeof bargeIn === 'object' ? bargeIn : {};
   return {
     bargeIn,
@@ -29,6 +32,8 @@ export function rulesOf(settings: ConversationSettings, reportsSpeechEnd: boolea
     duckDb,
     turnTaking,
     preflight: preflightOf(settings),
+    onUserTurn,
+    hookMs: timeouts?.hookMs ?? 5_000,
     idleMs: timeouts?.idleMs ?? 15_000,
     sttTimeoutMs: turnTaking.sttTimeoutMs ?? 5_000,
     locale,

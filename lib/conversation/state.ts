@@ -22,7 +22,8 @@ export interface Cut {
 
 /**
  * Something that the agent may answer: `preflight` is prepared behind a shut gate; `adopted` has become certain;
- * `certain` has not begun; `committed` is answered audibly; `ending` was cut off, and will report its outcome.
+ * `certain` has not begun; `hooking` waits for the application's hook; `committed` is answered audibly; `ending` was
+ * cut off, and will report its outcome.
  */
 export type Candidate = {
   readonly id: string;
@@ -35,10 +36,26 @@ export type Candidate = {
   readonly tickets: readonly SpeechTicket[];
   /** How it is answered, if not as the settings say. */
   readonly answer: AnswerOptions | undefined;
+  /** The speech-to-text service's last result. */
+  readonly result: TranscriptionResult | undefined;
+  /** Whether the application's hook has decided. */
+  readonly isHooked?: boolean;
+  /** What the model is told for this answer alone. */
+  readonly context?: string | undefined;
+  /** What is said without asking the model. */
+  readonly refusal?: string | undefined;
+  /** The prepared answer that it replaces, which will report its cost. */
+  readonly replaces?: string;
   /** What an agent says to it, once that has begun. */
   readonly reply$?: Observable<ReplyPart>;
 } & (
   | { readonly phase: 'preflight' | 'adopted' | 'certain' | 'committed' }
+  | {
+      readonly phase: 'hooking';
+      /** Whether the answer has begun behind its gate. */
+      readonly isPrepared: boolean;
+      readonly until: number;
+    }
   | { readonly phase: 'ending'; readonly wasPreflight: boolean; readonly cut: Cut }
 );
 
@@ -157,10 +174,11 @@ export const startState: ConversationState = {
 };
 
 /** When the state next changes without an input. */
-export function wakeAt({ user, turnTaking, bargeIn, idleAt, isStopped }: ConversationState): number {
+export function wakeAt({ user, turnTaking, bargeIn, candidate, idleAt, isStopped }: ConversationState): number {
   if (isStopped) return Infinity;
   const silentAt = user.state === 'speaking' ? user.until : Infinity;
-  return Math.min(silentAt, turnWaitsUntil(turnTaking), bargeInWaitsUntil(bargeIn), idleAt);
+  const hookedAt = candidate?.phase === 'hooking' ? candidate.until : Infinity;
+  return Math.min(silentAt, hookedAt, turnWaitsUntil(turnTaking), bargeInWaitsUntil(bargeIn), idleAt);
 }
 
 /**
@@ -187,7 +205,8 @@ export function userStateOf({ user }: ConversationState): UserState {
 
 /** What is being answered: the heart of the conversation. Replacing it cancels it. */
 export function candidateOf({ candidate }: ConversationState): Candidate | undefined {
-  return candidate && candidate.phase !== 'certain' && candidate.phase !== 'ending' ? candidate : undefined;
+  if (!candidate || candidate.phase === 'certain' || candidate.phase === 'ending') return undefined;
+  return candidate.phase === 'hooking' && !candidate.isPrepared ? undefined : candidate;
 }
 
 /** Whether two candidates are the same, regardless of progress. */

@@ -25,6 +25,8 @@ export interface Turn {
   /** Preflights started in this turn. */
   readonly speculations: number;
   readonly committedAt?: number;
+  /** When the application's hook decided, if there is one. */
+  readonly hookedAt?: number;
   /** When the user stopped speaking, if known. */
   readonly endOfSpeechAt?: number;
   readonly moments: TurnMoments;
@@ -43,18 +45,23 @@ export function withWaste(turn: Turn, tokens: number): Turn {
 }
 
 /** A turn's latency. Each part runs from the last known moment, so that the parts add up. */
-export function metricsOf({ committedAt, endOfSpeechAt, moments, measured }: Turn): TurnMetrics {
+export function metricsOf({ committedAt, hookedAt, endOfSpeechAt, moments, measured }: Turn): TurnMetrics {
   if (committedAt === undefined) return measured;
   const metrics: { -readonly [K in keyof TurnMetrics]: TurnMetrics[K] } = { ...measured };
   const endpointing = endOfSpeechAt === undefined ? undefined : Math.max(0, committedAt - endOfSpeechAt);
   if (endpointing !== undefined) metrics.endpointing = endpointing;
   let at = committedAt;
   for (const [moment, part] of stages) {
-    const reached = moments[moment];
+    // An answer that was prepared waits for the hook too.
+    const reached = part === 'hook' ? laterOf(moments.request, hookedAt) : moments[moment];
     if (reached === undefined) continue;
     metrics[part] = Math.max(0, reached - at);
     at = Math.max(at, reached);
   }
   if (moments.audible !== undefined) metrics.total = at - committedAt + (endpointing ?? 0);
   return metrics;
+}
+
+function laterOf(left: number | undefined, right: number | undefined): number | undefined {
+  return left === undefined || right === undefined ? (left ?? right) : Math.max(left, right);
 }

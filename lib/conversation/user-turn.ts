@@ -5,7 +5,15 @@ import type { PreflightOptions } from './conversation-options.ts';
 import type { DiscardReason, TurnEndReason } from './events.ts';
 import { emit, type AgentReport, type Effect, type HeardSignal } from './inputs.ts';
 import { release, withdraw } from './output-lock.ts';
-import { statusOf, type Candidate, type Commit, type ConversationState, type Cut, type CutBy } from './state.ts';
+import {
+  candidateOf,
+  statusOf,
+  type Candidate,
+  type Commit,
+  type ConversationState,
+  type Cut,
+  type CutBy,
+} from './state.ts';
 import { noTurn, type TurnDecision } from './turn-taking.ts';
 import { metricsOf, withMeasured, withWaste, type Turn } from './turn.ts';
 
@@ -105,7 +113,7 @@ function withCandidate(
   text: string,
   startedAt: number,
   phase: 'preflight' | 'certain',
-  { ticket, answer }: Pick<Commit, 'ticket' | 'answer'> = {},
+  { ticket, answer, result }: Pick<Commit, 'ticket' | 'answer' | 'result'> = {},
 ): ConversationState {
   const ids = state.ids + 1;
   const candidate: Candidate = {
@@ -117,6 +125,7 @@ function withCandidate(
     phase,
     tickets: ticket ? [ticket] : [],
     answer,
+    result,
   };
   return { ...state, ids, candidate };
 }
@@ -141,7 +150,8 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   const says = state.says.filter(({ interruptible }) => !interruptible && by === 'user');
   const silenced = { ...state, says, output: withdraw(state.output, says) };
   const { candidate, answering } = state;
-  if (candidate?.phase !== 'certain') return [ending(silenced, { reason, discard: 'cancelled', at })];
+  const isUnbegun = candidate && candidate.phase !== 'ending' && !candidateOf(state);
+  if (!isUnbegun) return [ending(silenced, { reason, discard: 'cancelled', at })];
   // None of it has begun, so nobody will report its outcome.
   const unanswered = reason === 'merged' ? candidate.text : state.unanswered;
   const ended = answering ? turnEnded(answering, reason) : [];
@@ -193,7 +203,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
   const leadMs = at - candidate.startedAt;
   const answering = withMeasured(committed, { preflightLead: leadMs });
   return [
-    { ...told, answering, candidate: { ...candidate, phase: 'adopted' } },
+    { ...told, answering, candidate: { ...candidate, phase: 'adopted', result } },
     ...effects,
     emit('preflight.adopted', { text, leadMs }, envelope),
     follow(candidate.id),
@@ -213,13 +223,6 @@ function supersede(state: ConversationState): ConversationState {
 export function isSuperseded({ superseded }: ConversationState, signal: HeardSignal, at: number): boolean {
   if (!superseded || at > superseded.until || signal.type !== 'transcript') return false;
   return foldText(signal.result.text) === superseded.text;
-}
-
-/** The commit was published: from now on the answer may be heard. */
-export function answerCandidate(state: ConversationState, id: string): ConversationStep {
-  const { candidate } = state;
-  if (candidate?.id !== id || (candidate.phase !== 'adopted' && candidate.phase !== 'certain')) return [state];
-  return [{ ...state, candidate: { ...candidate, phase: 'committed' } }];
 }
 
 /** Drops the open turn. */
@@ -245,6 +248,9 @@ export function endAnswer(
   report: Extract<AgentReport, { readonly type: 'answer.ended' }>,
 ): ConversationStep {
   const { candidate, answering } = state;
+  if (candidate?.replaces === report.candidate) {
+    return [{ ...state, answering: answering && withWaste(answering, report.tokens) }];
+  }
   if (candidate?.id !== report.candidate) return [state];
   const output = release(state.output, candidate.speechId);
   const { cut: why } = candidate.phase === 'ending' ? candidate : {};
@@ -258,7 +264,7 @@ export function endAnswer(
       ...settled,
     ];
   }
-  const reason = report.failed ? 'error' : (why?.reason ?? 'completed');
+  const reason = report.failed ? 'error' : (why?.reason ?? (candidate.refusal === undefined ? 'completed' : 'refused'));
   const unanswered = (reason === 'merged' ? report.unanswered : undefined) ?? state.unanswered;
   const after: ConversationState = { ...state, output, candidate: undefined, answering: undefined, unanswered };
   if (!answering) return [after, ...settled];

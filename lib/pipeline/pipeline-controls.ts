@@ -108,7 +108,7 @@ export abstract class PipelineControls extends PipelineEvents {
    * `undefined` restores a default.
    *
    * - `bargeIn`, `preflight`, `locale`, `timeouts.idleMs`: at once; an interruption that has begun ends by the old ones.
-   * - `turnTaking`: from the user's next turn; push-to-talk switches with it.
+   * - `onUserTurn`, `timeouts.hookMs`, `turnTaking`: from the user's next turn; push-to-talk switches with it.
    * - `systemPrompt`, `tools`, `answer`, the model's `timeouts`: from the next request to the model, also within an answer. A
    *   prepared answer is discarded.
    * - `speechText`, `locale` (for sentences), the voice's `timeouts`: from the next text that is spoken.

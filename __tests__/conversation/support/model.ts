@@ -4,6 +4,7 @@
  */
 import { EMPTY } from 'rxjs';
 import { SpeechTicket } from '../../../lib/conversation/commands.ts';
+import type { UserTurnVerdict } from '../../../lib/conversation/conversation-options.ts';
 import type { AgentState, VoiceEventType } from '../../../lib/conversation/events.ts';
 import type { Effect, Input } from '../../../lib/conversation/inputs.ts';
 import { reduce } from '../../../lib/conversation/reduce.ts';
@@ -56,6 +57,13 @@ export type Move =
   | 'speech-to-text leaves'
   | 'speech-to-text returns'
   | 'speech-to-text is lost'
+  | 'hook lets pass'
+  | 'hook adds'
+  | 'hook refuses'
+  | 'hook drops'
+  | 'cannot be cut from now on'
+  | 'push-to-talk from now on'
+  | 'as before from now on'
   | 'agent gets ready'
   | 'agent is heard'
   | 'agent is done'
@@ -69,6 +77,8 @@ export const moves: readonly Move[] = [
   ...(['final', 'other final', 'empty final', 'interrupt', 'type', 'type patiently'] as const),
   ...(['say', 'say uninterruptibly', 'begin', 'commit', 'cancel'] as const),
   ...(['speech-to-text leaves', 'speech-to-text returns', 'speech-to-text is lost'] as const),
+  ...(['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'] as const),
+  ...(['cannot be cut from now on', 'push-to-talk from now on', 'as before from now on'] as const),
   ...(['agent gets ready', 'agent is heard', 'agent is done', 'agent fails'] as const),
   ...(['a quarter of a second', 'the next deadline'] as const),
 ];
@@ -80,6 +90,14 @@ const transcript = (text: string, kind: 'interim' | 'final' | 'preflight'): Inpu
 const say = (interruptible: boolean): Input => ({
   ...{ type: 'say', text$: EMPTY, options: { interruptible }, source: 'say', ticket: new SpeechTicket() },
 });
+
+/** What a hook may decide. */
+const verdicts: Partial<Record<Move, UserTurnVerdict>> = {
+  'hook lets pass': {},
+  'hook adds': { context: 'more' },
+  'hook refuses': { refuse: 'no' },
+  'hook drops': { refuse: '' },
+};
 
 /** What each move of the user and the application is to the reducers. */
 const inputs: Partial<Record<Move, () => Input>> = {
@@ -103,6 +121,9 @@ const inputs: Partial<Record<Move, () => Input>> = {
   'speech-to-text leaves': () => ({ type: 'stt', is: 'away' }),
   'speech-to-text returns': () => ({ type: 'stt', is: 'here' }),
   'speech-to-text is lost': () => ({ type: 'stt', is: 'lost' }),
+  'cannot be cut from now on': () => ({ type: 'update', changes: { bargeIn: false } }),
+  'push-to-talk from now on': () => ({ type: 'update', changes: { turnTaking: { strategy: 'manual' } } }),
+  'as before from now on': () => ({ type: 'update', changes: { bargeIn: true, turnTaking: {} } }),
 };
 
 /** The first moment. */
@@ -120,6 +141,11 @@ export function move(world: World, what: Move): World | undefined {
     if (input.type === 'say' && state.says.length >= 2) return undefined;
     if (input.type === 'send' && state.waiting.length >= 2) return undefined;
     return take(world, input);
+  }
+  const verdict = verdicts[what];
+  if (verdict) {
+    if (state.candidate?.phase !== 'hooking') return undefined;
+    return take(world, { type: 'turn.hooked', candidate: state.candidate.id, verdict });
   }
   if (what === 'a quarter of a second') return at + 250 < wakeAt(state) ? { ...world, at: at + 250 } : undefined;
   if (what === 'the next deadline') return tick(world);
@@ -199,6 +225,15 @@ function ended({ state, at }: World, speechId: string, interrupted: boolean, fai
   };
 }
 
+/** An answer that another one replaces in its turn. */
+function replaced(candidate: string, silentAt: number): Input {
+  const outcome = { heardText: '', interrupted: true };
+  return {
+    ...{ type: 'answer.ended', moments: {}, candidate, failed: false, tokens: 1, wastedTokens: 1, outcome, silentAt },
+    unanswered: undefined,
+  };
+}
+
 /** One input, and everything that it leads to at once. */
 function take(world: World, first: Input): World {
   const queue: Input[] = [first];
@@ -228,6 +263,8 @@ function show(world: World, state: ConversationState, queue: Input[]): World {
   const speeches: Record<string, Progress> = {};
   for (const [id, stage] of Object.entries(world.speeches)) {
     if (wanted.has(id)) speeches[id] = stage;
+    else if (previous?.speechId === id && state.candidate?.id !== previous.id)
+      queue.push(replaced(previous.id, world.at));
     else if (previous?.speechId === id || world.state.says.some((each) => each.id === id)) {
       queue.push(ended(next, id, true));
     }
@@ -285,13 +322,20 @@ export function unrest({ state, speeches, open }: World): string | undefined {
 /** What of a moment decides what can still happen: times count from now, and names by their order. */
 export function keyOf({ at, state, speeches, open, committed }: World): string {
   const names = new Map<string, string>();
-  const { ids: _, idleAt, ...rest } = state;
-  const essence = { ...rest, isIdling: idleAt !== Infinity, speeches: Object.entries(speeches), open, committed };
+  const { ids: _, idleAt, settings, ...rest } = state;
+  const essence = {
+    ...rest,
+    going: [state.rules.bargeIn, state.rules.turnTaking, settings.turnTaking],
+    isIdling: idleAt !== Infinity,
+    speeches: Object.entries(speeches),
+    open,
+    committed,
+  };
   return JSON.stringify(essence, (key, value: unknown) => {
     if (key === 'rules' || key === 'moments' || key === 'measured' || key === 'tickets' || key === 'ticket') {
       return undefined;
     }
-    if (/^(content|result|lastWords)$/.test(key)) return undefined;
+    if (/^(content|result|lastWords|replaces)$/.test(key)) return undefined;
     if (typeof value === 'number') {
       if (/(At|until|since|at)$/i.test(key)) return value === Infinity ? '∞' : Math.max(-11_000, value - at);
       return value;

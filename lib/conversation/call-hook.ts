@@ -1,0 +1,48 @@
+import { catchError, defer, filter, finalize, from, map, of, takeUntil, type Observable } from 'rxjs';
+import { messageOf, VoiceError } from '../core/errors.ts';
+import { asObject } from '../core/guard.ts';
+import type { Shared } from './answerer.ts';
+import type { UserTurnVerdict } from './conversation-options.ts';
+import type { Effect, HookInput } from './inputs.ts';
+
+/**
+ * Asks the application's hook about a turn. Emits its verdict once; what it throws, rejects with or returns by mistake
+ * is one too. When the conversation no longer waits for it, its signal is aborted.
+ */
+export function callHook(
+  { candidate, hook, turn }: Extract<Effect, { readonly type: 'hook' }>,
+  { state$, history }: Pick<Shared, 'state$' | 'history'>,
+): Observable<HookInput> {
+  const abort = new AbortController();
+  const last = history.items.at(-1);
+  const text = last?.role === 'user' ? last.text : '';
+  const decided = (verdict: UserTurnVerdict, error?: unknown): HookInput => ({
+    ...{ type: 'turn.hooked', candidate, verdict },
+    ...(error === undefined ? {} : { error }),
+  });
+  const isOver$ = state$.pipe(
+    filter((state) => state.candidate?.id !== candidate || state.candidate.phase !== 'hooking'),
+  );
+  return defer(() => {
+    const result: unknown = hook({ ...turn, text, signal: abort.signal });
+    return result instanceof Promise ? from(result as Promise<unknown>) : of(result);
+  }).pipe(
+    map((result) => decided(verdictOf(result))),
+    catchError((cause: unknown) => {
+      const message = `onUserTurn failed: ${messageOf(cause)}`;
+      return of(decided({}, new VoiceError(message, { code: 'internal', cause })));
+    }),
+    takeUntil(isOver$),
+    finalize(() => abort.abort()),
+  );
+}
+
+/** @throws Error where the application returned something else. */
+function verdictOf(result: unknown): UserTurnVerdict {
+  if (result === undefined || result === null) return {};
+  const verdict = asObject(result);
+  const texts = [verdict?.['text'], verdict?.['context'], verdict?.['refuse']];
+  const isOne = verdict && texts.every((text) => text === undefined || typeof text === 'string');
+  if (!isOne) throw new Error('it must return nothing, or { text?, context?, refuse?, answer? } with texts');
+  return verdict;
+}

@@ -1,0 +1,85 @@
+import { VoiceError } from '../core/errors.ts';
+import type { UserTurnVerdict } from './conversation-options.ts';
+import type { Effect, HookInput } from './inputs.ts';
+import type { Candidate, ConversationState } from './state.ts';
+import { chain, cut, type ConversationStep } from './user-turn.ts';
+
+type Hooked = Extract<Candidate, { readonly phase: 'hooking' }>;
+
+/** The turn is certain and published: it is answered, once the application's hook has seen it. */
+export function answerCandidate(state: ConversationState, id: string, at: number): ConversationStep {
+  const { candidate, rules } = state;
+  if (candidate?.id !== id || (candidate.phase !== 'adopted' && candidate.phase !== 'certain')) return [state];
+  const { onUserTurn: hook, hookMs } = rules;
+  if (!hook || candidate.isHooked) return [{ ...state, candidate: { ...candidate, phase: 'committed' } }];
+  const { turnId, tickets, result } = candidate;
+  const source = tickets.length > 0 ? 'text' : 'speech';
+  const isPrepared = candidate.phase === 'adopted';
+  return [
+    { ...state, candidate: { ...candidate, phase: 'hooking', isPrepared, until: at + hookMs } },
+    { type: 'hook', candidate: id, hook, turn: { id: turnId, source, ...(result ? { result } : {}) } },
+  ];
+}
+
+/** The hook has decided, or failed: then the turn is answered as if there were none. */
+export function takeVerdict(state: ConversationState, input: HookInput, at: number): ConversationStep {
+  const { candidate, answering } = state;
+  if (candidate?.id !== input.candidate || candidate.phase !== 'hooking') return [state];
+  const { verdict, error } = input;
+  const { text, refuse } = verdict;
+  const before: ConversationState = { ...state, answering: answering && { ...answering, hookedAt: at } };
+  const effects: Effect[] = [];
+  if (error !== undefined) effects.push({ type: 'error', error, turnId: candidate.turnId });
+  // A message that is refused without a word is not to be answered with the next one.
+  if (text !== undefined || refuse === '') effects.push({ type: 'rewrite', text: refuse === '' ? '' : (text ?? '') });
+  if (refuse === '') return chain([before, ...effects], (after) => cut(after, 'application', 'refused', at));
+  const next = answeredAs(before, candidate, verdict);
+  // The answer begins in the step after: with the message as it is then.
+  const answered: Effect = { type: 'then', input: { type: 'turn.answer', candidate: next.candidate.id } };
+  return [{ ...before, ...next }, ...effects, answered];
+}
+
+/** The hook took too long. */
+export function wakeHook(state: ConversationState, at: number): ConversationStep {
+  const { candidate, rules } = state;
+  if (candidate?.phase !== 'hooking' || at < candidate.until) return [state];
+  const message = `onUserTurn did not decide within ${rules.hookMs / 1000} seconds`;
+  const error = new VoiceError(message, { code: 'timeout', recoverable: true });
+  // A step of its own: what else is due now may end the answer, which must have been seen to begin.
+  return [state, { type: 'then', input: { type: 'turn.hooked', candidate: candidate.id, verdict: {}, error } }];
+}
+
+/** A prepared answer that failed is asked for anew, once the hook has decided. */
+export function unprepare(state: ConversationState, candidate: Hooked): ConversationState {
+  return { ...state, ...renamed(state, { ...candidate, isPrepared: false }) };
+}
+
+type Change = Pick<ConversationState, 'ids'> & { readonly candidate: Candidate };
+
+function answeredAs(state: ConversationState, candidate: Hooked, verdict: UserTurnVerdict): Change {
+  const { text, context, refuse, answer } = verdict;
+  const { isPrepared, until: _, ...rest } = candidate;
+  const changed: Candidate = {
+    ...rest,
+    phase: 'adopted',
+    isHooked: true,
+    text: text ?? rest.text,
+    context,
+    refusal: refuse,
+    answer: answer ? { ...rest.answer, ...answer } : rest.answer,
+  };
+  const isChanged = [text, context, refuse, answer].some((each) => each !== undefined);
+  if (isPrepared && !isChanged) return { ids: state.ids, candidate: changed };
+  const certain: Candidate = { ...changed, phase: 'certain' };
+  // What was prepared does not know of it.
+  return isPrepared ? renamed(state, certain) : { ids: state.ids, candidate: certain };
+}
+
+/** The same turn's answer, begun anew. */
+function renamed(state: ConversationState, candidate: Candidate): Change {
+  const ids = state.ids + 1;
+  return {
+    ids,
+    candidate: { ...candidate, id: `answer-${ids}`, speechId: `speech-${ids}`, replaces: candidate.id },
+  };
+}
