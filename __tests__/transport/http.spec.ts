@@ -1,6 +1,6 @@
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { inspect } from 'node:util';
-import { firstValueFrom, lastValueFrom, switchMap, take, tap, toArray, type Observable } from 'rxjs';
+import { firstValueFrom, lastValueFrom, map, of, range, switchMap, take, tap, toArray, type Observable } from 'rxjs';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { createLogger, silentLogger, type LogLevel, type LogSink } from '../../lib/core/logger.ts';
 import { redact } from '../../lib/core/redact.ts';
@@ -451,6 +451,19 @@ describe('httpRequest', () => {
       });
       const bytes = await firstValueFrom(httpRequest({ provider, url: site.url }).pipe(readBytes(1_000)));
       expect([bytes.length, bytes.buffer.byteLength]).toEqual([1_000, 1_000]);
+    });
+
+    it('take a body that comes byte by byte, in little more memory than it has bytes', async () => {
+      const count = 1_000_000;
+      const body$ = range(0, count).pipe(map((at) => Uint8Array.of(at % 251)));
+      const before = process.memoryUsage().heapUsed;
+      const bytes = await firstValueFrom(of({ provider, status: 200, headers: {}, body$ }).pipe(readBytes()));
+      // What is garbage by then is in there as well.
+      expect((process.memoryUsage().heapUsed - before) / count).toBeLessThan(80);
+      expect([bytes.length, bytes.buffer.byteLength, bytes.every((byte, at) => byte === at % 251)]).toEqual([
+        ...[count, count],
+        true,
+      ]);
     });
 
     it('parse JSON, and say so when it is none', async () => {

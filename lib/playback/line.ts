@@ -1,5 +1,5 @@
 import type { AudioMetadata } from '../audio/types.ts';
-import type { ByteQueue } from './byte-queue.ts';
+import type { ByteQueue } from '../audio/byte-queue.ts';
 
 /** What a line can see of the play it carries. Offsets are bytes of the play, in the line's format. */
 export interface LinePlay {

@@ -5,7 +5,7 @@ import { createTranscoder, type Transcoder } from '../audio/transcoder.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { PlaybackEvent } from '../core/roles.ts';
-import { ByteQueue } from './byte-queue.ts';
+import { ByteQueue } from '../audio/byte-queue.ts';
 import type { LinePlay, PlaybackLine } from './line.ts';
 import { reducePlay, type PlayEffect, type PlayInput, type PlayState } from './play-state.ts';
 

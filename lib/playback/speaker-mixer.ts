@@ -3,7 +3,7 @@ import { bytesForMs, durationMs } from '../audio/formats.ts';
 import { mixInto } from '../audio/levels.ts';
 import { int16View } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
-import { ByteQueue } from './byte-queue.ts';
+import { ByteQueue } from '../audio/byte-queue.ts';
 import { PlaybackClock } from './clock.ts';
 import { Pacer } from './pacer.ts';
 

@@ -8,13 +8,13 @@ import {
   mergeMap,
   type Observable,
   of,
+  reduce,
   switchMap,
   tap,
-  toArray,
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
-import { joinBytes } from '../audio/concat.ts';
+import { ByteQueue } from '../audio/byte-queue.ts';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
@@ -181,7 +181,17 @@ export function readJson(maxBytes: number = 8 * 1024 * 1024): OperatorFunction<H
 }
 
 function collect(response: HttpResponse, maxBytes: number): Observable<Uint8Array<ArrayBuffer>> {
-  return limitedBody(response, maxBytes).pipe(toArray(), map(joinBytes));
+  return defer(() =>
+    limitedBody(response, maxBytes).pipe(
+      reduce((queue, chunk) => {
+        queue.push(chunk);
+        return queue;
+      }, new ByteQueue()),
+      map((queue) => queue.read(0, queue.end)),
+      // A view would keep the memory around it.
+      map((bytes) => (bytes.length === bytes.buffer.byteLength ? bytes : bytes.slice())),
+    ),
+  );
 }
 
 /** The body of a response. Fails with `overflow` above `maxBytes`. */

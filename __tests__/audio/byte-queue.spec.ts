@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { ByteQueue } from '../../lib/playback/byte-queue.ts';
+import { ByteQueue } from '../../lib/audio/byte-queue.ts';
 
 describe('ByteQueue', () => {
   it('keeps small pieces together: a stream that comes byte by byte takes little more than its bytes', () => {
