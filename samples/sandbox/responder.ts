@@ -19,7 +19,7 @@
  *
  * The system prompt may script it: a line `sandbox: {"rules":[{"when":"regular expression","say":"text"}]}`. A rule may
  * also have `call` (`[{"name","args"}]`), `think` (reasoning text), `tokenDelayMs`, `firstTokenDelayMs` and `finish`
- * (`length`, `filtered`).
+ * (`length`, `filtered`, `malformed-call`).
  */
 
 /** A tool that the request declares. */
@@ -59,7 +59,8 @@ export interface Reply {
   /** The text in pieces, as they are streamed. */
   readonly tokens: readonly string[];
   readonly calls: readonly Call[];
-  readonly finish: 'stop' | 'length' | 'tool-calls' | 'filtered' | 'stop-sequence';
+  /** `malformed-call`: the model wrote a call that its own service could not read. */
+  readonly finish: 'stop' | 'length' | 'tool-calls' | 'filtered' | 'stop-sequence' | 'malformed-call';
   /** The stop sequence that was met. */
   readonly stopSequence: string | undefined;
   readonly tokenDelayMs: number | undefined;
@@ -73,7 +74,7 @@ interface Rule {
   readonly think?: string;
   readonly tokenDelayMs?: number;
   readonly firstTokenDelayMs?: number;
-  readonly finish?: 'length' | 'filtered';
+  readonly finish?: 'length' | 'filtered' | 'malformed-call';
 }
 
 type Draft = Omit<Rule, 'when'>;

@@ -83,6 +83,9 @@ function readChunk(state: ChatAnswer, chunk: WireObject, holdsCalls: boolean): S
   if (!choice) return [{ ...state, usage }];
   const reason = asString(choice['finish_reason']);
   if (reason === 'error') return [state, { type: 'refused', text: '{"error":{"code":"error"}}' }];
+  if (kindOf(reason) === 'function_call_filter') {
+    return [state, { type: 'refused', text: '{"error":{"code":"function_call_filter"}}' }];
+  }
 
   const delta = asObject(choice['delta']) ?? asObject(choice['message']) ?? {};
   const refusal = asString(delta['refusal']) ?? '';
@@ -101,8 +104,13 @@ function readChunk(state: ChatAnswer, chunk: WireObject, holdsCalls: boolean): S
   return isThinking || reason !== undefined ? [next, { type: 'progress' }] : [next];
 }
 
+/** Gemini adds its own word to a reason: `content_filter: RECITATION`. */
+function kindOf(reason: string | undefined): string | undefined {
+  return reason?.split(':', 1)[0];
+}
+
 function finish(state: ChatAnswer, { newCallId, toolNames }: AnswerContext): Step {
-  const finishReason = ownEntry(finishReasons, state.finishReason) ?? 'stop';
+  const finishReason = ownEntry(finishReasons, kindOf(state.finishReason)) ?? 'stop';
   const isCut = finishReason === 'length';
   const { text, held } = restOfText(state.text);
   const written = callsInText(held, toolNames, newCallId);

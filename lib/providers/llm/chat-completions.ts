@@ -4,7 +4,7 @@ import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../c
 import { retirementOf } from '../../core/wire-names.ts';
 import { chatAnswer, type ChatAnswer } from './chat-answer.ts';
 import type { LLMConfig } from './chat-llm.ts';
-import type { ModelContext, ModelWire } from './model-wire.ts';
+import type { ModelContext, ModelRequest, ModelWire } from './model-wire.ts';
 import { repairHistory } from './repair-history.ts';
 import { parseArgs } from './tool-calls.ts';
 
@@ -90,7 +90,7 @@ export function chatWire<C extends ChatConfig>(profile: ChatProfile<C>): ModelWi
         ...headers?.(context.config),
         ...context.config.extraHeaders,
       }),
-      json: bodyOf(profile, rules, messages, options, context),
+      ...bodiesOf(profile, rules, messages, options, context),
     }),
     ...chatAnswer(hasCallsInText),
   };
@@ -107,6 +107,22 @@ function rulesOf({ defaultModel, tokenLimitField, seedField, rules }: ChatProfil
     reasoningEffort: { wire: true },
   };
   return { ...own, ...rules };
+}
+
+/** The body; beside it, if the provider chose a reasoning effort, the one without it: models differ, and change. */
+function bodiesOf<C extends ChatConfig>(
+  profile: ChatProfile<C>,
+  rules: ConfigRules,
+  history: readonly Message[],
+  options: GenerateOptions,
+  context: ModelContext<C>,
+): Pick<ModelRequest, 'json' | 'plain'> {
+  const json = bodyOf(profile, rules, history, options, context);
+  const { reasoning_effort: guess, ...plain } = json;
+  const { reasoningEffort, extraBody } = context.config;
+  const isGuess = reasoningEffort === undefined && guess !== undefined;
+  const isAsked = extraBody?.['reasoning_effort'] ?? options.extraBody?.['reasoning_effort'];
+  return isGuess && isAsked === undefined ? { json, plain } : { json };
 }
 
 function bodyOf<C extends ChatConfig>(

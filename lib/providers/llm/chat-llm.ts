@@ -1,5 +1,6 @@
 import {
   asyncScheduler,
+  catchError,
   defer,
   map,
   Observable,
@@ -10,10 +11,11 @@ import {
   type Subscription,
   switchMap,
   takeUntil,
+  tap,
   throwError,
 } from 'rxjs';
 import { configProblem } from '../../core/config-rule.ts';
-import { messageOf } from '../../core/errors.ts';
+import { messageOf, VoiceError } from '../../core/errors.ts';
 import { oncePerKind, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
@@ -32,19 +34,22 @@ import {
   warmConnection,
 } from '../../transport/http.ts';
 import { isEventStream, mediaType, type ServerSentEvent, sse } from '../../transport/sse.ts';
-import type { AnswerContext, ModelContext, ModelEffect, ModelStep, ModelWire } from './model-wire.ts';
+import type { AnswerContext, ModelContext, ModelEffect, ModelRequest, ModelStep, ModelWire } from './model-wire.ts';
 
 type Facts = Readonly<Record<string, HttpErrorFacts>>;
 
 /** Error words more specific than their status. Sources: the error pages of OpenAI, Anthropic, Groq and Google AI. */
 const words: Facts = {
   insufficient_quota: { code: 'quota', recoverable: false },
+  billing_not_active: { code: 'quota', recoverable: false },
+  billing_hard_limit_reached: { code: 'quota', recoverable: false },
   enforced_spend_limit_reached: { code: 'quota', recoverable: false },
   contract_spend_limit_reached: { code: 'quota', recoverable: false },
   API_KEY_INVALID: { code: 'unauthorized', recoverable: false },
   model_decommissioned: { code: 'not_found', recoverable: false },
   // The model wrote a malformed call; a retry may not.
   tool_use_failed: { code: 'server', recoverable: true },
+  function_call_filter: { code: 'server', recoverable: true },
 };
 
 /** Additional words for errors in mid-stream, which have no status. */
@@ -116,6 +121,8 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   readonly #tokens$ = new Subject<string>();
   readonly #warnOnce = oncePerKind((message) => this.logger.warn(message));
   #connections: Subscription | undefined;
+  /** Whether the service has rejected what the wire adds on its own. */
+  #sendsPlain = false;
 
   constructor(wire: ModelWire<C>, config: C, logger?: Logger) {
     super(config, logger);
@@ -172,6 +179,10 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     warmConnection(url);
   }
 
+  protected override onConfigUpdate(_changed: Partial<C>): void {
+    this.#sendsPlain = false;
+  }
+
   protected override onDispose(): void {
     this.#connections?.unsubscribe();
   }
@@ -183,23 +194,17 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
       isProxyMode: this.isProxyMode,
       url: (path) => this.resolveUrl(path),
       credential: () => this.resolveApiKey(),
-      authorization: async () => (this.config.apiKey === undefined ? undefined : this.resolveAuthHeader()),
+      // An empty key, such as from an unset environment variable, is none.
+      authorization: async () => (this.config.apiKey ? this.resolveAuthHeader() : undefined),
       warn: (message) => this.#warnOnce(`${this.name}: ${message}`),
     };
   }
 
   #try(messages: readonly Message[], options: GenerateOptions): Observable<LLMEvent> {
-    const { firstByteTimeoutMs, idleTimeoutMs, tokenTimeoutMs = 30_000, scheduler } = this.config;
+    const { tokenTimeoutMs = 30_000, scheduler } = this.config;
     const context = this.#answerContext(options);
     return defer(async () => this.#wire.request(messages, options, this.#context)).pipe(
-      switchMap((request) =>
-        httpRequest({
-          ...this.transportOptions,
-          ...request,
-          timeouts: { firstByteMs: firstByteTimeoutMs, idleMs: idleTimeoutMs },
-          errorOf: modelErrorOf,
-        }),
-      ),
+      switchMap((request) => this.#send(request)),
       switchMap((response) => this.#read(response, context)),
       stallTimeout({
         firstMs: tokenTimeoutMs,
@@ -210,6 +215,27 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
           this.error(`${this.name}: no output from the model within ${ms} ms`, { code: 'timeout', recoverable: true }),
       }),
       this.#tell(context),
+    );
+  }
+
+  /** Sends a request; where the service rejects what the wire added on its own, once more without it, and from then on. */
+  #send({ plain, ...request }: ModelRequest): Observable<HttpResponse> {
+    const { firstByteTimeoutMs, idleTimeoutMs } = this.config;
+    const exchange$ = (body: Pick<ModelRequest, 'json'>): Observable<HttpResponse> =>
+      httpRequest({
+        ...this.transportOptions,
+        ...request,
+        ...body,
+        timeouts: { firstByteMs: firstByteTimeoutMs, idleMs: idleTimeoutMs },
+        errorOf: modelErrorOf,
+      });
+    if (plain === undefined) return exchange$({});
+    if (this.#sendsPlain) return exchange$({ json: plain });
+    return exchange$({}).pipe(
+      catchError((error: unknown) => {
+        if (!isAboutThinking(error)) throw error;
+        return exchange$({ json: plain }).pipe(tap(() => (this.#sendsPlain = true)));
+      }),
     );
   }
 
@@ -294,6 +320,13 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
         });
       });
   }
+}
+
+/** Whether the service rejected how much the model was to think. */
+function isAboutThinking(error: unknown): boolean {
+  return (
+    VoiceError.is(error) && error.code === 'configuration' && /reasoning|effort|thinking/i.test(messageOf(error.cause))
+  );
 }
 
 /** A step, with everything after `done` dropped. */

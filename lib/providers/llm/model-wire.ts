@@ -10,6 +10,8 @@ export interface ModelRequest {
   /** The body: serialized as JSON, or raw. */
   readonly json?: unknown;
   readonly body?: string;
+  /** `json` without what the wire added on its own, for a service that rejects it. Default: nothing was added. */
+  readonly plain?: unknown;
 }
 
 /** What a wire needs from its provider to build a request. */

@@ -24,6 +24,9 @@ interface Family {
 /** The first match counts; models that match none accept every field. */
 const families: readonly Family[] = [
   { models: /-chat-latest$/ },
+  // The service chooses: `gpt-5-pro` only takes `high`, these others none, or not the least.
+  { models: /^(o1-mini|o1-preview|gpt-5[^-]*-(pro|search))/, samples: 'never' },
+  { models: /^gpt-5[^-]*-codex/, effort: 'low', samples: 'never' },
   { models: /^o[34]/, effort: 'low', samples: 'never', stops: false },
   { models: /^o\d/, effort: 'low', samples: 'never' },
   { models: /^gpt-5\.\d/, effort: 'none', samples: 'without-thought' },
@@ -31,7 +34,8 @@ const families: readonly Family[] = [
   { models: /^gpt-6/, effort: 'low', samples: 'never' },
 ];
 
-const familyOf = (model: string): Family | undefined => families.find(({ models }) => models.test(model));
+const familyOf = (model: string): Family | undefined =>
+  families.find(({ models }) => models.test(model.replace(/^ft:/, '')));
 
 function refusedFields(model: string, effort: string | undefined): readonly string[] {
   const { samples, stops = true } = familyOf(model) ?? {};

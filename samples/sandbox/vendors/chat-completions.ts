@@ -46,8 +46,8 @@ export interface ChatProfile {
   readonly thought?: (think: string) => Record<string, unknown>;
   /** A call of the model, where it comes in one piece. */
   readonly wholeCall?: (call: { readonly name: string; readonly args: unknown }, index: number) => unknown;
-  /** The reason that stands at the end of an answer with calls. Default: `tool_calls`. */
-  readonly callsFinish?: string;
+  /** The reasons at the end of an answer that are not OpenAI's. */
+  readonly finishReasons?: Partial<typeof finishReasons>;
   /** Members of a call in the history, beside those that all vendors have. */
   readonly callFields?: Readonly<Record<string, Check>>;
   /** Members of an answer in the history, beside those that all vendors have. */
@@ -218,6 +218,7 @@ const finishReasons: Readonly<Record<Reply['finish'], string>> = {
   length: 'length',
   'tool-calls': 'tool_calls',
   filtered: 'content_filter',
+  'malformed-call': 'stop',
 };
 
 function newId(prefix: string, length = 24): string {
@@ -268,8 +269,11 @@ async function stream(request: HttpRequest, answer: Answer, { timers, tokenDelay
   const { wholeCall } = profile;
   if (wholeCall) for (const [index, call] of reply.calls.entries()) delta({ tool_calls: [wholeCall(call, index)] });
   else await streamCalls(out, reply, delta, () => wait(reply.tokenDelayMs ?? tokenDelayMs));
-  const reason = reply.finish === 'tool-calls' ? profile.callsFinish : undefined;
-  delta({}, reason ?? finishReasons[reply.finish], profile.lastChunk?.(requestId, usage));
+  delta(
+    {},
+    profile.finishReasons?.[reply.finish] ?? finishReasons[reply.finish],
+    profile.lastChunk?.(requestId, usage),
+  );
   if (wantsUsage) chunk([], { usage });
   out.event('[DONE]');
   out.end();

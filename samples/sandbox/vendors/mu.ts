@@ -76,6 +76,7 @@ const stopReasons: Readonly<Record<Reply['finish'], string>> = {
   length: 'max_tokens',
   'tool-calls': 'tool_use',
   filtered: 'refusal',
+  'malformed-call': 'end_turn',
 };
 
 const newId = (prefix: string): string => `${prefix}_01${crypto.randomUUID().replaceAll('-', '').slice(0, 22)}`;

@@ -68,8 +68,9 @@ const vendor: Vendor = chatVendor({
       return refuse(404, `models/${model} is not found for API version v1main, or is not supported`);
     }
     const effort = textMember(body, 'reasoning_effort');
-    if (effort === 'none' && !/^gemini-2\.5-(?!pro)/.test(model))
-      return refuse(400, `${model} cannot do without thought`);
+    // Plain 2.5 Flash is answered by 3.5 Flash-Lite.
+    if (effort === 'none' && !model.startsWith('gemini-2.5-flash-'))
+      return refuse(400, 'Budget 0 is invalid. This model only works in thinking mode.');
     if (effort === 'minimal' && /^gemini-3\.[78]/.test(model)) return refuse(400, `${model} does not take minimal`);
     const unsigned = unsignedCall(body['messages'] as readonly unknown[]);
     if (unsigned === undefined || model.startsWith('gemini-2')) return undefined;
@@ -82,7 +83,11 @@ const vendor: Vendor = chatVendor({
     function: { name, arguments: JSON.stringify(args) },
     extra_content: { google: { thought_signature: `sig-${crypto.randomUUID()}` } },
   }),
-  callsFinish: 'stop',
+  finishReasons: {
+    'tool-calls': 'stop',
+    filtered: 'content_filter: RECITATION',
+    'malformed-call': 'function_call_filter: MALFORMED_FUNCTION_CALL',
+  },
 });
 
 /** Gemini's chat completions layer: `https://generativelanguage.googleapis.com/v1beta/openai/chat/completions`. */

@@ -18,6 +18,8 @@ import { thetaRealtime } from './theta-realtime.ts';
 import { thetaTts } from './theta-tts.ts';
 
 const known = /^(gpt-3\.5|gpt-4|gpt-4o|gpt-4\.1|gpt-5|gpt-5\.\d|gpt-6|o1|o3|o4-mini|chatgpt-4o)(-[a-z0-9.-]+)?$/;
+/** `gpt-5-mini` of `ft:gpt-5-mini:org::id`. */
+const baseOf = (model: string): string => /^ft:([^:]+):/.exec(model)?.[1] ?? model;
 const chat = /^(gpt-3|gpt-4|chatgpt)|-chat-latest$/;
 const sampling = [
   'temperature',
@@ -36,13 +38,21 @@ const defaults: Readonly<Record<string, unknown>> = {
   presence_penalty: 0,
 };
 
+/** Reasoning efforts that models refuse. */
+const refusedEfforts: readonly (readonly [models: RegExp, efforts: RegExp])[] = [
+  [/^(o\d|gpt-5(-|$)|gpt-6)/, /^none$/],
+  [/^(o\d|gpt-5(\.\d)?-codex|gpt-5\.\d|gpt-6)/, /^minimal$/],
+  [/^gpt-5-pro/, /^(?!high$)/],
+  [/^(gpt-5-search-api|o1-mini)/, /^/],
+];
+
 function unsupported(name: string, message: string, code = 'unsupported_parameter'): Refusal {
   return openAiRefusal(400, message, { message, param: name, code });
 }
 
 /** What the model families take (the wire's Part 2). */
 function checkModel(body: Readonly<Record<string, unknown>>): Refusal | undefined {
-  const model = textMember(body, 'model');
+  const model = baseOf(textMember(body, 'model'));
   if (!known.test(model)) {
     const message = `The model \`${model}\` does not exist or you do not have access to it.`;
     return openAiRefusal(404, `unknown model ${model}`, { message, code: 'model_not_found' });
@@ -67,12 +77,12 @@ function checkModel(body: Readonly<Record<string, unknown>>): Refusal | undefine
   }
   if (body['stop'] !== undefined && /^o[34]/.test(model))
     return unsupported('stop', "Unsupported parameter: 'stop' is not supported with this model.");
-  if (effort === 'none' && /^(o\d|gpt-5(-|$)|gpt-6)/.test(model)) {
-    return unsupported(
-      'reasoning_effort',
-      "Unsupported value: 'reasoning_effort' does not support 'none' with this model.",
-      'unsupported_value',
-    );
+  if (
+    typeof effort === 'string' &&
+    refusedEfforts.some(([models, efforts]) => models.test(model) && efforts.test(effort))
+  ) {
+    const message = `Unsupported value: 'reasoning_effort' does not support '${effort}' with this model.`;
+    return unsupported('reasoning_effort', message, 'unsupported_value');
   }
   if (model.startsWith('gpt-5.6') && body['tools'] !== undefined && effort !== 'none') {
     return unsupported(
