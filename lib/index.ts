@@ -1,6 +1,7 @@
 export * from './audio/index.ts';
 export * from './core/index.ts';
 export * from './stream/backoff.ts';
+export { loadPhrases, type Phrases } from './text/phrases.ts';
 export * from './text/words.ts';
 export * from './conversation/index.ts';
 export * from './pipeline/index.ts';

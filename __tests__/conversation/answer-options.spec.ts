@@ -53,9 +53,9 @@ describe('an uninterruptible answer', () => {
 
   it('is heard to its end, whatever the user says meanwhile', () => {
     const { events, heardText } = test({ 0: user.final('go'), ...interruptAt(1_000) }, { interruptible: false });
-    expect(timeline(events, ...told)[0]).toContain('uninterruptible: please stop that');
-    expect(timeline(events, 'bargeIn.suspected', 'bargeIn.confirmed')).toEqual([]);
-    expect(heardText).toBe(longAnswer);
+    expect(timeline(events, ...told)).toEqual(['3880 turn.ended completed', '4500 turn.ended stopped']);
+    expect(timeline(events, 'turn.committed').at(-1)).toBe('3880 turn.committed please stop that');
+    expect(heardText.startsWith(longAnswer)).toBe(true);
   });
 
   it('is one of send() alone: the next can be cut', () => {
@@ -64,7 +64,7 @@ describe('an uninterruptible answer', () => {
       ...interruptAt(1_000),
     });
     expect(timeline(events, 'bargeIn.confirmed')).toEqual([]);
-    expect(heardText).toBe(longAnswer);
+    expect(heardText.startsWith(longAnswer)).toBe(true);
     const next = test({ 0: application.send('go'), ...interruptAt(1_000) });
     expect(timeline(next.events, 'bargeIn.confirmed')).toHaveLength(1);
   });

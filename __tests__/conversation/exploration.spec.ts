@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { rulesOf, type Rules } from '../../lib/conversation/rules.ts';
 import { begin, goOn, keyOf, move, moves, unrest, type Move, type World } from './support/model.ts';
 
-const rules = rulesOf({}, true);
+const rules = rulesOf({ bargeIn: { whileUninterruptible: 'discard' } }, true);
 
 const pushToTalk: readonly Move[] = ['begin', 'commit', 'cancel'];
 const hook: readonly Move[] = ['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'];

@@ -25,7 +25,6 @@ describe('a voice whose end is never told', () => {
     const { events, heardText } = voiceTest({
       greeting: 'Good morning, how can I help you?',
       steps: { 500: user.starts },
-      bargeIn: { confirmAfterMs: Infinity },
       untilMs: 120_000,
     });
     expect(timeline(events, 'speech.paused', 'speech.resumed')).toEqual(['700 speech.paused', '8500 speech.resumed']);

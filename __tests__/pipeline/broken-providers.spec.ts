@@ -225,7 +225,7 @@ describe('a provider that throws', () => {
       for (let frame = 0; frame < 3; frame++) input.push({ data: new Uint8Array(320), metadata: textAudioFormat });
       pipeline.say('Good day to you all.');
       await scheduler.advance(30);
-      stt.hearWords(FakeSTT.result('hm', 'interim'));
+      stt.hearWords(FakeSTT.result('eh', 'interim'));
       await scheduler.advance(30);
       process.off('unhandledRejection', onUnhandled);
       expect(unhandled).toEqual([]);

@@ -1,4 +1,5 @@
 import { asyncScheduler, mergeMap, type Observable } from 'rxjs';
+import type { Phrases } from '../text/phrases.ts';
 import { agentAnswerer, agentCommand, type AgentPorts } from './agent-answer.ts';
 import { agentHandlers } from './agent-turns.ts';
 import type { ConversationOptions } from './conversation-options.ts';
@@ -9,6 +10,9 @@ import { rulesOf, type Rules } from './rules.ts';
 /** Options of {@link agentConversation}. */
 export type AgentConversationOptions = Pick<ConversationOptions, 'history' | 'scheduler'>;
 
+/** An agent's service knows what is a command or a backchannel. */
+const none: Phrases = { language: 'en', commands: [], backchannels: [] };
+
 /**
  * A conversation whose turns a service manages: the agent listens, thinks and speaks behind one connection; its audio
  * is played here, cut off when the user speaks, and what was heard is remembered. Emits the same events as
@@ -18,7 +22,12 @@ export function agentConversation(ports: AgentPorts, options: AgentConversationO
   const { scheduler = asyncScheduler, history } = options;
   const { agent, output, commands$ } = ports;
   const { transcripts$, speech$ } = agent;
-  const rules: Rules = { ...rulesOf({ bargeIn: 'immediate', preflight: false }, true), duckDb: 0, isService: true };
+  const rules: Rules = {
+    ...rulesOf({ bargeIn: 'immediate', preflight: false }, true, none),
+    duckDb: 0,
+    guardsEcho: false,
+    isService: true,
+  };
   return converse({
     ports: { transcripts$, speech$, output },
     history,

@@ -3,35 +3,44 @@ import { fold, type Step } from '../stream/fold.ts';
 
 /** A sign of the user while the agent thinks or speaks: a voice, or words. */
 export type BargeInSign =
-  | { readonly type: 'voice-started' }
-  | { readonly type: 'voice-ended' }
-  /** `final`: the utterance has ended. */
-  | { readonly type: 'words'; readonly count: number; readonly final: boolean };
+  /** `at`: when it did, on the scheduler's clock, if that is known. Default: now. */
+  | { readonly type: 'voice-started' | 'voice-ended'; readonly at?: number }
+  /** `final`: the utterance has ended. `isCommand`: it asks the agent to stop. */
+  | { readonly type: 'words'; readonly count: number; readonly final: boolean; readonly isCommand?: boolean }
+  /** What is being said is no interruption, but a backchannel or an echo. `final`: it has ended. */
+  | { readonly type: 'dismissed'; readonly final: boolean };
 
 /** The stage of a possible interruption. */
 export type BargeInStage = 'suspected' | 'paused' | 'confirmed' | 'resumed';
 
-/** Thresholds of a barge-in, in milliseconds. */
+/** Thresholds of a barge-in, in milliseconds. Voice alone pauses the agent; only words cut it off. */
 export interface BargeInThresholds {
   /** Speech after which the agent pauses. Default: 200. */
   readonly pauseAfterMs?: number;
-  /**
-   * Speech that confirms, if the speech-to-text service reports the end of speech. Default: 500; Infinity (only words
-   * confirm) while the agent is thinking.
-   */
-  readonly confirmAfterMs?: number;
   /** Words that confirm. Default: 2; 1 while the agent is thinking. */
   readonly minWords?: number;
+  /** Words that confirm once the utterance is complete. Default: `minWords` if you set that, else 1. */
+  readonly minFinalWords?: number;
   /** Silence after which the agent resumes from an unconfirmed interruption. Default: 1,200. */
   readonly resumeAfterMs?: number;
-  /** Longest wait for words, whatever the speech-to-text service reports. Default: 8,000. */
+  /** Longest pause, whatever the speech-to-text service reports. Default: 8,000. */
   readonly maxPauseMs?: number;
+  /** How long a voice lasts without further signs if nobody reports its end. Default: 2,000. */
+  readonly voiceTimeoutMs?: number;
 }
 
 /** {@link BargeInThresholds} with all values set, and what the speech-to-text service can report. */
-export interface BargeInRules extends Required<Omit<BargeInThresholds, 'maxPauseMs'>> {
+export interface BargeInRules extends Required<
+  Omit<BargeInThresholds, 'minFinalWords' | 'maxPauseMs' | 'voiceTimeoutMs'>
+> {
+  /** Default: 1. */
+  readonly minFinalWords?: number;
   /** Default: no limit. */
   readonly maxPauseMs?: number;
+  /** Default: 2,000. */
+  readonly voiceTimeoutMs?: number;
+  /** How long after the end of speech its words may still come, in milliseconds. Default: `resumeAfterMs`. */
+  readonly lagMs?: number;
   /** Whether to cut at the first sign. */
   readonly immediate: boolean;
   /** Whether `voice-ended` can be relied on. */
@@ -46,21 +55,29 @@ export type BargeIn =
       /** When the first sign came. */
       readonly since: number;
       readonly rules: BargeInRules;
+      /** What is known of the voice; words may come without. */
+      readonly voice: 'unknown' | 'on' | 'over';
       readonly pauseAt: number;
-      readonly confirmAt: number;
       readonly resumeAt: number;
-    };
+    }
+  /** The voice now heard is no interruption: until it falls silent, only words are a sign. */
+  | { readonly stage: 'dismissed'; readonly until: number };
 
 type BargeInStep = Step<BargeIn, BargeInStage>;
 
 /** No interruption. */
 export const noBargeIn: BargeIn = { stage: 'none' };
 
+/** Whether the user may be interrupting. */
+export function isSuspected(state: BargeIn): state is Suspicion {
+  return state.stage === 'suspected' || state.stage === 'paused';
+}
+
 /** When the next stage comes without further signs; Infinity without a suspicion. */
 export function bargeInWaitsUntil(state: BargeIn): number {
   if (state.stage === 'none') return Infinity;
-  const { pauseAt, confirmAt, resumeAt } = state;
-  return Math.min(confirmAt, resumeAt, state.stage === 'suspected' ? pauseAt : Infinity);
+  if (state.stage === 'dismissed') return state.until;
+  return Math.min(state.resumeAt, state.stage === 'suspected' ? state.pauseAt : Infinity);
 }
 
 /**
@@ -74,19 +91,16 @@ export function takeSign(
   at: number,
   rulesNow: () => BargeInRules,
 ): BargeInStep {
-  if (sign.type === 'tick') return state.stage === 'none' ? [state] : due(state, at);
-  if (state.stage !== 'none') return heard(state, sign, at);
-  if (sign.type === 'voice-ended') return [state];
+  if (sign.type === 'tick') return due(state, at);
+  if (isSuspected(state)) return heard(state, sign, at);
+  if (sign.type === 'voice-ended') return [noBargeIn];
   const rules = rulesNow();
+  if (sign.type === 'dismissed') return [sign.final ? noBargeIn : dismissed(rules, at)];
+  if (sign.type === 'voice-started' && state.stage === 'dismissed') return [dismissed(rules, at)];
   if (rules.immediate) return [noBargeIn, 'suspected', 'confirmed'];
-  const first: BargeIn = {
-    stage: 'suspected',
-    since: at,
-    rules,
-    pauseAt: at + rules.pauseAfterMs,
-    confirmAt: sign.type === 'voice-started' && rules.voiceEnds ? at + rules.confirmAfterMs : Infinity,
-    resumeAt: Infinity,
-  };
+  const since = sign.type === 'voice-started' ? Math.min(at, sign.at ?? at) : at;
+  const pauseAt = since + rules.pauseAfterMs;
+  const first: Suspicion = { stage: 'suspected', since, rules, voice: 'unknown', pauseAt, resumeAt: Infinity };
   const [next, ...stages] = heard(first, sign, at);
   return [next, 'suspected', ...stages];
 }
@@ -124,21 +138,47 @@ export function bargeIn(
   );
 }
 
-type Suspicion = Exclude<BargeIn, { readonly stage: 'none' }>;
+type Suspicion = Extract<BargeIn, { readonly stage: 'suspected' | 'paused' }>;
 
 function heard(state: Suspicion, sign: BargeInSign, at: number): BargeInStep {
-  const { resumeAfterMs, maxPauseMs = Infinity, minWords, voiceEnds } = state.rules;
-  if (sign.type === 'words' && sign.count >= minWords) return [noBargeIn, 'confirmed'];
-  // If the end of speech is not reported, every sign may have been the last.
-  const goesOn = sign.type === 'voice-started' && voiceEnds;
-  const resumeAt = Math.min(goesOn ? Infinity : at + resumeAfterMs, state.since + maxPauseMs);
-  if (sign.type !== 'voice-ended') return [{ ...state, resumeAt }];
-  return [{ ...state, resumeAt, pauseAt: Infinity, confirmAt: Infinity }];
+  const { rules, since } = state;
+  if (sign.type === 'dismissed') return [sign.final ? noBargeIn : dismissed(rules, at), 'resumed'];
+  if (sign.type === 'words') {
+    const enough = sign.final ? Math.min(rules.minWords, rules.minFinalWords ?? 1) : rules.minWords;
+    if (sign.isCommand || sign.count >= enough) return [noBargeIn, 'confirmed'];
+    // Nothing more will come of an utterance that is complete.
+    if (sign.final) return [noBargeIn, 'resumed'];
+    return due({ ...state, resumeAt: resumeAt(state, at) }, at);
+  }
+  // When a service tells of a voice says little about when it was heard.
+  const heardAt = Math.min(at, sign.at ?? at);
+  if (sign.type === 'voice-ended') {
+    const over: Suspicion = { ...state, voice: 'over', pauseAt: Infinity };
+    return due({ ...over, resumeAt: resumeAt(over, heardAt) }, at);
+  }
+  const pauseAt = Math.min(state.pauseAt, Math.max(heardAt, since) + rules.pauseAfterMs);
+  const on: Suspicion = { ...state, voice: 'on', pauseAt };
+  return due({ ...on, resumeAt: resumeAt(on, at) }, at);
 }
 
-function due(state: Suspicion, at: number): BargeInStep {
-  if (at >= state.confirmAt) return [noBargeIn, 'confirmed'];
-  if (at >= state.resumeAt) return [noBargeIn, 'resumed'];
+/** When the agent resumes if nothing follows the last sign, at `at`. */
+function resumeAt({ rules, since, voice }: Suspicion, at: number): number {
+  const { resumeAfterMs, lagMs = 0, maxPauseMs = Infinity, voiceTimeoutMs = 2_000, voiceEnds } = rules;
+  const voiceMs = voiceEnds ? Infinity : voiceTimeoutMs;
+  return Math.min(at + (voice === 'on' ? voiceMs : Math.max(resumeAfterMs, lagMs)), since + maxPauseMs);
+}
+
+function dismissed({ voiceTimeoutMs = 2_000 }: BargeInRules, at: number): BargeIn {
+  return { stage: 'dismissed', until: at + voiceTimeoutMs };
+}
+
+function due(state: BargeIn, at: number): BargeInStep {
+  if (state.stage === 'none') return [state];
+  if (state.stage === 'dismissed') return [at >= state.until ? noBargeIn : state];
+  // A voice that goes on without words is noise.
+  const { rules, voice, since } = state;
+  const isNoise = voice === 'on' && at >= since + (rules.maxPauseMs ?? Infinity);
+  if (at >= state.resumeAt) return [isNoise ? dismissed(rules, at) : noBargeIn, 'resumed'];
   if (state.stage === 'suspected' && at >= state.pauseAt) return [{ ...state, stage: 'paused' }, 'paused'];
   return [state];
 }

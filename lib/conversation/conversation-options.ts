@@ -7,16 +7,33 @@ import type { BargeInThresholds } from './barge-in.ts';
 import type { History } from './history.ts';
 import type { TurnTakingOptions } from './turn-taking.ts';
 
+/** Phrases, or a change to a language's own: `(own) => [...own, 'basta']`. Case, accents and marks do not matter. */
+export type PhraseList = readonly string[] | ((own: readonly string[]) => readonly string[]);
+
 /** How the user may interrupt. Times in milliseconds. */
 export interface BargeInOptions extends BargeInThresholds {
   /** How much quieter the agent becomes while an interruption is suspected, in decibels. Default: 12. */
   readonly duckDb?: number;
-  /** What happens to speech during something uninterruptible. Default: `discard`. */
+  /** What happens to speech during something uninterruptible: it is answered afterwards, or never. Default: `queue`. */
   readonly whileUninterruptible?: 'discard' | 'queue';
   /** Other thresholds while the agent is thinking: new words join the message. */
   readonly thinking?: BargeInThresholds;
-  /** Other thresholds during the greeting. */
+  /** Other thresholds while the agent is speaking. */
+  readonly speaking?: BargeInThresholds;
+  /** Other thresholds for the greeting, before and while it is heard. */
   readonly greeting?: BargeInThresholds;
+  /**
+   * What alone cuts the agent off at once, and is not answered: "stop", "hold on". Default: the list of the `locale`'s
+   * language; pass a function to change that.
+   */
+  readonly commands?: PhraseList;
+  /** What does not interrupt the agent: "mm-hm", "right". Default: the list of the `locale`'s language. */
+  readonly backchannels?: PhraseList;
+  /**
+   * Whether transcripts that repeat what the agent has just been heard saying are dropped: three words in a row and
+   * more. Default: true.
+   */
+  readonly echoGuard?: boolean;
 }
 
 /** How answers are prepared before the user's turn has definitely ended. */
@@ -112,7 +129,10 @@ export interface ConversationSettings {
   readonly timeouts?: ConversationTimeouts;
   /** How the model's Markdown becomes speech, and how words are pronounced. */
   readonly speechText?: SpeechTextOptions;
-  /** BCP 47 language of the agent's speech, for splitting it into sentences. Default: the runtime's. */
+  /**
+   * BCP 47 language of the conversation, for splitting speech into sentences, counting words, commands and
+   * backchannels. Default: the runtime's; English phrases.
+   */
   readonly locale?: string;
 }
 

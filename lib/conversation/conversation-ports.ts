@@ -8,6 +8,7 @@ import type {
   TranscriptionResult,
   TTSProvider,
 } from '../core/roles.ts';
+import type { Phrases } from '../text/phrases.ts';
 import type { Command } from './commands.ts';
 
 /** The streams and functions that make up a conversation. */
@@ -22,6 +23,11 @@ export interface ConversationPorts {
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
   /** Whether `speech$` reports the end of speech. Default: false. */
   readonly reportsSpeechEnd?: boolean;
+  /**
+   * The commands and backchannels of the users' language, from `loadPhrases()`. Default: English, until those of the
+   * `locale` are loaded.
+   */
+  readonly phrases?: Phrases;
   /** Asks the speech-to-text service to finalize. */
   readonly finalize?: () => void;
   /** Switches push-to-talk on or off: the microphone is open only while the application says so. */

@@ -24,6 +24,7 @@ import { oncePerKind } from '../core/guard.ts';
 import type { ConnectionEvent, TranscriptionResult } from '../core/roles.ts';
 import { fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
+import { isSuspected } from './barge-in.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import { SpeechTicket, type Command } from './commands.ts';
 import type { ConversationSettings } from './conversation-options.ts';
@@ -39,6 +40,7 @@ import type { AgentHandlers } from './agent-turns.ts';
 import { reduce } from './reduce.ts';
 import type { Rules } from './rules.ts';
 import { unknownPace } from './script.ts';
+import { Soundings } from './sounding.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
 
 /** The variable parts of a conversation: input and answerer. */
@@ -72,15 +74,18 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     /** Reports of answers and speeches, and follow-up inputs: all join the end of the queue. */
     const later$ = new Subject<Input>();
     const warm$ = new Subject<void>();
+    const soundings = new Soundings();
     const machine: Machine<ConversationState, Input, Effect> = {
       start,
       reduce: (state, input, at) => reduce(state, input, at, agentHandlers),
       wakeAt,
       tick: { type: 'tick' },
     };
-    const step$ = merge(heardBy(setup.ports, bus, validate), setup.commands$, later$).pipe(fold(machine, scheduler));
+    const step$ = merge(heardBy(setup, bus, validate, soundings), setup.commands$, later$).pipe(
+      fold(machine, scheduler),
+    );
     const state$ = new BehaviorSubject(start);
-    const answerer = setup.answerer(sharedBy(setup, state$, bus, later$, validate));
+    const answerer = setup.answerer(sharedBy(setup, state$, bus, later$, validate, soundings));
     const world = {
       ...setup,
       output: setup.ports.output,
@@ -138,10 +143,12 @@ const maxResultLength = 65_536;
 
 /** The user's signals. A stream that fails is reported as an error event, and the conversation continues. */
 function heardBy(
-  { transcripts$, speech$, connection$ = EMPTY, capturedAt }: Setup['ports'],
+  { ports, scheduler }: Setup,
   bus: EventBus,
   validate: Validate,
+  soundings: Soundings,
 ): Observable<Input> {
+  const { transcripts$, speech$, connection$ = EMPTY, capturedAt } = ports;
   const reported = <T>(source$: Observable<T>): Observable<T> =>
     source$.pipe(
       catchError((error: unknown) => {
@@ -149,6 +156,7 @@ function heardBy(
         return EMPTY;
       }),
     );
+  const timeOf = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : capturedAt?.(ms));
   const tellOnce = oncePerKind((message) =>
     reportError(bus, new VoiceError(message, { code: 'overflow', recoverable: true }), { role: 'stt' }),
   );
@@ -158,10 +166,17 @@ function heardBy(
       map((result) => shortened(result, tellOnce)),
       dropLateResults(),
       map((result): Input => {
-        // The last word's end on the audio's own clock: the arrival of a message says nothing about it.
-        const endMs = result.metadata?.words?.at(-1)?.endMs;
-        const endOfSpeechAt = endMs === undefined ? undefined : capturedAt?.(endMs);
-        return { type: 'transcript', result, ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }) };
+        // Words on the audio's own clock: the arrival of a message says nothing about it.
+        const words = result.metadata?.words ?? [];
+        const startOfSpeechAt = timeOf(words.at(0)?.startMs);
+        const endOfSpeechAt = timeOf(words.at(-1)?.endMs);
+        const sounding = soundings.at(scheduler.now());
+        return {
+          ...{ type: 'transcript', result },
+          ...(startOfSpeechAt === undefined ? {} : { startOfSpeechAt }),
+          ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
+          ...(sounding ? { sounding } : {}),
+        };
       }),
     ),
     reported(speech$).pipe(
@@ -227,6 +242,7 @@ function sharedBy(
   { emit }: EventBus,
   later$: Subject<Input>,
   validate: Validate,
+  soundings: Soundings,
 ): Shared {
   const report = (input: Input): void => later$.next(input);
   const speech: Shared['speech'] = {
@@ -236,13 +252,14 @@ function sharedBy(
     scheduler,
     validate,
     pace: unknownPace(),
+    soundings,
     mayPlay$: (id) =>
       state$.pipe(
         filter(({ output }) => output.speaking?.id === id),
         take(1),
       ),
     playbackHold$: state$.pipe(
-      map(({ bargeIn }) => bargeIn.stage !== 'none'),
+      map(({ bargeIn }) => isSuspected(bargeIn)),
       distinctUntilChanged(),
     ),
   };

@@ -2,6 +2,7 @@ import type { Subject } from 'rxjs';
 import { catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, ProviderRole } from '../core/roles.ts';
+import { loadPhrases } from '../text/phrases.ts';
 import type { Answerer } from './answerer.ts';
 import type { EventBus } from './event-bus.ts';
 import type { History, HistoryChange } from './history.ts';
@@ -69,6 +70,12 @@ export function enact(
     case 'release':
       ask('output', () => output.setVolume?.(1));
       if (effect.wasPaused) ask('output', () => output.resume());
+      break;
+    case 'learn':
+      loadPhrases(effect.locale).then(
+        (phrases) => later$.next({ type: 'phrases', phrases }),
+        (error: unknown) => reportError(bus, error),
+      );
       break;
     case 'finalize':
       ask('stt', () => finalize?.());

@@ -20,7 +20,7 @@ export type TurnEndReason =
 /** Why a preflight was discarded. */
 export type DiscardReason = 'resumed' | 'changed' | 'cancelled' | 'failed';
 /** Why a sign of the user did not interrupt the agent. */
-export type IgnoreReason = 'uninterruptible' | 'disabled' | 'too-short';
+export type IgnoreReason = 'uninterruptible' | 'disabled' | 'too-short' | 'backchannel' | 'echo';
 
 /**
  * The latency of a turn, in milliseconds. Unknown parts are absent; the known ones add up to `total`, from the end of
@@ -170,7 +170,10 @@ export interface VoiceEventMap {
   };
   /** It was a false alarm: the agent resumes at the sample where it paused. */
   'bargeIn.resumed': object;
-  /** The user said something that did not interrupt the agent, and is not answered. */
+  /**
+   * The user said something that did not interrupt the agent. It is answered only if the agent's speech ends with the
+   * question to it, or right after something too short.
+   */
   'bargeIn.ignored': {
     readonly reason: IgnoreReason;
     /** What the user said. */

@@ -1,9 +1,11 @@
 import type { Observable } from 'rxjs';
 import type { AgentLatency, ProviderRole } from '../core/roles.ts';
+import type { Phrases } from '../text/phrases.ts';
 import type { UserTurn, UserTurnHook, UserTurnVerdict } from './conversation-options.ts';
 import type { Command, SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
 import type { Commit, QueuedSpeech, ReplyPart } from './state.ts';
+import type { Sounding } from './sounding.ts';
 import type { UserSignal } from './turn-taking.ts';
 import type { TurnMoments } from './turn.ts';
 
@@ -83,8 +85,10 @@ type FollowUp =
       readonly detectMs: number;
       readonly confirmedAt: number;
       readonly envelope: Omit<VoiceEventEnvelope, 'at'>;
-      readonly signal?: HeardSignal;
+      readonly signal: HeardSignal;
     }
+  /** The phrases of the users' language were loaded. */
+  | { readonly type: 'phrases'; readonly phrases: Phrases }
   /** A suspected interruption is over: waiting speech may be heard. */
   | { readonly type: 'output.resume' }
   | { readonly type: 'stopped' };
@@ -93,6 +97,12 @@ type FollowUp =
 export type HeardSignal = Extract<UserSignal, { readonly type: 'transcript' | 'speech' }> & {
   /** When the last word ended, on the scheduler's clock, if known. */
   readonly endOfSpeechAt?: number;
+  /** When the first word began, on the scheduler's clock, if known. */
+  readonly startOfSpeechAt?: number;
+  /** When the voice started or ended, on the scheduler's clock, if known. */
+  readonly voiceAt?: number;
+  /** What the agent has been heard saying, if it speaks or has just spoken. */
+  readonly sounding?: Sounding;
 };
 
 /** Where speech-to-text is: `away` while it connects, `lost` when it will not connect again. */
@@ -146,6 +156,8 @@ export type Effect =
   | { readonly type: 'duck'; readonly db: number }
   | { readonly type: 'pause' }
   | { readonly type: 'release'; readonly wasPaused: boolean }
+  /** Loads the phrases of a language. */
+  | { readonly type: 'learn'; readonly locale: string | undefined }
   /** Asks the speech-to-text service to finalize. */
   | { readonly type: 'finalize' }
   /** Turns are taken by push-to-talk from now on, or no longer. */

@@ -1,10 +1,20 @@
+import type { TranscriptionResult } from '../core/roles.ts';
 import { countWords } from '../text/words.ts';
-import { noBargeIn, takeSign, type BargeInRules, type BargeInSign, type BargeInStage } from './barge-in.ts';
+import {
+  isSuspected,
+  noBargeIn,
+  takeSign,
+  type BargeInRules,
+  type BargeInSign,
+  type BargeInStage,
+} from './barge-in.ts';
+import type { PreflightOptions } from './conversation-options.ts';
 import type { IgnoreReason } from './events.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
+import { answerTime, overhear } from './overheard.ts';
 import type { Rules } from './rules.ts';
-import { speechEnvelope, statusOf, type ConversationState } from './state.ts';
-import { chain, cut, reasonToCut, type ConversationStep } from './user-turn.ts';
+import { isGreeting, speechEnvelope, statusOf, type ConversationState } from './state.ts';
+import { chain, cut, decide, dropTurn, reasonToCut, type ConversationStep } from './user-turn.ts';
 import { withMeasured } from './turn.ts';
 
 /** Whether the user may interrupt what the agent is saying. */
@@ -19,14 +29,67 @@ export function hearWhileBusy(
   at: number,
   rules: Rules,
 ): ConversationStep {
+  const isNod = isNodded(state, signal, at, rules);
   if (!isInterruptible(state, rules)) {
-    return ignore(state, signal, rules.bargeIn === false ? 'disabled' : 'uninterruptible');
+    const isKept = isNod && rules.whileUninterruptible === 'queue';
+    return ignore(state, signal, rules.bargeIn === false ? 'disabled' : isKept ? 'backchannel' : 'uninterruptible', at);
   }
-  const sign = toSign(signal, rules.locale);
+  if (isNod) {
+    return chain(dismiss(state, isComplete(signal), at, rules), (after) => ignore(after, signal, 'backchannel', at));
+  }
+  const sign = toSign(signal, rules);
   const [bargeIn, ...stages] = sign ? takeSign(state.bargeIn, sign, at, () => rulesFor(state, rules)) : [state.bargeIn];
   const isCut = stages.includes('confirmed');
-  const entered = enterStages(state, bargeIn, stages, at, isCut ? signal : undefined);
-  return isCut ? entered : chain(entered, (after) => ignore(after, signal, 'too-short'));
+  const entered = enterStages(
+    state,
+    bargeIn,
+    stages,
+    at,
+    isCut ? { signal, isOrder: isOrder(state, signal, at, rules) } : undefined,
+  );
+  return isCut ? entered : chain(entered, (after) => ignore(after, signal, 'too-short', at));
+}
+
+/**
+ * Whether the user only tells the agent to go on. To a question the same words are an answer, and before the agent is
+ * heard they belong to the user's message.
+ */
+export function isNodded(
+  state: ConversationState,
+  signal: HeardSignal,
+  at: number,
+  { bargeIn, phrasebook }: Rules,
+): boolean {
+  const isSpoken = statusOf(state) === 'speaking' || isGreeting(state);
+  if (signal.type !== 'transcript' || bargeIn === 'immediate' || !isSpoken) return false;
+  const isOver = answerTime(state, signal, at) === 'now';
+  return !isOver && phrasebook.isBackchannel(signal.result.text);
+}
+
+/** What is being said is no interruption. */
+export function dismiss(state: ConversationState, final: boolean, at: number, rules: Rules): ConversationStep {
+  const sign = { type: 'dismissed', final } as const;
+  const [bargeIn, ...stages] = takeSign(state.bargeIn, sign, at, () => rulesFor(state, rules));
+  return enterStages(state, bargeIn, stages, at);
+}
+
+/** Whether the user only wants the agent to stop; to a question, "cancel" is an answer. */
+function isOrder(state: ConversationState, signal: HeardSignal, at: number, { phrasebook }: Rules): boolean {
+  if (signal.type !== 'transcript' || answerTime(state, signal, at)) return false;
+  return phrasebook.isCommand(signal.result.text);
+}
+
+/** Nobody is asked to answer a command that has done what it could: the turn is over. */
+export function obey(
+  state: ConversationState,
+  { text, result }: { readonly text: string; readonly result?: TranscriptionResult },
+  at: number,
+  preflight: Required<PreflightOptions>,
+): ConversationStep {
+  // Told once more if it was told before: now it is complete.
+  const unsaid = { ...state, lastWords: '' };
+  const told: ConversationStep = result ? decide(unsaid, { type: 'words', text, result }, at, preflight) : [state];
+  return chain(told, (after) => dropTurn(after, 'cancelled', at));
 }
 
 /** A wait for more signs has ended. */
@@ -39,10 +102,14 @@ export function wakeBargeIn(state: ConversationState, at: number, rules: Rules):
 export function endSuspicion(state: ConversationState): ConversationStep {
   const { stage } = state.bargeIn;
   if (stage === 'none') return [state];
-  return [
-    { ...state, bargeIn: noBargeIn },
-    { type: 'release', wasPaused: stage === 'paused' },
-  ];
+  const after = { ...state, bargeIn: noBargeIn };
+  return stage === 'dismissed' ? [after] : [after, { type: 'release', wasPaused: stage === 'paused' }];
+}
+
+/** What confirmed an interruption. */
+interface Cause {
+  readonly signal: HeardSignal;
+  readonly isOrder: boolean;
 }
 
 function enterStages(
@@ -50,9 +117,9 @@ function enterStages(
   bargeIn: ConversationState['bargeIn'],
   stages: readonly BargeInStage[],
   at: number,
-  signal?: HeardSignal,
+  cause?: Cause,
 ): ConversationStep {
-  const since = before.bargeIn.stage === 'none' ? at : before.bargeIn.since;
+  const since = isSuspected(before.bargeIn) ? before.bargeIn.since : at;
   const wasPaused = before.bargeIn.stage === 'paused';
   const envelope = speechEnvelope(before);
   const position = (event: 'speech.paused' | 'speech.resumed'): Effect[] =>
@@ -71,7 +138,7 @@ function enterStages(
             return [state, told, ...resumed, { type: 'release', wasPaused }];
           }
           case 'confirmed':
-            return confirm(state, at - since, at, wasPaused, signal);
+            return cause ? confirm(state, at - since, at, wasPaused, cause) : [state];
         }
       }),
     [{ ...before, bargeIn }],
@@ -84,52 +151,65 @@ function confirm(
   detectMs: number,
   at: number,
   wasPaused: boolean,
-  signal: HeardSignal | undefined,
+  { signal, isOrder }: Cause,
 ): ConversationStep {
   const { answering } = state;
   const measured = answering ? { answering: withMeasured(answering, { bargeInDetect: detectMs }) } : {};
-  const [silent, ...effects] = cut({ ...state, ...measured }, 'user', reasonToCut(state), at);
+  // Nothing that the user wants to stop is begun again.
+  const reason = isOrder ? 'interrupted' : reasonToCut(state);
+  const [silent, ...effects] = cut({ ...state, ...measured }, 'user', reason, at);
   const envelope = speechEnvelope(state);
   return [
     silent,
     ...effects,
     { type: 'release', wasPaused },
-    {
-      type: 'then',
-      input: { type: 'bargeIn.cut', detectMs, confirmedAt: at, envelope, ...(signal ? { signal } : {}) },
-    },
+    { type: 'then', input: { type: 'bargeIn.cut', detectMs, confirmedAt: at, envelope, signal } },
   ];
 }
 
-function ignore(state: ConversationState, signal: HeardSignal, reason: IgnoreReason): ConversationStep {
+function ignore(state: ConversationState, signal: HeardSignal, reason: IgnoreReason, at: number): ConversationStep {
   if (signal.type !== 'transcript' || !signal.result.text.trim()) return [state];
   const { result } = signal;
   const { text, utteranceComplete } = result;
-  if (utteranceComplete) return [state, emit('bargeIn.ignored', { reason, text, result })];
-  return [state, emit('transcript.interim', { text, result }, { role: 'stt' })];
+  if (!utteranceComplete) return [state, emit('transcript.interim', { text, result }, { role: 'stt' })];
+  const overheard = overhear(state, signal, reason, at);
+  if (overheard?.kind === 'answer') return [{ ...state, overheard }];
+  return [{ ...state, overheard: overheard ?? state.overheard }, emit('bargeIn.ignored', { reason, text, result })];
 }
 
-function toSign(signal: HeardSignal, locale: string | undefined): BargeInSign | undefined {
-  if (signal.type === 'speech') return { type: signal.event === 'ended' ? 'voice-ended' : 'voice-started' };
+function isComplete(signal: HeardSignal): boolean {
+  return signal.type === 'transcript' && signal.result.utteranceComplete;
+}
+
+function toSign(signal: HeardSignal, { locale, phrasebook }: Rules): BargeInSign | undefined {
+  if (signal.type === 'speech') {
+    const { event, voiceAt } = signal;
+    return {
+      type: event === 'ended' ? 'voice-ended' : 'voice-started',
+      ...(voiceAt === undefined ? {} : { at: voiceAt }),
+    };
+  }
   const { text, utteranceComplete } = signal.result;
-  return text.trim() ? { type: 'words', count: countWords(text, locale), final: utteranceComplete } : undefined;
+  if (!text.trim()) return undefined;
+  const count = countWords(text, locale);
+  return { type: 'words', count, final: utteranceComplete, isCommand: phrasebook.isCommand(text) };
 }
 
 function rulesFor(state: ConversationState, { bargeIn, reportsSpeechEnd }: Rules): BargeInRules {
   const options = typeof bargeIn === 'object' ? bargeIn : {};
   const status = statusOf(state);
-  const inGreeting = state.output.speaking?.source === 'greeting' ? options.greeting : undefined;
-  // While thinking, only words confirm: a cough delays the answer, but never deletes it.
-  const inThinking = status === 'thinking' ? { minWords: 1, confirmAfterMs: Infinity, ...options.thinking } : {};
+  // New words before the answer join the message.
+  const thinking = { minWords: 1, ...options.thinking };
+  const current = isGreeting(state) ? options.greeting : status === 'speaking' ? options.speaking : thinking;
+  const chosen = { ...options, ...current };
   return {
     pauseAfterMs: 200,
-    confirmAfterMs: 500,
     minWords: 2,
+    minFinalWords: chosen.minWords ?? 1,
     resumeAfterMs: 1_200,
     maxPauseMs: 8_000,
-    ...options,
-    ...inGreeting,
-    ...inThinking,
+    voiceTimeoutMs: 2_000,
+    ...chosen,
     immediate: bargeIn === 'immediate' && status === 'speaking',
     voiceEnds: reportsSpeechEnd,
   };

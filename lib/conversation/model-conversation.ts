@@ -32,7 +32,7 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
     scheduler,
     greeting,
     settings,
-    rules: rulesOf(settings, ports.reportsSpeechEnd ?? false),
+    rules: rulesOf(settings, ports.reportsSpeechEnd ?? false, ports.phrases),
     finalize: ports.finalize,
     pushToTalk: ports.pushToTalk,
     commands$: ports.commands$.pipe(withTickets()),

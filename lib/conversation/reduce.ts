@@ -1,10 +1,13 @@
 import type { AgentHandlers } from './agent-turns.ts';
+import { dropEcho, echoOf, waitForEcho } from './echo.ts';
 import { emit, type Effect, type HeardSignal, type Input, type SttPresence } from './inputs.ts';
-import { endSuspicion, hearWhileBusy, isInterruptible, wakeBargeIn } from './interruption.ts';
+import { isSuspected } from './barge-in.ts';
+import { endSuspicion, hearWhileBusy, isInterruptible, isNodded, obey, wakeBargeIn } from './interruption.ts';
 import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
+import { answerTime, takeUpOverheard } from './overheard.ts';
 import type { Rules } from './rules.ts';
-import { adoptTurnTaking, changeSettings } from './settings.ts';
-import { agentStateOf, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
+import { adoptTurnTaking, changeSettings, learnPhrases, phrasesToLearn } from './settings.ts';
+import { agentStateOf, isBusy, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
 import { takeTurn, type TurnDecision, type UserSignal } from './turn-taking.ts';
 import { answerCandidate, takeVerdict, unprepare, wakeHook } from './user-turn-hook.ts';
 import {
@@ -40,7 +43,8 @@ const awayMs = 30_000;
 
 /** The handler of each input. */
 const handlers: Handlers = {
-  started: (state) => [state],
+  started: (state) => [state, ...phrasesToLearn(state)],
+  phrases: (state, { phrases }) => learnPhrases(state, phrases),
   'output.resume': (state) => [state],
   tick: (state, _, at, rules) => wake(state, at, rules),
 
@@ -118,10 +122,9 @@ const handlers: Handlers = {
   'turn.hooked': takeVerdict,
   'bargeIn.cut': (state, { detectMs, confirmedAt, envelope, signal }, at, rules) => {
     const told = emit('bargeIn.confirmed', { detectMs, cutMs: at - confirmedAt }, envelope);
+    const isCuttingIn = answerTime(state, signal, at) === undefined;
     // The turn starts with what confirmed it: words, or a voice that turn-taking has not seen.
-    if (signal) return chain([state, told], (after) => takeTurns(after, signal, at, rules));
-    if (state.user.state === 'silent') return [state, told];
-    return chain([state, told], (after) => takeTurns(after, { type: 'speech', event: 'started' }, at, rules));
+    return chain([{ ...state, isCuttingIn }, told], (after) => takeTurns(after, signal, at, rules));
   },
 };
 
@@ -161,13 +164,13 @@ function addTo(effects: Effect[], step: ConversationStep): ConversationStep {
 
 type Follower = (state: ConversationState, before: ConversationState, input: Input, at: number) => ConversationStep;
 
-const releaseBargeIn: Follower = (state) => (statusOf(state) === 'free' ? endSuspicion(state) : [state]);
+const releaseBargeIn: Follower = (state) => (isBusy(state) ? [state] : endSuspicion(state));
 
 /** Nothing new starts to play while the user may be about to speak. */
 const grantOutput: Follower = (state, before) => {
-  if (state.bargeIn.stage !== 'none' || state.isStopped) return [state];
+  if (isSuspected(state.bargeIn) || state.isStopped) return [state];
   // The end of the suspicion is published first.
-  const isOver = before.bargeIn.stage !== 'none' && state.output.queue.length > 0;
+  const isOver = isSuspected(before.bargeIn) && state.output.queue.length > 0;
   if (isOver) return [state, { type: 'then', input: { type: 'output.resume' } }];
   const output = grant(state.output);
   return [output === state.output ? state : { ...state, output }];
@@ -195,6 +198,7 @@ const watchIdle: Follower = (state, before, input, at) => {
 /** The order matters: the published agent state is the result of all of these. */
 const followers: readonly Follower[] = [
   adoptTurnTaking,
+  takeUpOverheard,
   releaseBargeIn,
   grantOutput,
   takeUpWaiting,
@@ -204,17 +208,34 @@ const followers: readonly Follower[] = [
 ];
 
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
+  const isPushToTalk = rules.turnTaking.strategy === 'manual';
+  const echo = isPushToTalk ? 'not' : echoOf(before, signal, at, rules);
+  if (echo === 'partly') return waitForEcho(before, signal, at, rules);
+  if (echo === 'surely' && signal.type === 'transcript') {
+    return chain(dropEcho(before, signal, at, rules), (after) => dropWords(after, signal, at, rules));
+  }
   if (isSuperseded(before, signal, at)) return [before];
   const user = userAfter(before.user, signal, at + patienceMs(before, rules));
   // The end of a voice belongs to what was superseded; anything else is new.
   const isNew = signal.type === 'transcript' || signal.event === 'started';
   const state: ConversationState = { ...before, user, ...(isNew ? { superseded: undefined } : {}) };
-  const isQueued = rules.whileUninterruptible === 'queue' && !isInterruptible(state, rules);
   const isService = rules.isService && statusOf(state) !== 'speaking';
-  if (statusOf(state) === 'free' || rules.turnTaking.strategy === 'manual' || isQueued || isService) {
-    return takeTurns(state, signal, at, rules);
-  }
-  return hearWhileBusy(state, signal, at, rules);
+  if (!isBusy(state) || isPushToTalk || isService) return takeTurns(state, signal, at, rules);
+  if (isKept(state, signal, at, rules)) return takeTurns(state, signal, at, rules);
+  return chain(hearWhileBusy(state, signal, at, rules), (after) => dropWords(after, signal, at, rules));
+}
+
+/** A turn that began with what turns out to be no part of it waits for nothing more. */
+function dropWords(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
+  const isOver = signal.type === 'transcript' && signal.result.utteranceComplete;
+  if (!isOver || state.turnTaking.phase !== 'hearing' || state.turnTaking.text) return [state];
+  return takeTurns(state, { ...signal, result: { ...signal.result, text: '' } }, at, rules);
+}
+
+/** Whether what is said over something uninterruptible is answered after it. */
+function isKept(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): boolean {
+  if (rules.bargeIn === false || rules.whileUninterruptible === 'discard') return false;
+  return !isInterruptible(state, rules) && !isNodded(state, signal, at, rules);
 }
 
 /** A voice without further signals counts as silent, whatever the service reports. */
@@ -267,6 +288,10 @@ function takeDecision(
   at: number,
   rules: Rules,
 ): ConversationStep {
+  const isObeyed = state.isCuttingIn && 'text' in decision && rules.phrasebook.isCommand(decision.text);
+  if (isObeyed && decision.type === 'commit') return obey(state, decision, at, rules.preflight);
+  if (isObeyed && decision.type === 'speculate')
+    return decide(state, { ...decision, type: 'words' }, at, rules.preflight);
   if (decision.type !== 'commit') return decide(state, decision, at, rules.preflight);
   const { text, result } = decision;
   const input: Commit = {

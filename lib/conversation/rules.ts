@@ -1,4 +1,11 @@
-import type { BargeInOptions, ConversationSettings, PreflightOptions, UserTurnHook } from './conversation-options.ts';
+import { english, phrasebook, type Phrasebook, type Phrases } from '../text/phrases.ts';
+import type {
+  BargeInOptions,
+  ConversationSettings,
+  PhraseList,
+  PreflightOptions,
+  UserTurnHook,
+} from './conversation-options.ts';
 import type { TurnTakingOptions } from './turn-taking.ts';
 
 /** What a conversation's reducers go by. They change with the conversation's settings. */
@@ -14,6 +21,11 @@ export interface Rules {
   readonly hookMs: number;
   readonly idleMs: number;
   readonly sttTimeoutMs: number;
+  /** The commands and backchannels of the users' language, and as the application changed them. */
+  readonly phrases: Phrases;
+  readonly phrasebook: Phrasebook;
+  /** Whether transcripts that repeat the agent are dropped. */
+  readonly guardsEcho: boolean;
   /** BCP 47, for counting words. */
   readonly locale: string | undefined;
   /** Whether the speech-to-text service reports the end of speech. */
@@ -22,14 +34,22 @@ export interface Rules {
   readonly isService: boolean;
 }
 
-/** The rules that a conversation's settings amount to. */
-export function rulesOf(settings: ConversationSettings, reportsSpeechEnd: boolean): Rules {
+/** The rules that a conversation's settings amount to, among users who speak with these phrases. */
+export function rulesOf(settings: ConversationSettings, reportsSpeechEnd: boolean, phrases: Phrases = english): Rules {
   const { bargeIn = true, turnTaking = {}, locale, timeouts, onUserTurn } = settings;
-  const { whileUninterruptible = 'discard', duckDb = 12 } = typeof bargeIn === 'object' ? bargeIn : {};
+  const options = typeof bargeIn === 'object' ? bargeIn : {};
+  const { whileUninterruptible = 'queue', duckDb = 12, echoGuard = true } = options;
   return {
     bargeIn,
     whileUninterruptible,
     duckDb,
+    phrases,
+    phrasebook: phrasebook({
+      ...phrases,
+      commands: changed(phrases.commands, options.commands),
+      backchannels: changed(phrases.backchannels, options.backchannels),
+    }),
+    guardsEcho: echoGuard,
     turnTaking,
     preflight: preflightOf(settings),
     onUserTurn,
@@ -40,6 +60,10 @@ export function rulesOf(settings: ConversationSettings, reportsSpeechEnd: boolea
     reportsSpeechEnd,
     isService: false,
   };
+}
+
+function changed(own: readonly string[], change: PhraseList = own): readonly string[] {
+  return typeof change === 'function' ? change(own) : change;
 }
 
 function preflightOf({ preflight = true }: ConversationSettings): Required<PreflightOptions> {

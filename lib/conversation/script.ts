@@ -130,12 +130,29 @@ export class Script {
       if (isFinished && part.isCompressed) return visualOf(part);
       if (localMs <= 0) return '';
       if (part.complete && !part.isCompressed && localMs >= part.receivedMs - toleranceMs) return visualOf(part);
-      const words = this.#words.filter(({ utteranceId }) => utteranceId === part.utteranceId);
-      const { characters, exact } = charactersAt(part, words, localMs, this.#pace);
+      const { characters, exact } = charactersAt(part, this.#wordsOf(part), localMs, this.#pace);
       estimated ||= !exact;
       return visualPrefix(part.pieces, characters);
     });
     return { text: rounds.reduce(joinWords, ''), rounds, estimated };
+  }
+
+  /** When each match of a pattern in the text ends, in milliseconds of the audio. */
+  endsOf(pattern: RegExp): number[] {
+    let startMs = 0;
+    return this.#parts.flatMap((part) => {
+      const spoken = spokenOf(part);
+      const partMs = startMs;
+      startMs += part.isCompressed ? spoken.length * this.#pace.msPerCharacter : part.receivedMs;
+      const words = this.#wordsOf(part);
+      return [...spoken.matchAll(pattern)].map(
+        ({ 0: match, index }) => partMs + msAt(part, words, index + match.length, this.#pace),
+      );
+    });
+  }
+
+  #wordsOf({ utteranceId }: Part): SpokenWord[] {
+    return this.#words.filter((word) => word.utteranceId === utteranceId);
   }
 
   /** For compressed audio, only a complete speech reveals the speaking rate. */
@@ -155,6 +172,36 @@ function visualOf(part: Part): string {
   return part.pieces.map(({ visual }) => visual).join('');
 }
 
+/** The words of a part whose timings are known and wanted: how far they reach in its text, and in its audio. */
+function timedBy(
+  spoken: string,
+  words: readonly SpokenWord[],
+  isWanted: (to: number, word: SpokenWord) => boolean,
+): { readonly characters: number; readonly ms: number; readonly exact: boolean; readonly next?: SpokenWord } {
+  let [characters, ms] = [0, 0];
+  let exact = words.length > 0;
+  for (const word of words) {
+    const at = spoken.indexOf(word.text, characters);
+    if (at < 0) continue;
+    const to = at + word.text.length;
+    if (!isWanted(to, word)) return { characters, ms, exact: exact && !word.estimated, next: word };
+    [characters, ms] = [to, word.endMs];
+    exact &&= !word.estimated;
+  }
+  return { characters, ms, exact };
+}
+
+/** How long a character of a part lasts where no word tells. */
+function msPerCharacter(
+  part: Part,
+  rest: number,
+  { characters, ms }: { characters: number; ms: number },
+  pace: Pace,
+): number {
+  if (part.complete && !part.isCompressed && rest > 0) return (part.receivedMs - ms) / rest;
+  return characters > 0 ? ms / characters : pace.msPerCharacter;
+}
+
 /** How many characters of a part's spoken text were heard: by word timings as far as available, else by proportion. */
 function charactersAt(
   part: Part,
@@ -163,23 +210,22 @@ function charactersAt(
   pace: Pace,
 ): { characters: number; exact: boolean } {
   const spoken = spokenOf(part);
-  let timed = 0;
-  let timedMs = 0;
-  let exact = words.length > 0;
-  for (const word of words) {
-    const at = spoken.indexOf(word.text, timed);
-    if (at < 0) continue;
-    if (word.endMs > localMs + toleranceMs) return { characters: timed, exact: exact && !word.estimated };
-    timed = at + word.text.length;
-    timedMs = word.endMs;
-    exact &&= !word.estimated;
-  }
-  const restMs = part.receivedMs - timedMs;
-  const rest = spoken.length - timed;
-  const usual = timed > 0 ? timedMs / timed : pace.msPerCharacter;
-  const msPerCharacter = part.complete && !part.isCompressed && rest > 0 ? restMs / rest : usual;
-  const more = msPerCharacter > 0 ? Math.floor((localMs + toleranceMs - timedMs) / msPerCharacter) : 0;
-  return { characters: wholeWords(spoken, Math.min(spoken.length, timed + Math.max(0, more))), exact: false };
+  const timed = timedBy(spoken, words, (_, { endMs }) => endMs <= localMs + toleranceMs);
+  if (timed.next) return { characters: timed.characters, exact: timed.exact };
+  const each = msPerCharacter(part, spoken.length - timed.characters, timed, pace);
+  const more = each > 0 ? Math.floor((localMs + toleranceMs - timed.ms) / each) : 0;
+  const length = Math.min(spoken.length, timed.characters + Math.max(0, more));
+  return { characters: wholeWords(spoken, length), exact: false };
+}
+
+/** When the first `characters` of a part's spoken text have sounded. */
+function msAt(part: Part, words: readonly SpokenWord[], characters: number, pace: Pace): number {
+  const spoken = spokenOf(part);
+  const timed = timedBy(spoken, words, (to) => to <= characters);
+  // Marks have no sound of their own.
+  const rest = spoken.slice(timed.characters, characters);
+  if (!/[\p{L}\p{N}]/u.test(rest)) return timed.ms;
+  return timed.ms + rest.length * msPerCharacter(part, spoken.length - timed.characters, timed, pace);
 }
 
 /** Characters to look at before and after a position: longer than words are. */

@@ -1,3 +1,4 @@
+import { languageOf, type Phrases } from '../text/phrases.ts';
 import type { ConversationSettings, SettingsChange } from './conversation-options.ts';
 import { emit, type Effect } from './inputs.ts';
 import { rulesOf } from './rules.ts';
@@ -19,7 +20,7 @@ const usedToPrepare: readonly (keyof ConversationSettings)[] = [
  */
 export function changeSettings(before: ConversationState, changes: SettingsChange, at: number): ConversationStep {
   const settings = { ...before.settings, ...changes } as ConversationSettings;
-  const next = rulesOf(settings, before.rules.reportsSpeechEnd);
+  const next = rulesOf(settings, before.rules.reportsSpeechEnd, before.rules.phrases);
   const { turnTaking, sttTimeoutMs } = before.rules;
   const state: ConversationState = {
     ...before,
@@ -29,8 +30,23 @@ export function changeSettings(before: ConversationState, changes: SettingsChang
   };
   const changed = Object.keys(changes) as (keyof ConversationSettings)[];
   const told = emit('session.updated', { changed });
+  const learning = phrasesToLearn(state);
   const isStale = changed.some((key) => usedToPrepare.includes(key));
-  return isStale ? chain([state, told], (after) => discard(after, 'changed', at)) : [state, told];
+  return isStale
+    ? chain([state, told, ...learning], (after) => discard(after, 'changed', at))
+    : [state, told, ...learning];
+}
+
+/** Loads the phrases of the conversation's language, if they are not those known. */
+export function phrasesToLearn({ rules: { locale, phrases } }: ConversationState): Effect[] {
+  return languageOf(locale) === phrases.language ? [] : [{ type: 'learn', locale }];
+}
+
+/** Phrases were loaded: they count from now on. */
+export function learnPhrases(state: ConversationState, phrases: Phrases): ConversationStep {
+  const { settings, rules } = state;
+  const { phrasebook } = rulesOf(settings, false, phrases);
+  return [{ ...state, rules: { ...rules, phrases, phrasebook } }];
 }
 
 /** New rules of turn-taking count once no turn is open. */

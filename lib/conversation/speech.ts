@@ -24,6 +24,7 @@ import type { SpeechSource } from './events.ts';
 import type { AgentReport } from './inputs.ts';
 import type { Validate } from './malformed.ts';
 import { Script, type Heard, type Pace } from './script.ts';
+import type { Soundings } from './sounding.ts';
 
 /** One thing to say. */
 export interface SpeechRequest {
@@ -75,6 +76,8 @@ export interface SpeechContext {
    */
   readonly playbackHold$: Observable<boolean>;
   readonly pace: Pace;
+  /** Is told what is heard. */
+  readonly soundings: Soundings;
   readonly validate: Validate;
 }
 
@@ -112,6 +115,7 @@ export function speech(
       playback.unsubscribe();
       synthesis.unsubscribe();
       const heard = script.heardAt(position, isFinished);
+      context.soundings.end(script, position, heard.text, context.scheduler.now());
       const { text, characters } = script;
       if (wasCreated) {
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
@@ -138,6 +142,7 @@ export function speech(
       isFinished ||= type === 'finished';
       if (type !== 'started' || phase !== 'playing') return;
       phase = 'audible';
+      context.soundings.begin(script, playedMs);
       emit('speech.started', { source }, envelope);
       report({ type: 'speech.audible', id });
       subscriber.next('audible');

@@ -5,6 +5,7 @@ import { bargeInWaitsUntil, noBargeIn, type BargeIn } from './barge-in.ts';
 import type { SpeechTicket } from './commands.ts';
 import type { AnswerOptions, ConversationSettings } from './conversation-options.ts';
 import type { AgentState, DiscardReason, SpeechSource, TurnEndReason, UserState } from './events.ts';
+import type { Overheard } from './overheard.ts';
 import { rulesOf, type Rules } from './rules.ts';
 import { noTurn, turnWaitsUntil, type TurnTaking, type TurnTakingOptions } from './turn-taking.ts';
 import type { Turn } from './turn.ts';
@@ -135,6 +136,12 @@ export interface ConversationState {
   readonly output: OutputLock;
   /** Commits to answer as soon as the agent is free. */
   readonly waiting: readonly Commit[];
+  /** Whether the user has cut off the agent and not finished: a mere command has done all it could. */
+  readonly isCuttingIn: boolean;
+  /** What the user said meanwhile that was no interruption. */
+  readonly overheard: Overheard | undefined;
+  /** Until when what speech-to-text hears may still be the agent's own speech: some of it was. */
+  readonly echoUntil: number;
   /** Requests passed to an agent that it has not replied to. */
   readonly awaitingReply: readonly SpeechTicket[];
   /** A user message that lost its answer to what came next. */
@@ -165,6 +172,9 @@ export const startState: ConversationState = {
   says: [],
   output: { speaking: undefined, queue: [] },
   waiting: [],
+  isCuttingIn: false,
+  overheard: undefined,
+  echoUntil: 0,
   awaitingReply: [],
   unanswered: undefined,
   superseded: undefined,
@@ -174,11 +184,26 @@ export const startState: ConversationState = {
 };
 
 /** When the state next changes without an input. */
-export function wakeAt({ user, turnTaking, bargeIn, candidate, idleAt, isStopped }: ConversationState): number {
+export function wakeAt({
+  user,
+  turnTaking,
+  bargeIn,
+  overheard,
+  candidate,
+  idleAt,
+  isStopped,
+}: ConversationState): number {
   if (isStopped) return Infinity;
   const silentAt = user.state === 'speaking' ? user.until : Infinity;
   const hookedAt = candidate?.phase === 'hooking' ? candidate.until : Infinity;
-  return Math.min(silentAt, hookedAt, turnWaitsUntil(turnTaking), bargeInWaitsUntil(bargeIn), idleAt);
+  return Math.min(
+    silentAt,
+    hookedAt,
+    turnWaitsUntil(turnTaking),
+    bargeInWaitsUntil(bargeIn),
+    overheard?.until ?? Infinity,
+    idleAt,
+  );
 }
 
 /**
@@ -189,6 +214,16 @@ export function statusOf({ output, answering, candidate }: ConversationState): '
   if (output.speaking?.audible) return 'speaking';
   const isHeldBack = output.speaking !== undefined || output.queue.length > 0;
   return isHeldBack || (answering && candidate?.phase !== 'ending') ? 'thinking' : 'free';
+}
+
+/** Whether the agent greets, or is about to. */
+export function isGreeting({ output, says }: ConversationState): boolean {
+  return output.speaking ? output.speaking.source === 'greeting' : says.some(({ source }) => source === 'greeting');
+}
+
+/** Whether what the user says now may be an interruption. */
+export function isBusy(state: ConversationState): boolean {
+  return statusOf(state) !== 'free' || isGreeting(state);
 }
 
 /** The agent's state as published. */

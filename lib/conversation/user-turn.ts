@@ -192,6 +192,8 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     ...(ticket ? supersede(open) : open),
     turn: undefined,
     unanswered: undefined,
+    overheard: undefined,
+    isCuttingIn: false,
     lastWords: '',
     user: { state: 'silent' },
   };
@@ -236,6 +238,7 @@ export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled'
     ...state,
     turn: undefined,
     turnTaking: noTurn,
+    isCuttingIn: false,
     user: { state: 'silent' },
     lastWords: '',
   };

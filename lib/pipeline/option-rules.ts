@@ -24,10 +24,11 @@ const duration: ConfigRule = { min: 0, max: Infinity };
 /** The thresholds of a barge-in, wherever they stand. */
 const thresholds = (group: string): ConfigRules => ({
   [`${group}.pauseAfterMs`]: duration,
-  [`${group}.confirmAfterMs`]: duration,
   [`${group}.minWords`]: { min: 1, max: Infinity },
+  [`${group}.minFinalWords`]: { min: 1, max: Infinity },
   [`${group}.resumeAfterMs`]: duration,
   [`${group}.maxPauseMs`]: duration,
+  [`${group}.voiceTimeoutMs`]: duration,
 });
 
 const answerRules: ConfigRules = {
@@ -41,9 +42,11 @@ const rules: ConfigRules = {
   'turnTaking.sttTimeoutMs': duration,
   ...thresholds('bargeIn'),
   ...thresholds('bargeIn.thinking'),
+  ...thresholds('bargeIn.speaking'),
   ...thresholds('bargeIn.greeting'),
   'bargeIn.duckDb': duration,
   'bargeIn.whileUninterruptible': { oneOf: ['discard', 'queue'] },
+  'bargeIn.echoGuard': { type: 'boolean' },
   'preflight.enabled': { type: 'boolean' },
   'preflight.speak': { type: 'boolean' },
   'preflight.maxStarts': duration,
@@ -92,7 +95,7 @@ export function assertOptions(options: PipelineOptions, agent: string | undefine
     const [what, fits] = kinds[key] ?? [];
     if (fits && !fits(options[key])) throw refused(`${key} must be ${what}`);
   }
-  const problem = configProblem(options, rules) ?? twins(options);
+  const problem = configProblem(options, rules) ?? phrases(options) ?? twins(options);
   if (problem !== undefined) throw refused(problem);
 }
 
@@ -108,6 +111,14 @@ export function assertChangeable(changes: PipelineUpdate): void {
 export function assertAnswer(options: SendOptions): void {
   const problem = configProblem(options, answerRules);
   if (problem !== undefined) throw refused(problem);
+}
+
+function phrases({ bargeIn }: PipelineOptions): string | undefined {
+  const lists = typeof bargeIn === 'object' ? { commands: bargeIn.commands, backchannels: bargeIn.backchannels } : {};
+  const isOne = (list: unknown): boolean =>
+    list === undefined || typeof list === 'function' || (Array.isArray(list) && list.every(isText));
+  const wrong = Object.entries(lists).find(([, list]) => !isOne(list));
+  return wrong && `bargeIn.${wrong[0]} must be an array of texts, or a function that changes one`;
 }
 
 /** The model calls tools by their names. */

@@ -178,7 +178,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     const { all, tts, output } = this.#loaded ?? (await this.#load());
     for (const provider of all) hold(provider, this);
     try {
-      const loading = loadConversation(this.assigned).then((code) => {
+      const loading = loadConversation(this.assigned, this.options.locale).then((code) => {
         this.#code = code;
       });
       const starting = all.map((provider) => provider.initialize({ logger }));

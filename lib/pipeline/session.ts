@@ -6,6 +6,7 @@ import type * as ModelCode from '../conversation/model-conversation.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { History } from '../conversation/history.ts';
+import type { Phrases } from '../text/phrases.ts';
 import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { CapturePath } from './capture-path.ts';
 import { farewell } from './farewell.ts';
@@ -14,18 +15,20 @@ import type { ErrorOrigin } from './provider-events.ts';
 import type { AssignedRoles, Roles } from './roles.ts';
 
 /** The code of a conversation: with an agent, or with an LLM and a TTS. */
-export type ConversationCode = Partial<typeof AgentCode & typeof ModelCode>;
+export type ConversationCode = Partial<typeof AgentCode & typeof ModelCode> & { readonly phrases?: Phrases };
 
 /**
  * Loads the code of the conversation: an application with an agent does not load the other, nor vice versa.
  *
+ * @param locale - Whose phrases to load with it.
  * @throws ProviderInitializationError when the code cannot be loaded.
  */
-export function loadConversation({ agent }: AssignedRoles): Promise<ConversationCode> {
-  const code: OnDemand<ConversationCode> = agent
-    ? new OnDemand(agent.name, () => import('../conversation/agent-conversation.ts'))
-    : new OnDemand('Pipeline', () => import('../conversation/model-conversation.ts'));
-  return code.load();
+export async function loadConversation({ agent }: AssignedRoles, locale?: string): Promise<ConversationCode> {
+  if (agent) return new OnDemand(agent.name, () => import('../conversation/agent-conversation.ts')).load();
+  const code = new OnDemand('Pipeline', () => import('../conversation/model-conversation.ts'));
+  const languages = new OnDemand('Pipeline', () => import('../text/phrases.ts'));
+  const [loaded, { loadPhrases }] = await Promise.all([code.load(), languages.load()]);
+  return { ...loaded, phrases: await loadPhrases(locale) };
 }
 
 /** The parts that one session of a pipeline is wired from. */
@@ -85,6 +88,7 @@ export function conversationOf(
     speech$,
     connection$,
     reportsSpeechEnd,
+    ...(code.phrases ? { phrases: code.phrases } : {}),
     finalize: () => stt.finalize?.(),
     pushToTalk: (isOn: boolean) => captured.setPushToTalk(isOn),
     capturedAt: (positionMs: number) => captured.timeOf(positionMs),

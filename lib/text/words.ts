@@ -2,17 +2,22 @@ import { segmenterFor } from './segmenter.ts';
 
 /** Far more words than any rule asks for, in characters; a segmenter's time grows with the square of the text. */
 const maxCounted = 1_024;
+const isHyphen = /^[-\u2010\u2011]$/;
 
 /**
  * Counts the words at the beginning of a text, its first 1,024 characters, in any script, including those without
- * spaces.
+ * spaces. A hyphen joins: "mm-hm" is one.
  *
  * @param locale - BCP 47; the default suits all but a few languages.
  */
 export function countWords(text: string, locale?: string): number {
   let count = 0;
+  let isJoined = false;
   const beginning = text.slice(0, maxCounted);
-  for (const { isWordLike } of segmenterFor('word', locale).segment(beginning)) if (isWordLike) count += 1;
+  for (const { segment, isWordLike } of segmenterFor('word', locale).segment(beginning)) {
+    if (isWordLike && !isJoined) count += 1;
+    isJoined = isHyphen.test(segment) && count > 0;
+  }
   return count;
 }
 

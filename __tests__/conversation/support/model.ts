@@ -332,7 +332,14 @@ export function keyOf({ at, state, speeches, open, committed }: World): string {
     committed,
   };
   return JSON.stringify(essence, (key, value: unknown) => {
-    if (key === 'rules' || key === 'moments' || key === 'measured' || key === 'tickets' || key === 'ticket') {
+    if (
+      key === 'rules' ||
+      key === 'phrasebook' ||
+      key === 'moments' ||
+      key === 'measured' ||
+      key === 'tickets' ||
+      key === 'ticket'
+    ) {
       return undefined;
     }
     if (/^(content|result|lastWords|replaces)$/.test(key)) return undefined;

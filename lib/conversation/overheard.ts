@@ -1,0 +1,90 @@
+import { isSuspected } from './barge-in.ts';
+import type { IgnoreReason } from './events.ts';
+import type { HeardSignal, Input } from './inputs.ts';
+import { statusOf, type Commit, type ConversationState } from './state.ts';
+import { chain, cut, type ConversationStep } from './user-turn.ts';
+
+/** An utterance that did not interrupt the agent, and may be answered once the agent has finished. */
+export interface Overheard {
+  readonly commit: Commit;
+  /**
+   * `answer`: it answers a question that the agent is asking; `nod`: a backchannel, unless the agent ends with a
+   * question; `short`: too short to interrupt.
+   */
+  readonly kind: 'answer' | 'nod' | 'short';
+  /** When the question is over, or the utterance is forgotten. */
+  readonly until: number;
+}
+
+/** How long before the end of a speech, or of a question, what is said belongs to that end. */
+const beforeEndMs = 1_500;
+/** How long after a question its answer is expected. */
+const afterQuestionMs = 1_000;
+/** Outputs tell of an end a little late; nobody minds the first syllable of what follows. */
+const graceMs = 250;
+
+type HeardWords = Extract<HeardSignal, { readonly type: 'transcript' }>;
+
+/** Whether what is being said answers a question: one that was just asked, or one that `soon` will have been. */
+export function answerTime(state: ConversationState, signal: HeardSignal, at: number): 'now' | 'soon' | undefined {
+  if (signal.type !== 'transcript' || !signal.sounding) return undefined;
+  const { toQuestionMs, sinceQuestionMs } = signal.sounding;
+  if (toQuestionMs <= beforeEndMs) return 'soon';
+  const saidAt = signal.startOfSpeechAt ?? (isSuspected(state.bargeIn) ? state.bargeIn.since : at);
+  return sinceQuestionMs - (at - saidAt) <= afterQuestionMs ? 'now' : undefined;
+}
+
+/** What becomes of a complete utterance that did not interrupt the agent. */
+export function overhear(
+  state: ConversationState,
+  signal: HeardWords,
+  reason: IgnoreReason,
+  at: number,
+): Overheard | undefined {
+  if (reason !== 'backchannel' && reason !== 'too-short') return undefined;
+  const { result, endOfSpeechAt, sounding } = signal;
+  const commit: Commit = {
+    type: 'turn.commit',
+    text: result.text.trim(),
+    result,
+    ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
+  };
+  if (sounding && answerTime(state, signal, at) === 'soon') {
+    return { commit, kind: 'answer', until: at + sounding.toQuestionMs + graceMs };
+  }
+  return { commit, kind: reason === 'backchannel' ? 'nod' : 'short', until: at + beforeEndMs };
+}
+
+/** What was overheard in the last moments of a speech is answered after it; an answer to a question, after that. */
+export function takeUpOverheard(
+  state: ConversationState,
+  before: ConversationState,
+  input: Input,
+  at: number,
+): ConversationStep {
+  const { overheard, output } = state;
+  if (!overheard) return [state];
+  if (state.isStopped || state.isDraining) return [{ ...state, overheard: undefined }];
+  const { commit, kind, until } = overheard;
+  const { speaking } = before.output;
+  const hasEnded = speaking !== undefined && output.speaking?.id !== speaking.id;
+  if (!hasEnded && at < until) return [state];
+  const forgotten: ConversationState = { ...state, overheard: undefined };
+  if (kind !== 'answer' && !(hasEnded && at <= until && isInvited(kind, input))) return [forgotten];
+  const taken: ConversationState = { ...forgotten, waiting: [...state.waiting, commit] };
+  const isInterruptible = output.speaking?.interruptible ?? true;
+  if (statusOf(taken) === 'free' || !isInterruptible || hasEnded) return [taken];
+  return chain(cut(taken, 'user', 'interrupted', at), (after) => [after]);
+}
+
+/** Whether the speech was heard to its end, and a nod to it is an answer. */
+function isInvited(kind: 'nod' | 'short', input: Input): boolean {
+  if (input.type !== 'answer.ended' && input.type !== 'say.ended') return false;
+  const { heardText, interrupted } = input.outcome;
+  return !interrupted && (kind === 'short' || endsInQuestion(heardText));
+}
+
+/** Whether the last sentence of a text is a question. */
+export function endsInQuestion(text: string): boolean {
+  return /[?？؟][\p{P}\s]*$/u.test(text.slice(-16));
+}

@@ -1,0 +1,65 @@
+import type { Script } from './script.ts';
+
+/** What the agent has been heard saying when the user says something. */
+export interface Sounding {
+  /** Milliseconds to the end of the next question of what is audible; Infinity without one. */
+  readonly toQuestionMs: number;
+  /** Milliseconds since the end of the last question; Infinity without one. */
+  readonly sinceQuestionMs: number;
+  /** What was heard of the last seconds, in whole words. */
+  readonly text: string;
+  /** Milliseconds since the last speech ended; 0 while one is audible. */
+  readonly endedMs: number;
+}
+
+/** How long what was heard is remembered, in milliseconds: speech-to-text is late, and so are echoes. */
+const memoryMs = 5_000;
+/** Most that is remembered, in characters: longer than any utterance that an echo may be. */
+const maxLength = 1_024;
+const question = /[?？؟]+/gu;
+
+/** Keeps what the agent is heard saying, for when the user says something. */
+export class Soundings {
+  #speech: { readonly script: Script; readonly playedMs: () => number } | undefined;
+  #last = { text: '', at: -Infinity, questionAt: -Infinity };
+
+  /** A speech is audible from now on. */
+  begin(script: Script, playedMs: () => number): void {
+    this.#speech = { script, playedMs };
+  }
+
+  /** It has ended, after `playedMs` of its audio; `heard` is its audible text. */
+  end(script: Script, playedMs: number, heard: string, at: number): void {
+    if (this.#speech?.script !== script) return;
+    this.#speech = undefined;
+    const sinceQuestionMs = Math.min(...script.endsOf(question).map((ms) => since(ms, playedMs)));
+    const questionAt = Math.max(this.#last.questionAt, at - sinceQuestionMs);
+    this.#last = { text: this.#with(heard, at), at, questionAt };
+  }
+
+  /** What was heard until `at`, on the scheduler's clock; `undefined` when that is long ago. */
+  at(at: number): Sounding | undefined {
+    const sinceLastMs = at - this.#last.questionAt;
+    if (!this.#speech) {
+      const endedMs = at - this.#last.at;
+      if (endedMs > memoryMs) return undefined;
+      return { toQuestionMs: Infinity, sinceQuestionMs: sinceLastMs, text: this.#last.text, endedMs };
+    }
+    const { script, playedMs } = this.#speech;
+    const position = playedMs();
+    const ends = script.endsOf(question);
+    const toQuestionMs = Math.min(...ends.filter((ms) => ms > position).map((ms) => ms - position));
+    const sinceQuestionMs = Math.min(sinceLastMs, ...ends.map((ms) => since(ms, position)));
+    const text = this.#with(script.heardAt(position).text, at);
+    return { toQuestionMs, sinceQuestionMs, text, endedMs: 0 };
+  }
+
+  #with(heard: string, at: number): string {
+    const before = at - this.#last.at <= memoryMs ? `${this.#last.text} ` : '';
+    return `${before}${heard}`.slice(-maxLength);
+  }
+}
+
+function since(endMs: number, positionMs: number): number {
+  return endMs <= positionMs ? positionMs - endMs : Infinity;
+}

@@ -1,0 +1,117 @@
+import { OnDemand } from '../core/on-demand.ts';
+import { foldText } from './words.ts';
+
+/** What people say to someone who is speaking, in one language. Case, accents and punctuation do not matter. */
+export interface Phrases {
+  /** The language, in BCP 47. */
+  readonly language: string;
+  /** Asks the speaker to stop or to wait: "stop", "hold on". */
+  readonly commands: readonly string[];
+  /** Tells the speaker to go on: "mm-hm", "right", "okay". */
+  readonly backchannels: readonly string[];
+}
+
+/** English. */
+export const english: Phrases = {
+  language: 'en',
+  commands: [
+    ...['stop', 'stop it', 'stop that', 'stop talking', 'stop speaking', 'stop now', 'please stop', 'stop please'],
+    ...['wait', 'wait a minute', 'wait a moment', 'wait a second', 'wait a sec', 'wait please', 'please wait'],
+    ...['hold on', 'hold it', 'hold on a minute', 'hold on a moment', 'hold on a second', 'hold on a sec', 'hang on'],
+    ...['hang on a minute', 'hang on a moment', 'hang on a second', 'hang on a sec', 'one moment', 'one minute'],
+    ...['one second', 'one sec', 'one moment please', 'just a moment', 'just a minute', 'just a second'],
+    ...['just a sec', 'cancel', 'cancel that', 'pause', 'halt', 'quiet', 'be quiet', 'silence', 'shut up', 'shush'],
+    ...['hush', 'enough', 'that is enough', "that's enough", 'never mind', 'nevermind'],
+  ],
+  backchannels: [
+    ...['yes', 'yeah', 'yep', 'yup', 'ya', 'yes yes', 'ok', 'okay', 'okey', 'k', 'right', 'all right', 'alright'],
+    ...['sure', 'sure thing', 'of course', 'uh-huh', 'uh huh', 'mm', 'mm-hm', 'mm-hmm', 'mhm', 'mhmm', 'mm hm', 'hm'],
+    ...['hmm', 'uh', 'um', 'uhm', 'er', 'erm', 'ah', 'aha', 'ah ok', 'oh', 'ooh', 'wow', 'i see', 'got it', 'gotcha'],
+    ...['i got it', 'good', 'great', 'nice', 'cool', 'fine', 'perfect', 'exactly', 'absolutely', 'definitely'],
+    ...['indeed', 'true', 'totally', 'that is right', "that's right", 'makes sense', 'understood', 'i understand'],
+    ...['i know', 'really', 'fair enough', 'very good', 'very well', 'sounds good'],
+  ],
+};
+
+type Language = () => Promise<{ readonly phrases: Phrases }>;
+
+/** Every other language is loaded by those who speak it. */
+const languages: ReadonlyMap<string, Language> = new Map<string, Language>([
+  ['ar', () => import('./phrases/ar.ts')],
+  ['de', () => import('./phrases/de.ts')],
+  ['es', () => import('./phrases/es.ts')],
+  ['fr', () => import('./phrases/fr.ts')],
+  ['hi', () => import('./phrases/hi.ts')],
+  ['it', () => import('./phrases/it.ts')],
+  ['ja', () => import('./phrases/ja.ts')],
+  ['pt', () => import('./phrases/pt.ts')],
+  ['zh', () => import('./phrases/zh.ts')],
+]);
+
+/**
+ * The phrases of a language: Arabic, Chinese, French, German, Hindi, Italian, Japanese, Portuguese or Spanish; English
+ * for any other.
+ *
+ * @param locale - BCP 47: `de`, `pt-BR`. Default: English.
+ * @throws ProviderInitializationError when they cannot be loaded.
+ */
+export async function loadPhrases(locale?: string): Promise<Phrases> {
+  const load = languages.get(languageOf(locale));
+  return load ? (await new OnDemand('Pipeline', load).load()).phrases : english;
+}
+
+/** The language of the phrases for a locale: its own if there are such phrases, else English. */
+export function languageOf(locale: string = ''): string {
+  const [language = ''] = locale.toLowerCase().split(/[-_]/, 1);
+  return languages.has(language) ? language : 'en';
+}
+
+/** Tells utterances that consist of phrases, of whatever they are mixed: "okay, stop, stop". */
+export interface Phrasebook {
+  /** Whether it is a command, and nothing else. */
+  readonly isCommand: (text: string) => boolean;
+  /** Whether it is nothing but backchannels. */
+  readonly isBackchannel: (text: string) => boolean;
+}
+
+/** Longer texts, in characters, say more than phrases. */
+const longest = 64;
+
+/** The phrasebook of a language. */
+export function phrasebook({ commands, backchannels }: Phrases): Phrasebook {
+  let [nods, all]: (readonly string[] | undefined)[] = [];
+  const spell = (list: readonly string[]): string[] => list.map(spelled).filter(Boolean);
+  const isBackchannel = (text: string): boolean => isMadeOf(text, (nods ??= spell(backchannels)));
+  return {
+    isBackchannel,
+    isCommand: (text) => isMadeOf(text, (all ??= spell([...commands, ...backchannels]))) && !isBackchannel(text),
+  };
+}
+
+/** Spellings vary: "mmm", "Mm-hmm", "si" for "sí", أ for ا. */
+function spelled(text: string): string {
+  return foldText(text)
+    .normalize('NFD')
+    .replace(/[\u0300-\u036f\u064b-\u0655]/g, '')
+    .replace(/([a-z])\1+/g, '$1')
+    .normalize('NFC');
+}
+
+/** Phrases end where a word does; scripts that write words without spaces leave that open. */
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]/u;
+
+function isMadeOf(said: string, phrases: readonly string[]): boolean {
+  if (said.length > longest) return false;
+  const text = spelled(said);
+  const starts = new Set([0]);
+  for (const start of starts) {
+    for (const phrase of phrases) {
+      if (!text.startsWith(phrase, start)) continue;
+      const end = start + phrase.length;
+      if (end === text.length) return true;
+      if (text[end] === ' ') starts.add(end + 1);
+      else if (unspaced.test(phrase.slice(-1))) starts.add(end);
+    }
+  }
+  return false;
+}
