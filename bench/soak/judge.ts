@@ -10,6 +10,8 @@ export interface Vitals {
   readonly ended: number;
   readonly heapBytes: number;
   readonly rssBytes: number;
+  /** What of it is not V8's heap: code, buffers, and what native code allocated or has not given back. */
+  readonly outsideBytes: number;
   readonly handles: number;
   /** How late its event loop was since the last look, in all but the worst hundredth. */
   readonly delayMs: number;

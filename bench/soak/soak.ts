@@ -74,17 +74,21 @@ async function watch(subject: Child, sandbox: Sandbox, ledger: Ledger, watch: Wa
 /** Whether a figure grows with the calls that have ended. */
 function growth(name: string, { vitals }: Ledger, key: 'heapBytes' | 'rssBytes' | 'handles'): Check {
   const looks = vitals.filter(({ seconds }) => seconds >= warmUpSeconds);
-  const points = meansOf(
-    looks.map((look): Point => ({ x: look.ended, y: look[key] })),
-    looksOfAPoint,
-  );
+  const pointsOf = (of: typeof key | 'outsideBytes'): readonly Point[] =>
+    meansOf(
+      looks.map((look): Point => ({ x: look.ended, y: look[of] })),
+      looksOfAPoint,
+    );
+  const points = pointsOf(key);
   const [first, last] = [points[0], points.at(-1)];
   if (!first || !last || points.length < fewestPoints) {
     return { name, ok: true, problems: [], detail: 'not judged: that takes a run of five minutes' };
   }
   const { slope, error } = slopeOf(points);
   const [scale, unit] = key === 'handles' ? [1, 'handles'] : [1024, 'KiB'];
-  const detail = `${(slope / scale).toFixed(2)} ± ${(error / scale).toFixed(2)} ${unit} a call, of ${(last.y / scale).toFixed(0)}`;
+  const told = `${(slope / scale).toFixed(2)} ± ${(error / scale).toFixed(2)} ${unit} a call, of ${(last.y / scale).toFixed(0)}`;
+  const outside = slopeOf(pointsOf('outsideBytes')).slope / scale;
+  const detail = key === 'rssBytes' ? `${told}; ${outside.toFixed(2)} outside V8's heap` : told;
   const allowed = key === 'rssBytes' ? (mostResident * first.y) / (last.x - first.x) : mostLeft[key];
   return check(name, detail, grows(points, allowed) ? [`it grows with each call, by ${detail}`] : []);
 }

@@ -130,10 +130,11 @@ serve({
     collect();
     // The collection is not the library's.
     delay.reset();
-    const { heapUsed, external, rss } = process.memoryUsage();
+    const { heapUsed, heapTotal, external, rss } = process.memoryUsage();
     const { user, system } = process.cpuUsage();
     return {
       ...{ calls, ended, heapBytes: heapUsed + external, rssBytes: rss, delayMs, cpuMs: (user + system) / 1000 },
+      outsideBytes: rss - heapTotal,
       handles: process.getActiveResourcesInfo().filter((name) => name !== 'Immediate').length,
     };
   },
