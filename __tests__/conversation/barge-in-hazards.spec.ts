@@ -4,6 +4,8 @@
  * A caller asks at 0; the story is audible from 200 on, 50 ms a character, to 2,690. Whoever speaks is heard by a
  * service that tells when voices start and end, and what was said.
  */
+import { timer } from 'rxjs';
+import type { LLMEvent, Message, Tool } from 'rxvoice';
 import {
   application,
   user,
@@ -401,5 +403,107 @@ describe('what is said over something uninterruptible', () => {
     const consent = application.say('Do you agree to the recording?', { interruptible: false });
     const result = voiceTest({ steps: { 0: consent, 1_200: user.final('Yes.') }, untilMs: 9_000 });
     expect(committed(result)).toEqual(['Yes.']);
+  });
+});
+
+describe("words during a tool's run", () => {
+  const call: LLMEvent = { type: 'tool-call', id: 'c', name: 'look', args: {}, argsText: '{}' };
+  const told = ['tool.call', 'tool.result', 'tool.cancelled', 'turn.committed', 'turn.ended'] as const;
+
+  /** The tool runs from 110 to 3,110. */
+  function looking(
+    steps: VoiceTestOptions['steps'],
+    tool: Partial<Tool> = {},
+    options: Partial<VoiceTestOptions> = {},
+  ): VoiceTestResult & { readonly runs: number } {
+    let runs = 0;
+    const execute = (): unknown => {
+      runs++;
+      return timer(3_000);
+    };
+    const answer = (messages: readonly Message[]): string | readonly LLMEvent[] =>
+      messages.length > 1 ? 'Here it is.' : [call, { type: 'done', finishReason: 'tool-calls' }];
+    const result = voiceTest({
+      ...{ llm: { answer }, tools: [{ name: 'look', execute, ...tool }], untilMs: 20_000 },
+      ...{ steps: { 0: user.final('look it up'), ...steps }, ...options },
+    });
+    return { ...result, runs };
+  }
+
+  it.each([undefined, 'finish'] as const)(
+    'join the next round, and the tool goes on (onInterrupt: %s)',
+    (onInterrupt) => {
+      const { events, llm, history, heardText, runs } = looking(
+        says(1_000, 'for two people'),
+        onInterrupt ? { onInterrupt } : {},
+      );
+      expect(timeline(events, ...told)).toEqual([
+        '0 turn.committed look it up',
+        '110 tool.call look',
+        '2150 turn.committed for two people',
+        '2150 turn.ended merged',
+        '3110 tool.result 0',
+        expect.stringContaining('turn.ended completed'),
+      ]);
+      expect(runs).toBe(1);
+      expect(llm.requests.map(({ outcome }) => outcome)).toEqual(['completed', 'completed']);
+      expect(llm.requests[1]?.messages.map(({ role, content }) => [role, content])).toEqual([
+        ['user', 'look it up'],
+        ['assistant', ''],
+        ['tool', '0'],
+        ['user', 'for two people'],
+      ]);
+      expect(heardText).toBe('Here it is.');
+      expect(history.messages().at(-1)).toEqual({ role: 'assistant', content: 'Here it is.' });
+    },
+  );
+
+  it('abort it where the tool says so', () => {
+    const { events } = looking(says(1_000, 'for two people'), { onInterrupt: 'abort' });
+    expect(timeline(events, 'tool.cancelled', 'tool.result')).toEqual(['1300 tool.cancelled look']);
+  });
+
+  it('abort it with a command', () => {
+    const { events, llm } = looking(says(1_000, 'Stop.'));
+    expect(timeline(events, 'tool.cancelled', 'turn.ended')).toEqual([
+      '1300 tool.cancelled look',
+      '1300 turn.ended interrupted',
+      '1550 turn.ended cancelled',
+    ]);
+    expect(llm.requests).toHaveLength(1);
+  });
+
+  it('pause what is said meanwhile, and delete none of it', () => {
+    const filler = 'One moment please, I am looking into that.';
+    const { events, heardText } = looking(says(1_200, 'for two'), { filler });
+    expect(timeline(events, 'speech.paused', 'speech.resumed', 'bargeIn.confirmed')).toEqual([
+      '1400 speech.paused',
+      '2050 speech.resumed',
+    ]);
+    expect(heardText).toBe(`${filler}Here it is.`);
+  });
+
+  it('begun then and finished later belong to the message, too', () => {
+    const { llm, history } = looking(says(2_700, 'for two people'));
+    expect(llm.requests.at(-1)?.messages.at(-1)).toEqual({ role: 'user', content: 'for two people' });
+    expect(history.messages().map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user', 'assistant']);
+  });
+
+  it('are no words if they are a nod', () => {
+    const { events, llm } = looking(says(1_000, 'Okay.'));
+    expect(timeline(events, 'bargeIn.ignored')).toEqual(['1550 bargeIn.ignored backchannel: Okay.']);
+    expect(llm.requests).toHaveLength(2);
+  });
+
+  it('are a turn of their own where a hook is to see it', () => {
+    const { events } = looking(says(1_000, 'for two people'), {}, { onUserTurn: () => undefined });
+    expect(ofType(events, 'turn.ended').map(({ reason }) => reason)).toEqual(['completed', 'completed']);
+  });
+
+  it('are not lost when the answer is cut off', () => {
+    const { history } = looking({ ...says(1_000, 'for two people'), 2_500: application.does('interrupt') });
+    expect(history.messages().map(({ content }) => content)).toEqual([
+      ...['look it up', '', 'Cancelled: the user interrupted.', 'for two people'],
+    ]);
   });
 });

@@ -14,7 +14,12 @@ const rules = rulesOf({ bargeIn: { whileUninterruptible: 'discard' } }, true);
 const pushToTalk: readonly Move[] = ['begin', 'commit', 'cancel'];
 const hook: readonly Move[] = ['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'];
 const update: readonly Move[] = ['cannot be cut from now on', 'push-to-talk from now on', 'as before from now on'];
-const spoken = moves.filter((each) => ![...pushToTalk, ...hook, ...update].includes(each));
+const meant: readonly Move[] = ['a command', 'a nod', 'a nod to a question', 'an echo'];
+const tools: readonly Move[] = ['tools run', 'tools run that words abort', 'tools have run'];
+const apart = [...pushToTalk, ...hook, ...update, ...meant, ...tools];
+const spoken = moves.filter((each) => !apart.includes(each));
+const time: readonly Move[] = ['a quarter of a second', 'the next deadline'];
+const agent: readonly Move[] = ['agent gets ready', 'agent is heard', 'agent is done'];
 
 const ways: readonly { name: string; rules: Rules; depth: number; moves: readonly Move[] }[] = [
   { name: 'the service tells when a voice ends', rules, depth: 6, moves: spoken },
@@ -25,6 +30,14 @@ const ways: readonly { name: string; rules: Rules; depth: number; moves: readonl
     name: 'what is said over the uninterruptible waits',
     rules: { ...rules, whileUninterruptible: 'queue' },
     ...{ depth: 4, moves: spoken },
+  },
+  {
+    name: 'words have meanings, and tools run',
+    rules: { ...rules, whileUninterruptible: 'queue' },
+    ...{
+      depth: 5,
+      moves: ['voice starts', 'words', 'final', 'say uninterruptibly', ...meant, ...tools, ...agent, ...time],
+    },
   },
   { name: 'push-to-talk', rules: { ...rules, turnTaking: { strategy: 'manual' } }, depth: 4, moves },
   {

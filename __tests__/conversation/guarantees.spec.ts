@@ -27,7 +27,7 @@ const step = fc.oneof(
   fc
     .tuple(
       fc.constantFrom('interim', 'final', 'preflight'),
-      fc.constantFrom('', 'no', 'tell me', 'tell me more', 'stop'),
+      fc.constantFrom('', 'no', 'tell me', 'tell me more', 'stop', 'yes', 'one two three four'),
     )
     .map(([kind, text]) => user[kind](text)),
   fc.constantFrom(
@@ -40,7 +40,12 @@ const step = fc.oneof(
 );
 
 const answers = fc.constantFrom<string>(
-  ...['Fine.', 'One two three four. Five six seven eight nine. Ten eleven twelve thirteen.', ''],
+  ...[
+    'Fine.',
+    'Shall I book it? Or shall I not?',
+    'One two three four. Five six seven eight nine. Ten eleven twelve thirteen.',
+    '',
+  ],
   ...['fails', 'hangs', 'breaks', 'calls'],
 );
 

@@ -1,6 +1,6 @@
 import { delay, NEVER, of, throwError, timer } from 'rxjs';
 import type { LLMEvent, Message, Tool } from 'rxvoice';
-import { user, voiceTest, type VoiceTestOptions, type VoiceTestResult } from 'rxvoice/testing';
+import { application, user, voiceTest, type VoiceTestOptions, type VoiceTestResult } from 'rxvoice/testing';
 import { ofType, timeline } from '../pipeline/support/timeline.ts';
 
 const call = (name: string, args: unknown = {}, id = `call-${name}`): LLMEvent => ({
@@ -138,6 +138,7 @@ describe('tools', () => {
     let aborted = 0;
     const tool: Tool = {
       name: 'look',
+      onInterrupt: 'abort',
       execute: (_, { signal }) => {
         signal.addEventListener('abort', () => aborted++);
         return NEVER;
@@ -177,7 +178,7 @@ describe('tools', () => {
       },
     };
     const { history, llm } = test([tool], {
-      steps: { 0: user.final('do it'), 1_000: user.interim('and then'), 1_500: user.final('and then tell me') },
+      steps: { 0: user.final('do it'), 1_000: application.send('and then tell me') },
       llm: {
         answer: (messages) =>
           messages.filter(({ role }) => role === 'user').length > 1

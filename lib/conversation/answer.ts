@@ -17,6 +17,8 @@ export interface AnswerContext {
   readonly speech: SpeechContext;
   readonly voice: VoiceContext;
   readonly history: History;
+  /** What the user said while tools ran: the next request tells the model. */
+  readonly joined: string[];
   readonly report: (report: AgentReport) => void;
   /** Emits once a candidate may be heard. */
   readonly committed$: (candidateId: string) => Observable<unknown>;
@@ -134,9 +136,12 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         history.messages(joined(systemPrompt, found), isCommitted ? undefined : candidate.text),
       onToolsRunning: (running) => {
         log = { ...log, running };
+        const tools = running && (running.isAbortable ? 'abortable' : 'kept');
+        report({ type: 'answer.tools', candidate: id, tools });
       },
       onToolRound: (part, text, calls, outcomes) => {
         log = withItem(log, part, history.addToolRound(text, calls, outcomes));
+        for (const words of context.joined.splice(0)) history.addUser(words);
       },
     });
     const step$ = refusal === undefined ? asked$ : of(...wordsOf(refusal, cast()));
@@ -162,6 +167,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       const { heard, interrupted } = result;
       if (isCommitted) {
         remember(log, result, history);
+        for (const words of context.joined.splice(0)) history.addUser(words);
         const asked = log.asking === undefined ? undefined : log.parts[log.asking];
         if (asked) emit('llm.aborted', { text: asked.text }, { turnId, role: 'llm', provider: asked.cast.llm.name });
       }

@@ -13,6 +13,8 @@ export interface Shared {
   /** The current state. */
   readonly now: () => ConversationState;
   readonly history: History;
+  /** What the user said while tools ran: the next request tells the model. */
+  readonly joined: string[];
   readonly emit: Emit;
   /** Adds an input to the end of the conversation's queue. */
   readonly report: (input: Input) => void;

@@ -75,6 +75,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const later$ = new Subject<Input>();
     const warm$ = new Subject<void>();
     const soundings = new Soundings();
+    const joined: string[] = [];
     const machine: Machine<ConversationState, Input, Effect> = {
       start,
       reduce: (state, input, at) => reduce(state, input, at, agentHandlers),
@@ -85,10 +86,11 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       fold(machine, scheduler),
     );
     const state$ = new BehaviorSubject(start);
-    const answerer = setup.answerer(sharedBy(setup, state$, bus, later$, validate, soundings));
+    const answerer = setup.answerer({ ...sharedBy(setup, state$, bus, later$, validate, soundings), joined });
     const world = {
       ...setup,
       output: setup.ports.output,
+      joined,
       bus,
       later$,
       warm$,
@@ -243,7 +245,7 @@ function sharedBy(
   later$: Subject<Input>,
   validate: Validate,
   soundings: Soundings,
-): Shared {
+): Omit<Shared, 'joined'> {
   const report = (input: Input): void => later$.next(input);
   const speech: Shared['speech'] = {
     output: ports.output,

@@ -46,7 +46,7 @@ export function dropEcho(
   rules: Rules,
 ): ConversationStep {
   const { text, utteranceComplete: isOver } = result;
-  const marked: ConversationState = { ...state, echoUntil: isOver ? 0 : at + echoMs };
+  const marked: ConversationState = { ...state, echoUntil: isOver ? -Infinity : at + echoMs };
   const dropped: ConversationStep = isOver
     ? [{ ...marked, user: { state: 'silent' } }, emit('bargeIn.ignored', { reason: 'echo', text, result })]
     : [marked];

@@ -12,6 +12,7 @@ import type { Effect, Input } from './inputs.ts';
 export interface World {
   readonly output: Pick<OutputProvider, 'name' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
   readonly history: History;
+  readonly joined: string[];
   readonly bus: EventBus;
   /** Adds to the end of the queue. */
   readonly later$: Subject<Input>;
@@ -30,7 +31,7 @@ export interface World {
 /** Carries out an effect. */
 export function enact(
   effect: Effect,
-  { output, history, bus, later$, warm$, finalize, pushToTalk, hook, inject }: World,
+  { output, history, joined, bus, later$, warm$, finalize, pushToTalk, hook, inject }: World,
 ): void {
   /** Runs a method of a provider: one of the application may be async, and reject. */
   const ask = (role: ProviderRole, method: () => unknown): void => {
@@ -51,6 +52,9 @@ export function enact(
       break;
     case 'remember':
       history.addUser(effect.text);
+      break;
+    case 'join':
+      joined.push(effect.text);
       break;
     case 'rewrite':
       history.rewriteUser(effect.text);

@@ -76,6 +76,8 @@ export interface RunningTools {
   readonly text: string;
   readonly calls: readonly ToolCall[];
   readonly round: ToolRound;
+  /** Whether the user's words abort one of them. */
+  readonly isAbortable: boolean;
 }
 
 /** Asks the model, runs the tools it calls, and asks again, until it has answered. Unsubscribing aborts. */
@@ -129,9 +131,11 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
     const run$ = defer(() => {
       const toolRound = runTools(calls, { ...context, tools });
       const outcomes: ToolOutcome[] = [];
-      context.onToolsRunning({ part, text, calls, round: toolRound });
+      const called = tools.filter((tool) => calls.some(({ name }) => name === tool.name));
+      const isAbortable = called.some(({ onInterrupt }) => onInterrupt === 'abort');
+      context.onToolsRunning({ part, text, calls, round: toolRound, isAbortable });
       const done$ = new ReplaySubject<true>(1);
-      const filler = tools.find((tool) => tool.filler && calls.some(({ name }) => name === tool.name))?.filler;
+      const filler = called.find((tool) => tool.filler)?.filler;
       const filler$ = filler
         ? timer(fillerAfterMs, scheduler).pipe(
             mergeMap(() => fillerPart(parts++, filler, round, cast)),

@@ -33,6 +33,12 @@ export type AgentReport =
       /** The message left without an answer, if any. */
       readonly unanswered: string | undefined;
     }
+  /** Tools run, or have ended: the user's words join the next request (`kept`), or abort them. */
+  | {
+      readonly type: 'answer.tools';
+      readonly candidate: string;
+      readonly tools: 'kept' | 'abortable' | undefined;
+    }
   /** A speech has something to say. */
   | { readonly type: 'speech.ready'; readonly speech: QueuedSpeech }
   | { readonly type: 'speech.audible'; readonly id: string }
@@ -142,6 +148,8 @@ export type Effect =
   | { readonly type: 'error'; readonly error: unknown; readonly role?: ProviderRole; readonly turnId?: string }
   | Extract<AgentSignal, { readonly type: 'agent.inject' }>
   | { readonly type: 'remember'; readonly text: string }
+  /** Adds to what the model is told after its tools have run. */
+  | { readonly type: 'join'; readonly text: string }
   /** Replaces the user's last message. */
   | { readonly type: 'rewrite'; readonly text: string }
   /** Asks the application's hook about a turn. */

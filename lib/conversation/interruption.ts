@@ -13,7 +13,7 @@ import type { IgnoreReason } from './events.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
 import { answerTime, overhear } from './overheard.ts';
 import type { Rules } from './rules.ts';
-import { isGreeting, speechEnvelope, statusOf, type ConversationState } from './state.ts';
+import { isGreeting, keepsTools, speechEnvelope, statusOf, type ConversationState } from './state.ts';
 import { chain, cut, decide, dropTurn, reasonToCut, type ConversationStep } from './user-turn.ts';
 import { withMeasured } from './turn.ts';
 
@@ -60,10 +60,20 @@ export function isNodded(
   at: number,
   { bargeIn, phrasebook }: Rules,
 ): boolean {
-  const isSpoken = statusOf(state) === 'speaking' || isGreeting(state);
+  const isSpoken = statusOf(state) === 'speaking' || isGreeting(state) || keepsTools(state);
   if (signal.type !== 'transcript' || bargeIn === 'immediate' || !isSpoken) return false;
   const isOver = answerTime(state, signal, at) === 'now';
   return !isOver && phrasebook.isBackchannel(signal.result.text);
+}
+
+/** The user speaks, and does not interrupt: the agent is quieter, then silent, until it goes on. */
+export function suspect(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
+  const sign = toSign(signal, rules);
+  if (!sign) return [state];
+  const pausing = sign.type === 'words' ? ({ type: 'words', count: 0, final: false } as const) : sign;
+  const rulesNow = (): BargeInRules => ({ ...rulesFor(state, rules), immediate: false });
+  const [bargeIn, ...stages] = takeSign(state.bargeIn, pausing, at, rulesNow);
+  return enterStages(state, bargeIn, stages, at);
 }
 
 /** What is being said is no interruption. */
@@ -74,7 +84,7 @@ export function dismiss(state: ConversationState, final: boolean, at: number, ru
 }
 
 /** Whether the user only wants the agent to stop; to a question, "cancel" is an answer. */
-function isOrder(state: ConversationState, signal: HeardSignal, at: number, { phrasebook }: Rules): boolean {
+export function isOrder(state: ConversationState, signal: HeardSignal, at: number, { phrasebook }: Rules): boolean {
   if (signal.type !== 'transcript' || answerTime(state, signal, at)) return false;
   return phrasebook.isCommand(signal.result.text);
 }

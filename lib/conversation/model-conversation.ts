@@ -57,6 +57,7 @@ function modelAndVoice(ports: ConversationPorts, shared: Shared): Answerer {
   const context: AnswerContext = {
     report,
     history: shared.history,
+    joined: shared.joined,
     speech,
     voice,
     committed$: (id) =>

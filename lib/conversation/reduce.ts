@@ -7,8 +7,9 @@ import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
 import { answerTime, takeUpOverheard } from './overheard.ts';
 import type { Rules } from './rules.ts';
 import { adoptTurnTaking, changeSettings, learnPhrases, phrasesToLearn } from './settings.ts';
-import { agentStateOf, isBusy, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
+import { agentStateOf, isBusy, keepsTools, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
 import { takeTurn, type TurnDecision, type UserSignal } from './turn-taking.ts';
+import { joinAnswer, joinsTools, listenDuringTools } from './tool-words.ts';
 import { answerCandidate, takeVerdict, unprepare, wakeHook } from './user-turn-hook.ts';
 import {
   chain,
@@ -104,6 +105,10 @@ const handlers: Handlers = {
     if (candidate.phase === 'preflight') return discard(state, 'failed', at);
     if (candidate.phase === 'hooking') return [unprepare(state, candidate)];
     return [state, { type: 'error', error, role, turnId: candidate.turnId }];
+  },
+  'answer.tools': (state, { candidate: id, tools }) => {
+    const { candidate } = state;
+    return [candidate?.id === id ? { ...state, candidate: { ...candidate, tools } } : state];
   },
   'answer.ended': (state, report) => endAnswer(state, report),
   'speech.ready': (state, { speech }) => [{ ...state, output: enqueue(state.output, speech) }],
@@ -222,6 +227,9 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
   const isService = rules.isService && statusOf(state) !== 'speaking';
   if (!isBusy(state) || isPushToTalk || isService) return takeTurns(state, signal, at, rules);
   if (isKept(state, signal, at, rules)) return takeTurns(state, signal, at, rules);
+  if (joinsTools(state, signal, at, rules)) {
+    return chain(listenDuringTools(state, signal, at, rules), (after) => takeTurns(after, signal, at, rules));
+  }
   return chain(hearWhileBusy(state, signal, at, rules), (after) => dropWords(after, signal, at, rules));
 }
 
@@ -301,7 +309,9 @@ function takeDecision(
     ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
   };
   if (state.isDraining) return [state];
-  const mustWait = statusOf(state) !== 'free' && !isInterruptible(state, rules);
+  const isJoined = keepsTools(state) && !rules.onUserTurn;
+  if (isJoined && isInterruptible(state, rules)) return joinAnswer(state, decision, at);
+  const mustWait = statusOf(state) !== 'free' && (keepsTools(state) || !isInterruptible(state, rules));
   return mustWait ? [{ ...state, waiting: [...state.waiting, input] }] : commit(state, input, at);
 }
 

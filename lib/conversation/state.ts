@@ -45,6 +45,8 @@ export type Candidate = {
   readonly context?: string | undefined;
   /** What is said without asking the model. */
   readonly refusal?: string | undefined;
+  /** Whether tools run for it: the user's words join the next request (`kept`), or abort them. */
+  readonly tools?: 'kept' | 'abortable' | undefined;
   /** The prepared answer that it replaces, which will report its cost. */
   readonly replaces?: string;
   /** What an agent says to it, once that has begun. */
@@ -174,7 +176,7 @@ export const startState: ConversationState = {
   waiting: [],
   isCuttingIn: false,
   overheard: undefined,
-  echoUntil: 0,
+  echoUntil: -Infinity,
   awaitingReply: [],
   unanswered: undefined,
   superseded: undefined,
@@ -219,6 +221,11 @@ export function statusOf({ output, answering, candidate }: ConversationState): '
 /** Whether the agent greets, or is about to. */
 export function isGreeting({ output, says }: ConversationState): boolean {
   return output.speaking ? output.speaking.source === 'greeting' : says.some(({ source }) => source === 'greeting');
+}
+
+/** Whether tools run that the user's words do not abort. */
+export function keepsTools({ candidate }: ConversationState): boolean {
+  return candidate?.phase === 'committed' && candidate.tools === 'kept';
 }
 
 /** Whether what the user says now may be an interruption. */

@@ -5,7 +5,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** A running tool's second argument. */
 export interface ToolContext {
-  /** Aborted when the user interrupts (unless `onInterrupt` is `finish`), on timeout, and on `stop()`. */
+  /** Aborted when the answer is cut off (unless `onInterrupt` is `finish`), on timeout, and on `stop()`. */
   readonly signal: AbortSignal;
   readonly toolCallId: string;
   /** The same whenever this call is sent: for services that accept an idempotency key. */
@@ -30,8 +30,9 @@ export interface Tool<Args = never> {
   /** Time limit, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
   /**
-   * What an interruption does to a run: `abort` aborts its signal, `finish` lets it end and keeps its result. Default:
-   * `abort`.
+   * What an interruption does to a run. What the user says meanwhile joins the next request to the model and the run goes
+   * on, unless this is `abort`. When the answer is cut off ("stop", `interrupt()`, `send()`), `finish` lets the run end and
+   * keeps its result. Default: words join, and a cut aborts it.
    */
   readonly onInterrupt?: 'finish' | 'abort';
   /** Spoken when the run takes longer than 700 ms; never stored in the history. */

@@ -9,6 +9,7 @@ import type { AgentState, VoiceEventType } from '../../../lib/conversation/event
 import type { Effect, Input } from '../../../lib/conversation/inputs.ts';
 import { reduce } from '../../../lib/conversation/reduce.ts';
 import type { Rules } from '../../../lib/conversation/rules.ts';
+import type { Sounding } from '../../../lib/conversation/sounding.ts';
 import {
   agentStateOf,
   candidateOf,
@@ -46,6 +47,10 @@ export type Move =
   | 'final'
   | 'other final'
   | 'empty final'
+  | 'a command'
+  | 'a nod'
+  | 'a nod to a question'
+  | 'an echo'
   | 'interrupt'
   | 'type'
   | 'type patiently'
@@ -64,6 +69,9 @@ export type Move =
   | 'cannot be cut from now on'
   | 'push-to-talk from now on'
   | 'as before from now on'
+  | 'tools run'
+  | 'tools run that words abort'
+  | 'tools have run'
   | 'agent gets ready'
   | 'agent is heard'
   | 'agent is done'
@@ -75,6 +83,8 @@ export type Move =
 export const moves: readonly Move[] = [
   ...(['voice starts', 'voice ends', 'voice resumes', 'words', 'other words', 'may be the end'] as const),
   ...(['final', 'other final', 'empty final', 'interrupt', 'type', 'type patiently'] as const),
+  ...(['a command', 'a nod', 'a nod to a question', 'an echo'] as const),
+  ...(['tools run', 'tools run that words abort', 'tools have run'] as const),
   ...(['say', 'say uninterruptibly', 'begin', 'commit', 'cancel'] as const),
   ...(['speech-to-text leaves', 'speech-to-text returns', 'speech-to-text is lost'] as const),
   ...(['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'] as const),
@@ -87,6 +97,11 @@ const transcript = (text: string, kind: 'interim' | 'final' | 'preflight'): Inpu
   type: 'transcript',
   result: FakeSTT.result(text, kind),
 });
+/** What is said while this is heard of the agent. */
+const over = (sounding: Partial<Sounding>, text: string): Input => {
+  const nothing: Sounding = { toQuestionMs: Infinity, sinceQuestionMs: Infinity, text: '', endedMs: 0 };
+  return { ...transcript(text, 'final'), sounding: { ...nothing, ...sounding } } as Input;
+};
 const say = (interruptible: boolean): Input => ({
   ...{ type: 'say', text$: EMPTY, options: { interruptible }, source: 'say', ticket: new SpeechTicket() },
 });
@@ -97,6 +112,13 @@ const verdicts: Partial<Record<Move, UserTurnVerdict>> = {
   'hook adds': { context: 'more' },
   'hook refuses': { refuse: 'no' },
   'hook drops': { refuse: '' },
+};
+
+/** What tools do. */
+const toolsThat: Partial<Record<Move, { readonly are: 'kept' | 'abortable' | undefined }>> = {
+  'tools run': { are: 'kept' },
+  'tools run that words abort': { are: 'abortable' },
+  'tools have run': { are: undefined },
 };
 
 /** What each move of the user and the application is to the reducers. */
@@ -110,6 +132,10 @@ const inputs: Partial<Record<Move, () => Input>> = {
   final: () => transcript('one', 'final'),
   'other final': () => transcript('one two', 'final'),
   'empty final': () => transcript('', 'final'),
+  'a command': () => transcript('stop', 'final'),
+  'a nod': () => transcript('yes', 'final'),
+  'a nod to a question': () => over({ toQuestionMs: 500 }, 'yes'),
+  'an echo': () => over({ text: 'this is what it said' }, 'this is what it said'),
   interrupt: () => ({ type: 'interrupt' }),
   type: () => ({ type: 'send', text: 'typed', options: {}, ticket: new SpeechTicket() }),
   'type patiently': () => ({ type: 'send', text: 'typed', options: { interrupt: false }, ticket: new SpeechTicket() }),
@@ -146,6 +172,11 @@ export function move(world: World, what: Move): World | undefined {
   if (verdict) {
     if (state.candidate?.phase !== 'hooking') return undefined;
     return take(world, { type: 'turn.hooked', candidate: state.candidate.id, verdict });
+  }
+  const tools = toolsThat[what];
+  if (tools) {
+    if (state.candidate?.phase !== 'committed' || state.candidate.tools === tools.are) return undefined;
+    return take(world, { type: 'answer.tools', candidate: state.candidate.id, tools: tools.are });
   }
   if (what === 'a quarter of a second') return at + 250 < wakeAt(state) ? { ...world, at: at + 250 } : undefined;
   if (what === 'the next deadline') return tick(world);

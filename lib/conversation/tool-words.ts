@@ -1,0 +1,46 @@
+import type { TranscriptionResult } from '../core/roles.ts';
+import { emit, type HeardSignal } from './inputs.ts';
+import { dismiss, isInterruptible, isOrder, suspect } from './interruption.ts';
+import type { Rules } from './rules.ts';
+import { keepsTools, type ConversationState } from './state.ts';
+import { openTurn, turnEnded, type ConversationStep } from './user-turn.ts';
+
+/**
+ * Whether what the user says while tools run joins the next request: they go on, as does what is said meanwhile. Only a
+ * command stops them.
+ */
+export function joinsTools(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): boolean {
+  if (!keepsTools(state) || !isInterruptible(state, rules)) return false;
+  if (signal.type === 'speech') return true;
+  const { text } = signal.result;
+  return !rules.phrasebook.isBackchannel(text) && !isOrder(state, signal, at, rules);
+}
+
+/** The agent is quiet while the user speaks, and goes on after that. */
+export function listenDuringTools(
+  state: ConversationState,
+  signal: HeardSignal,
+  at: number,
+  rules: Rules,
+): ConversationStep {
+  const isOver = signal.type === 'transcript' && signal.result.utteranceComplete;
+  return isOver ? dismiss(state, true, at, rules) : suspect(state, signal, at, rules);
+}
+
+/** What the user has said becomes a part of the turn that is being answered. */
+export function joinAnswer(
+  before: ConversationState,
+  { text, result }: { readonly text: string; readonly result?: TranscriptionResult },
+  at: number,
+): ConversationStep {
+  const [state, turn, ...started] = openTurn(before, 'speech', at);
+  const envelope = { turnId: turn.id };
+  return [
+    { ...state, turn: undefined, lastWords: '', user: { state: 'silent' }, overheard: undefined },
+    ...started,
+    emit('transcript.final', { text, ...(result ? { result } : {}) }, { ...envelope, role: 'stt' }),
+    emit('turn.committed', { text }, envelope),
+    { type: 'join', text },
+    ...turnEnded({ ...turn, committedAt: at }, 'merged'),
+  ];
+}
