@@ -10,6 +10,7 @@ import {
   application,
   user,
   voiceTest,
+  type FakeOutput,
   type VoiceStep,
   type VoiceTestOptions,
   type VoiceTestResult,
@@ -505,5 +506,29 @@ describe("words during a tool's run", () => {
     expect(history.messages().map(({ content }) => content)).toEqual([
       ...['look it up', '', 'Cancelled: the user interrupted.', 'for two people'],
     ]);
+  });
+});
+
+describe('bargeIn.cutMs', () => {
+  /** An output whose device holds 40 ms that it cannot take back. */
+  const held = (output: FakeOutput): FakeOutput => Object.defineProperty(output, 'tailMs', { value: 40 });
+
+  it('is measured at the output: to the last sample that sounds', () => {
+    const { events } = telling({ 1_000: user.final('no no') }, { wrapOutput: held });
+    expect(ofType(events, 'bargeIn.confirmed')).toMatchObject([{ cutMs: 40 }]);
+    expect(ofType(events, 'turn.metrics')[0]).toMatchObject({ bargeInDetect: 0, bargeInCut: 40 });
+  });
+
+  it('is that of what the application said, too', () => {
+    const { events } = voiceTest({
+      ...{ steps: { 0: application.say(story), 1_000: user.final('no no') }, untilMs: 9_000 },
+      wrapOutput: held,
+    });
+    expect(ofType(events, 'bargeIn.confirmed')).toMatchObject([{ cutMs: 40 }]);
+  });
+
+  it('is nothing where nothing was heard', () => {
+    const { events } = telling({ 100: user.final('no no') }, { wrapOutput: held });
+    expect(ofType(events, 'bargeIn.confirmed')).toMatchObject([{ cutMs: 0 }]);
   });
 });

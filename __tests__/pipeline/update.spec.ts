@@ -42,6 +42,8 @@ const wrong: readonly (readonly [object, string])[] = [
   [{ bargeIn: { minWords: 0 } }, 'bargeIn.minWords must be a number from 1 to Infinity, not 0'],
   [{ bargeIn: { greeting: { pauseAfterMs: -1 } } }, 'bargeIn.greeting.pauseAfterMs must be a number from 0'],
   [{ bargeIn: { whileUninterruptible: 'drop' } }, 'bargeIn.whileUninterruptible must be discard or queue, not "drop"'],
+  [{ bargeIn: { commands: 'stop' } }, 'bargeIn.commands must be an array of texts, or a function that changes one'],
+  [{ bargeIn: { echoGuard: 1 } }, 'bargeIn.echoGuard must be true or false, not 1'],
   [{ turnTaking: 'manual' }, 'turnTaking must be an object'],
   [{ turnTaking: { sttTimeoutMs: Number.NaN } }, 'turnTaking.sttTimeoutMs must be a number from 0'],
   [{ preflight: { enabled: 'yes' } }, 'preflight.enabled must be true or false, not "yes"'],

@@ -96,6 +96,25 @@ describe('Playout', () => {
     expect(types()).toEqual(['started@0', 'finished@1000']);
   });
 
+  it('knows how long what it cannot take back still sounds', () => {
+    const tails = (clear: boolean): number[] => {
+      const { clock, playout, at } = bench({ leadMs: 200 }, { clear });
+      const measured: number[] = [playout.tailMs];
+      at(150, () => measured.push(playout.tailMs));
+      at(160, () => {
+        playout.pause();
+        measured.push(playout.tailMs);
+      });
+      at(170, () => playout.stop());
+      playout.play(of(speech(1000))).subscribe();
+      clock.flush();
+      return measured;
+    };
+    expect(tails(true)).toEqual([0, 0, 0]);
+    // 360 ms were written by 150 ms.
+    expect(tails(false)).toEqual([0, 210, 0]);
+  });
+
   it('tells of progress every 100 ms', () => {
     const { clock, playout, events } = bench({ leadMs: 200 });
     playout.play(of(speech(350))).subscribe();

@@ -47,7 +47,7 @@ export type Agent = Pick<
 /** The streams and functions that make up a conversation with an agent. */
 export interface AgentPorts {
   readonly agent: Agent;
-  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
+  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs' | 'pause' | 'resume' | 'setVolume'>;
   readonly commands$: Observable<Command>;
   /** Converts between agent and output, if their formats differ. */
   transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
@@ -108,7 +108,7 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
     const mark = (moment: TurnMoment): void => {
       moments[moment] ??= scheduler.now();
     };
-    const end = ({ heard, text, interrupted }: SpeechResult): void => {
+    const end = ({ heard, text, interrupted, silentAt }: SpeechResult): void => {
       const { text: heardText, estimated } = heard;
       history.addAssistant({ generated: text, heard: heardText, interrupted, estimated });
       report({
@@ -120,7 +120,7 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
         wastedTokens: 0,
         unanswered: undefined,
         outcome: { heardText, interrupted },
-        silentAt: scheduler.now(),
+        silentAt: Math.max(silentAt, scheduler.now()),
       });
     };
     let isOver = false;
@@ -161,7 +161,12 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
         },
         complete: () => subscriber.complete(),
       });
-    let nothing: SpeechResult = { heard: { text: '', rounds: [], estimated: false }, text: '', interrupted: true };
+    let nothing: SpeechResult = {
+      heard: { text: '', rounds: [], estimated: false },
+      text: '',
+      interrupted: true,
+      silentAt: 0,
+    };
     return () => {
       playing.unsubscribe();
       endOnce(nothing);

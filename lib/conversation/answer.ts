@@ -47,7 +47,12 @@ interface Log {
 /** Most tokens of a round that wait for the rounds before it to be spoken: far more than any answer has. */
 const maxWaitingTokens = 100_000;
 
-const nothingHeard: SpeechResult = { heard: { text: '', rounds: [], estimated: false }, text: '', interrupted: true };
+const nothingHeard: SpeechResult = {
+  heard: { text: '', rounds: [], estimated: false },
+  text: '',
+  interrupted: true,
+  silentAt: 0,
+};
 
 /**
  * Answers a candidate: asks the model and speaks its text. Subscribing starts both, unsubscribing cuts both off. Either
@@ -163,8 +168,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       speaking.unsubscribe();
       generating.unsubscribe();
       opening.unsubscribe();
-      const silentAt = scheduler.now();
       const { heard, interrupted } = result;
+      const silentAt = Math.max(result.silentAt, scheduler.now());
       if (isCommitted) {
         remember(log, result, history);
         for (const words of context.joined.splice(0)) history.addUser(words);

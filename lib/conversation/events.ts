@@ -42,7 +42,7 @@ export interface TurnMetrics {
   readonly total?: number;
   /** The user's first sign to the confirmation, if this turn was interrupted. */
   readonly bargeInDetect?: number;
-  /** Confirmation to silence. */
+  /** Confirmation to the last sample that sounds, as the output tells. */
   readonly bargeInCut?: number;
   /** How far a preflight was ahead of the commit. */
   readonly preflightLead?: number;
@@ -165,7 +165,7 @@ export interface VoiceEventMap {
   'bargeIn.confirmed': {
     /** Milliseconds from the first sign to the confirmation. */
     readonly detectMs: number;
-    /** Milliseconds from the confirmation to silence. */
+    /** Milliseconds from the sign that confirmed to the last sample that sounds, as the output tells. */
     readonly cutMs: number;
   };
   /** It was a false alarm: the agent resumes at the sample where it paused. */

@@ -45,6 +45,7 @@ export type AgentReport =
   | {
       readonly type: 'say.ended';
       readonly id: string;
+      readonly silentAt: number;
       readonly tickets: readonly SpeechTicket[];
       readonly outcome: SpeechOutcome;
     }

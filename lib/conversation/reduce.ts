@@ -113,8 +113,8 @@ const handlers: Handlers = {
   'answer.ended': (state, report) => endAnswer(state, report),
   'speech.ready': (state, { speech }) => [{ ...state, output: enqueue(state.output, speech) }],
   'speech.audible': (state, { id }) => [{ ...state, output: heard(state.output, id) }],
-  'say.ended': (state, { id, tickets, outcome }) => [
-    { ...state, says: state.says.filter((say) => say.id !== id), output: release(state.output, id) },
+  'say.ended': (state, { id, tickets, outcome, silentAt }) => [
+    { ...state, silentAt, says: state.says.filter((say) => say.id !== id), output: release(state.output, id) },
     ...settle(tickets, outcome),
   ],
   'say.failed': (state, { error, role }) => [state, { type: 'error', error, role }],
@@ -126,7 +126,9 @@ const handlers: Handlers = {
   'turn.answer': (state, { candidate }, at) => answerCandidate(state, candidate, at),
   'turn.hooked': takeVerdict,
   'bargeIn.cut': (state, { detectMs, confirmedAt, envelope, signal }, at, rules) => {
-    const told = emit('bargeIn.confirmed', { detectMs, cutMs: at - confirmedAt }, envelope);
+    // What was still being prepared has fallen silent by now; what was heard, when the output says.
+    const cutMs = Math.max(at, state.silentAt) - confirmedAt;
+    const told = emit('bargeIn.confirmed', { detectMs, cutMs }, envelope);
     const isCuttingIn = answerTime(state, signal, at) === undefined;
     // The turn starts with what confirmed it: words, or a voice that turn-taking has not seen.
     return chain([{ ...state, isCuttingIn }, told], (after) => takeTurns(after, signal, at, rules));

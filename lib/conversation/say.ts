@@ -18,10 +18,10 @@ export interface SayContext {
 /** Speaks what the application asked for. Unsubscribing cuts it off, and records what was heard. Never errors. */
 export function sayIt(say: Say, context: SayContext): Observable<unknown> {
   const { id, source, interruptible, store, urgent, tickets } = say;
-  const onEnd = ({ heard, text, interrupted }: SpeechResult): void => {
+  const onEnd = ({ heard, text, interrupted, silentAt }: SpeechResult): void => {
     const { estimated } = heard;
     if (store) context.history.addAssistant({ generated: text, heard: heard.text, interrupted, estimated });
-    context.report({ type: 'say.ended', id, tickets, outcome: { heardText: heard.text, interrupted } });
+    context.report({ type: 'say.ended', id, tickets, outcome: { heardText: heard.text, interrupted }, silentAt });
   };
   const request = { id, source, interruptible, urgent, synthesize: context.synthesize(say), gate$: of(true) };
   return speech(request, context.speech, onEnd).pipe(

@@ -54,13 +54,15 @@ export interface SpeechResult {
   /** The complete text. */
   readonly text: string;
   readonly interrupted: boolean;
+  /** When its last sample sounds, on the scheduler's clock. */
+  readonly silentAt: number;
 }
 
 /** Shared by all speeches of a conversation. */
 export interface SpeechContext {
   /** The text-to-speech provider, or the agent. */
   readonly voice: { readonly name: string; readonly words$?: Observable<SpokenWord> | undefined };
-  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs'>;
+  readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs'>;
   /** Converts between TTS and output, if their formats differ. */
   transcode(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
   readonly emit: Emit;
@@ -110,18 +112,21 @@ export function speech(
       if (phase === 'ended') return;
       const wasCreated = phase !== 'silent';
       const position = playedMs();
+      const tailMs = phase === 'audible' ? (output.tailMs ?? 0) : 0;
       phase = 'ended';
       // Silence first, then cancel what was being prepared, then the words.
       playback.unsubscribe();
       synthesis.unsubscribe();
+      const now = context.scheduler.now();
+      const silentAt = now + (interrupted ? tailMs : 0);
       const heard = script.heardAt(position, isFinished);
-      context.soundings.end(script, position, heard.text, context.scheduler.now());
+      context.soundings.end(script, position, heard.text, now);
       const { text, characters } = script;
       if (wasCreated) {
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
         emit('usage', { characters }, ofVoice);
       }
-      onEnd({ heard, text, interrupted });
+      onEnd({ heard, text, interrupted, silentAt });
     };
 
     // Without word timings from the TTS, words are computed from the length of the audio. They may come with the request.

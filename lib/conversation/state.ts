@@ -140,6 +140,8 @@ export interface ConversationState {
   readonly waiting: readonly Commit[];
   /** Whether the user has cut off the agent and not finished: a mere command has done all it could. */
   readonly isCuttingIn: boolean;
+  /** When the last sample of the last speech sounded, on the scheduler's clock. */
+  readonly silentAt: number;
   /** What the user said meanwhile that was no interruption. */
   readonly overheard: Overheard | undefined;
   /** Until when what speech-to-text hears may still be the agent's own speech: some of it was. */
@@ -175,6 +177,7 @@ export const startState: ConversationState = {
   output: { speaking: undefined, queue: [] },
   waiting: [],
   isCuttingIn: false,
+  silentAt: -Infinity,
   overheard: undefined,
   echoUntil: -Infinity,
   awaitingReply: [],
@@ -196,10 +199,10 @@ export function wakeAt({
   isStopped,
 }: ConversationState): number {
   if (isStopped) return Infinity;
-  const silentAt = user.state === 'speaking' ? user.until : Infinity;
+  const userUntil = user.state === 'speaking' ? user.until : Infinity;
   const hookedAt = candidate?.phase === 'hooking' ? candidate.until : Infinity;
   return Math.min(
-    silentAt,
+    userUntil,
     hookedAt,
     turnWaitsUntil(turnTaking),
     bargeInWaitsUntil(bargeIn),

@@ -269,9 +269,13 @@ export function endAnswer(
   }
   const reason = report.failed ? 'error' : (why?.reason ?? (candidate.refusal === undefined ? 'completed' : 'refused'));
   const unanswered = (reason === 'merged' ? report.unanswered : undefined) ?? state.unanswered;
-  const after: ConversationState = { ...state, output, candidate: undefined, answering: undefined, unanswered };
+  const { silentAt } = report;
+  const after: ConversationState = {
+    ...state,
+    ...{ output, candidate: undefined, answering: undefined, unanswered, silentAt },
+  };
   if (!answering) return [after, ...settled];
-  const cutMs = why && reason === 'interrupted' ? { bargeInCut: report.silentAt - why.at } : {};
+  const cutMs = why && reason === 'interrupted' ? { bargeInCut: silentAt - why.at } : {};
   const turn = withWaste(
     withMeasured({ ...answering, moments: report.moments }, cutMs),
     report.outcome.interrupted ? report.wastedTokens : 0,

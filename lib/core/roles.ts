@@ -214,6 +214,11 @@ export interface OutputProvider extends ProviderContract {
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent>;
   /** Milliseconds of the current (or the last) `play()` heard so far. */
   readonly positionMs: number;
+  /**
+   * How long what it cannot take back would still sound if it were silenced now, in milliseconds: audio in the hands of
+   * the device or the line. Default: 0.
+   */
+  readonly tailMs?: number;
   /** Adds a chunk to the imperative playback queue. */
   enqueue(chunk: AudioChunk): void;
   /** Resolves when everything enqueued was heard (or stopped). */

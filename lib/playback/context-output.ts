@@ -81,6 +81,11 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     return this.#player.positionMs;
   }
 
+  /** The device's latency, as far as the browser tells. */
+  get tailMs(): number {
+    return this.#player.tailMs;
+  }
+
   /** The node that all audio passes through, for meters and recorders; a new one after each `initialize()`. */
   get audioNode(): AudioNode | undefined {
     return this.#gain;

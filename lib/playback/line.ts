@@ -44,6 +44,8 @@ export interface PlaybackLine {
   clear(): void;
   /** Offset of the last play's first unheard byte. Never goes back. */
   readonly heard: number;
+  /** How long what it cannot take back would still sound if it were cut now, in milliseconds. */
+  readonly tailMs: number;
   /** Whether everything before an offset was definitely heard. */
   isHeard(offset: number): boolean;
   /** Sets the volume from now on, a factor from 0 to 1. */

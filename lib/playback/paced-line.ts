@@ -124,6 +124,10 @@ export class PacedLine implements PlaybackLine, Sleeper {
     return Math.max(this.#floor, Math.min(clock, this.#sent));
   }
 
+  get tailMs(): number {
+    return this.#sink.clear ? 0 : this.#ms(this.#sent - this.heard);
+  }
+
   isHeard(offset: number): boolean {
     if (offset > this.heard) return false;
     if (!this.#sink.mark || !this.#realtime || this.#echoed >= offset) return true;

@@ -25,6 +25,10 @@ export abstract class PacedOutput<C extends object> extends Provider<C> implemen
     return this.playout.positionMs;
   }
 
+  get tailMs(): number {
+    return this.playout.tailMs;
+  }
+
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
     return defer(() => {
       this.assertReady('play');

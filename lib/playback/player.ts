@@ -45,6 +45,11 @@ export class Player {
     return this.#play?.positionMs ?? 0;
   }
 
+  /** How long what cannot be taken back would still sound if it were silenced now, in milliseconds. */
+  get tailMs(): number {
+    return this.#play?.isSilent === false ? this.#line.tailMs : 0;
+  }
+
   /** Milliseconds of audio accepted but not heard. */
   get unheardMs(): number {
     return this.#play?.unheardMs ?? 0;

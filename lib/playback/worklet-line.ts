@@ -84,6 +84,15 @@ export class WorkletLine implements PlaybackLine {
     return this.#framesHeard() * this.#frameBytes;
   }
 
+  get tailMs(): number {
+    const { context } = this.#worklet ?? {};
+    if (!context || this.#played === this.heard / this.#frameBytes) return 0;
+    return Math.max(
+      0,
+      ((context.currentTime * context.sampleRate - soundingFrame(context)) / context.sampleRate) * 1_000,
+    );
+  }
+
   isHeard(offset: number): boolean {
     return offset <= this.heard;
   }

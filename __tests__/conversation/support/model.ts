@@ -240,7 +240,7 @@ function failure(candidate: string): Input {
 function ended({ state, at }: World, speechId: string, interrupted: boolean, failed = false): Input {
   const outcome = { heardText: '', interrupted };
   const { candidate } = state;
-  if (candidate?.speechId !== speechId) return { type: 'say.ended', id: speechId, tickets: [], outcome };
+  if (candidate?.speechId !== speechId) return { type: 'say.ended', id: speechId, tickets: [], outcome, silentAt: at };
   return {
     ...{
       type: 'answer.ended',
@@ -353,7 +353,7 @@ export function unrest({ state, speeches, open }: World): string | undefined {
 /** What of a moment decides what can still happen: times count from now, and names by their order. */
 export function keyOf({ at, state, speeches, open, committed }: World): string {
   const names = new Map<string, string>();
-  const { ids: _, idleAt, settings, ...rest } = state;
+  const { ids: _, silentAt: __, idleAt, settings, ...rest } = state;
   const essence = {
     ...rest,
     going: [state.rules.bargeIn, state.rules.turnTaking, settings.turnTaking],

@@ -60,6 +60,17 @@ describe('BrowserAudioOutput over its own worklet', () => {
     expect(log).toEqual(['started 0', 'progress 118', 'progress 225', 'finished 271', 'complete']);
   });
 
+  it('tells what the device still holds if it is silenced now', () => {
+    const { source$ } = playing();
+    expect(output.tailMs).toBe(0);
+    context().outputLatency = 0.05;
+    source$.next({ data: float32Bytes(new Float32Array(rate).fill(0.5)), metadata: format });
+    context().render(100);
+    expect(output.tailMs).toBeCloseTo(50);
+    output.stop();
+    expect(output.tailMs).toBe(0);
+  });
+
   it('is silent one quantum after stop(), by a ramp, and counts what had left the speaker by then', () => {
     const { source$, log } = playing();
     source$.next({ data: float32Bytes(new Float32Array(rate).fill(0.5)), metadata: format });
