@@ -183,7 +183,10 @@ function heardBy(
     ),
     reported(speech$).pipe(
       validate('speech'),
-      map(({ type }): Input => ({ type: 'speech', event: type })),
+      map(({ type, positionMs }): Input => {
+        const since = timeOf(positionMs);
+        return { type: 'speech', event: type, ...(since === undefined ? {} : { since }) };
+      }),
     ),
     connection$.pipe(
       // Whoever publishes these events tells what is wrong with them; nobody waits for a service that tells no more.

@@ -107,7 +107,7 @@ export type HeardSignal = Extract<UserSignal, { readonly type: 'transcript' | 's
   /** When the first word began, on the scheduler's clock, if known. */
   readonly startOfSpeechAt?: number;
   /** When the voice started or ended, on the scheduler's clock, if known. */
-  readonly voiceAt?: number;
+  readonly since?: number;
   /** What the agent has been heard saying, if it speaks or has just spoken. */
   readonly sounding?: Sounding;
 };

@@ -193,10 +193,10 @@ function isComplete(signal: HeardSignal): boolean {
 
 function toSign(signal: HeardSignal, { locale, phrasebook }: Rules): BargeInSign | undefined {
   if (signal.type === 'speech') {
-    const { event, voiceAt } = signal;
+    const { event, since } = signal;
     return {
       type: event === 'ended' ? 'voice-ended' : 'voice-started',
-      ...(voiceAt === undefined ? {} : { at: voiceAt }),
+      ...(since === undefined ? {} : { at: since }),
     };
   }
   const { text, utteranceComplete } = signal.result;

@@ -39,6 +39,8 @@ function isFormat(value: unknown): boolean {
   return value === undefined || (isText(encoding) && isCounted);
 }
 
+const mayBePlaced: Check = ({ positionMs }) => positionMs === undefined || isNumber(positionMs);
+
 const isPosition: Check = ({ positionMs }) => isNumber(positionMs);
 
 /** For each kind: the role that emits it, its contract in words, and a check of the fields that are used. */
@@ -51,7 +53,11 @@ const kinds: Readonly<Record<Kind, readonly [role: ProviderRole | undefined, rul
       return isText(text) && (words === undefined || (Array.isArray(words) && asArray(words).every(asObject)));
     },
   ],
-  speech: ['stt', 'speech$ must emit SpeechEvents', typed({ started: always, ended: always, resumed: always })],
+  speech: [
+    'stt',
+    'speech$ must emit SpeechEvents',
+    typed({ started: mayBePlaced, ended: mayBePlaced, resumed: mayBePlaced }),
+  ],
   model: [
     'llm',
     'generate() must emit LLMEvents',

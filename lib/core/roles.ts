@@ -126,6 +126,8 @@ export interface TranscriptionResult {
 /** A speech-to-text service's voice activity. `resumed` retracts an announced end. */
 export interface SpeechEvent {
   readonly type: 'started' | 'ended' | 'resumed';
+  /** Where in the audio the voice started or ended, in milliseconds from its start, if the service tells. */
+  readonly positionMs?: number;
 }
 
 /** Speech-to-text. */

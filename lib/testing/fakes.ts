@@ -121,9 +121,9 @@ export class FakeSTT extends Fake implements STTProvider {
     this.#transcripts$.next(result);
   }
 
-  /** Starts or ends a voice. */
-  hearVoice(type: SpeechEvent['type']): void {
-    this.#speech$.next({ type });
+  /** Starts or ends a voice; `positionMs` is where in the audio, if it tells. */
+  hearVoice(type: SpeechEvent['type'], positionMs?: number): void {
+    this.#speech$.next({ type, ...(positionMs === undefined ? {} : { positionMs }) });
   }
 
   configureAudio(_metadata: AudioMetadata): void {

@@ -167,6 +167,14 @@ describe('AlphaSTT: results', () => {
     expect(log).toEqual(['started', '~ one', 'ended', '. one', 'started', '~ two']);
   });
 
+  it('tells when a voice was heard', async () => {
+    const { stt, say } = await live();
+    const positions: (number | undefined)[] = [];
+    stt.speech$.subscribe(({ positionMs }) => positions.push(positionMs));
+    say({ type: 'SpeechStarted', timestamp: 9.54 });
+    expect(positions).toEqual([9_540]);
+  });
+
   it('a gap between words completes an utterance that noise keeps open', async () => {
     const { say, log } = await live();
     say(results('one', 0, 1, final));

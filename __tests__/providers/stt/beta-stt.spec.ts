@@ -116,6 +116,14 @@ describe('BetaSTT: results', () => {
     expect(log).toEqual(['started', '~ one', 'ended', '. one', 'started', '~ two']);
   });
 
+  it('tells when a voice was heard', async () => {
+    const { stt, say } = await live();
+    const positions: (number | undefined)[] = [];
+    stt.speech$.subscribe(({ positionMs }) => positions.push(positionMs));
+    say({ type: 'SpeechStarted', timestamp: 1_216 });
+    expect(positions).toEqual([1_216]);
+  });
+
   it('F11: hears the turns after one with an impossible number, or without any', async () => {
     for (const turn_order of [1e15, 7, undefined]) {
       const { say, log } = await live();

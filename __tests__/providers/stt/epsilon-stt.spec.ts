@@ -309,6 +309,17 @@ describe('EpsilonSTT: results', () => {
     await end(test);
   });
 
+  it('tells when a voice was heard, if the service does', async () => {
+    const test = await live();
+    const positions: (number | undefined)[] = [];
+    test.stt.speech$.subscribe(({ positionMs }) => positions.push(positionMs));
+    test.say({ type: 'speech_start', data: { time: 1.25, channel: 0 } });
+    test.say({ type: 'speech_end', data: { time: 3.5, channel: 0 } });
+    test.say({ type: 'speech_start', data: {} });
+    expect(positions).toEqual([1_250, 3_500, undefined]);
+    await end(test);
+  });
+
   it('F11: emits no result for malformed messages; reports errors of the service', async () => {
     const test = await live();
     const strange: Record<string, unknown>[] = [

@@ -228,6 +228,21 @@ describe('ThetaRealtimeSTT: results', () => {
     expect([log, errors, types()]).toEqual([['. Hi.'], [], ['connected']]);
   });
 
+  it('tells when a voice was heard, without the padding before it and the silence after it', async () => {
+    for (const [turnDetection, times] of [
+      [undefined, [940, 1_740]],
+      [{ prefixPaddingMs: 0, silenceDurationMs: 200 }, [640, 2_040]],
+      [{ type: 'semantic_vad' }, [undefined, undefined]],
+    ] as const) {
+      const { stt, say } = await live(turnDetection ? { turnDetection } : {});
+      const positions: (number | undefined)[] = [];
+      stt.speech$.subscribe(({ positionMs }) => positions.push(positionMs));
+      say('input_audio_buffer.speech_started', { audio_start_ms: 640, item_id: 'a' });
+      say('input_audio_buffer.speech_stopped', { audio_end_ms: 2_240, item_id: 'a' });
+      expect(positions).toEqual(times);
+    }
+  });
+
   it('F7: hears again what was not transcribed', async () => {
     const { stt, say, item, commit, clock } = await live();
     say('input_audio_buffer.speech_stopped', { audio_end_ms: 500, item_id: 'a' });

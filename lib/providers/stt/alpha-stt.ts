@@ -81,7 +81,10 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
   rules,
   start: () => nothing,
   read: {
-    SpeechStarted: (state) => [state, { type: 'voice', is: 'started' }],
+    SpeechStarted: (state, { timestamp }) => {
+      const seconds = asNumber(timestamp);
+      return [state, { type: 'voice', is: 'started', ms: seconds === undefined ? undefined : seconds * 1_000 }];
+    },
     Results: onResults,
     UtteranceEnd: (state) =>
       // Its words are no more final than the interim result that contains them.

@@ -232,7 +232,7 @@ export const betaWire: STTWire<BetaSTTConfig, BetaTurns> = {
   start: () => ({ finished: [], isUnformatted: false }),
   read: {
     Begin: (state, { id }) => [state, { type: 'log', text: `session ${asString(id) ?? 'without an id'} begins` }],
-    SpeechStarted: (state) => [state, { type: 'voice', is: 'started' }],
+    SpeechStarted: (state, { timestamp: ms }) => [state, { type: 'voice', is: 'started', ms: asNumber(ms) }],
     Turn: onTurn,
     Termination: release,
     Warning: (state, { warning_code: code }) => [

@@ -109,13 +109,13 @@ export const epsilonWire: STTWire<EpsilonSTTConfig, EpsilonSession> = {
   start: () => fresh,
   read: {
     audio_chunk: onAcknowledged,
-    speech_start: (state) => [
+    speech_start: (state, message) => [
       { ...state, hasVoice: true },
-      { type: 'voice', is: 'started' },
+      { type: 'voice', is: 'started', ms: momentOf(message) },
     ],
-    speech_end: (state) => [
+    speech_end: (state, message) => [
       { ...state, hasVoice: false },
-      { type: 'voice', is: 'ended' },
+      { type: 'voice', is: 'ended', ms: momentOf(message) },
     ],
     transcript: onTranscript,
   },
@@ -215,6 +215,12 @@ function onAcknowledged(state: EpsilonSession, { data }: WireObject, { format }:
   const { acknowledged, base = from < acknowledged ? acknowledged : 0 } = state;
   const bytes = base + to;
   return [{ ...state, base, acknowledged: Math.max(acknowledged, bytes - (bytes % frameBytes(format))) }];
+}
+
+/** When a voice started or ended, in milliseconds. */
+function momentOf({ data }: WireObject): number | undefined {
+  const seconds = asNumber(asObject(data)?.['time']);
+  return seconds === undefined ? undefined : seconds * 1_000;
 }
 
 function onTranscript(state: EpsilonSession, { data }: WireObject, context: Context): Step {

@@ -180,12 +180,12 @@ function apply<C extends StreamingSTTConfig, S>(
   { name }: STTWire<C, S>,
   hearing: Hearing<S>,
   [wire, ...effects]: STTStep<S> = [hearing.wire],
-  { config }: STTContext<C>,
+  context: STTContext<C>,
 ): HearingStep<S> {
   const told: HearingEffect[] = [];
   let now = wire === hearing.wire ? hearing : { ...hearing, wire };
   for (const effect of effects) {
-    const [next, ...more] = enacted(now, effect, name, config);
+    const [next, ...more] = enacted(now, effect, name, context);
     now = next;
     told.push(...more);
   }
@@ -196,12 +196,12 @@ function enacted<S>(
   hearing: Hearing<S>,
   effect: STTEffect,
   name: string,
-  config: Readonly<StreamingSTTConfig>,
+  { config, toAudioMs }: STTContext<StreamingSTTConfig>,
 ): HearingStep<S> {
   const { utterance } = hearing;
   switch (effect.type) {
     case 'voice':
-      return speaks(hearing, effect.is);
+      return speaks(hearing, effect.is, effect.ms === undefined ? undefined : toAudioMs(effect.ms));
     case 'result':
       return says(hearing, effect, name, config);
     case 'finish': {
@@ -221,12 +221,12 @@ function enacted<S>(
   }
 }
 
-function speaks<S>(hearing: Hearing<S>, type: SpeechEvent['type']): HearingStep<S> {
+function speaks<S>(hearing: Hearing<S>, type: SpeechEvent['type'], positionMs?: number): HearingStep<S> {
   const hasVoice = type !== 'ended';
   if (hearing.utterance.hasVoice === hasVoice) return [hearing];
   return [
     { ...hearing, utterance: { ...hearing.utterance, hasVoice } },
-    { type: 'speech', event: { type } },
+    { type: 'speech', event: { type, ...(positionMs !== undefined && { positionMs }) } },
   ];
 }
 

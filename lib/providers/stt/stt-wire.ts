@@ -57,8 +57,8 @@ export type STTFault =
 
 /** A wire's effects, carried out in order. */
 export type STTEffect =
-  /** The state of the speaker's voice; repetitions are ignored. */
-  | { readonly type: 'voice'; readonly is: SpeechEvent['type'] }
+  /** The state of the speaker's voice, and the connection time of the change, if known; repetitions are ignored. */
+  | { readonly type: 'voice'; readonly is: SpeechEvent['type']; readonly ms?: number | undefined }
   /** The full text of the utterance so far. All results up to a `complete` one belong to one utterance. */
   | ({ readonly type: 'result'; readonly kind: ResultKind } & Said)
   /** The utterance is over: its latest words are its final text. */

@@ -138,13 +138,13 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
   failures: thetaFailures,
   start: () => ({ items: [], finished: [], commits: [], voice: noVoice, hasVoice: false, isOver: false }),
   read: {
-    'input_audio_buffer.speech_started': (state) => [
+    'input_audio_buffer.speech_started': (state, { audio_start_ms: startMs }, { config }) => [
       { ...state, hasVoice: true },
-      { type: 'voice', is: 'started' },
+      { type: 'voice', is: 'started', ms: without(startMs, config, ({ prefixPaddingMs = 300 }) => -prefixPaddingMs) },
     ],
-    'input_audio_buffer.speech_stopped': (state, { item_id: id, audio_end_ms: endMs }) => [
+    'input_audio_buffer.speech_stopped': (state, { item_id: id, audio_end_ms: endMs }, { config }) => [
       withItem({ ...state, hasVoice: false }, id, () => ({ endMs: asNumber(endMs) })),
-      { type: 'voice', is: 'ended' },
+      { type: 'voice', is: 'ended', ms: without(endMs, config, ({ silenceDurationMs = 500 }) => silenceDurationMs) },
     ],
     'input_audio_buffer.committed': onCommitted,
     [`${itemOf}.delta`]: onDelta,
@@ -326,6 +326,17 @@ const listing: ReadonlySet<string> = new Set(['gpt-transcribe', 'gpt-live-transc
 /** The model of a configuration. */
 function modelOf({ model = defaultModel }: ThetaRealtimeSTTConfig): string {
   return model;
+}
+
+/** The times of a voice include the padding before it, and the silence after it. */
+function without(
+  time: unknown,
+  { turnDetection }: ThetaRealtimeSTTConfig,
+  extraMs: (detection: ThetaTurnDetection) => number,
+): number | undefined {
+  const { type = 'server_vad' } = turnDetection ?? {};
+  const ms = asNumber(time);
+  return type === 'server_vad' && ms !== undefined ? ms - extraMs(turnDetection ?? {}) : undefined;
 }
 
 /** Whether the service detects the ends of utterances. */
