@@ -23,11 +23,12 @@ export function echoOf(
 ): 'surely' | 'partly' | 'not' {
   if (!guardsEcho || signal.type !== 'transcript' || !signal.sounding) return 'not';
   const { text, utteranceComplete } = signal.result;
-  const { endedMs, text: heard } = signal.sounding;
+  const { endedMs } = signal.sounding;
   const { startOfSpeechAt: from = state.echoUntil > at ? -Infinity : at } = signal;
   if (from > at - endedMs + tailMs) return 'not';
-  const echo = repeats(text, heard, locale);
-  if (echo === 'partly') return utteranceComplete || phrasebook.isCommand(text) ? 'not' : echo;
+  if (phrasebook.isCommand(text)) return 'not';
+  const echo = repeats(text, signal.sounding.text, locale);
+  if (echo === 'partly') return utteranceComplete ? 'not' : echo;
   const mayAnswer = answerTime(state, signal, at) !== undefined && countWords(text, locale) <= longestAnswer;
   return mayAnswer ? 'not' : echo;
 }

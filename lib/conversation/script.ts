@@ -144,10 +144,9 @@ export class Script {
       const spoken = spokenOf(part);
       const partMs = startMs;
       startMs += part.isCompressed ? spoken.length * this.#pace.msPerCharacter : part.receivedMs;
-      const words = this.#wordsOf(part);
-      return [...spoken.matchAll(pattern)].map(
-        ({ 0: match, index }) => partMs + msAt(part, words, index + match.length, this.#pace),
-      );
+      const matches = [...spoken.matchAll(pattern)];
+      const words = matches.length > 0 ? this.#wordsOf(part) : [];
+      return matches.map(({ 0: match, index }) => partMs + msAt(part, words, index + match.length, this.#pace));
     });
   }
 

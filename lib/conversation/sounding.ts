@@ -34,7 +34,7 @@ export class Soundings {
     this.#speech = undefined;
     const sinceQuestionMs = Math.min(...script.endsOf(question).map((ms) => since(ms, playedMs)));
     const questionAt = Math.max(this.#last.questionAt, at - sinceQuestionMs);
-    this.#last = { text: this.#with(heard, at), at, questionAt };
+    this.#last = { text: `${this.#recent(at)}${heard}`.slice(-maxLength), at, questionAt };
   }
 
   /** What was heard until `at`, on the scheduler's clock; `undefined` when that is long ago. */
@@ -46,20 +46,49 @@ export class Soundings {
       return { toQuestionMs: Infinity, sinceQuestionMs: sinceLastMs, text: this.#last.text, endedMs };
     }
     const { script, playedMs } = this.#speech;
-    const position = playedMs();
-    const ends = script.endsOf(question);
-    const toQuestionMs = Math.min(...ends.filter((ms) => ms > position).map((ms) => ms - position));
-    const sinceQuestionMs = Math.min(sinceLastMs, ...ends.map((ms) => since(ms, position)));
-    const text = this.#with(script.heardAt(position).text, at);
-    return { toQuestionMs, sinceQuestionMs, text, endedMs: 0 };
+    return new SoundingNow(script, playedMs(), sinceLastMs, this.#recent(at));
   }
 
-  #with(heard: string, at: number): string {
-    const before = at - this.#last.at <= memoryMs ? `${this.#last.text} ` : '';
-    return `${before}${heard}`.slice(-maxLength);
+  /** What was heard before what is audible. */
+  #recent(at: number): string {
+    return at - this.#last.at <= memoryMs ? `${this.#last.text} ` : '';
   }
 }
 
-function since(endMs: number, positionMs: number): number {
-  return endMs <= positionMs ? positionMs - endMs : Infinity;
+/** Reads the script only when asked: most words are neither an echo nor near a question. */
+class SoundingNow implements Sounding {
+  readonly endedMs = 0;
+  readonly #script: Script;
+  readonly #positionMs: number;
+  readonly #sinceLastMs: number;
+  readonly #before: string;
+  #ends: readonly number[] | undefined;
+
+  constructor(script: Script, positionMs: number, sinceLastMs: number, before: string) {
+    this.#script = script;
+    this.#positionMs = positionMs;
+    this.#sinceLastMs = sinceLastMs;
+    this.#before = before;
+  }
+
+  get toQuestionMs(): number {
+    return Math.min(...this.#questions.map((ms) => since(this.#positionMs, ms, false)));
+  }
+
+  get sinceQuestionMs(): number {
+    return Math.min(this.#sinceLastMs, ...this.#questions.map((ms) => since(ms, this.#positionMs)));
+  }
+
+  get text(): string {
+    return `${this.#before}${this.#script.heardAt(this.#positionMs).text}`.slice(-maxLength);
+  }
+
+  get #questions(): readonly number[] {
+    return (this.#ends ??= this.#script.endsOf(question));
+  }
+}
+
+/** How long one moment is before another; Infinity if it is not. */
+function since(fromMs: number, toMs: number, orAt: boolean = true): number {
+  return fromMs < toMs || (orAt && fromMs === toMs) ? toMs - fromMs : Infinity;
 }

@@ -16,28 +16,20 @@ const endOfSentence = /[.!?。！？؟।…]+/u;
  * @param locale - BCP 47, for telling words apart.
  */
 export function repeats(text: string, heard: string, locale?: string): 'surely' | 'partly' | 'not' {
-  const said = wordsOf(text, locale);
-  const sentences = heard.split(endOfSentence).map((sentence) => wordsOf(sentence, locale));
-  if (said.length === 0) return 'not';
-  const whole = said.join(' ');
-  if (sentences.some((sentence) => sentence.join(' ') === whole)) return 'surely';
-  const length = Math.min(run, said.length);
-  const known = new Set(runsOf(sentences.flat(), length));
-  const runs = runsOf(said, length);
-  if (runs.filter((each) => known.has(each)).length < share * runs.length) return 'not';
-  return said.length < run ? 'partly' : 'surely';
+  const said = foldText(text.slice(0, longest));
+  if (!said) return 'not';
+  const sentences = heard.split(endOfSentence).map(foldText);
+  if (sentences.includes(said)) return 'surely';
+  const known = ` ${sentences.join(' ')} `;
+  const words = [...segmenterFor('word', locale).segment(said)].filter(({ isWordLike }) => isWordLike);
+  const length = Math.min(run, words.length);
+  const runs = words.slice(length - 1).map(({ index, segment }, from) => {
+    return said.slice(words[from]?.index, index + segment.length);
+  });
+  const repeated = runs.filter((each) => known.includes(unspaced.test(each) ? each : ` ${each} `));
+  if (runs.length === 0 || repeated.length < share * runs.length) return 'not';
+  return words.length < run ? 'partly' : 'surely';
 }
 
-/** The words of a text, folded. */
-function wordsOf(text: string, locale: string | undefined): string[] {
-  const folded = foldText(text.slice(0, longest));
-  return [...segmenterFor('word', locale).segment(folded)].flatMap(({ segment, isWordLike }) =>
-    isWordLike ? [segment] : [],
-  );
-}
-
-function runsOf(words: readonly string[], length: number): string[] {
-  return Array.from({ length: Math.max(0, words.length - length + 1) }, (_, at) =>
-    words.slice(at, at + length).join(' '),
-  );
-}
+/** Scripts that write words without spaces. */
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
