@@ -1,10 +1,17 @@
 /**
- * Compressed audio without an encoder: FLAC carries the modem's voice (its verbatim subframes need no compression),
- * MP3, AAC and Opus are as long as the text and silent (frames without any coefficient are a few constant bytes).
+ * Compressed audio that carries the modem's voice, made by the encoders that services use: LAME, libopus, and FFmpeg's
+ * AAC. FLAC needs none: its verbatim subframes need no compression.
  */
+import { registerAacEncoder } from '@mediabunny/aac-encoder';
+import { AdtsOutputFormat, AudioSample, AudioSampleSource, BufferTarget, Output } from 'mediabunny';
+import OpusScript from 'opusscript';
+import { createMp3Encoder } from 'wasm-media-encoders';
 import { concatBytes } from './pcm.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
+
+const mp3Rates = [8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000] as const;
+const opusRates = [8000, 12000, 16000, 24000, 48000] as const;
 
 const bytes = (...values: readonly number[]): Bytes => Uint8Array.from(values);
 const ascii = (text: string): Bytes => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
@@ -14,50 +21,88 @@ function little(value: number, length: number): Bytes {
 }
 
 /** Audio of a text in `mp3`, `aac`, `opus` (in Ogg), `webm` (Opus) or `flac`. */
-export function compressed(format: string, samples: Int16Array, sampleRate: number): Bytes {
+export async function compressed(format: string, samples: Int16Array, sampleRate: number): Promise<Bytes> {
   if (format === 'flac') return flac(samples, sampleRate);
-  if (format === 'opus') return oggOpus(samples.length / sampleRate);
-  if (format === 'webm') return webmOpus(samples.length / sampleRate);
-  return format === 'aac' ? adts(samples.length, sampleRate) : mp3(samples.length, sampleRate);
+  if (format === 'opus') return oggOpus(opusPackets(samples, sampleRate));
+  if (format === 'webm') return webmOpus(opusPackets(samples, sampleRate));
+  return format === 'aac' ? adts(samples, sampleRate) : mp3(samples, sampleRate);
 }
 
-/** MPEG-1, MPEG-2 or MPEG-2.5 Layer III, mono, 32 kbit/s: side information that is all zero means silence. */
-function mp3(sampleCount: number, sampleRate: number): Bytes {
-  const isFull = sampleRate >= 32000;
-  const isQuarter = sampleRate < 16000;
-  const rates = isFull ? [44100, 48000, 32000] : isQuarter ? [11025, 12000, 8000] : [22050, 24000, 16000];
-  const rateIndex = rates.indexOf(sampleRate);
-  if (rateIndex < 0) throw new Error(`the sandbox makes no MP3 at ${sampleRate} Hz`);
-  const samplesPerFrame = isFull ? 1152 : 576;
-  const frame = new Uint8Array(Math.floor((samplesPerFrame / 8) * (32000 / sampleRate)));
-  frame.set([0xff, isFull ? 0xfb : isQuarter ? 0xe3 : 0xf3, ((isFull ? 1 : 4) << 4) | (rateIndex << 2), 0xc0]);
-  return concatBytes(Array.from({ length: Math.ceil(sampleCount / samplesPerFrame) }, () => frame));
+const lame = new Map<number, ReturnType<typeof createMp3Encoder>>();
+
+/** MPEG-1, MPEG-2 or MPEG-2.5 Layer III, mono, at a constant bitrate. */
+async function mp3(samples: Int16Array, sampleRate: number): Promise<Bytes> {
+  const rate = mp3Rates.find((each) => each === sampleRate);
+  if (!rate) throw new Error(`the sandbox makes no MP3 at ${sampleRate} Hz`);
+  const starting = lame.get(rate) ?? createMp3Encoder();
+  lame.set(rate, starting);
+  const encoder = await starting;
+  encoder.configure({ sampleRate: rate, channels: 1, bitrate: rate < 32_000 ? 64 : 128 });
+  // The next call overwrites what this one returns.
+  const frames = encoder.encode([Float32Array.from(samples, (sample) => sample / 32768)]).slice();
+  return concatBytes([frames, encoder.finalize()]);
 }
 
 /** AAC-LC, mono, in ADTS frames. */
-function adts(sampleCount: number, sampleRate: number): Bytes {
-  const rateIndex = [96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000].indexOf(sampleRate);
-  const silent = bytes(0x00, 0xc8, 0x00, 0x80, 0x23, 0x80);
-  const length = 7 + silent.length;
-  const header = bytes(
-    0xff,
-    0xf1,
-    0x40 | (rateIndex << 2),
-    0x40 | (length >> 11),
-    (length >> 3) & 0xff,
-    ((length & 7) << 5) | 0x1f,
-    0xfc,
-  );
-  const frame = concatBytes([header, silent]);
-  return concatBytes(Array.from({ length: Math.ceil(sampleCount / 1024) }, () => frame));
+async function adts(samples: Int16Array, sampleRate: number): Promise<Bytes> {
+  registerAacEncoder();
+  const target = new BufferTarget();
+  const output = new Output({ format: new AdtsOutputFormat(), target });
+  const source = new AudioSampleSource({ codec: 'aac', bitrate: 96_000 });
+  output.addAudioTrack(source);
+  await output.start();
+  const format = { format: 's16', numberOfChannels: 1, timestamp: 0 } as const;
+  await source.add(new AudioSample({ ...format, sampleRate, data: samples.slice() }));
+  await output.finalize();
+  return new Uint8Array(target.buffer ?? new ArrayBuffer(0));
+}
+
+/** What libopus holds back at the beginning, at 48 kHz. */
+const preSkip = 312;
+
+interface OpusAudio {
+  /** Of 20 ms each. */
+  readonly packets: readonly Bytes[];
+  /** Samples at 48 kHz, without what is skipped. */
+  readonly length: number;
+}
+
+function opusPackets(samples: Int16Array, sampleRate: number): OpusAudio {
+  const rate = opusRates.find((each) => each === sampleRate) ?? 48_000;
+  const encoder = new OpusScript(rate, 1, OpusScript.Application.AUDIO);
+  encoder.setBitrate(64_000);
+  const step = sampleRate / rate;
+  const all =
+    step === 1 ? samples : Int16Array.from({ length: samples.length / step }, (_, n) => between(samples, n * step));
+  const frame = rate / 50;
+  const packets: Bytes[] = [];
+  const skipped = (preSkip * rate) / 48_000;
+  for (let from = 0; from < all.length + skipped; from += frame) {
+    const piece = new Int16Array(frame);
+    piece.set(all.subarray(from, from + frame));
+    packets.push(Uint8Array.from(encoder.encode(Buffer.from(piece.buffer), frame)));
+  }
+  encoder.delete();
+  return { packets, length: Math.round((all.length * 48_000) / rate) };
+}
+
+/** A sample between two. */
+function between(samples: Int16Array, position: number): number {
+  const index = Math.floor(position);
+  const [before = 0, after = before] = samples.subarray(index, index + 2);
+  return before + (after - before) * (position - index);
 }
 
 const oggCrc = crcTable(0x04c11db7, 32);
 
 function oggPage(packets: readonly Bytes[], flags: number, granule: number, sequence: number): Bytes {
+  const lacing = packets.flatMap(({ length }) => [
+    ...Array.from({ length: Math.floor(length / 255) }, () => 255),
+    length % 255,
+  ]);
   const head = concatBytes([
     ...[ascii('OggS'), bytes(0, flags), little(granule, 8), little(1, 4), little(sequence, 4), little(0, 4)],
-    ...[bytes(packets.length), Uint8Array.from(packets, (packet) => packet.length)],
+    ...[bytes(lacing.length), Uint8Array.from(lacing)],
   ]);
   const page = concatBytes([head, ...packets]);
   let crc = 0;
@@ -66,31 +111,25 @@ function oggPage(packets: readonly Bytes[], flags: number, granule: number, sequ
   return page;
 }
 
-/** 20 ms of silence: a packet without a coefficient. */
-const silentOpus = bytes(0xf8, 0xff, 0xfe);
-
 function opusHead(): Bytes {
-  return concatBytes([ascii('OpusHead'), bytes(1, 1), little(312, 2), little(48000, 4), bytes(0, 0, 0)]);
+  return concatBytes([ascii('OpusHead'), bytes(1, 1), little(preSkip, 2), little(48000, 4), bytes(0, 0, 0)]);
 }
 
+/** Short pages, as of a service that streams: a player waits for the end of each. */
+const packetsPerPage = 10;
+
 /** Opus, mono, 20 ms a packet, in an Ogg container (RFC 7845). */
-function oggOpus(seconds: number): Bytes {
+function oggOpus({ packets, length }: OpusAudio): Bytes {
   const vendor = ascii('rxvoice sandbox');
   const head = opusHead();
   const tags = concatBytes([ascii('OpusTags'), little(vendor.length, 4), vendor, little(0, 4)]);
-  const packets = Math.ceil(seconds * 50);
   const pages = [oggPage([head], 2, 0, 0), oggPage([tags], 0, 0, 1)];
-  for (let done = 0; done < packets;) {
-    const count = Math.min(50, packets - done);
-    done += count;
-    pages.push(
-      oggPage(
-        Array.from({ length: count }, () => silentOpus),
-        done === packets ? 4 : 0,
-        done * 960,
-        pages.length,
-      ),
-    );
+  for (let from = 0; from < packets.length; from += packetsPerPage) {
+    const page = packets.slice(from, from + packetsPerPage);
+    const done = from + page.length;
+    const isLast = done === packets.length;
+    // The last page tells where the audio ends, inside its last packet.
+    pages.push(oggPage(page, isLast ? 4 : 0, isLast ? preSkip + length : done * 960, pages.length));
   }
   return concatBytes(pages);
 }
@@ -102,7 +141,7 @@ function ebml(id: readonly number[], ...content: readonly Bytes[]): Bytes {
 }
 
 /** Opus, mono, 20 ms a packet, in a WebM container (RFC 9559). */
-function webmOpus(seconds: number): Bytes {
+function webmOpus({ packets }: OpusAudio): Bytes {
   const double = new Uint8Array(8);
   new DataView(double.buffer).setFloat64(0, 48000);
   const track = ebml(
@@ -111,11 +150,10 @@ function webmOpus(seconds: number): Bytes {
     ...[ebml([0x86], ascii('A_OPUS')), ebml([0x63, 0xa2], opusHead())],
     ebml([0xe1], ebml([0xb5], double), ebml([0x9f], bytes(1))),
   );
-  const clusters = Array.from({ length: Math.ceil(seconds) }, (_, second) => {
-    const packets = Math.min(50, Math.ceil((seconds - second) * 50));
-    const blocks = Array.from({ length: packets }, (_, packet) =>
-      ebml([0xa3], bytes(0x81), little(packet * 20, 2).reverse(), bytes(0x80), silentOpus),
-    );
+  const clusters = Array.from({ length: Math.ceil(packets.length / 50) }, (_, second) => {
+    const blocks = packets
+      .slice(second * 50, second * 50 + 50)
+      .map((packet, index) => ebml([0xa3], bytes(0x81), little(index * 20, 2).reverse(), bytes(0x80), packet));
     return ebml([0x1f, 0x43, 0xb6, 0x75], ebml([0xe7], little(second * 1000, 4).reverse()), ...blocks);
   });
   const app = ascii('rxvoice sandbox');

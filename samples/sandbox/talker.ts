@@ -16,7 +16,7 @@ export interface Spoken {
 /** How a talker speaks. */
 export interface TalkerOptions {
   /** How samples are written, or how a text's samples become a file, which is then cut into pieces. */
-  readonly encoding: SampleEncoding | ((samples: Int16Array) => Uint8Array<ArrayBuffer>);
+  readonly encoding: SampleEncoding | ((samples: Int16Array) => Promise<Uint8Array<ArrayBuffer>>);
   readonly sampleRate: number;
   /** Length of one piece of audio, in milliseconds. */
   readonly chunkMs: number;
@@ -82,7 +82,7 @@ export class Talker {
         continue;
       }
       const samples = encodeText(next, sampleRate);
-      const file = typeof encoding === 'function' ? encoding(samples) : undefined;
+      const file = typeof encoding === 'function' ? await encoding(samples) : undefined;
       const msOf = (sample: number): number => (sample * 1000) / sampleRate;
       const length = Math.round((chunkMs / 1000) * sampleRate);
       for (let at = 0; at < samples.length; at += length) {

@@ -106,7 +106,7 @@ async function handle(request: HttpRequest, environment: Environment): Promise<v
   if (member(body, 'voice_modify') !== undefined && format === 'pcm') throw invalid('voice_modify is not for pcm');
   if (textMember(voice, 'voice_id') === 'no-such-voice') throw decline(20132, 'unknown voice', 'invalid voice id');
   const samples = encodeText(text, rate);
-  const audio = encode(format, samples, rate, channels);
+  const audio = await encode(format, samples, rate, channels);
   const timed = member(body, 'subtitle_enable') === true;
   const subtitles = { subtitle_file: `${environment.baseUrl()}/chi/subtitles?text=${encodeURIComponent(text)}` };
   const extra_info = {
@@ -136,7 +136,12 @@ async function handle(request: HttpRequest, environment: Environment): Promise<v
   });
 }
 
-function encode(format: string, mono: Int16Array, rate: number, channels: number): Uint8Array<ArrayBuffer> {
+async function encode(
+  format: string,
+  mono: Int16Array,
+  rate: number,
+  channels: number,
+): Promise<Uint8Array<ArrayBuffer>> {
   if (format === 'wav') return wavFile(mono, rate);
   if (format !== 'pcm') return compressed(format, mono, rate);
   const samples = channels === 1 ? mono : Int16Array.from({ length: mono.length * 2 }, (_, at) => mono[at >> 1] ?? 0);

@@ -10,7 +10,7 @@ import { refuse } from './iota-refusal.ts';
 
 const invalid = (why: string): Refusal => refuse(400, why, why);
 
-const encodings: Readonly<Record<string, (samples: Int16Array, rate: number) => Uint8Array>> = {
+const encodings: Readonly<Record<string, (samples: Int16Array, rate: number) => Uint8Array | Promise<Uint8Array>>> = {
   LINEAR16: wavFile,
   MULAW: (samples, rate) => g711File(samples, rate, 'mulaw'),
   ALAW: (samples, rate) => g711File(samples, rate, 'alaw'),
@@ -79,7 +79,7 @@ async function handle(request: HttpRequest, { timers, realtimeFactor }: Environm
   const rate = Number(member(audioConfig, 'sampleRateHertz') ?? 24_000);
   const samples = encodeText(text, rate);
   await timers.sleep(realtimeFactor > 0 ? ((samples.length / rate) * 1000) / realtimeFactor : 0);
-  const audio = text ? encodings[encodingOf(audioConfig)]?.(samples, rate) : undefined;
+  const audio = text ? await encodings[encodingOf(audioConfig)]?.(samples, rate) : undefined;
   // What is empty is left out.
   const answer = audio ? { audioContent: Buffer.from(audio).toString('base64') } : {};
   request.send(200, answer, { 'content-type': 'application/json; charset=UTF-8' });

@@ -9,7 +9,7 @@ import { elementsOf, parseXml, spokenOf } from '../xml.ts';
 import type { XmlElement } from '../xml.ts';
 import { refuse } from './kappa-refusal.ts';
 
-type Encoder = (samples: Int16Array, rate: number) => Uint8Array;
+type Encoder = (samples: Int16Array, rate: number) => Uint8Array | Promise<Uint8Array>;
 interface Format {
   readonly rate: number;
   readonly contentType: string;
@@ -135,7 +135,7 @@ async function handle(request: HttpRequest, { timers, realtimeFactor }: Environm
   const wrong = wrongIn(document);
   if (wrong !== undefined) throw refuse(400, wrong);
   const samples = encodeText(spokenOf(document), format.rate);
-  const audio = samples.length > 0 ? format.encode(samples, format.rate) : new Uint8Array(0);
+  const audio = samples.length > 0 ? await format.encode(samples, format.rate) : new Uint8Array(0);
   await sendAudio(request, audio, {
     ...{ timers, realtimeFactor, contentType: format.contentType, whole: format.whole ?? false },
     bytesPerSecond: (audio.length / Math.max(1, samples.length)) * format.rate,

@@ -33,7 +33,7 @@ interface Format {
   readonly rates: readonly string[];
   readonly rate: number;
   readonly contentType: string;
-  readonly encode: (samples: Int16Array, rate: number) => Uint8Array;
+  readonly encode: (samples: Int16Array, rate: number) => Uint8Array | Promise<Uint8Array>;
 }
 const formats: Readonly<Record<string, Format>> = {
   mp3: {
@@ -148,7 +148,7 @@ async function handle(request: HttpRequest, { timers, realtimeFactor }: Environm
     throw refuse(400, `${asked} for ${output}`, 'InvalidSampleRateException', 'Unsupported sample rate');
   const rate = asked ? Number(asked) : output === 'mp3' && engine === 'standard' ? 22_050 : format.rate;
   const samples = encodeText(said, rate);
-  const audio = format.encode(samples, rate);
+  const audio = await format.encode(samples, rate);
   await sendAudio(request, audio, {
     ...{ timers, realtimeFactor, contentType: format.contentType, headers },
     bytesPerSecond: (audio.length / Math.max(1, samples.length)) * rate,

@@ -116,14 +116,14 @@ async function handle(request: HttpRequest, { timers, realtimeFactor }: Environm
   const known = speakers[textMember(body, 'speaker')];
   // A speaker of another model is not refused: somebody else speaks.
   const samples = encodeText(known?.includes(id) === false ? 'the voice of somebody else' : text, rate);
-  const audio = encode(format, samples, rate);
+  const audio = await encode(format, samples, rate);
   await sendAudio(request, audio, {
     ...{ timers, realtimeFactor, contentType: accept },
     bytesPerSecond: (audio.length / samples.length) * rate,
   });
 }
 
-function encode(format: string, samples: Int16Array, rate: number): Uint8Array<ArrayBuffer> {
+async function encode(format: string, samples: Int16Array, rate: number): Promise<Uint8Array<ArrayBuffer>> {
   if (format === 'wav') return wavFile(samples, rate);
   if (format === 'pcm' || format === 'mulaw') return writeSamples(samples, format === 'pcm' ? 'linear16' : 'mulaw');
   return compressed(format === 'ogg' ? 'opus' : format, samples, rate);

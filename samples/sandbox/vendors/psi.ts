@@ -113,7 +113,7 @@ async function handle(request: HttpRequest, environment: Environment, timed: boo
         ? pcm
         : format === 'wav'
           ? concatBytes([wavHeader(rate), pcm])
-          : compressed(format, samples, rate);
+          : await compressed(format, samples, rate);
     await sendAudio(request, audio, {
       ...{ timers, realtimeFactor, contentType: mediaTypes[format] ?? '' },
       ...{ bytesPerSecond: (audio.length / samples.length) * rate, whole: timed },

@@ -72,7 +72,7 @@ function saidOf(input: string): string {
   throw invalid('input begins like SSML, but is no <speak>');
 }
 
-function encode(format: string, samples: Int16Array, rate: number): Uint8Array<ArrayBuffer> {
+async function encode(format: string, samples: Int16Array, rate: number): Promise<Uint8Array<ArrayBuffer>> {
   if (format === 'wav') return wavFile(samples, rate);
   if (format === 'pcm' || format === 'ulaw') return writeSamples(samples, format === 'pcm' ? 'linear16' : 'mulaw');
   return compressed(format === 'ogg' ? 'opus' : format, samples, rate);
@@ -159,7 +159,7 @@ async function answer(
   { route, text, format, rate, output }: Speech,
 ): Promise<void> {
   const samples = encodeText(text, rate);
-  const audio = encode(format, samples, rate);
+  const audio = await encode(format, samples, rate);
   const characters = { billable_characters_count: text.length };
   if (route === 'speech') {
     await timers.sleep(realtimeFactor > 0 ? durationMs(text) / realtimeFactor : 0);

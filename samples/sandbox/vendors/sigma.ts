@@ -57,7 +57,7 @@ const voices: Readonly<Record<string, { readonly models: readonly string[]; read
   'en-US-matthew': { models: ['FALCON'], styles: ['Conversational'] },
 };
 
-function encode(format: string, samples: Int16Array, rate: number): Uint8Array<ArrayBuffer> {
+async function encode(format: string, samples: Int16Array, rate: number): Promise<Uint8Array<ArrayBuffer>> {
   if (format === 'WAV') return wavFile(samples, rate);
   if (format === 'MP3' || format === 'FLAC' || format === 'OGG')
     return compressed(format === 'OGG' ? 'opus' : format.toLowerCase(), samples, rate);
@@ -93,7 +93,7 @@ async function speak(request: HttpRequest, environment: Environment, isStream: b
   running.set(environment, inFlight + 1);
   try {
     const samples = encodeText(text, rate);
-    const audio = encode(format, samples, rate);
+    const audio = await encode(format, samples, rate);
     const bytesPerSecond = (audio.length / samples.length) * rate;
     if (isStream) {
       await sendAudio(request, audio, {

@@ -53,7 +53,7 @@ const types: Readonly<Record<string, string>> = {
   webm: 'audio/webm',
 };
 
-function encode(format: string, samples: Int16Array, rate: number): Uint8Array<ArrayBuffer> {
+async function encode(format: string, samples: Int16Array, rate: number): Promise<Uint8Array<ArrayBuffer>> {
   if (format === 'wav') return wavFile(samples, rate);
   if (format === 'ulaw') return withoutSizes(g711File(samples, rate, 'mulaw'));
   if (format.startsWith('pcm')) return writeSamples(samples, format === 'pcm_f32le' ? 'linear32' : 'linear16');
@@ -96,7 +96,7 @@ async function speak(request: HttpRequest, environment: Environment, isWhole: bo
   const format = textMember(body, 'format') || 'mp3';
   const rate = Number(member(body, 'sample_rate') ?? (format === 'ulaw' ? 8000 : 24000));
   const samples = encodeText(text, rate);
-  const audio = encode(format, samples, rate);
+  const audio = await encode(format, samples, rate);
   const headers = { 'request-id': crypto.randomUUID() };
   if (isWhole) {
     await timers.sleep(realtimeFactor > 0 ? durationMs(text) / realtimeFactor : 0);

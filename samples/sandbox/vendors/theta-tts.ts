@@ -76,7 +76,7 @@ async function handle(request: HttpRequest, { timers, realtimeFactor }: Environm
       ? pcm
       : format === 'wav'
         ? concatBytes([wavHeader(sampleRate), pcm])
-        : compressed(format, samples, sampleRate);
+        : await compressed(format, samples, sampleRate);
   await sendAudio(request, audio, {
     ...{
       timers,

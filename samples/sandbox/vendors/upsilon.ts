@@ -83,7 +83,7 @@ async function handle(request: HttpRequest, environment: Environment, live: bool
       pool === model ? textMember(body, 'text') : 'hallucinated audio of a voice of the other pool',
       rate,
     );
-    const audio = encode(format, samples, rate);
+    const audio = await encode(format, samples, rate);
     const session = { 'X-Session-Id': crypto.randomUUID(), 'X-Request-Id': crypto.randomUUID() };
     const echoed = {
       ...(textMember(body, 'session_id') ? { 'X-External-Session-Id': textMember(body, 'session_id') } : {}),
@@ -102,7 +102,7 @@ async function handle(request: HttpRequest, environment: Environment, live: bool
   }
 }
 
-function encode(format: string, samples: Int16Array, rate: number): Uint8Array<ArrayBuffer> {
+async function encode(format: string, samples: Int16Array, rate: number): Promise<Uint8Array<ArrayBuffer>> {
   if (format === 'wav') return wavFile(samples, rate);
   if (format === 'mp3') return compressed('mp3', samples, rate);
   return writeSamples(samples, format === 'ulaw' ? 'mulaw' : format === 'alaw' ? 'alaw' : 'linear16');

@@ -1,0 +1,75 @@
+import { concatBytes } from './concat.ts';
+
+/** The header of a frame. */
+export interface FrameHeader {
+  /** Bytes of the whole frame. */
+  readonly length: number;
+  /** Equal in all frames of a stream. */
+  readonly kind: number;
+}
+
+/** How to read a format whose frames begin with a sync word of their own. */
+export interface SyncFormat<H extends FrameHeader> {
+  /** Bytes that {@link SyncFormat.parse} needs. */
+  readonly headerLength: number;
+  /** Reads the header at a position; `undefined` if there is none. */
+  parse(bytes: Uint8Array, at: number): H | undefined;
+  /** Bytes to skip of something else that may come before frames. Default: 0. */
+  skip?(bytes: Uint8Array, at: number): number;
+}
+
+/**
+ * Finds frames by their sync words. What looks like one in other bytes is not taken for a frame: the first one counts
+ * only if another follows it, and later ones only if they are of its kind.
+ */
+export class SyncFrames<H extends FrameHeader> {
+  readonly #format: SyncFormat<H>;
+  #held: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  #left: number = 0;
+  #kind: number | undefined;
+
+  constructor(format: SyncFormat<H>) {
+    this.#format = format;
+  }
+
+  /** Returns the frames complete with these bytes: copies. */
+  read(
+    bytes: Uint8Array<ArrayBuffer>,
+    isEnd: boolean,
+  ): { readonly header: H; readonly data: Uint8Array<ArrayBuffer> }[] {
+    const { headerLength, parse, skip } = this.#format;
+    const all = concatBytes(this.#held, bytes);
+    const frames = [];
+    let at = 0;
+    while (at + headerLength <= all.length) {
+      this.#left ||= skip?.(all, at) ?? 0;
+      if (this.#left > 0) {
+        const skipped = Math.min(this.#left, all.length - at);
+        this.#left -= skipped;
+        at += skipped;
+        continue;
+      }
+      const header = parse(all, at);
+      if (!header || (this.#kind !== undefined && header.kind !== this.#kind)) {
+        at += 1;
+        continue;
+      }
+      const end = at + header.length;
+      if (end > all.length) break;
+      if (this.#kind === undefined) {
+        const isLast = isEnd && end === all.length;
+        if (end + headerLength > all.length && !isEnd) break;
+        if (!isLast && parse(all, end)?.kind !== header.kind) {
+          at += 1;
+          continue;
+        }
+      }
+      this.#kind = header.kind;
+      frames.push({ header, data: all.slice(at, end) });
+      at = end;
+    }
+    // Copied: the caller may reuse its buffer.
+    this.#held = all.slice(at);
+    return frames;
+  }
+}
