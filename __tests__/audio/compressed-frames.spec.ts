@@ -5,11 +5,11 @@ import type { AudioMetadata } from '../../lib/audio/types.ts';
 import { compressed } from '../../samples/sandbox/fixtures.ts';
 import { encodeText } from '../../samples/sandbox/modem.ts';
 
-const formats: Readonly<Record<string, AudioMetadata>> = {
+const formats = {
   mp3: { encoding: 'mp3', container: 'mp3', sampleRate: 24_000, channels: 1 },
   aac: { encoding: 'aac', container: 'adts', sampleRate: 24_000, channels: 1 },
   opus: { encoding: 'opus', container: 'ogg', sampleRate: 24_000, channels: 1 },
-};
+} as const satisfies Readonly<Record<string, AudioMetadata>>;
 
 const files = new Map<string, Promise<Uint8Array<ArrayBuffer>>>();
 function fileOf(format: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -65,14 +65,14 @@ describe.each(Object.entries(formats))('%s', (name, metadata) => {
 });
 
 it('takes the delay and the padding off an Opus file, to the sample', async () => {
-  const frames = read(formats['opus'] as AudioMetadata, [await fileOf('opus')]);
+  const frames = read(formats.opus, [await fileOf('opus')]);
   expect(frames[0]).toMatchObject({ samples: 960, from: 312, to: 960 });
   expect(audible(frames)).toBe(encodeText('Frames.', 48_000).length);
 });
 
 it('takes the delay and the padding off an MP3 whose tag tells them, and skips the tag and ID3', async () => {
   const file = await fileOf('mp3');
-  const metadata = formats['mp3'] as AudioMetadata;
+  const metadata = formats.mp3;
   const plain = read(metadata, [file]);
   // The frame that LAME writes first: MPEG-2, mono, 64 kbit/s at 24 kHz is 192 bytes.
   const tag = new Uint8Array(192);

@@ -381,13 +381,13 @@ describe('Pipeline', () => {
 
   it('refuses a voice that the output cannot play, before anybody has spoken', async () => {
     const tts = new FakeTTS();
-    tts.getMetadata = () => ({ encoding: 'mp3', sampleRate: 24_000, channels: 1 });
+    tts.getMetadata = () => ({ encoding: 'flac', sampleRate: 24_000, channels: 1 });
     const stt = new FakeSTT();
     const pipeline = new Pipeline({ providers: [new FakeInput(), stt, new FakeLLM(), tts, new FakeOutput()] });
     await expect(pipeline.initialize()).rejects.toMatchObject({
       code: 'unsupported_format',
       message:
-        'FakeOutput cannot accept mp3 24000 Hz mono from FakeTTS; it accepts linear16: configure FakeTTS for one of these',
+        'FakeOutput cannot accept flac 24000 Hz mono from FakeTTS; it accepts linear16: configure FakeTTS for one of these',
     });
     expect([pipeline.state, stt.isReady()]).toEqual(['idle', false]);
     await pipeline.dispose();

@@ -28,7 +28,7 @@ const format: SyncFormat<AdtsHeader> = {
 /** Frames of an AAC file in ADTS. */
 export class AdtsReader implements FrameReader {
   stream: FrameStream | undefined;
-  readonly #frames: SyncFrames<AdtsHeader> = new SyncFrames(format);
+  readonly #frames = new SyncFrames<AdtsHeader>(format);
 
   push(bytes: Uint8Array<ArrayBuffer>): CompressedFrame[] {
     return this.#read(bytes, false);

@@ -1,3 +1,5 @@
+import type { FrameCodec } from './codec.ts';
+
 /** A frame of compressed audio: the least that a decoder takes. */
 export interface CompressedFrame {
   readonly data: Uint8Array<ArrayBuffer>;
@@ -10,7 +12,7 @@ export interface CompressedFrame {
 
 /** What a decoder must know of a stream of frames. */
 export interface FrameStream {
-  readonly codec: 'mp3' | 'aac' | 'opus';
+  readonly codec: FrameCodec;
   /** Samples per second that decoders produce, in Hz. */
   readonly sampleRate: number;
   readonly channels: number;

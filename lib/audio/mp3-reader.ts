@@ -53,7 +53,7 @@ const format: SyncFormat<Mp3Header> = {
  */
 export class Mp3Reader implements FrameReader {
   stream: FrameStream | undefined;
-  readonly #frames: SyncFrames<Mp3Header> = new SyncFrames(format);
+  readonly #frames = new SyncFrames<Mp3Header>(format);
   /** Samples so far; the first and the last to be heard. */
   #position: number = 0;
   #from: number = 0;

@@ -37,19 +37,20 @@ export class SyncFrames<H extends FrameHeader> {
     bytes: Uint8Array<ArrayBuffer>,
     isEnd: boolean,
   ): { readonly header: H; readonly data: Uint8Array<ArrayBuffer> }[] {
-    const { headerLength, parse, skip } = this.#format;
+    const format = this.#format;
+    const { headerLength } = format;
     const all = concatBytes(this.#held, bytes);
     const frames = [];
     let at = 0;
     while (at + headerLength <= all.length) {
-      this.#left ||= skip?.(all, at) ?? 0;
+      this.#left ||= format.skip?.(all, at) ?? 0;
       if (this.#left > 0) {
         const skipped = Math.min(this.#left, all.length - at);
         this.#left -= skipped;
         at += skipped;
         continue;
       }
-      const header = parse(all, at);
+      const header = format.parse(all, at);
       if (!header || (this.#kind !== undefined && header.kind !== this.#kind)) {
         at += 1;
         continue;
@@ -59,7 +60,7 @@ export class SyncFrames<H extends FrameHeader> {
       if (this.#kind === undefined) {
         const isLast = isEnd && end === all.length;
         if (end + headerLength > all.length && !isEnd) break;
-        if (!isLast && parse(all, end)?.kind !== header.kind) {
+        if (!isLast && format.parse(all, end)?.kind !== header.kind) {
           at += 1;
           continue;
         }

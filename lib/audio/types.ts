@@ -30,6 +30,8 @@ export interface AudioChunk {
   readonly timestamp?: number;
   /** The utterance that a synthesized chunk belongs to. */
   readonly utteranceId?: string;
+  /** Compressed audio: whether a file ends with this chunk, such as a sentence's. Absent: it may continue. */
+  readonly endsFile?: boolean;
 }
 
 /** One row of the formats that a provider accepts: any combination of the listed values. */

@@ -186,6 +186,11 @@ export interface TTSProvider extends ProviderContract {
   readonly words$?: Observable<SpokenWord>;
   /** The format that `speak` will produce, if known in advance. */
   getMetadata?(): AudioMetadata | undefined;
+  /**
+   * Tells which formats the output accepts, before `initialize()`: a voice that leaves its format open then asks its
+   * service for one of them.
+   */
+  configureOutput?(accepts: readonly AudioFormat[]): void;
   /** Longest piece of `text$`, in characters. */
   readonly maxTextLength?: number | undefined;
   /** Opens the connection that the next `speak` needs, so that no handshake delays it. */

@@ -1,10 +1,13 @@
 import { Observable, Subject, tap, type MonoTypeOperatorFunction, type Observer } from 'rxjs';
+import { codecOf } from '../audio/codec.ts';
 import { describeFormat, sameFormat } from '../audio/formats.ts';
 import { negotiateFormat } from '../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import { catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
+import { OnDemand } from '../core/on-demand.ts';
 import type { InputProvider, OutputProvider, TTSProvider } from '../core/roles.ts';
+import { decodeAudio, type OpenFile } from '../playback/decode-audio.ts';
 import { transcode } from '../operators/transcode.ts';
 
 /** How audio gets from one provider to the next. */
@@ -13,6 +16,8 @@ export interface AudioPath {
   readonly to: AudioMetadata;
   readonly transcoded: boolean;
   convert(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
+  /** Loads what the conversion needs. @throws VoiceError `missing_package`, with the install command. */
+  prepare?(): Promise<unknown>;
 }
 
 /** The names of two connected providers. */
@@ -22,7 +27,8 @@ export interface AudioEnds {
 }
 
 /**
- * Chooses the format between two providers: unchanged if the second accepts it, else with one conversion.
+ * Chooses the format between two providers: unchanged if the second accepts it, else with one conversion, after a
+ * decoder if the audio is compressed.
  *
  * @throws VoiceError `unsupported_format` when none works.
  */
@@ -33,6 +39,8 @@ export function audioPath(
 ): AudioPath {
   const settled = negotiateFormat(from, accepts);
   if (!settled) {
+    const decoded = decodedPath(from, accepts, { source, target });
+    if (decoded) return decoded;
     const taken = accepts.map(({ encoding }) => encoding).join(', ');
     throw new VoiceError(
       `${target} cannot accept ${describeFormat(from)} from ${source}; it accepts ${taken}: configure ${source} for one of these`,
@@ -50,14 +58,32 @@ export function audioPath(
   };
 }
 
+/** The path of compressed audio that is decoded while it comes. */
+function decodedPath(
+  from: AudioMetadata,
+  accepts: readonly AudioFormat[],
+  { source }: AudioEnds,
+): AudioPath | undefined {
+  const codec = codecOf(from);
+  const sampleRate = codec === 'opus' ? 48_000 : from.sampleRate;
+  const to = codec && negotiateFormat({ encoding: 'linear32', sampleRate, channels: from.channels }, accepts)?.target;
+  if (!to) return undefined;
+  const code = new OnDemand(source, () => import('../playback/decoders.ts'));
+  const prepare = (): Promise<OpenFile> => code.load().then(({ openFor }) => openFor(source, codec));
+  return {
+    ...{ from, to, transcoded: true, prepare },
+    convert: (audio$) => audio$.pipe(decodeAudio<never>(prepare), transcode(to)),
+  };
+}
+
 /**
  * Detects a voice that the output cannot play before it is heard as silence.
  *
- * @throws VoiceError `unsupported_format`.
+ * @throws VoiceError `unsupported_format`; `missing_package` when a package that decodes it is not installed.
  */
-export function assertPlayable(tts: TTSProvider, output: OutputProvider): void {
+export async function assertPlayable(tts: TTSProvider, output: OutputProvider): Promise<void> {
   const metadata = formatOf(tts);
-  if (metadata) audioPath(metadata, output.accepts, { source: tts.name, target: output.name });
+  if (metadata) await audioPath(metadata, output.accepts, { source: tts.name, target: output.name }).prepare?.();
 }
 
 /**

@@ -177,6 +177,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     const logger = this.options.logger && this.logger;
     const { all, tts, output } = this.#loaded ?? (await this.#load());
     for (const provider of all) hold(provider, this);
+    tts?.configureOutput?.(output.accepts);
     try {
       const loading = loadConversation(this.assigned, this.options.locale).then((code) => {
         this.#code = code;
@@ -186,7 +187,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       const failed = results.find((result) => result.status === 'rejected');
       if (failed) throw failed.reason;
       if (this.#disposing) throw disposed();
-      if (tts) assertPlayable(tts, output);
+      if (tts) await assertPlayable(tts, output);
     } catch (cause) {
       await Promise.allSettled(all.map((provider) => release(provider, this, this.#scheduler)));
       throw VoiceError.from(cause);

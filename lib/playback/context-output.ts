@@ -10,11 +10,12 @@ import {
 } from 'rxjs';
 import type { AudioChunk, AudioFormat } from '../audio/types.ts';
 import { closeContext, keepRunning, openContext } from './audio-context.ts';
-import { decodeAudio } from './decode-audio.ts';
+import { decodeAudio, type OpenFile } from './decode-audio.ts';
 import { Player } from './player.ts';
 import { WorkletLine } from './worklet-line.ts';
 import { playbackProcessor } from './processors.ts';
 import { VoiceError } from '../core/errors.ts';
+import { OnDemand } from '../core/on-demand.ts';
 import { Provider } from '../core/provider.ts';
 import type { DeviceEvent, OutputProvider, PlaybackEvent, ProviderRole, ProviderType } from '../core/roles.ts';
 
@@ -63,7 +64,11 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
       onFrozen: () => this.#reopen(),
       scheduler: config.scheduler,
     });
-    this.#player = new Player(this.#line, { decode$: decodeAudio(() => this.#line.context) });
+    const load = (): Promise<OpenFile> =>
+      new OnDemand(this.name, () => import('./web-codecs.ts'))
+        .load()
+        .then(({ openInPage }) => openInPage(() => this.#line.context));
+    this.#player = new Player(this.#line, { decode$: decodeAudio(load) });
   }
 
   /** The events of every `play()`. Hot. */

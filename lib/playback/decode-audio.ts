@@ -1,11 +1,20 @@
-import { concatMap, defer, EMPTY, endWith, from, map, of, type Observable, type OperatorFunction } from 'rxjs';
-import { joinBytes } from '../audio/concat.ts';
-import { describeFormat, sameFormat } from '../audio/formats.ts';
+import {
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  endWith,
+  finalize,
+  from,
+  Observable,
+  of,
+  switchMap,
+  type MonoTypeOperatorFunction,
+} from 'rxjs';
+import { sameFormat } from '../audio/formats.ts';
 import { isConvertible } from '../audio/negotiate.ts';
-import { float32Bytes } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
-import { merge } from '../stream/merge.ts';
 
 /** Marks a point in a stream of audio before which everything is complete. */
 export interface AudioMark {
@@ -13,107 +22,138 @@ export interface AudioMark {
   readonly onMark: () => void;
 }
 
-/** Most compressed audio to hold until its end, in bytes. */
-const maxBytes = 32 * 1024 * 1024;
+/** Decodes one compressed file while it comes. */
+export interface FileDecoder {
+  /** Takes the next bytes; resolves when the decoder has them. */
+  push(data: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** The file is complete: resolves when everything was decoded. */
+  end(): Promise<void>;
+  close(): void;
+}
 
-/** Most channels to keep. */
-const maxChannels = 2;
+/** Opens a decoder, which delivers samples as it has them. */
+export type OpenFile = (
+  metadata: AudioMetadata,
+  to: { readonly next: (chunk: AudioChunk) => void; readonly error: (cause: unknown) => void },
+) => FileDecoder;
 
 /**
- * Decodes compressed audio with the browser; samples pass through at once. A compressed stream is decoded when
- * complete: at a mark, at the end, or where another utterance or format begins.
+ * Decodes compressed audio while it comes; samples pass through at once. A file ends with the chunk that says so, at a
+ * mark, at the end, or where another utterance or format begins; the next one follows without a gap.
  *
- * Errors: VoiceError `unsupported_format` for what the browser cannot decode, `overflow` beyond 32 MiB.
+ * @param load - Loads the decoders: only who plays compressed audio needs them.
+ *
+ * Errors: VoiceError `unsupported_format` for what cannot be decoded, `overflow` for a file too long to be held.
  */
-export function decodeAudio(
-  context: () => BaseAudioContext | undefined,
-): OperatorFunction<AudioChunk | AudioMark, AudioChunk | AudioMark> {
+export function decodeAudio<M extends AudioMark>(
+  load: () => Promise<OpenFile>,
+): MonoTypeOperatorFunction<AudioChunk | M> {
   return (source$) =>
-    defer(() => {
-      const waiting = new CompressedAudio();
-      const end = { onMark: () => undefined };
-      return source$.pipe(
-        endWith(end),
-        concatMap((item) => {
-          if (isMark(item)) return merge(waiting.decode(context()), item === end ? EMPTY : of(item));
-          if (waiting.takes(item)) return EMPTY;
-          const before$ = waiting.decode(context());
-          if (waiting.begins(item)) return before$;
-          return before$ === EMPTY ? of(item) : before$.pipe(endWith(item));
+    new Observable((subscriber) => {
+      let file: OpenedFile | undefined;
+      const finish$ = (): Observable<never> => {
+        const ending = file;
+        file = undefined;
+        return ending ? ending.end() : EMPTY;
+      };
+      const take$ = (chunk: AudioChunk): Observable<AudioChunk> => {
+        const taking = file;
+        if (!taking) return EMPTY;
+        return chunk.endsFile ? concat(taking.push(chunk.data), defer(finish$)) : taking.push(chunk.data);
+      };
+      const begin$ = (chunk: AudioChunk, metadata: AudioMetadata): Observable<AudioChunk> => {
+        file = new OpenedFile(load, { ...chunk, metadata }, subscriber);
+        return take$(chunk);
+      };
+      // After a file's end, chunks without a format still have its.
+      let last: AudioMetadata | undefined;
+      const items$ = source$.pipe(
+        endWith(undefined),
+        concatMap((item): Observable<AudioChunk | M> => {
+          if (!item) return finish$();
+          if (isMark(item)) return concat(finish$(), of(item));
+          if (file?.takes(item)) return take$(item);
+          const metadata = item.metadata ?? last;
+          last = metadata;
+          const before$ = finish$();
+          if (!metadata || isConvertible(metadata)) return before$ === EMPTY ? of(item) : concat(before$, of(item));
+          return concat(
+            before$,
+            defer(() => begin$(item, metadata)),
+          );
         }),
+        finalize(() => file?.close()),
       );
+      return items$.subscribe(subscriber);
     });
 }
 
-function isMark(item: AudioChunk | AudioMark): item is AudioMark {
+function isMark<M extends AudioMark>(item: AudioChunk | M): item is M {
   return 'onMark' in item;
 }
 
-/** A compressed stream, as received so far. */
-class CompressedAudio {
-  #metadata: AudioMetadata | undefined;
-  #utteranceId: string | undefined;
-  #pieces: Uint8Array<ArrayBuffer>[] = [];
-  #length = 0;
+/** A compressed file that is being decoded. */
+class OpenedFile {
+  readonly #metadata: AudioMetadata;
+  readonly #utteranceId: string | undefined;
+  readonly #decoder: Promise<FileDecoder>;
+  #isClosed = false;
 
-  /** Adds a chunk if it continues the stream. */
-  takes({ data, metadata, utteranceId }: AudioChunk): boolean {
-    const isNext =
-      this.#metadata !== undefined &&
-      (metadata === undefined || sameFormat(metadata, this.#metadata)) &&
-      (utteranceId === undefined || utteranceId === this.#utteranceId);
-    if (isNext) this.#add(data);
-    return isNext;
-  }
-
-  /** Starts a stream if the chunk is compressed. */
-  begins({ data, metadata, utteranceId }: AudioChunk): boolean {
-    if (!metadata || isConvertible(metadata)) return false;
+  constructor(
+    load: () => Promise<OpenFile>,
+    { metadata, utteranceId }: AudioChunk & { readonly metadata: AudioMetadata },
+    to: { readonly next: (chunk: AudioChunk) => void; readonly error: (cause: unknown) => void },
+  ) {
     this.#metadata = metadata;
     this.#utteranceId = utteranceId;
-    this.#add(data);
-    return true;
-  }
-
-  /** Decodes the stream. */
-  decode(context: BaseAudioContext | undefined): Observable<AudioChunk> {
-    const metadata = this.#metadata;
-    const utteranceId = this.#utteranceId;
-    const bytes = joinBytes(this.#pieces);
-    this.#metadata = undefined;
-    this.#pieces = [];
-    this.#length = 0;
-    if (!metadata || bytes.length === 0) return EMPTY;
-    if (!context) throw new VoiceError('no audio context: call initialize() first', { code: 'not_ready' });
-    // A copy: the browser detaches the buffer.
-    return from(context.decodeAudioData(bytes.slice().buffer).catch((cause: unknown) => refuse(metadata, cause))).pipe(
-      map((decoded) => ({ ...samplesOf(decoded), ...(utteranceId !== undefined && { utteranceId }) })),
+    const named = utteranceId === undefined ? {} : { utteranceId };
+    this.#decoder = load().then((open) =>
+      open(metadata, {
+        next: (chunk) => {
+          if (!this.#isClosed) to.next({ ...chunk, ...named });
+        },
+        error: (cause) => {
+          if (!this.#isClosed) to.error(VoiceError.from(cause));
+        },
+      }),
     );
   }
 
-  #add(data: Uint8Array<ArrayBuffer>): void {
-    this.#pieces.push(data);
-    this.#length += data.length;
-    if (this.#length <= maxBytes) return;
-    throw new VoiceError(`more than ${maxBytes / 1024 ** 2} MiB of compressed audio arrived without an end`, {
-      code: 'overflow',
-    });
+  /** Whether a chunk continues the file. */
+  takes({ metadata, utteranceId }: AudioChunk): boolean {
+    return (
+      (metadata === undefined || sameFormat(metadata, this.#metadata)) &&
+      (utteranceId === undefined || utteranceId === this.#utteranceId)
+    );
   }
-}
 
-function samplesOf(decoded: AudioBuffer): AudioChunk {
-  const { sampleRate, length } = decoded;
-  const channels = Math.min(decoded.numberOfChannels, maxChannels);
-  const samples = new Float32Array(length * channels);
-  for (let channel = 0; channel < channels; channel++) {
-    decoded.getChannelData(channel).forEach((sample, at) => {
-      samples[at * channels + channel] = sample;
-    });
+  push(data: Uint8Array<ArrayBuffer>): Observable<never> {
+    return this.#with((decoder) => decoder.push(data));
   }
-  return { data: float32Bytes(samples), metadata: { encoding: 'linear32', sampleRate, channels, bitDepth: 32 } };
-}
 
-function refuse(metadata: AudioMetadata, cause: unknown): never {
-  const message = `this browser cannot decode ${describeFormat(metadata)}: configure the voice for linear16`;
-  throw new VoiceError(message, { code: 'unsupported_format', cause });
+  end(): Observable<never> {
+    return concat(
+      this.#with((decoder) => decoder.end()),
+      defer(() => {
+        this.close();
+        return EMPTY;
+      }),
+    );
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#decoder.then(
+      (decoder) => decoder.close(),
+      () => undefined,
+    );
+  }
+
+  #with(run: (decoder: FileDecoder) => Promise<void>): Observable<never> {
+    return from(this.#decoder).pipe(
+      switchMap((decoder) => run(decoder)),
+      switchMap(() => EMPTY),
+    );
+  }
 }

@@ -3,7 +3,7 @@
  * AAC. FLAC needs none: its verbatim subframes need no compression.
  */
 import { registerAacEncoder } from '@mediabunny/aac-encoder';
-import { AdtsOutputFormat, AudioSample, AudioSampleSource, BufferTarget, Output } from 'mediabunny';
+import { AdtsOutputFormat, AudioSample, AudioSampleSource, BufferTarget, Output, Quality } from 'mediabunny';
 import OpusScript from 'opusscript';
 import { createMp3Encoder } from 'wasm-media-encoders';
 import { concatBytes } from './pcm.ts';
@@ -48,11 +48,13 @@ async function adts(samples: Int16Array, sampleRate: number): Promise<Bytes> {
   registerAacEncoder();
   const target = new BufferTarget();
   const output = new Output({ format: new AdtsOutputFormat(), target });
-  const source = new AudioSampleSource({ codec: 'aac', bitrate: 96_000 });
+  const source = new AudioSampleSource({ codec: 'aac', quality: new Quality('high') });
   output.addAudioTrack(source);
   await output.start();
   const format = { format: 's16', numberOfChannels: 1, timestamp: 0 } as const;
-  await source.add(new AudioSample({ ...format, sampleRate, data: samples.slice() }));
+  const sample = new AudioSample({ ...format, sampleRate, data: samples.slice() });
+  await source.add(sample);
+  sample.close();
   await output.finalize();
   return new Uint8Array(target.buffer ?? new ArrayBuffer(0));
 }
@@ -207,7 +209,7 @@ function crcTable(polynomial: number, width: 8 | 16 | 32): readonly number[] {
   const mask = 2 ** width - 1;
   return Array.from({ length: 256 }, (_, byte) => {
     let crc = byte * 2 ** (width - 8);
-    for (let bit = 0; bit < 8; bit++) crc = crc >= top ? (((crc * 2) ^ polynomial) >>> 0) & mask : crc * 2;
+    for (let bit = 0; bit < 8; bit++) crc = crc >= top ? (((crc * 2) ^ polynomial) & mask) >>> 0 : crc * 2;
     return crc >>> 0;
   });
 }

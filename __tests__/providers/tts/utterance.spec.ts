@@ -164,14 +164,16 @@ describe('assembleUtterance: WAV files in the stream (F30)', () => {
 });
 
 describe('assembleUtterance: compressed files', () => {
-  it('passes a file on whole, at the end of its segment, since no part of it can be decoded alone', () => {
+  it('compressed audio comes while it is made, and its last chunk says where a file ends', () => {
     const { chunks } = assemble(
-      [audio(counted(3)), audio(counted(2)), { type: 'segment', text: 'a' }, audio(counted(4))],
+      [audio(counted(3)), audio(counted(2)), audio(counted(0)), { type: 'segment', text: 'a' }, audio(counted(1))],
       { format: mp3 },
     );
     expect(chunks).toEqual([
-      { data: Uint8Array.of(0, 1, 2, 0, 1), utteranceId: 'u1', metadata: mp3 },
-      { data: counted(4), utteranceId: 'u1' },
+      { data: Uint8Array.of(0, 1), utteranceId: 'u1', metadata: mp3 },
+      { data: Uint8Array.of(2, 0), utteranceId: 'u1' },
+      { data: Uint8Array.of(1), utteranceId: 'u1', endsFile: true },
+      { data: Uint8Array.of(0), utteranceId: 'u1', endsFile: true },
     ]);
   });
 

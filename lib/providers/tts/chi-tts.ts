@@ -61,8 +61,11 @@ export interface ChiTTSConfig extends RequestTTSConfig {
   readonly voiceId: string;
   /** Default: `speech-2.8-turbo`. */
   readonly model?: ChiTTSModel;
-  /** Default: `mp3`, which browsers play; a pipeline on a server needs `pcm`, which also streams, or `wav`, which does not. */
-  readonly audioFormat?: ChiTTSFormat;
+  /**
+   * Default: `mp3`, but `pcm` (with `voiceModify`, `wav`) for an output that decodes nothing, as a phone's (`auto`).
+   * `wav` does not stream.
+   */
+  readonly audioFormat?: ChiTTSFormat | 'auto';
   /** Default: chosen by the service from the text. */
   readonly emotion?: ChiTTSEmotion;
   /** 0.5 to 2. Default: the service's, 1. */
@@ -158,7 +161,8 @@ const requestRules: ConfigRules = {
 /** MiniMax's parameters. */
 export const chiTTSRules: ConfigRules = { ...voiceRules, ...audioRules, ...modifyRules, ...requestRules };
 
-const formatOf = ({ audioFormat = 'mp3' }: ChiTTSConfig): ChiTTSFormat => audioFormat;
+const formatOf = ({ audioFormat = 'auto' }: ChiTTSConfig): ChiTTSFormat =>
+  audioFormat === 'auto' ? 'mp3' : audioFormat;
 const isStreamed = (config: ChiTTSConfig): boolean => formatOf(config) !== 'wav';
 
 const wire: RequestWire<ChiTTSConfig> = {
@@ -171,6 +175,8 @@ const wire: RequestWire<ChiTTSConfig> = {
     const lacksTimes = config.wordTimings && ownEntry(formats, formatOf(config))?.bitDepth === undefined;
     return lacksTimes ? 'wordTimings requires audioFormat pcm or wav' : undefined;
   },
+  // What changes the voice refuses raw samples.
+  openFormat: ({ voiceModify }) => ({ key: 'audioFormat', samples: voiceModify ? 'wav' : 'pcm' }),
   format: (config) => {
     const { sampleRate = 32_000, channels = 1 } = config;
     return { sampleRate, channels, ...formats[formatOf(config)] };

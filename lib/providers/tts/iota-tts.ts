@@ -2,7 +2,7 @@ import { concatMap, EMPTY, of } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
-import { asObject, asString } from '../../core/guard.ts';
+import { asObject, asString, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { utf8Length } from '../../text/split-text.ts';
 import { isSsml, ssml } from '../../text/ssml.ts';
@@ -34,8 +34,8 @@ export interface IotaTTSConfig extends RequestTTSConfig {
   readonly voiceName?: string;
   /** `MALE` or `FEMALE`, if no `voiceName` decides it. */
   readonly ssmlGender?: 'MALE' | 'FEMALE';
-  /** Default: `MP3`, which browsers play; a pipeline on a server needs `LINEAR16`, `MULAW` or `ALAW`. */
-  readonly audioEncoding?: IotaTTSEncoding;
+  /** Default: `MP3`, but `LINEAR16` for an output that decodes nothing, as a phone's (`auto`). */
+  readonly audioEncoding?: IotaTTSEncoding | 'auto';
   /** 0.25 to 4; the service currently accepts at most 2, so more is sent as 2. Default: the service's, 1. */
   readonly speakingRate?: number;
   /** -20 to 20 semitones. Default: the service's, 0. */
@@ -90,7 +90,12 @@ const wire: RequestWire<IotaTTSConfig> = {
     speakingRate > fastestRate
       ? [`speakingRate ${speakingRate} is sent as ${fastestRate}, the most that the service accepts`]
       : [],
-  format: ({ audioEncoding = 'MP3', sampleRate = 24_000 }) => ({ sampleRate, channels: 1, ...formats[audioEncoding] }),
+  openFormat: () => ({ key: 'audioEncoding', samples: 'LINEAR16' }),
+  format: ({ audioEncoding, sampleRate = 24_000 }) => ({
+    sampleRate,
+    channels: 1,
+    ...(ownEntry(formats, audioEncoding) ?? formats.MP3),
+  }),
   maxTextLength: () => 5000,
   lengthOf: utf8Length,
   markupOf: (text) => (isSsml(text) ? ssml : undefined),

@@ -52,8 +52,11 @@ export interface KappaTTSConfig extends RequestTTSConfig {
   readonly region?: string;
   /** Such as `en-US-JennyNeural`. Required. */
   readonly voiceName: string;
-  /** Default: `audio-24khz-48kbitrate-mono-mp3`, which browsers play; a pipeline on a server needs `raw-…` or `riff-…`. */
-  readonly outputFormat?: KappaTTSFormat;
+  /**
+   * Default: `audio-24khz-48kbitrate-mono-mp3`, but `raw-24khz-16bit-mono-pcm` for an output that decodes nothing, as a
+   * phone's (`auto`).
+   */
+  readonly outputFormat?: KappaTTSFormat | 'auto';
   /** The speaking style, such as `cheerful`; the service ignores styles the voice lacks. */
   readonly style?: string;
   /** The strength of the style, 0.01 to 2. Default: the service's, 1. */
@@ -153,6 +156,7 @@ const wire: RequestWire<KappaTTSConfig> = {
     const kinds = 'audio-…-mp3, raw-…-pcm, riff-…-pcm, raw-8khz-8bit-mono-mulaw, ogg-…-opus or webm-…-opus';
     return formatOf(outputFormat) ? undefined : `outputFormat must be one of ${kinds}, not "${outputFormat}"`;
   },
+  openFormat: () => ({ key: 'outputFormat', samples: 'raw-24khz-16bit-mono-pcm' }),
   format: ({ outputFormat = usualFormat }) =>
     formatOf(outputFormat) ?? { encoding: 'mp3', sampleRate: 24_000, channels: 1 },
   maxTextLength: ({ rate = 1 }) => Math.floor(longestText * Math.min(1, rate)),

@@ -33,8 +33,8 @@ export interface OmegaTTSConfig extends RequestTTSConfig, AwsConfig {
   readonly voiceId: string;
   /** Default: `neural`. */
   readonly engine?: OmegaTTSEngine;
-  /** Default: `mp3`, which browsers play; a pipeline on a server needs `pcm`, `mulaw` or `alaw`, which also stream. */
-  readonly outputFormat?: OmegaTTSFormat;
+  /** Default: `mp3`, but `pcm` for an output that decodes nothing, as a phone's (`auto`). All stream. */
+  readonly outputFormat?: OmegaTTSFormat | 'auto';
   /** mp3, ogg_vorbis: 8000 to 48000 Hz (default 24000, `standard` 22050); pcm: 8000 or 16000 (default). */
   readonly sampleRate?: number;
   /**
@@ -184,6 +184,7 @@ function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
         ? 'wordTimings requires outputFormat pcm, mulaw or alaw'
         : undefined;
     },
+    openFormat: () => ({ key: 'outputFormat', samples: 'pcm' }),
     format: metadataOf,
     maxTextLength: () => 3000,
     // It is undocumented whether the service counts code points or UTF-16 units: the latter are never fewer.

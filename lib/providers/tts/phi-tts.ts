@@ -18,9 +18,10 @@ export interface PhiTTSConfig extends RequestTTSConfig {
   /** Default: `coda`, which also replaces the retired `arcana` models. */
   readonly model?: PhiTTSModel;
   /**
-   * `mistv2` supports `mp3`, `pcm` and `mulaw`. Default: `mp3`; a pipeline on a server needs `wav`, `pcm` or `mulaw`.
+   * `mistv2` supports `mp3`, `pcm` and `mulaw`. Default: `mp3`, but `pcm` for an output that decodes nothing, as a
+   * phone's (`auto`).
    */
-  readonly audioFormat?: PhiTTSFormat;
+  readonly audioFormat?: PhiTTSFormat | 'auto';
   /** ISO 639-1, -2 or -3, such as `en` or `eng`; the speaker's own. */
   readonly language?: string;
   /** 8000 to 96000 Hz, `mistv2` 4000 to 44100. Default: 24000, `mulaw` 8000, `mistv2` 22050 for `mp3` and 16000 for `pcm`. */
@@ -140,6 +141,7 @@ const wire: RequestWire<PhiTTSConfig> = {
     own[isMistV2(config) ? 'others' : 'mistv2']
       .filter((key) => config[key] !== undefined)
       .map((key) => `${key} is not supported by ${modelOf(config)}, and was not sent`),
+  openFormat: () => ({ key: 'audioFormat', samples: 'pcm' }),
   format: (config) => ({ sampleRate: rateOf(config), channels: 1, ...known(config).metadata }),
   maxTextLength: () => 1000,
   request: (text, { config }) => {

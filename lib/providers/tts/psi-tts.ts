@@ -34,8 +34,8 @@ export interface PsiTTSConfig extends RequestTTSConfig {
   readonly referenceId?: string | readonly string[];
   /** Voices to clone, instead of `referenceId`; they are sent with every request. */
   readonly references?: readonly PsiTTSReference[];
-  /** Default: `mp3`, which browsers play; a pipeline on a server needs `pcm` or `wav`, which also stream. */
-  readonly format?: PsiTTSFormat;
+  /** Default: `mp3`, but `wav` for an output that decodes nothing, as a phone's (`auto`). All stream. */
+  readonly format?: PsiTTSFormat | 'auto';
   /** `balanced` answers sooner, `low` soonest. Default: `normal`. */
   readonly latency?: 'normal' | 'balanced' | 'low';
   /** wav, pcm: 8000 to 44100 Hz (default 44100); mp3: 32000 or 44100 (default); opus: 48000. */
@@ -172,6 +172,7 @@ function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
     rules: (config) => ({ ...psiTTSRules, sampleRate: { oneOf: formatOf(config).sampleRates } }),
     problem: ({ referenceId, references }) =>
       referenceId !== undefined && references !== undefined ? 'set referenceId or references, not both' : undefined,
+    openFormat: () => ({ key: 'format', samples: 'wav' }),
     format: (config) => {
       const { metadata, sampleRates } = formatOf(config);
       return { sampleRate: config.sampleRate ?? sampleRates.at(-1) ?? 44_100, channels: 1, ...metadata };

@@ -1,5 +1,5 @@
 import { defer, type Observable, type ObservableInput } from 'rxjs';
-import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import type { Logger } from '../../core/logger.ts';
 import { RemoteProvider, type AuthType, type SocketCredentials } from '../../core/remote-provider.ts';
@@ -42,10 +42,15 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   protected readonly speaker: V;
   readonly #service: VoiceRunner<C, V>['service'];
   readonly #outputs: SynthesisOutputs;
+  readonly #runner: Pick<VoiceRunner<C, V>, 'settle'>;
+  /** What the output accepts, once a pipeline has told. */
+  #accepts: readonly AudioFormat[] | undefined;
   readonly #ended$: Observable<never> = this.aborted$('was disposed while speaking');
 
-  constructor({ service, type, speaker }: VoiceRunner<C, V>, config: C, logger?: Logger) {
+  constructor(runner: VoiceRunner<C, V>, config: C, logger?: Logger) {
     super(config, logger);
+    this.#runner = runner;
+    const { service, type, speaker } = runner;
     this.name = service.name;
     this.type = type;
     this.defaultAuthType = service.authType ?? 'token';
@@ -56,6 +61,11 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
       report: (error) => this.report(error),
     });
     this.speaker = speaker(this.#host());
+  }
+
+  /** The current configuration; a format that was left open, or `auto`, is the one in use. */
+  override get config(): Readonly<C> {
+    return this.#runner.settle?.(super.config, this.#accepts) ?? super.config;
   }
 
   /** All synthesized audio. Hot. */
@@ -108,6 +118,14 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   /** A shallow copy of the configuration, new each time. */
   getConfig(): C {
     return { ...this.config };
+  }
+
+  /**
+   * Tells which formats the output accepts: a voice whose format is not configured, or `auto`, asks for samples from now
+   * on unless the output takes its usual one. A pipeline calls it.
+   */
+  configureOutput(accepts: readonly AudioFormat[]): void {
+    this.#accepts = accepts;
   }
 
   /** The format that `speak()` produces. */

@@ -32,8 +32,8 @@ export interface RhoTTSConfig extends RequestTTSConfig {
   readonly voiceId: string;
   /** Default: `simba-3.2`, which speaks English, for voices whose id ends in `_32`; else `simba-3.0`. */
   readonly model?: RhoTTSModel;
-  /** Default: `mp3`; a pipeline on a server needs `pcm`, `ulaw` or `wav`. All but `wav` stream. */
-  readonly audioFormat?: RhoTTSFormat;
+  /** Default: `mp3`, but `pcm` for an output that decodes nothing, as a phone's (`auto`). All but `wav` stream. */
+  readonly audioFormat?: RhoTTSFormat | 'auto';
   /** pcm: 8000 to 48000 Hz; wav: 24000 or 48000; mp3: 24000 or 22050; ulaw: 8000. Default: 24000, ulaw 8000. */
   readonly sampleRate?: number;
   /** Of mp3, in kbit/s: 32, 64, 96, 128 or 160. Default: 128. */
@@ -193,6 +193,7 @@ function wireOf(): RequestWire<RhoTTSConfig> {
     }),
     model: ({ model }) => model,
     retired,
+    openFormat: () => ({ key: 'audioFormat', samples: 'pcm' }),
     format: (config) => ({ sampleRate: rateOf(config), channels: 1, ...formatOf(config).metadata }),
     maxTextLength: (config) => (isStreamed(config) ? 20_000 : 2_000) - rhoDocument('', config).length,
     lengthOf: (character) => escapeXml(character).length,

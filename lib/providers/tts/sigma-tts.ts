@@ -37,8 +37,8 @@ export interface SigmaTTSConfig extends RequestTTSConfig {
   readonly streaming?: boolean;
   /** The streaming region. Default: `global`, the nearest. */
   readonly region?: SigmaTTSRegion;
-  /** Default: `mp3`; a pipeline on a server needs `pcm`, `wav`, `ulaw` or `alaw`. */
-  readonly format?: SigmaTTSFormat;
+  /** Default: `mp3`, but `pcm` for an output that decodes nothing, as a phone's (`auto`). */
+  readonly format?: SigmaTTSFormat | 'auto';
   /** A style of the voice, such as `Conversational`. Default: the voice's. */
   readonly style?: string;
   /** Speed: a whole number from -50 to 50. Default: 0. */
@@ -104,6 +104,7 @@ const wire: RequestWire<SigmaTTSConfig> = {
     channelType: { oneOf: isG711(config) ? ['MONO'] : ['MONO', 'STEREO'] },
     audioDuration: { min: 0, max: 3600 },
   }),
+  openFormat: () => ({ key: 'format', samples: 'pcm' }),
   format: formatOf,
   maxTextLength: () => 3000,
   // It is undocumented whether the service counts code points or UTF-16 units: the latter are never fewer.

@@ -24,8 +24,11 @@ export interface TauTTSConfig extends RequestTTSConfig {
   readonly voice: string;
   /** Default: `blizzard`. */
   readonly model?: TauTTSModel;
-  /** On a server a pipeline needs `pcm_s16le`, `pcm_f32le`, `ulaw` or `wav`; `wav` and `aac` do not stream. Default: `mp3`. */
-  readonly format?: TauTTSFormat;
+  /**
+   * Default: `mp3`, but `pcm_s16le` for an output that decodes nothing, as a phone's (`auto`). `wav` and `aac` do not
+   * stream.
+   */
+  readonly format?: TauTTSFormat | 'auto';
   /** ISO 639-1, one of 31 languages; specifying it is faster. Default: automatic. */
   readonly language?: string;
   /** Lower is more neutral, 0.0001 to 5. Default: the service's, 1. */
@@ -82,6 +85,7 @@ const wire: RequestWire<TauTTSConfig> = {
   rules: () => tauTTSRules,
   model: ({ model }) => model,
   retired: { aurora: 'blizzard', 'blizzard-dialogue': 'blizzard' },
+  openFormat: () => ({ key: 'format', samples: 'pcm_s16le' }),
   format: ({ format, sampleRate = format === 'ulaw' ? 8000 : 24_000 }) => ({
     sampleRate,
     channels: 1,

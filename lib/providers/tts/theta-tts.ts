@@ -1,4 +1,5 @@
 import type { AudioMetadata } from '../../audio/types.ts';
+import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
@@ -19,8 +20,8 @@ export interface ThetaTTSConfig extends RequestTTSConfig {
   readonly model?: ThetaTTSModel;
   /** A catalog voice, or the id of a custom one. Default: `alloy`. */
   readonly voice?: ThetaTTSVoice | { readonly id: string };
-  /** Default: `mp3`, which browsers play; a pipeline on a server needs `pcm` or `wav`, which also stream. */
-  readonly responseFormat?: ThetaTTSFormat;
+  /** Default: `mp3`, but `wav` for an output that decodes nothing, as a phone's (`auto`). All stream. */
+  readonly responseFormat?: ThetaTTSFormat | 'auto';
   /** 0.25 to 4. Default: the service's, 1. */
   readonly speed?: number;
   /** Speaking instructions, at most 4,096 characters; not for `tts-1` and `tts-1-hd`. */
@@ -49,7 +50,12 @@ const wire: RequestWire<ThetaTTSConfig> = {
     speed: { min: 0.25, max: 4 },
     instructions: { maxLength: 4096 },
   }),
-  format: ({ responseFormat = 'mp3' }) => ({ sampleRate: 24_000, channels: 1, ...formats[responseFormat] }),
+  openFormat: () => ({ key: 'responseFormat', samples: 'wav' }),
+  format: ({ responseFormat }) => ({
+    sampleRate: 24_000,
+    channels: 1,
+    ...(ownEntry(formats, responseFormat) ?? formats.mp3),
+  }),
   maxTextLength: () => 4096,
   request: (input, { config }) => {
     const { model = 'tts-1', voice = 'alloy', responseFormat = 'mp3', speed, instructions, organizationId } = config;

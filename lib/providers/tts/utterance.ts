@@ -1,5 +1,5 @@
 import type { OperatorFunction } from 'rxjs';
-import { joinBytes } from '../../audio/concat.ts';
+import { concatBytes } from '../../audio/concat.ts';
 import { durationMs, frameBytes, isPcmLike, sameFormat } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
@@ -41,8 +41,8 @@ const maxEarlyLength = 1_048_576;
 const maxFileBytes = 32 * 1024 * 1024;
 
 /**
- * Assembles chunks and words from a wire's output. Raw samples are emitted as they arrive, in whole frames and without
- * a WAV header; a compressed file, which cannot be decoded in parts, as one chunk at the end of its segment. If the
+ * Assembles chunks and words from a wire's output. Audio is emitted as it arrives: raw samples in whole frames and
+ * without a WAV header; a segment's compressed file with its end marked. If the
  * service gives no word timings, they are estimated for each finished segment, and at the end for the rest.
  */
 export function assembleUtterance(options: UtteranceOptions): OperatorFunction<SynthesisEvent, UtteranceEvent> {
@@ -104,7 +104,7 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
 
   #audio(piece: AudioPiece | undefined): UtteranceEvent[] {
     if (!piece) return [];
-    const { data, metadata } = piece;
+    const { data, metadata, endsFile } = piece;
     const { utteranceId } = this.#options;
     const isNew = !this.#format || !sameFormat(this.#format, metadata);
     const raw = isPcmLike(metadata.encoding);
@@ -114,6 +114,7 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
       utteranceId,
       ...(isNew && { metadata }),
       ...(raw && { timestamp: this.#positionMs }),
+      ...(endsFile && { endsFile }),
     };
     if (raw) this.#positionMs += durationMs(data.byteLength, metadata);
     return [{ type: 'chunk', chunk }, ...this.#early.splice(0)];
@@ -136,6 +137,8 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
 interface AudioPiece {
   readonly data: Uint8Array<ArrayBuffer>;
   readonly metadata: AudioMetadata;
+  /** Whether it is the last of a compressed file. */
+  readonly endsFile?: boolean;
 }
 
 /** Reads the bytes of one segment. */
@@ -144,8 +147,8 @@ class SegmentReader {
   readonly #wav: WavReader = new WavReader();
   #declared: AudioMetadata | undefined;
   #carry: PcmCarry | undefined;
-  /** The chunks of a compressed file. */
-  #file: Uint8Array<ArrayBuffer>[] = [];
+  /** A compressed file's last byte so far: it waits until it is known whether the file ends with it. */
+  #lastByte: Uint8Array<ArrayBuffer> = new Uint8Array(0);
   #fileBytes: number = 0;
 
   constructor({ provider, format }: UtteranceOptions) {
@@ -155,10 +158,7 @@ class SegmentReader {
 
   push(data: Uint8Array<ArrayBuffer>, metadata?: AudioMetadata): AudioPiece | undefined {
     this.#declared = metadata ?? this.#declared;
-    if (this.#declared && !isPcmLike(this.#declared.encoding)) {
-      this.#keep(data);
-      return undefined;
-    }
+    if (this.#declared && !isPcmLike(this.#declared.encoding)) return this.#compressed(data, this.#declared);
     const samples = this.#wav.push(data);
     if (this.#wav.kind === 'unsupported') {
       throw this.#error(`the WAV file cannot be read: ${this.#wav.problem ?? ''}`, 'unsupported_format');
@@ -170,7 +170,7 @@ class SegmentReader {
   flush(): AudioPiece | undefined {
     const metadata = this.#declared;
     if (!metadata || isPcmLike(metadata.encoding)) return this.#frames(this.#wav.flush());
-    return this.#fileBytes > 0 ? { data: joinBytes(this.#file), metadata } : undefined;
+    return this.#fileBytes > 0 ? { data: this.#lastByte, metadata, endsFile: true } : undefined;
   }
 
   #frames(samples: Uint8Array<ArrayBuffer>): AudioPiece | undefined {
@@ -182,10 +182,13 @@ class SegmentReader {
     return data.length > 0 ? { data, metadata } : undefined;
   }
 
-  #keep(data: Uint8Array<ArrayBuffer>): void {
-    this.#file.push(data);
+  #compressed(data: Uint8Array<ArrayBuffer>, metadata: AudioMetadata): AudioPiece | undefined {
+    if (data.length === 0) return undefined;
     this.#fileBytes += data.length;
     if (this.#fileBytes > maxFileBytes) throw this.#error(`the audio is longer than ${maxFileBytes} bytes`, 'overflow');
+    const known = concatBytes(this.#lastByte, data.subarray(0, -1));
+    this.#lastByte = data.slice(-1);
+    return known.length > 0 ? { data: known, metadata } : undefined;
   }
 
   #error(message: string, code: 'unsupported_format' | 'protocol' | 'overflow'): VoiceError {

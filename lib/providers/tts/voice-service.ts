@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
@@ -115,6 +115,8 @@ export interface Speaker extends Pick<RemoteVoice, 'processChunk' | 'finalize' |
 export interface VoiceRunner<C extends TTSConfig, V extends Speaker = Speaker> {
   readonly service: VoiceService<C>;
   readonly type: ProviderType;
+  /** The configuration in use where some of the given one is left open. Default: as given. */
+  settle?(given: Readonly<C>, accepts: readonly AudioFormat[] | undefined): Readonly<C>;
   /** Creates what speaks for one provider. */
   readonly speaker: (host: VoiceHost<C>) => V;
 }

@@ -50,6 +50,7 @@ import {
 } from '../../../transport/http.ts';
 import type { SynthesisEvent } from '../utterance.ts';
 import type { Speaker, TTSCallOptions, VoiceHost, VoiceRunner } from '../voice-service.ts';
+import { settleFormat } from './open-format.ts';
 import { readAudio } from './read-audio.ts';
 import type { ExchangeContext, RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './request-wire.ts';
 
@@ -66,7 +67,7 @@ export interface RequestVoice extends Speaker {
  * one in progress while the first is heard; `synthesize()` returns it all as one file.
  */
 export function byRequests<C extends RequestTTSConfig>(wire: RequestWire<C>): VoiceRunner<C, RequestVoice> {
-  return { service: wire, type: 'rest', speaker: (host) => new RequestSpeaker(wire, host) };
+  return { service: wire, type: 'rest', settle: settleFormat(wire), speaker: (host) => new RequestSpeaker(wire, host) };
 }
 
 class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {

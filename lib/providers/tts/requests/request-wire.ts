@@ -41,8 +41,17 @@ export interface ExchangeContext<C> extends RequestContext<C> {
   ask(request: SpeechRequest): Observable<HttpResponse>;
 }
 
+/** A key of the configuration that names a compressed format by default, unless the output needs samples. */
+export interface OpenFormat {
+  readonly key: string;
+  /** The format of samples, raw or WAV; if possible, one that arrives while it is made. */
+  readonly samples: string;
+}
+
 /** A text-to-speech service over HTTP. */
 export interface RequestWire<C> extends VoiceService<C> {
+  /** A format that may be left open. Default: none. */
+  openFormat?(config: C): OpenFormat;
   /** The request for one text. */
   request(text: string, context: RequestContext<C>): SpeechRequest | Promise<SpeechRequest>;
   /** Reads the response. Default: the body, as audio. */

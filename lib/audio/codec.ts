@@ -1,0 +1,13 @@
+import { containerOf } from './formats.ts';
+import type { AudioMetadata } from './types.ts';
+
+/** Codecs whose frames can be decoded while they come. */
+export type FrameCodec = 'mp3' | 'aac' | 'opus';
+
+/** The codec of a format that is a run of frames; `undefined` for others, whose files are decoded as a whole. */
+export function codecOf(metadata: Pick<AudioMetadata, 'encoding' | 'container'>): FrameCodec | undefined {
+  const { encoding } = metadata;
+  const container = containerOf(metadata);
+  if (encoding === 'opus') return container === 'ogg' ? encoding : undefined;
+  return container === 'raw' && (encoding === 'mp3' || encoding === 'aac') ? encoding : undefined;
+}

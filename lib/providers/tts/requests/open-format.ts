@@ -1,0 +1,30 @@
+import { negotiateFormat } from '../../../audio/negotiate.ts';
+import { configProblem } from '../../../core/config-rule.ts';
+import type { VoiceRunner } from '../voice-service.ts';
+import type { RequestTTSConfig, RequestWire } from './request-wire.ts';
+
+/**
+ * Settles a format that is not configured, or `auto`: the service's usual one, but samples once an output does not accept
+ * that; then for good, for every output takes samples.
+ */
+export function settleFormat<C extends RequestTTSConfig>(wire: RequestWire<C>): NonNullable<VoiceRunner<C>['settle']> {
+  let needsSamples = false;
+  let last: { readonly from: readonly unknown[]; readonly config: Readonly<C> } | undefined;
+  const settle: NonNullable<VoiceRunner<C>['settle']> = (given, accepts) => {
+    const open = wire.openFormat?.(given);
+    const asked: unknown = open && Reflect.get(given, open.key);
+    if (!open || (asked !== undefined && asked !== 'auto')) return given;
+    const usual: Readonly<C> = asked === undefined ? given : { ...given, [open.key]: undefined };
+    needsSamples ||= accepts !== undefined && !negotiateFormat(wire.format(usual), accepts);
+    if (!needsSamples) return usual;
+    const samples: Readonly<C> = { ...given, [open.key]: open.samples };
+    // Other keys may suit the usual format only.
+    const problem = wire.problem?.(samples) ?? configProblem(samples, wire.rules(samples));
+    return problem === undefined ? samples : usual;
+  };
+  return (given, accepts) => {
+    if (last?.from[0] !== given || last.from[1] !== accepts)
+      last = { from: [given, accepts], config: settle(given, accepts) };
+    return last.config;
+  };
+}
