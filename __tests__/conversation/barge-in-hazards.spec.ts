@@ -4,10 +4,11 @@
  * A caller asks at 0; the story is audible from 200 on, 50 ms a character, to 2,690. Whoever speaks is heard by a
  * service that tells when voices start and end, and what was said.
  */
-import { timer } from 'rxjs';
-import type { LLMEvent, Message, Tool } from 'rxvoice';
+import { from, map, timer, type ObservableInput } from 'rxjs';
+import type { AudioChunk, AudioMetadata, LLMEvent, Message, Tool } from 'rxvoice';
 import {
   application,
+  textAudioFormat,
   user,
   voiceTest,
   type FakeOutput,
@@ -199,10 +200,39 @@ describe('"Yes" said over the end of the agent\'s question', () => {
     expect(committed(result)).toEqual(['tell me', 'Cancel.']);
   });
 
+  it('is a nod at the end of anything else', () => {
+    const result = telling({ 2_500: user.final('Yes.') });
+    expect(committed(result)).toEqual(['tell me']);
+    expect(timeline(result.events, 'bargeIn.ignored')).toEqual(['2500 bargeIn.ignored backchannel: Yes.']);
+  });
+
+  it('is the answer where nobody knows how fast the voice speaks', () => {
+    const as = (metadata: AudioMetadata) => (audio$: ObservableInput<AudioChunk>) =>
+      from(audio$).pipe(map((chunk) => ({ ...chunk, metadata })));
+    const compressed = as({ encoding: 'mp3', sampleRate: 24_000, channels: 1 });
+    // It ends after 1,640 ms, where slower voices have not yet begun to ask.
+    const result = telling(
+      { 1_600: user.final('Yes.') },
+      {
+        answer: 'We have a table at eight on Friday evening. Shall I book it for you now?',
+        tts: { words: false, msPerCharacter: 20 },
+        wrapTTS: (tts) => ({ name: tts.name, speak: (text$) => compressed(tts.speak(text$)) }),
+        wrapOutput: (output) => {
+          const play: FakeOutput['play'] = output.play.bind(output);
+          return Object.assign(output, {
+            play: (audio$: ObservableInput<AudioChunk>) => play(as(textAudioFormat)(audio$)),
+          });
+        },
+      },
+    );
+    expect(committed(result)).toEqual(['tell me', 'Yes.']);
+  });
+
   it('in Arabic or Japanese is one, too', () => {
     const bargeIn = { commands: [], backchannels: ['はい', 'نعم'] };
     for (const [answer, yes] of [
       ['ご予約してもよろしいですか？', 'はい。'],
+      ['ご予約してもよろしいですか。', 'はい。'],
       ['هل أحجز لك طاولة؟', 'نعم'],
     ] as const) {
       expect(committed(telling({ 700: user.final(yes) }, { answer, bargeIn }))).toEqual(['tell me', yes]);

@@ -4,7 +4,7 @@ import { emit, type HeardSignal } from './inputs.ts';
 import { dismiss } from './interruption.ts';
 import { answerTime } from './overheard.ts';
 import type { Rules } from './rules.ts';
-import { isBusy, type ConversationState } from './state.ts';
+import { statusOf, type ConversationState } from './state.ts';
 import { chain, type ConversationStep } from './user-turn.ts';
 
 /** How long after a speech its echo may begin to arrive, in milliseconds. */
@@ -36,7 +36,7 @@ export function echoOf(
 /** Words that may become an echo pause nothing; a single one is no sign of anything. */
 export function waitForEcho(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
   const isPair = signal.type === 'transcript' && countWords(signal.result.text, rules.locale) > 1;
-  return isPair && isBusy(state) ? dismiss(state, false, at, rules) : [state];
+  return isPair && statusOf(state) !== 'free' ? dismiss(state, false, at, rules) : [state];
 }
 
 /** An echo is no word of the user. */
@@ -51,5 +51,5 @@ export function dropEcho(
   const dropped: ConversationStep = isOver
     ? [{ ...marked, user: { state: 'silent' } }, emit('bargeIn.ignored', { reason: 'echo', text, result })]
     : [marked];
-  return isBusy(state) ? chain(dropped, (after) => dismiss(after, isOver, at, rules)) : dropped;
+  return statusOf(state) !== 'free' ? chain(dropped, (after) => dismiss(after, isOver, at, rules)) : dropped;
 }

@@ -1,3 +1,4 @@
+import { endsInQuestion } from '../text/questions.ts';
 import { isSuspected } from './barge-in.ts';
 import type { IgnoreReason } from './events.ts';
 import type { HeardSignal, Input } from './inputs.ts';
@@ -70,7 +71,7 @@ export function takeUpOverheard(
   const hasEnded = speaking !== undefined && output.speaking?.id !== speaking.id;
   if (!hasEnded && at < until) return [state];
   const forgotten: ConversationState = { ...state, overheard: undefined };
-  if (kind !== 'answer' && !(hasEnded && at <= until && isInvited(kind, input))) return [forgotten];
+  if (kind !== 'answer' && !(hasEnded && isInvited(kind, input))) return [forgotten];
   const taken: ConversationState = { ...forgotten, waiting: [...state.waiting, commit] };
   const isInterruptible = output.speaking?.interruptible ?? true;
   if (statusOf(taken) === 'free' || !isInterruptible || hasEnded) return [taken];
@@ -82,9 +83,4 @@ function isInvited(kind: 'nod' | 'short', input: Input): boolean {
   if (input.type !== 'answer.ended' && input.type !== 'say.ended') return false;
   const { heardText, interrupted } = input.outcome;
   return !interrupted && (kind === 'short' || endsInQuestion(heardText));
-}
-
-/** Whether the last sentence of a text is a question. */
-export function endsInQuestion(text: string): boolean {
-  return /[?？؟][\p{P}\s]*$/u.test(text.slice(-16));
 }

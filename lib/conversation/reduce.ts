@@ -7,7 +7,7 @@ import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
 import { answerTime, takeUpOverheard } from './overheard.ts';
 import type { Rules } from './rules.ts';
 import { adoptTurnTaking, changeSettings, learnPhrases, phrasesToLearn } from './settings.ts';
-import { agentStateOf, isBusy, keepsTools, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
+import { agentStateOf, keepsTools, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
 import { takeTurn, type TurnDecision, type UserSignal } from './turn-taking.ts';
 import { joinAnswer, joinsTools, listenDuringTools } from './tool-words.ts';
 import { answerCandidate, takeVerdict, unprepare, wakeHook } from './user-turn-hook.ts';
@@ -171,7 +171,7 @@ function addTo(effects: Effect[], step: ConversationStep): ConversationStep {
 
 type Follower = (state: ConversationState, before: ConversationState, input: Input, at: number) => ConversationStep;
 
-const releaseBargeIn: Follower = (state) => (isBusy(state) ? [state] : endSuspicion(state));
+const releaseBargeIn: Follower = (state) => (statusOf(state) === 'free' ? endSuspicion(state) : [state]);
 
 /** Nothing new starts to play while the user may be about to speak. */
 const grantOutput: Follower = (state, before) => {
@@ -227,7 +227,7 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
   const isNew = signal.type === 'transcript' || signal.event === 'started';
   const state: ConversationState = { ...before, user, ...(isNew ? { superseded: undefined } : {}) };
   const isService = rules.isService && statusOf(state) !== 'speaking';
-  if (!isBusy(state) || isPushToTalk || isService) return takeTurns(state, signal, at, rules);
+  if (statusOf(state) === 'free' || isPushToTalk || isService) return takeTurns(state, signal, at, rules);
   if (isKept(state, signal, at, rules)) return takeTurns(state, signal, at, rules);
   if (joinsTools(state, signal, at, rules)) {
     return chain(listenDuringTools(state, signal, at, rules), (after) => takeTurns(after, signal, at, rules));

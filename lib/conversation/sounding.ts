@@ -1,3 +1,4 @@
+import { questionEnd } from '../text/questions.ts';
 import type { Script } from './script.ts';
 
 /** What the agent has been heard saying when the user says something. */
@@ -16,7 +17,6 @@ export interface Sounding {
 const memoryMs = 5_000;
 /** Most that is remembered, in characters: longer than any utterance that an echo may be. */
 const maxLength = 1_024;
-const question = /[?？؟]+/gu;
 
 /** Keeps what the agent is heard saying, for when the user says something. */
 export class Soundings {
@@ -32,7 +32,7 @@ export class Soundings {
   end(script: Script, playedMs: number, heard: string, at: number): void {
     if (this.#speech?.script !== script) return;
     this.#speech = undefined;
-    const sinceQuestionMs = Math.min(...script.endsOf(question).map((ms) => since(ms, playedMs)));
+    const sinceQuestionMs = Math.min(...script.endsOf(questionEnd).map((ms) => since(ms, playedMs)));
     const questionAt = Math.max(this.#last.questionAt, at - sinceQuestionMs);
     this.#last = { text: `${this.#recent(at)}${heard}`.slice(-maxLength), at, questionAt };
   }
@@ -84,7 +84,7 @@ class SoundingNow implements Sounding {
   }
 
   get #questions(): readonly number[] {
-    return (this.#ends ??= this.#script.endsOf(question));
+    return (this.#ends ??= this.#script.endsOf(questionEnd));
   }
 }
 

@@ -222,18 +222,13 @@ export function statusOf({ output, answering, candidate }: ConversationState): '
 }
 
 /** Whether the agent greets, or is about to. */
-export function isGreeting({ output, says }: ConversationState): boolean {
-  return output.speaking ? output.speaking.source === 'greeting' : says.some(({ source }) => source === 'greeting');
+export function isGreeting({ output }: ConversationState): boolean {
+  return output.speaking?.source === 'greeting';
 }
 
 /** Whether tools run that the user's words do not abort. */
 export function keepsTools({ candidate }: ConversationState): boolean {
   return candidate?.phase === 'committed' && candidate.tools === 'kept';
-}
-
-/** Whether what the user says now may be an interruption. */
-export function isBusy(state: ConversationState): boolean {
-  return statusOf(state) !== 'free' || isGreeting(state);
 }
 
 /** The agent's state as published. */
