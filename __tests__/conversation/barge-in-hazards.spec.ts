@@ -200,6 +200,13 @@ describe('"Yes" said over the end of the agent\'s question', () => {
     expect(committed(result)).toEqual(['tell me', 'Cancel.']);
   });
 
+  it('said twice is one answer', () => {
+    const users = ({ history }: VoiceTestResult): string[] =>
+      history.messages().flatMap(({ role, content }) => (role === 'user' ? [content] : []));
+    const twice = { [end - 700]: user.final('Yes.'), [end - 200]: user.final('Right.') };
+    expect(users(telling(twice, { answer: question }))).toEqual(['tell me', 'Yes. Right.']);
+  });
+
   it('is a nod at the end of anything else', () => {
     const result = telling({ 2_500: user.final('Yes.') });
     expect(committed(result)).toEqual(['tell me']);

@@ -1,4 +1,5 @@
 import { endsInQuestion } from '../text/questions.ts';
+import { joinWords } from '../text/words.ts';
 import { isSuspected } from './barge-in.ts';
 import type { IgnoreReason } from './events.ts';
 import type { HeardSignal, Input } from './inputs.ts';
@@ -44,16 +45,18 @@ export function overhear(
 ): Overheard | undefined {
   if (reason !== 'backchannel' && reason !== 'too-short') return undefined;
   const { result, endOfSpeechAt, sounding } = signal;
+  // What was overheard just before is a part of it.
   const commit: Commit = {
     type: 'turn.commit',
-    text: result.text.trim(),
+    text: joinWords(state.overheard?.commit.text ?? '', result.text.trim()),
     result,
     ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
   };
   if (sounding && answerTime(state, signal, at) === 'soon') {
     return { commit, kind: 'answer', until: at + sounding.toQuestionMs + graceMs };
   }
-  return { commit, kind: reason === 'backchannel' ? 'nod' : 'short', until: at + beforeEndMs };
+  const kind = reason === 'backchannel' ? (state.overheard?.kind ?? 'nod') : 'short';
+  return { commit, kind, until: at + beforeEndMs };
 }
 
 /** What was overheard in the last moments of a speech is answered after it; an answer to a question, after that. */
