@@ -356,12 +356,14 @@ describe('GammaTTS', () => {
   const refusals: readonly (readonly [string, string, boolean])[] = [
     ['invalid_input_message', 'protocol', false],
     ['invalid_api_key', 'unauthorized', false],
+    ['authentication_required', 'unauthorized', false],
     ['voice_not_found', 'not_found', false],
+    ['voice_id_does_not_exist', 'not_found', false],
     ['max_character_limit_exceeded', 'configuration', false],
     ['quota_exceeded', 'quota', false],
     ['max_active_conversations', 'rate_limited', true],
     ['input_timeout_exceeded', 'connection', true],
-    ['something_new', 'server', true],
+    ['something_new', 'server', false],
   ];
   for (const [word, code, recoverable] of refusals) {
     it(`understands ${word}, and does not repeat what the service says of the text`, async () => {
@@ -374,6 +376,7 @@ describe('GammaTTS', () => {
       expect([error.code, error.status]).toEqual([code, 1008]);
       expect(service.connections.length).toBe(recoverable ? 2 : 1);
       expect(JSON.stringify([error, error.message, heard.errors])).not.toContain('secret');
+      expect(String(error.cause)).toContain('You said: my secret sentence');
     });
   }
 
@@ -381,6 +384,12 @@ describe('GammaTTS', () => {
     const { speak, service } = await start({}, (connection) => connection.close(1008, 'quota_exceeded'));
     expect((await failureOf(speak('Hi.'))).code).toBe('quota');
     expect(service.connections.length).toBe(1);
+  });
+
+  it('an unknown 1008 is not retried', async () => {
+    const { speak, service } = await start({}, (connection) => connection.close(1008, 'something_new'));
+    const error = await failureOf(speak('Hi.'));
+    expect([error.code, error.recoverable, service.connections.length]).toEqual(['server', false, 1]);
   });
 
   it('changes its manner with the next utterance, and opens a new connection for another voice only', async () => {

@@ -1,9 +1,10 @@
 import { durationMs, isPcmLike } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
-import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
+import type { VoiceError } from '../../core/errors.ts';
 import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
 import type { Step } from '../../stream/fold.ts';
 import { overSocket } from './sockets/over-socket.ts';
 import type { SocketWire } from './sockets/socket-wire.ts';
@@ -100,15 +101,19 @@ const textLimits: Readonly<Record<string, number>> = {
 };
 
 /** What the service's error names mean. */
-const errors: Readonly<Record<string, readonly [why: string, options: VoiceErrorOptions]>> = {
-  input_timeout_exceeded: ['no text arrived for too long', { code: 'connection', recoverable: true }],
-  max_active_conversations: ['too many utterances at once', { code: 'rate_limited', recoverable: true }],
-  invalid_input_message: ['it did not understand a message', { code: 'protocol' }],
-  invalid_api_key: ['it rejected the credential', { code: 'unauthorized' }],
-  voice_not_found: ['it has no such voice', { code: 'not_found' }],
-  max_character_limit_exceeded: ['the text is too long', { code: 'configuration' }],
-  quota_exceeded: ['the account has no credit or quota left', { code: 'quota' }],
+const errors: Readonly<Record<string, HttpErrorFacts>> = {
+  input_timeout_exceeded: { code: 'connection', recoverable: true },
+  max_active_conversations: { code: 'rate_limited', recoverable: true },
+  invalid_input_message: { code: 'protocol', recoverable: false },
+  invalid_api_key: { code: 'unauthorized', recoverable: false },
+  authentication_required: { code: 'unauthorized', recoverable: false },
+  voice_not_found: { code: 'not_found', recoverable: false },
+  voice_id_does_not_exist: { code: 'not_found', recoverable: false },
+  max_character_limit_exceeded: { code: 'configuration', recoverable: false },
+  quota_exceeded: { code: 'quota', recoverable: false },
 };
+/** How the service ends a connection that it refuses: asked again, it refuses again. */
+const policyViolation = 1008;
 
 /** The state of a context. */
 interface Heard {
@@ -161,13 +166,16 @@ function errorWord(message: WireObject): string | undefined {
   return word === '' ? undefined : word;
 }
 
-function errorOf(message: WireObject, { error }: WireErrors): VoiceError | undefined {
-  const word = errorWord(message);
-  if (word === undefined) return undefined;
+/** The error in a message, or in the reason of a close: the vendor's sentence is its cause. */
+function errorOf(message: WireObject, { refusal }: WireErrors): VoiceError | undefined {
+  return errorWord(message) === undefined ? undefined : refusal(message, { status: asNumber(message['code']) });
+}
+
+function factsOf({ status, reason, json }: HttpFailure): HttpErrorFacts | undefined {
+  const word = asString(asObject(json)?.['error']) ?? reason ?? '';
   const name = Object.keys(errors).find((each) => word.includes(each));
-  const [why, options] = ownEntry(errors, name) ?? ['the service failed', { code: 'server', recoverable: true }];
-  const status = asNumber(message['code']);
-  return error(`${why}${name === undefined ? '' : ` (${name})`}`, { ...options, status });
+  if (name !== undefined) return { ...ownEntry(errors, name), reason: name };
+  return status === policyViolation ? { code: 'server', recoverable: false } : undefined;
 }
 
 function hear({ words, audioBytes }: Heard, message: WireObject, { format }: Reading): Step<Heard, ReadEffect> {
@@ -273,8 +281,10 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
     },
   },
   // Its error name is more specific than the status.
-  errorOf: ({ reason }) => ownEntry(errors, reason)?.[1],
-  closeError: ({ reason, code }, report) => errorOf({ error: reason, code }, report),
+  errorOf: factsOf,
+  // Without a reason, a message before it may have told.
+  closeError: ({ reason, code }, { refusal }) =>
+    reason ? refusal({ error: reason, code }, { status: code }) : undefined,
 };
 
 /**

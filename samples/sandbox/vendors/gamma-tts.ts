@@ -80,6 +80,9 @@ class Speaker {
   readonly #environment: Environment;
   readonly #query: URLSearchParams;
   readonly #contexts = new Map<string, Context>();
+  /** Contexts that the client has closed: any further message opens one of the same name. */
+  readonly #closed = new Set<string>();
+  #reopened = 0;
   #isClosing = false;
 
   constructor(session: Session, query: URLSearchParams, environment: Environment) {
@@ -115,6 +118,10 @@ class Speaker {
   }
 
   #inContext(id: string, body: unknown): void {
+    if (this.#closed.has(id)) {
+      if (member(body, 'close_context') !== true) this.#open(`${id}, again ${++this.#reopened}`, body);
+      return;
+    }
     const known = this.#contexts.get(id);
     const text = member(body, 'text');
     if (!known && text !== ' ') {
@@ -129,7 +136,10 @@ class Speaker {
     if (!context) return;
     if (known && typeof text === 'string') context.add(text, this.#query.get('auto_mode') === 'true');
     if (member(body, 'flush') === true) context.flush();
-    if (member(body, 'close_context') === true) this.#end(id, context);
+    if (member(body, 'close_context') === true) {
+      this.#closed.add(id);
+      this.#end(id, context);
+    }
   }
 
   #open(id: string, body: unknown): Context | undefined {
@@ -208,7 +218,12 @@ export const gammaTts: SocketRoute = {
         speaker.fail('input_timeout_exceeded', `no message for ${seconds} s`, said),
       );
       const voiceId = decodeURIComponent(upgrade.path.split('/')[3] ?? '');
-      if (!voice.test(voiceId)) speaker.fail('voice_not_found', `no voice ${voiceId}`);
+      if (!voice.test(voiceId))
+        speaker.fail(
+          'voice_id_does_not_exist',
+          `no voice ${voiceId}`,
+          `A voice for the voice_id ${voiceId} does not exist.`,
+        );
       session.onText((text) => {
         idle.touch();
         speaker.command(text);

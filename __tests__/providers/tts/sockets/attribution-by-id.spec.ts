@@ -519,6 +519,20 @@ describe('Attribution by id: the connection', () => {
     expect(sent().at(-1)).toBe('alive:context');
   });
 
+  it('keep-alives never go to contexts that were closed', async () => {
+    const named = (id: string | undefined): string => `alive:${id ?? 'connection'}`;
+    const { speak, say, clock, sent } = await warmed({ keepAlive: named });
+    speak(of('One.'));
+    say({ id: 0, audio: 10 });
+    expect(sent().at(-1)).toBe('0:end');
+    // Its audio still comes, but its text has ended.
+    for (let seconds = 0; seconds < 12; seconds += 4) {
+      say({ id: 0, audio: 10 });
+      await clock.advance(4_000);
+    }
+    expect(sent().filter((message) => message.startsWith('alive'))).toEqual(['alive:connection']);
+  });
+
   it('ends after the last of its utterances once it is retired', async () => {
     const { contexts, speak, say, sent, closed, sockets } = await warmed();
     const heard = speak(of('One.'));

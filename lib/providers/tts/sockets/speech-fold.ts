@@ -100,7 +100,8 @@ function take(step: SpeechStep, input: SpeechInput): void {
       update(step, { isUp: false, cancelled: [] });
       break;
     case 'keepAlive': {
-      const ids = contextIds(state);
+      // One that was closed would be opened again.
+      const ids = state.syntheses.flatMap(({ context }) => (context && !context.isEnding ? context.id : []));
       const message = rules.wire.keepAlive?.(ids[state.keepAlives % ids.length]);
       if (message !== undefined) send(step, message);
       update(step, { keepAlives: state.keepAlives + 1 });
