@@ -145,3 +145,87 @@ describe('a turn whose speech-to-text is away', () => {
     ]);
   });
 });
+
+/** Speech-to-text that can be refused, and counts its connections. */
+class RefusedSTT extends RemoteSTT {
+  isRefused: boolean = false;
+  readonly tries: number[] = [];
+
+  override connect(): Promise<void> {
+    this.tries.push(this.config.scheduler?.now() ?? 0);
+    this.connection$.next({ type: 'connecting' });
+    this.connection$.next(this.isRefused ? lost : { type: 'connected' });
+    return this.isRefused ? Promise.reject(new VoiceError('no', { code: 'unauthorized' })) : Promise.resolve();
+  }
+}
+
+describe('speech-to-text that is lost for good', () => {
+  async function running() {
+    const scheduler = new TestClock();
+    const stt = new RefusedSTT({ scheduler });
+    const [llm, tts, output] = [new FakeLLM({ scheduler }), new FakeTTS({ scheduler }), new FakeOutput({ scheduler })];
+    const pipeline = new Pipeline({ providers: [new FakeInput({ scheduler }), stt, llm, tts, output], scheduler });
+    const events: VoiceEvent[] = [];
+    pipeline.on('*', (event) => events.push(event));
+    const started = pipeline.start();
+    await scheduler.advance(0);
+    await started;
+    return { scheduler, stt, pipeline, events };
+  }
+
+  it('is heard again as soon as the service is there, without stop() and start()', async () => {
+    const { scheduler, stt, pipeline, events } = await running();
+    stt.isRefused = true;
+    stt.connection$.next(lost);
+    await scheduler.advance(60_000);
+    const tries = stt.tries.length;
+    expect(tries).toBeGreaterThan(6);
+    stt.isRefused = false;
+    await scheduler.advance(10_000);
+    expect(stt.tries).toHaveLength(tries + 1);
+    expect(events.filter(({ type }) => type === 'provider.connected')).toHaveLength(2);
+    stt.hearWords(FakeSTT.result('are you there', 'final'));
+    await scheduler.advance(5_000);
+    expect(timeline(events, 'turn.committed').at(-1)).toContain('are you there');
+    expect(pipeline.state).toBe('running');
+    const disposed = pipeline.dispose();
+    await scheduler.advance(5_000);
+    await disposed;
+  });
+
+  it('is left alone once the pipeline stops', async () => {
+    const { scheduler, stt, pipeline } = await running();
+    stt.isRefused = true;
+    stt.connection$.next(lost);
+    await scheduler.advance(5_000);
+    const stopped = pipeline.stop();
+    await scheduler.advance(0);
+    await stopped;
+    const tries = stt.tries.length;
+    await scheduler.advance(60_000);
+    expect(stt.tries).toHaveLength(tries);
+    const disposed = pipeline.dispose();
+    await scheduler.advance(5_000);
+    await disposed;
+    expect(scheduler.pending).toBe(0);
+  });
+
+  it('is not asked more and more often by a service that accepts and hangs up', async () => {
+    const { scheduler, stt, pipeline } = await running();
+    for (let count = 0; count < 20; count++) {
+      stt.connection$.next(lost);
+      await scheduler.advance(10_000);
+    }
+    const before = stt.tries.length;
+    const hangUp = stt.connection$.subscribe(({ type }) => {
+      if (type === 'connected') void Promise.resolve().then(() => stt.connection$.next(lost));
+    });
+    stt.connection$.next(lost);
+    await scheduler.advance(60_000);
+    expect(stt.tries.length - before).toBeLessThan(40);
+    hangUp.unsubscribe();
+    const disposed = pipeline.dispose();
+    await scheduler.advance(5_000);
+    await disposed;
+  });
+});

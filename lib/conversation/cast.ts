@@ -6,7 +6,7 @@ import type { ConversationState } from './state.ts';
 
 /** The model and the voice of a pipeline. */
 export interface Performers {
-  readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm'>;
+  readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm' | 'patienceMs'>;
   readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'warm'>;
 }
 
@@ -28,7 +28,8 @@ export interface Cast extends Performers {
 /** Who answers now. Each request to the model, and each text for the voice, is made with the cast of its moment. */
 export function castOf({ settings, rules }: ConversationState, performers: Performers): Cast {
   const { systemPrompt, tools = [], answer = {}, speechText, timeouts = {} } = settings;
-  const { llmFirstTokenMs = 10_000, llmStallMs = 30_000, ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
+  const { llmFirstTokenMs = Math.max(10_000, performers.llm.patienceMs ?? 0), llmStallMs = 30_000 } = timeouts;
+  const { ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
   return {
     ...performers,
     systemPrompt,

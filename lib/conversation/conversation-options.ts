@@ -52,7 +52,9 @@ export interface PreflightOptions {
 export interface ConversationTimeouts {
   /** For `onUserTurn`. Default: 5,000. */
   readonly hookMs?: number;
-  /** From the request to the model's first token or tool call. Default: 10,000. */
+  /**
+   * From the request to the model's first token or tool call. Default: 10,000, or the `patienceMs` of a chain of models.
+   */
   readonly llmFirstTokenMs?: number;
   /** Between two tokens. Default: 30,000. */
   readonly llmStallMs?: number;

@@ -18,7 +18,7 @@ export interface ConversationPorts {
   /** The connection to speech-to-text: the user's turn waits while there is none. Default: always connected. */
   readonly connection$?: Observable<ConnectionEvent>;
   readonly commands$: Observable<Command>;
-  readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm'>;
+  readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm' | 'patienceMs'>;
   readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'warm'>;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs' | 'pause' | 'resume' | 'setVolume'>;
   /** Whether `speech$` reports the end of speech. Default: false. */

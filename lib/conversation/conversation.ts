@@ -192,6 +192,7 @@ function heardBy(
       // Whoever publishes these events tells what is wrong with them; nobody waits for a service that tells no more.
       catchError(() => of<ConnectionEvent>({ type: 'closed' })),
       validator(() => undefined)('connection'),
+      filter(({ type }) => type !== 'fallback'),
       map(presenceOf),
       distinctUntilChanged(),
       map((is): Input => ({ type: 'stt', is })),

@@ -87,6 +87,15 @@ export interface VoiceEventMap {
     /** What went wrong, for people. */
     readonly message: string;
   };
+  /** Another provider of a chain is in use from now on. */
+  'provider.fallback': {
+    /** The provider that was in use. */
+    readonly from: string;
+    /** The provider in use now. */
+    readonly to: string;
+    /** What went wrong, for people; absent when the first one works again. */
+    readonly message?: string;
+  };
   /** The format of the audio between two providers was chosen. */
   'provider.format': {
     /** The sender and its format. */
@@ -341,6 +350,7 @@ export const eventStreams = {
     'provider.connected',
     'provider.reconnecting',
     'provider.lost',
+    'provider.fallback',
     'provider.format',
   ],
   transcripts$: ['transcript.interim', 'transcript.final', 'transcript.preflight', 'transcript.timeout'],

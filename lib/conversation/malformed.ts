@@ -89,6 +89,7 @@ const kinds: Readonly<Record<Kind, readonly [role: ProviderRole | undefined, rul
       closed: always,
       reconnecting: ({ attempt, delayMs }) => isNumber(attempt) && isNumber(delayMs),
       lost: ({ error }) => isText(asObject(error)?.['message']),
+      fallback: ({ from, to }) => isText(from) && isText(to),
     }),
   ],
 };

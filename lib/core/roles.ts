@@ -21,6 +21,8 @@ export type ConnectionEvent =
   | { readonly type: 'reconnecting'; readonly attempt: number; readonly delayMs: number; readonly error?: VoiceError }
   /** Given up, or refused for good. */
   | { readonly type: 'lost'; readonly error: VoiceError }
+  /** Of a chain of providers: another one is in use from now on. Without an error, because the first one works again. */
+  | { readonly type: 'fallback'; readonly from: string; readonly to: string; readonly error?: VoiceError }
   | { readonly type: 'closed' };
 
 /** Events of a microphone, a speaker or a media track. */
@@ -158,6 +160,8 @@ export interface STTProvider extends ProviderContract {
 export interface LLMProvider extends ProviderContract {
   /** The text of every generation. Hot. */
   readonly tokens$: Observable<string>;
+  /** How long its first token may take, in milliseconds, where that is longer than usual: it may ask several models. */
+  readonly patienceMs?: number;
   /** Opens the connection that the next `generate` needs, so that no handshake delays it. */
   warm?(): void | Promise<void>;
   /** Subscribing starts the request, unsubscribing aborts it. Cold. */

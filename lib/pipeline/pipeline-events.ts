@@ -45,7 +45,7 @@ export abstract class PipelineEvents {
     return this.#stream('state$');
   }
 
-  /** `provider.connecting`, `.connected`, `.reconnecting`, `.lost`, `.format`. Hot. */
+  /** `provider.connecting`, `.connected`, `.reconnecting`, `.lost`, `.fallback`, `.format`. Hot. */
   get connection$(): Observable<StreamEvent<'connection$'>> {
     return this.#stream('connection$');
   }

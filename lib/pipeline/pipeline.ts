@@ -6,6 +6,7 @@ import { merge } from '../stream/merge.ts';
 import { assertPlayable } from './audio-path.ts';
 import type { AgentState } from '../conversation/events.ts';
 import { History } from '../conversation/history.ts';
+import { hearAgain } from './hear-again.ts';
 import { PipelineControls } from './pipeline-controls.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import { tellOfCall, tellOfPaths, tellOfProviders } from './provider-events.ts';
@@ -219,9 +220,10 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       claim(this.#cast, this);
       this.#session = session;
       this.#state = 'running';
-      const { input, listener, llm, tts } = this.#cast;
+      const { input, listener, stt, llm, tts } = this.#cast;
       session.add(this.#wire());
       await unlessStopped(Promise.all([listener.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
+      if (stt) session.add(hearAgain(stt, this.#scheduler).subscribe());
       this.bus.emit('session.ready', {});
     } catch (cause) {
       if (this.#session === session) await this.#end();

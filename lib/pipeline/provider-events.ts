@@ -20,19 +20,20 @@ export function tellOfProviders(
   const work = new Subscription();
   for (const provider of providers) {
     const role = provider.roles[0];
-    const origin: ErrorOrigin = { provider: provider.name, ...(role ? { role } : {}) };
+    // A chain of providers has the name of the one in use.
+    const origin = (): ErrorOrigin => ({ provider: provider.name, ...(role ? { role } : {}) });
     const report = (cause: unknown): void => {
-      reportError(cause, origin);
+      reportError(cause, origin());
     };
     work.add(provider.errors$?.subscribe({ next: report, error: report }));
     const onConnection = (event: ConnectionEvent): void => {
-      tellOfConnection(event, origin, emit);
+      tellOfConnection(event, origin(), emit);
     };
     const validate = validator(report);
     work.add(provider.connection$?.pipe(validate('connection')).subscribe({ next: onConnection, error: report }));
     const onDevice = (change: DeviceEvent): void => {
-      if (provider.roles.includes('input')) emit('input.device', { change }, { ...origin, role: 'input' });
-      else emit('output.device', { change }, { ...origin, role: 'output' });
+      if (provider.roles.includes('input')) emit('input.device', { change }, { ...origin(), role: 'input' });
+      else emit('output.device', { change }, { ...origin(), role: 'output' });
     };
     work.add(provider.device$?.pipe(validate('device')).subscribe({ next: onDevice, error: report }));
   }
@@ -53,6 +54,11 @@ function tellOfConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emi
     case 'lost':
       emit('provider.lost', { message: event.error.message }, origin);
       break;
+    case 'fallback': {
+      const { from, to, error } = event;
+      emit('provider.fallback', { from, to, ...(error && { message: error.message }) }, origin);
+      break;
+    }
     case 'closed':
       break;
   }

@@ -64,6 +64,7 @@ export const laneOf: Readonly<Record<VoiceEventType, LaneId>> = {
   'provider.connecting': 'services',
   'provider.connected': 'services',
   'provider.reconnecting': 'services',
+  'provider.fallback': 'services',
   'provider.lost': 'services',
   'provider.format': 'services',
   'call.ended': 'services',

@@ -21,17 +21,17 @@ export class TestCaller implements AsyncDisposable {
   readonly #line = new Subscription();
   #words: Int16Array<ArrayBuffer> = new Int16Array(0);
 
-  constructor(sandbox: Sandbox, options: Partial<PipelineOptions> = {}) {
+  /** @param services - Default: AlphaFlux, NuLLM and AlphaTTS. */
+  constructor(sandbox: Sandbox, options: Partial<PipelineOptions> = {}, services?: PipelineOptions['providers']) {
     const credential = { apiKey: 'sandbox-key' };
     const alpha = { ...credential, endpoint: sandbox.endpoints.alpha };
+    const usual = (): PipelineOptions['providers'] => [
+      new AlphaFlux({ ...alpha, options: { eotThreshold: 0.6, eagerEotThreshold: 0.3 } }),
+      new NuLLM({ ...credential, endpoint: sandbox.endpoints.nu, model: 'openai/gpt-oss-20b' }),
+      new AlphaTTS({ ...alpha, limits }),
+    ];
     this.pipeline = new Pipeline({
-      providers: [
-        this.#input,
-        new AlphaFlux({ ...alpha, options: { eotThreshold: 0.6, eagerEotThreshold: 0.3 } }),
-        new NuLLM({ ...credential, endpoint: sandbox.endpoints.nu, model: 'openai/gpt-oss-20b' }),
-        new AlphaTTS({ ...alpha, limits }),
-        this.#output,
-      ],
+      providers: [this.#input, ...(services ?? usual()), this.#output],
       ...options,
     });
   }

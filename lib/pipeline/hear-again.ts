@@ -1,0 +1,58 @@
+import {
+  catchError,
+  defer,
+  EMPTY,
+  exhaustMap,
+  filter,
+  ignoreElements,
+  type Observable,
+  retry,
+  type SchedulerLike,
+  switchMap,
+  tap,
+  timer,
+} from 'rxjs';
+import type { STTProvider } from '../core/roles.ts';
+import { createBackoff } from '../stream/backoff.ts';
+
+/** Longest wait that a service may ask for, in milliseconds. */
+const maxAskedMs = 60_000;
+
+/**
+ * Connects speech-to-text again after it has given up, until it can be reached: at first within 250 ms, then less and
+ * less often, but at least every 10 s. Not even a refusal for good is one: a key may be renewed, a quota raised, a
+ * server repaired while the conversation lasts.
+ *
+ * ```text
+ * connection$   -l--------------
+ * connect()     ---#---#-----ok-      l: lost
+ * ```
+ */
+export function hearAgain(stt: STTProvider, scheduler: SchedulerLike): Observable<never> {
+  return defer(() => {
+    const backoff = createBackoff({
+      now: () => scheduler.now(),
+      maxTries: Infinity,
+      quickFailures: { count: Infinity, withinMs: 0 },
+      maxRetryAfterMs: maxAskedMs,
+      shouldRetry: () => true,
+    });
+    let last: unknown;
+    const connected$ = defer(() => timer(backoff.next(last) ?? maxAskedMs, scheduler)).pipe(
+      switchMap(async () => stt.connect()),
+      tap(() => backoff.succeeded()),
+      catchError((error: unknown) => {
+        last = error;
+        throw error;
+      }),
+      retry(),
+    );
+    return (stt.connection$ ?? EMPTY).pipe(
+      filter(({ type }) => type === 'lost'),
+      exhaustMap(() => connected$),
+      // Whoever publishes these events tells what is wrong with them.
+      catchError(() => EMPTY),
+      ignoreElements(),
+    );
+  });
+}

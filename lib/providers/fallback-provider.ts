@@ -1,0 +1,233 @@
+import {
+  asyncScheduler,
+  catchError,
+  defer,
+  filter,
+  from,
+  NEVER,
+  type Observable,
+  of,
+  ReplaySubject,
+  retry,
+  type SchedulerLike,
+  Subscription,
+  switchMap,
+  take,
+  takeUntil,
+  tap,
+  throwIfEmpty,
+  timer,
+} from 'rxjs';
+import { configProblem, type RulesOf } from '../core/config-rule.ts';
+import { VoiceError } from '../core/errors.ts';
+import { Provider } from '../core/provider.ts';
+import type {
+  ConnectionEvent,
+  InitializeOptions,
+  ProviderContract,
+  ProviderRole,
+  ProviderType,
+} from '../core/roles.ts';
+import { merge } from '../stream/merge.ts';
+
+/** How soon `fallback()` gives up on a provider, and how often it looks whether the first one works again. */
+export interface FallbackOptions {
+  /** Longest wait for the first model's first useful token, in milliseconds. Default: 3,000. */
+  readonly firstTokenMs?: number;
+  /** The same for each of the other models, in milliseconds. Default: 6,000. */
+  readonly backupFirstTokenMs?: number;
+  /** Longest wait of a voice for the first audio of a sentence, in milliseconds. Default: 2,500. */
+  readonly firstAudioMs?: number;
+  /** Longest time that speech-to-text may be without a connection, in milliseconds. Default: 5,000. */
+  readonly connectMs?: number;
+  /** While a backup is in use: how often the first one is tried, in milliseconds. Default: 30,000. */
+  readonly probeMs?: number;
+  /** The clock; a TestScheduler in tests. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+const rules: RulesOf<FallbackOptions> = {
+  firstTokenMs: { min: 1 },
+  backupFirstTokenMs: { min: 1 },
+  firstAudioMs: { min: 1 },
+  connectMs: { min: 1 },
+  probeMs: { min: 1 },
+};
+
+/** The failures of one request, by the provider's place in the chain. */
+export type Failures = Map<number, VoiceError>;
+
+/** Providers of one role as one: whenever the one in use fails, the next one takes over. */
+export abstract class FallbackProvider<P extends ProviderContract> extends Provider<FallbackOptions> {
+  abstract override readonly roles: readonly ProviderRole[];
+  readonly type: ProviderType = 'rest';
+  protected readonly members: readonly [P, ...P[]];
+  readonly #switches$ = new ReplaySubject<ConnectionEvent>(1);
+  #current = 0;
+  #probing = Subscription.EMPTY;
+  #options: InitializeOptions = {};
+
+  constructor(members: readonly [P, ...P[]], options: FallbackOptions = {}) {
+    super(options);
+    this.members = members;
+  }
+
+  /** The name of the provider in use. */
+  get name(): string {
+    return this.inUse.name;
+  }
+
+  /** Errors of all its providers outside any call. Hot. */
+  override get errors$(): Observable<VoiceError> {
+    const errors$ = merge(super.errors$, ...this.members.map((member) => told(member.errors$)));
+    return this.handOut('errors$', errors$);
+  }
+
+  /** The connection of the provider in use, and each switch to another. Hot; replays the latest value. */
+  get connection$(): Observable<ConnectionEvent> {
+    const connections = this.members.map((member, index) =>
+      (member.connection$ ?? NEVER).pipe(
+        filter(() => index === this.#current),
+        catchError(() => NEVER),
+      ),
+    );
+    return this.handOut('connection$', merge(this.#switches$, ...connections));
+  }
+
+  /** Initializes every provider; it can be used as soon as one of them can. Failures of the others are `errors$`. */
+  override initialize(options: InitializeOptions = {}): Promise<void> {
+    this.#options = options;
+    return super.initialize(options);
+  }
+
+  /** The provider in use. */
+  protected get inUse(): P {
+    return this.#memberAt(this.#current);
+  }
+
+  /** Its place in the chain. */
+  protected get current(): number {
+    return this.#current;
+  }
+
+  protected get scheduler(): SchedulerLike {
+    return this.config.scheduler ?? asyncScheduler;
+  }
+
+  /** Tries the first provider without anyone noticing: emits when it may be used again, and fails when not. */
+  protected abstract probe(first: P): Observable<unknown>;
+
+  /** Asks the provider in use, and the next one when that fails before its first value. */
+  protected ask<T>(request$: (member: P, index: number) => Observable<T>): Observable<T> {
+    const failures: Failures = new Map();
+    const askAt$ = (index: number): Observable<T> => {
+      let hasBegun = false;
+      return defer(() => request$(this.#memberAt(index), index)).pipe(
+        tap(() => {
+          hasBegun = true;
+        }),
+        catchError((error: unknown) => {
+          const next = this.failed(index, error, failures);
+          // What has begun is never begun twice.
+          if (hasBegun) throw error;
+          if (next === undefined) throw allFailed(failures);
+          return askAt$(next);
+        }),
+      );
+    };
+    return defer(() => askAt$(this.#current)).pipe(takeUntil(this.aborted$('was disposed')));
+  }
+
+  /** Notes a failure; returns the place of the one to ask instead, or `undefined` when all of them have failed. */
+  protected failed(index: number, cause: unknown, failures: Failures): number | undefined {
+    const error = VoiceError.from(cause, { provider: this.#memberAt(index).name });
+    failures.set(index, error);
+    const { length } = this.members;
+    const ring = this.members.map((_, step) => (index + step) % length);
+    const next = failures.has(this.#current) ? ring.find((each) => !failures.has(each)) : this.#current;
+    if (next !== undefined && index === this.#current) this.use(next, error);
+    return next;
+  }
+
+  /** Uses another provider from now on. */
+  protected use(index: number, error?: VoiceError): void {
+    const from = this.name;
+    if (index === this.#current) return;
+    this.#current = index;
+    const event: ConnectionEvent = { type: 'fallback', from, to: this.name, ...(error && { error }) };
+    this.logger.warn(`${from} is replaced by ${this.name}${error ? `: ${error.message}` : ', which works again'}`);
+    this.onSwitch(event);
+    this.watchFirst();
+  }
+
+  /** Publishes a switch. */
+  protected onSwitch(event: ConnectionEvent): void {
+    this.#switches$.next(event);
+  }
+
+  /** Tries the first provider from time to time while another one is in use. */
+  protected watchFirst(): void {
+    if (this.#current === 0) this.unwatchFirst();
+    if (this.#current === 0 || !this.initialized || !this.#probing.closed) return;
+    const [first] = this.members;
+    const ready$ = defer(() => (first.isReady() ? of(true) : from(first.initialize(this.#options))));
+    this.#probing = timer(this.config.probeMs ?? 30_000, this.scheduler)
+      .pipe(
+        switchMap(() => ready$),
+        switchMap(() => this.probe(first)),
+        take(1),
+        throwIfEmpty(),
+        retry(),
+      )
+      .subscribe({ next: () => this.onProbed(), error: (error: unknown) => this.report(VoiceError.from(error)) });
+  }
+
+  protected unwatchFirst(): void {
+    this.#probing.unsubscribe();
+  }
+
+  /** The first provider works again. */
+  protected onProbed(): void {
+    this.use(0);
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
+  }
+
+  protected override async onInitialize(_signal: AbortSignal): Promise<void> {
+    this.assertConfig();
+    const results = await Promise.allSettled(this.members.map(async (member) => member.initialize(this.#options)));
+    const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    if (failures.length === results.length) throw failures[0];
+    for (const error of failures) this.report(VoiceError.from(error));
+  }
+
+  protected override async onDispose(): Promise<void> {
+    this.unwatchFirst();
+    const results = await Promise.allSettled(this.members.map(async (member) => member.dispose()));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  #memberAt(index: number): P {
+    return this.members[index] ?? this.members[0];
+  }
+}
+
+/** The errors of a provider, which may be any object: one that fails tells no more. */
+function told(errors$: Observable<VoiceError> = NEVER): Observable<VoiceError> {
+  return errors$.pipe(catchError((error: unknown) => merge(of(VoiceError.from(error)), NEVER)));
+}
+
+/** One error for the failures of all. */
+export function allFailed(failures: Failures): VoiceError {
+  const errors = [...failures.values()];
+  const last = errors.at(-1);
+  const [first] = errors;
+  if (!first || !last || errors.length === 1) return first ?? new VoiceError('nobody was asked', { code: 'internal' });
+  const { code, provider, status, retryAfterMs } = last;
+  const message = `none of the chain works: ${errors.map((error) => error.message).join('; ')}`;
+  const recoverable = errors.some((error) => error.recoverable);
+  return new VoiceError(message, { code, provider, status, retryAfterMs, recoverable, cause: last });
+}

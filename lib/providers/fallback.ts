@@ -1,0 +1,58 @@
+import { VoiceError } from '../core/errors.ts';
+import type { LLMProvider, ProviderContract, STTProvider, TTSProvider } from '../core/roles.ts';
+import type { FallbackOptions } from './fallback-provider.ts';
+import { FallbackLLM } from './llm/fallback-llm.ts';
+import { FallbackSTT } from './stt/fallback-stt.ts';
+import { FallbackTTS } from './tts/fallback-tts.ts';
+
+export type { FallbackOptions } from './fallback-provider.ts';
+
+/** The backups, in order, and perhaps options after them. */
+export type Backups<P> = readonly P[] | readonly [...P[], FallbackOptions];
+
+/**
+ * Several providers of one role as one: the first is used, and the next one takes over whenever it fails. What was said
+ * is not said again, and what was not is not lost.
+ *
+ * - Speech-to-text: no connection for 5 s. The next service hears what was not final, up to 30 s of it.
+ * - Language model: no useful token within 3 s, or 6 s for a backup; empty deltas are none. An answer that has begun is
+ *   never begun twice.
+ * - Text-to-speech: no audio of a sentence within 2.5 s. The next voice goes on with that sentence.
+ *
+ * A switch is a `fallback` event on its `connection$` and a `provider.fallback` event of the pipeline. The first one is
+ * tried every 30 s, and used again as soon as it works. It is a provider like any other, also without a pipeline; it
+ * initializes and disposes all of its own.
+ *
+ * @example
+ * ```ts
+ * import { AlphaTTS, CompatibleLLM, fallback, GammaTTS, NuLLM } from 'rxvoice';
+ *
+ * const llm = fallback(new NuLLM({ proxyUrl: '/nu' }), new CompatibleLLM({ endpoint: 'https://llm.example.com/v1' }));
+ * const tts = fallback(new AlphaTTS({ proxyUrl: '/alpha' }), new GammaTTS({ proxyUrl: '/gamma' }), { firstAudioMs: 1_500 });
+ * ```
+ *
+ * @throws VoiceError `configuration` when the providers do not have one of these roles in common.
+ */
+export function fallback(first: STTProvider, ...backups: Backups<STTProvider>): STTProvider;
+export function fallback(first: LLMProvider, ...backups: Backups<LLMProvider>): LLMProvider;
+export function fallback(first: TTSProvider, ...backups: Backups<TTSProvider>): TTSProvider;
+export function fallback(first: ProviderContract, ...backups: Backups<ProviderContract>): ProviderContract {
+  const all: readonly (ProviderContract | FallbackOptions)[] = [first, ...backups];
+  const members = all.filter(isProvider);
+  const options = all.find(isOptions);
+  const has = (role: 'stt' | 'llm' | 'tts'): boolean => members.every(({ roles }) => roles.includes(role));
+  // Roles are the contract: a provider that lists one has its members.
+  if (has('stt')) return new FallbackSTT(members as never, options);
+  if (has('llm')) return new FallbackLLM(members as never, options);
+  if (has('tts')) return new FallbackTTS(members as never, options);
+  const message = `fallback() needs providers of one role, stt, llm or tts: ${members.map(({ name }) => name).join(', ')}`;
+  throw new VoiceError(message, { code: 'configuration' });
+}
+
+function isProvider(value: object): value is ProviderContract {
+  return 'roles' in value;
+}
+
+function isOptions(value: object): value is FallbackOptions {
+  return !isProvider(value);
+}
