@@ -13,7 +13,7 @@ import { synthesizeText, type SpokenRound, type VoiceContext } from './voice.ts'
 
 /** Shared by all answers of a conversation. */
 export interface AnswerContext {
-  readonly generation: Pick<GenerationContext, 'cast' | 'emit' | 'scheduler' | 'validate' | 'stopped$'>;
+  readonly generation: Pick<GenerationContext, 'cast' | 'emit' | 'scheduler' | 'validate' | 'stopped$' | 'handOver'>;
   readonly speech: SpeechContext;
   readonly voice: VoiceContext;
   readonly history: History;

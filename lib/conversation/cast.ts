@@ -1,7 +1,7 @@
 import type { LLMProvider, TTSProvider } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
-import type { AnswerOptions, ConversationTimeouts } from './conversation-options.ts';
+import type { AgentProfile, AnswerOptions, ConversationTimeouts, Voices } from './conversation-options.ts';
 import type { ConversationState } from './state.ts';
 
 /** The model and the voice of a pipeline. */
@@ -25,21 +25,41 @@ export interface Cast extends Performers {
   readonly speakAhead: boolean;
 }
 
+/** All who may answer. */
+export interface Company extends Performers {
+  readonly agents: Readonly<Record<string, AgentProfile>>;
+  readonly voices: Voices;
+}
+
 /** Who answers now. Each request to the model, and each text for the voice, is made with the cast of its moment. */
-export function castOf({ settings, rules }: ConversationState, performers: Performers): Cast {
-  const { systemPrompt, tools = [], answer = {}, speechText, timeouts = {} } = settings;
-  const { llmFirstTokenMs = Math.max(10_000, performers.llm.patienceMs ?? 0), llmStallMs = 30_000 } = timeouts;
+export function castOf(state: ConversationState, company: Company): Cast {
+  const { settings, rules } = state;
+  const { llm = company.llm, tts = company.tts, voices, ...agent } = agentOf(state, company);
+  const { speechText, timeouts = {} } = settings;
+  const { llmFirstTokenMs = Math.max(10_000, llm.patienceMs ?? 0), llmStallMs = 30_000 } = timeouts;
   const { ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
   return {
-    ...performers,
-    systemPrompt,
-    tools,
-    answer,
+    llm,
+    tts: voiceFor(state.language, { ...company.voices, ...voices }) ?? tts,
+    systemPrompt: agent.systemPrompt ?? settings.systemPrompt,
+    tools: agent.tools ?? settings.tools ?? [],
+    answer: { ...settings.answer, ...agent.answer },
     locale: rules.locale,
     speechText,
     timeouts: { llmFirstTokenMs, llmStallMs, ttsFirstAudioMs, playoutMs },
     speakAhead: rules.preflight.speak,
   };
+}
+
+/** The agent that answers, as far as it differs from the pipeline. */
+function agentOf({ settings }: ConversationState, { agents }: Company): AgentProfile {
+  const [first = ''] = Object.keys(agents);
+  return agents[settings.agent ?? first] ?? {};
+}
+
+/** The voice for the language that the user speaks, or for that language wherever it is spoken. */
+function voiceFor(language: string | undefined, voices: Voices): TTSProvider | undefined {
+  return language === undefined ? undefined : (voices[language] ?? voices[language.split('-')[0] ?? '']);
 }
 
 /** The cast of an answer that is given in another way. */

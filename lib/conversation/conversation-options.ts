@@ -1,6 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import type { GenerateOptions } from '../core/messages.ts';
-import type { TranscriptionResult } from '../core/roles.ts';
+import type { LLMProvider, TranscriptionResult, TTSProvider } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { BargeInThresholds } from './barge-in.ts';
@@ -108,6 +108,28 @@ export interface UserTurnVerdict {
 /** Sees each turn of the user before the model does. */
 export type UserTurnHook = (turn: UserTurn) => UserTurnVerdict | undefined | Promise<UserTurnVerdict | undefined>;
 
+/**
+ * One of several agents that share a conversation, a line and a history. Whatever it leaves out is as the pipeline's own
+ * options say.
+ */
+export interface AgentProfile {
+  /** Its instructions. */
+  readonly systemPrompt?: string;
+  /** Its tools, in place of the pipeline's; `handoff()` makes one that hands over. */
+  readonly tools?: readonly Tool[];
+  /** Its model. */
+  readonly llm?: LLMProvider;
+  /** Its voice. */
+  readonly tts?: TTSProvider;
+  /** Its voice in other languages than that of `tts`, by BCP 47 language, with `followLanguage`. */
+  readonly voices?: Voices;
+  /** How it answers; each key takes precedence. */
+  readonly answer?: AnswerOptions;
+}
+
+/** Voices by BCP 47 language: `pt-BR` is looked up before `pt`. */
+export type Voices = Readonly<Record<string, TTSProvider>>;
+
 /** What can change while a conversation runs. */
 export interface ConversationSettings {
   /** Instructions for the model, before all messages. Default: none. */
@@ -136,6 +158,13 @@ export interface ConversationSettings {
    * backchannels. Default: the runtime's; English phrases.
    */
   readonly locale?: string;
+  /**
+   * Whether the locale follows the language that the user speaks, as the speech-to-text service tells it: from the first
+   * utterance of two words or more, and with the voice that `voices` has for it. Default: false.
+   */
+  readonly followLanguage?: boolean;
+  /** Which of `agents` answers. Default: the first. */
+  readonly agent?: string;
 }
 
 /** Settings to change; `undefined` restores a default. */
@@ -147,6 +176,10 @@ export interface ConversationOptions extends ConversationSettings {
   readonly history: History;
   /** Said at the start. */
   readonly greeting?: string;
+  /** Agents by name, which hand the conversation over to each other. Default: one, made of the other options. */
+  readonly agents?: Readonly<Record<string, AgentProfile>>;
+  /** Voices for other languages than the pipeline's own, with `followLanguage`. */
+  readonly voices?: Voices;
   /** The clock; a TestScheduler in tests. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }

@@ -71,6 +71,20 @@ export interface VoiceEventMap {
     /** The changed settings. */
     readonly changed: readonly (keyof ConversationSettings)[];
   };
+  /** Another agent answers from now on. */
+  'agent.handoff': {
+    /** Its name in `agents`. */
+    readonly to: string;
+    /** The one that answered before, unless it was the first. */
+    readonly from?: string;
+  };
+  /** The user speaks another language than before, and the agent follows; only with `followLanguage`. */
+  'user.language': {
+    /** BCP 47. */
+    readonly language: string;
+    /** The language before, if known. */
+    readonly previous?: string;
+  };
   /** A provider is connecting. */
   'provider.connecting': object;
   /** A provider is connected. */
@@ -344,7 +358,15 @@ export type VoiceEvent<T extends VoiceEventType = VoiceEventType> = {
 
 /** The events of each named stream of a pipeline. Every type is on exactly one stream. */
 export const eventStreams = {
-  state$: ['agent.state', 'user.state', 'session.ready', 'session.updated', 'session.closed'],
+  state$: [
+    'agent.state',
+    'agent.handoff',
+    'user.state',
+    'user.language',
+    'session.ready',
+    'session.updated',
+    'session.closed',
+  ],
   connection$: [
     'provider.connecting',
     'provider.connected',

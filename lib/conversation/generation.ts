@@ -63,6 +63,8 @@ export interface GenerationContext {
   /** No tool runs before this emits; it replays. */
   readonly gate$: Observable<unknown>;
   readonly stopped$: Observable<unknown>;
+  /** Has another agent answer; emits once that counts, and replays it. */
+  handOver(agent: string): Observable<unknown>;
   /** The messages to send to the model now. */
   messages(systemPrompt: string | undefined): Message[];
   /** Called when all calls of a round have ended. */
@@ -127,9 +129,13 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
     round: number,
   ): Observable<GenerationStep> {
     const { tools } = cast;
+    let handed$: Observable<unknown> = EMPTY;
     const open$ = context.gate$.pipe(take(1), ignoreElements());
     const run$ = defer(() => {
-      const toolRound = runTools(calls, { ...context, tools });
+      const handOver = (agent: string): void => {
+        handed$ = context.handOver(agent);
+      };
+      const toolRound = runTools(calls, { ...context, tools, handOver });
       const outcomes: ToolOutcome[] = [];
       const called = tools.filter((tool) => calls.some(({ name }) => name === tool.name));
       const isAbortable = called.some(({ onInterrupt }) => onInterrupt === 'abort');
@@ -156,7 +162,12 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       );
       return merge(results$, filler$);
     });
-    return concat(open$, run$, ask(round + 1));
+    return concat(
+      open$,
+      run$,
+      defer(() => handed$.pipe(ignoreElements())),
+      ask(round + 1),
+    );
   }
 
   return ask(1);

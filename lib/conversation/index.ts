@@ -5,6 +5,7 @@ export { type SayOptions, type SendOptions, type SpeechHandle, type SpeechOutcom
 export * from './conversation-options.ts';
 export * from './conversation-ports.ts';
 export * from './events.ts';
+export { handoff, type HandoffOptions } from './handoff.ts';
 export * from './history.ts';
 export { conversation } from './model-conversation.ts';
 export { turnTaking, type TurnDecision, type TurnTakingOptions, type UserSignal } from './turn-taking.ts';

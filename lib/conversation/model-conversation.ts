@@ -6,14 +6,15 @@ import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
-import type { ConversationOptions } from './conversation-options.ts';
+import type { ConversationOptions, ConversationSettings } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
 import { callHook } from './call-hook.ts';
-import { castOf, type Cast } from './cast.ts';
+import { castOf, type Cast, type Company } from './cast.ts';
 import type { Effect } from './inputs.ts';
 import { converse, withTickets } from './conversation.ts';
 import { roleOf } from './enact.ts';
 import type { VoiceEvent } from './events.ts';
+import { handOver } from './handoff.ts';
 import { rulesOf } from './rules.ts';
 import { sayIt } from './say.ts';
 import type { SpeechRequest } from './speech.ts';
@@ -25,7 +26,9 @@ import { synthesizeText, type VoiceContext } from './voice.ts';
  * `stop`, and never errors. The guides on turn-taking, barge-in and preflight describe its behavior.
  */
 export function conversation(ports: ConversationPorts, options: ConversationOptions): Observable<VoiceEvent> {
-  const { scheduler = asyncScheduler, history, greeting, ...settings } = options;
+  const { scheduler = asyncScheduler, history, greeting, agents = {}, voices = {}, ...rest } = options;
+  const [first] = Object.keys(agents);
+  const settings: ConversationSettings = { ...(first === undefined ? {} : { agent: first }), ...rest };
   return converse({
     ports,
     history,
@@ -36,16 +39,16 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
     finalize: ports.finalize,
     pushToTalk: ports.pushToTalk,
     commands$: ports.commands$.pipe(withTickets()),
-    answerer: (shared) => modelAndVoice(ports, shared),
+    answerer: (shared) => modelAndVoice(ports, { ...ports, agents, voices }, shared),
   });
 }
 
 /** An LLM and a TTS as answerer. */
-function modelAndVoice(ports: ConversationPorts, shared: Shared): Answerer {
+function modelAndVoice(ports: ConversationPorts, company: Company, shared: Shared): Answerer {
   const { state$, now, ...rest } = shared;
   const { emit, scheduler, validate, report } = rest;
-  const { llm, tts, output } = ports;
-  const cast = (): Cast => castOf(now(), ports);
+  const { tts, output } = ports;
+  const cast = (): Cast => castOf(now(), company);
   const speech = {
     ...shared.speech,
     voice: tts,
@@ -71,6 +74,7 @@ function modelAndVoice(ports: ConversationPorts, shared: Shared): Answerer {
       scheduler,
       validate,
       stopped$: state$.pipe(filter(({ isStopped }) => isStopped)),
+      handOver: (agent) => handOver(agent, company.agents, shared),
     },
   };
   const synthesize = ({ content }: Say): SpeechRequest['synthesize'] => {
@@ -90,7 +94,10 @@ function modelAndVoice(ports: ConversationPorts, shared: Shared): Answerer {
     answer: (candidate) => answer(candidate, context),
     say: (say) => sayIt(say, { ...rest, speech, synthesize, roleOf: (error) => roleOf(error, output.name) }),
     // The request that needs the connection will report its problems.
-    warm$: merge(...[llm, tts].map((each) => defer(() => each.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY)))),
+    warm$: defer(() => {
+      const { llm, tts: current } = cast();
+      return merge(...[llm, current].map((each) => defer(() => each.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY))));
+    }),
     hook: (effect) => hooks$.next(effect),
     input$: hooks$.pipe(switchMap((effect) => callHook(effect, shared))),
   };

@@ -6,7 +6,7 @@ import { endSuspicion, hearWhileBusy, isInterruptible, isNodded, obey, wakeBarge
 import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
 import { answerTime, takeUpOverheard } from './overheard.ts';
 import type { Rules } from './rules.ts';
-import { adoptTurnTaking, changeSettings, learnPhrases, phrasesToLearn } from './settings.ts';
+import { adoptTurnTaking, changeSettings, followLanguage, learnPhrases, phrasesToLearn } from './settings.ts';
 import { agentStateOf, keepsTools, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
 import { takeTurn, type TurnDecision, type UserSignal } from './turn-taking.ts';
 import { joinAnswer, joinsTools, listenDuringTools } from './tool-words.ts';
@@ -49,7 +49,12 @@ const handlers: Handlers = {
   'output.resume': (state) => [state],
   tick: (state, _, at, rules) => wake(state, at, rules),
 
-  transcript: hear,
+  transcript: (state, signal, at, rules) => {
+    const [after, ...told] = followLanguage(state, signal, at);
+    return after === state
+      ? hear(state, signal, at, rules)
+      : chain([after, ...told], (next) => hear(next, signal, at, next.rules));
+  },
   speech: hear,
   stt: (state, { is }, at, rules) => [waitAnew({ ...state, isSttAway: is === 'away' }, is, at, rules)],
 

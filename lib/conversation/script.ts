@@ -13,6 +13,8 @@ const toleranceMs = 0.5;
 /** One call of the TTS: the text of one round of the model. */
 interface Part {
   readonly pieces: SpokenPiece[];
+  /** The provider that speaks it, if not the speech's own. */
+  readonly provider: string | undefined;
   utteranceId: string | undefined;
   metadata: AudioMetadata | undefined;
   receivedMs: number;
@@ -53,10 +55,15 @@ export class Script {
     this.#pace = pace;
   }
 
-  /** Opens the next round; what follows belongs to it. */
-  beginRound(): void {
+  /**
+   * Opens the next round; what follows belongs to it.
+   *
+   * @param provider - Who speaks it.
+   */
+  beginRound(provider?: string): void {
     this.#parts.push({
       pieces: [],
+      provider,
       utteranceId: undefined,
       metadata: undefined,
       receivedMs: 0,
@@ -72,6 +79,11 @@ export class Script {
     part.complete = true;
     const { length } = spokenOf(part);
     if (length && part.receivedMs) this.#pace.msPerCharacter = part.receivedMs / length;
+  }
+
+  /** Who speaks an utterance. */
+  providerOf(utteranceId: string | undefined): string | undefined {
+    return (this.#parts.find((part) => part.utteranceId === utteranceId) ?? this.#parts.at(-1))?.provider;
   }
 
   /** Number of characters sent to the TTS. */

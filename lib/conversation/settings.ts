@@ -1,7 +1,8 @@
 import { languageOf, type Phrases } from '../text/phrases.ts';
+import { countWords } from '../text/words.ts';
 import type { ConversationSettings, SettingsChange } from './conversation-options.ts';
-import { emit, type Effect } from './inputs.ts';
-import { rulesOf } from './rules.ts';
+import { emit, type Effect, type HeardSignal } from './inputs.ts';
+import { rulesOf, type Rules } from './rules.ts';
 import type { ConversationState } from './state.ts';
 import { chain, discard, type ConversationStep } from './user-turn.ts';
 
@@ -12,6 +13,7 @@ const usedToPrepare: readonly (keyof ConversationSettings)[] = [
   'answer',
   'speechText',
   'locale',
+  'agent',
 ];
 
 /**
@@ -20,21 +22,74 @@ const usedToPrepare: readonly (keyof ConversationSettings)[] = [
  */
 export function changeSettings(before: ConversationState, changes: SettingsChange, at: number): ConversationStep {
   const settings = { ...before.settings, ...changes } as ConversationSettings;
-  const next = rulesOf(settings, before.rules.reportsSpeechEnd, before.rules.phrases);
+  // A locale of the application's own choice counts until the user is heard speaking another language.
+  const language = 'locale' in changes || settings.followLanguage !== true ? undefined : before.language;
+  const next = rulesIn(language, settings, before.rules);
   const { turnTaking, sttTimeoutMs } = before.rules;
   const state: ConversationState = {
     ...before,
     settings,
+    language,
     rules: { ...next, turnTaking, sttTimeoutMs },
     nextTurnTaking: next.turnTaking,
   };
   const changed = Object.keys(changes) as (keyof ConversationSettings)[];
-  const told = emit('session.updated', { changed });
+  const [from, to] = [before.settings.agent, settings.agent];
+  const told = [
+    emit('session.updated', { changed }),
+    ...(to === undefined || to === from
+      ? []
+      : [emit('agent.handoff', { to, ...(from === undefined ? {} : { from }) })]),
+  ];
   const learning = phrasesToLearn(state);
   const isStale = changed.some((key) => usedToPrepare.includes(key));
-  return isStale
-    ? chain([state, told, ...learning], (after) => discard(after, 'changed', at))
-    : [state, told, ...learning];
+  const step: ConversationStep = [state, ...told, ...learning];
+  return isStale ? chain(step, (after) => discard(after, 'changed', at)) : step;
+}
+
+/**
+ * The user speaks another language: from now on the agent does too, if it is to follow. A word or two may be of any
+ * language, or be misheard.
+ */
+export function followLanguage(before: ConversationState, { result }: Heard, at: number): ConversationStep {
+  const { settings, rules, language: previous = settings.locale } = before;
+  if (!settings.followLanguage || !(result.utteranceComplete || result.isFinal || result.isPreflight)) return [before];
+  const language = canonical(result.metadata?.language);
+  const isKnown = language === undefined || (previous !== undefined && includes(language, previous));
+  if (isKnown || countWords(result.text, language) < leastWords) return [before];
+  const { turnTaking, sttTimeoutMs } = rules;
+  const state: ConversationState = {
+    ...before,
+    language,
+    rules: { ...rulesIn(language, settings, rules), turnTaking, sttTimeoutMs },
+  };
+  const told = emit('user.language', { language, ...(previous === undefined ? {} : { previous }) });
+  return chain([state, told, ...phrasesToLearn(state)], (after) => discard(after, 'changed', at));
+}
+
+/** Fewer words do not tell a language. */
+const leastWords = 2;
+
+type Heard = Extract<HeardSignal, { readonly type: 'transcript' }>;
+
+function rulesIn(language: string | undefined, settings: ConversationSettings, rules: Rules): Rules {
+  const spoken = language === undefined ? settings : { ...settings, locale: language };
+  return { ...rulesOf(spoken, rules.reportsSpeechEnd, rules.phrases), isService: rules.isService };
+}
+
+/** Services write languages in many ways, and some have names of their own for several. */
+function canonical(language: string | undefined): string | undefined {
+  try {
+    const [tag] = language === undefined || /^(multi|und)$/i.test(language) ? [] : Intl.getCanonicalLocales(language);
+    return tag;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a language is the other one, or that wherever it is spoken: `en` includes `en-US`. */
+function includes(language: string, other: string): boolean {
+  return other === language || other.startsWith(`${language}-`);
 }
 
 /** Loads the phrases of the conversation's language, if they are not those known. */

@@ -13,14 +13,14 @@ import {
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
-import type { OutputProvider, PlaybackEvent, SpokenWord } from '../core/roles.ts';
+import type { OutputProvider, PlaybackEvent } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { eager } from '../stream/eager.ts';
 import { feed } from '../stream/feed.ts';
 import { holdUntil } from '../stream/hold-until.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 import type { Emit } from './event-bus.ts';
-import type { SpeechSource } from './events.ts';
+import type { SpeechSource, VoiceEventEnvelope } from './events.ts';
 import type { AgentReport } from './inputs.ts';
 import type { Validate } from './malformed.ts';
 import { Script, type Heard, type Pace } from './script.ts';
@@ -45,6 +45,8 @@ export interface SpeechRequest {
   readonly gate$: Observable<unknown>;
 }
 
+type Envelope = Omit<VoiceEventEnvelope, 'at'>;
+
 /** The milestones of a speech. */
 export type SpeechMark = 'first-piece' | 'first-audio' | 'audible';
 
@@ -60,8 +62,8 @@ export interface SpeechResult {
 
 /** Shared by all speeches of a conversation. */
 export interface SpeechContext {
-  /** The text-to-speech provider, or the agent. */
-  readonly voice: { readonly name: string; readonly words$?: Observable<SpokenWord> | undefined };
+  /** The text-to-speech provider, or the agent, unless the script names another. */
+  readonly voice: { readonly name: string };
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs'>;
   /** Converts between TTS and output, if their formats differ. */
   transcode(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
@@ -100,8 +102,10 @@ export function speech(
     const { id, source, interruptible, urgent = false } = request;
     const turn = request.turnId === undefined ? {} : { turnId: request.turnId };
     const envelope = { speechId: id, ...turn };
-    const ofVoice = { ...envelope, role: 'tts', provider: voice.name } as const;
     const script = new Script(context.pace);
+    const ofVoice = (utteranceId?: string): Envelope => ({
+      ...{ ...envelope, role: 'tts', provider: script.providerOf(utteranceId) ?? voice.name },
+    });
     const playback = new Subscription();
     const synthesis = new Subscription();
     let phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
@@ -124,16 +128,11 @@ export function speech(
       const { text, characters } = script;
       if (wasCreated) {
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
-        emit('usage', { characters }, ofVoice);
+        emit('usage', { characters }, ofVoice());
       }
       onEnd({ heard, text, interrupted, silentAt });
     };
 
-    // Without word timings from the TTS, words are computed from the length of the audio. They may come with the request.
-    const onWord = (word: SpokenWord): void => {
-      script.addWord(word);
-    };
-    synthesis.add(voice.words$?.pipe(context.validate('word')).subscribe({ next: onWord, error: () => undefined }));
     // Marked when it comes, however long it is held back.
     const onFirstAudio = (): void => subscriber.next('first-audio');
     const prepared = prepare(request.synthesize(script, playedMs), onFirstAudio);
@@ -141,7 +140,7 @@ export function speech(
     synthesis.add(prepared.subscription);
 
     const onChunk = (chunk: AudioChunk): void => {
-      emit('audio.chunk', { chunk }, ofVoice);
+      emit('audio.chunk', { chunk }, ofVoice(chunk.utteranceId));
     };
     const onPlayback = ({ type }: PlaybackEvent): void => {
       isFinished ||= type === 'finished';

@@ -119,6 +119,8 @@ export interface ConversationState {
   /** What the application wants, and what the reducers go by: both change with an `update`. */
   readonly settings: ConversationSettings;
   readonly rules: Rules;
+  /** The language that the user was last heard speaking, if the conversation follows it. */
+  readonly language: string | undefined;
   /** What the user is doing. A voice without further signals counts as silent at `until`. */
   readonly user: { readonly state: 'silent' } | { readonly state: 'speaking'; readonly until: number };
   readonly turnTaking: TurnTaking;
@@ -164,6 +166,7 @@ export const startState: ConversationState = {
   ids: 0,
   settings: {},
   rules: rulesOf({}, false),
+  language: undefined,
   user: { state: 'silent' },
   turnTaking: noTurn,
   nextTurnTaking: undefined,

@@ -21,7 +21,7 @@ import {
 } from 'rxjs';
 import { messageOf } from '../core/errors.ts';
 import type { ToolCall, ToolDefinition } from '../core/messages.ts';
-import type { JsonSchema, Tool } from '../core/tools.ts';
+import type { JsonSchema, Tool, ToolContext } from '../core/tools.ts';
 import { merge } from '../stream/merge.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 import type { Emit } from './event-bus.ts';
@@ -62,6 +62,8 @@ export interface ToolContextOptions {
   readonly tools: readonly Tool[];
   readonly emit: Emit;
   readonly scheduler: SchedulerLike;
+  /** Has another agent answer from the next request on. */
+  readonly handOver: (agent: string) => void;
   /** Ends the calls that outlive an interruption. */
   readonly stopped$: Observable<unknown>;
 }
@@ -102,7 +104,7 @@ export function runTools(calls: readonly ToolCall[], options: ToolContextOptions
 function runTool(
   call: ToolCall,
   tool: Tool | undefined,
-  { tools, emit, scheduler }: ToolContextOptions,
+  { tools, emit, scheduler, handOver }: ToolContextOptions,
 ): Observable<ToolOutcome> {
   return defer(() => {
     const startedAt = scheduler.now();
@@ -112,7 +114,7 @@ function runTool(
     const timeout$ = patientTimer(timeoutMs, scheduler).pipe(
       map(() => failed(call, `it did not finish within ${timeoutMs / 1000} seconds`)),
     );
-    const result$ = defer(() => execute(tool, call, tools, abort.signal)).pipe(
+    const result$ = defer(() => execute(tool, call, tools, { signal: abort.signal, handOver })).pipe(
       map((value) => succeeded(call, value)),
       catchError((error: unknown) => of(failed(call, messageOf(error)))),
     );
@@ -133,13 +135,13 @@ function execute(
   tool: Tool | undefined,
   call: ToolCall,
   tools: readonly Tool[],
-  signal: AbortSignal,
+  given: Pick<ToolContext, 'signal' | 'handOver'>,
 ): Observable<unknown> {
   if (!tool) throw new Error(`there is no tool "${call.name}"; there are: ${tools.map(({ name }) => name).join(', ')}`);
   if (call.args === undefined) throw new Error('the arguments are not valid JSON');
   const { parameters, schema } = tool;
   const fits$ = parameters ? defer(() => checkAgainstJsonSchema(call.args, parameters)) : of(undefined);
-  const context = { signal, toolCallId: call.id, idempotencyKey: call.id };
+  const context = { ...given, toolCallId: call.id, idempotencyKey: call.id };
   return fits$.pipe(
     switchMap(() =>
       schema ? toObservable(schema['~standard'].validate(call.args)).pipe(map(valueOf)) : of(call.args),

@@ -1,6 +1,19 @@
-import { concatMap, defer, filter, map, Observable, of, switchMap, take, timer, type SchedulerLike } from 'rxjs';
+import {
+  concatMap,
+  defer,
+  filter,
+  map,
+  Observable,
+  of,
+  Subscription,
+  switchMap,
+  take,
+  timer,
+  type SchedulerLike,
+} from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
+import type { SpokenWord } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
 import { fromInput } from '../stream/bridge.ts';
@@ -64,7 +77,7 @@ export function synthesizeText(
     function speakRound({ text$, cast }: SpokenRound, onFirst: () => void): Observable<VoiceStep> {
       const { tts, locale, speechText } = cast;
       speaking = cast;
-      script.beginRound();
+      script.beginRound(tts.name);
       isGiven = false;
       let hasPieces = false;
       let hasText = false;
@@ -115,6 +128,7 @@ export function synthesizeText(
           handOver,
         );
         subscriber.next('asked');
+        listenTo(tts);
         feed(fromInput(tts.speak(spoken$)).pipe(validate('audio')), subscriber, {
           next: (chunk) => {
             const told = script.addAudio(chunk);
@@ -130,7 +144,18 @@ export function synthesizeText(
         });
       });
     }
+    const words = new Subscription();
+    const known = new Set<unknown>();
+    /** Without word timings from the TTS, words are computed from the length of the audio. */
+    function listenTo(tts: SpokenRound['cast']['tts']): void {
+      const { words$ } = tts;
+      if (!words$ || known.has(tts)) return;
+      known.add(tts);
+      const onWord = (word: SpokenWord): void => script.addWord(word);
+      words.add(words$.pipe(validate('word')).subscribe({ next: onWord, error: () => undefined }));
+    }
     const steps$ = new Observable<VoiceStep>((subscriber) => {
+      subscriber.add(words);
       const open = (): void => void (isOpen = true);
       feed(open$, subscriber, { next: open, complete: () => undefined });
       const onFirst = (): void => subscriber.next('piece');

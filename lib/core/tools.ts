@@ -10,6 +10,13 @@ export interface ToolContext {
   readonly toolCallId: string;
   /** The same whenever this call is sent: for services that accept an idempotency key. */
   readonly idempotencyKey: string;
+  /**
+   * Hands the conversation over to another of the pipeline's `agents`: it answers from the next request to the model
+   * on, the one with this tool's result.
+   *
+   * @throws Error when there is no such agent, which the model is told.
+   */
+  readonly handOver: (agent: string) => void;
 }
 
 /**

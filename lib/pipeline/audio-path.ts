@@ -101,33 +101,79 @@ export function formatOf(provider: InputProvider | TTSProvider): AudioMetadata |
   throw new VoiceError(message, { code: 'configuration', provider: provider.name });
 }
 
-/** Chooses the format of each stream once its first chunk reveals it; streams of one format share the choice. */
+/** What is under way in one format. */
+interface Run {
+  readonly from: AudioMetadata;
+  readonly target: Pick<Observer<AudioChunk>, 'next' | 'complete'>;
+}
+
+/**
+ * Chooses the format of each stream once its first chunk reveals it, and anew where another voice goes on in another
+ * one; streams of one format share the choice.
+ */
 export function adapt(
   accepts: readonly AudioFormat[],
   ends: AudioEnds,
   onPath: (path: AudioPath) => void,
 ): MonoTypeOperatorFunction<AudioChunk> {
   let latest: AudioPath | undefined;
+  const pathOf = ({ metadata }: AudioChunk): AudioPath => {
+    if (!metadata) {
+      const message = `${ends.source} sends audio without a format`;
+      throw new VoiceError(message, { code: 'unsupported_format', provider: ends.source });
+    }
+    if (!latest || !sameFormat(latest.from, metadata)) {
+      latest = audioPath(metadata, accepts, ends);
+      onPath(latest);
+    }
+    return latest;
+  };
   return (audio$) =>
     new Observable((subscriber) => {
-      let target: Observer<AudioChunk> | undefined;
-      const settle = ({ metadata }: AudioChunk): Observer<AudioChunk> => {
-        if (!metadata) {
-          const message = `${ends.source} sends audio without a format`;
-          throw new VoiceError(message, { code: 'unsupported_format', provider: ends.source });
-        }
-        if (!latest || !sameFormat(latest.from, metadata)) {
-          latest = audioPath(metadata, accepts, ends);
-          onPath(latest);
-        }
-        if (!latest.transcoded) return subscriber;
-        const chunks$ = new Subject<AudioChunk>();
-        latest.convert(chunks$).subscribe(subscriber);
-        return chunks$;
+      let run: Run | undefined;
+      /** What waits while the converter of the format before empties itself. */
+      const held: AudioChunk[] = [];
+      let isEnding = false;
+      let isComplete = false;
+      const take = (chunk: AudioChunk): void => {
+        const { metadata } = chunk;
+        if (isEnding) held.push(chunk);
+        else if (run && metadata && metadata !== run.from && !sameFormat(run.from, metadata)) {
+          held.push(chunk);
+          isEnding = true;
+          run.target.complete();
+        } else (run ??= begin(chunk)).target.next(chunk);
       };
-      return audio$.pipe(tap((chunk) => (target ??= settle(chunk)).next(chunk))).subscribe({
-        error: (error: unknown) => (target ?? subscriber).error(error),
-        complete: () => (target ?? subscriber).complete(),
+      const end = (): void => {
+        isEnding = false;
+        run = undefined;
+        try {
+          held.splice(0).forEach(take);
+        } catch (error) {
+          subscriber.error(error);
+        }
+        if (isComplete) finish();
+      };
+      const finish = (): void => {
+        isComplete = true;
+        if (isEnding) return;
+        if (run) run.target.complete();
+        else subscriber.complete();
+      };
+      const begin = (chunk: AudioChunk): Run => {
+        const path = pathOf(chunk);
+        const next = (converted: AudioChunk): void => subscriber.next(converted);
+        if (!path.transcoded) return { from: path.from, target: { next, complete: end } };
+        const chunks$ = new Subject<AudioChunk>();
+        subscriber.add(
+          path.convert(chunks$).subscribe({ next, error: (error: unknown) => subscriber.error(error), complete: end }),
+        );
+        const target: Run['target'] = chunks$;
+        return { from: path.from, target };
+      };
+      return audio$.pipe(tap(take)).subscribe({
+        error: (error: unknown) => subscriber.error(error),
+        complete: finish,
       });
     });
 }

@@ -2,6 +2,7 @@ import { configProblem, type ConfigRule, type ConfigRules } from '../core/config
 import { VoiceError } from '../core/errors.ts';
 import { asObject } from '../core/guard.ts';
 import type { SendOptions } from '../conversation/commands.ts';
+import type { AgentProfile, Voices } from '../conversation/conversation-options.ts';
 import type { PipelineOptions, PipelineUpdate } from './pipeline-options.ts';
 
 /** Options that `update()` can change, and that an agent's own configuration sets. */
@@ -17,7 +18,12 @@ const changeable: Readonly<Record<keyof PipelineUpdate, true>> = {
   timeouts: true,
   speechText: true,
   locale: true,
+  followLanguage: true,
+  agent: true,
 };
+
+/** Options that only a pipeline without an agent's service has, and that count for all its life. */
+const fixed = ['agents', 'voices'] as const;
 
 const duration: ConfigRule = { min: 0, max: Infinity };
 
@@ -51,6 +57,7 @@ const rules: ConfigRules = {
   'preflight.speak': { type: 'boolean' },
   'preflight.maxStarts': duration,
   'preflight.maxSpeechMs': duration,
+  followLanguage: { type: 'boolean' },
   'timeouts.hookMs': duration,
   'timeouts.llmFirstTokenMs': duration,
   'timeouts.llmStallMs': duration,
@@ -82,20 +89,22 @@ const kinds: Readonly<Partial<Record<keyof PipelineUpdate, readonly [string, (va
   timeouts: ['an object', isGroup],
   speechText: ['an object', isGroup],
   locale: ['a BCP 47 language such as en-US', isLocale],
+  agent: ['a text', isText],
 };
 
 /** @throws VoiceError `configuration` when an option cannot work, or belongs to the agent. */
 export function assertOptions(options: PipelineOptions, agent: string | undefined): void {
   const set = (Object.keys(changeable) as (keyof PipelineUpdate)[]).filter((key) => options[key] !== undefined);
-  if (agent !== undefined && set.length > 0) {
-    const message = `${agent} handles ${set.join(', ')} itself: set this in its own configuration`;
+  const own = [...set, ...fixed.filter((key) => options[key] !== undefined)];
+  if (agent !== undefined && own.length > 0) {
+    const message = `${agent} handles ${own.join(', ')} itself: set this in its own configuration`;
     throw new VoiceError(message, { code: 'configuration', provider: agent });
   }
   for (const key of set) {
     const [what, fits] = kinds[key] ?? [];
     if (fits && !fits(options[key])) throw refused(`${key} must be ${what}`);
   }
-  const problem = configProblem(options, rules) ?? phrases(options) ?? twins(options);
+  const problem = configProblem(options, rules) ?? phrases(options) ?? twins(options) ?? company(options);
   if (problem !== undefined) throw refused(problem);
 }
 
@@ -122,10 +131,49 @@ function phrases({ bargeIn }: PipelineOptions): string | undefined {
 }
 
 /** The model calls tools by their names. */
-function twins({ tools = [] }: PipelineOptions): string | undefined {
+function twins({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | undefined {
   const names = tools.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) < index);
   return twin === undefined ? undefined : `tools has two of the name ${twin}`;
+}
+
+function company({ agents, agent, voices, followLanguage }: PipelineOptions): string | undefined {
+  if (agents !== undefined && (!isGroup(agents) || Object.keys(agents).length === 0)) {
+    return 'agents must be an object of at least one agent, by name';
+  }
+  for (const [name, profile] of Object.entries(agents ?? {})) {
+    const problem = isGroup(profile) ? ofAgent(profile) : 'must be an object';
+    if (problem !== undefined) return `agents.${name} ${problem}`;
+  }
+  const names = Object.keys(agents ?? {});
+  if (agent !== undefined && !names.includes(agent)) {
+    return `agent must be the name of one of agents (${names.join(', ') || 'there are none'}), not "${agent}"`;
+  }
+  const tables = [voices, ...Object.values(agents ?? {}).map((each) => each.voices)].filter(
+    (each) => each !== undefined,
+  );
+  if (tables.length > 0 && followLanguage === undefined) return 'voices need followLanguage: true';
+  return tables.map(ofVoices).find((problem) => problem !== undefined);
+}
+
+function ofAgent({ systemPrompt, tools, answer, llm, tts }: AgentProfile): string | undefined {
+  if (systemPrompt !== undefined && !isText(systemPrompt)) return 'has a systemPrompt that is no text';
+  if (tools !== undefined && !(Array.isArray(tools) && tools.every(isTool)))
+    return 'has tools without name or execute()';
+  const isRole = (provider: unknown, method: string): boolean =>
+    provider === undefined || typeof asObject(provider)?.[method] === 'function';
+  if (!isRole(llm, 'generate')) return 'has an llm that is no language model';
+  if (!isRole(tts, 'speak')) return 'has a tts that is no voice';
+  return twins({ tools: tools ?? [] }) ?? configProblem({ answer }, answerRules);
+}
+
+function ofVoices(voices: Voices): string | undefined {
+  if (!isGroup(voices)) return 'voices must be an object of voices, by language';
+  for (const [language, tts] of Object.entries(voices)) {
+    if (!isLocale(language)) return `voices has "${language}", which is no BCP 47 language`;
+    if (typeof asObject(tts)?.['speak'] !== 'function') return `voices.${language} must be a text-to-speech provider`;
+  }
+  return undefined;
 }
 
 function isLocale(value: unknown): boolean {

@@ -12,7 +12,7 @@ import type { CapturePath } from './capture-path.ts';
 import { PipelineEvents } from './pipeline-events.ts';
 import { assertAnswer, assertChangeable, assertOptions } from './option-rules.ts';
 import type { PipelineOptions, PipelineUpdate } from './pipeline-options.ts';
-import { assignRoles, type AssignedRoles } from './roles.ts';
+import { assignRoles, withCompany, type AssignedRoles } from './roles.ts';
 
 /** What an application asks of a pipeline while it runs. */
 export abstract class PipelineControls extends PipelineEvents {
@@ -35,8 +35,9 @@ export abstract class PipelineControls extends PipelineEvents {
     const { logger = silentLogger, scheduler = asyncScheduler } = options;
     super(scheduler, logger);
     this.options = options;
-    this.assigned = assignRoles(options.providers);
-    assertOptions(options, this.assigned.agent?.name);
+    const assigned = assignRoles(options.providers);
+    assertOptions(options, assigned.agent?.name);
+    this.assigned = withCompany(assigned, options);
   }
 
   /** @internal What the running session is told. */
@@ -107,10 +108,10 @@ export abstract class PipelineControls extends PipelineEvents {
    * Changes options of a pipeline, also while it runs. Each counts from a moment of its own, and for all later sessions;
    * `undefined` restores a default.
    *
-   * - `bargeIn`, `preflight`, `locale`, `timeouts.idleMs`: at once; an interruption that has begun ends by the old ones.
+   * - `bargeIn`, `preflight`, `locale`, `followLanguage`, `timeouts.idleMs`: at once; an interruption that has begun ends by the old ones.
    * - `onUserTurn`, `timeouts.hookMs`, `turnTaking`: from the user's next turn; push-to-talk switches with it.
-   * - `systemPrompt`, `tools`, `answer`, the model's `timeouts`: from the next request to the model, also within an answer. A
-   *   prepared answer is discarded.
+   * - `systemPrompt`, `tools`, `answer`, `agent`, the model's `timeouts`: from the next request to the model, also within
+   *   an answer. A prepared answer is discarded.
    * - `speechText`, `locale` (for sentences), the voice's `timeouts`: from the next text that is spoken.
    * - `greeting`: from the next `start()`.
    *
@@ -133,7 +134,9 @@ export abstract class PipelineControls extends PipelineEvents {
     assertOptions(options, this.assigned.agent?.name);
     this.options = options;
     const { greeting: _, ...settings } = changes;
-    this.command({ type: 'update', changes: settings });
+    const [first] = Object.keys(options.agents ?? {});
+    const agent = 'agent' in settings ? { agent: settings.agent ?? first } : {};
+    this.command({ type: 'update', changes: { ...settings, ...agent } });
   }
 
   #mute(muted: boolean): void {

@@ -40,7 +40,7 @@ export abstract class PipelineEvents {
     return (this.#streams.events$ ??= this.#handOut('events$', this.bus.events$));
   }
 
-  /** `agent.state`, `user.state`, `session.ready`, `session.updated`, `session.closed`. Hot. */
+  /** `agent.state`, `agent.handoff`, `user.state`, `user.language`, `session.ready`, `session.updated`, `session.closed`. Hot. */
   get state$(): Observable<StreamEvent<'state$'>> {
     return this.#stream('state$');
   }

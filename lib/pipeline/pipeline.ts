@@ -176,9 +176,9 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
 
   async #initialize(): Promise<void> {
     const logger = this.options.logger && this.logger;
-    const { all, tts, output } = this.#loaded ?? (await this.#load());
+    const { all, voices, output } = this.#loaded ?? (await this.#load());
     for (const provider of all) hold(provider, this);
-    tts?.configureOutput?.(output.accepts);
+    for (const voice of voices) voice.configureOutput?.(output.accepts);
     try {
       const loading = loadConversation(this.assigned, this.options.locale).then((code) => {
         this.#code = code;
@@ -188,7 +188,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       const failed = results.find((result) => result.status === 'rejected');
       if (failed) throw failed.reason;
       if (this.#disposing) throw disposed();
-      if (tts) await assertPlayable(tts, output);
+      await Promise.all(voices.map((voice) => assertPlayable(voice, output)));
     } catch (cause) {
       await Promise.allSettled(all.map((provider) => release(provider, this, this.#scheduler)));
       throw VoiceError.from(cause);

@@ -1,5 +1,6 @@
 import { VoiceError } from '../core/errors.ts';
 import { OnDemand } from '../core/on-demand.ts';
+import type { ConversationOptions } from '../conversation/conversation-options.ts';
 import type {
   AgentProvider,
   InputProvider,
@@ -25,6 +26,8 @@ export interface Roles<I = InputProvider, O = OutputProvider> {
   readonly stt?: STTProvider;
   readonly llm?: LLMProvider;
   readonly tts?: TTSProvider;
+  /** Everyone who may speak: `tts`, and the voices of agents and languages. */
+  readonly voices: readonly TTSProvider[];
   /** Each provider once. */
   readonly all: readonly ProviderContract[];
 }
@@ -87,14 +90,26 @@ export function assignRoles(
     output: (find('output') as OutputProvider | undefined) ?? defaults.output ?? missing('output'),
     all: [...new Set<ProviderContract>(providers)],
   };
-  if (agent) return { ...base, agent, listener: agent };
+  if (agent) return { ...base, agent, listener: agent, voices: [] };
   const stt = (find('stt') ?? missing('stt')) as STTProvider;
+  const llm = (find('llm') ?? missing('llm')) as LLMProvider;
+  const tts = (find('tts') ?? missing('tts')) as TTSProvider;
+  return { ...base, stt, listener: stt, llm, tts, voices: [tts] };
+}
+
+/** The roles, with the models and voices that agents and languages have of their own. */
+export function withCompany(
+  roles: AssignedRoles,
+  { agents = {}, voices = {} }: Pick<ConversationOptions, 'agents' | 'voices'>,
+): AssignedRoles {
+  const profiles = Object.values(agents);
+  const tables = [voices, ...profiles.map((profile) => profile.voices ?? {})];
+  const more = [...profiles.flatMap(({ tts = [] }) => tts), ...tables.flatMap((table) => Object.values(table))];
+  const models = profiles.flatMap(({ llm = [] }) => llm);
   return {
-    ...base,
-    stt,
-    listener: stt,
-    llm: (find('llm') ?? missing('llm')) as LLMProvider,
-    tts: (find('tts') ?? missing('tts')) as TTSProvider,
+    ...roles,
+    voices: [...new Set([...roles.voices, ...more])],
+    all: [...new Set([...roles.all, ...models, ...more])],
   };
 }
 

@@ -33,6 +33,8 @@ export const laneOf: Readonly<Record<VoiceEventType, LaneId>> = {
   'transcript.preflight': 'transcripts',
   'transcript.timeout': 'transcripts',
   'agent.state': 'turns',
+  'agent.handoff': 'turns',
+  'user.language': 'turns',
   'turn.started': 'turns',
   'turn.committed': 'turns',
   'turn.ended': 'turns',

@@ -173,6 +173,8 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
   'bargeIn.resumed': mark('ring', 'good', () => 'false alarm'),
   'bargeIn.ignored': mark('cross', 'quiet', ({ reason }) => reason),
   'session.ready': mark('dot', 'good', () => 'ready'),
+  'agent.handoff': mark('diamond', 'good', ({ to }) => `to ${to}`),
+  'user.language': mark('ring', 'good', ({ language }) => language),
   'session.updated': mark('ring', 'quiet', ({ changed }) => changed.join(', ')),
   'session.closed': mark('cross', 'quiet', () => 'closed'),
   'provider.connecting': mark('ring', 'quiet'),
