@@ -84,7 +84,7 @@ describe('barge-in', () => {
       });
     const cut = run({ 0: user.final('tell me'), 1_600: application.does('interrupt') });
     expect(cut.heardText).toMatch(/^One two three four/);
-    expect(cut.history.items[1]).toMatchObject({ heard: 'One two three', interrupted: true, estimated: true });
+    expect(cut.history.items[1]).toMatchObject({ heard: 'One two', interrupted: true, estimated: true });
     // A speech that was heard to its end tells how fast the voice is.
     const learnt = run({
       0: user.final('tell me'),

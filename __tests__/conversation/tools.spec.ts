@@ -191,6 +191,48 @@ describe('tools', () => {
     expect(history.messages().find(({ role }) => role === 'tool')?.content).toBe('0');
   });
 
+  it('that must finish and cannot, as stop() comes, are told as cancelled in the history', () => {
+    for (const cut of [[], [user.interim('and then what')]]) {
+      const { history, events } = test([{ name: 'pay', onInterrupt: 'finish', execute: () => NEVER }], {
+        steps: { 0: user.final('do it'), 1_000: cut, 1_500: application.does('stop') },
+      });
+      const results = history.items.filter((item) => item.role === 'tool');
+      expect(results).toMatchObject([{ content: 'Cancelled: the conversation ended.', isError: true }]);
+      expect(timeline(events, 'tool.cancelled')).toEqual(['1500 tool.cancelled pay']);
+    }
+  });
+
+  it('called twice with one id run once; others get ids of their own, which a model takes', () => {
+    let runs = 0;
+    const { llm, history } = test([{ name: 'pay', execute: () => ++runs }], {
+      llm: {
+        answer: (messages) => {
+          const rounds = messages.filter(({ role }) => role === 'assistant').length;
+          if (rounds === 2) return [token('All done.'), done];
+          return [
+            call('pay', { to: 'Ann' }, 'x'),
+            call('pay', { to: 'Ann' }, 'x'),
+            call('pay', { to: 'Bob' }, 'x'),
+            call('pay', { to: 'Bob' }, 'x'),
+            done,
+          ];
+        },
+      },
+    });
+    expect(runs).toBe(4);
+    const sent = llm.requests.at(-1)?.messages ?? [];
+    const called = sent.flatMap((message) => ('toolCalls' in message ? (message.toolCalls ?? []) : []));
+    expect(called.map(({ id, args }) => [id, args])).toEqual([
+      ['x', { to: 'Ann' }],
+      ['x-2', { to: 'Bob' }],
+      ['x-3', { to: 'Ann' }],
+      ['x-4', { to: 'Bob' }],
+    ]);
+    const answered = sent.flatMap((message) => ('toolCallId' in message ? [message.toolCallId] : []));
+    expect(answered).toEqual(['x', 'x-2', 'x-3', 'x-4']);
+    expect(history.messages().at(-1)?.content).toBe('All done.');
+  });
+
   it('never run on speculation', () => {
     const { events } = test([slow('pay', 10)], {
       steps: { 0: user.preflight('do it'), 2_000: user.final('do not do it') },

@@ -23,7 +23,7 @@ import type { Cast } from './cast.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 import type { Validate } from './malformed.ts';
-import { runTools, toolDefinitions, type ToolRound } from './tool-runner.ts';
+import { isSameCall, runTools, toolDefinitions, withOwnId, type ToolRound } from './tool-runner.ts';
 
 /** Most requests per answer; the last one may not call tools, so that the model must speak. */
 const maxRounds = 5;
@@ -93,13 +93,16 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       const { llm, systemPrompt } = cast;
       const part = parts++;
       const calls: ToolCall[] = [];
+      const messages = context.messages(systemPrompt);
+      const received: ToolCall[] = [];
       let text = '';
       let end: Partial<Extract<LLMEvent, { type: 'done' }>> = {};
-      const events$ = llm.generate(context.messages(systemPrompt), requestOptions(cast, round));
+      const events$ = llm.generate(messages, requestOptions(cast, round));
       const take = (event: LLMEvent): void => {
         if (event.type === 'done') end = event;
         else if (event.type === 'tool-call') {
-          if (calls.push(event) <= maxCalls) return;
+          if (!received.some((call) => isSameCall(call, event))) calls.push(withOwnId(event, messages, calls));
+          if (received.push(event) <= maxCalls) return;
           throw overflow(cast, `the model called more than ${maxCalls} tools at once: tell it to call fewer`);
         } else if (event.text) {
           text += event.text;

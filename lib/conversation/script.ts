@@ -5,8 +5,17 @@ import { segmenterFor } from '../text/segmenter.ts';
 import { visualRange, type SpokenPiece } from '../text/spoken-piece.ts';
 import { joinWords } from '../text/words.ts';
 
-/** Slower than most voices: never remember more than was heard. */
-const cautiousMsPerCharacter = 85;
+/** As most voices speak. */
+const usualMsPerCharacter = 85;
+/** Slower than voices speak: never remember more than was heard. */
+const cautiousMsPerCharacter = 160;
+/** The same in scripts in which a character is a syllable or more. */
+const cautiousMsPerSyllable = 320;
+const syllables = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u;
+/** Faster than anybody speaks: a voice with less audio for a letter has ended early. */
+const leastMsPerLetter = 20;
+/** Audio that is too short to tell, in milliseconds. */
+const leastToTellMs = 500;
 /** Rounding of chunks to samples and frames must not cost a word. */
 const toleranceMs = 0.5;
 
@@ -35,12 +44,17 @@ export interface Heard {
 
 /** A voice's speaking rate, learned from its speech. */
 export interface Pace {
-  msPerCharacter: number;
+  msPerCharacter: number | undefined;
 }
 
 /** The pace of a voice that has not spoken yet. */
 export function unknownPace(): Pace {
-  return { msPerCharacter: cautiousMsPerCharacter };
+  return { msPerCharacter: undefined };
+}
+
+/** A pace at which never more counts as heard than was. */
+function cautiousPace({ msPerCharacter }: Pace, text: string): number {
+  return msPerCharacter ?? (syllables.test(text) ? cautiousMsPerSyllable : cautiousMsPerCharacter);
 }
 
 /** Maps one speech's audio to its text, so that a play-head can be read as words. */
@@ -77,8 +91,10 @@ export class Script {
     const part = this.#parts.at(-1);
     if (!part) return;
     part.complete = true;
-    const { length } = spokenOf(part);
-    if (length && part.receivedMs) this.#pace.msPerCharacter = part.receivedMs / length;
+    const spoken = spokenOf(part);
+    const { length } = spoken;
+    if (length && part.receivedMs && isWhole(part, spoken, { characters: 0, ms: 0 }))
+      this.#pace.msPerCharacter = part.receivedMs / length;
   }
 
   /** Who speaks an utterance. */
@@ -138,10 +154,10 @@ export class Script {
     if (isFinished) this.#learnPace(positionMs);
     const rounds = this.#parts.map((part) => {
       const localMs = positionMs - startMs;
-      startMs += part.isCompressed ? spokenOf(part).length * this.#pace.msPerCharacter : part.receivedMs;
+      const spoken = spokenOf(part);
+      startMs += part.isCompressed ? spoken.length * cautiousPace(this.#pace, spoken) : part.receivedMs;
       if (isFinished && part.isCompressed) return visualOf(part);
-      if (localMs <= 0) return '';
-      if (part.complete && !part.isCompressed && localMs >= part.receivedMs - toleranceMs) return visualOf(part);
+      if (localMs <= 0 || (!part.isCompressed && part.receivedMs === 0)) return '';
       const { characters, exact } = charactersAt(part, this.#wordsOf(part), localMs, this.#pace);
       estimated ||= !exact;
       return visualPrefix(part.pieces, characters);
@@ -152,13 +168,14 @@ export class Script {
   /** When each match of a pattern in the text ends, in milliseconds of the audio. */
   endsOf(pattern: RegExp): number[] {
     let startMs = 0;
+    const { msPerCharacter: paceMs = usualMsPerCharacter } = this.#pace;
     return this.#parts.flatMap((part) => {
       const spoken = spokenOf(part);
       const partMs = startMs;
-      startMs += part.isCompressed ? spoken.length * this.#pace.msPerCharacter : part.receivedMs;
+      startMs += part.isCompressed ? spoken.length * paceMs : part.receivedMs;
       const matches = [...spoken.matchAll(pattern)];
       const words = matches.length > 0 ? this.#wordsOf(part) : [];
-      return matches.map(({ 0: match, index }) => partMs + msAt(part, words, index + match.length, this.#pace));
+      return matches.map(({ 0: match, index }) => partMs + msAt(part, words, index + match.length, paceMs));
     });
   }
 
@@ -188,7 +205,7 @@ function timedBy(
   spoken: string,
   words: readonly SpokenWord[],
   isWanted: (to: number, word: SpokenWord) => boolean,
-): { readonly characters: number; readonly ms: number; readonly exact: boolean; readonly next?: SpokenWord } {
+): Timed & { readonly exact: boolean; readonly next?: SpokenWord } {
   let [characters, ms] = [0, 0];
   let exact = words.length > 0;
   for (const word of words) {
@@ -202,15 +219,28 @@ function timedBy(
   return { characters, ms, exact };
 }
 
+/** How far word timings reach in a text, and in its audio. */
+interface Timed {
+  readonly characters: number;
+  readonly ms: number;
+}
+
+/** Whether a part's audio is complete, and may be that of all its text: else the voice ended early. */
+function isWhole({ complete, isCompressed, receivedMs }: Part, spoken: string, { characters, ms }: Timed): boolean {
+  if (!complete || isCompressed) return false;
+  const most = (receivedMs - ms + toleranceMs) / leastMsPerLetter;
+  if (receivedMs < leastToTellMs || spoken.length - characters <= most) return true;
+  return spoken.slice(characters).replace(/[^\p{L}\p{N}]/gu, '').length <= most;
+}
+
 /** How long a character of a part lasts where no word tells. */
-function msPerCharacter(
-  part: Part,
-  rest: number,
-  { characters, ms }: { characters: number; ms: number },
-  pace: Pace,
-): number {
-  if (part.complete && !part.isCompressed && rest > 0) return (part.receivedMs - ms) / rest;
-  return characters > 0 ? ms / characters : pace.msPerCharacter;
+function msPerCharacter(part: Part, spoken: string, timed: Timed, paceMs: number): number {
+  const { characters, ms } = timed;
+  const rest = spoken.length - characters;
+  // What has come of the audio is at most what was given of the text.
+  const least = rest > 0 ? (part.receivedMs - ms) / rest : 0;
+  if (rest > 0 && isWhole(part, spoken, timed)) return least;
+  return Math.max(least, characters > 0 ? ms / characters : paceMs);
 }
 
 /** How many characters of a part's spoken text were heard: by word timings as far as available, else by proportion. */
@@ -222,21 +252,24 @@ function charactersAt(
 ): { characters: number; exact: boolean } {
   const spoken = spokenOf(part);
   const timed = timedBy(spoken, words, (_, { endMs }) => endMs <= localMs + toleranceMs);
-  if (timed.next) return { characters: timed.characters, exact: timed.exact };
-  const each = msPerCharacter(part, spoken.length - timed.characters, timed, pace);
-  const more = each > 0 ? Math.floor((localMs + toleranceMs - timed.ms) / each) : 0;
-  const length = Math.min(spoken.length, timed.characters + Math.max(0, more));
+  const { characters, ms, exact } = timed;
+  if (timed.next) return { characters, exact };
+  const isOver = localMs >= part.receivedMs - toleranceMs;
+  if (isOver && isWhole(part, spoken, timed)) return { characters: spoken.length, exact: true };
+  const each = msPerCharacter(part, spoken, timed, cautiousPace(pace, spoken));
+  const more = each > 0 ? Math.floor((localMs + toleranceMs - ms) / each) : 0;
+  const length = Math.min(spoken.length, characters + Math.max(0, more));
   return { characters: wholeWords(spoken, length), exact: false };
 }
 
 /** When the first `characters` of a part's spoken text have sounded. */
-function msAt(part: Part, words: readonly SpokenWord[], characters: number, pace: Pace): number {
+function msAt(part: Part, words: readonly SpokenWord[], characters: number, paceMs: number): number {
   const spoken = spokenOf(part);
   const timed = timedBy(spoken, words, (to) => to <= characters);
   // Marks have no sound of their own.
   const rest = spoken.slice(timed.characters, characters);
   if (!/[\p{L}\p{N}]/u.test(rest)) return timed.ms;
-  return timed.ms + rest.length * msPerCharacter(part, spoken.length - timed.characters, timed, pace);
+  return timed.ms + rest.length * msPerCharacter(part, spoken, timed, paceMs);
 }
 
 /** Characters to look at before and after a position: longer than words are. */

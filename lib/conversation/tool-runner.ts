@@ -13,6 +13,7 @@ import {
   share,
   Subscription,
   switchMap,
+  throwIfEmpty,
   takeLast,
   takeUntil,
   tap,
@@ -20,7 +21,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import { messageOf } from '../core/errors.ts';
-import type { ToolCall, ToolDefinition } from '../core/messages.ts';
+import type { Message, ToolCall, ToolDefinition } from '../core/messages.ts';
 import type { JsonSchema, Tool, ToolContext } from '../core/tools.ts';
 import { merge } from '../stream/merge.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
@@ -34,6 +35,8 @@ const maxResultLength = 16_384;
 /** The result of a call that an interruption ended. */
 const cancelledText = 'Cancelled: the user interrupted.';
 const stillRunningText = 'Still running.';
+/** The result of a call that may finish, when the conversation ended first. */
+const stoppedText = 'Cancelled: the conversation ended.';
 
 /** The tools as the model sees them. */
 export function toolDefinitions(tools: readonly Tool[]): ToolDefinition[] {
@@ -42,6 +45,20 @@ export function toolDefinitions(tools: readonly Tool[]): ToolDefinition[] {
     ...(description === undefined ? {} : { description }),
     ...(parameters === undefined ? {} : { parameters }),
   }));
+}
+
+/** Whether a model repeats a call: one that moves money must not do so twice. */
+export function isSameCall(one: ToolCall, other: ToolCall): boolean {
+  return one.id === other.id && one.name === other.name && one.argsText === other.argsText;
+}
+
+/** A call with an id that no other has: models refuse a history in which two share one. */
+export function withOwnId<T extends ToolCall>(call: T, messages: readonly Message[], calls: readonly ToolCall[]): T {
+  const before = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
+  const taken = new Set([...before, ...calls].map(({ id }) => id));
+  let id = call.id;
+  for (let count = 2; taken.has(id); count++) id = `${call.id}-${count}`;
+  return id === call.id ? call : { ...call, id };
 }
 
 /** The running calls of one round. */
@@ -91,7 +108,19 @@ export function runTools(calls: readonly ToolCall[], options: ToolContextOptions
         const outcome = settled.get(call.id);
         if (outcome) return outcome;
         if (finishes) {
-          late.add(outcome$.pipe(tap(onLate)).subscribe());
+          const stopped$ = defer(() => {
+            options.emit('tool.cancelled', { call });
+            return of<ToolOutcome>({ toolCallId: call.id, content: stoppedText, isError: true });
+          });
+          late.add(
+            outcome$
+              .pipe(
+                throwIfEmpty(),
+                catchError(() => stopped$),
+                tap(onLate),
+              )
+              .subscribe(),
+          );
           return { toolCallId: call.id, content: stillRunningText, isError: false };
         }
         options.emit('tool.cancelled', { call });
