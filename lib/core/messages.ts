@@ -30,9 +30,17 @@ export interface ToolDefinition {
 
 /** Token counts by the service, as billed. Missing ones are absent. */
 export interface TokenUsage {
+  /** Tokens of the request, cached ones included. */
   readonly inputTokens?: number;
+  /** Tokens of the answer, reasoning included. */
   readonly outputTokens?: number;
   readonly totalTokens?: number;
+  /** Of `inputTokens`, those that the service had in its cache, which cost less. */
+  readonly cachedTokens?: number;
+  /** Of `inputTokens`, those that it wrote to its cache, where that costs more. */
+  readonly cacheWriteTokens?: number;
+  /** Of `outputTokens`, those of reasoning, which nobody hears. */
+  readonly reasoningTokens?: number;
 }
 
 /** Why a generation ended. `filtered` is a refusal or a content filter. */

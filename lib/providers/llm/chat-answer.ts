@@ -146,10 +146,13 @@ function errorInArray(data: string): WireObject | undefined {
 
 function usageOf(value: unknown): TokenUsage | undefined {
   const usage = asObject(value) ?? {};
+  const details = (key: string): WireObject => asObject(usage[key]) ?? {};
   const counts = [
     ['inputTokens', asNumber(usage['prompt_tokens'])],
     ['outputTokens', asNumber(usage['completion_tokens'])],
     ['totalTokens', asNumber(usage['total_tokens'])],
+    ['cachedTokens', asNumber(details('prompt_tokens_details')['cached_tokens'])],
+    ['reasoningTokens', asNumber(details('completion_tokens_details')['reasoning_tokens'])],
   ] as const;
   const known = counts.filter(([, count]) => count !== undefined);
   return known.length > 0 ? Object.fromEntries(known) : undefined;

@@ -16,13 +16,17 @@ type Block =
 export interface MessageAnswer {
   readonly blocks: ReadonlyMap<number, Block>;
   readonly stopReason: string | undefined;
-  readonly usage: TokenUsage;
+  readonly counts: MessageCounts;
 }
+
+/** Token counts in the service's terms: its input leaves out what was cached. */
+type MessageCounts = Readonly<Partial<Record<(typeof counted)[number] | 'thinking_tokens', number>>>;
+const counted = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens'] as const;
 
 type Step = ModelStep<MessageAnswer>;
 
 /** An answer before its first event. */
-export const emptyMessage: MessageAnswer = { blocks: new Map(), stopReason: undefined, usage: {} };
+export const emptyMessage: MessageAnswer = { blocks: new Map(), stopReason: undefined, counts: {} };
 
 const finishReasons: Readonly<Record<string, FinishReason>> = {
   max_tokens: 'length',
@@ -72,14 +76,14 @@ export function readMessage(state: MessageAnswer, { event, data }: ServerSentEve
 function finish(state: MessageAnswer): Step {
   const finishReason = ownEntry(finishReasons, state.stopReason) ?? 'stop';
   const calls = finishReason === 'filtered' ? [] : callsOf(state, finishReason === 'length');
-  const isCounted = Object.keys(state.usage).length > 0;
+  const usage = usageOf(state.counts);
   return [
     state,
     ...calls,
     {
       type: 'done',
       finishReason: calls.length > 0 ? 'tool-calls' : finishReason,
-      ...(isCounted && { usage: state.usage }),
+      ...(Object.keys(usage).length > 0 && { usage }),
     },
   ];
 }
@@ -122,15 +126,28 @@ function extended(block: Block, delta: WireObject): Block {
 /** Token counts are cumulative: the last one counts, unless null. */
 function count(state: MessageAnswer, value: unknown): MessageAnswer {
   const usage = asObject(value) ?? {};
-  const inputTokens = asNumber(usage['input_tokens']) ?? state.usage.inputTokens;
-  const outputTokens = asNumber(usage['output_tokens']) ?? state.usage.outputTokens;
+  const thinking = asNumber(asObject(usage['output_tokens_details'])?.['thinking_tokens']);
+  const all = [...counted.map((key) => [key, asNumber(usage[key])] as const), ['thinking_tokens', thinking] as const];
+  const known = all.filter(([, amount]) => amount !== undefined);
+  return { ...state, counts: { ...state.counts, ...Object.fromEntries(known) } };
+}
+
+function usageOf(counts: MessageCounts): TokenUsage {
+  const {
+    input_tokens: fresh,
+    cache_read_input_tokens: cachedTokens,
+    cache_creation_input_tokens: cacheWriteTokens,
+    output_tokens: outputTokens,
+    thinking_tokens: reasoningTokens,
+  } = counts;
+  const inputTokens = fresh === undefined ? undefined : fresh + (cachedTokens ?? 0) + (cacheWriteTokens ?? 0);
   return {
-    ...state,
-    usage: {
-      ...(inputTokens !== undefined && { inputTokens }),
-      ...(outputTokens !== undefined && { outputTokens }),
-      ...(inputTokens !== undefined && outputTokens !== undefined && { totalTokens: inputTokens + outputTokens }),
-    },
+    ...(inputTokens !== undefined && { inputTokens }),
+    ...(outputTokens !== undefined && { outputTokens }),
+    ...(inputTokens !== undefined && outputTokens !== undefined && { totalTokens: inputTokens + outputTokens }),
+    ...(cachedTokens !== undefined && { cachedTokens }),
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+    ...(reasoningTokens !== undefined && { reasoningTokens }),
   };
 }
 

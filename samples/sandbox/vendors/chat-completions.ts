@@ -1,6 +1,7 @@
 import type { BodyStream, Call, HttpRequest } from '../call.ts';
 import type { Credentials, Environment } from '../environment.ts';
 import type { ServiceName } from '../faults.ts';
+import { promptCache } from '../prompt-cache.ts';
 import { countTokens, respond } from '../responder.ts';
 import type { Prompt, Reply, Turn } from '../responder.ts';
 import {
@@ -56,6 +57,8 @@ export interface ChatProfile {
   readonly unknownFieldStatus?: number;
   /** Reasoning that the model always gives. */
   readonly alwaysThinks?: (model: string) => boolean;
+  /** Whether usage tells what was cached, and what was reasoning. */
+  readonly tellsDetails?: boolean;
   /** A comment before the first event. */
   readonly comment?: string;
   readonly headers?: () => Readonly<Record<string, string>>;
@@ -73,6 +76,10 @@ export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
+  /** Of the prompt: what the service had read before. */
+  readonly prompt_tokens_details?: { readonly cached_tokens: number };
+  /** Of the answer: what nobody sees. */
+  readonly completion_tokens_details?: { readonly reasoning_tokens: number };
 }
 
 const functionName: Check = (value, path) =>
@@ -351,10 +358,17 @@ async function handle(profile: ChatProfile, request: HttpRequest, environment: E
   const thinks = !plain.think && profile.alwaysThinks?.(String(body['model'])) === true;
   const reply = thinks ? { ...plain, think: 'The user wants an answer.' } : plain;
   const spoken = reply.think + reply.tokens.join('') + JSON.stringify(reply.calls).slice(2);
-  const usage = { prompt_tokens: countTokens(JSON.stringify(messages)), completion_tokens: countTokens(spoken) };
+  const prompt = JSON.stringify(messages);
+  const usage = { prompt_tokens: countTokens(prompt), completion_tokens: countTokens(spoken) };
+  const cached_tokens = promptCache(environment, profile.service, String(body['model'])).reuse(prompt);
+  const details = {
+    prompt_tokens_details: { cached_tokens },
+    completion_tokens_details: { reasoning_tokens: countTokens(reply.think) },
+  };
+  const total_tokens = usage.prompt_tokens + usage.completion_tokens;
   const answer: Answer = {
     ...{ profile, body, reply },
-    usage: { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens },
+    usage: { ...usage, total_tokens, ...(profile.tellsDetails && details) },
     head: { id: newId('chatcmpl-'), created: Math.floor(Date.now() / 1000), model: String(body['model']) },
   };
   if (body['stream'] === true) await stream(request, answer, environment);

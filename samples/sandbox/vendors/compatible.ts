@@ -5,6 +5,7 @@ import { chatVendor, openAiRefusal, stop, toolChoice, tools } from './chat-compl
 /** A self-hosted server: no key, few fields, reasoning in `reasoning_content`, as llama.cpp and its like. */
 export const compatible: Vendor = chatVendor({
   service: 'compatible-llm',
+  tellsDetails: true,
   mount: 'compatible/v1',
   keyOptional: true,
   fields: {

@@ -1,8 +1,9 @@
 import type { Call, HttpRequest } from '../call.ts';
 import type { Credentials, Environment } from '../environment.ts';
+import { promptCache } from '../prompt-cache.ts';
 import { countTokens, respond } from '../responder.ts';
 import type { Prompt, Reply, Turn } from '../responder.ts';
-import { member, textMember } from '../validate.ts';
+import { isObject, member, textMember } from '../validate.ts';
 import type { Vendor } from '../vendor.ts';
 import { blocks, check, refuse } from './mu-request.ts';
 import type { Body } from './mu-request.ts';
@@ -115,15 +116,31 @@ function contentOf(
   return parts;
 }
 
-async function handle(request: HttpRequest, { timers, tokenDelayMs }: Environment): Promise<void> {
+/** The prompt in the order in which the service reads it: tools, system text, messages. */
+function promptOf(body: Body): { text: string; isMarked: boolean }[] {
+  const listed = [body['tools'] ?? [], body['system'] ?? []].flatMap((each) => each as unknown[] | string);
+  const parts = [...listed, ...(body['messages'] as unknown[]).flatMap(blocks)];
+  const isLastMarked = body['cache_control'] !== undefined;
+  return parts.map((part, index) => {
+    const { cache_control: mark, ...rest } = isObject(part) ? part : { text: part };
+    const isMarked = mark !== undefined || (isLastMarked && index === parts.length - 1);
+    return { text: JSON.stringify(rest), isMarked };
+  });
+}
+
+async function handle(request: HttpRequest, environment: Environment): Promise<void> {
+  const { timers, tokenDelayMs } = environment;
   const { body, model } = check(request);
   const reply = respond(toPrompt(body));
   const thinking = textMember(body['thinking'], 'type');
   const thinks = thinking ? thinking === 'adaptive' || thinking === 'enabled' : model.thinksByDefault;
   const content = contentOf(reply, thinks);
-  const input = countTokens(JSON.stringify([body['system'] ?? '', body['messages'], body['tools'] ?? '']));
+  const prompt = promptOf(body);
+  const { read, written } = promptCache(environment, 'mu-llm', textMember(body, 'model')).marked(prompt);
+  // What is cached is counted apart.
+  const input = countTokens(prompt.map(({ text }) => text).join('')) - read - written;
   const output = countTokens(JSON.stringify(content.map(({ whole }) => whole)));
-  const cache = { cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
+  const cache = { cache_creation_input_tokens: written, cache_read_input_tokens: read };
   const ending = {
     stop_reason: stopReasons[reply.finish],
     stop_sequence: reply.stopSequence ?? null,
@@ -163,7 +180,7 @@ async function handle(request: HttpRequest, { timers, tokenDelayMs }: Environmen
     output_tokens: output,
     input_tokens: input,
     ...cache,
-    output_tokens_details: null,
+    output_tokens_details: thinks || reply.think ? { thinking_tokens: countTokens(reply.think) } : null,
     server_tool_use: null,
   };
   event({ type: 'message_delta', delta: ending, usage });

@@ -32,6 +32,7 @@ function refuse(status: number, why: string, details: ChatErrorDetails = {}): Re
 /** Groq: `https://api.groq.com/openai/v1/chat/completions`. */
 export const nu: Vendor = chatVendor({
   service: 'nu-llm',
+  tellsDetails: true,
   mount: 'nu/openai/v1',
   roles: ['developer'],
   fields: {

@@ -97,6 +97,7 @@ function checkModel(body: Readonly<Record<string, unknown>>): Refusal | undefine
 export const theta: Vendor = chatVendor(
   {
     service: 'theta-llm',
+    tellsDetails: true,
     mount: 'theta/v1',
     roles: ['developer'],
     fields: {
