@@ -258,6 +258,9 @@ describe('ChiTTS', () => {
         'https://evil.example/minimax.io',
         'https://bucket.oss-us-east-1.aliyuncs.com/s',
         'https://evil.example/.oss-us-east-1.aliyuncs.com',
+        'https://notminimax.io/s',
+        'https://minimax.io.evil.example/s',
+        'https://evil-minimax-x.oss-cn-a.aliyuncs.com/s',
         'http://minimax-algeng-chat-tts.oss-cn-wulanchabu.aliyuncs.com/s',
         'http://169.254.169.254/latest/meta-data',
       ]) {

@@ -1,0 +1,41 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { bin, capture, node } from '../../scripts/lib.mjs';
+import { consumer } from './consumer.mjs';
+
+// The consumer installs no optional package.
+writeFileSync(
+  join(consumer, 'missing-decoders.mjs'),
+  `import { strict as assert } from 'node:assert';
+import { Pipeline } from 'rxvoice';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+
+for (const [encoding, container, name, range] of [
+  ['mp3', 'mp3', 'mpg123-decoder', '>= 1.0.0'],
+  ['opus', 'ogg', 'opus-decoder', '>= 0.7.0'],
+]) {
+  const tts = new FakeTTS();
+  tts.getMetadata = () => ({ encoding, container, sampleRate: 24_000, channels: 1 });
+  const output = new FakeOutput();
+  const pipeline = new Pipeline({ providers: [new FakeInput(), new FakeSTT(), new FakeLLM(), tts, output] });
+  await assert.rejects(pipeline.initialize(), {
+    code: 'missing_package',
+    provider: 'FakeTTS',
+    message: \`FakeTTS needs the optional package \${name} (\${range}): npm install \${name}\`,
+  });
+  assert.equal(output.isReady(), false);
+  await pipeline.dispose();
+}
+`,
+);
+
+for (const [name, runtime] of [
+  ['Node', node()],
+  ['Bun', bin('bun')],
+  ['Deno', bin('deno', 'run', '-A')],
+]) {
+  test(`${name}: a server without a decoder is told how to install it`, () => {
+    capture([...runtime, 'missing-decoders.mjs'], { cwd: consumer });
+  });
+}
