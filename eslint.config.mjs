@@ -5,19 +5,24 @@ import rxjsX from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
 
 /**
- * The rooms in their order: each imports only those that stand before it, and the two at the end nobody. `providers`
+ * The rooms in their order: each imports only those that stand before it, and the entries at the end nobody. `providers`
  * stands for all of its folders.
  */
 const order = [
   ...['audio', 'core', 'stream', 'text', 'transport', 'playback', 'operators', 'providers', 'conversation', 'pipeline'],
-  ...['testing', 'react'],
+  ...['endpointing', 'vad', 'testing', 'react'],
 ];
 /** What a room does without although it stands before it: the engine knows no provider, and no provider's wire. */
 const strangers = {
   conversation: ['transport', 'providers'],
   pipeline: ['transport', 'providers'],
+  endpointing: ['audio', 'transport', 'playback', 'operators', 'providers', 'pipeline'],
+  vad: ['text', 'transport', 'playback', 'operators', 'providers', 'conversation', 'pipeline', 'endpointing'],
   testing: ['transport', 'providers'],
-  react: ['audio', 'stream', 'text', 'transport', 'playback', 'operators', 'providers', 'testing'],
+  react: [
+    ...['audio', 'stream', 'text', 'transport', 'playback', 'operators', 'providers'],
+    ...['endpointing', 'vad', 'testing'],
+  ],
 };
 const rooms = Object.fromEntries(
   order.map((room, index) => [room, [...order.slice(index + 1), ...(strangers[room] ?? [])]]),
@@ -130,7 +135,7 @@ export default defineConfig(
           functions: false,
           methods: false,
           strict: true,
-          names: { '^(answer|convert|hold|reported|say|synthesize|toOutput|transcode)$': false },
+          names: { '^(answer|convert|hold|reported|say|score|synthesize|toOutput|transcode|_?vad)$': false },
         },
       ],
       'rxjs-x/no-ignored-subscription': 'error',

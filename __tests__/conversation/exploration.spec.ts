@@ -7,9 +7,10 @@
  */
 import fc from 'fast-check';
 import { rulesOf, type Rules } from '../../lib/conversation/rules.ts';
+import { turnRules, unknownStt } from '../../lib/conversation/turn-rules.ts';
 import { begin, goOn, keyOf, move, moves, unrest, type Move, type World } from './support/model.ts';
 
-const rules = rulesOf({ bargeIn: { whileUninterruptible: 'discard' } }, true);
+const rules = rulesOf({ bargeIn: { whileUninterruptible: 'discard' } }, { ...unknownStt, reportsSpeechEnd: true });
 
 const pushToTalk: readonly Move[] = ['begin', 'commit', 'cancel'];
 const hook: readonly Move[] = ['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'];
@@ -39,7 +40,7 @@ const ways: readonly { name: string; rules: Rules; depth: number; moves: readonl
       moves: ['voice starts', 'words', 'final', 'say uninterruptibly', ...meant, ...tools, ...agent, ...time],
     },
   },
-  { name: 'push-to-talk', rules: { ...rules, turnTaking: { strategy: 'manual' } }, depth: 4, moves },
+  { name: 'push-to-talk', rules: { ...rules, turnTaking: turnRules({ strategy: 'manual' }) }, depth: 4, moves },
   {
     name: 'a hook sees each turn first',
     rules: { ...rules, onUserTurn: () => undefined },

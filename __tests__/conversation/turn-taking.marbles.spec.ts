@@ -1,12 +1,8 @@
 import { map } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { FakeSTT } from 'rxvoice/testing';
-import {
-  turnTaking,
-  type TurnDecision,
-  type TurnTakingOptions,
-  type UserSignal,
-} from '../../lib/conversation/turn-taking.ts';
+import type { TurnDecision, TurnTakingOptions, UserSignal } from '../../lib/conversation/turn-rules.ts';
+import { turnTaking } from '../../lib/conversation/turn-taking.ts';
 
 const transcript = (text: string, kind: 'interim' | 'final' | 'preflight'): UserSignal => ({
   type: 'transcript',

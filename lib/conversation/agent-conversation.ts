@@ -6,6 +6,10 @@ import type { ConversationOptions } from './conversation-options.ts';
 import { converse, withTickets } from './conversation.ts';
 import type { VoiceEvent } from './events.ts';
 import { rulesOf, type Rules } from './rules.ts';
+import { unknownStt, type SttFacts } from './turn-rules.ts';
+
+/** An agent's service tells the end of each voice. */
+const facts: SttFacts = { ...unknownStt, reportsSpeechEnd: true };
 
 /** Options of {@link agentConversation}. */
 export type AgentConversationOptions = Pick<ConversationOptions, 'history' | 'scheduler'>;
@@ -23,7 +27,7 @@ export function agentConversation(ports: AgentPorts, options: AgentConversationO
   const { agent, output, commands$ } = ports;
   const { transcripts$, speech$ } = agent;
   const rules: Rules = {
-    ...rulesOf({ bargeIn: 'immediate', preflight: false }, true, none),
+    ...rulesOf({ bargeIn: 'immediate', preflight: false }, facts, none),
     duckDb: 0,
     guardsEcho: false,
     isService: true,

@@ -5,7 +5,8 @@ import type { Tool } from '../core/tools.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { BargeInThresholds } from './barge-in.ts';
 import type { History } from './history.ts';
-import type { TurnTakingOptions } from './turn-taking.ts';
+import type { Endpointing } from './endpointing.ts';
+import type { TurnTakingOptions } from './turn-rules.ts';
 
 /** Phrases, or a change to a language's own: `(own) => [...own, 'basta']`. Case, accents and marks do not matter. */
 export type PhraseList = readonly string[] | ((own: readonly string[]) => readonly string[]);
@@ -46,7 +47,15 @@ export interface PreflightOptions {
   readonly maxStarts?: number;
   /** Longest speech worth a preflight, in milliseconds. Default: 10,000. */
   readonly maxSpeechMs?: number;
+  /**
+   * Age, in milliseconds, at which an unchanged interim that ends like a sentence counts as a preflight, so that every
+   * speech-to-text service that punctuates can have them. Default: never.
+   */
+  readonly stableInterimMs?: number;
 }
+
+/** What decides whether an answer is prepared. */
+export type PreflightRules = Required<Omit<PreflightOptions, 'stableInterimMs'>>;
 
 /** Longest waits, in milliseconds. */
 export interface ConversationTimeouts {
@@ -136,8 +145,16 @@ export interface ConversationSettings {
   readonly systemPrompt?: string;
   /** What the model may have done. Default: nothing. */
   readonly tools?: readonly Tool[];
-  /** When the user's turn is over. Default: when the speech-to-text service says so. */
+  /** Who ends the user's turn, and how long speech-to-text is waited for. Default: its own endpointing. */
   readonly turnTaking?: TurnTakingOptions;
+  /** The strategy that ends the user's turn, or bounds for the default one. Default: no bounds. */
+  readonly endpointing?: Endpointing;
+  /**
+   * Called when the user has interrupted the agent with a voice, but no words came. The agent says the text that it
+   * returns, such as "Sorry, I did not catch that."; it is not stored. What it throws is reported. Default: nothing is
+   * said.
+   */
+  readonly onUnclear?: () => string | undefined;
   /** `immediate` cuts at the first sign, false never; default: in stages. */
   readonly bargeIn?: boolean | 'immediate' | BargeInOptions;
   /** Whether answers are prepared before the turn is certain to be over, and how. Default: true. */

@@ -7,6 +7,7 @@ import type {
   SpeechEvent,
   TranscriptionResult,
   TTSProvider,
+  VoiceActivity,
 } from '../core/roles.ts';
 import type { Phrases } from '../text/phrases.ts';
 import type { Command } from './commands.ts';
@@ -28,8 +29,14 @@ export interface ConversationPorts {
    * `locale` are loaded.
    */
   readonly phrases?: Phrases;
-  /** Asks the speech-to-text service to finalize. */
-  readonly finalize?: () => void;
+  /** A voice detector's events, which replace the starts and ends of `speech$`. Default: none. */
+  readonly voice$?: Observable<VoiceActivity>;
+  /** The name of the speech-to-text provider. */
+  readonly sttName?: string;
+  /** Silence after which it ends an utterance, in milliseconds. Default: it judges the end in other ways. */
+  readonly sttPauseMs?: number | undefined;
+  /** Asks the speech-to-text service to finalize. Default: it cannot be asked. */
+  readonly finalize?: (() => void) | undefined;
   /** Switches push-to-talk on or off: the microphone is open only while the application says so. */
   readonly pushToTalk?: (isOn: boolean) => void;
   /** When a position in the captured audio, in milliseconds, was captured, on the scheduler's clock. */

@@ -19,9 +19,10 @@ import {
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
+import { once } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import { oncePerKind } from '../core/guard.ts';
-import type { ConnectionEvent, TranscriptionResult } from '../core/roles.ts';
+import type { ConnectionEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import { fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
 import { isSuspected } from './barge-in.ts';
@@ -29,7 +30,7 @@ import type { Answerer, Shared } from './answerer.ts';
 import { SpeechTicket, type Command } from './commands.ts';
 import type { ConversationSettings } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
-import { enact, publishHistory, reportError } from './enact.ts';
+import { enact, publishHistory, reportError, type World } from './enact.ts';
 import { createEventBus, type EventBus } from './event-bus.ts';
 import type { VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
@@ -39,13 +40,18 @@ import { validator, type Validate } from './malformed.ts';
 import type { AgentHandlers } from './agent-turns.ts';
 import { reduce } from './reduce.ts';
 import type { Rules } from './rules.ts';
+import { scores, type ScoreQuestion } from './score.ts';
 import { unknownPace } from './script.ts';
 import { Soundings } from './sounding.ts';
+import { voiceSignals } from './voice-signals.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
 
 /** The variable parts of a conversation: input and answerer. */
 interface Setup {
-  readonly ports: Pick<ConversationPorts, 'transcripts$' | 'speech$' | 'connection$' | 'capturedAt' | 'output'>;
+  readonly ports: Pick<
+    ConversationPorts,
+    'transcripts$' | 'speech$' | 'voice$' | 'connection$' | 'capturedAt' | 'output'
+  >;
   readonly history: History;
   /** What it begins with. */
   readonly settings: ConversationSettings;
@@ -76,6 +82,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const warm$ = new Subject<void>();
     const soundings = new Soundings();
     const joined: string[] = [];
+    const questions$ = new Subject<ScoreQuestion>();
     const machine: Machine<ConversationState, Input, Effect> = {
       start,
       reduce: (state, input, at) => reduce(state, input, at, agentHandlers),
@@ -87,15 +94,10 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     );
     const state$ = new BehaviorSubject(start);
     const answerer = setup.answerer({ ...sharedBy(setup, state$, bus, later$, validate, soundings), joined });
-    const world = {
+    const world: World = {
       ...setup,
-      output: setup.ports.output,
-      joined,
-      bus,
-      later$,
-      warm$,
-      hook: answerer.hook,
-      inject: answerer.inject,
+      ...{ output: setup.ports.output, joined, bus, later$, warm$, questions$ },
+      ...{ hook: answerer.hook, inject: answerer.inject },
     };
 
     // The heart: the next candidate replaces the one before, cancelling its request, synthesis and playback.
@@ -114,7 +116,9 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
         switchMap(() => timer(0, scheduler)),
         mergeMap(() => answerer.warm$),
       ),
-      answerer.input$.pipe(tap((input) => later$.next(input))),
+      merge(questions$.pipe(scores(once((error) => reportError(bus, error)))), answerer.input$).pipe(
+        tap((input) => later$.next(input)),
+      ),
       // State before effects: an answer that is cut off reports what was heard before anything else happens.
       step$.pipe(
         tap(([state, ...effects]) => {
@@ -150,11 +154,11 @@ function heardBy(
   validate: Validate,
   soundings: Soundings,
 ): Observable<Input> {
-  const { transcripts$, speech$, connection$ = EMPTY, capturedAt } = ports;
-  const reported = <T>(source$: Observable<T>): Observable<T> =>
+  const { transcripts$, speech$, voice$, connection$ = EMPTY, capturedAt } = ports;
+  const reported = <T>(source$: Observable<T>, role: ProviderRole = 'stt'): Observable<T> =>
     source$.pipe(
       catchError((error: unknown) => {
-        reportError(bus, error, { role: 'stt' });
+        reportError(bus, error, { role });
         return EMPTY;
       }),
     );
@@ -183,11 +187,14 @@ function heardBy(
     ),
     reported(speech$).pipe(
       validate('speech'),
+      // A voice detector tells the start and the end better than a service.
+      filter(({ type }) => type === 'resumed' || !voice$),
       map(({ type, positionMs }): Input => {
         const since = timeOf(positionMs);
         return { type: 'speech', event: type, ...(since === undefined ? {} : { since }) };
       }),
     ),
+    voice$ ? reported(voice$, 'input').pipe(voiceSignals(capturedAt)) : EMPTY,
     connection$.pipe(
       // Whoever publishes these events tells what is wrong with them; nobody waits for a service that tells no more.
       catchError(() => of<ConnectionEvent>({ type: 'closed' })),

@@ -1,12 +1,14 @@
 import type { Subject } from 'rxjs';
-import { catchLater } from '../core/application-code.ts';
+import { callSafely, catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, ProviderRole } from '../core/roles.ts';
 import { loadPhrases } from '../text/phrases.ts';
 import type { Answerer } from './answerer.ts';
+import { SpeechTicket } from './commands.ts';
 import type { EventBus } from './event-bus.ts';
 import type { History, HistoryChange } from './history.ts';
 import type { Effect, Input } from './inputs.ts';
+import type { ScoreQuestion } from './score.ts';
 
 /** The environment in which effects happen. */
 export interface World {
@@ -20,6 +22,8 @@ export interface World {
   readonly warm$: Subject<void>;
   /** Asks the speech-to-text service to finalize. */
   readonly finalize: (() => void) | undefined;
+  /** Questions for a strategy's scorer. */
+  readonly questions$: Subject<ScoreQuestion>;
   /** Switches push-to-talk on or off. */
   readonly pushToTalk: ((isOn: boolean) => void) | undefined;
   /** Asks the application's hook; its verdict joins the queue. */
@@ -31,7 +35,7 @@ export interface World {
 /** Carries out an effect. */
 export function enact(
   effect: Effect,
-  { output, history, joined, bus, later$, warm$, finalize, pushToTalk, hook, inject }: World,
+  { output, history, joined, bus, later$, warm$, questions$, finalize, pushToTalk, hook, inject }: World,
 ): void {
   /** Runs a method of a provider: one of the application may be async, and reject. */
   const ask = (role: ProviderRole, method: () => unknown): void => {
@@ -84,6 +88,16 @@ export function enact(
     case 'finalize':
       ask('stt', () => finalize?.());
       break;
+    case 'score':
+      questions$.next(effect);
+      break;
+    case 'unclear':
+      callSafely(
+        () => sayAgain(effect.ask(), later$),
+        undefined,
+        (error) => reportError(bus, error),
+      );
+      break;
     case 'push-to-talk':
       pushToTalk?.(effect.isOn);
       break;
@@ -99,6 +113,13 @@ export function enact(
       bus.close();
       break;
   }
+}
+
+/** Says what the application wants said when it could not hear what a voice said. */
+function sayAgain(text: string | undefined, later$: Subject<Input>): void {
+  if (!text) return;
+  const ticket = new SpeechTicket();
+  later$.next({ type: 'say', text$: [text], options: { store: false }, source: 'say', ticket });
 }
 
 /** Reports a non-fatal error. */

@@ -8,4 +8,20 @@ export * from './events.ts';
 export { handoff, type HandoffOptions } from './handoff.ts';
 export * from './history.ts';
 export { conversation } from './model-conversation.ts';
-export { turnTaking, type TurnDecision, type TurnTakingOptions, type UserSignal } from './turn-taking.ts';
+export {
+  type EndOfTurn,
+  type Endpointing,
+  type EndpointingBounds,
+  type HeardTurn,
+  type Scorer,
+  type TurnScore,
+} from './endpointing.ts';
+export {
+  type ScoreSignal,
+  type SttFacts,
+  type TurnDecision,
+  type TurnRulesOptions,
+  type TurnTakingOptions,
+  type UserSignal,
+} from './turn-rules.ts';
+export { turnTaking } from './turn-taking.ts';

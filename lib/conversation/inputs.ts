@@ -5,8 +5,9 @@ import type { UserTurn, UserTurnHook, UserTurnVerdict } from './conversation-opt
 import type { Command, SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
 import type { Commit, QueuedSpeech, ReplyPart } from './state.ts';
+import type { Scorer } from './endpointing.ts';
 import type { Sounding } from './sounding.ts';
-import type { UserSignal } from './turn-taking.ts';
+import type { ScoreSignal, UserSignal } from './turn-rules.ts';
 import type { TurnMoments } from './turn.ts';
 
 /** Progress reports of answers and speeches. */
@@ -129,6 +130,7 @@ export type Input =
   | { readonly type: 'started' }
   | { readonly type: 'tick' }
   | HeardSignal
+  | ScoreSignal
   | SttPresence
   | Command
   | TicketInterrupt
@@ -169,6 +171,10 @@ export type Effect =
   | { readonly type: 'learn'; readonly locale: string | undefined }
   /** Asks the speech-to-text service to finalize. */
   | { readonly type: 'finalize' }
+  /** A voice has interrupted the agent, and no words came: asks the application what to say. */
+  | { readonly type: 'unclear'; readonly ask: () => string | undefined }
+  /** Asks the strategy's scorer about a text. */
+  | { readonly type: 'score'; readonly text: string; readonly score: Scorer }
   /** Turns are taken by push-to-talk from now on, or no longer. */
   | { readonly type: 'push-to-talk'; readonly isOn: boolean }
   /** The user is speaking: prepare what the answer will need. */

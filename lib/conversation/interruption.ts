@@ -8,7 +8,7 @@ import {
   type BargeInSign,
   type BargeInStage,
 } from './barge-in.ts';
-import type { PreflightOptions } from './conversation-options.ts';
+import type { PreflightRules } from './conversation-options.ts';
 import type { IgnoreReason } from './events.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
 import { answerTime, overhear } from './overheard.ts';
@@ -94,7 +94,7 @@ export function obey(
   state: ConversationState,
   { text, result }: { readonly text: string; readonly result?: TranscriptionResult },
   at: number,
-  preflight: Required<PreflightOptions>,
+  preflight: PreflightRules,
 ): ConversationStep {
   // Told once more if it was told before: now it is complete.
   const unsaid = { ...state, lastWords: '' };

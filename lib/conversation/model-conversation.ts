@@ -19,6 +19,7 @@ import { rulesOf } from './rules.ts';
 import { sayIt } from './say.ts';
 import type { SpeechRequest } from './speech.ts';
 import type { Say } from './state.ts';
+import type { SttFacts } from './turn-rules.ts';
 import { synthesizeText, type VoiceContext } from './voice.ts';
 
 /**
@@ -35,12 +36,18 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
     scheduler,
     greeting,
     settings,
-    rules: rulesOf(settings, ports.reportsSpeechEnd ?? false, ports.phrases),
+    rules: rulesOf(settings, factsOf(ports), ports.phrases),
     finalize: ports.finalize,
     pushToTalk: ports.pushToTalk,
     commands$: ports.commands$.pipe(withTickets()),
     answerer: (shared) => modelAndVoice(ports, { ...ports, agents, voices }, shared),
   });
+}
+
+function factsOf({ sttName = '', sttPauseMs = Infinity, ...ports }: ConversationPorts): SttFacts {
+  const { reportsSpeechEnd = false, finalize, voice$ } = ports;
+  const canFinalize = finalize !== undefined;
+  return { stt: sttName, pauseMs: sttPauseMs, canFinalize, reportsSpeechEnd, detectsVoice: voice$ !== undefined };
 }
 
 /** An LLM and a TTS as answerer. */

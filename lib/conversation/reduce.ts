@@ -8,7 +8,8 @@ import { answerTime, takeUpOverheard } from './overheard.ts';
 import type { Rules } from './rules.ts';
 import { adoptTurnTaking, changeSettings, followLanguage, learnPhrases, phrasesToLearn } from './settings.ts';
 import { agentStateOf, keepsTools, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
-import { takeTurn, type TurnDecision, type UserSignal } from './turn-taking.ts';
+import type { ScoreSignal, TurnDecision, UserSignal } from './turn-rules.ts';
+import { takeTurn } from './turn-taking.ts';
 import { joinAnswer, joinsTools, listenDuringTools } from './tool-words.ts';
 import { answerCandidate, takeVerdict, unprepare, wakeHook } from './user-turn-hook.ts';
 import {
@@ -41,6 +42,9 @@ const notHeard = { heardText: '', interrupted: true } as const;
 
 /** Longest wait for speech-to-text that is away, in milliseconds. */
 const awayMs = 30_000;
+
+/** Longest voice that a detector can hear, in milliseconds: if no end comes, its input has stopped. */
+const longestVoiceMs = 30_000;
 
 /** The handler of each input. */
 const handlers: Handlers = {
@@ -85,6 +89,7 @@ const handlers: Handlers = {
     chain(cut(state, 'user', reasonToCut(state), at), (after) => takeTurns(after, input, at, rules)),
   commit: (state, input, at, rules) => takeTurns(state, input, at, rules),
   cancel: (state, input, at, rules) => takeTurns(state, input, at, rules),
+  score: (state, input, at, rules) => takeTurns(state, input, at, rules),
   update: (state, { changes }, at) => changeSettings(state, changes, at),
   stop: (state, input, at) => (input.drain ? drain(state, at) : stop(state, at)),
   stopped: (state) => [
@@ -130,13 +135,17 @@ const handlers: Handlers = {
   'turn.drop': (state, { reason }, at) => dropTurn(state, reason, at),
   'turn.answer': (state, { candidate }, at) => answerCandidate(state, candidate, at),
   'turn.hooked': takeVerdict,
-  'bargeIn.cut': (state, { detectMs, confirmedAt, envelope, signal }, at, rules) => {
+  'bargeIn.cut': (before, { detectMs, confirmedAt, envelope, signal }, at, rules) => {
     // What was still being prepared has fallen silent by now; what was heard, when the output says.
-    const cutMs = Math.max(at, state.silentAt) - confirmedAt;
+    const cutMs = Math.max(at, before.silentAt) - confirmedAt;
     const told = emit('bargeIn.confirmed', { detectMs, cutMs }, envelope);
-    const isCuttingIn = answerTime(state, signal, at) === undefined;
+    const isCuttingIn = answerTime(before, signal, at) === undefined;
+    const isUnclear = signal.type !== 'transcript';
+    const mergedSince = before.unanswered === undefined ? undefined : confirmedAt - detectMs;
     // The turn starts with what confirmed it: words, or a voice that turn-taking has not seen.
-    return chain([{ ...state, isCuttingIn }, told], (after) => takeTurns(after, signal, at, rules));
+    return chain([{ ...before, isCuttingIn, isUnclear }, told], (after) =>
+      takeTurns(after, signal, at, rules, mergedSince),
+    );
   },
 };
 
@@ -198,6 +207,14 @@ const tellStates: Follower = (state, before, input) => {
   ];
 };
 
+/** Asks again when all that came of an interruption was a voice. */
+const askAgain: Follower = (state) => {
+  const isOver = state.turnTaking.phase === 'idle' && state.user.state === 'silent' && statusOf(state) === 'free';
+  if (!state.isUnclear || !isOver) return [state];
+  const ask = state.settings.onUnclear;
+  return [{ ...state, isUnclear: false }, ...(ask ? [{ type: 'unclear', ask } as const] : [])];
+};
+
 const watchIdle: Follower = (state, before, input, at) => {
   if (state.user.state === 'speaking' || statusOf(state) !== 'free') {
     return [state.idleAt === Infinity ? state : { ...state, idleAt: Infinity }];
@@ -214,20 +231,23 @@ const followers: readonly Follower[] = [
   releaseBargeIn,
   grantOutput,
   takeUpWaiting,
+  askAgain,
   endDrain,
   tellStates,
   watchIdle,
 ];
 
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
-  const isPushToTalk = rules.turnTaking.strategy === 'manual';
+  const isPushToTalk = rules.turnTaking.isManual;
   const echo = isPushToTalk ? 'not' : echoOf(before, signal, at, rules);
   if (echo === 'partly') return waitForEcho(before, signal, at, rules);
   if (echo === 'surely' && signal.type === 'transcript') {
     return chain(dropEcho(before, signal, at, rules), (after) => dropWords(after, signal, at, rules));
   }
   if (isSuperseded(before, signal, at)) return [before];
-  const user = userAfter(before.user, signal, at + patienceMs(before, rules));
+  const { detectsVoice } = rules.turnTaking;
+  const waitMs = detectsVoice && signal.type === 'speech' ? longestVoiceMs : patienceMs(before, rules);
+  const user = detectsVoice && signal.type === 'transcript' ? before.user : userAfter(before.user, signal, at + waitMs);
   // The end of a voice belongs to what was superseded; anything else is new.
   const isNew = signal.type === 'transcript' || signal.event === 'started';
   const state: ConversationState = { ...before, user, ...(isNew ? { superseded: undefined } : {}) };
@@ -262,7 +282,7 @@ function userAfter(user: ConversationState['user'], signal: HeardSignal, until: 
 }
 
 /** How long to wait for speech-to-text: it takes longer while it is away. */
-function patienceMs({ isSttAway }: ConversationState, { sttTimeoutMs }: Rules): number {
+function patienceMs({ isSttAway }: ConversationState, { turnTaking: { sttTimeoutMs } }: Rules): number {
   return isSttAway ? Math.max(awayMs, sttTimeoutMs) : sttTimeoutMs;
 }
 
@@ -276,45 +296,39 @@ function waitAnew(state: ConversationState, is: SttPresence['is'], at: number, r
   return {
     ...state,
     user: user.state === 'speaking' ? { ...user, until } : user,
-    turnTaking: 'until' in turnTaking ? { ...turnTaking, until } : turnTaking,
+    turnTaking: 'until' in turnTaking ? waitFor(turnTaking, is, until) : turnTaking,
   };
+}
+
+/** What has not become final will be said again by the next connection. */
+function waitFor<T extends { readonly until: number }>(turn: T, is: SttPresence['is'], until: number): T {
+  const isOpen = 'text' in turn && turn.text !== '';
+  return { ...turn, until, ...(isOpen && is === 'away' && 'endsAt' in turn ? { endsAt: Infinity } : {}) };
 }
 
 function takeTurns(
   state: ConversationState,
-  signal: UserSignal | HeardSignal | { readonly type: 'tick' },
+  signal: UserSignal | ScoreSignal | { readonly type: 'tick' },
   at: number,
   rules: Rules,
+  mergedSince?: number,
 ): ConversationStep {
-  const options = { ...rules.turnTaking, sttTimeoutMs: patienceMs(state, rules) };
-  const [turnTaking, ...decisions] = takeTurn(state.turnTaking, signal, at, options);
-  const endOfSpeechAt = 'endOfSpeechAt' in signal ? signal.endOfSpeechAt : undefined;
+  const turnRules = { ...rules.turnTaking, sttTimeoutMs: patienceMs(state, rules) };
+  const [turnTaking, ...decisions] = takeTurn(state.turnTaking, signal, at, turnRules, mergedSince);
   return decisions.reduce<ConversationStep>(
-    (step, decision) => chain(step, (after) => takeDecision(after, decision, endOfSpeechAt, at, rules)),
+    (step, decision) => chain(step, (after) => takeDecision(after, decision, at, rules)),
     [{ ...state, turnTaking }],
   );
 }
 
 /** Commits wait while the agent says something uninterruptible; everything else happens at once. */
-function takeDecision(
-  state: ConversationState,
-  decision: TurnDecision,
-  endOfSpeechAt: number | undefined,
-  at: number,
-  rules: Rules,
-): ConversationStep {
+function takeDecision(state: ConversationState, decision: TurnDecision, at: number, rules: Rules): ConversationStep {
   const isObeyed = state.isCuttingIn && 'text' in decision && rules.phrasebook.isCommand(decision.text);
   if (isObeyed && decision.type === 'commit') return obey(state, decision, at, rules.preflight);
   if (isObeyed && decision.type === 'speculate')
     return decide(state, { ...decision, type: 'words' }, at, rules.preflight);
   if (decision.type !== 'commit') return decide(state, decision, at, rules.preflight);
-  const { text, result } = decision;
-  const input: Commit = {
-    type: 'turn.commit',
-    text,
-    ...(result ? { result } : {}),
-    ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
-  };
+  const input: Commit = { ...decision, type: 'turn.commit' };
   if (state.isDraining) return [state];
   const isJoined = keepsTools(state) && !rules.onUserTurn;
   if (isJoined && isInterruptible(state, rules)) return joinAnswer(state, decision, at);

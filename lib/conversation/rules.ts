@@ -3,10 +3,10 @@ import type {
   BargeInOptions,
   ConversationSettings,
   PhraseList,
-  PreflightOptions,
+  PreflightRules,
   UserTurnHook,
 } from './conversation-options.ts';
-import type { TurnTakingOptions } from './turn-taking.ts';
+import { turnRules, type SttFacts, type TurnRules } from './turn-rules.ts';
 
 /** What a conversation's reducers go by. They change with the conversation's settings. */
 export interface Rules {
@@ -14,13 +14,12 @@ export interface Rules {
   readonly whileUninterruptible: 'discard' | 'queue';
   /** How much quieter the agent becomes while an interruption is suspected, in decibels. */
   readonly duckDb: number;
-  readonly turnTaking: TurnTakingOptions;
-  readonly preflight: Required<PreflightOptions>;
+  readonly turnTaking: TurnRules;
+  readonly preflight: PreflightRules;
   /** Sees each turn before the model does. */
   readonly onUserTurn: UserTurnHook | undefined;
   readonly hookMs: number;
   readonly idleMs: number;
-  readonly sttTimeoutMs: number;
   /** The commands and backchannels of the users' language, and as the application changed them. */
   readonly phrases: Phrases;
   readonly phrasebook: Phrasebook;
@@ -28,15 +27,17 @@ export interface Rules {
   readonly guardsEcho: boolean;
   /** BCP 47, for counting words. */
   readonly locale: string | undefined;
-  /** Whether the speech-to-text service reports the end of speech. */
+  /** Whether the speech-to-text service, or a voice detector, reports the end of speech. */
   readonly reportsSpeechEnd: boolean;
+  readonly stt: SttFacts;
   /** Whether an agent's service manages turns, and notices that the user continues. */
   readonly isService: boolean;
 }
 
 /** The rules that a conversation's settings amount to, among users who speak with these phrases. */
-export function rulesOf(settings: ConversationSettings, reportsSpeechEnd: boolean, phrases: Phrases = english): Rules {
-  const { bargeIn = true, turnTaking = {}, locale, timeouts, onUserTurn } = settings;
+export function rulesOf(settings: ConversationSettings, stt: SttFacts, phrases: Phrases = english): Rules {
+  const { bargeIn = true, turnTaking, endpointing, preflight, locale, timeouts, onUserTurn } = settings;
+  const { stableInterimMs } = typeof preflight === 'object' ? preflight : {};
   const options = typeof bargeIn === 'object' ? bargeIn : {};
   const { whileUninterruptible = 'queue', duckDb = 12, echoGuard = true } = options;
   return {
@@ -50,14 +51,14 @@ export function rulesOf(settings: ConversationSettings, reportsSpeechEnd: boolea
       backchannels: changed(phrases.backchannels, options.backchannels),
     }),
     guardsEcho: echoGuard,
-    turnTaking,
+    turnTaking: turnRules({ ...turnTaking, ...stt, endpointing, stableInterimMs }),
     preflight: preflightOf(settings),
     onUserTurn,
     hookMs: timeouts?.hookMs ?? 5_000,
     idleMs: timeouts?.idleMs ?? 15_000,
-    sttTimeoutMs: turnTaking.sttTimeoutMs ?? 5_000,
     locale,
-    reportsSpeechEnd,
+    reportsSpeechEnd: stt.reportsSpeechEnd || stt.detectsVoice,
+    stt,
     isService: false,
   };
 }
@@ -66,7 +67,7 @@ function changed(own: readonly string[], change: PhraseList = own): readonly str
   return typeof change === 'function' ? change(own) : change;
 }
 
-function preflightOf({ preflight = true }: ConversationSettings): Required<PreflightOptions> {
+function preflightOf({ preflight = true }: ConversationSettings): PreflightRules {
   const {
     enabled = true,
     speak = false,

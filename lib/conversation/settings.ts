@@ -25,12 +25,11 @@ export function changeSettings(before: ConversationState, changes: SettingsChang
   // A locale of the application's own choice counts until the user is heard speaking another language.
   const language = 'locale' in changes || settings.followLanguage !== true ? undefined : before.language;
   const next = rulesIn(language, settings, before.rules);
-  const { turnTaking, sttTimeoutMs } = before.rules;
   const state: ConversationState = {
     ...before,
     settings,
     language,
-    rules: { ...next, turnTaking, sttTimeoutMs },
+    rules: { ...next, turnTaking: before.rules.turnTaking },
     nextTurnTaking: next.turnTaking,
   };
   const changed = Object.keys(changes) as (keyof ConversationSettings)[];
@@ -57,11 +56,10 @@ export function followLanguage(before: ConversationState, { result }: Heard, at:
   const language = canonical(result.metadata?.language);
   const isKnown = language === undefined || (previous !== undefined && includes(language, previous));
   if (isKnown || countWords(result.text, language) < leastWords) return [before];
-  const { turnTaking, sttTimeoutMs } = rules;
   const state: ConversationState = {
     ...before,
     language,
-    rules: { ...rulesIn(language, settings, rules), turnTaking, sttTimeoutMs },
+    rules: { ...rulesIn(language, settings, rules), turnTaking: rules.turnTaking },
   };
   const told = emit('user.language', { language, ...(previous === undefined ? {} : { previous }) });
   return chain([state, told, ...phrasesToLearn(state)], (after) => discard(after, 'changed', at));
@@ -74,7 +72,7 @@ type Heard = Extract<HeardSignal, { readonly type: 'transcript' }>;
 
 function rulesIn(language: string | undefined, settings: ConversationSettings, rules: Rules): Rules {
   const spoken = language === undefined ? settings : { ...settings, locale: language };
-  return { ...rulesOf(spoken, rules.reportsSpeechEnd, rules.phrases), isService: rules.isService };
+  return { ...rulesOf(spoken, rules.stt, rules.phrases), isService: rules.isService };
 }
 
 /** Services write languages in many ways, and some have names of their own for several. */
@@ -100,7 +98,7 @@ export function phrasesToLearn({ rules: { locale, phrases } }: ConversationState
 /** Phrases were loaded: they count from now on. */
 export function learnPhrases(state: ConversationState, phrases: Phrases): ConversationStep {
   const { settings, rules } = state;
-  const { phrasebook } = rulesOf(settings, false, phrases);
+  const { phrasebook } = rulesOf(settings, rules.stt, phrases);
   return [{ ...state, rules: { ...rules, phrases, phrasebook } }];
 }
 
@@ -108,9 +106,7 @@ export function learnPhrases(state: ConversationState, phrases: Phrases): Conver
 export function adoptTurnTaking(state: ConversationState): ConversationStep {
   const { nextTurnTaking: turnTaking, rules } = state;
   if (!turnTaking || state.turnTaking.phase !== 'idle') return [state];
-  const { sttTimeoutMs } = rulesOf({ turnTaking }, false);
-  const isManual = turnTaking.strategy === 'manual';
-  const told: Effect[] =
-    isManual === (rules.turnTaking.strategy === 'manual') ? [] : [{ type: 'push-to-talk', isOn: isManual }];
-  return [{ ...state, nextTurnTaking: undefined, rules: { ...rules, turnTaking, sttTimeoutMs } }, ...told];
+  const { isManual } = turnTaking;
+  const told: Effect[] = isManual === rules.turnTaking.isManual ? [] : [{ type: 'push-to-talk', isOn: isManual }];
+  return [{ ...state, nextTurnTaking: undefined, rules: { ...rules, turnTaking } }, ...told];
 }

@@ -7,7 +7,8 @@ import type { AnswerOptions, ConversationSettings } from './conversation-options
 import type { AgentState, DiscardReason, SpeechSource, TurnEndReason, UserState } from './events.ts';
 import type { Overheard } from './overheard.ts';
 import { rulesOf, type Rules } from './rules.ts';
-import { noTurn, turnWaitsUntil, type TurnTaking, type TurnTakingOptions } from './turn-taking.ts';
+import { unknownStt, type TurnRules } from './turn-rules.ts';
+import { noTurn, turnWaitsUntil, type TurnTaking } from './turn-taking.ts';
 import type { Turn } from './turn.ts';
 
 /** Who cut the agent off. The user cannot interrupt what is uninterruptible. */
@@ -125,7 +126,7 @@ export interface ConversationState {
   readonly user: { readonly state: 'silent' } | { readonly state: 'speaking'; readonly until: number };
   readonly turnTaking: TurnTaking;
   /** What turns are taken by once no turn is open anymore. */
-  readonly nextTurnTaking: TurnTakingOptions | undefined;
+  readonly nextTurnTaking: TurnRules | undefined;
   /** Whether speech-to-text is connecting: it will hear again what it had not finished. */
   readonly isSttAway: boolean;
   readonly bargeIn: BargeIn;
@@ -154,6 +155,8 @@ export interface ConversationState {
   readonly unanswered: string | undefined;
   /** What the user was saying when a typed message took its place: not answered when it is repeated in time. */
   readonly superseded: { readonly text: string; readonly until: number } | undefined;
+  /** Whether a voice has interrupted the agent, and no words came since. */
+  readonly isUnclear: boolean;
   /** When `user.idle` is due; Infinity while someone speaks, and once it was published. */
   readonly idleAt: number;
   /** Whether nothing new begins: the conversation ends when the agent has finished. */
@@ -165,7 +168,7 @@ export interface ConversationState {
 export const startState: ConversationState = {
   ids: 0,
   settings: {},
-  rules: rulesOf({}, false),
+  rules: rulesOf({}, unknownStt),
   language: undefined,
   user: { state: 'silent' },
   turnTaking: noTurn,
@@ -186,6 +189,7 @@ export const startState: ConversationState = {
   awaitingReply: [],
   unanswered: undefined,
   superseded: undefined,
+  isUnclear: false,
   idleAt: Infinity,
   isDraining: false,
   isStopped: false,

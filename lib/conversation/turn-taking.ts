@@ -1,79 +1,128 @@
 import { concatMap, map, pipe, type OperatorFunction, type SchedulerLike } from 'rxjs';
-import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
+import type { TranscriptionResult } from '../core/roles.ts';
 import { fold, type Step } from '../stream/fold.ts';
 import { foldText, joinWords } from '../text/words.ts';
+import { endsAt, learnLag, learnPause, serviceDecides, type TurnScore } from './endpointing.ts';
+import { openLimit, takePushToTalk, type PushToTalk } from './push-to-talk.ts';
+import {
+  turnRules,
+  type ScoreSignal,
+  type TurnDecision,
+  type TurnRules,
+  type TurnRulesOptions,
+  type UserSignal,
+} from './turn-rules.ts';
 
-/** The signals of a user. */
-export type UserSignal =
-  | { readonly type: 'transcript'; readonly result: TranscriptionResult }
-  | { readonly type: 'speech'; readonly event: SpeechEvent['type'] }
-  /** Push-to-talk: the application opens, closes or drops the user's turn. */
-  | { readonly type: 'begin' | 'commit' | 'cancel' };
+/** What was learnt from the turns so far. */
+interface Learnt {
+  readonly lagMs: number | undefined;
+  readonly pauseMs: number | undefined;
+  readonly isBroken: boolean;
+}
 
-/** Decisions about the turn. */
-export type TurnDecision =
-  /** The user is speaking; the text so far. */
-  | { readonly type: 'words'; readonly text: string; readonly result: TranscriptionResult }
-  /** The user may have finished: prepare an answer. */
-  | { readonly type: 'speculate'; readonly text: string; readonly result: TranscriptionResult }
-  /** The user continues: discard what was prepared. */
-  | { readonly type: 'retract'; readonly reason: 'resumed' | 'changed' }
-  /** Asks the speech-to-text service to finalize. */
-  | { readonly type: 'finalize' }
-  /** The user has finished. */
-  | { readonly type: 'commit'; readonly text: string; readonly result?: TranscriptionResult }
-  /** Speech without a (final) text. */
-  | { readonly type: 'timeout'; readonly text: string }
-  | { readonly type: 'cancel' };
+/** What was committed before it was final: its final will still come. */
+interface LateWords {
+  readonly text: string;
+  /** When they ended, on the audio's own clock, if known. */
+  readonly spokenUntil: number | undefined;
+  /** When the turn ended. */
+  readonly at: number;
+}
 
-/** Options of {@link turnTaking}. */
-export interface TurnTakingOptions {
-  /** Who ends a turn: the speech-to-text service's own endpointing (`stt`, the default), or the application (`manual`). */
-  readonly strategy?: 'stt' | 'manual';
-  /**
-   * Longest wait for text after speech starts, and for a final after the last signal, in milliseconds. Default: 5,000.
-   */
-  readonly sttTimeoutMs?: number;
+/** A voice or words were heard; the rest is due. */
+interface Hearing {
+  readonly phase: 'hearing';
+  /** The complete utterances of the turn. */
+  readonly said: string;
+  /** The utterance so far. */
+  readonly text: string;
+  readonly result: TranscriptionResult | undefined;
+  /** The text that an answer is being prepared for. */
+  readonly speculation: string | undefined;
+  readonly startedAt: number;
+  /** The voice, as far as its end is told. */
+  readonly voice: 'unknown' | 'on' | 'off';
+  /** Since when the voice is on. */
+  readonly voiceSince: number | undefined;
+  /** Since when the user is silent; before the voice that is on, if it is. */
+  readonly silentSince: number | undefined;
+  /** The end of speech on the audio's own clock, if known. */
+  readonly spokenUntil: number | undefined;
+  readonly finalAt: number | undefined;
+  readonly completeAt: number | undefined;
+  readonly score: TurnScore | undefined;
+  /** When the turn ends, as far as it is known. */
+  readonly endsAt: number;
+  /** When the words count as a preflight. */
+  readonly speculatesAt: number;
+  /** When the wait for speech-to-text ends. */
+  readonly until: number;
 }
 
 /** The state of the user's turn. Whatever waits for the speech-to-text service has a deadline. */
-export type TurnTaking =
+export type TurnTaking = (
   | { readonly phase: 'idle' }
-  /** A voice or words were heard; the final is due. */
-  | {
-      readonly phase: 'hearing';
-      /** The utterance so far. */
-      readonly text: string;
-      /** The text that an answer is being prepared for. */
-      readonly speculation?: string;
-      readonly until: number;
-    }
-  /** Push-to-talk: the application will end it. `said` are the finals so far. */
-  | { readonly phase: 'open'; readonly said: string; readonly text: string }
-  /** Push-to-talk: the application has ended it; the last final is due. */
-  | { readonly phase: 'committing'; readonly said: string; readonly text: string; readonly until: number };
+  | Hearing
+  /** The application begins and ends the turn. */
+  | PushToTalk
+) & { readonly learnt?: Learnt | undefined; readonly late?: LateWords | undefined };
 
 type TurnStep = Step<TurnTaking, TurnDecision>;
 
 /** The initial state of every turn. */
 export const noTurn: TurnTaking = { phase: 'idle' };
 
-/** Until when turn-taking waits for the speech-to-text service; Infinity if it does not. */
+/** Until when turn-taking waits; Infinity if it does not. */
 export function turnWaitsUntil(state: TurnTaking): number {
-  return 'until' in state ? state.until : Infinity;
+  if (state.phase === 'idle') return Infinity;
+  return state.phase === 'hearing' ? Math.min(state.endsAt, state.speculatesAt, state.until) : openLimit(state);
 }
 
-/** Handles a signal, or the end of a wait. Pure. */
+/** The state after a turn was dropped: what was learnt stays. */
+export function turnOver({ learnt }: TurnTaking, late?: LateWords): TurnTaking {
+  return learnt || late ? { phase: 'idle', learnt, late } : noTurn;
+}
+
+/**
+ * Handles a signal, or the end of a wait. Pure.
+ *
+ * @param mergedSince - When the user began to continue the turn that was just committed, if that is what happened.
+ */
 export function takeTurn(
   state: TurnTaking,
-  signal: UserSignal | { readonly type: 'tick' },
+  signal: UserSignal | ScoreSignal | { readonly type: 'tick' },
   at: number,
-  { strategy = 'stt', sttTimeoutMs = 5_000 }: TurnTakingOptions = {},
+  rules: TurnRules,
+  mergedSince?: number,
 ): TurnStep {
-  if (signal.type === 'tick') return at < turnWaitsUntil(state) ? [state] : timedOut(state);
-  if (signal.type === 'cancel') return [noTurn, { type: 'cancel' }];
-  const until = at + sttTimeoutMs;
-  return strategy === 'manual' ? takePushToTalk(state, signal, until) : takeFromService(state, signal, until);
+  if (signal.type === 'tick' && at < turnWaitsUntil(state)) return [state];
+  if (signal.type === 'cancel') return [turnOver(state), { type: 'cancel' }];
+  if (rules.isManual) {
+    if (state.phase === 'hearing' || signal.type === 'score') return [state];
+    const { learnt } = state;
+    const [next, ...decisions] = takePushToTalk(state, signal, at, rules, learnt?.lagMs ?? rules.sttLagMs);
+    return [next.phase === 'idle' ? turnOver(state) : learnt ? { ...next, learnt } : next, ...decisions];
+  }
+  if (state.phase !== 'idle' && state.phase !== 'hearing') return [state];
+  const listening = mergedSince === undefined ? state : learnFromMerge(state, mergedSince, rules);
+  switch (signal.type) {
+    case 'tick':
+      return listening.phase === 'hearing' ? goOn(listening, at, rules) : [listening];
+    case 'speech':
+      return takeVoice(listening, signal, at, rules);
+    case 'transcript':
+      return takeWords(listening, signal, at, rules);
+    case 'score': {
+      const { score } = listening.phase === 'hearing' ? listening : {};
+      if (listening.phase === 'idle' || score?.text !== signal.text) return [listening];
+      return settle({ ...listening, score: { ...score, value: signal.value } }, at, rules);
+    }
+    case 'begin':
+      // Words are due, as with a voice that starts.
+      return [beginning(listening, at, rules)];
+    default:
+      return [listening];
+  }
 }
 
 /**
@@ -89,14 +138,15 @@ export function takeTurn(
  * Completes with its source, and passes on its errors.
  */
 export function turnTaking(
-  options: TurnTakingOptions,
+  options: TurnRulesOptions,
   scheduler: SchedulerLike,
-): OperatorFunction<UserSignal, TurnDecision> {
+): OperatorFunction<UserSignal | ScoreSignal, TurnDecision> {
+  const rules = turnRules(options);
   return pipe(
-    fold<TurnTaking, UserSignal | { readonly type: 'tick' }, TurnDecision>(
+    fold<TurnTaking, UserSignal | ScoreSignal | { readonly type: 'tick' }, TurnDecision>(
       {
         start: noTurn,
-        reduce: (state, signal, at) => takeTurn(state, signal, at, options),
+        reduce: (state, signal, at) => takeTurn(state, signal, at, rules),
         wakeAt: turnWaitsUntil,
         tick: { type: 'tick' },
       },
@@ -107,64 +157,228 @@ export function turnTaking(
   );
 }
 
-function takeFromService(state: TurnTaking, signal: UserSignal, until: number): TurnStep {
-  const { text: before, speculation } = state.phase === 'hearing' ? state : { text: '', speculation: undefined };
-  if (signal.type === 'speech') {
-    // The end of a voice outside a turn, such as one whose final came first, starts none.
-    if (signal.event === 'ended' && state.phase === 'idle') return [state];
-    if (signal.event !== 'resumed' || speculation === undefined) return [hearing(before, until, speculation)];
-    return [hearing(before, until), { type: 'retract', reason: 'resumed' }];
-  }
-  // Words are due, as with a voice that starts.
-  if (signal.type === 'begin') return [hearing(before, until, speculation)];
-  if (signal.type !== 'transcript') return [state];
-  const { result } = signal;
-  const text = result.text.trim();
-  if (result.utteranceComplete) {
-    const whole = text || before;
-    return whole ? [noTurn, { type: 'commit', text: whole, result }] : [noTurn];
-  }
+type Listening = Extract<TurnTaking, { readonly phase: 'idle' | 'hearing' }>;
+type HearingState = Extract<TurnTaking, { readonly phase: 'hearing' }>;
+
+function beginning(state: Listening, at: number, { sttTimeoutMs }: TurnRules): HearingState {
+  const until = at + sttTimeoutMs;
+  if (state.phase === 'hearing') return { ...state, until };
+  return {
+    ...{ phase: 'hearing', said: '', text: '', result: undefined, speculation: undefined, startedAt: at },
+    ...{ voice: 'unknown', voiceSince: undefined, silentSince: undefined, spokenUntil: undefined },
+    ...{ finalAt: undefined, completeAt: undefined, score: undefined },
+    ...{ endsAt: Infinity, speculatesAt: Infinity, until },
+    ...{ learnt: state.learnt, late: state.late },
+  };
+}
+
+function takeVoice(
+  state: Listening,
+  { event, since, isBrief = false }: Extract<UserSignal, { readonly type: 'speech' }>,
+  at: number,
+  rules: TurnRules,
+): TurnStep {
+  // The end of a voice outside a turn, such as one whose final came first, starts none.
+  if (event === 'ended' && state.phase === 'idle') return [state];
+  const hearing = beginning(state, at, rules);
+  if (event === 'ended') return takeSilence(hearing, since, isBrief, at, rules);
+  const { voice, voiceSince, silentSince, speculation } = hearing;
+  const isNew = voice !== 'on';
+  const voiced: HearingState = {
+    ...hearing,
+    voice: rules.voiceEnds ? 'on' : 'unknown',
+    voiceSince: isNew ? (since ?? at) : voiceSince,
+    ...(rules.voiceEnds ? {} : { silentSince: undefined }),
+  };
+  const resumes = event === 'resumed' || (isNew && silentSince !== undefined && voice === 'off');
+  if (!resumes || speculation === undefined) return settle(voiced, at, rules);
+  return settle({ ...voiced, speculation: undefined }, at, rules, [{ type: 'retract', reason: 'resumed' }]);
+}
+
+function takeSilence(
+  hearing: HearingState,
+  since: number | undefined,
+  isBrief: boolean,
+  at: number,
+  rules: TurnRules,
+): TurnStep {
+  const { said, text, silentSince, voiceSince, voice, spokenUntil } = hearing;
+  if (isBrief && !said && !text) return [turnOver(hearing)];
+  const pauseMs = silentSince === undefined || voiceSince === undefined ? 0 : voiceSince - silentSince;
+  // What was too short for a voice leaves the silence as it was.
+  const quiet: HearingState = isBrief
+    ? { ...hearing, voice: 'off', silentSince: silentSince ?? at }
+    : { ...withPause(hearing, voice === 'on' ? pauseMs : 0, rules), voice: 'off', silentSince: since ?? at };
+  const told = isBrief ? quiet : { ...quiet, spokenUntil: since ?? spokenUntil };
+  const [next, ...decisions] = settle(told, at, rules);
+  const asks = rules.endOfTurn.finalizes && rules.canFinalize && !isBrief && next.phase === 'hearing';
+  return [next, ...(asks ? [{ type: 'finalize' } as const] : []), ...decisions];
+}
+
+function takeWords(
+  before: Listening,
+  { result, endOfSpeechAt }: Extract<UserSignal, { readonly type: 'transcript' }>,
+  at: number,
+  rules: TurnRules,
+): TurnStep {
+  const { late } = before;
+  const text = late ? beyond(late, result.text.trim(), at) : result.text.trim();
+  const measured = result.isFinal ? measure(before, endOfSpeechAt, at, rules) : before;
+  const state = late && result.utteranceComplete ? { ...measured, late: undefined } : measured;
+  if (result.utteranceComplete) return takeComplete(state, text, result, endOfSpeechAt, at, rules);
   if (!text) return [state];
-  if (result.isPreflight) return [hearing(text, until, text), { type: 'speculate', text, result }];
-  const words: TurnDecision = { type: 'words', text, result };
-  const differs = speculation !== undefined && foldText(speculation) !== foldText(text);
-  if (!differs) return [hearing(text, until, speculation), words];
-  return [hearing(text, until), { type: 'retract', reason: 'changed' }, words];
-}
-
-function hearing(text: string, until: number, speculation?: string): TurnTaking {
-  return { phase: 'hearing', text, until, ...(speculation === undefined ? {} : { speculation }) };
-}
-
-function takePushToTalk(state: TurnTaking, signal: UserSignal, until: number): TurnStep {
-  if (signal.type === 'begin') return [{ phase: 'open', said: '', text: '' }];
-  if (state.phase !== 'open' && state.phase !== 'committing') return [state];
-  if (signal.type === 'commit' && state.phase === 'open') {
-    return [{ ...state, phase: 'committing', until }, { type: 'finalize' }];
+  const begun = beginning(state, at, rules);
+  const isNew = text !== begun.text;
+  const lastWordAt = endOfSpeechAt ?? (isNew ? at : begun.silentSince);
+  const speculatesAt = endsLikeSentence(text) && !result.isPreflight ? at + rules.stableInterimMs : Infinity;
+  const hearing: HearingState = {
+    ...begun,
+    ...{ text, result },
+    silentSince: begun.voice === 'unknown' ? lastWordAt : begun.silentSince,
+    spokenUntil: latest(begun.spokenUntil, endOfSpeechAt),
+    finalAt: result.isFinal ? at : undefined,
+    completeAt: undefined,
+    speculatesAt: isNew || result.isPreflight ? speculatesAt : begun.speculatesAt,
+  };
+  const whole = joinWords(hearing.said, text);
+  if (result.isPreflight) {
+    return settle({ ...hearing, speculation: whole }, at, rules, [{ type: 'speculate', text: whole, result }]);
   }
-  if (signal.type !== 'transcript') return [state];
-  const { result } = signal;
-  const text = result.text.trim();
-  const whole = joinWords(state.said, text || state.text);
-  if (!result.utteranceComplete && !(result.isFinal && state.phase === 'committing')) {
-    return text
-      ? [
-          { ...state, text },
-          { type: 'words', text: whole, result },
-        ]
-      : [state];
+  const words: TurnDecision = { type: 'words', text: whole, result };
+  const { speculation } = hearing;
+  if (speculation === undefined || foldText(speculation) === foldText(whole)) {
+    return settle(hearing, at, rules, [words]);
   }
-  if (state.phase === 'open')
-    return [
-      { ...state, said: whole, text: '' },
-      { type: 'words', text: whole, result },
-    ];
-  return [noTurn, whole ? { type: 'commit', text: whole, result } : { type: 'timeout', text: '' }];
+  return settle({ ...hearing, speculation: undefined }, at, rules, [{ type: 'retract', reason: 'changed' }, words]);
 }
 
-/** Words that the service never made final were still spoken: they become the user's turn. */
-function timedOut(state: TurnTaking): TurnStep {
-  const text = state.phase === 'committing' ? joinWords(state.said, state.text) : 'text' in state ? state.text : '';
-  const timeout: TurnDecision = { type: 'timeout', text };
-  return text ? [noTurn, timeout, { type: 'commit', text }] : [noTurn, timeout];
+function takeComplete(
+  state: Listening,
+  text: string,
+  result: TranscriptionResult,
+  endOfSpeechAt: number | undefined,
+  at: number,
+  rules: TurnRules,
+): TurnStep {
+  const begun = beginning(state, at, rules);
+  const said = joinWords(begun.said, text || begun.text);
+  // Forced by the service while the user speaks, it ends nothing.
+  const goesOn = rules.trustsVoice && begun.voice === 'on';
+  if (!said && !goesOn) return [turnOver(state)];
+  const { voice, silentSince } = begun;
+  const hearing: HearingState = {
+    ...begun,
+    ...{ said, text: '', result, finalAt: at, completeAt: at, speculatesAt: Infinity },
+    ...(goesOn ? {} : { voice: 'off', silentSince: (voice === 'on' ? undefined : silentSince) ?? endOfSpeechAt ?? at }),
+    spokenUntil: latest(begun.spokenUntil, endOfSpeechAt),
+  };
+  const [next, ...decisions] = settle(hearing, at, rules);
+  if (next.phase === 'idle' || !text) return [next, ...decisions];
+  return [next, { type: 'words', text: said, result }, ...decisions];
+}
+
+/** What follows from everything that is known now: the end of the turn, or a wait. */
+function settle(before: HearingState, at: number, rules: TurnRules, decisions: readonly TurnDecision[] = []): TurnStep {
+  const text = joinWords(before.said, before.text);
+  const { voice, finalAt, score } = before;
+  const silentSince = voice === 'on' ? undefined : before.silentSince;
+  const isAsked = score?.text === text || before.learnt?.isBroken;
+  const asks = rules.endOfTurn.score && !isAsked && text && silentSince !== undefined && (voice === 'off' || finalAt);
+  const state: HearingState = asks ? { ...before, score: { text, askedAt: at, value: undefined } } : before;
+  const { learnt, startedAt, completeAt } = state;
+  const turn = {
+    ...{ text, startedAt, silentSince, finalAt, completeAt },
+    ...{ sttLagMs: learnt?.lagMs ?? rules.sttLagMs, score: state.score?.text === text ? state.score : undefined },
+  };
+  const strategy = learnt?.isBroken ? serviceDecides : rules.endOfTurn;
+  try {
+    const end = endsAt(turn, strategy, rules.bounds, learnt?.pauseMs);
+    if (end <= at) return over(state, at, rules, decisions);
+    // Nothing more is due of speech-to-text.
+    const until = finalAt !== undefined && end < Infinity ? Math.max(state.until, end) : state.until;
+    return [{ ...state, endsAt: end, until }, ...decisions, ...(asks ? [{ type: 'score', text } as const] : [])];
+  } catch (error) {
+    return settle({ ...state, learnt: { ...nothing, ...learnt, isBroken: true } }, at, rules, [
+      ...decisions,
+      { type: 'broken', error },
+    ]);
+  }
+}
+
+/** The turn is over, with all that was said. */
+function over(state: HearingState, at: number, rules: TurnRules, decisions: readonly TurnDecision[]): TurnStep {
+  const { said, text, result, spokenUntil } = state;
+  const keeps = text || rules.bounds.dynamic;
+  return [
+    turnOver(state, keeps ? { text, spokenUntil, at } : undefined),
+    ...decisions,
+    {
+      ...{ type: 'commit', text: joinWords(said, text) },
+      ...(result ? { result } : {}),
+      ...(spokenUntil === undefined ? {} : { endOfSpeechAt: spokenUntil }),
+    },
+  ];
+}
+
+/** A deadline has passed. */
+function goOn(state: HearingState, at: number, rules: TurnRules): TurnStep {
+  const { said, text, result } = state;
+  const whole = joinWords(said, text);
+  if (at >= state.endsAt) return over(state, at, rules, []);
+  if (at >= state.until) {
+    // Words that the service never made final were still spoken: they become the user's turn.
+    const timeout: TurnDecision = { type: 'timeout', text: whole };
+    if (!whole) return [turnOver(state), timeout];
+    return over({ ...state, result: undefined }, at, rules, text ? [timeout] : []);
+  }
+  const next: HearingState = { ...state, speculatesAt: Infinity };
+  if (!result || state.speculation !== undefined) return [next];
+  return [
+    { ...next, speculation: whole },
+    { type: 'speculate', text: whole, result },
+  ];
+}
+
+function endsLikeSentence(text: string): boolean {
+  return /[\p{STerm}…][\p{Pe}\p{Pf}"']*$/u.test(text);
+}
+
+function latest(left: number | undefined, right: number | undefined): number | undefined {
+  return left === undefined || right === undefined ? (left ?? right) : Math.max(left, right);
+}
+
+/** Longest that a final is waited for once its words were committed, in milliseconds. */
+const lateMs = 10_000;
+
+/** What a text has beyond words that were committed before they were final. */
+function beyond({ text: late, at: since }: LateWords, text: string, at: number): string {
+  if (!late || at - since > lateMs) return text;
+  if (foldText(late).startsWith(foldText(text))) return '';
+  return text.toLowerCase().startsWith(late.toLowerCase()) ? text.slice(late.length).trim() : text;
+}
+
+/** Learns how long after the end of speech finals come. */
+function measure(state: Listening, endOfSpeechAt: number | undefined, at: number, rules: TurnRules): Listening {
+  const isSpeaking = state.phase === 'hearing' && state.voice === 'on';
+  const { spokenUntil } = state.phase === 'hearing' ? state : (state.late ?? {});
+  const endedAt = spokenUntil ?? endOfSpeechAt;
+  if (isSpeaking || endedAt === undefined) return state;
+  const { lagMs = rules.sttLagMs, ...rest } = state.learnt ?? nothing;
+  return { ...state, learnt: { ...rest, lagMs: learnLag(lagMs, at - endedAt) } };
+}
+
+const nothing: Learnt = { lagMs: undefined, pauseMs: undefined, isBroken: false };
+
+/** Learns from a pause within a turn. */
+function withPause<T extends Listening>(state: T, pauseMs: number, { bounds }: TurnRules): T {
+  const { dynamic, minMs = 0, maxMs = Infinity } = bounds;
+  if (!dynamic || pauseMs <= 0 || pauseMs > maxMs) return state;
+  const { pauseMs: averageMs = minMs, ...rest } = state.learnt ?? nothing;
+  return { ...state, learnt: { ...rest, pauseMs: learnPause(averageMs, pauseMs) } };
+}
+
+/** A turn that the user continues had ended too early: its end was a pause. */
+function learnFromMerge(state: Listening, mergedSince: number, rules: TurnRules): Listening {
+  const { late } = state;
+  return late ? withPause(state, mergedSince - (late.spokenUntil ?? late.at), rules) : state;
 }

@@ -1,7 +1,7 @@
 import { foldText } from '../text/words.ts';
 import type { Step } from '../stream/fold.ts';
 import type { SpeechOutcome, SpeechTicket } from './commands.ts';
-import type { PreflightOptions } from './conversation-options.ts';
+import type { PreflightRules } from './conversation-options.ts';
 import type { DiscardReason, TurnEndReason } from './events.ts';
 import { emit, type AgentReport, type Effect, type HeardSignal } from './inputs.ts';
 import { release, withdraw } from './output-lock.ts';
@@ -14,7 +14,8 @@ import {
   type Cut,
   type CutBy,
 } from './state.ts';
-import { noTurn, type TurnDecision } from './turn-taking.ts';
+import type { TurnDecision } from './turn-rules.ts';
+import { turnOver } from './turn-taking.ts';
 import { metricsOf, withMeasured, withWaste, type Turn } from './turn.ts';
 
 /** A step of the whole conversation. */
@@ -52,7 +53,7 @@ export function decide(
   state: ConversationState,
   decision: Exclude<TurnDecision, { readonly type: 'commit' }>,
   at: number,
-  preflight: Required<PreflightOptions>,
+  preflight: PreflightRules,
 ): ConversationStep {
   switch (decision.type) {
     case 'words':
@@ -65,6 +66,12 @@ export function decide(
       return discard(state, decision.reason, at);
     case 'finalize':
       return [state, { type: 'finalize' }];
+    case 'score': {
+      const { score } = state.rules.turnTaking.endOfTurn;
+      return score ? [state, { type: 'score', text: decision.text, score }] : [state];
+    }
+    case 'broken':
+      return [state, { type: 'error', error: decision.error }];
     case 'timeout': {
       const told = emit('transcript.timeout', { text: decision.text });
       return decision.text ? [state, told] : chain([state, told], (after) => dropTurn(after, 'empty', at));
@@ -90,7 +97,7 @@ export function speculate(
   before: ConversationState,
   text: string,
   at: number,
-  { enabled, maxStarts, maxSpeechMs }: Required<PreflightOptions>,
+  { enabled, maxStarts, maxSpeechMs }: PreflightRules,
 ): ConversationStep {
   const { candidate, turn } = before;
   if (candidate?.phase === 'preflight') {
@@ -194,6 +201,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     unanswered: undefined,
     overheard: undefined,
     isCuttingIn: false,
+    isUnclear: false,
     lastWords: '',
     user: { state: 'silent' },
   };
@@ -218,7 +226,7 @@ function supersede(state: ConversationState): ConversationState {
   if (turnTaking.phase !== 'hearing') return state;
   const { until } = turnTaking;
   const text = foldText(turnTaking.text);
-  return { ...state, turnTaking: noTurn, superseded: text ? { text, until } : undefined };
+  return { ...state, turnTaking: turnOver(turnTaking), superseded: text ? { text, until } : undefined };
 }
 
 /** Whether these words are the ones that a typed message took the place of. */
@@ -237,7 +245,7 @@ export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled'
   const dropped: ConversationState = {
     ...state,
     turn: undefined,
-    turnTaking: noTurn,
+    turnTaking: turnOver(state.turnTaking),
     isCuttingIn: false,
     user: { state: 'silent' },
     lastWords: '',

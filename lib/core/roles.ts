@@ -1,4 +1,4 @@
-import type { Observable, ObservableInput } from 'rxjs';
+import type { Observable, ObservableInput, OperatorFunction } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import type { VoiceError } from './errors.ts';
 import type { Logger } from './logger.ts';
@@ -132,6 +132,19 @@ export interface SpeechEvent {
   readonly positionMs?: number;
 }
 
+/** What a voice detector hears. */
+export interface VoiceActivity {
+  /** `confirmed`: what has started lasts long enough to be a voice. */
+  readonly type: 'started' | 'confirmed' | 'ended';
+  /** The start of the first voiced frame, or with `ended` the end of the last one, in milliseconds of audio. */
+  readonly positionMs: number;
+  /** With `ended`: it ended before it was confirmed, so nobody spoke. Default: false. */
+  readonly isBrief?: boolean;
+}
+
+/** Detects voices in captured audio, in chunks with metadata: a function from stream to stream. */
+export type VoiceDetector = OperatorFunction<AudioChunk, VoiceActivity>;
+
 /** Speech-to-text. */
 export interface STTProvider extends ProviderContract {
   /** Results for live audio. Hot. */
@@ -142,6 +155,11 @@ export interface STTProvider extends ProviderContract {
   readonly accepts: readonly AudioFormat[];
   /** Whether `speech$` reports the end of speech; without it, only words can confirm a barge-in. Default: false. */
   readonly reportsSpeechEnd?: boolean;
+  /**
+   * Silence after which it ends an utterance, in milliseconds; absent if it judges the end of a turn in other ways. After
+   * less than 300, `endpointing.minMs` adds to it.
+   */
+  readonly pauseMs?: number;
   /** Sets the format that `sendAudio` will be given; call before `connect()`. */
   configureAudio(metadata: AudioMetadata): void;
   /** Opens a session. Audio sent earlier is kept until then. */

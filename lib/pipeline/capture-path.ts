@@ -1,11 +1,18 @@
-import { BehaviorSubject, Subscription, tap, type SchedulerLike } from 'rxjs';
+import { BehaviorSubject, identity, Subject, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
 import { durationMs, isPcmLike } from '../audio/formats.ts';
-import type { AudioChunk } from '../audio/types.ts';
+import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { catchLater } from '../core/application-code.ts';
-import type { AgentProvider, InputProvider, ProviderContract, STTProvider } from '../core/roles.ts';
+import type {
+  AgentProvider,
+  InputProvider,
+  ProviderContract,
+  STTProvider,
+  VoiceActivity,
+  VoiceDetector,
+} from '../core/roles.ts';
 import { validator } from '../conversation/malformed.ts';
 import { audioPath, formatOf, type AudioEnds, type AudioPath } from './audio-path.ts';
-import { microphoneGate } from './microphone-gate.ts';
+import { microphoneGate, silenced } from './microphone-gate.ts';
 
 /** Options of a {@link CapturePath}. */
 export interface CapturePathOptions {
@@ -15,6 +22,8 @@ export interface CapturePathOptions {
   /** Whether the listener receives nothing before the first {@link CapturePath.open}. */
   readonly isPushToTalk: boolean;
   readonly isMuted: boolean;
+  /** Detects voices in what is captured. */
+  readonly vad: VoiceDetector | undefined;
   readonly scheduler: SchedulerLike;
   readonly onPath: (path: AudioPath, ends: AudioEnds) => void;
   readonly onChunk: (chunk: AudioChunk) => void;
@@ -26,6 +35,9 @@ export class CapturePath {
   readonly #options: CapturePathOptions;
   readonly #isOpen$: BehaviorSubject<boolean>;
   readonly #isMuted$: BehaviorSubject<boolean>;
+  readonly #detected$ = new Subject<AudioChunk>();
+  /** What the voice detector hears, if there is one. */
+  readonly voice$: Observable<VoiceActivity> | undefined;
   /** How much was captured, in milliseconds, and when the last of it arrived. */
   #captured = { ms: 0, at: 0 };
   #path: AudioPath | undefined;
@@ -36,6 +48,7 @@ export class CapturePath {
     this.#options = options;
     this.#isOpen$ = new BehaviorSubject(!options.isPushToTalk);
     this.#isMuted$ = new BehaviorSubject(options.isMuted);
+    this.voice$ = options.vad?.(this.#detected$);
   }
 
   /** @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio. */
@@ -68,6 +81,7 @@ export class CapturePath {
       tap((chunk) =>
         this.#count(chunk, isPcmLike(metadata.encoding) ? durationMs(chunk.data.byteLength, metadata) : 0),
       ),
+      this.voice$ ? tap((chunk) => this.#detect(chunk, metadata)) : identity,
       microphoneGate({ isOpen$: this.#isOpen$, isMuted$: this.#isMuted$, isPushToTalk, metadata }),
       (audio$) => path.convert(audio$),
     );
@@ -121,5 +135,11 @@ export class CapturePath {
   #count(chunk: AudioChunk, ms: number): void {
     this.#captured = { ms: this.#captured.ms + ms, at: this.#options.scheduler.now() };
     this.#options.onChunk(chunk);
+  }
+
+  /** Lets the voice detector hear what the listener could. */
+  #detect(chunk: AudioChunk, metadata: AudioMetadata): void {
+    const heard = chunk.metadata ? chunk : { ...chunk, metadata };
+    this.#detected$.next(this.#isMuted$.value ? silenced(heard, metadata) : heard);
   }
 }

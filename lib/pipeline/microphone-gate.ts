@@ -73,7 +73,8 @@ export function microphoneGate({
   });
 }
 
-function silenced(chunk: AudioChunk, metadata: AudioMetadata): AudioChunk {
+/** Silence as long as a chunk; nothing for compressed audio. */
+export function silenced(chunk: AudioChunk, metadata: AudioMetadata): AudioChunk {
   const { encoding } = chunk.metadata ?? metadata;
   if (!isPcmLike(encoding)) return { ...chunk, data: new Uint8Array(0) };
   return { ...chunk, data: new Uint8Array(chunk.data.length).fill(silenceByte(encoding)) };

@@ -11,6 +11,8 @@ const changeable: Readonly<Record<keyof PipelineUpdate, true>> = {
   greeting: true,
   tools: true,
   turnTaking: true,
+  endpointing: true,
+  onUnclear: true,
   bargeIn: true,
   preflight: true,
   onUserTurn: true,
@@ -23,7 +25,7 @@ const changeable: Readonly<Record<keyof PipelineUpdate, true>> = {
 };
 
 /** Options that only a pipeline without an agent's service has, and that count for all its life. */
-const fixed = ['agents', 'voices'] as const;
+const fixed = ['agents', 'voices', 'vad'] as const;
 
 const duration: ConfigRule = { min: 0, max: Infinity };
 
@@ -59,6 +61,11 @@ const rules: ConfigRules = {
   'preflight.maxSpeechMs': duration,
   followLanguage: { type: 'boolean' },
   'timeouts.hookMs': duration,
+  'preflight.stableInterimMs': duration,
+  'endpointing.minMs': duration,
+  'endpointing.maxMs': duration,
+  'endpointing.maxTurnMs': duration,
+  'endpointing.dynamic': { type: 'boolean' },
   'timeouts.llmFirstTokenMs': duration,
   'timeouts.llmStallMs': duration,
   'timeouts.ttsFirstAudioMs': duration,
@@ -79,6 +86,8 @@ const kinds: Readonly<Partial<Record<keyof PipelineUpdate, readonly [string, (va
   greeting: ['a text', isText],
   tools: ['an array of tools, each with a name and execute()', (value) => Array.isArray(value) && value.every(isTool)],
   turnTaking: ['an object', isGroup],
+  endpointing: ['a strategy or an object', (value) => typeof value === 'function' || isGroup(value)],
+  onUnclear: ['a function', (value) => typeof value === 'function'],
   bargeIn: [
     "true, false, 'immediate' or an object",
     (value) => typeof value === 'boolean' || value === 'immediate' || isGroup(value),

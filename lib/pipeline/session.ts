@@ -46,6 +46,10 @@ export interface SessionParts {
   readonly onPath: (path: AudioPath, ends: AudioEnds) => void;
 }
 
+function isPushToTalk({ turnTaking, endpointing }: PipelineOptions): boolean {
+  return turnTaking?.strategy === 'manual' || (typeof endpointing === 'function' && endpointing.isManual === true);
+}
+
 /** The path of captured audio to the listener. */
 export function captureFor(parts: SessionParts): CapturePath {
   const { roles, options, scheduler, isMuted, emit, reportError, onPath } = parts;
@@ -56,7 +60,8 @@ export function captureFor(parts: SessionParts): CapturePath {
     scheduler,
     isMuted,
     onPath,
-    isPushToTalk: options.turnTaking?.strategy === 'manual',
+    isPushToTalk: isPushToTalk(options),
+    vad: options.vad,
     onChunk: (chunk) => {
       if (options.inputEvents) emit('audio.input', { chunk }, { role: 'input', provider: input.name });
     },
@@ -89,11 +94,13 @@ export function conversationOf(
     connection$,
     reportsSpeechEnd,
     ...(code.phrases ? { phrases: code.phrases } : {}),
-    finalize: () => stt.finalize?.(),
+    ...(captured.voice$ ? { voice$: captured.voice$ } : {}),
+    ...{ sttName: stt.name, sttPauseMs: stt.pauseMs },
+    finalize: stt.finalize && ((): void => stt.finalize?.()),
     pushToTalk: (isOn: boolean) => captured.setPushToTalk(isOn),
     capturedAt: (positionMs: number) => captured.timeOf(positionMs),
   };
-  const { providers: _providers, inputEvents: _events, logger: _logger, ...settings } = options;
+  const { providers: _providers, inputEvents: _events, logger: _logger, vad: _vad, ...settings } = options;
   return code.conversation(ports, { ...settings, history, scheduler });
 }
 

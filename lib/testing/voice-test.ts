@@ -1,6 +1,6 @@
 import { Subject, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
+import type { SpeechEvent, TranscriptionResult, VoiceActivity } from '../core/roles.ts';
 import { SpeechTicket, type Command, type SayOptions, type SendOptions } from '../conversation/commands.ts';
 import type { ConversationOptions, SettingsChange } from '../conversation/conversation-options.ts';
 import type { ConversationPorts } from '../conversation/conversation-ports.ts';
@@ -12,7 +12,10 @@ import { audioToText } from './text-audio.ts';
 
 /** Something that happens at some point of a {@link voiceTest}. */
 export type VoiceStep =
-  { readonly user: TranscriptionResult } | { readonly voice: SpeechEvent['type'] } | { readonly command: Command };
+  | { readonly user: TranscriptionResult }
+  | { readonly voice: SpeechEvent['type'] }
+  | { readonly activity: VoiceActivity }
+  | { readonly command: Command };
 
 /** Options of a {@link voiceTest}. */
 export interface VoiceTestOptions extends Partial<Omit<ConversationOptions, 'scheduler'>> {
@@ -22,6 +25,10 @@ export interface VoiceTestOptions extends Partial<Omit<ConversationOptions, 'sch
   readonly tts?: FakeTTSConfig;
   /** Whether the STT reports the end of speech (`user.falls`). Default: true. */
   readonly reportsSpeechEnd?: boolean;
+  /** Whether a voice detector listens (`user.voice`, `user.silence`). Default: false. */
+  readonly vad?: boolean;
+  /** The name of the STT, and what it does when it is asked to finalize. Default: it cannot be asked. */
+  readonly stt?: { readonly name?: string; readonly pauseMs?: number; readonly finalize?: () => void };
   /** Wraps the TTS, for example to inject a fault. */
   readonly wrapTTS?: (tts: FakeTTS) => ConversationPorts['tts'];
   /** Wraps the output. */
@@ -50,7 +57,8 @@ export interface VoiceTestResult {
 export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
   const testScheduler = new TestScheduler(() => undefined);
   return testScheduler.run(({ flush }) => {
-    const { steps, untilMs = 60_000, history = new History(), reportsSpeechEnd = true, ...rest } = options;
+    const { steps, untilMs = 60_000, history = new History(), reportsSpeechEnd = true, ...given } = options;
+    const { vad = false, stt = {}, ...rest } = given;
     const {
       llm,
       tts,
@@ -66,6 +74,7 @@ export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
     };
     const transcripts$ = new Subject<TranscriptionResult>();
     const speech$ = new Subject<SpeechEvent>();
+    const voice$ = new Subject<VoiceActivity>();
     const commands$ = new Subject<Command>();
     const events: VoiceEvent[] = [];
     const running = conversation(
@@ -77,6 +86,10 @@ export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
         speech$,
         commands$,
         reportsSpeechEnd,
+        ...(vad ? { voice$ } : {}),
+        ...{ sttName: stt.name ?? 'FakeSTT', sttPauseMs: stt.pauseMs, finalize: stt.finalize },
+        // Positions in the captured audio are the test's own time.
+        capturedAt: (positionMs) => positionMs,
       },
       { ...conversationOptions, history, scheduler },
     )
@@ -85,6 +98,7 @@ export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
     const act = (step: VoiceStep): void => {
       if ('user' in step) transcripts$.next(step.user);
       else if ('voice' in step) speech$.next({ type: step.voice });
+      else if ('activity' in step) voice$.next(step.activity);
       else commands$.next(step.command);
     };
     for (const [at, step] of Object.entries(steps)) {
@@ -113,6 +127,12 @@ export const user = {
   starts: { voice: 'started' } as VoiceStep,
   /** The user stops speaking. */
   falls: { voice: 'ended' } as VoiceStep,
+  /** The voice detector hears a voice that began at a position of the audio, in milliseconds. */
+  voice: (sinceMs: number): VoiceStep => ({ activity: { type: 'started', positionMs: sinceMs } }),
+  /** The voice detector finds that a voice has ended at a position; `brief` was too short for a voice. */
+  silence: (sinceMs: number, length?: 'brief'): VoiceStep => ({
+    activity: { type: 'ended', positionMs: sinceMs, isBrief: length === 'brief' },
+  }),
   /** The user continues after an announced end. */
   resumes: { voice: 'resumed' } as VoiceStep,
 } as const;

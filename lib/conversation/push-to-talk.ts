@@ -1,0 +1,82 @@
+import type { Step } from '../stream/fold.ts';
+import { joinWords } from '../text/words.ts';
+import type { TurnDecision, TurnRules, UserSignal } from './turn-rules.ts';
+
+/** A turn that the application begins and ends. */
+export type PushToTalk =
+  /** The application will end it, at the latest at `limitAt`. `said` are the finals so far. */
+  | {
+      readonly phase: 'open';
+      readonly said: string;
+      readonly text: string;
+      /** Whether a voice or words wait for their final. */
+      readonly isDue: boolean;
+      readonly limitAt: number;
+    }
+  /** The application has ended it; the last final is due. */
+  | { readonly phase: 'committing'; readonly said: string; readonly text: string; readonly until: number };
+
+type PushToTalkStep = Step<{ readonly phase: 'idle' } | PushToTalk, TurnDecision>;
+
+/** Until when push-to-talk waits. */
+export function openLimit(state: PushToTalk): number {
+  return state.phase === 'open' ? state.limitAt : state.until;
+}
+
+/**
+ * Handles a signal, or the end of a wait, while the application begins and ends the turns. Pure.
+ *
+ * @param lagMs - How long after the end of speech the service's finals come.
+ */
+export function takePushToTalk(
+  state: { readonly phase: 'idle' } | PushToTalk,
+  signal: UserSignal | { readonly type: 'tick' },
+  at: number,
+  rules: TurnRules,
+  lagMs: number,
+): PushToTalkStep {
+  if (signal.type === 'begin') {
+    return [{ phase: 'open', said: '', text: '', isDue: false, limitAt: at + (rules.bounds.maxTurnMs ?? Infinity) }];
+  }
+  if (state.phase === 'idle') return [state];
+  if (state.phase === 'open') {
+    if (signal.type === 'commit' || signal.type === 'tick') return close(state, at, rules, lagMs);
+    if (signal.type === 'speech') {
+      return [{ ...state, isDue: signal.isBrief ? state.text !== '' : true }];
+    }
+  }
+  if (signal.type === 'tick') return timedOut(state);
+  if (signal.type !== 'transcript') return [state];
+  const { result } = signal;
+  const text = result.text.trim();
+  const whole = joinWords(state.said, text || state.text);
+  const words: TurnDecision = { type: 'words', text: whole, result };
+  if (state.phase === 'open' && result.utteranceComplete) {
+    return [{ ...state, said: whole, text: '', isDue: false }, words];
+  }
+  if (state.phase === 'open' || !(result.utteranceComplete || result.isFinal)) {
+    if (!text) return [state];
+    return [state.phase === 'open' ? { ...state, text, isDue: true } : { ...state, text }, words];
+  }
+  return [{ phase: 'idle' }, whole ? { type: 'commit', text: whole, result } : { type: 'timeout', text: '' }];
+}
+
+/** The application has ended the turn: it is over at once when nothing more can come. */
+function close(
+  { said, text, isDue }: Extract<PushToTalk, { readonly phase: 'open' }>,
+  at: number,
+  { canFinalize, sttTimeoutMs }: TurnRules,
+  lagMs: number,
+): PushToTalkStep {
+  if (said && !isDue) return [{ phase: 'idle' }, { type: 'commit', text: said }];
+  // A service that nobody can ask answers in its own time; a short word may still be on its way.
+  const waitMs = canFinalize && isDue ? sttTimeoutMs : Math.min(lagMs, sttTimeoutMs);
+  const closing: PushToTalk = { phase: 'committing', said, text, until: at + waitMs };
+  return canFinalize ? [closing, { type: 'finalize' }] : [closing];
+}
+
+function timedOut({ said, text }: PushToTalk): PushToTalkStep {
+  const whole = joinWords(said, text);
+  const timeout: TurnDecision = { type: 'timeout', text: whole };
+  return whole ? [{ phase: 'idle' }, timeout, { type: 'commit', text: whole }] : [{ phase: 'idle' }, timeout];
+}

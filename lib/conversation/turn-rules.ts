@@ -1,0 +1,132 @@
+import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
+import { strategyOf, type EndOfTurn, type Endpointing, type EndpointingBounds } from './endpointing.ts';
+
+/** The signals of a user. */
+export type UserSignal =
+  | {
+      readonly type: 'transcript';
+      readonly result: TranscriptionResult;
+      /** When the last word ended, on the scheduler's clock, if known. */
+      readonly endOfSpeechAt?: number;
+    }
+  | {
+      readonly type: 'speech';
+      readonly event: SpeechEvent['type'];
+      /** When the first, or the last, voiced frame was captured, on the scheduler's clock, if known. */
+      readonly since?: number;
+      /** Whether what has ended was too short for a voice: then nobody spoke. */
+      readonly isBrief?: boolean;
+    }
+  /** Push-to-talk: the application opens, closes or drops the user's turn. */
+  | { readonly type: 'begin' | 'commit' | 'cancel' };
+
+/** A strategy's scorer has judged a text. */
+export interface ScoreSignal {
+  readonly type: 'score';
+  readonly text: string;
+  readonly value: number;
+}
+
+/** Decisions about the turn. */
+export type TurnDecision =
+  /** The user is speaking; the text so far. */
+  | { readonly type: 'words'; readonly text: string; readonly result: TranscriptionResult }
+  /** The user may have finished: prepare an answer. */
+  | { readonly type: 'speculate'; readonly text: string; readonly result: TranscriptionResult }
+  /** The user continues: discard what was prepared. */
+  | { readonly type: 'retract'; readonly reason: 'resumed' | 'changed' }
+  /** Asks the speech-to-text service to finalize. */
+  | { readonly type: 'finalize' }
+  /** Asks the strategy's scorer. */
+  | { readonly type: 'score'; readonly text: string }
+  /** The strategy threw this, and is not asked again. */
+  | { readonly type: 'broken'; readonly error: unknown }
+  /** The user has finished. */
+  | {
+      readonly type: 'commit';
+      readonly text: string;
+      readonly result?: TranscriptionResult;
+      /** When the user stopped speaking, on the scheduler's clock, if known. */
+      readonly endOfSpeechAt?: number;
+    }
+  /** Speech without a (final) text. */
+  | { readonly type: 'timeout'; readonly text: string }
+  | { readonly type: 'cancel' };
+
+/** Options of turn-taking. */
+export interface TurnTakingOptions {
+  /**
+   * Who ends a turn: the speech-to-text service's own endpointing (`stt`, the default), or the application (`manual`).
+   * Other strategies are values of the option `endpointing`.
+   */
+  readonly strategy?: 'stt' | 'manual';
+  /**
+   * Longest wait for text after speech starts, and for a final after the last signal, in milliseconds. Default: 5,000.
+   */
+  readonly sttTimeoutMs?: number;
+}
+
+/** Everything that decides about a turn. */
+export interface TurnRules {
+  readonly endOfTurn: EndOfTurn;
+  readonly bounds: EndpointingBounds;
+  readonly isManual: boolean;
+  readonly sttTimeoutMs: number;
+  /** The service's lag until it is learnt. */
+  readonly sttLagMs: number;
+  /** Whether the service can be asked to finalize. */
+  readonly canFinalize: boolean;
+  /** Whether the end of each voice is told. */
+  readonly voiceEnds: boolean;
+  /** Whether a voice detector tells of the voice. */
+  readonly detectsVoice: boolean;
+  /** Whether a voice goes on until its end is told, whatever words are complete. */
+  readonly trustsVoice: boolean;
+  /** Age, in milliseconds, at which an unchanged interim that ends like a sentence counts as a preflight. */
+  readonly stableInterimMs: number;
+}
+
+/** What is known of the speech-to-text service, and of what hears voices. */
+export interface SttFacts {
+  /** The name of its provider. */
+  readonly stt: string;
+  /** Silence after which it ends an utterance, in milliseconds; Infinity if it judges the end in other ways. */
+  readonly pauseMs: number;
+  readonly canFinalize: boolean;
+  /** Whether it tells the end of each voice. */
+  readonly reportsSpeechEnd: boolean;
+  /** Whether a voice detector tells of the voice instead. */
+  readonly detectsVoice: boolean;
+}
+
+/** A service of which nothing is known. */
+export const unknownStt: SttFacts = {
+  ...{ stt: '', pauseMs: Infinity, canFinalize: true },
+  ...{ reportsSpeechEnd: false, detectsVoice: false },
+};
+
+/** What {@link turnRules} are made from. */
+export interface TurnRulesOptions extends TurnTakingOptions, Partial<SttFacts> {
+  readonly endpointing?: Endpointing | undefined;
+  readonly stableInterimMs?: number | undefined;
+}
+
+/** The rules of turn-taking, with every default. */
+export function turnRules(options: TurnRulesOptions = {}): TurnRules {
+  const { strategy, sttTimeoutMs = 5_000, endpointing, stableInterimMs = Infinity } = options;
+  const { stt, pauseMs, canFinalize, reportsSpeechEnd, detectsVoice } = { ...unknownStt, ...options };
+  const [endOfTurn, { minMs = pauseMs < 300 ? 300 : 0, ...bounds }] = strategyOf(endpointing);
+  return {
+    endOfTurn,
+    bounds: { minMs, ...bounds },
+    isManual: strategy === 'manual' || (endOfTurn.isManual ?? false),
+    sttTimeoutMs,
+    sttLagMs: endOfTurn.lagOf?.(stt) ?? 1_000,
+    canFinalize,
+    detectsVoice,
+    voiceEnds: detectsVoice || reportsSpeechEnd,
+    // A service that ends utterances after a pause may also force an end in mid-speech.
+    trustsVoice: detectsVoice || (reportsSpeechEnd && pauseMs < Infinity),
+    stableInterimMs,
+  };
+}
