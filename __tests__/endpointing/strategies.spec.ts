@@ -202,7 +202,7 @@ describe('endpointing: { minMs, maxMs, dynamic } bounds every strategy', () => {
     expect(timeline(events, 'turn.committed')).toEqual([
       '1000 turn.committed I would like',
       // A tenth of the way from 500 to the second that the user paused.
-      '2556 turn.committed a table',
+      '2550 turn.committed a table',
     ]);
   });
 

@@ -250,7 +250,8 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
   const user = detectsVoice && signal.type === 'transcript' ? before.user : userAfter(before.user, signal, at + waitMs);
   // The end of a voice belongs to what was superseded; anything else is new.
   const isNew = signal.type === 'transcript' || signal.event === 'started';
-  const state: ConversationState = { ...before, user, ...(isNew ? { superseded: undefined } : {}) };
+  const isUnclear = before.isUnclear && !(signal.type === 'transcript' && signal.result.text.trim());
+  const state: ConversationState = { ...before, user, isUnclear, ...(isNew ? { superseded: undefined } : {}) };
   const isService = rules.isService && statusOf(state) !== 'speaking';
   if (statusOf(state) === 'free' || isPushToTalk || isService) return takeTurns(state, signal, at, rules);
   if (isKept(state, signal, at, rules)) return takeTurns(state, signal, at, rules);
