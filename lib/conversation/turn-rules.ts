@@ -92,6 +92,7 @@ export interface SttFacts {
   readonly stt: string;
   /** Silence after which it ends an utterance, in milliseconds; Infinity if it judges the end in other ways. */
   readonly pauseMs: number;
+  /** Whether it can be asked to finalize. */
   readonly canFinalize: boolean;
   /** Whether it tells the end of each voice. */
   readonly reportsSpeechEnd: boolean;
@@ -105,9 +106,13 @@ export const unknownStt: SttFacts = {
   ...{ reportsSpeechEnd: false, detectsVoice: false },
 };
 
-/** What {@link turnRules} are made from. */
+/** What `turnTaking()` goes by. Of a service, nothing is known by default. */
 export interface TurnRulesOptions extends TurnTakingOptions, Partial<SttFacts> {
+  /** The strategy that ends the turn, or bounds for the default one. Default: no bounds. */
   readonly endpointing?: Endpointing | undefined;
+  /**
+   * Age, in milliseconds, at which an unchanged interim that ends like a sentence counts as a preflight. Default: never.
+   */
   readonly stableInterimMs?: number | undefined;
 }
 

@@ -27,8 +27,14 @@ export interface VoiceTestOptions extends Partial<Omit<ConversationOptions, 'sch
   readonly reportsSpeechEnd?: boolean;
   /** Whether a voice detector listens (`user.voice`, `user.silence`). Default: false. */
   readonly vad?: boolean;
-  /** The name of the STT, and what it does when it is asked to finalize. Default: it cannot be asked. */
-  readonly stt?: { readonly name?: string; readonly pauseMs?: number; readonly finalize?: () => void };
+  /** What the STT is like. Default: it has a name, and cannot be asked to finalize. */
+  readonly stt?: {
+    readonly name?: string;
+    /** Silence after which it ends an utterance, in milliseconds. */
+    readonly pauseMs?: number;
+    /** What it does when it is asked to finalize. */
+    readonly finalize?: () => void;
+  };
   /** Wraps the TTS, for example to inject a fault. */
   readonly wrapTTS?: (tts: FakeTTS) => ConversationPorts['tts'];
   /** Wraps the output. */
