@@ -156,6 +156,18 @@ describe('application code that throws (F60)', () => {
     });
   }
 
+  it('as what throws ten megabytes of text is cut', async () => {
+    const rigged = rig();
+    const subscription = rigged.pipeline.turns$.subscribe(() => {
+      throw new Error('it broke, '.repeat(1_000_000));
+    });
+    await rigged.pipeline.start();
+    await turn(rigged);
+    expect(messages(rigged).map(({ length }) => length < 20_000)).toEqual([true]);
+    subscription.unsubscribe();
+    await rigged.pipeline.dispose();
+  });
+
   it('as a subscriber of the history is named', async () => {
     const rigged = rig();
     const subscription = rigged.pipeline.history.changes$.subscribe(broken);

@@ -99,11 +99,14 @@ export class ProviderInitializationError extends VoiceError {
   }
 }
 
-/** The message of any thrown value, which may be no text: applications throw anything. */
+const longestMessage = 16_384;
+
+/** The message of any thrown value, cut at 16,384 characters; it may be no text: applications throw anything. */
 export function messageOf(error: unknown): string {
   try {
     const message: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'message') : error;
-    return typeof message === 'string' ? message : 'unknown error';
+    if (typeof message !== 'string') return 'unknown error';
+    return message.length > longestMessage ? `${message.slice(0, longestMessage)}…` : message;
   } catch {
     return 'unknown error';
   }
