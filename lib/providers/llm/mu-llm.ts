@@ -12,7 +12,7 @@ export type { MuLLMConfig, MuLLMModel } from './mu-request.ts';
 const wire: ModelWire<MuRequest.MuLLMConfig, MessageAnswer> = {
   name: 'MuLLM',
   baseUrl: 'https://api.anthropic.com',
-  rules: { maxTokens: { min: 1, integer: true } },
+  rules: { maxTokens: { min: 1, integer: true }, promptCache: { oneOf: ['5m', '1h'], orFalse: true } },
   prepare: load,
   request: async (messages, options, context) => {
     const [Sdk, { requestOf }] = await load(context.name);

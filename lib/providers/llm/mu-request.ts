@@ -21,6 +21,11 @@ export interface MuLLMConfig extends LLMConfig {
   readonly thinking?: Readonly<Record<string, unknown>>;
   /** How much effort the model puts in. Default: `low` for models that always reason, else the service's. */
   readonly effort?: 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+  /**
+   * How long the service keeps what it has read of a conversation, which then costs a tenth; `false` to mark nothing.
+   * Default: `5m`, renewed by each request.
+   */
+  readonly promptCache?: '5m' | '1h' | false;
 }
 
 /** What a model needs for a fast first token, and what it rejects (platform.claude.com, Thinking). */
@@ -96,7 +101,7 @@ function bodyOf(
   options: GenerateOptions,
   { config, warn }: ModelContext<MuLLMConfig>,
 ): MessageBody {
-  const { model = 'claude-haiku-5-5', systemPrompt } = config;
+  const { model = 'claude-haiku-5-5', systemPrompt, promptCache = '5m' } = config;
   const { tools = [], toolChoice, maxTokens = config.maxTokens ?? 1024, temperature } = options;
   const known = traits.find(([models]) => models.test(model))?.[1] ?? {};
   const { thinking = known.thinking, effort = known.effort } = config;
@@ -106,17 +111,45 @@ function bodyOf(
   const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
   if (isForced && known.choosesFreely) warn(`${model} cannot be forced to call a tool`);
 
+  const mark = promptCache === false ? undefined : cacheMark(promptCache);
+  const wire = messageHistory(messages);
+  const declared = wireTools(tools, messages, isForced && known.choosesFreely ? 'auto' : toolChoice);
+  const beginning = lengthOf(system, declared);
+
   return {
     model,
     max_tokens: maxTokens,
-    ...(system && { system }),
+    ...(system && { system: mark && beginning >= leastCached ? marked(system, mark) : system }),
     ...(thinking && { thinking }),
     ...(effort !== undefined && { output_config: { effort } }),
     ...(stopSequences.length > 0 && { stop_sequences: stopSequences }),
-    ...wireTools(tools, messages, isForced && known.choosesFreely ? 'auto' : toolChoice),
-    messages: messageHistory(messages),
+    ...declared,
+    messages: mark && beginning + lengthOf(wire) >= leastCached ? withMarkedEnd(wire, mark) : wire,
     ...options.extraBody,
   };
+}
+
+/** Characters below which no model caches: it takes 1,024 tokens and more (platform.claude.com, Prompt caching). */
+const leastCached = 1024;
+
+const lengthOf = (...parts: readonly unknown[]): number => JSON.stringify(parts).length;
+
+/** Marks the end of what the service may keep. Five minutes are its default. */
+function cacheMark(ttl: '5m' | '1h'): WireObject {
+  return { cache_control: { type: 'ephemeral', ...(ttl === '1h' && { ttl }) } };
+}
+
+/** Content whose last block is marked. A history ends with the user's words or a tool's result: both take a mark. */
+function marked(content: unknown, mark: WireObject): readonly WireObject[] {
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : asObjects(content);
+  return blocks.map((block, index) => (index === blocks.length - 1 ? { ...block, ...mark } : block));
+}
+
+/** The next request reads all up to here, and writes only what is new. */
+function withMarkedEnd(messages: readonly WireMessage[], mark: WireObject): WireMessage[] {
+  return messages.map((message, index) =>
+    index === messages.length - 1 ? { ...message, content: marked(message.content, mark) } : message,
+  );
 }
 
 function wireTools(
