@@ -20,7 +20,7 @@ export interface Cast extends Performers {
   readonly locale: string | undefined;
   /** How written text is converted to speech. */
   readonly speechText: SpeechTextOptions | undefined;
-  readonly timeouts: Required<Omit<ConversationTimeouts, 'idleMs' | 'hookMs'>>;
+  readonly timeouts: Required<Omit<ConversationTimeouts, 'idleMs' | 'awayMs' | 'hookMs'>>;
   /** Whether the first clause is synthesized before the answer is certain. */
   readonly speakAhead: boolean;
 }

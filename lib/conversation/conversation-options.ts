@@ -76,6 +76,11 @@ export interface ConversationTimeouts {
   readonly playoutMs?: number;
   /** Nobody speaks: `user.idle`. Default: 15,000. */
   readonly idleMs?: number;
+  /**
+   * The user says nothing: `user.away`. What the agent says by itself does not count, and starts nothing anew; any other
+   * sign of the user does. Default: 30,000; `Infinity` for never.
+   */
+  readonly awayMs?: number;
 }
 
 /** How an answer is given. */

@@ -162,6 +162,14 @@ export interface VoiceEventMap {
     /** Duration of the silence, in milliseconds. */
     readonly idleMs: number;
   };
+  /**
+   * The user has said nothing for longer, whatever the agent has said meanwhile: time to hang up. Once, until the user
+   * speaks again.
+   */
+  'user.away': {
+    /** Duration of the silence, in milliseconds, without what the agent has said. */
+    readonly awayMs: number;
+  };
   /** An answer is being prepared to what may be all that the user says. */
   'preflight.started': {
     /** The text being answered. */
@@ -376,7 +384,7 @@ export const eventStreams = {
     'provider.format',
   ],
   transcripts$: ['transcript.interim', 'transcript.final', 'transcript.preflight', 'transcript.timeout'],
-  turns$: ['turn.started', 'turn.committed', 'turn.ended', 'user.idle'],
+  turns$: ['turn.started', 'turn.committed', 'turn.ended', 'user.idle', 'user.away'],
   preflight$: ['preflight.started', 'preflight.adopted', 'preflight.discarded'],
   bargeIn$: ['bargeIn.suspected', 'bargeIn.paused', 'bargeIn.confirmed', 'bargeIn.resumed', 'bargeIn.ignored'],
   tokens$: ['llm.started', 'llm.token', 'llm.completed', 'llm.aborted'],

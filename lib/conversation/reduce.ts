@@ -5,6 +5,7 @@ import { isSuspected } from './barge-in.ts';
 import { endSuspicion, hearWhileBusy, isInterruptible, isNodded, obey, wakeBargeIn } from './interruption.ts';
 import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
 import { answerTime, takeUpOverheard } from './overheard.ts';
+import { wakeQuiet, watchQuiet } from './quiet.ts';
 import type { Rules } from './rules.ts';
 import { adoptTurnTaking, changeSettings, followLanguage, learnPhrases, phrasesToLearn } from './settings.ts';
 import { agentStateOf, keepsTools, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
@@ -215,15 +216,6 @@ const askAgain: Follower = (state) => {
   return [{ ...state, isUnclear: false }, ...(ask ? [{ type: 'unclear', ask } as const] : [])];
 };
 
-const watchIdle: Follower = (state, before, input, at) => {
-  if (state.user.state === 'speaking' || statusOf(state) !== 'free') {
-    return [state.idleAt === Infinity ? state : { ...state, idleAt: Infinity }];
-  }
-  const wasQuiet = before.user.state === 'silent' && statusOf(before) === 'free';
-  const isSign = input.type === 'started' || input.type === 'transcript' || input.type === 'speech';
-  return [wasQuiet && !isSign ? state : { ...state, idleAt: at + state.rules.idleMs }];
-};
-
 /** The order matters: the published agent state is the result of all of these. */
 const followers: readonly Follower[] = [
   adoptTurnTaking,
@@ -234,7 +226,7 @@ const followers: readonly Follower[] = [
   askAgain,
   endDrain,
   tellStates,
-  watchIdle,
+  watchQuiet,
 ];
 
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
@@ -342,13 +334,9 @@ function wake(before: ConversationState, at: number, rules: Rules): Conversation
   const { user } = before;
   const state: ConversationState =
     user.state === 'speaking' && at >= user.until ? { ...before, user: { state: 'silent' } } : before;
-  const isIdle = at >= state.idleAt;
-  const rested: ConversationStep = isIdle
-    ? [{ ...state, idleAt: Infinity }, emit('user.idle', { idleMs: rules.idleMs })]
-    : [state];
   return chain(
     chain(
-      chain(rested, (after) => wakeHook(after, at)),
+      chain(wakeQuiet(state, at), (after) => wakeHook(after, at)),
       (after) => takeTurns(after, { type: 'tick' }, at, rules),
     ),
     (after) => wakeBargeIn(after, at, rules),

@@ -20,6 +20,7 @@ export interface Rules {
   readonly onUserTurn: UserTurnHook | undefined;
   readonly hookMs: number;
   readonly idleMs: number;
+  readonly awayMs: number;
   /** The commands and backchannels of the users' language, and as the application changed them. */
   readonly phrases: Phrases;
   readonly phrasebook: Phrasebook;
@@ -56,6 +57,7 @@ export function rulesOf(settings: ConversationSettings, stt: SttFacts, phrases: 
     onUserTurn,
     hookMs: timeouts?.hookMs ?? 5_000,
     idleMs: timeouts?.idleMs ?? 15_000,
+    awayMs: timeouts?.awayMs ?? 30_000,
     locale,
     reportsSpeechEnd: stt.reportsSpeechEnd || stt.detectsVoice,
     stt,

@@ -159,6 +159,10 @@ export interface ConversationState {
   readonly isUnclear: boolean;
   /** When `user.idle` is due; Infinity while someone speaks, and once it was published. */
   readonly idleAt: number;
+  /** When `user.away` is due; Infinity while someone speaks, and once it was published. */
+  readonly awayAt: number;
+  /** While someone speaks: in how many milliseconds without a word `user.away` will be due. */
+  readonly awayInMs: number;
   /** Whether nothing new begins: the conversation ends when the agent has finished. */
   readonly isDraining: boolean;
   readonly isStopped: boolean;
@@ -191,6 +195,8 @@ export const startState: ConversationState = {
   superseded: undefined,
   isUnclear: false,
   idleAt: Infinity,
+  awayAt: Infinity,
+  awayInMs: Infinity,
   isDraining: false,
   isStopped: false,
 };
@@ -203,6 +209,7 @@ export function wakeAt({
   overheard,
   candidate,
   idleAt,
+  awayAt,
   isStopped,
 }: ConversationState): number {
   if (isStopped) return Infinity;
@@ -215,6 +222,7 @@ export function wakeAt({
     bargeInWaitsUntil(bargeIn),
     overheard?.until ?? Infinity,
     idleAt,
+    awayAt,
   );
 }
 

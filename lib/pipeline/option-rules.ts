@@ -71,6 +71,7 @@ const rules: ConfigRules = {
   'timeouts.ttsFirstAudioMs': duration,
   'timeouts.playoutMs': duration,
   'timeouts.idleMs': duration,
+  'timeouts.awayMs': duration,
 };
 
 const isText = (value: unknown): boolean => typeof value === 'string';

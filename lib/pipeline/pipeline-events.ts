@@ -55,7 +55,7 @@ export abstract class PipelineEvents {
     return this.#stream('transcripts$');
   }
 
-  /** `turn.started`, `.committed`, `.ended`, `user.idle`. Hot. */
+  /** `turn.started`, `.committed`, `.ended`, `user.idle`, `.away`. Hot. */
   get turns$(): Observable<StreamEvent<'turns$'>> {
     return this.#stream('turns$');
   }

@@ -123,6 +123,7 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
     if (state === 'speaking') pen.open('user', 'user', 'solid');
   },
   'user.idle': mark('ring', 'quiet', () => 'idle'),
+  'user.away': mark('ring', 'quiet', () => 'away'),
   'transcript.interim': mark('ring', 'quiet'),
   'transcript.preflight': mark('diamond', 'guess'),
   'transcript.final': mark('dot', 'user', ({ text }) => text),

@@ -353,11 +353,12 @@ export function unrest({ state, speeches, open }: World): string | undefined {
 /** What of a moment decides what can still happen: times count from now, and names by their order. */
 export function keyOf({ at, state, speeches, open, committed }: World): string {
   const names = new Map<string, string>();
-  const { ids: _, silentAt: __, idleAt, settings, ...rest } = state;
+  const { ids: _, silentAt: __, idleAt, awayAt, awayInMs, settings, ...rest } = state;
   const essence = {
     ...rest,
     going: [state.rules.bargeIn, state.rules.turnTaking, settings.turnTaking],
     isIdling: idleAt !== Infinity,
+    isLeaving: [awayAt !== Infinity, awayInMs !== Infinity],
     speeches: Object.entries(speeches),
     open,
     committed,

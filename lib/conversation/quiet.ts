@@ -1,0 +1,53 @@
+import { emit, type Input } from './inputs.ts';
+import { statusOf, type ConversationState } from './state.ts';
+import type { ConversationStep } from './user-turn.ts';
+
+/**
+ * Sets the deadlines of `user.idle` and `user.away`: both wait for as long as nobody speaks. What the agent says by
+ * itself, such as "Are you still there?", begins the first anew and merely suspends the second.
+ */
+export function watchQuiet(
+  state: ConversationState,
+  before: ConversationState,
+  input: Input,
+  at: number,
+): ConversationStep {
+  const { idleAt, awayAt, awayInMs } = state;
+  if (!isQuiet(state)) {
+    const { awayMs } = state.rules;
+    const leftMs = isUsers(state) ? awayMs : awayAt === Infinity ? awayInMs : awayAt - at;
+    const isNoted = idleAt === Infinity && awayAt === Infinity && leftMs === awayInMs;
+    return [isNoted ? state : { ...state, idleAt: Infinity, awayAt: Infinity, awayInMs: leftMs }];
+  }
+  const wasQuiet = isQuiet(before);
+  const { idleMs, awayMs } = state.rules;
+  // Push-to-talk: the user is there.
+  const isThere = input.type === 'started' || input.type === 'begin';
+  const isSign = isThere || input.type === 'transcript' || input.type === 'speech';
+  if (wasQuiet && !isSign) return [state];
+  if (isThere) return [{ ...state, idleAt: at + idleMs, awayAt: at + awayMs }];
+  return [{ ...state, idleAt: at + idleMs, awayAt: wasQuiet ? awayAt : at + awayInMs }];
+}
+
+/** Nobody has spoken until a deadline: each is told once. */
+export function wakeQuiet(state: ConversationState, at: number): ConversationStep {
+  const [isIdle, isAway] = [at >= state.idleAt, at >= state.awayAt];
+  if (!isIdle && !isAway) return [state];
+  const { idleMs, awayMs } = state.rules;
+  const away = isAway ? { awayAt: Infinity, awayInMs: Infinity } : {};
+  return [
+    { ...state, ...(isIdle ? { idleAt: Infinity } : {}), ...away },
+    ...(isIdle ? [emit('user.idle', { idleMs })] : []),
+    ...(isAway ? [emit('user.away', { awayMs })] : []),
+  ];
+}
+
+/** Whether nobody speaks, and nothing is about to be said. */
+function isQuiet(state: ConversationState): boolean {
+  return state.user.state === 'silent' && statusOf(state) === 'free';
+}
+
+/** Whether the user speaks, or has something answered. */
+function isUsers({ user, turn, answering }: ConversationState): boolean {
+  return user.state === 'speaking' || turn !== undefined || answering !== undefined;
+}
