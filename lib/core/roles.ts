@@ -159,7 +159,7 @@ export interface STTProvider extends ProviderContract {
    * Silence after which it ends an utterance, in milliseconds; absent if it judges the end of a turn in other ways. After
    * less than 300, `endpointing.minMs` adds to it.
    */
-  readonly pauseMs?: number;
+  readonly pauseMs?: number | undefined;
   /** Sets the format that `sendAudio` will be given; call before `connect()`. */
   configureAudio(metadata: AudioMetadata): void;
   /** Opens a session. Audio sent earlier is kept until then. */
@@ -168,8 +168,8 @@ export interface STTProvider extends ProviderContract {
   disconnect(): Promise<void>;
   /** Sends audio in the configured format, or keeps it until the session is open. */
   sendAudio(chunk: AudioChunk): void;
-  /** Asks for the final result of what was sent so far; the session stays open. */
-  finalize?(): void;
+  /** Asks for the final result of what was sent so far; the session stays open. Absent where nobody can ask. */
+  readonly finalize?: (() => void) | undefined;
   /** Transcribes one stream of audio: connects, sends, finalizes. Cold. */
   transcribe(audio$: ObservableInput<AudioChunk>): Observable<TranscriptionResult>;
 }

@@ -79,6 +79,7 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
   path: '/v1/listen',
   accepts: () => [{ encoding: 'linear16' }, { encoding: 'linear32' }, { encoding: 'mulaw' }, { encoding: 'alaw' }],
   rules,
+  pauseMs: ({ options: { endpointing = 300 } = {} }) => (endpointing === false ? undefined : endpointing),
   start: () => nothing,
   read: {
     SpeechStarted: (state, { timestamp }) => {

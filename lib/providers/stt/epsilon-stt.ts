@@ -105,6 +105,7 @@ export const epsilonWire: STTWire<EpsilonSTTConfig, EpsilonSession> = {
   ],
   rules: epsilonSTTRules,
   reportsSpeechEnd: true,
+  pauseMs: ({ endpointing = 0.05 }) => endpointing * 1_000,
   keepsAddress: true,
   start: () => fresh,
   read: {

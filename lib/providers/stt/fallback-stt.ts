@@ -80,6 +80,16 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
     return this.members.every(({ reportsSpeechEnd = false }) => reportsSpeechEnd);
   }
 
+  /** Silence after which the first service ends an utterance, in milliseconds. */
+  get pauseMs(): number | undefined {
+    return this.members[0].pauseMs;
+  }
+
+  /** Asks the service in use for the final result of what was sent so far. Absent when none of them can be asked. */
+  get finalize(): (() => void) | undefined {
+    return this.members.some((member) => member.finalize) ? (): void => this.#finalize() : undefined;
+  }
+
   /** Results of the service in use. Hot. */
   get transcripts$(): Observable<TranscriptionResult> {
     return this.handOut('transcripts$', this.#transcripts$);
@@ -145,7 +155,7 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
   }
 
   /** Asks for the final result of what was sent so far; a service that takes over is asked as well. */
-  finalize(): void {
+  #finalize(): void {
     this.#isFinalizing = true;
     this.#line?.stt.finalize?.();
   }

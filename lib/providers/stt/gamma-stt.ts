@@ -177,6 +177,7 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
   credentialKey: 'apiKey or token',
   catchUpSpeed: 2,
   endingMs: silenceMs,
+  pauseMs: (config) => (config.commitStrategy === 'manual' ? undefined : silenceMs(config)),
   failures: gammaFailures,
   start: () => ({ isAsked: false }),
   read: {

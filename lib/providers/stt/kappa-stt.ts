@@ -171,6 +171,7 @@ export const kappaWire: STTWire<KappaSTTConfig, KappaTurn> = {
   failures: kappaFailures,
   endsAudio: true,
   catchUpSpeed: 2,
+  pauseMs: ({ segmentationSilenceTimeoutMs = 500 }) => segmentationSilenceTimeoutMs,
   endingMs: ({ segmentationSilenceTimeoutMs = 0 }) => Math.max(endingMs, segmentationSilenceTimeoutMs),
   gapMs,
   gap: silenceInGaps(gapMs, endingMs, idleMs),

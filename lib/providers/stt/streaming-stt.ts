@@ -139,6 +139,11 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return this.#wire.accepts(this.config);
   }
 
+  /** Silence after which the service ends an utterance, in milliseconds; `undefined` if it judges in other ways. */
+  get pauseMs(): number | undefined {
+    return this.#wire.pauseMs?.(this.config);
+  }
+
   /** How the credential is presented: `authType`, else the service's own way. */
   override get authType(): AuthType {
     return this.config.authType ?? this.#wire.authType?.(this.config) ?? this.defaultAuthType;

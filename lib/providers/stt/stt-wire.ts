@@ -214,6 +214,8 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
 
   /** Whether `speech$` reports the end of speech. Default: false. */
   readonly reportsSpeechEnd?: boolean;
+  /** Silence after which it ends an utterance, in milliseconds. Default: it judges the end in other ways. */
+  pauseMs?(config: Readonly<C>): number | undefined;
   /** Parses a message; `undefined` if unreadable. Must not throw. Default: JSON. */
   decode?(data: SocketData): WireObject | undefined;
   /** A message's type, for `read`. Default: its `type` field. */
