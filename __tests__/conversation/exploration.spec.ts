@@ -6,6 +6,7 @@
  * conversation, left to itself, must come back to listening.
  */
 import fc from 'fast-check';
+import { afterGreeting, unlessToolsRun } from '../../lib/conversation/listening.ts';
 import { rulesOf, type Rules } from '../../lib/conversation/rules.ts';
 import { turnRules, unknownStt } from '../../lib/conversation/turn-rules.ts';
 import { begin, goOn, keyOf, move, moves, unrest, type Move, type World } from './support/model.ts';
@@ -17,7 +18,7 @@ const hook: readonly Move[] = ['hook lets pass', 'hook adds', 'hook refuses', 'h
 const update: readonly Move[] = ['cannot be cut from now on', 'push-to-talk from now on', 'as before from now on'];
 const meant: readonly Move[] = ['a command', 'a nod', 'a nod to a question', 'an echo'];
 const tools: readonly Move[] = ['tools run', 'tools run that words abort', 'tools have run'];
-const apart = [...pushToTalk, ...hook, ...update, ...meant, ...tools];
+const apart = [...pushToTalk, ...hook, ...update, ...meant, ...tools, 'greet'];
 const spoken = moves.filter((each) => !apart.includes(each));
 const time: readonly Move[] = ['a quarter of a second', 'the next deadline'];
 const agent: readonly Move[] = ['agent gets ready', 'agent is heard', 'agent is done'];
@@ -45,6 +46,11 @@ const ways: readonly { name: string; rules: Rules; depth: number; moves: readonl
     name: 'a hook sees each turn first',
     rules: { ...rules, onUserTurn: () => undefined },
     ...{ depth: 4, moves: [...spoken, ...hook] },
+  },
+  {
+    name: 'it does not listen during greetings and tools',
+    rules: { ...rules, listening: [afterGreeting, unlessToolsRun] },
+    ...{ depth: 4, moves: [...spoken, 'greet', ...tools] },
   },
   { name: 'the rules change', rules, depth: 4, moves: [...spoken, ...pushToTalk, ...update] },
 ];

@@ -69,8 +69,8 @@ describe('agents and voices', () => {
     [{ voices: { 'not a language': new FakeTTS() }, followLanguage: true }, 'voices has "not a language"'],
     [{ voices: { es: {} }, followLanguage: true }, 'voices.es must be a text-to-speech provider'],
     [{ followLanguage: 'es' }, 'followLanguage must be true or false'],
-  ])('%j is refused', (options, message) => {
-    expect(() => rig(options)).toThrow(message);
+  ])('%j is refused', async (options, message) => {
+    await expect(rig(options).pipeline.initialize()).rejects.toThrow(message);
   });
 
   it('belong to an agent service if there is one', () => {

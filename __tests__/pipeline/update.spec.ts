@@ -54,17 +54,18 @@ const wrong: readonly (readonly [object, string])[] = [
 const execute = (): string => 'done';
 
 describe('Pipeline.update', () => {
-  it.each(wrong)('refuses %j, as the constructor does, and changes nothing', async (change, message) => {
+  it.each(wrong)('refuses %j, as initialize() does, and changes nothing', async (change, message) => {
     const { pipeline, events } = rig();
     await pipeline.start();
     expect(() => pipeline.update({ systemPrompt: 'new', ...change })).toThrow(`Pipeline: ${message}`);
     expect(ofType(events, 'session.updated')).toEqual([]);
-    expect(() => rig(change as Partial<PipelineOptions>)).toThrow(`Pipeline: ${message}`);
+    await expect(rig(change as Partial<PipelineOptions>).pipeline.start()).rejects.toThrow(`Pipeline: ${message}`);
     await pipeline.dispose();
   });
 
-  it('refuses two tools of one name, and what only another pipeline can have', () => {
+  it('refuses two tools of one name, and what only another pipeline can have', async () => {
     const { pipeline } = rig();
+    await pipeline.initialize();
     const tools = [
       { name: 'look', execute },
       { name: 'find', execute },
@@ -74,6 +75,7 @@ describe('Pipeline.update', () => {
     expect(() => pipeline.update({ providers: [], logger: console } as PipelineUpdate)).toThrow(
       /update\(\) cannot change providers, logger, only systemPrompt, .*: create another pipeline/,
     );
+    await pipeline.dispose();
   });
 
   it('refuses what an agent would not heed', () => {

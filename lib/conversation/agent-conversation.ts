@@ -41,6 +41,7 @@ export function agentConversation(ports: AgentPorts, options: AgentConversationO
     agentHandlers,
     finalize: undefined,
     pushToTalk: undefined,
+    listen: undefined,
     commands$: commands$.pipe(
       withTickets(),
       mergeMap((input) => agentCommand(agent, input)),

@@ -4,6 +4,7 @@ import type { LLMProvider, TranscriptionResult, TTSProvider } from '../core/role
 import type { Tool } from '../core/tools.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { BargeInThresholds } from './barge-in.ts';
+import type { AgentState, UserState } from './events.ts';
 import type { History } from './history.ts';
 import type { Endpointing } from './endpointing.ts';
 import type { TurnTakingOptions } from './turn-rules.ts';
@@ -94,6 +95,23 @@ export interface AnswerOptions extends Omit<GenerateOptions, 'tools'> {
   readonly interruptible?: boolean;
 }
 
+/** What a conversation is at, for a {@link ListeningPolicy}. */
+export interface ListeningMoment {
+  readonly agentState: AgentState;
+  readonly userState: UserState;
+  /** Whether the greeting is not over. */
+  readonly isGreeting: boolean;
+  /** Whether the model's tools run. */
+  readonly runsTools: boolean;
+}
+
+/**
+ * Decides whether the user is listened to. It is asked after everything that happens in the conversation, so it should
+ * be quick. If it depends on anything else, an empty `update()` has it asked again. If it throws, that is an `error`
+ * event, and it has no say until the next `start()` or `update()`.
+ */
+export type ListeningPolicy = (moment: ListeningMoment) => boolean;
+
 /** A user's turn, before it is answered. */
 export interface UserTurn {
   readonly id: string;
@@ -164,6 +182,12 @@ export interface ConversationSettings {
   readonly bargeIn?: boolean | 'immediate' | BargeInOptions;
   /** Whether answers are prepared before the turn is certain to be over, and how. Default: true. */
   readonly preflight?: boolean | PreflightOptions;
+  /**
+   * When the user is listened to: a policy, or several that all have to agree, such as `afterGreeting` and
+   * `unlessToolsRun`. Otherwise the speech-to-text service hears silence; what it heard before still counts. Default:
+   * always.
+   */
+  readonly listening?: ListeningPolicy | readonly ListeningPolicy[];
   /**
    * Called with each turn before the model is asked, never with what is not certain; the answer waits for it, at most
    * `timeouts.hookMs`. If it throws or takes longer, that is an `error` event, and the turn is answered as it is.

@@ -37,6 +37,8 @@ export interface ConversationPorts {
   readonly sttPauseMs?: number | undefined;
   /** Asks the speech-to-text service to finalize. Default: it cannot be asked. */
   readonly finalize?: (() => void) | undefined;
+  /** Has the speech-to-text service hear the user, or silence. */
+  readonly listen?: (isOn: boolean) => void;
   /** Switches push-to-talk on or off: the microphone is open only while the application says so. */
   readonly pushToTalk?: (isOn: boolean) => void;
   /** When a position in the captured audio, in milliseconds, was captured, on the scheduler's clock. */

@@ -61,6 +61,7 @@ interface Setup {
   readonly greeting?: string | undefined;
   readonly finalize: (() => void) | undefined;
   readonly pushToTalk: ((isOn: boolean) => void) | undefined;
+  readonly listen: ((isOn: boolean) => void) | undefined;
   /** The application's commands, as inputs. */
   readonly commands$: Observable<Input>;
   /** Creates the answerer. */

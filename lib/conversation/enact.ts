@@ -24,6 +24,8 @@ export interface World {
   readonly finalize: (() => void) | undefined;
   /** Questions for a strategy's scorer. */
   readonly questions$: Subject<ScoreQuestion>;
+  /** Has the speech-to-text service hear the user, or silence. */
+  readonly listen: ((isOn: boolean) => void) | undefined;
   /** Switches push-to-talk on or off. */
   readonly pushToTalk: ((isOn: boolean) => void) | undefined;
   /** Asks the application's hook; its verdict joins the queue. */
@@ -35,7 +37,7 @@ export interface World {
 /** Carries out an effect. */
 export function enact(
   effect: Effect,
-  { output, history, joined, bus, later$, warm$, questions$, finalize, pushToTalk, hook, inject }: World,
+  { output, history, joined, bus, later$, warm$, questions$, finalize, pushToTalk, listen, hook, inject }: World,
 ): void {
   /** Runs a method of a provider: one of the application may be async, and reject. */
   const ask = (role: ProviderRole, method: () => unknown): void => {
@@ -97,6 +99,9 @@ export function enact(
         undefined,
         (error) => reportError(bus, error),
       );
+      break;
+    case 'listen':
+      listen?.(effect.isOn);
       break;
     case 'push-to-talk':
       pushToTalk?.(effect.isOn);

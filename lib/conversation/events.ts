@@ -2,7 +2,6 @@ import type { AudioChunk } from '../audio/types.ts';
 import type { VoiceErrorCode } from '../core/errors.ts';
 import type { FinishReason, TokenUsage, ToolCall } from '../core/messages.ts';
 import type { AgentLatency, DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
-import type { ConversationSettings } from './conversation-options.ts';
 import type { HistoryItem } from './history.ts';
 
 /** What the agent is doing. `thinking` lasts from a committed turn to the first audible sample. */
@@ -68,8 +67,8 @@ export interface VoiceEventMap {
   'session.closed': object;
   /** `update()` has changed settings; each counts from when its documentation says. */
   'session.updated': {
-    /** The changed settings. */
-    readonly changed: readonly (keyof ConversationSettings)[];
+    /** The names of the changed options. */
+    readonly changed: readonly string[];
   };
   /** Another agent answers from now on. */
   'agent.handoff': {
@@ -316,6 +315,11 @@ export interface VoiceEventMap {
     /** Whether the service now receives silence. */
     readonly muted: boolean;
   };
+  /** A policy of listening begins, or ceases, to apply; only with `listening`. */
+  'input.listening': {
+    /** Whether the service hears the user. */
+    readonly listening: boolean;
+  };
   /** The state of the microphone, or of the captured track, has changed. */
   'input.device': { readonly change: DeviceEvent };
   /** The state of the speaker has changed. */
@@ -393,7 +397,7 @@ export const eventStreams = {
   audio$: ['audio.chunk', 'audio.input'],
   history$: ['history.added', 'history.updated', 'history.truncated'],
   call$: ['dtmf.digit', 'call.ended'],
-  input$: ['input.muted', 'input.device'],
+  input$: ['input.muted', 'input.listening', 'input.device'],
   output$: ['output.device'],
   metrics$: ['turn.metrics', 'usage'],
   errors$: ['error'],

@@ -7,6 +7,7 @@ export * from './conversation-ports.ts';
 export * from './events.ts';
 export { handoff, type HandoffOptions } from './handoff.ts';
 export * from './history.ts';
+export { afterGreeting, unlessToolsRun } from './listening.ts';
 export { conversation } from './model-conversation.ts';
 export {
   type EndOfTurn,

@@ -175,6 +175,8 @@ export type Effect =
   | { readonly type: 'unclear'; readonly ask: () => string | undefined }
   /** Asks the strategy's scorer about a text. */
   | { readonly type: 'score'; readonly text: string; readonly score: Scorer }
+  /** The speech-to-text service hears the user, or silence. */
+  | { readonly type: 'listen'; readonly isOn: boolean }
   /** Turns are taken by push-to-talk from now on, or no longer. */
   | { readonly type: 'push-to-talk'; readonly isOn: boolean }
   /** The user is speaking: prepare what the answer will need. */

@@ -39,6 +39,7 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
     rules: rulesOf(settings, factsOf(ports), ports.phrases),
     finalize: ports.finalize,
     pushToTalk: ports.pushToTalk,
+    listen: ports.listen,
     commands$: ports.commands$.pipe(withTickets()),
     answerer: (shared) => modelAndVoice(ports, { ...ports, agents, voices }, shared),
   });

@@ -3,6 +3,7 @@ import { dropEcho, echoOf, waitForEcho } from './echo.ts';
 import { emit, type Effect, type HeardSignal, type Input, type SttPresence } from './inputs.ts';
 import { isSuspected } from './barge-in.ts';
 import { endSuspicion, hearWhileBusy, isInterruptible, isNodded, obey, wakeBargeIn } from './interruption.ts';
+import { listenByPolicy } from './listening.ts';
 import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
 import { answerTime, takeUpOverheard } from './overheard.ts';
 import { wakeQuiet, watchQuiet } from './quiet.ts';
@@ -227,6 +228,7 @@ const followers: readonly Follower[] = [
   endDrain,
   tellStates,
   watchQuiet,
+  listenByPolicy,
 ];
 
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {

@@ -2,6 +2,7 @@ import { english, phrasebook, type Phrasebook, type Phrases } from '../text/phra
 import type {
   BargeInOptions,
   ConversationSettings,
+  ListeningPolicy,
   PhraseList,
   PreflightRules,
   UserTurnHook,
@@ -19,6 +20,8 @@ export interface Rules {
   /** Sees each turn before the model does. */
   readonly onUserTurn: UserTurnHook | undefined;
   readonly hookMs: number;
+  /** When the user is listened to: all have to agree. */
+  readonly listening: readonly ListeningPolicy[];
   readonly idleMs: number;
   readonly awayMs: number;
   /** The commands and backchannels of the users' language, and as the application changed them. */
@@ -37,7 +40,7 @@ export interface Rules {
 
 /** The rules that a conversation's settings amount to, among users who speak with these phrases. */
 export function rulesOf(settings: ConversationSettings, stt: SttFacts, phrases: Phrases = english): Rules {
-  const { bargeIn = true, turnTaking, endpointing, preflight, locale, timeouts, onUserTurn } = settings;
+  const { bargeIn = true, turnTaking, endpointing, preflight, locale, timeouts, onUserTurn, listening = [] } = settings;
   const { stableInterimMs } = typeof preflight === 'object' ? preflight : {};
   const options = typeof bargeIn === 'object' ? bargeIn : {};
   const { whileUninterruptible = 'queue', duckDb = 12, echoGuard = true } = options;
@@ -55,6 +58,7 @@ export function rulesOf(settings: ConversationSettings, stt: SttFacts, phrases: 
     turnTaking: turnRules({ ...turnTaking, ...stt, endpointing, stableInterimMs }),
     preflight: preflightOf(settings),
     onUserTurn,
+    listening: typeof listening === 'function' ? [listening] : listening,
     hookMs: timeouts?.hookMs ?? 5_000,
     idleMs: timeouts?.idleMs ?? 15_000,
     awayMs: timeouts?.awayMs ?? 30_000,

@@ -157,6 +157,8 @@ export interface ConversationState {
   readonly superseded: { readonly text: string; readonly until: number } | undefined;
   /** Whether a voice has interrupted the agent, and no words came since. */
   readonly isUnclear: boolean;
+  /** Whether the user is listened to. */
+  readonly isListening: boolean;
   /** When `user.idle` is due; Infinity while someone speaks, and once it was published. */
   readonly idleAt: number;
   /** When `user.away` is due; Infinity while someone speaks, and once it was published. */
@@ -194,6 +196,7 @@ export const startState: ConversationState = {
   unanswered: undefined,
   superseded: undefined,
   isUnclear: false,
+  isListening: true,
   idleAt: Infinity,
   awayAt: Infinity,
   awayInMs: Infinity,

@@ -38,6 +38,8 @@ export class CapturePath {
   readonly #detected$ = new Subject<AudioChunk>();
   /** What the voice detector hears, if there is one. */
   readonly voice$: Observable<VoiceActivity> | undefined;
+  #isMuted: boolean;
+  #isListening = true;
   /** How much was captured, in milliseconds, and when the last of it arrived. */
   #captured = { ms: 0, at: 0 };
   #path: AudioPath | undefined;
@@ -47,6 +49,7 @@ export class CapturePath {
   constructor(options: CapturePathOptions) {
     this.#options = options;
     this.#isOpen$ = new BehaviorSubject(!options.isPushToTalk);
+    this.#isMuted = options.isMuted;
     this.#isMuted$ = new BehaviorSubject(options.isMuted);
     this.voice$ = options.vad?.(this.#detected$);
   }
@@ -113,7 +116,14 @@ export class CapturePath {
 
   /** Sends the listener only silence, or the user again. */
   mute(isMuted: boolean): void {
-    this.#isMuted$.next(isMuted);
+    this.#isMuted = isMuted;
+    this.#isMuted$.next(isMuted || !this.#isListening);
+  }
+
+  /** Sends the listener only silence, or the user again, unless that is muted. */
+  listen(isListening: boolean): void {
+    this.#isListening = isListening;
+    this.#isMuted$.next(this.#isMuted || !isListening);
   }
 
   /** Push-to-talk: lets the user's audio through, including what was captured just before. */

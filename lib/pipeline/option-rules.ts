@@ -1,31 +1,8 @@
 import { configProblem, type ConfigRule, type ConfigRules } from '../core/config-rule.ts';
-import { VoiceError } from '../core/errors.ts';
 import { asObject } from '../core/guard.ts';
 import type { SendOptions } from '../conversation/commands.ts';
 import type { AgentProfile, Voices } from '../conversation/conversation-options.ts';
-import type { PipelineOptions, PipelineUpdate } from './pipeline-options.ts';
-
-/** Options that `update()` can change, and that an agent's own configuration sets. */
-const changeable: Readonly<Record<keyof PipelineUpdate, true>> = {
-  systemPrompt: true,
-  greeting: true,
-  tools: true,
-  turnTaking: true,
-  endpointing: true,
-  onUnclear: true,
-  bargeIn: true,
-  preflight: true,
-  onUserTurn: true,
-  answer: true,
-  timeouts: true,
-  speechText: true,
-  locale: true,
-  followLanguage: true,
-  agent: true,
-};
-
-/** Options that only a pipeline without an agent's service has, and that count for all its life. */
-const fixed = ['agents', 'voices', 'vad'] as const;
+import { refused, type ChangeableOption, type PipelineOptions } from './pipeline-options.ts';
 
 const duration: ConfigRule = { min: 0, max: Infinity };
 
@@ -82,7 +59,7 @@ const isTool = (value: unknown): boolean => {
 };
 
 /** For each option: what it must be, and whether it is. */
-const kinds: Readonly<Partial<Record<keyof PipelineUpdate, readonly [string, (value: unknown) => boolean]>>> = {
+const kinds: Readonly<Partial<Record<ChangeableOption, readonly [string, (value: unknown) => boolean]>>> = {
   systemPrompt: ['a text', isText],
   greeting: ['a text', isText],
   tools: ['an array of tools, each with a name and execute()', (value) => Array.isArray(value) && value.every(isTool)],
@@ -94,6 +71,7 @@ const kinds: Readonly<Partial<Record<keyof PipelineUpdate, readonly [string, (va
     (value) => typeof value === 'boolean' || value === 'immediate' || isGroup(value),
   ],
   preflight: ['true, false or an object', (value) => typeof value === 'boolean' || isGroup(value)],
+  listening: ['a function, or an array of them', (value) => [value].flat().every((each) => typeof each === 'function')],
   onUserTurn: ['a function', (value) => typeof value === 'function'],
   answer: ['an object', isGroup],
   timeouts: ['an object', isGroup],
@@ -102,28 +80,18 @@ const kinds: Readonly<Partial<Record<keyof PipelineUpdate, readonly [string, (va
   agent: ['a text', isText],
 };
 
-/** @throws VoiceError `configuration` when an option cannot work, or belongs to the agent. */
-export function assertOptions(options: PipelineOptions, agent: string | undefined): void {
-  const set = (Object.keys(changeable) as (keyof PipelineUpdate)[]).filter((key) => options[key] !== undefined);
-  const own = [...set, ...fixed.filter((key) => options[key] !== undefined)];
-  if (agent !== undefined && own.length > 0) {
-    const message = `${agent} handles ${own.join(', ')} itself: set this in its own configuration`;
-    throw new VoiceError(message, { code: 'configuration', provider: agent });
-  }
-  for (const key of set) {
-    const [what, fits] = kinds[key] ?? [];
-    if (fits && !fits(options[key])) throw refused(`${key} must be ${what}`);
+/**
+ * Loaded with the conversation: an application that sets few options does not wait for the rules of all.
+ *
+ * @throws VoiceError `configuration` when an option cannot work.
+ */
+export function assertOptions(options: PipelineOptions): void {
+  for (const [key, [what, fits]] of Object.entries(kinds)) {
+    const value = options[key as keyof typeof kinds];
+    if (value !== undefined && !fits(value)) throw refused(`${key} must be ${what}`);
   }
   const problem = configProblem(options, rules) ?? phrases(options) ?? twins(options) ?? company(options);
   if (problem !== undefined) throw refused(problem);
-}
-
-/** @throws VoiceError `configuration` when `update()` cannot change an option. */
-export function assertChangeable(changes: PipelineUpdate): void {
-  const fixed = Object.keys(changes).filter((key) => !(key in changeable));
-  if (fixed.length === 0) return;
-  const known = Object.keys(changeable).join(', ');
-  throw refused(`update() cannot change ${fixed.join(', ')}, only ${known}: create another pipeline for the rest`);
 }
 
 /** @throws VoiceError `configuration` when an answer cannot be given like that. */
@@ -192,8 +160,4 @@ function isLocale(value: unknown): boolean {
   } catch {
     return false;
   }
-}
-
-function refused(problem: string): VoiceError {
-  return new VoiceError(`Pipeline: ${problem}`, { code: 'configuration' });
 }

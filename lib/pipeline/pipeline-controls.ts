@@ -9,9 +9,9 @@ import {
   type SpeechHandle,
 } from '../conversation/commands.ts';
 import type { CapturePath } from './capture-path.ts';
+import type { ConversationCode } from './session.ts';
 import { PipelineEvents } from './pipeline-events.ts';
-import { assertAnswer, assertChangeable, assertOptions } from './option-rules.ts';
-import type { PipelineOptions, PipelineUpdate } from './pipeline-options.ts';
+import { assertChangeable, assertLeftToAgent, type PipelineOptions, type PipelineUpdate } from './pipeline-options.ts';
 import { assignRoles, withCompany, type AssignedRoles } from './roles.ts';
 
 /** What an application asks of a pipeline while it runs. */
@@ -20,6 +20,8 @@ export abstract class PipelineControls extends PipelineEvents {
   protected options: PipelineOptions;
   /** @internal */
   protected readonly assigned: AssignedRoles;
+  /** @internal What `initialize()` has loaded. */
+  protected code: ConversationCode = {};
   /** @internal The running session's microphone. */
   protected captured: CapturePath | undefined;
   /** @internal */
@@ -35,9 +37,8 @@ export abstract class PipelineControls extends PipelineEvents {
     const { logger = silentLogger, scheduler = asyncScheduler } = options;
     super(scheduler, logger);
     this.options = options;
-    const assigned = assignRoles(options.providers);
-    assertOptions(options, assigned.agent?.name);
-    this.assigned = withCompany(assigned, options);
+    this.assigned = withCompany(assignRoles(options.providers), options);
+    assertLeftToAgent(this.assigned.agent?.name, options);
   }
 
   /** @internal What the running session is told. */
@@ -64,7 +65,7 @@ export abstract class PipelineControls extends PipelineEvents {
    * @throws VoiceError `configuration` when `answer` cannot work.
    */
   send(text: string, options: SendOptions = {}): SpeechHandle {
-    assertAnswer(options);
+    this.code.assertAnswer?.(options);
     const ticket = new SpeechTicket();
     if (text.trim()) this.#request({ type: 'send', text, options, ticket }, ticket);
     else ticket.settle({ heardText: '', interrupted: false });
@@ -108,7 +109,8 @@ export abstract class PipelineControls extends PipelineEvents {
    * Changes options of a pipeline, also while it runs. Each counts from a moment of its own, and for all later sessions;
    * `undefined` restores a default.
    *
-   * - `bargeIn`, `preflight`, `locale`, `followLanguage`, `timeouts.idleMs`, `timeouts.awayMs`: at once; an interruption that has begun ends by the old ones.
+   * - `bargeIn`, `preflight`, `listening`, `locale`, `followLanguage`, `timeouts.idleMs`, `timeouts.awayMs`: at once; an
+   *   interruption that has begun ends by the old ones.
    * - `onUserTurn`, `timeouts.hookMs`, `turnTaking`: from the user's next turn; push-to-talk switches with it.
    * - `systemPrompt`, `tools`, `answer`, `agent`, the model's `timeouts`: from the next request to the model, also within
    *   an answer. A prepared answer is discarded.
@@ -125,13 +127,14 @@ export abstract class PipelineControls extends PipelineEvents {
    * ```
    *
    * @throws VoiceError `configuration` when a value cannot work, a key cannot change, or an option belongs to the agent;
-   * then nothing changes. `not_ready` once disposed.
+   * then nothing changes. Before `initialize()`, that reports what cannot work. `not_ready` once disposed.
    */
   update(changes: PipelineUpdate): void {
     if (this.isDisposed) throw new VoiceError('Pipeline: disposed; create another one', { code: 'not_ready' });
     assertChangeable(changes);
+    assertLeftToAgent(this.assigned.agent?.name, changes);
     const options = { ...this.options, ...changes } as PipelineOptions;
-    assertOptions(options, this.assigned.agent?.name);
+    this.code.assertOptions?.(options);
     this.options = options;
     const { greeting: _, ...settings } = changes;
     const [first] = Object.keys(options.agents ?? {});

@@ -1,3 +1,4 @@
+import { VoiceError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { VoiceDetector } from '../core/roles.ts';
 import type { ConversationOptions, SettingsChange } from '../conversation/conversation-options.ts';
@@ -28,4 +29,51 @@ export interface PipelineOptions extends Omit<ConversationOptions, 'history'> {
 export interface PipelineUpdate extends SettingsChange {
   /** Said at the next start. */
   readonly greeting?: string | undefined;
+}
+
+/** The name of an option that `update()` can change. */
+export type ChangeableOption = keyof PipelineUpdate;
+
+const changeable: Readonly<Record<ChangeableOption, true>> = {
+  systemPrompt: true,
+  greeting: true,
+  tools: true,
+  turnTaking: true,
+  endpointing: true,
+  onUnclear: true,
+  bargeIn: true,
+  preflight: true,
+  listening: true,
+  onUserTurn: true,
+  answer: true,
+  timeouts: true,
+  speechText: true,
+  locale: true,
+  followLanguage: true,
+  agent: true,
+};
+
+/** @throws VoiceError `configuration` when an option belongs to the agent. */
+export function assertLeftToAgent(agent: string | undefined, options: PipelineOptions | PipelineUpdate): void {
+  if (agent === undefined) return;
+  const own = [...Object.keys(changeable), 'agents', 'voices', 'vad'];
+  const set = Object.entries(options).flatMap(([key, value]) =>
+    own.includes(key) && value !== undefined ? [key] : [],
+  );
+  if (set.length === 0) return;
+  const message = `${agent} handles ${set.join(', ')} itself: set this in its own configuration`;
+  throw new VoiceError(message, { code: 'configuration', provider: agent });
+}
+
+/** @throws VoiceError `configuration` when `update()` cannot change an option. */
+export function assertChangeable(changes: PipelineUpdate): void {
+  const fixed = Object.keys(changes).filter((key) => !(key in changeable));
+  if (fixed.length === 0) return;
+  const known = Object.keys(changeable).join(', ');
+  throw refused(`update() cannot change ${fixed.join(', ')}, only ${known}: create another pipeline for the rest`);
+}
+
+/** An error of the pipeline's options. */
+export function refused(problem: string): VoiceError {
+  return new VoiceError(`Pipeline: ${problem}`, { code: 'configuration' });
 }

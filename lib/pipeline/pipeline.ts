@@ -11,14 +11,7 @@ import { PipelineControls } from './pipeline-controls.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import { tellOfCall, tellOfPaths, tellOfProviders } from './provider-events.ts';
 import { isLoaded, loadEnds, type Roles } from './roles.ts';
-import {
-  captureFor,
-  conversationOf,
-  endSession,
-  loadConversation,
-  type ConversationCode,
-  type SessionParts,
-} from './session.ts';
+import { captureFor, conversationOf, endSession, loadConversation, type SessionParts } from './session.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
 
 /** A pipeline's lifecycle state. */
@@ -49,7 +42,6 @@ export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
 export class Pipeline extends PipelineControls implements AsyncDisposable {
   /** The roles once both ends are loaded: from the beginning, or by `initialize()`. */
   #loaded: Roles | undefined;
-  #code: ConversationCode = {};
   readonly #history: History;
   readonly #scheduler: SchedulerLike;
   readonly #providerEvents: Subscription;
@@ -67,8 +59,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   readonly #drained$ = new Subject<void>();
 
   /**
-   * @throws VoiceError `configuration` when a role is missing or filled twice, or an option cannot work or belongs to the
-   *   agent.
+   * @throws VoiceError `configuration` when a role is missing or filled twice, or an option belongs to the agent.
    */
   constructor(options: PipelineOptions) {
     super(options);
@@ -93,7 +84,11 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     return this.#agentState;
   }
 
-  /** Initializes every provider. Concurrent calls share one run. */
+  /**
+   * Initializes every provider. Concurrent calls share one run.
+   *
+   * @throws VoiceError `configuration` when an option cannot work; else what a provider throws.
+   */
   initialize(): Promise<void> {
     if (this.#state !== 'idle') return Promise.resolve();
     this.#initializing ??= this.#initialize().finally(() => {
@@ -181,7 +176,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     for (const voice of voices) voice.configureOutput?.(output.accepts);
     try {
       const loading = loadConversation(this.assigned, this.options.locale).then((code) => {
-        this.#code = code;
+        code.assertOptions?.(this.options);
+        this.code = code;
       });
       const starting = all.map((provider) => provider.initialize({ logger }));
       const results = await Promise.allSettled([...starting, loading]);
@@ -255,7 +251,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       isMuted: this.isMuted,
       emit: this.bus.emit,
       onPath: this.#onPath,
-      code: this.#code,
+      code: this.code,
       reportError: (error, origin) => this.reportError(error, origin),
     };
     const wired = new Subscription();

@@ -1,6 +1,6 @@
 import { VoiceError } from '../core/errors.ts';
 import { OnDemand } from '../core/on-demand.ts';
-import type { ConversationOptions } from '../conversation/conversation-options.ts';
+import type { AgentProfile, ConversationOptions } from '../conversation/conversation-options.ts';
 import type {
   AgentProvider,
   InputProvider,
@@ -102,15 +102,22 @@ export function withCompany(
   roles: AssignedRoles,
   { agents = {}, voices = {} }: Pick<ConversationOptions, 'agents' | 'voices'>,
 ): AssignedRoles {
-  const profiles = Object.values(agents);
-  const tables = [voices, ...profiles.map((profile) => profile.voices ?? {})];
-  const more = [...profiles.flatMap(({ tts = [] }) => tts), ...tables.flatMap((table) => Object.values(table))];
-  const models = profiles.flatMap(({ llm = [] }) => llm);
+  // What is no agent, or no provider, is reported by `initialize()`.
+  const profiles = Object.values(agents) as readonly (AgentProfile | undefined | null)[];
+  const tables = [voices, ...profiles.map((profile) => profile?.voices ?? {})];
+  const more = [...profiles.map((profile) => profile?.tts), ...tables.flatMap((table) => Object.values(table))].filter(
+    isProvider,
+  );
+  const models = profiles.map((profile) => profile?.llm).filter(isProvider);
   return {
     ...roles,
     voices: [...new Set([...roles.voices, ...more])],
     all: [...new Set([...roles.all, ...models, ...more])],
   };
+}
+
+function isProvider<P extends ProviderContract>(provider: P | undefined): provider is P {
+  return Array.isArray(provider?.roles);
 }
 
 /** Whether nothing needs loading. */

@@ -10,12 +10,15 @@ import type { Phrases } from '../text/phrases.ts';
 import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { CapturePath } from './capture-path.ts';
 import { farewell } from './farewell.ts';
+import type * as OptionRules from './option-rules.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
 import type { AssignedRoles, Roles } from './roles.ts';
 
 /** The code of a conversation: with an agent, or with an LLM and a TTS. */
-export type ConversationCode = Partial<typeof AgentCode & typeof ModelCode> & { readonly phrases?: Phrases };
+export type ConversationCode = Partial<typeof AgentCode & typeof ModelCode & typeof OptionRules> & {
+  readonly phrases?: Phrases;
+};
 
 /**
  * Loads the code of the conversation: an application with an agent does not load the other, nor vice versa.
@@ -27,8 +30,9 @@ export async function loadConversation({ agent }: AssignedRoles, locale?: string
   if (agent) return new OnDemand(agent.name, () => import('../conversation/agent-conversation.ts')).load();
   const code = new OnDemand('Pipeline', () => import('../conversation/model-conversation.ts'));
   const languages = new OnDemand('Pipeline', () => import('../text/phrases.ts'));
-  const [loaded, { loadPhrases }] = await Promise.all([code.load(), languages.load()]);
-  return { ...loaded, phrases: await loadPhrases(locale) };
+  const rules = new OnDemand('Pipeline', () => import('./option-rules.ts'));
+  const [loaded, { loadPhrases }, checks] = await Promise.all([code.load(), languages.load(), rules.load()]);
+  return { ...loaded, ...checks, phrases: await loadPhrases(locale) };
 }
 
 /** The parts that one session of a pipeline is wired from. */
@@ -97,6 +101,7 @@ export function conversationOf(
     ...(captured.voice$ ? { voice$: captured.voice$ } : {}),
     ...{ sttName: stt.name, sttPauseMs: stt.pauseMs },
     finalize: stt.finalize && ((): void => stt.finalize?.()),
+    listen: (isOn: boolean) => captured.listen(isOn),
     pushToTalk: (isOn: boolean) => captured.setPushToTalk(isOn),
     capturedAt: (positionMs: number) => captured.timeOf(positionMs),
   };

@@ -23,6 +23,7 @@ export type LaneId = (typeof lanes)[number]['id'];
 export const laneOf: Readonly<Record<VoiceEventType, LaneId>> = {
   'audio.input': 'audio',
   'input.muted': 'audio',
+  'input.listening': 'audio',
   'input.device': 'audio',
   'output.device': 'playback',
   'dtmf.digit': 'audio',
@@ -94,6 +95,7 @@ const said: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => string 
   'user.state': ({ state }) => state,
   'user.idle': ({ idleMs }) => `nobody spoke for ${Math.round(idleMs / 1000)} s`,
   'user.away': ({ awayMs }) => `the user said nothing for ${Math.round(awayMs / 1000)} s`,
+  'input.listening': ({ listening }) => (listening ? 'listens' : 'does not listen'),
   'input.muted': ({ muted }) => (muted ? 'muted' : 'unmuted'),
   'input.device': ({ change }) => change.type,
   'output.device': ({ change }) => change.type,

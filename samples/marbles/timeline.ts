@@ -114,6 +114,8 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
   'audio.input': ({ chunk: { data, metadata } }, pen) => {
     if ((metadata?.encoding ?? 'linear16') === 'linear16') pen.level(rmsLevel(int16View(data)));
   },
+  'input.listening': ({ listening }, pen) =>
+    pen.mark(listening ? 'dot' : 'cross', 'quiet', listening ? 'listens' : 'deaf'),
   'input.muted': ({ muted }, pen) => pen.mark(muted ? 'cross' : 'dot', 'quiet', muted ? 'muted' : 'unmuted'),
   'input.device': mark('ring', 'quiet', ({ change }) => change.type),
   'output.device': mark('ring', 'quiet', ({ change }) => change.type),

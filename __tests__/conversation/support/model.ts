@@ -56,6 +56,7 @@ export type Move =
   | 'type patiently'
   | 'say'
   | 'say uninterruptibly'
+  | 'greet'
   | 'begin'
   | 'commit'
   | 'cancel'
@@ -85,7 +86,7 @@ export const moves: readonly Move[] = [
   ...(['final', 'other final', 'empty final', 'interrupt', 'type', 'type patiently'] as const),
   ...(['a command', 'a nod', 'a nod to a question', 'an echo'] as const),
   ...(['tools run', 'tools run that words abort', 'tools have run'] as const),
-  ...(['say', 'say uninterruptibly', 'begin', 'commit', 'cancel'] as const),
+  ...(['say', 'say uninterruptibly', 'greet', 'begin', 'commit', 'cancel'] as const),
   ...(['speech-to-text leaves', 'speech-to-text returns', 'speech-to-text is lost'] as const),
   ...(['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'] as const),
   ...(['cannot be cut from now on', 'push-to-talk from now on', 'as before from now on'] as const),
@@ -102,8 +103,8 @@ const over = (sounding: Partial<Sounding>, text: string): Input => {
   const nothing: Sounding = { toQuestionMs: Infinity, sinceQuestionMs: Infinity, text: '', endedMs: 0 };
   return { ...transcript(text, 'final'), sounding: { ...nothing, ...sounding } } as Input;
 };
-const say = (interruptible: boolean): Input => ({
-  ...{ type: 'say', text$: EMPTY, options: { interruptible }, source: 'say', ticket: new SpeechTicket() },
+const say = (interruptible: boolean, source: 'say' | 'greeting' = 'say'): Input => ({
+  ...{ type: 'say', text$: EMPTY, options: { interruptible }, source, ticket: new SpeechTicket() },
 });
 
 /** What a hook may decide. */
@@ -141,6 +142,7 @@ const inputs: Partial<Record<Move, () => Input>> = {
   'type patiently': () => ({ type: 'send', text: 'typed', options: { interrupt: false }, ticket: new SpeechTicket() }),
   say: () => say(true),
   'say uninterruptibly': () => say(false),
+  greet: () => say(true, 'greeting'),
   begin: () => ({ type: 'begin' }),
   commit: () => ({ type: 'commit' }),
   cancel: () => ({ type: 'cancel' }),
@@ -339,6 +341,7 @@ function watch(world: World, effect: Effect): World {
 export function unrest({ state, speeches, open }: World): string | undefined {
   if (agentStateOf(state) !== 'listening') return `the agent is ${agentStateOf(state)}`;
   if (state.user.state !== 'silent') return 'the user speaks for ever';
+  if (!state.isListening) return 'the user is not listened to';
   if (state.bargeIn.stage !== 'none') return `an interruption is ${state.bargeIn.stage} for ever`;
   if (state.turnTaking.phase !== 'idle' && state.turnTaking.phase !== 'open')
     return `${state.turnTaking.phase} for ever`;

@@ -22,6 +22,7 @@ const details: Partial<Record<VoiceEventType, (event: never) => string>> = {
   'tool.result': ({ content }: VoiceEvent<'tool.result'>) => content,
   'tool.error': ({ content }: VoiceEvent<'tool.error'>) => content,
   'tool.cancelled': ({ call }: VoiceEvent<'tool.cancelled'>) => call.name,
+  'input.listening': ({ listening }: VoiceEvent<'input.listening'>) => String(listening),
   'agent.handoff': ({ from, to }: VoiceEvent<'agent.handoff'>) => `${String(from)} to ${to}`,
   'user.language': ({ language }: VoiceEvent<'user.language'>) => language,
   'session.updated': ({ changed }: VoiceEvent<'session.updated'>) => changed.join(', '),

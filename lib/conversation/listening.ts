@@ -1,0 +1,59 @@
+import { messageOf, VoiceError } from '../core/errors.ts';
+import type { ListeningMoment, ListeningPolicy } from './conversation-options.ts';
+import { emit, type Effect } from './inputs.ts';
+import { agentStateOf, type ConversationState } from './state.ts';
+import type { ConversationStep } from './user-turn.ts';
+
+/** Does not listen before the greeting is over: for what every caller must have heard. */
+export const afterGreeting: ListeningPolicy = ({ isGreeting }) => !isGreeting;
+
+/** Does not listen while a tool runs: what is said meanwhile would change nothing. */
+export const unlessToolsRun: ListeningPolicy = ({ runsTools }) => !runsTools;
+
+/** Listens, or not, as the policies say now; all of them have to agree. */
+export function listenByPolicy(before: ConversationState): ConversationStep {
+  if ((before.rules.listening.length === 0 && before.isListening) || before.isStopped) return [before];
+  const [state, ...failures] = askPolicies(before);
+  const { isListening } = state;
+  if (isListening === before.isListening) return [state, ...failures];
+  return [
+    state,
+    ...failures,
+    { type: 'listen', isOn: isListening },
+    emit('input.listening', { listening: isListening }, { role: 'input' }),
+  ];
+}
+
+/** Whoever does not know when to listen, listens: a policy that fails has no say any more. */
+function askPolicies(state: ConversationState): ConversationStep {
+  const moment = momentOf(state);
+  const failures: Effect[] = [];
+  let isListening = true;
+  const listening = state.rules.listening.filter((policy) => {
+    try {
+      isListening = decide(policy, moment) && isListening;
+      return true;
+    } catch (cause) {
+      const message = `a policy of listening failed, and counts no longer: ${messageOf(cause)}`;
+      failures.push({ type: 'error', error: new VoiceError(message, { code: 'internal', cause }) });
+      return false;
+    }
+  });
+  const rules = failures.length === 0 ? state.rules : { ...state.rules, listening };
+  return [{ ...state, isListening, rules }, ...failures];
+}
+
+function decide(policy: ListeningPolicy, moment: ListeningMoment): boolean {
+  const result: unknown = policy(moment);
+  if (typeof result === 'boolean') return result;
+  throw new Error('it must return true or false');
+}
+
+function momentOf(state: ConversationState): ListeningMoment {
+  return {
+    agentState: agentStateOf(state),
+    userState: state.user.state,
+    isGreeting: state.says.some(({ source }) => source === 'greeting'),
+    runsTools: state.candidate?.tools !== undefined,
+  };
+}
