@@ -34,7 +34,10 @@ const join = (parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> =>
 const audible = (frames: readonly CompressedFrame[]): number =>
   frames.reduce((sum, { from, to }) => sum + to - from, 0);
 
-describe.each(Object.entries(formats))('%s', (name, metadata) => {
+// The sandbox's AAC encoder lives in a worker that Bun never starts.
+const encoded = Object.entries(formats).filter(([name]) => !('Bun' in globalThis && name === 'aac'));
+
+describe.each(encoded)('%s', (name, metadata) => {
   it.each([1, 7, 100, 1000])('gives the same frames for pieces of %i bytes', async (length) => {
     const file = await fileOf(name);
     const whole = read(metadata, [file]);
