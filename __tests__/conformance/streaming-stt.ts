@@ -122,6 +122,17 @@ export function describeStreamingSTT(subject: STTSubject): void {
     afterAll(() => sandbox.close());
 
     const direct = (): StreamingSTTConfig => ({ apiKey: key, endpoint: sandbox.endpoints[subject.vendor] });
+    /** Frames of 20 ms of noise at a level in dBFS, which varies by so many decibels up and down. */
+    const noise = (ms: number, level: number, varies: number): AudioChunk[] => {
+      const metadata = subject.format ?? linear(16_000);
+      let seed = 1;
+      const random = (): number => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
+      return Array.from({ length: ms / 20 }, () => {
+        const peak = Math.sqrt(3) * 32_768 * 10 ** ((level + varies * (2 * random() - 1)) / 20);
+        const samples = Int16Array.from({ length: metadata.sampleRate / 50 }, () => peak * (2 * random() - 1));
+        return { data: encodeSamples(samples, metadata.encoding), metadata };
+      });
+    };
     const refusals = (): string[] => sandbox.records().flatMap(({ refusal = [] }) => refusal);
     const fails = (fault: Fault, service: ServiceName = subject.service): void => sandbox.setFault(service, fault);
 
@@ -278,6 +289,29 @@ export function describeStreamingSTT(subject: STTSubject): void {
       expect(performance.now() - startedAt).toBeLessThan(3_000);
       const startMs = metadata?.words?.[0]?.startMs;
       if (startMs !== undefined) expect(Math.abs(startMs - 30_000)).toBeLessThan(60);
+    });
+
+    it('F7: after a quiet half-minute in a room, a new connection hears at once', async () => {
+      const { stt, types } = await ready();
+      await stt.connect();
+      send(stt, audio(['good night']));
+      await hears(stt, 'good night');
+      // A room is never the same from one moment to the next.
+      send(stt, noise(30_000, -63, 5));
+      const before = sandbox.records(subject.service).length;
+      stt.updateConfig({
+        catchUpSpeed: undefined,
+        endpoint: sandbox.endpoints[subject.vendor],
+      } as unknown as StreamingSTTConfig);
+      await firstValueFrom(stt.connection$.pipe(filter(({ type }) => type === 'connected' && types().length > 3)));
+      const startedAt = performance.now();
+      const heard = hears(stt, 'hello there');
+      for (const chunk of audio(['hello there'])) {
+        stt.sendAudio(chunk);
+        await new Promise((resolve) => setTimeout(resolve, 15));
+      }
+      await heard;
+      expect([before, performance.now() - startedAt < 5_000]).toEqual([1, true]);
     });
 
     it('F10: a service that falls silent is replaced, and hears again what it did not answer', async () => {

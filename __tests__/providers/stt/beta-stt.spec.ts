@@ -27,8 +27,15 @@ describe('BetaSTT: address and credential', () => {
     const { url, query } = await asked();
     expect(url.origin + url.pathname).toBe('wss://streaming.assemblyai.com/v3/ws');
     expect(query).toEqual({
-      ...{ sample_rate: '16000', encoding: 'pcm_s16le', speech_model: 'universal-3-5-pro' },
+      ...{ sample_rate: '16000', encoding: 'pcm_s16le', speech_model: 'universal-3-5-pro', session_heartbeat: 'true' },
     });
+  });
+
+  it('asks the Universal-3 family for heartbeats, which say that a session lives, unless it is told otherwise', async () => {
+    const asks = async (config: BetaSTTConfig): Promise<unknown> => (await asked(config)).query['session_heartbeat'];
+    expect(await asks({ model: 'u3-rt-pro' })).toBe('true');
+    expect(await asks({ model: 'universal-streaming-english' })).toBe(undefined);
+    expect(await asks({ parameters: { session_heartbeat: false } })).toBe('false');
   });
 
   it('maps every key', async () => {
@@ -48,7 +55,7 @@ describe('BetaSTT: address and credential', () => {
       ...{ min_turn_silence: '200', max_turn_silence: '800', vad_threshold: '0.3', inactivity_timeout: '60' },
       ...{ speaker_labels: 'true', max_speakers: '2', filter_profanity: 'true', prompt: 'a b', agent_context: 'c' },
       ...{ mode: 'balanced', continuous_partials: 'true', interruption_delay: '300' },
-      ...{ end_of_turn_confidence_threshold: '0.5', acknowledge_silence: 'true' },
+      ...{ end_of_turn_confidence_threshold: '0.5', acknowledge_silence: 'true', session_heartbeat: 'true' },
     });
   });
 
@@ -351,7 +358,7 @@ describe('BetaSTT: the session', () => {
 describe('BetaSTT: the sessions of the reference', () => {
   const begin = String.raw`
     A: connect
-    C: GET wss://streaming.assemblyai.com/v3/ws?sample_rate=16000&encoding=pcm_s16le&speech_model=universal-3-5-pro&keyterms_prompt=%5B%22Sonny%22%5D&language_codes=%5B%22en%22%5D
+    C: GET wss://streaming.assemblyai.com/v3/ws?sample_rate=16000&encoding=pcm_s16le&speech_model=universal-3-5-pro&keyterms_prompt=%5B%22Sonny%22%5D&language_codes=%5B%22en%22%5D&session_heartbeat=true
     C: Authorization: canary-7f3a
     S: 101
   `;

@@ -22,7 +22,7 @@ import {
 } from './stt-fixture.ts';
 
 /** The smallest wire: its service says what is final, and what was said. */
-const testWire = (switches: { fills: boolean }): STTWire<StreamingSTTConfig, undefined> => ({
+const testWire = (switches: { fills: boolean; promises: boolean }): STTWire<StreamingSTTConfig, undefined> => ({
   name: 'TestSTT',
   baseUrl: () => 'wss://service.example',
   path: '/listen',
@@ -33,6 +33,7 @@ const testWire = (switches: { fills: boolean }): STTWire<StreamingSTTConfig, und
   rules: {},
   ownKeys: ['interimResults'],
   gapMs: 500,
+  promisesMessages: () => switches.promises,
   start: () => undefined,
   read: {
     final: (state, { ms }) => [state, { type: 'finalized', ms: asNumber(ms) ?? 0 }],
@@ -57,17 +58,21 @@ const testWire = (switches: { fills: boolean }): STTWire<StreamingSTTConfig, und
 
 /** The smallest provider. */
 class TestSTT extends StreamingSTT<StreamingSTTConfig, undefined> {
-  readonly #switches: { fills: boolean };
+  readonly #switches: { fills: boolean; promises: boolean };
   sockets: FakeSockets = new FakeSockets({ pings: false });
 
   constructor(config: StreamingSTTConfig) {
-    const switches = { fills: false };
+    const switches = { fills: false, promises: false };
     super(testWire(switches), config);
     this.#switches = switches;
   }
 
   set fills(fills: boolean) {
     this.#switches.fills = fills;
+  }
+
+  set promises(promises: boolean) {
+    this.#switches.promises = promises;
   }
 
   finalize(): boolean {
@@ -105,9 +110,18 @@ async function drop({ stt, clock }: { stt: TestSTT; clock: TestClock }, waitMs: 
   stt.sockets.last.accept();
 }
 
-/** Voice: a tone of half the full scale. */
+/** Voice: syllables of 160 ms with 40 ms between them, of half the full scale. */
 function voice(ms: number): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(Int16Array.from({ length: ms * 16 }, (_, at) => (at % 2 ? 16_000 : -16_000)).buffer);
+  const sample = (at: number): number => (at % 3_200 >= 2_560 ? 0 : at % 2 ? 16_000 : -16_000);
+  return new Uint8Array(Int16Array.from({ length: ms * 16 }, (_, at) => sample(at)).buffer);
+}
+
+/** Noise that stays the same, at a level in dBFS. */
+function noise(ms: number, level: number): Uint8Array<ArrayBuffer> {
+  let seed = 1;
+  const random = (): number => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
+  const peak = Math.sqrt(3) * 32_768 * 10 ** (level / 20);
+  return new Uint8Array(Int16Array.from({ length: ms * 16 }, () => peak * (2 * random() - 1)).buffer);
 }
 
 describe('StreamingSTT: audio on its way', () => {
@@ -394,6 +408,35 @@ describe('StreamingSTT: a service that wants no more than it can hear', () => {
     await end(test);
   });
 
+  it('A quiet half-minute, then a reconnect, is not deaf: neither in a room, which is never the same', async () => {
+    const test = given({ catchUpSpeed: 1.25 });
+    await connected(test.stt);
+    for (let at = 0; at < 300; at++) test.stt.sendAudio({ data: noise(100, at % 3 ? -60 : -50) });
+    await drop(test);
+    expect(sentMs(test)).toBe(1_000);
+    await end(test);
+  });
+
+  it('F7: a voice that nobody answered, quiet audio of an open utterance, and what was not sent are heard again', async () => {
+    const room = noise(5_000, -50);
+    const spoken = await live();
+    for (const data of [room, voice(300), room]) spoken.stt.sendAudio({ data });
+    await drop(spoken);
+    expect(sentMs(spoken)).toBe(6_300);
+    const open = await live();
+    open.stt.sockets.last.say({ type: 'guess', text: 'he' });
+    open.stt.sendAudio({ data: room });
+    await drop(open);
+    expect(sentMs(open)).toBe(5_000);
+    const waiting = await live();
+    waiting.stt.sockets.last.drop();
+    waiting.stt.sendAudio({ data: room });
+    await waiting.clock.advance(250);
+    waiting.stt.sockets.last.accept();
+    expect(sentMs(waiting)).toBe(5_000);
+    for (const test of [spoken, open, waiting]) await end(test);
+  });
+
   it('catches up in pauses: words, finals and the next connection have the times of the audio all the same', async () => {
     const test = given({ catchUpSpeed: 2 });
     const word = (start: number): WireObject => ({ word: 'w', start });
@@ -475,8 +518,9 @@ describe('StreamingSTT: a service that says nothing (F10)', () => {
     await end({ stt, clock });
   });
 
-  it('is given up after three times in a row', async () => {
+  it('is given up after three times in a row where it promises messages', async () => {
     const { stt, clock, events, errors } = await live();
+    stt.promises = true;
     for (let time = 0; time < 3; time++) {
       await clock.advance(20_000);
       for (let second = 0; second < 10; second++) stt.sendAudio({ data: voice(1_000) });
@@ -485,6 +529,44 @@ describe('StreamingSTT: a service that says nothing (F10)', () => {
     }
     expect(events.at(-1)).toMatchObject({ type: 'lost', error: { code: 'timeout', recoverable: false } });
     expect(errors.length).toBe(3);
+  });
+
+  it('has twice as long each time where it promises none, and the session goes on while it can be connected to', async () => {
+    const { stt, clock, errors, types } = await live();
+    const waits: number[] = [];
+    let seconds = 0;
+    for (let time = 0; time < 4; time++) {
+      for (; errors.length === time; seconds++) {
+        stt.sendAudio({ data: voice(1_000) });
+        await clock.advance(1_000);
+      }
+      waits.push(seconds);
+      seconds = 0;
+      stt.sockets.last.accept();
+    }
+    expect(waits).toEqual([10, 20, 40, 80]);
+    expect([types().includes('lost'), errors.every(({ recoverable }) => recoverable)]).toEqual([false, true]);
+    await end({ stt, clock });
+  });
+
+  for (const level of [-34, -20, -46]) {
+    it(`Steady noise breaks no session, and is sent once: ${level} dBFS for ten minutes`, async () => {
+      const { stt, clock, errors, types } = await live();
+      const second = noise(1_000, level);
+      for (let count = 0; count < 600; count++) stt.sendAudio({ data: second });
+      expect([types(), errors]).toEqual([['connecting', 'connected'], []]);
+      expect(stt.sockets.last.bytes.length).toBe(600 * 32_000);
+      await end({ stt, clock });
+    });
+  }
+
+  it('is replaced when it does not answer a voice in steady noise', async () => {
+    const { stt, clock, types } = await live();
+    const rushing = noise(1_000, -34);
+    for (let count = 0; count < 60; count++) stt.sendAudio({ data: rushing });
+    for (let count = 0; count < 10; count++) stt.sendAudio({ data: voice(1_000) });
+    expect(types().at(-1)).toBe('reconnecting');
+    await end({ stt, clock });
   });
 
   it('is left alone when nobody speaks, when it says anything, or when it may be silent', async () => {

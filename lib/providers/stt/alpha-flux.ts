@@ -160,6 +160,8 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
   accepts: () => (['linear16', 'linear32', 'mulaw', 'alaw'] as const).map((encoding) => ({ encoding, sampleRates })),
   rules,
   reportsSpeechEnd: true,
+  // An update comes with every quarter of a second of audio.
+  promisesMessages: () => true,
   failures: {
     UNPARSABLE_CLIENT_MESSAGE: { code: 'protocol', hint: 'it did not understand a message' },
     INTERNAL_SERVER_ERROR: { code: 'server', recoverable: true, hint: 'reconnecting' },

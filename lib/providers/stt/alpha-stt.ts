@@ -80,6 +80,8 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
   accepts: () => [{ encoding: 'linear16' }, { encoding: 'linear32' }, { encoding: 'mulaw' }, { encoding: 'alaw' }],
   rules,
   pauseMs: ({ options: { endpointing = 300 } = {} }) => (endpointing === false ? undefined : endpointing),
+  // Interim results come about once a second, without words in silence.
+  promisesMessages: ({ interimResults = true, options }) => interimResults || options?.utteranceEndMs !== false,
   start: () => nothing,
   read: {
     SpeechStarted: (state, { timestamp }) => {

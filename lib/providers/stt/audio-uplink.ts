@@ -4,6 +4,7 @@ import type { AudioMetadata } from '../../audio/types.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import { AudioBacklog, EncodedBacklog } from './audio-backlog.ts';
 import { AudioFeed, type CatchUp, type FeedItem } from './audio-feed.ts';
+import { msBeforeVoice } from './voice-levels.ts';
 
 export type { CatchUp } from './audio-feed.ts';
 
@@ -12,6 +13,9 @@ export const waitingMs = 60_000;
 
 /** Most non-final audio sent again to the next connection, in milliseconds. */
 const replayMs = 30_000;
+
+/** Audio sent again before a voice, in milliseconds: words begin softly. */
+const leadMs = 1_000;
 
 /** Longest audio frame sent, in milliseconds. */
 const frameMs = 100;
@@ -178,6 +182,18 @@ export class AudioUplink {
     const isQuiet = this.sentMs === this.#askedMs;
     this.#askedMs = this.sentMs;
     return isQuiet;
+  }
+
+  /** Forgets what a service was sent while nobody spoke, up to a second before the next voice. */
+  forgetQuiet(): void {
+    const backlog = this.#backlog;
+    if (!backlog || !this.#clock || !this.isPcm) return;
+    const format = this.#options.format();
+    let leftMs = this.#clock.toAudioMs(this.#clock.sentMs) - backlog.startMs;
+    // A hundredth of a millisecond is less than a sample.
+    const sent = backlog.from().filter((frame) => (leftMs -= durationMs(frame.length, format)) > -0.01);
+    const quietMs = msBeforeVoice(sent, format);
+    if (quietMs > leadMs) backlog.release(backlog.startMs + quietMs - leadMs);
   }
 
   /** Starts feeding another connection; `isNew` when its clock starts with its first audio. */

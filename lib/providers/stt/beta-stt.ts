@@ -125,6 +125,11 @@ function isUniversal3(config: BetaSTTConfig): boolean {
   return /^(u3|universal-3)/.test(betaModel(config));
 }
 
+/** Whether the service sends heartbeats: what its docs say of the Universal-3 family. */
+function hasHeartbeat(config: BetaSTTConfig): boolean {
+  return isUniversal3(config) && String(config.parameters?.['session_heartbeat'] ?? true) === 'true';
+}
+
 /** A conflict between keys, as a sentence; `undefined` if there is none. */
 function betaConflict(config: BetaSTTConfig): string | undefined {
   const { language, languages = [], maxSpeakers, speakerLabels } = config;
@@ -159,7 +164,8 @@ function betaQuery(config: BetaSTTConfig): Query {
     name,
     Array.isArray(value) ? JSON.stringify(value) : String(value),
   ]);
-  return { ...(Object.fromEntries(said) as Query), ...config.parameters };
+  const heartbeat = hasHeartbeat(config) ? { session_heartbeat: true } : {};
+  return { ...(Object.fromEntries(said) as Query), ...heartbeat, ...config.parameters };
 }
 
 /** The message that updates a running session; `undefined` when no message can. */
@@ -225,6 +231,8 @@ export const betaWire: STTWire<BetaSTTConfig, BetaTurns> = {
   accepts: ({ sampleRate }) => formatsOf(betaEncodings, { ...(sampleRate !== undefined && { sampleRate }) }),
   rules: betaRules,
   ownKeys: ['interimResults'],
+  // They are the heartbeats: of a room without words, it says nothing else.
+  promisesMessages: hasHeartbeat,
   minFrameMs: 50,
   catchUpSpeed: 1.25,
   endingMs: ({ minTurnSilence = 0, maxTurnSilence = 1_280 }) => Math.max(minTurnSilence, maxTurnSilence),
@@ -232,6 +240,7 @@ export const betaWire: STTWire<BetaSTTConfig, BetaTurns> = {
   start: () => ({ finished: [], isUnformatted: false }),
   read: {
     Begin: (state, { id }) => [state, { type: 'log', text: `session ${asString(id) ?? 'without an id'} begins` }],
+    Heartbeat: (state) => [state],
     SpeechStarted: (state, { timestamp: ms }) => [state, { type: 'voice', is: 'started', ms: asNumber(ms) }],
     Turn: onTurn,
     Termination: release,

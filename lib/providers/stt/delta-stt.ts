@@ -165,6 +165,8 @@ export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
   endingMs: ({ maxEndpointDelayMs = 2_000 }) => maxEndpointDelayMs,
   failures,
   start: () => nothing,
+  // It reports its progress, whether or not there are words.
+  promisesMessages: () => true,
   read: {
     tokens: onTokens,
     error: (state, { error_code: code, error_message: sentence }) => [

@@ -107,6 +107,8 @@ export const epsilonWire: STTWire<EpsilonSTTConfig, EpsilonSession> = {
   reportsSpeechEnd: true,
   pauseMs: ({ endpointing = 0.05 }) => endpointing * 1_000,
   keepsAddress: true,
+  // It acknowledges audio.
+  promisesMessages: () => true,
   start: () => fresh,
   read: {
     audio_chunk: onAcknowledged,

@@ -1,12 +1,11 @@
 import { durationMs, isPcmLike } from '../../audio/formats.ts';
-import { rmsLevel } from '../../audio/levels.ts';
-import { decodeSamples } from '../../audio/samples.ts';
 import { ownEntry, asString, type WireObject } from '../../core/guard.ts';
 import type { SpeechEvent, TranscriptionResult } from '../../core/roles.ts';
 import type { SocketRequest } from '../../transport/reconnecting-socket.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
 import type { Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
 import { soleSpeaker } from './stt-words.ts';
+import { isLoud, noVoices, withVoices, type Voices } from './voice-levels.ts';
 
 type Frames = readonly Uint8Array<ArrayBuffer>[];
 
@@ -37,6 +36,8 @@ interface Utterance {
 /** Voice sent to the service and not yet answered, in audio time (docs/faults.md, F10). */
 interface Watch {
   readonly unansweredMs: number;
+  /** Of services that may be silent about noise: the voices in it. */
+  readonly voices: Voices;
   /** How many times in a row it exceeded the limit. */
   readonly alarms: number;
 }
@@ -65,13 +66,13 @@ export type HearingEffect =
   | { readonly type: 'transcript'; readonly result: TranscriptionResult }
   /** A message that does not fit the wire. */
   | { readonly type: 'malformed'; readonly kind: string }
-  /** No answer to `limitMs` of voice, for the `alarms`-th time in a row. */
-  | { readonly type: 'dead'; readonly alarms: number; readonly limitMs: number };
+  /** No answer to `limitMs` of voice; `isFinal` when too often in a row. */
+  | { readonly type: 'dead'; readonly isFinal: boolean; readonly limitMs: number };
 
 export type HearingStep<S> = readonly [Hearing<S>, ...HearingEffect[]];
 
-/** Level from which audio counts as voice: -40 dBFS. */
-const voiceLevel = 0.01;
+/** Connections in a row that receive audio without a promised answer, after which the session is given up. */
+const maxAlarms = 3;
 
 /** The share of the limit that passes before levels are measured: a live service answers long before. */
 const unmeasured = 0.25;
@@ -102,7 +103,7 @@ export function hear<C extends StreamingSTTConfig, S>(
     case 'message':
       return onMessage(wire, hearing, input.message, context);
     case 'sent':
-      return onSent(hearing, input, context);
+      return onSent(wire, hearing, input, context);
     case 'command':
       return apply(wire, hearing, ownEntry(wire.commands ?? {}, input.name)?.(state, context), context);
     case 'connecting':
@@ -267,27 +268,37 @@ function says<S>(
   ];
 }
 
-const answered: Watch = { unansweredMs: 0, alarms: 0 };
+const answered: Watch = { unansweredMs: 0, voices: noVoices, alarms: 0 };
 
 /** Any answer resets the watch for a silent service, and so does a new start: nothing was asked of it yet. */
 function watched<C>({ watch }: { watch: Watch }, { type }: HearingInput<C>): Watch {
   if (type === 'message') return answered;
-  return type === 'begin' ? { ...watch, unansweredMs: 0 } : watch;
+  return type === 'begin' ? { ...answered, alarms: watch.alarms } : watch;
 }
 
-function onSent<C, S>(
+/**
+ * A service that promises messages is dead without them. Others say nothing about noise, and may say nothing about a
+ * voice in the background: each time in a row they have twice as long, and the session goes on.
+ */
+function onSent<C extends StreamingSTTConfig, S>(
+  wire: STTWire<C, S>,
   hearing: Hearing<S>,
   { frames, limitMs }: Extract<HearingInput<C>, { type: 'sent' }>,
-  { format }: STTContext<C>,
+  { config, format }: STTContext<C>,
 ): HearingStep<S> {
   if (limitMs === false || !isPcmLike(format.encoding)) return [hearing];
-  const unansweredMs = frames.reduce((ms, frame) => {
-    const counts = ms < limitMs * unmeasured || rmsLevel(decodeSamples(frame, format.encoding)) >= voiceLevel;
-    return counts ? ms + durationMs(frame.length, format) : ms;
-  }, hearing.watch.unansweredMs);
+  const promises = wire.promisesMessages?.(config) ?? false;
   const { alarms } = hearing.watch;
-  if (unansweredMs < limitMs) return [{ ...hearing, watch: { unansweredMs, alarms } }];
+  const patienceMs = promises ? limitMs : limitMs * 2 ** alarms;
+  const watch = frames.reduce((before, frame) => {
+    const ms = durationMs(frame.length, format);
+    if (before.unansweredMs < patienceMs * unmeasured) return { ...before, unansweredMs: before.unansweredMs + ms };
+    if (promises) return isLoud(frame, format) ? { ...before, unansweredMs: before.unansweredMs + ms } : before;
+    const voices = withVoices(before.voices, frame, format);
+    return { ...before, voices, unansweredMs: before.unansweredMs + voices.ms - before.voices.ms };
+  }, hearing.watch);
+  if (watch.unansweredMs < patienceMs) return [{ ...hearing, watch }];
   // The service's session state is worthless.
-  const dead = { ...hearing, watch: { unansweredMs: 0, alarms: alarms + 1 }, address: undefined };
-  return [dead, { type: 'dead', alarms: alarms + 1, limitMs }];
+  const dead = { ...hearing, watch: { ...answered, alarms: alarms + 1 }, address: undefined };
+  return [dead, { type: 'dead', isFinal: promises && alarms + 1 >= maxAlarms, limitMs: patienceMs }];
 }

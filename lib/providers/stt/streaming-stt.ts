@@ -50,9 +50,6 @@ type Enactors = {
 
 type Enactor = (effect: HearingEffect, say: Say) => unknown;
 
-/** Connections in a row that receive speech and never answer, after which the session is given up. */
-const maxAlarms = 3;
-
 /**
  * Speech-to-text over a WebSocket: runs an {@link STTWire}. Folds inputs (messages, connections, operations, time)
  * through the wire and carries out its effects. Audio is kept until final, and sent again on the next connection after
@@ -379,8 +376,8 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   /** Gives up a connection that receives speech but never answers (docs/faults.md, F10). */
-  #replaceDead({ alarms, limitMs }: Extract<HearingEffect, { type: 'dead' }>): void {
-    const recoverable = alarms < maxAlarms;
+  #replaceDead({ isFinal, limitMs }: Extract<HearingEffect, { type: 'dead' }>): void {
+    const recoverable = !isFinal;
     const message = `${this.name}: no answer to ${limitMs} ms of speech: treating the connection as dead`;
     const error = this.error(message, { code: 'timeout', recoverable });
     // An unrecoverable error ends the session, which reports it.

@@ -261,6 +261,8 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
   readonly endsAudio?: boolean;
   /** Milliseconds of speech without an answer after which the connection counts as dead. Default: 10,000. */
   readonly silenceTimeoutMs?: number;
+  /** Whether the service sends messages about any audio, so that none means that it is dead. Default: false. */
+  promisesMessages?(config: Readonly<C>): boolean;
 
   /** What the service's failures and close codes mean. */
   readonly failures?: Failures;

@@ -94,6 +94,9 @@ export function beginning<C extends StreamingSTTConfig, S>(host: WireHost<C, S>)
   const { wire, uplink, context, hearing, hear } = host;
   const resumeMs = wire.resumesAtMs?.(hearing().wire, context);
   const first: SocketData[] = [];
+  const { newest, hasVoice } = hearing().utterance;
+  // What the service heard without a word is not said again.
+  if (resumeMs === undefined && !newest && !hasVoice) uplink.forgetQuiet();
   uplink.open(resumeMs === undefined);
   hear({ type: 'begin', id: hexUuid() }, (data) => void first.push(data));
   return [...first, ...uplink.first(resumeMs, context.isEnding)];

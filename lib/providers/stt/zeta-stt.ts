@@ -252,6 +252,8 @@ export const zetaWire: STTWire<ZetaSTTConfig, ZetaUtterance> = {
   endingMs: ({ endOfUtteranceSilenceTrigger: trigger = defaultTrigger }) => trigger * 1_000,
   failures: zetaFailures,
   start: () => ({ finals: [], partial: [], delimiter: ' ' }),
+  // It acknowledges audio.
+  promisesMessages: () => true,
   read: {
     RecognitionStarted: (state, { id, language_pack_info: pack }) => [
       { ...state, delimiter: asString(asObject(pack)?.['word_delimiter']) ?? ' ' },

@@ -131,6 +131,8 @@ class Listener {
   readonly #began: number = performance.now();
   #minSilence: number;
   #formats: boolean;
+  readonly #beats: boolean;
+  #beatAt = 1;
   #turn = 0;
   #inSpeech = false;
   #over = false;
@@ -147,6 +149,7 @@ class Listener {
     this.#bytesPerSecond = format.sampleRate * bytesPerSample[format.encoding];
     this.#minSilence = Number(query.get('min_turn_silence') ?? (this.#isU3 ? 100 : 400)) / 1000;
     this.#formats = query.get('format_turns') === 'true';
+    this.#beats = query.get('session_heartbeat') === 'true';
     this.#transcriber = new Transcriber(format, {
       voice: (at) => this.#voice(at),
       word: () => this.#partial(),
@@ -166,6 +169,7 @@ class Listener {
       return;
     }
     this.#transcriber.push(bytes);
+    if (this.#beats && this.#transcriber.now >= this.#beatAt) this.#beat();
   }
 
   command(text: string): void {
@@ -201,6 +205,16 @@ class Listener {
   #update({ min_turn_silence: silence, format_turns: formats }: Record<string, unknown>): void {
     if (typeof silence === 'number') this.#minSilence = silence / 1000;
     if (typeof formats === 'boolean') this.#formats = formats;
+  }
+
+  #beat(): void {
+    const ms = Math.round(this.#transcriber.now * 1000);
+    const lasted = Math.round(performance.now() - this.#began);
+    this.#beatAt = Math.floor(this.#transcriber.now) + 1;
+    this.#session.send({
+      ...{ type: 'Heartbeat', total_audio_received_ms: ms, total_duration_ms: lasted },
+      ...{ realtime_factor: round(ms / Math.max(1, lasted)), max_speech_probability: 0.1 },
+    });
   }
 
   #voice(at: number): void {
