@@ -199,6 +199,8 @@ export default defineConfig(
     rules: {
       // By code point is what a fixture means.
       '@typescript-eslint/no-misused-spread': ['error', { allow: ['string'] }],
+      // A script is a template that its scene is called with.
+      '@typescript-eslint/no-unused-expressions': ['error', { allowTaggedTemplates: true }],
       'rxjs-x/finnish': 'off',
       'rxjs-x/no-ignored-subscription': 'off',
       'rxjs-x/no-ignored-error': 'off',

@@ -1,0 +1,524 @@
+/** Scenes of users who speak while the agent does: voice pauses, words cut. */
+import { scene } from './support/scene.ts';
+
+describe('while the agent speaks', () => {
+  scene('two words cut it, and are the next turn')`
+    model: One two three four five. Six seven eight nine ten.
+    model: Ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       user: How far?
+    1.50       agent ducks
+    1.70       agent pauses
+    2.10       turn ends (interrupted)
+    2.10       agent is cut off
+    2.35       turn: How far?
+    2.51-2.71  heard: Ten.
+
+    asked: 2
+    history:
+      user: Count.
+      agent: One two three four—
+      user: How far?
+      agent: Ten.
+  `;
+
+  scene('a cough makes it softer; it goes on where it was')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-3.25  heard: One two three four five. Six seven eight nine ten.
+    1.50       stt voice
+    1.50       agent ducks
+    1.60       stt silence
+    2.80       agent goes on
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('a longer noise pauses it; it goes on at the very sample')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       user makes noise for 0.60
+    1.50       agent ducks
+    1.70       agent pauses
+    3.30       agent goes on
+    3.30-4.85  heard: five. Six seven eight nine ten.
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('endless noise holds it up for eight seconds at most')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       stt voice
+    1.50       agent ducks
+    1.70       agent pauses
+    9.50       agent goes on
+    9.50-11.05 heard: five. Six seven eight nine ten.
+    20.00      end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('noise that began before its first sample does not keep it silent')`
+    model: One two three four five.
+
+    0.00       app sends: Count.
+    0.00       turn: Count.
+    0.10       stt voice
+    0.10       agent holds back
+    8.10       agent goes on
+    8.10-9.30  heard: One two three four five.
+    20.00      end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five.
+  `;
+
+  scene('one word that is not more is no interruption, and is not answered')`
+    model: One two three four five. Six seven eight nine ten. One two three four five.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       stt voice
+    1.50       agent ducks
+    1.70       agent pauses
+    1.80       stt interim: Well
+    1.90       stt silence
+    3.10       agent goes on
+    3.10-5.90  heard: five. Six seven eight nine ten. One two three four five.
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten. One two three four five.
+  `;
+
+  scene('one word that is all of an utterance cuts it')`
+    model: One two three four five. Six seven eight nine ten.
+    model: Friday it is.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       user: Friday.
+    1.50       agent ducks
+    1.70       agent pauses
+    2.05       turn ends (interrupted)
+    2.05       agent is cut off
+    2.05       turn: Friday.
+    2.23-2.88  heard: Friday it is.
+
+    asked: 2
+    history:
+      user: Count.
+      agent: One two three four—
+      user: Friday.
+      agent: Friday it is.
+  `;
+
+  scene('"stop" cuts it at once, and nobody answers that')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       user: Stop.
+    1.50       agent ducks
+    1.70       agent pauses
+    1.80       turn ends (interrupted)
+    1.80       agent is cut off
+    2.05       turn ends (cancelled)
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four—
+  `;
+
+  scene('"wait" cuts it at once, and what follows is the question')`
+    model: One two three four five. Six seven eight nine ten.
+    model: Friday is free.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       user: Wait, what about Friday?
+    1.50       agent ducks
+    1.70       agent pauses
+    1.80       turn ends (interrupted)
+    1.80       agent is cut off
+    2.95       turn: Wait, what about Friday?
+    3.13-3.88  heard: Friday is free.
+
+    asked: 2
+    history:
+      user: Count.
+      agent: One two three four—
+      user: Wait, what about Friday?
+      agent: Friday is free.
+  `;
+
+  scene('"mm-hmm" is no interruption: it goes on as soon as the word is known')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       user: Mm-hmm.
+    1.50       agent ducks
+    1.70       agent pauses
+    1.80       agent goes on
+    1.80-3.35  heard: five. Six seven eight nine ten.
+    2.05       ignored (backchannel): Mm-hmm.
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('"yeah, right" is no interruption either')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       user: Yeah, right.
+    1.50       agent ducks
+    1.70       agent pauses
+    1.80       agent goes on
+    1.80-3.35  heard: five. Six seven eight nine ten.
+    2.35       ignored (backchannel): Yeah, right.
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('"yeah but" is one')`
+    model: One two three four five. Six seven eight nine ten.
+    model: Sorry.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       user: Yeah but that is wrong.
+    1.50       agent ducks
+    1.70       agent pauses
+    1.80       agent goes on
+    1.80-2.10  heard: five.
+    2.10       agent ducks
+    2.10       turn ends (interrupted)
+    2.10       agent is cut off
+    3.25       turn: Yeah but that is wrong.
+    3.41-3.71  heard: Sorry.
+
+    asked: 2
+    history:
+      user: Count.
+      agent: One two three four five.—
+      user: Yeah but that is wrong.
+      agent: Sorry.
+  `;
+
+  scene('words before the first syllable of the answer join the question')`
+    model: One two three four five. Six seven eight nine ten.
+    model: Ten nine eight.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.60       user: Backwards.
+    0.60       agent holds back
+    0.90       turn ends (merged)
+    0.90       agent is stopped
+    1.15       turn: Backwards.
+    1.33-2.08  heard: Ten nine eight.
+
+    asked: 2
+    history:
+      user: Count. Backwards.
+      agent: Ten nine eight.
+  `;
+
+  scene('the application may cut it')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.50  heard: One two three f
+    1.50       app interrupts
+    1.50       turn ends (interrupted)
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three—
+  `;
+});
+
+describe('with bargeIn', () => {
+  scene("'immediate', the first sign cuts", { bargeIn: 'immediate' })`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.50  heard: One two three f
+    1.50       user coughs
+    1.50       agent ducks
+    1.50       turn ends (interrupted)
+    1.50       agent is cut off
+    6.80       no final came: no words either
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three—
+  `;
+
+  scene('false, nothing cuts', { bargeIn: false })`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-3.25  heard: One two three four five. Six seven eight nine ten.
+    1.00       user: How far?
+    1.85       ignored (disabled): How far?
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('that wants three words, two are too few', { bargeIn: { minWords: 3 } })`
+    model: One two three four five. Six seven eight nine ten. One two three four five.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       user: So far?
+    1.50       agent ducks
+    1.70       agent pauses
+    2.35       agent goes on
+    2.35       ignored (too-short): So far?
+    2.35-5.15  heard: five. Six seven eight nine ten. One two three four five.
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten. One two three four five.
+  `;
+
+  scene('that knows other commands, those cut', { bargeIn: { commands: (own) => [...own, 'banana'] } })`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       user: Banana!
+    1.50       agent ducks
+    1.70       agent pauses
+    1.80       turn ends (interrupted)
+    1.80       agent is cut off
+    2.05       turn ends (cancelled)
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four—
+  `;
+});
+
+describe('around a question of the agent', () => {
+  scene('"yes" just before its end is the answer')`
+    model: There is one at nine. Shall I book it?
+    model: Booked.
+
+    0.00       user: A table please.
+    1.15       turn: A table please.
+    1.35-2.90  heard: There is one at nine. Shall I b
+    2.70       user: Yes.
+    2.70       agent ducks
+    2.90       agent pauses
+    3.00       agent goes on
+    3.00-3.35  heard: ook it?
+    3.35       turn: Yes.
+    3.51-3.86  heard: Booked.
+
+    asked: 2
+    history:
+      user: A table please.
+      agent: There is one at nine. Shall I book it?
+      user: Yes.
+      agent: Booked.
+  `;
+
+  scene('"yes" just after it is the answer')`
+    model: Shall I book it?
+    model: Booked.
+
+    0.00       user: A table please.
+    1.15       turn: A table please.
+    1.34-2.14  heard: Shall I book it?
+    2.30       user: Yes.
+    2.85       turn: Yes.
+    3.01-3.36  heard: Booked.
+
+    asked: 2
+    history:
+      user: A table please.
+      agent: Shall I book it?
+      user: Yes.
+      agent: Booked.
+  `;
+
+  scene('"yes" over what follows it is the answer')`
+    model: Shall I book it? There is one at nine, by the window, for two people.
+    model: Booked.
+
+    0.00       user: A table please.
+    1.15       turn: A table please.
+    1.34-2.40  heard: Shall I book it? Ther
+    2.20       user: Yes.
+    2.20       agent ducks
+    2.40       agent pauses
+    2.75       turn ends (interrupted)
+    2.75       agent is cut off
+    2.75       turn: Yes.
+    2.91-3.26  heard: Booked.
+
+    asked: 2
+    history:
+      user: A table please.
+      agent: Shall I book it?—
+      user: Yes.
+      agent: Booked.
+  `;
+
+  scene('"yes" long after it only means: go on')`
+    model: Shall I tell you? Well then. One two three four five. Six seven eight nine ten.
+
+    0.00       user: Hello.
+    0.55       turn: Hello.
+    0.74-3.80  heard: Shall I tell you? Well then. One two three four five. Six seve
+    3.60       user: Yes.
+    3.60       agent ducks
+    3.80       agent pauses
+    3.90       agent goes on
+    3.90-4.79  heard: n eight nine ten.
+    4.15       ignored (backchannel): Yes.
+
+    asked: 1
+    history:
+      user: Hello.
+      agent: Shall I tell you? Well then. One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('a whole sentence cuts as ever')`
+    model: There is one at nine. Shall I book it?
+    model: Ten it is.
+
+    0.00       user: A table please.
+    1.15       turn: A table please.
+    1.35-2.20  heard: There is one at n
+    2.00       user: No, I want ten.
+    2.00       agent ducks
+    2.20       agent pauses
+    2.60       turn ends (interrupted)
+    2.60       agent is cut off
+    3.45       turn: No, I want ten.
+    3.63-4.13  heard: Ten it is.
+
+    asked: 2
+    history:
+      user: A table please.
+      agent: There is one at—
+      user: No, I want ten.
+      agent: Ten it is.
+  `;
+});
+
+describe("the agent's own words, heard back", () => {
+  scene('cut nothing, and are not answered')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-3.25  heard: One two three four five. Six seven eight nine ten.
+    1.40       stt interim: one two
+    1.70       stt interim: one two three
+    2.00       stt interim: one two three four
+    2.40       stt final: one two three four five
+    2.40       ignored (echo): one two three four five
+    8.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('are not answered when they come after its end')`
+    model: One two three four five.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.95  heard: One two three four five.
+    1.90       echo: three four five
+    1.90       agent ducks
+    3.05       ignored (echo): three four five
+    8.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five.
+  `;
+
+  scene('do not hide what the user says')`
+    model: Your table is at nine.
+    model: At ten, then.
+
+    0.00       user: When?
+    0.55       turn: When?
+    0.75-1.60  heard: Your table is at
+    1.40       user: I said at ten please.
+    1.40       agent ducks
+    1.60       agent pauses
+    2.00       turn ends (interrupted)
+    2.00       agent is cut off
+    3.15       turn: I said at ten please.
+    3.33-3.98  heard: At ten, then.
+
+    asked: 2
+    history:
+      user: When?
+      agent: Your table is at—
+      user: I said at ten please.
+      agent: At ten, then.
+  `;
+});
