@@ -4,6 +4,7 @@ export { bargeIn, type BargeInRules, type BargeInSign, type BargeInStage, type B
 export { type SayOptions, type SendOptions, type SpeechHandle, type SpeechOutcome, type Command } from './commands.ts';
 export * from './conversation-options.ts';
 export * from './conversation-ports.ts';
+export * from './event-streams.ts';
 export * from './events.ts';
 export { handoff, type HandoffOptions } from './handoff.ts';
 export * from './history.ts';

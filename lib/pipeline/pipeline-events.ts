@@ -5,13 +5,9 @@ import { messageOf, VoiceError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { createEventBus, type EventBus } from '../conversation/event-bus.ts';
-import {
-  eventStreams,
-  type EventStream,
-  type StreamEvent,
-  type VoiceEvent,
-  type VoiceEventType,
-} from '../conversation/events.ts';
+import { eventStreams, type EventStream, type StreamEvent } from '../conversation/event-streams.ts';
+import type { VoiceEvent, VoiceEventType } from '../conversation/events.ts';
+import { Facts, stateLike } from './facts.ts';
 
 type Listeners = { [T in VoiceEventType]: [VoiceEvent<T>] } & { '*': [VoiceEvent] };
 
@@ -25,6 +21,7 @@ export abstract class PipelineEvents {
   /** Pending `once()` callbacks, to be removed by the callback the application passed. */
   readonly #onces = new Set<{ readonly type: string; readonly callback: unknown; undo(): void }>();
   readonly #callbacks: Subscription;
+  readonly #facts = new Facts();
   /** One object for each stream, however often it is read: a React component subscribes anew to a different one. */
   readonly #streams: Partial<Record<EventStream | 'events$', Observable<VoiceEvent>>> = {};
 
@@ -40,12 +37,18 @@ export abstract class PipelineEvents {
     return (this.#streams.events$ ??= this.#handOut('events$', this.bus.events$));
   }
 
-  /** `agent.state`, `agent.handoff`, `user.state`, `user.language`, `session.ready`, `session.updated`, `session.closed`. Hot. */
+  /**
+   * `agent.state`, `agent.handoff`, `user.state`, `user.language`, `session.ready`, `session.updated`, `session.closed`.
+   * Hot; replays what is true now: all but `session.updated`.
+   */
   get state$(): Observable<StreamEvent<'state$'>> {
     return this.#stream('state$');
   }
 
-  /** `provider.connecting`, `.connected`, `.reconnecting`, `.lost`, `.fallback`, `.format`. Hot. */
+  /**
+   * `provider.connecting`, `.connected`, `.reconnecting`, `.lost`, `.fallback`, `.format`. Hot; replays what is true now
+   * of each provider: all but `.format`.
+   */
   get connection$(): Observable<StreamEvent<'connection$'>> {
     return this.#stream('connection$');
   }
@@ -100,12 +103,15 @@ export abstract class PipelineEvents {
     return this.#stream('call$');
   }
 
-  /** `input.muted`, `input.device` (the microphone was lost, found, muted by the system, …). Hot. */
+  /**
+   * `input.muted`, `input.listening`, `input.device` (the microphone was lost, found, muted by the system, …). Hot;
+   * replays the latest of each.
+   */
   get input$(): Observable<StreamEvent<'input$'>> {
     return this.#stream('input$');
   }
 
-  /** `output.device`: the browser blocks audio until a click, allows it again, … Hot. */
+  /** `output.device`: the browser blocks audio until a click, allows it again, … Hot; replays the latest. */
   get output$(): Observable<StreamEvent<'output$'>> {
     return this.#stream('output$');
   }
@@ -183,13 +189,15 @@ export abstract class PipelineEvents {
   protected closeEvents(): void {
     this.#callbacks.unsubscribe();
     this.#emitter.removeAllListeners();
+    this.#facts.clear();
     this.bus.close();
   }
 
   #stream<S extends EventStream>(name: S): Observable<StreamEvent<S>> {
     const types: readonly VoiceEventType[] = eventStreams[name];
     const events$ = this.bus.events$.pipe(filter((event) => types.includes(event.type)));
-    return (this.#streams[name] ??= this.#handOut(name, events$)) as Observable<StreamEvent<S>>;
+    const stream$ = stateLike.has(name) ? this.#facts.before(types, events$) : events$;
+    return (this.#streams[name] ??= this.#handOut(name, stream$)) as Observable<StreamEvent<S>>;
   }
 
   /** A hot stream for the application; what its subscribers throw is an error event. */
@@ -208,6 +216,7 @@ export abstract class PipelineEvents {
   };
 
   #callBack(event: VoiceEvent): void {
+    this.#facts.note(event);
     for (const type of [event.type, '*'] as const) {
       if (this.#emitter.listenerCount(type) === 0) continue;
       for (const callback of this.#emitter.listeners(type)) {
