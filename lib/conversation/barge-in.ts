@@ -39,7 +39,7 @@ export interface BargeInRules extends Required<
   readonly maxPauseMs?: number;
   /** Default: 2,000. */
   readonly voiceTimeoutMs?: number;
-  /** How long after the end of speech its words may still come, in milliseconds. Default: `resumeAfterMs`. */
+  /** How long after the end of speech its words may still come, in milliseconds. Default: 0. */
   readonly lagMs?: number;
   /** Whether to cut at the first sign. */
   readonly immediate: boolean;

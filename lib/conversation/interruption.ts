@@ -219,6 +219,7 @@ function rulesFor(state: ConversationState, { bargeIn, reportsSpeechEnd }: Rules
     resumeAfterMs: 1_200,
     maxPauseMs: 8_000,
     voiceTimeoutMs: 2_000,
+    lagMs: state.turnTaking.learnt?.lagMs ?? 0,
     ...chosen,
     immediate: bargeIn === 'immediate' && status === 'speaking',
     voiceEnds: reportsSpeechEnd,
