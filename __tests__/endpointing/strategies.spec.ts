@@ -206,6 +206,51 @@ describe('endpointing: { minMs, maxMs, dynamic } bounds every strategy', () => {
     ]);
   });
 
+  describe('dynamic: true learns nothing from backchannels', () => {
+    const endpointing = silence({ minMs: 500, dynamic: true });
+    const mended = (first: string, second: string): readonly string[] => {
+      const steps = {
+        ...{ 60: user.voice(0), 750: user.silence(500), 800: user.final(first) },
+        ...{ 1_560: user.voice(1_500), 1_900: user.interim(second), 2_250: user.silence(2_000) },
+        ...{ 2_300: user.final(second) },
+      };
+      const { events } = voiceTest({
+        ...{ vad: true, endpointing, llm: { firstTokenMs: 900 } },
+        ...{ steps, untilMs: 20_000 },
+      });
+      return timeline(events, 'turn.committed').map((line) => line.split(' ')[0] ?? '');
+    };
+
+    it('what follows a nod is no pause of the speaker', () => {
+      expect(mended('I would like', 'a table')).toEqual(['1000', '2550']);
+      expect(mended('Mm-hm.', 'a table')).toEqual(['1000', '2500']);
+    });
+
+    it('nor is what a nod follows', () => {
+      expect(mended('I would like', 'mm-hm')).toEqual(['1000', '2500']);
+    });
+
+    it('within a turn neither', () => {
+      const end = (first: string, second: string): number => {
+        const isDone = (text: string): number => (text.endsWith('done') ? 1 : 0);
+        const strategy = scorer(isDone, { minMs: 300, maxMs: 3_000, dynamic: true });
+        const steps = {
+          ...{ 60: user.voice(0), 750: [user.silence(500), user.final(first)] },
+          ...{ 1_960: user.voice(1_900), 2_300: user.interim(second), 2_750: user.silence(2_500) },
+          ...{ 4_060: user.voice(4_000), 4_400: user.interim(`${second} done`), 4_750: user.silence(4_500) },
+          4_760: user.final(`${second} done`),
+        };
+        const [line = ''] = commits({ steps, vad: true, endpointing: strategy, llm: { answer: () => '' } });
+        return Number(line.split(' ')[0]) - 4_500;
+      };
+      // Pauses of 1,400 and 1,500 ms: from 300 to 410, and from there to 519.
+      expect(end('well', 'then')).toBe(519);
+      expect(end('mm-hm', 'then')).toBe(420);
+      expect(end('well', 'mm-hm')).toBe(420);
+      expect(end('mm-hm', 'mm-hm')).toBe(300);
+    });
+  });
+
   it('maxTurnMs: a turn without an end is answered all the same', () => {
     const steps = Object.fromEntries(
       Array.from({ length: 40 }, (_, index) => [index * 500, user.interim(`word ${index}`)]),

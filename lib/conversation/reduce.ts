@@ -308,7 +308,8 @@ function takeTurns(
   rules: Rules,
   mergedSince?: number,
 ): ConversationStep {
-  const turnRules = { ...rules.turnTaking, sttTimeoutMs: patienceMs(state, rules) };
+  const { isBackchannel } = rules.phrasebook;
+  const turnRules = { ...rules.turnTaking, isBackchannel, sttTimeoutMs: patienceMs(state, rules) };
   const [turnTaking, ...decisions] = takeTurn(state.turnTaking, signal, at, turnRules, mergedSince);
   return decisions.reduce<ConversationStep>(
     (step, decision) => chain(step, (after) => takeDecision(after, decision, at, rules)),

@@ -84,6 +84,8 @@ export interface TurnRules {
   readonly trustsVoice: boolean;
   /** Age, in milliseconds, at which an unchanged interim that ends like a sentence counts as a preflight. */
   readonly stableInterimMs: number;
+  /** Whether a text only tells the agent to go on. */
+  readonly isBackchannel: (text: string) => boolean;
 }
 
 /** What is known of the speech-to-text service, and of what hears voices. */
@@ -133,5 +135,6 @@ export function turnRules(options: TurnRulesOptions = {}): TurnRules {
     // A service that ends utterances after a pause may also force an end in mid-speech.
     trustsVoice: detectsVoice || (reportsSpeechEnd && pauseMs < Infinity),
     stableInterimMs,
+    isBackchannel: () => false,
   };
 }

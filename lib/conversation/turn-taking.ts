@@ -27,6 +27,8 @@ interface LateWords {
   readonly spokenUntil: number | undefined;
   /** When the turn ended. */
   readonly at: number;
+  /** Whether what follows tells how long the user pauses. */
+  readonly isPause: boolean;
 }
 
 /** A voice or words were heard; the rest is due. */
@@ -42,7 +44,7 @@ interface Hearing {
   readonly startedAt: number;
   /** The voice, as far as its end is told. */
   readonly voice: 'unknown' | 'on' | 'off';
-  /** Since when the voice is on. */
+  /** Since when the voice is on, if it ended a pause of the user's own. */
   readonly voiceSince: number | undefined;
   /** Since when the user is silent; before the voice that is on, if it is. */
   readonly silentSince: number | undefined;
@@ -104,7 +106,7 @@ export function takeTurn(
     return [next.phase === 'idle' ? turnOver(state) : learnt ? { ...next, learnt } : next, ...decisions];
   }
   if (state.phase !== 'idle' && state.phase !== 'hearing') return [state];
-  const listening = mergedSince === undefined ? state : learnFromMerge(state, mergedSince, rules);
+  const listening = mergedSince === undefined ? state : learnFromMerge(state, signal, mergedSince, rules);
   switch (signal.type) {
     case 'tick':
       return listening.phase === 'hearing' ? goOn(listening, at, rules) : [listening];
@@ -182,12 +184,12 @@ function takeVoice(
   if (event === 'ended' && state.phase === 'idle') return [state];
   const hearing = beginning(state, at, rules);
   if (event === 'ended') return takeSilence(hearing, since, isBrief, at, rules);
-  const { voice, voiceSince, silentSince, speculation } = hearing;
+  const { said, text, voice, voiceSince, silentSince, speculation } = hearing;
   const isNew = voice !== 'on';
   const voiced: HearingState = {
     ...hearing,
     voice: rules.voiceEnds ? 'on' : 'unknown',
-    voiceSince: isNew ? (since ?? at) : voiceSince,
+    voiceSince: isNew ? (rules.isBackchannel(joinWords(said, text)) ? undefined : (since ?? at)) : voiceSince,
     ...(rules.voiceEnds ? {} : { silentSince: undefined }),
   };
   const resumes = event === 'resumed' || (isNew && silentSince !== undefined && voice === 'off');
@@ -208,7 +210,11 @@ function takeSilence(
   // What was too short for a voice leaves the silence as it was.
   const quiet: HearingState = isBrief
     ? { ...hearing, voice: 'off', silentSince: silentSince ?? at }
-    : { ...withPause(hearing, voice === 'on' ? pauseMs : 0, rules), voice: 'off', silentSince: since ?? at };
+    : {
+        ...withPause(hearing, voice === 'on' && !rules.isBackchannel(text) ? pauseMs : 0, rules),
+        voice: 'off',
+        silentSince: since ?? at,
+      };
   const told = isBrief ? quiet : { ...quiet, spokenUntil: since ?? spokenUntil };
   const [next, ...decisions] = settle(told, at, rules);
   const asks = rules.endOfTurn.finalizes && rules.canFinalize && !isBrief && next.phase === 'hearing';
@@ -308,12 +314,13 @@ function settle(before: HearingState, at: number, rules: TurnRules, decisions: r
 /** The turn is over, with all that was said. */
 function over(state: HearingState, at: number, rules: TurnRules, decisions: readonly TurnDecision[]): TurnStep {
   const { said, text, result, spokenUntil } = state;
-  const keeps = text || rules.bounds.dynamic;
+  const whole = joinWords(said, text);
+  const isPause = rules.bounds.dynamic === true && !rules.isBackchannel(whole);
   return [
-    turnOver(state, keeps ? { text, spokenUntil, at } : undefined),
+    turnOver(state, text || isPause ? { text, spokenUntil, at, isPause } : undefined),
     ...decisions,
     {
-      ...{ type: 'commit', text: joinWords(said, text) },
+      ...{ type: 'commit', text: whole },
       ...(result ? { result } : {}),
       ...(spokenUntil === undefined ? {} : { endOfSpeechAt: spokenUntil }),
     },
@@ -378,7 +385,13 @@ function withPause<T extends Listening>(state: T, pauseMs: number, { bounds }: T
 }
 
 /** A turn that the user continues had ended too early: its end was a pause. */
-function learnFromMerge(state: Listening, mergedSince: number, rules: TurnRules): Listening {
+function learnFromMerge(
+  state: Listening,
+  signal: { readonly type: string; readonly result?: TranscriptionResult },
+  mergedSince: number,
+  rules: TurnRules,
+): Listening {
   const { late } = state;
-  return late ? withPause(state, mergedSince - (late.spokenUntil ?? late.at), rules) : state;
+  const isNod = signal.result !== undefined && rules.isBackchannel(signal.result.text);
+  return late?.isPause && !isNod ? withPause(state, mergedSince - (late.spokenUntil ?? late.at), rules) : state;
 }
