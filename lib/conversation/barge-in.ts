@@ -59,6 +59,8 @@ export type BargeIn =
       readonly voice: 'unknown' | 'on' | 'over';
       readonly pauseAt: number;
       readonly resumeAt: number;
+      /** Whether the output was paused from the start: nothing was audible yet, and nothing is to begin. */
+      readonly isHeld?: boolean;
     }
   /** The voice now heard is no interruption: until it falls silent, only words are a sign. */
   | { readonly stage: 'dismissed'; readonly until: number };
@@ -71,6 +73,11 @@ export const noBargeIn: BargeIn = { stage: 'none' };
 /** Whether the user may be interrupting. */
 export function isSuspected(state: BargeIn): state is Suspicion {
   return state.stage === 'suspected' || state.stage === 'paused';
+}
+
+/** Whether the output is paused. */
+export function isPaused(state: BargeIn): boolean {
+  return isSuspected(state) && (state.stage === 'paused' || state.isHeld === true);
 }
 
 /** When the next stage comes without further signs; Infinity without a suspicion. */

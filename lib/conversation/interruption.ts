@@ -1,6 +1,7 @@
 import type { TranscriptionResult } from '../core/roles.ts';
 import { countWords } from '../text/words.ts';
 import {
+  isPaused,
   isSuspected,
   noBargeIn,
   takeSign,
@@ -110,10 +111,10 @@ export function wakeBargeIn(state: ConversationState, at: number, rules: Rules):
 
 /** The agent continues undisturbed, or has fallen silent: nothing is quieter, paused or held back anymore. */
 export function endSuspicion(state: ConversationState): ConversationStep {
-  const { stage } = state.bargeIn;
-  if (stage === 'none') return [state];
+  const { bargeIn } = state;
+  if (bargeIn.stage === 'none') return [state];
   const after = { ...state, bargeIn: noBargeIn };
-  return stage === 'dismissed' ? [after] : [after, { type: 'release', wasPaused: stage === 'paused' }];
+  return bargeIn.stage === 'dismissed' ? [after] : [after, { type: 'release', wasPaused: isPaused(bargeIn) }];
 }
 
 /** What confirmed an interruption. */
@@ -130,7 +131,7 @@ function enterStages(
   cause?: Cause,
 ): ConversationStep {
   const since = isSuspected(before.bargeIn) ? before.bargeIn.since : at;
-  const wasPaused = before.bargeIn.stage === 'paused';
+  const wasPaused = isPaused(before.bargeIn);
   const envelope = speechEnvelope(before);
   const position = (event: 'speech.paused' | 'speech.resumed'): Effect[] =>
     envelope.speechId ? [{ type: 'emit.position', event, envelope }] : [];
@@ -139,12 +140,14 @@ function enterStages(
       chain(step, (state): ConversationStep => {
         switch (stage) {
           case 'suspected':
-            return [state, { type: 'duck', db: state.rules.duckDb }, emit('bargeIn.suspected', {}, envelope)];
-          case 'paused':
-            return [state, { type: 'pause' }, emit('bargeIn.paused', {}, envelope), ...position('speech.paused')];
+            return hush(state, emit('bargeIn.suspected', {}, envelope));
+          case 'paused': {
+            const pause: Effect[] = isPaused(before.bargeIn) ? [] : [{ type: 'pause' }];
+            return [state, ...pause, emit('bargeIn.paused', {}, envelope), ...position('speech.paused')];
+          }
           case 'resumed': {
             const told = emit('bargeIn.resumed', {}, envelope);
-            const resumed = wasPaused ? position('speech.resumed') : [];
+            const resumed = before.bargeIn.stage === 'paused' ? position('speech.resumed') : [];
             return [state, told, ...resumed, { type: 'release', wasPaused }];
           }
           case 'confirmed':
@@ -153,6 +156,14 @@ function enterStages(
       }),
     [{ ...before, bargeIn }],
   );
+}
+
+/** What is audible becomes quieter; what is about to be waits, however late its first audio comes. */
+function hush(state: ConversationState, told: Effect): ConversationStep {
+  const { bargeIn, output, rules } = state;
+  const duck: Effect = { type: 'duck', db: rules.duckDb };
+  if (!isSuspected(bargeIn) || output.speaking?.audible !== false) return [state, duck, told];
+  return [{ ...state, bargeIn: { ...bargeIn, isHeld: true } }, duck, { type: 'pause' }, told];
 }
 
 /** The agent is cut off in this step; follow-ups wait until it has reported what was heard. */

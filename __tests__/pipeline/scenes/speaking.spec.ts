@@ -35,6 +35,21 @@ describe('the greeting', () => {
       agent: Hello, this is the restaurant. How can I help you?
   `;
 
+  scene('has thresholds of its own before it is heard, too', { bargeIn: { greeting: { minWords: 5 } } })`
+    greeting: This call may be recorded. How can I help you?
+
+    0.02       stt interim: Is this the
+    0.02       agent holds back
+    0.60       stt final: Is this the
+    0.60       agent goes on
+    0.60       ignored (too-short): Is this the
+    0.60-2.90  heard: This call may be recorded. How can I help you?
+
+    asked: 0
+    history:
+      agent: This call may be recorded. How can I help you?
+  `;
+
   scene('is cut by a question')`
     greeting: Hello, this is the restaurant. How can I help you?
     model: Until ten.

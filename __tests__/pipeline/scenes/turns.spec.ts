@@ -69,6 +69,22 @@ describe('a turn', () => {
       agent: It is noon.
   `;
 
+  scene('is answered late, and whole, when the user coughs while the voice is being asked')`
+    model: It is noon.
+
+    0.00       user: What time is it?
+    1.45       turn: What time is it?
+    1.60       user coughs
+    1.60       agent holds back
+    3.05       agent goes on
+    3.05-3.60  heard: It is noon.
+
+    asked: 1
+    history:
+      user: What time is it?
+      agent: It is noon.
+  `;
+
   scene('is over once, however often the service says so')`
     model: It is noon.
 
