@@ -40,10 +40,11 @@ const stoppedText = 'Cancelled: the conversation ended.';
 
 /** The tools as the model sees them. */
 export function toolDefinitions(tools: readonly Tool[]): ToolDefinition[] {
-  return tools.map(({ name, description, parameters }) => ({
+  return tools.map(({ name, description, parameters, strict }) => ({
     name,
     ...(description === undefined ? {} : { description }),
     ...(parameters === undefined ? {} : { parameters }),
+    ...(strict === undefined ? {} : { strict }),
   }));
 }
 

@@ -1,3 +1,4 @@
+import type { StandardJSONSchemaV1 } from '@standard-schema/spec';
 import type { JsonSchema } from './tools.ts';
 
 /** A tool call by the model. */
@@ -26,7 +27,12 @@ export interface ToolDefinition {
   readonly description?: string;
   /** JSON Schema of the arguments; absent means no arguments. */
   readonly parameters?: JsonSchema;
+  /** Whether the service guarantees that arguments fit; its schema must be closed. Default: the service's. */
+  readonly strict?: boolean;
 }
+
+/** What JSON an answer is: a JSON Schema, or a schema of a library that can tell it (Standard JSON Schema). */
+export type ResponseSchema = JsonSchema | StandardJSONSchemaV1;
 
 /** Token counts by the service, as billed. Missing ones are absent. */
 export interface TokenUsage {
@@ -52,7 +58,7 @@ export type LLMEvent =
   | ({ readonly type: 'tool-call' } & ToolCall)
   | { readonly type: 'done'; readonly finishReason: FinishReason; readonly usage?: TokenUsage };
 
-/** Options of one generation. */
+/** Options of one generation. What a service has no place for is left out, with a warning. */
 export interface GenerateOptions {
   /** The tools that the model may call. Default: none. */
   readonly tools?: readonly ToolDefinition[];
@@ -62,6 +68,21 @@ export interface GenerateOptions {
   readonly maxTokens?: number;
   /** Sampling temperature: 0 to 2 with most services. Default: the service's. */
   readonly temperature?: number;
+  /** Makes answers repeatable, where the service supports it. */
+  readonly seed?: number;
+  /** Texts at which generation stops, instead of those of the provider's configuration. */
+  readonly stopSequences?: readonly string[];
+  /**
+   * What the answer is: `json` for any JSON object, or JSON by a schema, which the service guarantees if every object
+   * in it requires all its members and takes no others. Default: text.
+   */
+  readonly responseFormat?: 'json' | ResponseSchema;
+  /** How urgent the request is, in the service's own words, such as `priority` or `flex`. */
+  readonly serviceTier?: string;
+  /** Requests with the same key share a cache of what the service has read, such as one key per user. */
+  readonly cacheKey?: string;
+  /** Whether the model may call several tools at once. Default: the service's, mostly true. */
+  readonly parallelToolCalls?: boolean;
   /**
    * Additional request fields, under the service's own names; these take precedence, also over the provider's
    * configuration. Default: none.

@@ -34,6 +34,8 @@ export interface Tool<Args = never> {
    * value of an Observable.
    */
   execute(args: Args, context: ToolContext): unknown;
+  /** Whether the service guarantees that arguments fit `parameters`, which must be closed. Default: the service's. */
+  readonly strict?: boolean;
   /** Time limit, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
   /**

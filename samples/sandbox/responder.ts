@@ -15,6 +15,8 @@
  * | thank you, thanks | "You are welcome." |
  * | anything else | "You said: …" |
  *
+ * Where the request wants JSON, the answer is an object by its schema, each text in it what the user said.
+ *
  * With "slowly" in it, the answer comes one token in 100 ms.
  *
  * The system prompt may script it: a line `sandbox: {"rules":[{"when":"regular expression","say":"text"}]}`. A rule may
@@ -45,6 +47,8 @@ export interface Prompt {
   /** Most tokens of the answer. */
   readonly maxTokens: number;
   readonly stop: readonly string[];
+  /** The answer is JSON: by a schema, or any with `{}`. */
+  readonly format?: unknown;
 }
 
 /** A call that the model makes. */
@@ -117,6 +121,7 @@ function draft(prompt: Prompt): Draft {
   if (results.length > 0) return { say: results.map(tell).join(' ') };
   const call = prompt.choice === 'none' ? [] : callsFor(said, prompt);
   if (call.length > 0) return { call, say: 'One moment.' };
+  if (prompt.format !== undefined) return { say: JSON.stringify(sampleOf(prompt.format, said)) };
   const slow = /\bslowly\b/i.test(said);
   return { say: answer(said, prompt.turns), ...(slow ? { tokenDelayMs: 100 } : {}) };
 }
@@ -214,6 +219,27 @@ function argumentsFor({ parameters }: DeclaredTool, said: string): Record<string
   return rows.map((place) =>
     Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, value(property, place)])),
   );
+}
+
+/** A value that fits a JSON Schema. */
+function sampleOf(schema: unknown, said: string): unknown {
+  const {
+    type,
+    properties = {},
+    items,
+    enum: values,
+  } = (schema ?? {}) as {
+    readonly type?: unknown;
+    readonly properties?: Readonly<Record<string, unknown>>;
+    readonly items?: unknown;
+    readonly enum?: readonly unknown[];
+  };
+  if (values) return values.find((each) => said.includes(String(each))) ?? values[0];
+  if (type === 'string') return said;
+  if (type === 'number' || type === 'integer') return Number(/\d+/.exec(said)?.[0] ?? 1);
+  if (type === 'boolean') return true;
+  if (type === 'array') return [sampleOf(items, said)];
+  return Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, sampleOf(each, said)]));
 }
 
 function answer(said: string, turns: readonly Turn[]): string {

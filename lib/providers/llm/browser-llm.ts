@@ -2,7 +2,7 @@ import { defer, Observable, Subject, takeUntil, tap } from 'rxjs';
 import { configProblem, wireParameters, type RulesOf } from '../../core/config-rule.ts';
 import { callSafely } from '../../core/application-code.ts';
 import { messageOf } from '../../core/errors.ts';
-import type { WireObject } from '../../core/guard.ts';
+import { oncePerKind, type WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import { Provider } from '../../core/provider.ts';
@@ -16,8 +16,9 @@ import {
   type WebLLM,
   type WebLLMEngineConfig,
 } from './browser-engine.ts';
+import { answerSchema } from './answer-schema.ts';
 import { chatAnswer } from './chat-answer.ts';
-import { chatHistory, chatTools } from './chat-completions.ts';
+import { callFields, chatHistory, chatTools } from './chat-completions.ts';
 import type { AnswerContext, ModelEffect } from './model-wire.ts';
 import { repairHistory } from './repair-history.ts';
 
@@ -49,13 +50,17 @@ export interface BrowserLLMConfig {
   readonly createEngine?: (webLLM: WebLLM, config: WebLLMEngineConfig) => BrowserEngine;
 }
 
-const rules: RulesOf<BrowserLLMConfig> = {
+const rules: RulesOf<BrowserLLMConfig & Pick<GenerateOptions, 'seed'>> = {
   model: { required: true, type: 'text' },
   maxTokens: { min: 1, integer: true, wire: true, default: 512 },
   temperature: { min: 0, max: 2, wire: true },
   topP: { min: 0, max: 1, wire: true },
   stopSequences: { wire: 'stop', toWire: (texts) => (texts.length > 0 ? texts : undefined) },
+  seed: { wire: true },
 };
+
+/** Options that the engine has no field for. */
+const lacking = ['serviceTier', 'cacheKey', 'parallelToolCalls'] as const;
 
 const answer = chatAnswer(false);
 
@@ -71,6 +76,9 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
   override readonly type: ProviderType = 'rest';
   readonly #tokens$ = new Subject<string>();
   readonly #loadProgress$ = new Subject<LoadProgress>();
+  readonly #warnOnce = oncePerKind((option) =>
+    this.logger.warn(`${this.name}: the engine does not support ${option}; it was left out`),
+  );
   #engine: BrowserEngine | undefined;
   #worker: Worker | undefined;
   /** Settles when the engine is idle: it runs one operation at a time. */
@@ -95,6 +103,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return defer(() => {
       this.assertReady('generate');
+      for (const option of lacking.filter((each) => options[each] !== undefined)) this.#warnOnce(option);
       return this.#answer(requestOf(this.config, messages, options), options);
     }).pipe(
       tap((event) => {
@@ -215,7 +224,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
 
 /** WebLLM's request for one answer. */
 function requestOf(config: BrowserLLMConfig, history: readonly Message[], options: GenerateOptions): WireObject {
-  const { maxTokens = config.maxTokens, temperature = config.temperature, tools = [], toolChoice } = options;
+  const { tools = [], toolChoice, responseFormat } = options;
   const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser: true });
   // The engine accepts instructions only at the beginning.
   const wire = chatHistory(messages, { lateSystemRole: 'user', silence: '' });
@@ -225,9 +234,16 @@ function requestOf(config: BrowserLLMConfig, history: readonly Message[], option
   return {
     messages: [...(system && tools.length === 0 ? [{ role: 'system', content: system }] : []), ...wire],
     stream_options: { include_usage: true },
-    ...wireParameters({ ...config, maxTokens, temperature }, rules),
+    ...wireParameters({ ...config, ...callFields(options, config) }, rules),
     ...(/^qwen3/i.test(config.model) && { extra_body: { enable_thinking: false } }),
     ...chatTools(tools, toolChoice ?? 'auto'),
+    ...(responseFormat && { response_format: engineFormat(responseFormat) }),
     ...options.extraBody,
   };
+}
+
+/** WebLLM takes a schema as text. */
+function engineFormat(format: NonNullable<GenerateOptions['responseFormat']>): WireObject {
+  const schema = format === 'json' ? undefined : JSON.stringify(answerSchema(format, 'BrowserLLM').schema);
+  return { type: 'json_object', ...(schema !== undefined && { schema }) };
 }

@@ -2,6 +2,7 @@ import { wireParameters, type ConfigRules, type RulesOf } from '../../core/confi
 import type { WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../core/messages.ts';
 import { retirementOf } from '../../core/wire-names.ts';
+import { answerSchema } from './answer-schema.ts';
 import { chatAnswer, type ChatAnswer } from './chat-answer.ts';
 import type { LLMConfig } from './chat-llm.ts';
 import type { ModelContext, ModelRequest, ModelWire } from './model-wire.ts';
@@ -25,6 +26,9 @@ export interface ChatConfig extends LLMConfig {
   /** Additional headers, such as a gateway's. */
   readonly extraHeaders?: Readonly<Record<string, string>>;
 }
+
+/** The options of a generation that are fields of their own. */
+type CallFields = Pick<GenerateOptions, 'serviceTier' | 'cacheKey' | 'parallelToolCalls'>;
 
 /** How a service wants a conversation written as chat completions. */
 export interface ChatForm {
@@ -68,6 +72,8 @@ export interface ChatProfile<C extends ChatConfig = ChatConfig> extends ChatForm
   readonly reasoningEffort?: (model: string) => string | undefined;
   /** Fields that a model rejects. */
   readonly refusedFields?: (model: string, effort: string | undefined) => readonly string[];
+  /** Options of a generation that the service has no field for. */
+  readonly lacks?: readonly (keyof CallFields)[];
   /** Models that the service has retired, and their successors. */
   readonly retiredModels?: Readonly<Record<string, string>>;
 }
@@ -97,7 +103,7 @@ export function chatWire<C extends ChatConfig>(profile: ChatProfile<C>): ModelWi
 }
 
 function rulesOf({ defaultModel, tokenLimitField, seedField, rules }: ChatProfile<never>): ConfigRules {
-  const own: RulesOf<ChatConfig> = {
+  const own: RulesOf<ChatConfig & CallFields> = {
     model: defaultModel === undefined ? { required: true, wire: true } : { default: defaultModel, wire: true },
     maxTokens: { min: 1, integer: true, wire: tokenLimitField ?? true },
     temperature: { min: 0, max: 2, wire: true },
@@ -105,6 +111,9 @@ function rulesOf({ defaultModel, tokenLimitField, seedField, rules }: ChatProfil
     stopSequences: { wire: 'stop', toWire: (texts) => (texts.length > 0 ? texts : undefined) },
     seed: { wire: seedField ?? true },
     reasoningEffort: { wire: true },
+    serviceTier: { wire: true },
+    cacheKey: { wire: 'prompt_cache_key' },
+    parallelToolCalls: { wire: true },
   };
   return { ...own, ...rules };
 }
@@ -130,17 +139,22 @@ function bodyOf<C extends ChatConfig>(
   rules: ConfigRules,
   history: readonly Message[],
   options: GenerateOptions,
-  { config, warn }: ModelContext<C>,
+  { name, config, warn }: ModelContext<C>,
 ): WireObject {
-  const { startsWithUser = true, refusedFields, retiredModels = {}, streamOptions } = profile;
-  const { maxTokens = config.maxTokens, temperature = config.temperature, tools = [], toolChoice } = options;
+  const { startsWithUser = true, refusedFields, retiredModels = {}, streamOptions, lacks = [] } = profile;
+  const { tools = [], toolChoice, responseFormat } = options;
   const model = config.model ?? profile.defaultModel ?? '';
   const reasoningEffort = config.reasoningEffort ?? profile.reasoningEffort?.(model);
   const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser });
   const retirement = retirementOf(model, retiredModels);
   if (retirement !== undefined) warn(retirement);
 
-  const fields = wireParameters({ ...config, maxTokens, temperature, reasoningEffort }, rules);
+  const asked = { ...config, ...callFields(options, config), reasoningEffort };
+  for (const option of lacks.filter((each) => asked[each] !== undefined)) {
+    warn(`the service does not support ${option}; it was left out`);
+    Reflect.deleteProperty(asked, option);
+  }
+  const fields = wireParameters(asked, rules);
   for (const field of refusedFields?.(model, reasoningEffort) ?? []) Reflect.deleteProperty(fields, field);
   return {
     ...fields,
@@ -148,9 +162,38 @@ function bodyOf<C extends ChatConfig>(
     stream: true,
     ...(streamOptions && { stream_options: streamOptions }),
     ...chatTools(tools, toolChoice),
+    ...(responseFormat && { response_format: chatFormat(responseFormat, name) }),
     ...config.extraBody,
     ...options.extraBody,
   };
+}
+
+/** What the options of a generation may set, and the configuration for all. */
+type SharedFields = Partial<Record<'maxTokens' | 'temperature' | 'seed', number | undefined>> & {
+  readonly stopSequences?: readonly string[] | undefined;
+};
+
+/** The fields of one generation: its options take precedence over the configuration. */
+export function callFields(
+  options: GenerateOptions,
+  config: SharedFields,
+): SharedFields & { readonly [K in keyof CallFields]: CallFields[K] | undefined } {
+  const { serviceTier, cacheKey, parallelToolCalls, tools = [] } = options;
+  return {
+    maxTokens: options.maxTokens ?? config.maxTokens,
+    temperature: options.temperature ?? config.temperature,
+    seed: options.seed ?? config.seed,
+    stopSequences: options.stopSequences ?? config.stopSequences,
+    // Without tools, services refuse to be told how to call them.
+    ...{ serviceTier, cacheKey, parallelToolCalls: tools.length > 0 ? parallelToolCalls : undefined },
+  };
+}
+
+/** A response format in chat completions' terms. */
+function chatFormat(format: NonNullable<GenerateOptions['responseFormat']>, provider: string): WireObject {
+  return format === 'json'
+    ? { type: 'json_object' }
+    : { type: 'json_schema', json_schema: answerSchema(format, provider) };
 }
 
 const unchanged = (id: string): string => id;
@@ -187,9 +230,9 @@ export function chatHistory(messages: readonly Message[], form: ChatForm): WireO
 export function chatTools(tools: readonly ToolDefinition[], choice: GenerateOptions['toolChoice']): WireObject {
   if (tools.length === 0) return {};
   return {
-    tools: tools.map(({ name, description, parameters = { type: 'object', properties: {} } }) => ({
+    tools: tools.map(({ name, description, parameters = { type: 'object', properties: {} }, strict }) => ({
       type: 'function',
-      function: { name, description, parameters },
+      function: { name, description, parameters, ...(strict !== undefined && { strict }) },
     })),
     tool_choice: typeof choice === 'object' ? { type: 'function', function: { name: choice.name } } : choice,
   };

@@ -5,6 +5,7 @@ import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../c
 import type { HttpRequestHeaders } from '../../transport/http.ts';
 import type { LLMConfig } from './chat-llm.ts';
 import type { ModelContext, ModelRequest } from './model-wire.ts';
+import { answerSchema } from './answer-schema.ts';
 import { repairHistory } from './repair-history.ts';
 import { parseArgs } from './tool-calls.ts';
 
@@ -40,6 +41,9 @@ const traits: readonly (readonly [RegExp, ModelTraits])[] = [
   [/^claude-sonnet-5-5/, { thinking: { type: 'between_tools' }, effort: 'low', choosesFreely: true }],
   [/^claude-opus-5-5/, { effort: 'low', choosesFreely: true }],
 ];
+
+/** Options that the service has no field for. */
+const lacking = ['temperature', 'seed', 'cacheKey'] as const;
 
 interface MessageBody {
   readonly model: string;
@@ -99,21 +103,28 @@ async function withCredential(
 function bodyOf(
   history: readonly Message[],
   options: GenerateOptions,
-  { config, warn }: ModelContext<MuLLMConfig>,
+  { name, config, warn }: ModelContext<MuLLMConfig>,
 ): MessageBody {
   const { model = 'claude-haiku-5-5', systemPrompt, promptCache = '5m' } = config;
-  const { tools = [], toolChoice, maxTokens = config.maxTokens ?? 1024, temperature } = options;
+  const { tools = [], toolChoice, maxTokens = config.maxTokens ?? 1024, responseFormat, serviceTier } = options;
   const known = traits.find(([models]) => models.test(model))?.[1] ?? {};
   const { thinking = known.thinking, effort = known.effort } = config;
   const { system, messages } = repairHistory(history, { systemPrompt, startsWithUser: true });
-  const stopSequences = config.stopSequences?.filter((text) => text.trim() !== '') ?? [];
-  if (temperature !== undefined) warn('the service does not support temperature; it was left out');
+  const { stopSequences = config.stopSequences ?? [] } = options;
+  const stops = stopSequences.filter((text) => text.trim() !== '');
+  const isAnyJson = responseFormat === 'json';
+  for (const option of lacking.filter((each) => options[each] !== undefined)) {
+    warn(`the service does not support ${option}; it was left out`);
+  }
+  if (isAnyJson) warn('the service gives JSON by a schema only; responseFormat was left out');
+  const format = responseFormat === undefined || isAnyJson ? undefined : answerSchema(responseFormat, name).schema;
   const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
   if (isForced && known.choosesFreely) warn(`${model} cannot be forced to call a tool`);
 
   const mark = promptCache === false ? undefined : cacheMark(promptCache);
   const wire = messageHistory(messages);
-  const declared = wireTools(tools, messages, isForced && known.choosesFreely ? 'auto' : toolChoice);
+  const choice = isForced && known.choosesFreely ? 'auto' : toolChoice;
+  const declared = wireTools(tools, messages, choice, options.parallelToolCalls);
   const beginning = lengthOf(system, declared);
 
   return {
@@ -121,8 +132,14 @@ function bodyOf(
     max_tokens: maxTokens,
     ...(system && { system: mark && beginning >= leastCached ? marked(system, mark) : system }),
     ...(thinking && { thinking }),
-    ...(effort !== undefined && { output_config: { effort } }),
-    ...(stopSequences.length > 0 && { stop_sequences: stopSequences }),
+    ...((effort !== undefined || format) && {
+      output_config: {
+        ...(effort !== undefined && { effort }),
+        ...(format && { format: { type: 'json_schema', schema: format } }),
+      },
+    }),
+    ...(stops.length > 0 && { stop_sequences: stops }),
+    ...(serviceTier !== undefined && { service_tier: serviceTier }),
     ...declared,
     messages: mark && beginning + lengthOf(wire) >= leastCached ? withMarkedEnd(wire, mark) : wire,
     ...options.extraBody,
@@ -156,10 +173,12 @@ function wireTools(
   tools: readonly ToolDefinition[],
   messages: readonly Message[],
   choice: GenerateOptions['toolChoice'],
+  isParallel: boolean | undefined,
 ): WireObject {
-  const declared = tools.map(({ name, description, parameters = noArguments }) => ({
+  const declared = tools.map(({ name, description, parameters = noArguments, strict }) => ({
     name,
     input_schema: parameters,
+    ...(strict !== undefined && { strict }),
     ...(description !== undefined && { description }),
   }));
   // Calls in the history need their tools declared, even when no more may be made.
@@ -168,7 +187,10 @@ function wireTools(
   for (const { name } of tools) lost.delete(name);
   for (const name of lost) declared.push({ name, input_schema: noArguments });
   if (declared.length === 0) return {};
-  const toolChoice = tools.length === 0 ? { type: 'none' } : wireChoice(choice);
+  const asked =
+    tools.length === 0 ? { type: 'none' } : wireChoice(choice ?? (isParallel === false ? 'auto' : undefined));
+  const isOne = isParallel === false && asked?.['type'] !== 'none';
+  const toolChoice = asked && { ...asked, ...(isOne && { disable_parallel_tool_use: true }) };
   return { tools: declared, ...(toolChoice && { tool_choice: toolChoice }) };
 }
 

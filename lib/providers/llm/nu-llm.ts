@@ -19,6 +19,7 @@ const profile: ChatProfile<NuLLMConfig> = {
   tokenLimitField: 'max_completion_tokens',
   lateSystemRole: 'system',
   startsWithUser: false,
+  lacks: ['cacheKey'],
   reasoningEffort: (model) => (model.includes('gpt-oss') ? 'low' : model.startsWith('qwen/') ? 'none' : undefined),
   // Withdrawn from free and developer accounts on 2026-08-16 (console.groq.com/docs/deprecations).
   retiredModels: {

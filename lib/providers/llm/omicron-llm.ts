@@ -27,6 +27,7 @@ const profile: ChatProfile<OmicronLLMConfig> = {
   streamOptions: { include_usage: true },
   callExtras: ({ providerExtras }) => ({ extra_content: providerExtras?.['extra_content'] ?? unsigned }),
   // All 2.5 models except Pro can turn reasoning off; 3.7 and 3.8 reject `minimal`.
+  lacks: ['serviceTier', 'cacheKey'],
   reasoningEffort: (model) => (/^gemini-2\.5-(?!pro)/.test(model) ? 'none' : 'low'),
   retiredModels: { 'gemini-2.0-flash': 'gemini-3.8-flash', 'gemini-2.0-flash-lite': 'gemini-3.5-flash-lite' },
 };

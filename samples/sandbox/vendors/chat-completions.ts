@@ -121,12 +121,36 @@ const messageShapes = ({
   }),
 });
 
+/** A schema that leaves the model no choice of members, which `strict` demands. */
+function isClosed(schema: unknown): boolean {
+  if (!isObject(schema)) return true;
+  const properties = member(schema, 'properties');
+  const names = isObject(properties) ? Object.keys(properties) : [];
+  const listed = member(schema, 'required');
+  const isWhole = names.every((name) => Array.isArray(listed) && listed.includes(name));
+  const isClosedHere = !isObject(properties) || (isWhole && member(schema, 'additionalProperties') === false);
+  const inner = [...Object.values(isObject(properties) ? properties : {}), member(schema, 'items')];
+  return isClosedHere && inner.every(isClosed);
+}
+const strictly =
+  (schemaIn: string): Check =>
+  (value, path) =>
+    member(value, 'strict') === true && !isClosed(member(value, schemaIn))
+      ? `Invalid schema for ${path}: 'additionalProperties' is required to be supplied and to be false, and 'required' to list every property.`
+      : undefined;
+const allOf =
+  (...checks: readonly Check[]): Check =>
+  (value, path) =>
+    checks.map((check) => check(value, path)).find((problem) => problem !== undefined);
 /** Fields that the vendors share; each profile takes those that its vendor has. */
 export const tools: Check = arrayOf(
   shape({
     type: required(oneOf('function')),
     function: required(
-      shape({ name: required(functionName), description: string, parameters: object, strict: boolean }),
+      allOf(
+        shape({ name: required(functionName), description: string, parameters: object, strict: boolean }),
+        strictly('parameters'),
+      ),
     ),
   }),
   1,
@@ -135,6 +159,18 @@ export const tools: Check = arrayOf(
 export const toolChoice: Check = anyOf(
   oneOf('none', 'auto', 'required'),
   shape({ type: required(oneOf('function')), function: required(shape({ name: required(functionName) })) }),
+);
+export const responseFormat: Check = anyOf(
+  shape({ type: required(oneOf('text', 'json_object')) }),
+  shape({
+    type: required(oneOf('json_schema')),
+    json_schema: required(
+      allOf(
+        shape({ name: required(functionName), description: string, schema: required(object), strict: boolean }),
+        strictly('schema'),
+      ),
+    ),
+  }),
 );
 export const stop: Check = anyOf(filled, arrayOf(filled, 1, 4));
 
@@ -181,6 +217,15 @@ function textOf(content: unknown): string {
   return content.map((part: unknown) => textMember(part, 'text')).join('');
 }
 
+function formatOf(format: unknown): unknown {
+  const type = member(format, 'type');
+  return type === 'json_object'
+    ? {}
+    : type === 'json_schema'
+      ? member(member(format, 'json_schema'), 'schema')
+      : undefined;
+}
+
 function toPrompt(body: Readonly<Record<string, unknown>>, messages: readonly unknown[]): Prompt {
   const names = new Map<unknown, string>();
   const turns: Turn[] = [];
@@ -215,6 +260,7 @@ function toPrompt(body: Readonly<Record<string, unknown>>, messages: readonly un
           : 'auto',
     parallel: body['parallel_tool_calls'] !== false,
     maxTokens: Number(body['max_completion_tokens'] ?? body['max_tokens'] ?? Number.POSITIVE_INFINITY),
+    format: formatOf(body['response_format']),
     stop: typeof stopField === 'string' ? [stopField] : Array.isArray(stopField) ? (stopField as string[]) : [],
   };
 }
@@ -350,8 +396,9 @@ async function handle(profile: ChatProfile, request: HttpRequest, environment: E
       param: 'stream_options',
     });
   }
-  if (body['tool_choice'] !== undefined && body['tools'] === undefined)
-    throw invalid("'tool_choice' is only allowed when 'tools' are specified.");
+  const early = ['tool_choice', 'parallel_tool_calls'].find((name) => body[name] !== undefined);
+  if (early !== undefined && body['tools'] === undefined)
+    throw invalid(`'${early}' is only allowed when 'tools' are specified.`);
   const refusal = profile.checkModel(body);
   if (refusal) throw refusal;
   const plain = respond(toPrompt(body, messages));

@@ -1,6 +1,6 @@
-import { boolean, integer, number, object, shape } from '../validate.ts';
+import { boolean, integer, number, shape } from '../validate.ts';
 import type { Vendor } from '../vendor.ts';
-import { chatVendor, openAiRefusal, stop, toolChoice, tools } from './chat-completions.ts';
+import { chatVendor, responseFormat, openAiRefusal, stop, toolChoice, tools } from './chat-completions.ts';
 
 /** A self-hosted server: no key, few fields, reasoning in `reasoning_content`, as llama.cpp and its like. */
 export const compatible: Vendor = chatVendor({
@@ -17,7 +17,7 @@ export const compatible: Vendor = chatVendor({
     tools,
     tool_choice: toolChoice,
     parallel_tool_calls: boolean,
-    response_format: object,
+    response_format: responseFormat,
     stream_options: shape({ include_usage: boolean }),
   },
   checkModel: (body) =>

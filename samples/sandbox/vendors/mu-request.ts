@@ -16,6 +16,7 @@ import {
   string,
   textMember,
 } from '../validate.ts';
+import type { Check } from '../validate.ts';
 import { Refusal } from '../vendor.ts';
 
 /** A request's JSON body. */
@@ -79,6 +80,16 @@ const messageShapes: Readonly<Record<string, ReturnType<typeof shape>>> = {
   system: shape({ role: required(string), content: required(anyOf(filled, arrayOf(textBlock, 1))) }),
 };
 
+const jsonFormat: Check = (value, path) => {
+  const wrong = shape({ type: required(oneOf('json_schema')), schema: required(object) })(value, path);
+  if (wrong !== undefined) return wrong;
+  const schema = member(value, 'schema');
+  const isOpen = isObject(member(schema, 'properties')) && member(schema, 'additionalProperties') !== false;
+  return isOpen
+    ? `${path}.schema: For 'object' type, 'additionalProperties' must be explicitly set to false`
+    : undefined;
+};
+
 const fields = {
   model: required(filled),
   max_tokens: required(integer(1)),
@@ -92,7 +103,7 @@ const fields = {
     shape({ type: required(oneOf('between_tools')) }),
     shape({ type: required(oneOf('enabled')), budget_tokens: required(integer(1024)) }),
   ),
-  output_config: shape({ effort: oneOf('low', 'medium', 'high', 'xhigh', 'max'), format: object }),
+  output_config: shape({ effort: oneOf('low', 'medium', 'high', 'xhigh', 'max'), format: jsonFormat }),
   tools: arrayOf(
     shape({
       ...{ type: oneOf('custom'), name: required(filled), description: string, input_schema: required(object) },

@@ -67,6 +67,7 @@ function toPrompt(body: Body): Prompt {
             : 'auto',
     parallel: member(choice, 'disable_parallel_tool_use') !== true,
     maxTokens: Number(body['max_tokens']),
+    format: member(member(body['output_config'], 'format'), 'schema'),
     stop: (body['stop_sequences'] ?? []) as string[],
   };
 }

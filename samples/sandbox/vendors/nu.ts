@@ -1,7 +1,7 @@
 import { boolean, integer, number, object, oneOf, string, textMember } from '../validate.ts';
 import { Refusal } from '../vendor.ts';
 import type { Vendor } from '../vendor.ts';
-import { chatVendor, stop, toolChoice, tools } from './chat-completions.ts';
+import { chatVendor, responseFormat, stop, toolChoice, tools } from './chat-completions.ts';
 import type { ChatErrorDetails } from './chat-completions.ts';
 
 /** The free tiers lost the Llama models in August 2026; contracts keep them, and the sandbox is one. */
@@ -49,7 +49,7 @@ export const nu: Vendor = chatVendor({
     reasoning_effort: oneOf('none', 'default', 'low', 'medium', 'high'),
     reasoning_format: oneOf('hidden', 'raw', 'parsed'),
     include_reasoning: boolean,
-    response_format: object,
+    response_format: responseFormat,
     service_tier: oneOf('auto', 'on_demand', 'flex', 'performance'),
     stream_options: object,
     user: string,

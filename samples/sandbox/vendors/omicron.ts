@@ -1,7 +1,7 @@
 import { boolean, integer, isObject, member, number, object, oneOf, string, textMember } from '../validate.ts';
 import { Refusal } from '../vendor.ts';
 import type { Vendor } from '../vendor.ts';
-import { chatVendor, stop, toolChoice, tools } from './chat-completions.ts';
+import { chatVendor, responseFormat, stop, toolChoice, tools } from './chat-completions.ts';
 import type { ChatErrorDetails } from './chat-completions.ts';
 
 const models = /^gemini-(2\.5-(pro|flash|flash-lite)|3\.[1-8]-[a-z-]+|4-[a-z]+|(flash|flash-lite|pro)-latest)$/;
@@ -56,7 +56,7 @@ const vendor: Vendor = chatVendor({
     tool_choice: toolChoice,
     parallel_tool_calls: boolean,
     reasoning_effort: oneOf('none', 'minimal', 'low', 'medium', 'high'),
-    response_format: object,
+    response_format: responseFormat,
     stream_options: object,
     extra_body: object,
     user: string,

@@ -13,7 +13,7 @@ import {
   textMember,
 } from '../validate.ts';
 import type { Refusal, Vendor } from '../vendor.ts';
-import { chatVendor, openAiRefusal, stop, toolChoice, tools } from './chat-completions.ts';
+import { chatVendor, responseFormat, openAiRefusal, stop, toolChoice, tools } from './chat-completions.ts';
 import { thetaRealtime } from './theta-realtime.ts';
 import { thetaTts } from './theta-tts.ts';
 
@@ -114,7 +114,7 @@ export const theta: Vendor = chatVendor(
       tools,
       tool_choice: toolChoice,
       parallel_tool_calls: boolean,
-      response_format: object,
+      response_format: responseFormat,
       reasoning_effort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh'),
       verbosity: oneOf('low', 'medium', 'high'),
       service_tier: string,

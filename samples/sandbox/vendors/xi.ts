@@ -1,7 +1,7 @@
 import { anyOf, arrayOf, boolean, integer, member, number, object, oneOf, string, textMember } from '../validate.ts';
 import { Refusal } from '../vendor.ts';
 import type { Vendor } from '../vendor.ts';
-import { chatVendor, stop, toolChoice, tools } from './chat-completions.ts';
+import { chatVendor, responseFormat, stop, toolChoice, tools } from './chat-completions.ts';
 import type { ChatErrorDetails } from './chat-completions.ts';
 
 const models =
@@ -58,7 +58,7 @@ export const xi: Vendor = chatVendor({
     stop,
     random_seed: integer(0),
     metadata: object,
-    response_format: object,
+    response_format: responseFormat,
     tools,
     tool_choice: anyOf(toolChoice, oneOf('any')),
     parallel_tool_calls: boolean,
