@@ -378,8 +378,18 @@ describe('push-to-talk never waits when nothing is open', () => {
   });
 
   it('a turn in which nothing was heard is over after as long', () => {
-    const { events } = voiceTest({ steps: { ...press, ...letGo(1_000) }, turnTaking, stt: asks });
-    expect(timeline(events, 'transcript.timeout')).toEqual(['2000 transcript.timeout']);
+    const again = { 3_000: application.does('begin'), ...letGo(4_000) };
+    const steps = { ...press, 900: user.interim('hello'), 1_000: user.final('hello'), ...letGo(1_500), ...again };
+    const { events } = voiceTest({ steps, turnTaking, stt: asks });
+    expect(timeline(events, 'turn.committed', 'transcript.timeout')).toEqual([
+      '1500 turn.committed hello',
+      '5000 transcript.timeout',
+    ]);
+  });
+
+  it('a service that transcribes whole recordings is waited for: it tells nothing before', () => {
+    const steps = { ...press, ...letGo(2_000), 4_500: user.final('hello there') };
+    expect(commits({ steps, turnTaking, stt: asks })).toEqual(['4500 turn.committed hello there']);
   });
 
   it('a voice since the last final is waited for', () => {

@@ -98,17 +98,3 @@ export function endsAt(turn: HeardTurn, strategy: EndOfTurn, bounds: Endpointing
   const earliest = Math.max(wanted, silentSince + leastSilence(bounds, pauseMs));
   return Math.min(earliest, silentSince + maxMs, startedAt + maxTurnMs);
 }
-
-/** Most that one measurement counts for, in milliseconds: a stalled connection tells nothing of a service. */
-const longestLagMs = 5_000;
-
-/** The lag after another measurement: it grows faster than it shrinks, as a turn that ends too early costs more. */
-export function learnLag(lagMs: number, measuredMs: number): number {
-  const measured = Math.min(Math.max(0, measuredMs), longestLagMs);
-  return lagMs + (measured - lagMs) * (measured > lagMs ? 0.5 : 0.1);
-}
-
-/** The user's usual pause after another one: a moving average. */
-export function learnPause(averageMs: number, pauseMs: number): number {
-  return 0.9 * averageMs + 0.1 * pauseMs;
-}

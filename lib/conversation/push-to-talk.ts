@@ -26,21 +26,21 @@ export function openLimit(state: PushToTalk): number {
 /**
  * Handles a signal, or the end of a wait, while the application begins and ends the turns. Pure.
  *
- * @param lagMs - How long after the end of speech the service's finals come.
+ * @param unheardMs - How long to wait for words of which nothing has told so far.
  */
 export function takePushToTalk(
   state: { readonly phase: 'idle' } | PushToTalk,
   signal: UserSignal | { readonly type: 'tick' },
   at: number,
   rules: TurnRules,
-  lagMs: number,
+  unheardMs: number,
 ): PushToTalkStep {
   if (signal.type === 'begin') {
     return [{ phase: 'open', said: '', text: '', isDue: false, limitAt: at + (rules.bounds.maxTurnMs ?? Infinity) }];
   }
   if (state.phase === 'idle') return [state];
   if (state.phase === 'open') {
-    if (signal.type === 'commit' || signal.type === 'tick') return close(state, at, rules, lagMs);
+    if (signal.type === 'commit' || signal.type === 'tick') return close(state, at, rules, unheardMs);
     if (signal.type === 'speech') {
       return [{ ...state, isDue: signal.isBrief ? state.text !== '' : true }];
     }
@@ -66,11 +66,10 @@ function close(
   { said, text, isDue }: Extract<PushToTalk, { readonly phase: 'open' }>,
   at: number,
   { canFinalize, sttTimeoutMs }: TurnRules,
-  lagMs: number,
+  unheardMs: number,
 ): PushToTalkStep {
   if (said && !isDue) return [{ phase: 'idle' }, { type: 'commit', text: said }];
-  // A service that nobody can ask answers in its own time; a short word may still be on its way.
-  const waitMs = canFinalize && isDue ? sttTimeoutMs : Math.min(lagMs, sttTimeoutMs);
+  const waitMs = canFinalize && isDue ? sttTimeoutMs : Math.min(unheardMs, sttTimeoutMs);
   const closing: PushToTalk = { phase: 'committing', said, text, until: at + waitMs };
   return canFinalize ? [closing, { type: 'finalize' }] : [closing];
 }

@@ -2,7 +2,8 @@ import { concatMap, map, pipe, type OperatorFunction, type SchedulerLike } from 
 import type { TranscriptionResult } from '../core/roles.ts';
 import { fold, type Step } from '../stream/fold.ts';
 import { foldText, joinWords } from '../text/words.ts';
-import { endsAt, learnLag, learnPause, serviceDecides, type TurnScore } from './endpointing.ts';
+import { endsAt, serviceDecides, type TurnScore } from './endpointing.ts';
+import { learnLag, learnPause, nothingLearnt, type Learnt } from './learnt.ts';
 import { openLimit, takePushToTalk, type PushToTalk } from './push-to-talk.ts';
 import {
   turnRules,
@@ -12,13 +13,6 @@ import {
   type TurnRulesOptions,
   type UserSignal,
 } from './turn-rules.ts';
-
-/** What was learnt from the turns so far. */
-interface Learnt {
-  readonly lagMs: number | undefined;
-  readonly pauseMs: number | undefined;
-  readonly isBroken: boolean;
-}
 
 /** What was committed before it was final: its final will still come. */
 interface LateWords {
@@ -101,9 +95,7 @@ export function takeTurn(
   if (signal.type === 'cancel') return [turnOver(state), { type: 'cancel' }];
   if (rules.isManual) {
     if (state.phase === 'hearing' || signal.type === 'score') return [state];
-    const { learnt } = state;
-    const [next, ...decisions] = takePushToTalk(state, signal, at, rules, learnt?.lagMs ?? rules.sttLagMs);
-    return [next.phase === 'idle' ? turnOver(state) : learnt ? { ...next, learnt } : next, ...decisions];
+    return pushToTalk(state, signal, at, rules);
   }
   if (state.phase !== 'idle' && state.phase !== 'hearing') return [state];
   const listening = mergedSince === undefined ? state : learnFromMerge(state, signal, mergedSince, rules);
@@ -159,6 +151,21 @@ export function turnTaking(
   );
 }
 
+function pushToTalk(
+  state: Exclude<TurnTaking, HearingState>,
+  signal: UserSignal | { readonly type: 'tick' },
+  at: number,
+  rules: TurnRules,
+): TurnStep {
+  const isTold = signal.type === 'speech' || (signal.type === 'transcript' && state.phase === 'open');
+  const learnt = isTold && !state.learnt?.isLive ? { ...nothingLearnt, ...state.learnt, isLive: true } : state.learnt;
+  const { lagMs = rules.sttLagMs, isLive = false } = learnt ?? {};
+  // One that transcribes whole recordings is silent until it has been asked; any other tells soon, or never.
+  const unheardMs = rules.canFinalize && !isLive ? rules.sttTimeoutMs : lagMs;
+  const [next, ...decisions] = takePushToTalk(state, signal, at, rules, unheardMs);
+  return [learnt ? { ...next, learnt } : next, ...decisions];
+}
+
 type Listening = Extract<TurnTaking, { readonly phase: 'idle' | 'hearing' }>;
 type HearingState = Extract<TurnTaking, { readonly phase: 'hearing' }>;
 
@@ -206,15 +213,12 @@ function takeSilence(
 ): TurnStep {
   const { said, text, silentSince, voiceSince, voice, spokenUntil } = hearing;
   if (isBrief && !said && !text) return [turnOver(hearing)];
-  const pauseMs = silentSince === undefined || voiceSince === undefined ? 0 : voiceSince - silentSince;
+  const isPause = voice === 'on' && silentSince !== undefined && voiceSince !== undefined && !rules.isBackchannel(text);
+  const pauseMs = isPause ? voiceSince - silentSince : 0;
   // What was too short for a voice leaves the silence as it was.
   const quiet: HearingState = isBrief
     ? { ...hearing, voice: 'off', silentSince: silentSince ?? at }
-    : {
-        ...withPause(hearing, voice === 'on' && !rules.isBackchannel(text) ? pauseMs : 0, rules),
-        voice: 'off',
-        silentSince: since ?? at,
-      };
+    : { ...hearing, voice: 'off', silentSince: since ?? at, learnt: learnPause(hearing.learnt, pauseMs, rules) };
   const told = isBrief ? quiet : { ...quiet, spokenUntil: since ?? spokenUntil };
   const [next, ...decisions] = settle(told, at, rules);
   const asks = rules.endOfTurn.finalizes && rules.canFinalize && !isBrief && next.phase === 'hearing';
@@ -304,7 +308,7 @@ function settle(before: HearingState, at: number, rules: TurnRules, decisions: r
     const until = finalAt !== undefined && end < Infinity ? Math.max(state.until, end) : state.until;
     return [{ ...state, endsAt: end, until }, ...decisions, ...(asks ? [{ type: 'score', text } as const] : [])];
   } catch (error) {
-    return settle({ ...state, learnt: { ...nothing, ...learnt, isBroken: true } }, at, rules, [
+    return settle({ ...state, learnt: { ...nothingLearnt, ...learnt, isBroken: true } }, at, rules, [
       ...decisions,
       { type: 'broken', error },
     ]);
@@ -370,18 +374,7 @@ function measure(state: Listening, endOfSpeechAt: number | undefined, at: number
   const { spokenUntil } = state.phase === 'hearing' ? state : (state.late ?? {});
   const endedAt = spokenUntil ?? endOfSpeechAt;
   if (isSpeaking || endedAt === undefined) return state;
-  const { lagMs = rules.sttLagMs, ...rest } = state.learnt ?? nothing;
-  return { ...state, learnt: { ...rest, lagMs: learnLag(lagMs, at - endedAt) } };
-}
-
-const nothing: Learnt = { lagMs: undefined, pauseMs: undefined, isBroken: false };
-
-/** Learns from a pause within a turn. */
-function withPause<T extends Listening>(state: T, pauseMs: number, { bounds }: TurnRules): T {
-  const { dynamic, minMs = 0, maxMs = Infinity } = bounds;
-  if (!dynamic || pauseMs <= 0 || pauseMs > maxMs) return state;
-  const { pauseMs: averageMs = minMs, ...rest } = state.learnt ?? nothing;
-  return { ...state, learnt: { ...rest, pauseMs: learnPause(averageMs, pauseMs) } };
+  return { ...state, learnt: learnLag(state.learnt, at - endedAt, rules) };
 }
 
 /** A turn that the user continues had ended too early: its end was a pause. */
@@ -393,5 +386,6 @@ function learnFromMerge(
 ): Listening {
   const { late } = state;
   const isNod = signal.result !== undefined && rules.isBackchannel(signal.result.text);
-  return late?.isPause && !isNod ? withPause(state, mergedSince - (late.spokenUntil ?? late.at), rules) : state;
+  if (!late?.isPause || isNod) return state;
+  return { ...state, learnt: learnPause(state.learnt, mergedSince - (late.spokenUntil ?? late.at), rules) };
 }
