@@ -18,7 +18,8 @@ const hook: readonly Move[] = ['hook lets pass', 'hook adds', 'hook refuses', 'h
 const update: readonly Move[] = ['cannot be cut from now on', 'push-to-talk from now on', 'as before from now on'];
 const meant: readonly Move[] = ['a command', 'a nod', 'a nod to a question', 'an echo'];
 const tools: readonly Move[] = ['tools run', 'tools run that words abort', 'tools have run'];
-const apart = [...pushToTalk, ...hook, ...update, ...meant, ...tools, 'greet'];
+const ends: readonly Move[] = ['drain', 'stop'];
+const apart = [...pushToTalk, ...hook, ...update, ...meant, ...tools, ...ends, 'greet'];
 const spoken = moves.filter((each) => !apart.includes(each));
 const time: readonly Move[] = ['a quarter of a second', 'the next deadline'];
 const agent: readonly Move[] = ['agent gets ready', 'agent is heard', 'agent is done'];
@@ -51,6 +52,11 @@ const ways: readonly { name: string; rules: Rules; depth: number; moves: readonl
     name: 'it does not listen during greetings and tools',
     rules: { ...rules, listening: [afterGreeting, unlessToolsRun] },
     ...{ depth: 4, moves: [...spoken, 'greet', ...tools] },
+  },
+  {
+    name: 'it is ended',
+    rules: { ...rules, whileUninterruptible: 'queue', onUserTurn: () => undefined },
+    ...{ depth: 4, moves: [...spoken, ...hook, ...ends] },
   },
   { name: 'the rules change', rules, depth: 4, moves: [...spoken, ...pushToTalk, ...update] },
 ];

@@ -319,6 +319,18 @@ describe('beginTurn() and cancelTurn() while thinking', () => {
     expect(result.heardText).toBe(`${story}Here it is.`);
   });
 
+  it('have it answered when something else was said since', () => {
+    const result = test(
+      {
+        0: [application.send('tell me'), application.say('Wait.')],
+        600: application.does('begin'),
+        700: application.does('cancel'),
+      },
+      { llm, turnTaking: { strategy: 'manual' } },
+    );
+    expect(result.heardText).toBe('Wait.Here it is.');
+  });
+
   it('have it forgotten when interrupt() came between', () => {
     const result = test({ ...steps, 500: application.does('interrupt') }, { llm, turnTaking: { strategy: 'manual' } });
     expect(asked(result)).toEqual(['tell me']);
@@ -420,7 +432,44 @@ describe('states', () => {
   });
 });
 
+describe('a prepared answer that fails in the tick of its adoption', () => {
+  it('ends its turn with its error', () => {
+    const { events } = test(
+      { 0: user.preflight('tell me') },
+      { endpointing: ({ silentSince = Infinity }) => silentSince, llm: { answer: () => throwing('model') } },
+    );
+    expect(timeline(events, 'preflight.adopted', 'error', 'turn.ended')).toEqual([
+      '0 preflight.adopted 0',
+      expect.stringContaining('error llm'),
+      '0 turn.ended error',
+    ]);
+  });
+});
+
 describe('nothing follows turn.ended', () => {
+  it('of a model that has called a tool, and whose voice refuses what comes next: it is not asked anymore', () => {
+    let speeches = 0;
+    let asks = 0;
+    const { events } = test(
+      { 0: user.final('tell me') },
+      {
+        tools: [{ name: 'look', execute: () => 'seen' }],
+        llm: {
+          answer: () => {
+            asks++;
+            return [{ type: 'tool-call', id: 'c', name: 'look', args: {}, argsText: '{}' }];
+          },
+        },
+        wrapTTS: (tts) => ({
+          name: tts.name,
+          speak: (text$) => (++speeches === 1 ? tts.speak(text$) : throwing('voice')),
+        }),
+      },
+    );
+    expect(ofType(events, 'turn.ended').map(({ reason }) => reason)).toEqual(['error']);
+    expect(asks).toBe(1);
+  });
+
   const sync = (text: string): Observable<LLMEvent> => from([...tokens(text)]);
   const faults: Record<string, Partial<VoiceTestOptions>> = {
     'whose voice fails at once': {

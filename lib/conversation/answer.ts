@@ -80,7 +80,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       moments[moment] ??= scheduler.now();
     };
     const fail = (error: unknown, role: ProviderRole): void => {
-      failed = isCommitted;
+      failed = true;
       report({ type: 'answer.failed', candidate: id, error, role });
     };
     const publish = (step: GenerationStep): void => {
@@ -178,7 +178,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       }
       const length = log.parts.reduce((sum, { text }) => sum + text.length, 0);
       const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
-      const last = history.items.at(-1);
+      // Tools may have run since, and something else may have been said.
+      const question = history.items.findLast(({ role }) => role === 'user');
       report({
         type: 'answer.ended',
         candidate: id,
@@ -188,7 +189,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         tokens: refusal === undefined ? log.tokens : 0,
         wastedTokens: Math.round(log.tokens * unheard),
         outcome: { heardText: isCommitted ? heard.text : '', interrupted },
-        unanswered: last?.role === 'user' ? last.text : undefined,
+        unanswered: question?.role === 'user' ? question.text : undefined,
       });
     };
   });

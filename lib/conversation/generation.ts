@@ -97,7 +97,6 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       const received: ToolCall[] = [];
       let text = '';
       let end: Partial<Extract<LLMEvent, { type: 'done' }>> = {};
-      const events$ = llm.generate(messages, requestOptions(cast, round));
       const take = (event: LLMEvent): void => {
         if (event.type === 'done') end = event;
         else if (event.type === 'tool-call') {
@@ -119,6 +118,9 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         else subscriber.add(callTools({ part, text, calls }, cast, round).subscribe(subscriber));
       };
       subscriber.next({ type: 'started', part, stored: true, round, cast });
+      // A voice that refuses the round ends the answer: the model is not asked anymore.
+      if (subscriber.closed) return;
+      const events$ = llm.generate(messages, requestOptions(cast, round));
       feed(fromInput(events$).pipe(context.validate('model'), stalls(cast, scheduler)), subscriber, {
         next: take,
         complete: finish,

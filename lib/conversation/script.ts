@@ -156,9 +156,14 @@ export class Script {
       const localMs = positionMs - startMs;
       const spoken = spokenOf(part);
       startMs += part.isCompressed ? spoken.length * cautiousPace(this.#pace, spoken) : part.receivedMs;
-      if (isFinished && part.isCompressed) return visualOf(part);
       if (localMs <= 0 || (!part.isCompressed && part.receivedMs === 0)) return '';
-      const { characters, exact } = charactersAt(part, this.#wordsOf(part), localMs, this.#pace);
+      const words = this.#wordsOf(part);
+      if (isFinished && part.isCompressed) {
+        // How much audio there was is known now.
+        const timed = timedBy(spoken, words, () => true);
+        return visualPrefix(part.pieces, saysAll(localMs, spoken, timed) ? spoken.length : timed.characters);
+      }
+      const { characters, exact } = charactersAt(part, words, localMs, this.#pace);
       estimated ||= !exact;
       return visualPrefix(part.pieces, characters);
     });
@@ -225,9 +230,13 @@ interface Timed {
   readonly ms: number;
 }
 
-/** Whether a part's audio is complete, and may be that of all its text: else the voice ended early. */
-function isWhole({ complete, isCompressed, receivedMs }: Part, spoken: string, { characters, ms }: Timed): boolean {
-  if (!complete || isCompressed) return false;
+/** Whether a part's audio is complete, and may be that of all its text. */
+function isWhole({ complete, isCompressed, receivedMs }: Part, spoken: string, timed: Timed): boolean {
+  return complete && !isCompressed && saysAll(receivedMs, spoken, timed);
+}
+
+/** Whether so much audio may say all of a text: else the voice ended early. */
+function saysAll(receivedMs: number, spoken: string, { characters, ms }: Timed): boolean {
   const most = (receivedMs - ms + toleranceMs) / leastMsPerLetter;
   if (receivedMs < leastToTellMs || spoken.length - characters <= most) return true;
   return spoken.slice(characters).replace(/[^\p{L}\p{N}]/gu, '').length <= most;

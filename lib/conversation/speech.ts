@@ -192,7 +192,7 @@ interface Prepared {
   readonly something$: Observable<boolean>;
   readonly chunks$: Observable<AudioChunk>;
   readonly subscription: Subscription;
-  /** Whether all audio has arrived. */
+  /** Whether no more audio will arrive. */
   readonly isComplete: () => boolean;
 }
 
@@ -213,6 +213,7 @@ function prepare(synthesized$: Observable<AudioChunk | 'piece'>, onFirstAudio: (
         }
       },
       error: (error: unknown) => {
+        isComplete = true;
         something$.error(VoiceError.from(error));
       },
       complete: () => {

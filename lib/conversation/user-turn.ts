@@ -108,7 +108,7 @@ export function speculate(
     ]);
   }
   const isWorthIt = turn && turn.speculations < maxStarts && at - turn.startedAt <= maxSpeechMs;
-  if (!enabled || !isWorthIt || candidate || statusOf(before) !== 'free') return [before];
+  if (!enabled || !isWorthIt || candidate || before.isDraining || statusOf(before) !== 'free') return [before];
   const begun = { ...before, turn: { ...turn, speculations: turn.speculations + 1 } };
   const state = withCandidate(begun, turn.id, text, at, 'preflight');
   return [state, emit('preflight.started', { text }, { turnId: turn.id })];

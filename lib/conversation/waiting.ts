@@ -1,5 +1,6 @@
 import type { Effect, Input } from './inputs.ts';
 import { statusOf, type Commit, type ConversationState } from './state.ts';
+import { noTurn } from './turn-taking.ts';
 import { chain, commit, cut, discard, settle, type ConversationStep } from './user-turn.ts';
 
 const notHeard = { heardText: '', interrupted: true } as const;
@@ -34,7 +35,7 @@ export function stop(state: ConversationState, at: number): ConversationStep {
   const [quiet, ...settled] = forgetWaiting(state);
   const [stopped, ...effects] = cut(quiet, 'stop', 'stopped', at);
   return [
-    { ...stopped, user: { state: 'silent' }, isStopped: true },
+    { ...stopped, user: { state: 'silent' }, turnTaking: noTurn, isStopped: true },
     ...settled,
     ...effects,
     { type: 'then', input: { type: 'stopped' } },

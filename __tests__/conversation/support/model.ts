@@ -60,6 +60,8 @@ export type Move =
   | 'begin'
   | 'commit'
   | 'cancel'
+  | 'drain'
+  | 'stop'
   | 'speech-to-text leaves'
   | 'speech-to-text returns'
   | 'speech-to-text is lost'
@@ -86,7 +88,7 @@ export const moves: readonly Move[] = [
   ...(['final', 'other final', 'empty final', 'interrupt', 'type', 'type patiently'] as const),
   ...(['a command', 'a nod', 'a nod to a question', 'an echo'] as const),
   ...(['tools run', 'tools run that words abort', 'tools have run'] as const),
-  ...(['say', 'say uninterruptibly', 'greet', 'begin', 'commit', 'cancel'] as const),
+  ...(['say', 'say uninterruptibly', 'greet', 'begin', 'commit', 'cancel', 'drain', 'stop'] as const),
   ...(['speech-to-text leaves', 'speech-to-text returns', 'speech-to-text is lost'] as const),
   ...(['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'] as const),
   ...(['cannot be cut from now on', 'push-to-talk from now on', 'as before from now on'] as const),
@@ -138,6 +140,8 @@ const inputs: Partial<Record<Move, () => Input>> = {
   'a nod to a question': () => over({ toQuestionMs: 500 }, 'yes'),
   'an echo': () => over({ text: 'this is what it said' }, 'this is what it said'),
   interrupt: () => ({ type: 'interrupt' }),
+  drain: () => ({ type: 'stop', drain: true }),
+  stop: () => ({ type: 'stop' }),
   type: () => ({ type: 'send', text: 'typed', options: {}, ticket: new SpeechTicket() }),
   'type patiently': () => ({ type: 'send', text: 'typed', options: { interrupt: false }, ticket: new SpeechTicket() }),
   say: () => say(true),
@@ -320,7 +324,11 @@ function watch(world: World, effect: Effect): World {
   const steps: Partial<Record<VoiceEventType, () => World>> = {
     'turn.started': () => ({ ...world, open: [...world.open, turnId] }),
     'turn.committed': () =>
-      isOpen(turnId) ? { ...world, committed: [...world.committed, turnId] } : fail('a commit of no open turn'),
+      world.state.isDraining || world.state.isStopped
+        ? fail('a commit after the end')
+        : isOpen(turnId)
+          ? { ...world, committed: [...world.committed, turnId] }
+          : fail('a commit of no open turn'),
     'turn.ended': () => {
       if (!isOpen(turnId)) return fail('a turn that ends twice, or never began');
       const committed = world.committed.filter((each) => each !== turnId);
@@ -339,15 +347,16 @@ function watch(world: World, effect: Effect): World {
 
 /** What is wrong with a conversation that has been left to itself, if anything. */
 export function unrest({ state, speeches, open }: World): string | undefined {
-  if (agentStateOf(state) !== 'listening') return `the agent is ${agentStateOf(state)}`;
+  if (state.isDraining && !state.isStopped) return 'it drains for ever';
+  if (agentStateOf(state) !== (state.isStopped ? 'idle' : 'listening')) return `the agent is ${agentStateOf(state)}`;
   if (state.user.state !== 'silent') return 'the user speaks for ever';
-  if (!state.isListening) return 'the user is not listened to';
+  if (!state.isListening && !state.isStopped) return 'the user is not listened to';
   if (state.bargeIn.stage !== 'none') return `an interruption is ${state.bargeIn.stage} for ever`;
   if (state.turnTaking.phase !== 'idle' && state.turnTaking.phase !== 'open')
     return `${state.turnTaking.phase} for ever`;
   if (Object.keys(speeches).length > 0) return 'something is being said for ever';
   // Push-to-talk: the application ends the turn that it began.
-  const isHeld = state.turnTaking.phase === 'open';
+  const isHeld = state.turnTaking.phase === 'open' && !state.isStopped;
   if (state.waiting.length > 0 && !isHeld) return 'something waits for ever';
   if (open.length > 0 && !isHeld) return `${open.join()} never ended`;
   return undefined;
