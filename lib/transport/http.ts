@@ -173,7 +173,9 @@ export function readJson(maxBytes: number = 8 * 1024 * 1024): OperatorFunction<H
           return JSON.parse(new TextDecoder().decode(bytes));
         } catch (cause) {
           const { provider, status } = response;
-          throw new VoiceError(`${provider}: the answer is not JSON`, { code: 'protocol', provider, status, cause });
+          throw new VoiceError(`${provider}: the answer is not JSON`, {
+            ...{ code: 'protocol', recoverable: true, provider, status, cause },
+          });
         }
       }),
     ),

@@ -181,19 +181,25 @@ describe('SigmaTTS', () => {
     await tts.dispose();
   });
 
+  for (const answer of ['{}', 'null', '{"encodedAudio":"%%%"}', '{"audioFile":5}']) {
+    it(`asks once more after an answer without audio, then fails: ${answer}`, async () => {
+      answers.push(answer, answer);
+      const tts = await ready();
+      const error = await failureOf(tts.synthesize('Hi.'));
+      expect([error.code, error.provider, service.requests.length]).toEqual(['protocol', 'SigmaTTS', 2]);
+      await tts.dispose();
+    });
+  }
+
   for (const answer of [
-    '{}',
-    'null',
-    '{"encodedAudio":"%%%"}',
     '{"audioFile":"file:///etc/passwd"}',
     '{"audioFile":"https://evil.example/murf.ai"}',
     '{"audioFile":"https://murf.ai.evil.example/"}',
     '{"audioFile":"https://murf.ai:8443/"}',
     '{"audioFile":"http://murf.ai/"}',
     '{"audioFile":"http://127.0.0.1:1/"}',
-    '{"audioFile":5}',
   ]) {
-    it(`fails with an answer without audio: ${answer}`, async () => {
+    it(`fetches no file but the service's own: ${answer}`, async () => {
       answers.push(answer);
       const tts = await ready();
       const error = await failureOf(tts.synthesize('Hi.'));

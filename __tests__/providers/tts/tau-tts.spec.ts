@@ -157,11 +157,11 @@ describe('TauTTS', () => {
   });
 
   for (const answer of ['{}', 'null', '[]', '{"audio":""}', '{"audio":"%%%"}', '{"audio":5}']) {
-    it(`fails with an answer without audio: ${answer}`, async () => {
-      answers.push(answer);
+    it(`asks once more after an answer without audio, then fails: ${answer}`, async () => {
+      answers.push(answer, answer);
       const tts = await ready({ wordTimings: true });
       const error = await failureOf(tts.synthesize('Hi.'));
-      expect([error.code, error.provider, service.requests.length]).toEqual(['protocol', 'TauTTS', 1]);
+      expect([error.code, error.provider, service.requests.length]).toEqual(['protocol', 'TauTTS', 2]);
       await tts.dispose();
     });
   }

@@ -119,7 +119,7 @@ const wire: RequestWire<IotaTTSConfig> = {
         const { audioContent = '' } = asObject(answer) ?? { audioContent: null };
         const base64 = asString(audioContent);
         const data = base64 === undefined ? undefined : decodeBase64(base64);
-        if (!data) throw error('the answer has no audio', { code: 'protocol' });
+        if (!data) throw error('the answer has no audio', { code: 'protocol', recoverable: true });
         return data.length > 0 ? of({ type: 'audio' as const, data }) : EMPTY;
       }),
     ),

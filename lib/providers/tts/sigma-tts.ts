@@ -195,7 +195,7 @@ function audioIn(
   if (data?.length) return { type: 'audio', data };
   const address = asString(audioFile) ?? '';
   if (!encoded && address) return { type: 'file', address };
-  throw error('the answer has no audio', { code: 'protocol' });
+  throw error('the answer has no audio', { code: 'protocol', recoverable: true });
 }
 
 function audioAt(address: string, context: RequestContext<SigmaTTSConfig>): Observable<SynthesisEvent> {

@@ -102,7 +102,7 @@ const wire: RequestWire<TauTTSConfig> = {
   read: (response, context) =>
     readObject(response, context, ({ audio, timestamps }) => {
       const data = decodeBase64(asString(audio) ?? '');
-      if (!data?.length) throw context.error('the answer has no audio', { code: 'protocol' });
+      if (!data?.length) throw context.error('the answer has no audio', { code: 'protocol', recoverable: true });
       const words = wordsOf(asObjects(timestamps)).map((word) => ({ type: 'word', ...word }) as const);
       return [{ type: 'audio', data }, ...words];
     }),

@@ -5,7 +5,6 @@ import {
   concat,
   concatMap,
   defer,
-  EMPTY,
   filter,
   finalize,
   forkJoin,
@@ -23,7 +22,6 @@ import {
   Subscription,
   switchMap,
   takeUntil,
-  tap,
   toArray,
 } from 'rxjs';
 import { WavReader } from '../../../audio/wav-reader.ts';
@@ -32,6 +30,7 @@ import { oncePerKind } from '../../../core/guard.ts';
 import { OnDemand } from '../../../core/on-demand.ts';
 import { isRecoverable } from '../../../stream/backoff.ts';
 import { fromAbort } from '../../../stream/bridge.ts';
+import { incremental } from '../../../stream/incremental.ts';
 import { createLock, type Lock } from '../../../stream/lock.ts';
 import { mapInOrder } from '../../../stream/map-in-order.ts';
 import { merge } from '../../../stream/merge.ts';
@@ -265,20 +264,28 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
     return this.#wire.credential(await voice.resolveApiKey(), this.#config);
   }
 
-  /** Fails when a text with words in it has ended without audio: silence would pass for speech. */
+  /**
+   * Fails when a text with words in it has ended without audio: silence would pass for speech. What comes before audio,
+   * such as the head of an empty file, waits for it.
+   */
   #audible(text: string): MonoTypeOperatorFunction<SynthesisEvent> {
-    return (attempt$) =>
-      defer(() => {
-        let isHeard = !hasWords(text);
-        const reader = new WavReader();
-        return concat(
-          attempt$.pipe(tap((event) => (isHeard ||= event.type === 'audio' && isSound(reader, event.data)))),
-          defer(() => {
-            if (isHeard) return EMPTY;
-            throw this.#context.error('the answer has no audio', { code: 'protocol', recoverable: true });
-          }),
-        );
-      });
+    return incremental(() => {
+      let isHeard = !hasWords(text);
+      const reader = new WavReader();
+      const early: SynthesisEvent[] = [];
+      return {
+        push: (event) => {
+          if (isHeard) return [event];
+          early.push(event);
+          isHeard = event.type === 'audio' && isSound(reader, event.data);
+          return isHeard ? early : [];
+        },
+        flush: () => {
+          if (isHeard) return [];
+          throw this.#context.error('the answer has no audio', { code: 'protocol', recoverable: true });
+        },
+      };
+    });
   }
 
   /** Decides on retries: for anything recoverable except a second timeout, and once for an expired credential. */
