@@ -122,6 +122,11 @@ export interface VoiceEventMap {
   'transcript.interim': {
     /** The whole utterance so far. */
     readonly text: string;
+    /**
+     * The beginning of `text`, in whole words, that is not new: the interim before has it as well, or the service has made
+     * it final. Show the rest as what may still change.
+     */
+    readonly stablePrefix: string;
     /** The speech-to-text service's result. */
     readonly result: TranscriptionResult;
   };

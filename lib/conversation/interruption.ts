@@ -11,6 +11,7 @@ import {
 } from './barge-in.ts';
 import type { PreflightRules } from './conversation-options.ts';
 import type { IgnoreReason } from './events.ts';
+import { tellInterim } from './interim.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
 import { answerTime, overhear } from './overheard.ts';
 import type { Rules } from './rules.ts';
@@ -192,10 +193,10 @@ function ignore(state: ConversationState, signal: HeardSignal, reason: IgnoreRea
   if (signal.type !== 'transcript' || !signal.result.text.trim()) return [state];
   const { result } = signal;
   const { text, utteranceComplete } = result;
-  if (!utteranceComplete) return [state, emit('transcript.interim', { text, result }, { role: 'stt' })];
+  if (!utteranceComplete) return tellInterim(state, text, result);
   const overheard = overhear(state, signal, reason, at);
-  if (overheard?.kind === 'answer') return [{ ...state, overheard }];
-  return [{ ...state, overheard: overheard ?? state.overheard }, emit('bargeIn.ignored', { reason, text, result })];
+  const after: ConversationState = { ...state, interim: '', overheard: overheard ?? state.overheard };
+  return overheard?.kind === 'answer' ? [after] : [after, emit('bargeIn.ignored', { reason, text, result })];
 }
 
 function isComplete(signal: HeardSignal): boolean {

@@ -134,6 +134,8 @@ export interface ConversationState {
   readonly turn: Turn | undefined;
   /** The last published words: services repeat themselves. */
   readonly lastWords: string;
+  /** The last interim of the current utterance, also of one that is no turn. */
+  readonly interim: string;
   readonly candidate: Candidate | undefined;
   /** The turn whose answer is certain, until its very end. */
   readonly answering: Turn | undefined;
@@ -183,6 +185,7 @@ export const startState: ConversationState = {
   bargeIn: noBargeIn,
   turn: undefined,
   lastWords: '',
+  interim: '',
   candidate: undefined,
   answering: undefined,
   says: [],

@@ -3,6 +3,7 @@ import type { Step } from '../stream/fold.ts';
 import type { SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { PreflightRules } from './conversation-options.ts';
 import type { DiscardReason, TurnEndReason } from './events.ts';
+import { tellInterim } from './interim.ts';
 import { emit, type AgentReport, type Effect, type HeardSignal } from './inputs.ts';
 import { release, withdraw } from './output-lock.ts';
 import {
@@ -87,9 +88,13 @@ function tellWords(
   { text, result }: Extract<TurnDecision, { readonly type: 'words' | 'speculate' }>,
   at: number,
 ): ConversationStep {
-  const [state, turn, ...effects] = openTurn(before, 'speech', at);
-  const told = emit(type, { text, result }, { turnId: turn.id, role: 'stt' });
-  return [{ ...state, lastWords: text }, ...effects, told];
+  const [open, turn, ...effects] = openTurn(before, 'speech', at);
+  const state: ConversationState = { ...open, lastWords: text };
+  if (type === 'transcript.interim') {
+    const [after, ...told] = tellInterim(state, text, result, turn.id);
+    return [after, ...effects, ...told];
+  }
+  return [{ ...state, interim: text }, ...effects, emit(type, { text, result }, { turnId: turn.id, role: 'stt' })];
 }
 
 /** Prepares an answer to what the user may have finished saying; discards one to other words. */
@@ -203,6 +208,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     isCuttingIn: false,
     isUnclear: false,
     lastWords: '',
+    interim: '',
     user: { state: 'silent' },
   };
   const follow = (id: string): Effect => ({ type: 'then', input: { type: 'turn.answer', candidate: id } });
@@ -249,6 +255,7 @@ export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled'
     isCuttingIn: false,
     user: { state: 'silent' },
     lastWords: '',
+    interim: '',
   };
   return [dropped, ...(turn ? turnEnded(turn, reason) : [])];
 }

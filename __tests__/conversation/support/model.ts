@@ -386,7 +386,7 @@ export function keyOf({ at, state, speeches, open, committed }: World): string {
     ) {
       return undefined;
     }
-    if (/^(content|result|lastWords|replaces)$/.test(key)) return undefined;
+    if (/^(content|result|lastWords|interim|replaces)$/.test(key)) return undefined;
     if (typeof value === 'number') {
       if (/(At|until|since|at)$/i.test(key)) return value === Infinity ? '∞' : Math.max(-11_000, value - at);
       return value;

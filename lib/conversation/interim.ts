@@ -1,0 +1,21 @@
+import type { TranscriptionResult } from '../core/roles.ts';
+import type { Step } from '../stream/fold.ts';
+import { sharedWords } from '../text/shared-words.ts';
+import { emit, type Effect } from './inputs.ts';
+import type { ConversationState } from './state.ts';
+
+/** Publishes what the user has said so far, and what of it stays. */
+export function tellInterim(
+  state: ConversationState,
+  text: string,
+  result: TranscriptionResult,
+  turnId?: string,
+): Step<ConversationState, Effect> {
+  const stablePrefix = result.isFinal ? text : sharedWords(state.interim, text);
+  const told = emit(
+    'transcript.interim',
+    { text, stablePrefix, result },
+    { ...(turnId === undefined ? {} : { turnId }), role: 'stt' },
+  );
+  return [{ ...state, interim: text }, told];
+}
