@@ -13,10 +13,22 @@ export interface ToolCall {
   readonly providerExtras?: Readonly<Record<string, unknown>>;
 }
 
+/** An image that the user shows; the models that see say which kinds, mostly PNG, JPEG, WebP and GIF. */
+export type MessageImage =
+  | {
+      /** An `https:` address, which the service fetches, or a `data:` URL. */
+      readonly url: string;
+    }
+  | {
+      readonly data: Uint8Array;
+      /** Such as `image/png`. */
+      readonly mediaType: string;
+    };
+
 /** A message of the conversation, as sent to the model. */
 export type Message =
   | { readonly role: 'system'; readonly content: string }
-  | { readonly role: 'user'; readonly content: string }
+  | { readonly role: 'user'; readonly content: string; readonly images?: readonly MessageImage[] }
   | { readonly role: 'assistant'; readonly content: string; readonly toolCalls?: readonly ToolCall[] }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string; readonly isError?: boolean };
 

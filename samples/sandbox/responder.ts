@@ -10,6 +10,7 @@
  * | tell me a (long) story | nine sentences, always the same |
  * | say X, repeat X | "X" |
  * | what is my name | the name from "my name is X", earlier in the conversation |
+ * | what do you see | the kind of each image in the message: "I see a png." |
  * | what did I say, what did you say | the turn before, word for word |
  * | hello, hi, good morning … | "Hello! How can I help you?" |
  * | thank you, thanks | "You are welcome." |
@@ -33,7 +34,7 @@ export interface DeclaredTool {
 
 /** One turn of the conversation, in the sandbox's own terms. */
 export type Turn =
-  | { readonly role: 'user' | 'assistant'; readonly text: string }
+  | { readonly role: 'user' | 'assistant'; readonly text: string; readonly images?: readonly string[] }
   | { readonly role: 'result'; readonly tool: string; readonly text: string; readonly failed: boolean };
 
 /** What a vendor's request asks. */
@@ -94,6 +95,11 @@ export const story: string =
 /** How many tokens a text has, as the sandbox counts: one for each begun four characters. */
 export function countTokens(text: string): number {
   return Math.ceil(text.length / 4);
+}
+
+/** What an image is, by its address: `png`, or `picture` from elsewhere. */
+export function kindOfImage(url: string): string {
+  return /^data:image\/(\w+);/.exec(url)?.[1] ?? 'picture';
 }
 
 /** What the model answers. */
@@ -258,6 +264,11 @@ function answer(said: string, turns: readonly Turn[]): string {
       .flatMap(({ role, text }) => (role === 'user' ? (/my name is ([\p{L}'-]+)/iu.exec(text)?.[1] ?? []) : []))
       .at(-1);
     return name === undefined ? 'You have not told me your name.' : `Your name is ${name}.`;
+  }
+  if (/what do you see/i.test(said)) {
+    const asking = turns.findLast(({ role }) => role === 'user');
+    const images = (asking?.role === 'user' ? asking.images : undefined) ?? [];
+    return images.length === 0 ? 'I see nothing.' : `I see ${images.map((kind) => `a ${kind}`).join(' and ')}.`;
   }
   if (/what did i say/i.test(said)) return last('user') || 'You have not said anything.';
   if (/what did you say/i.test(said)) return last('assistant') || 'I have not said anything.';

@@ -226,11 +226,11 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
 function requestOf(config: BrowserLLMConfig, history: readonly Message[], options: GenerateOptions): WireObject {
   const { tools = [], toolChoice, responseFormat } = options;
   const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser: true });
-  // The engine accepts instructions only at the beginning.
-  const wire = chatHistory(messages, { lateSystemRole: 'user', silence: '' });
-  const [first] = wire;
-  // With tools, WebLLM adds a system prompt of its own and rejects another.
-  if (system && tools.length > 0 && first) first['content'] = `${system}\n\n${String(first['content'])}`;
+  // The engine accepts instructions only at the beginning. With tools, WebLLM adds a system prompt of its own and rejects another.
+  const [first, ...rest] = messages;
+  const opening =
+    system && tools.length > 0 && first ? [{ ...first, content: `${system}\n\n${first.content}` }, ...rest] : messages;
+  const wire = chatHistory(opening, { lateSystemRole: 'user', silence: '' });
   return {
     messages: [...(system && tools.length === 0 ? [{ role: 'system', content: system }] : []), ...wire],
     stream_options: { include_usage: true },

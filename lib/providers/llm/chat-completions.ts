@@ -5,6 +5,7 @@ import { retirementOf } from '../../core/wire-names.ts';
 import { answerSchema } from './answer-schema.ts';
 import { chatAnswer, type ChatAnswer } from './chat-answer.ts';
 import type { LLMConfig } from './chat-llm.ts';
+import { chatContent } from './message-images.ts';
 import type { ModelContext, ModelRequest, ModelWire } from './model-wire.ts';
 import { repairHistory } from './repair-history.ts';
 import { parseArgs } from './tool-calls.ts';
@@ -208,7 +209,7 @@ export function chatHistory(messages: readonly Message[], form: ChatForm): WireO
       case 'user': {
         const isAfterTool = toolToUser !== undefined && messages[index - 1]?.role === 'tool';
         const between = isAfterTool ? [{ role: 'assistant', content: toolToUser }] : [];
-        return [...between, { role: 'user', content: message.content }];
+        return [...between, { role: 'user', content: chatContent(message) }];
       }
       case 'assistant': {
         const calls = message.toolCalls?.map((call) => ({

@@ -4,6 +4,7 @@ import { asObject, asObjects, type WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../core/messages.ts';
 import type { HttpRequestHeaders } from '../../transport/http.ts';
 import type { LLMConfig } from './chat-llm.ts';
+import { imageBlocks } from './message-images.ts';
 import type { ModelContext, ModelRequest } from './model-wire.ts';
 import { answerSchema } from './answer-schema.ts';
 import { repairHistory } from './repair-history.ts';
@@ -238,7 +239,8 @@ function blocksOf(message: Message, isInLoop: boolean): WireObject[] {
     return [isError === true ? { ...result, is_error: true } : result];
   }
   const text = message.content.trim() === '' ? [] : [{ type: 'text', text: message.content }];
-  if (message.role !== 'assistant') return text;
+  if (message.role === 'user') return [...imageBlocks(message), ...text];
+  if (message.role === 'system') return text;
   const calls = message.toolCalls ?? [];
   const thinking = isInLoop ? asObjects(calls[0]?.providerExtras?.['thinking']) : [];
   return [...thinking, ...text, ...calls.map(wireCall)];

@@ -1,4 +1,4 @@
-import type { Message, ToolCall } from '../../core/messages.ts';
+import type { Message, MessageImage, ToolCall } from '../../core/messages.ts';
 
 /** A history that every service accepts. */
 export interface RepairedHistory {
@@ -43,7 +43,7 @@ export function repairHistory(
     if (message.role === 'tool') continue;
     const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
     const fresh = calls.filter(({ id }) => !answered.has(id) && answered.add(id));
-    if (!isSaid(message.content) && fresh.length === 0) continue;
+    if (!isSaid(message.content) && fresh.length === 0 && imagesOf(message).length === 0) continue;
     append(messages, message, fresh);
     for (const { id } of fresh) {
       messages.push(results.get(id) ?? { role: 'tool', toolCallId: id, content: cancelled, isError: true });
@@ -58,13 +58,19 @@ export function repairHistory(
 
 const isSaid = (text: string): boolean => text.trim() !== '';
 
+const imagesOf = (message: Message | undefined): readonly MessageImage[] =>
+  (message?.role === 'user' ? message.images : undefined) ?? [];
+
 /** Adds a turn, or merges it into the last one by the same speaker. */
 function append(messages: Message[], message: Exclude<Message, { role: 'tool' }>, calls: readonly ToolCall[]): void {
-  const previous = messages.at(-1);
-  const isSame = previous?.role === message.role && message.role !== 'system';
-  if (isSame) messages.pop();
-  const content = [isSame ? previous.content : '', message.content].filter(isSaid).join('\n');
+  const last = messages.at(-1);
+  const previous = last?.role === message.role && message.role !== 'system' ? last : undefined;
+  if (previous) messages.pop();
+  const content = [previous?.content ?? '', message.content].filter(isSaid).join('\n');
+  const images = [...imagesOf(previous), ...imagesOf(message)];
   if (message.role === 'assistant') {
     messages.push({ role: 'assistant', content, ...(calls.length > 0 && { toolCalls: calls }) });
-  } else messages.push({ role: message.role, content });
+  } else if (message.role === 'user') {
+    messages.push({ role: 'user', content, ...(images.length > 0 && { images }) });
+  } else messages.push({ role: 'system', content });
 }

@@ -2,7 +2,7 @@ import type { BodyStream, Call, HttpRequest } from '../call.ts';
 import type { Credentials, Environment } from '../environment.ts';
 import type { ServiceName } from '../faults.ts';
 import { promptCache } from '../prompt-cache.ts';
-import { countTokens, respond } from '../responder.ts';
+import { countTokens, kindOfImage, respond } from '../responder.ts';
 import type { Prompt, Reply, Turn } from '../responder.ts';
 import {
   anyOf,
@@ -87,7 +87,14 @@ const functionName: Check = (value, path) =>
     ? undefined
     : `${path} must match ^[a-zA-Z0-9_-]{1,64}$`;
 const textPart = shape({ type: required(oneOf('text')), text: required(string) });
-const imagePart = shape({ type: required(oneOf('image_url')), image_url: required(object) });
+const imageUrl: Check = (value, path) =>
+  typeof value === 'string' && /^(https?:\/\/|data:image\/(png|jpeg|webp|gif);base64,[\w+/=]+$)/.test(value)
+    ? undefined
+    : `${path}: Expected a base64-encoded data URL with an image MIME type, or an http URL`;
+const imagePart = shape({
+  type: required(oneOf('image_url')),
+  image_url: required(shape({ url: required(imageUrl), detail: oneOf('low', 'high', 'auto') })),
+});
 const toolCall = (more: Readonly<Record<string, Check>>): Check =>
   shape({
     id: required(filled),
@@ -217,6 +224,13 @@ function textOf(content: unknown): string {
   return content.map((part: unknown) => textMember(part, 'text')).join('');
 }
 
+/** The kinds of the images in a message. */
+export function imagesOf(content: unknown): string[] {
+  const parts = Array.isArray(content) ? (content as unknown[]) : [];
+  const urls = parts.map((part) => textMember(member(part, 'image_url'), 'url')).filter(Boolean);
+  return urls.map(kindOfImage);
+}
+
 function formatOf(format: unknown): unknown {
   const type = member(format, 'type');
   return type === 'json_object'
@@ -237,7 +251,8 @@ function toPrompt(body: Readonly<Record<string, unknown>>, messages: readonly un
     for (const call of Array.isArray(calls) ? (calls as unknown[]) : []) {
       names.set(member(call, 'id'), textMember(member(call, 'function'), 'name'));
     }
-    if (role === 'user' || role === 'assistant') turns.push({ role, text });
+    const images = imagesOf(member(message, 'content'));
+    if (role === 'user' || role === 'assistant') turns.push({ role, text, images });
     else if (role === 'tool')
       turns.push({ role: 'result', tool: names.get(member(message, 'tool_call_id')) ?? '', text, failed: false });
     else system.push(text);

@@ -53,9 +53,16 @@ const textBlock = shape({
   citations: anything,
   ...cacheControl,
 });
+const imageSource = anyOf(
+  shape({
+    ...{ type: required(oneOf('base64')), data: required(filled) },
+    media_type: required(oneOf('image/jpeg', 'image/png', 'image/gif', 'image/webp')),
+  }),
+  shape({ type: required(oneOf('url')), url: required(filled) }),
+);
 const userBlocks = anyOf(
   textBlock,
-  shape({ type: required(oneOf('image')), source: required(object), ...cacheControl }),
+  shape({ type: required(oneOf('image')), source: required(imageSource), ...cacheControl }),
   shape({
     ...{ type: required(oneOf('tool_result')), tool_use_id: required(filled), is_error: boolean, ...cacheControl },
     content: anyOf(string, arrayOf(anyOf(textBlock, object))),

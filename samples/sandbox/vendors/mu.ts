@@ -1,7 +1,7 @@
 import type { Call, HttpRequest } from '../call.ts';
 import type { Credentials, Environment } from '../environment.ts';
 import { promptCache } from '../prompt-cache.ts';
-import { countTokens, respond } from '../responder.ts';
+import { countTokens, kindOfImage, respond } from '../responder.ts';
 import type { Prompt, Reply, Turn } from '../responder.ts';
 import { isObject, member, textMember } from '../validate.ts';
 import type { Vendor } from '../vendor.ts';
@@ -42,9 +42,17 @@ function toPrompt(body: Body): Prompt {
       const last = turns.at(-1);
       const speaker = role === 'assistant' ? 'assistant' : 'user';
       const text = textMember(block, 'text');
+      if (type === 'image') {
+        const source = member(block, 'source');
+        const url = textMember(source, 'url') || `data:${textMember(source, 'media_type')};`;
+        const images = [...(last?.role === 'user' ? (last.images ?? []) : []), kindOfImage(url)];
+        if (last?.role === 'user') turns[turns.length - 1] = { ...last, images };
+        else turns.push({ role: 'user', text: '', images });
+      }
       if (type !== 'text') continue;
       // Adjacent turns of one role are joined.
-      if (last?.role === speaker) turns[turns.length - 1] = { role: speaker, text: `${last.text}\n${text}` };
+      if (last?.role === speaker)
+        turns[turns.length - 1] = { ...last, text: last.text ? `${last.text}\n${text}` : text };
       else turns.push({ role: speaker, text });
     }
   }

@@ -1,7 +1,7 @@
-import { boolean, integer, number, object, oneOf, string, textMember } from '../validate.ts';
+import { boolean, integer, member, number, object, oneOf, string, textMember } from '../validate.ts';
 import { Refusal } from '../vendor.ts';
 import type { Vendor } from '../vendor.ts';
-import { chatVendor, responseFormat, stop, toolChoice, tools } from './chat-completions.ts';
+import { chatVendor, imagesOf, responseFormat, stop, toolChoice, tools } from './chat-completions.ts';
 import type { ChatErrorDetails } from './chat-completions.ts';
 
 /** The free tiers lost the Llama models in August 2026; contracts keep them, and the sandbox is one. */
@@ -65,6 +65,9 @@ export const nu: Vendor = chatVendor({
     const named = (body['messages'] as { name?: unknown }[]).some(({ name }) => name !== undefined);
     if (named)
       return refuse(400, 'messages[].name is not taken', { message: "'messages' : property 'name' is unsupported" });
+    const sees = (body['messages'] as unknown[]).some((message) => imagesOf(member(message, 'content')).length > 0);
+    if (sees && !model.startsWith('qwen/'))
+      return refuse(400, `${model} sees no images`, { message: 'messages[0].content must be a string' });
     if (body['reasoning_format'] !== undefined && body['include_reasoning'] !== undefined) {
       return refuse(400, 'reasoning_format and include_reasoning exclude each other');
     }
