@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { concatMap, interval, lastValueFrom, map, of, reduce, Subscription, tap } from 'rxjs';
-import { encodeWav, WavReader, type AudioMetadata, type BufferInput, type TTSProvider } from 'rxvoice';
+import { encodeWav, int16Bytes, WavReader, type AudioMetadata, type BufferInput, type TTSProvider } from 'rxvoice';
 
 /** The format of the caller's file. */
 export const callerFormat: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1, bitDepth: 16 };
@@ -87,7 +87,20 @@ export class Caller {
   sayNext(): Promise<void> {
     const line = this.#lines[this.#next++];
     if (!line) return Promise.reject(new Error('The caller has nothing more to say'));
-    for (let at = 0; at < line.length; at += frameBytes) this.#waiting.push(line.subarray(at, at + frameBytes));
+    return this.#send(line);
+  }
+
+  /** Makes a sound that is on no file, in the caller's format; resolves when it was made. */
+  make(samples: Int16Array<ArrayBuffer>): Promise<void> {
+    return this.#send(int16Bytes(samples));
+  }
+
+  #send(sound: Uint8Array): Promise<void> {
+    for (let at = 0; at < sound.length; at += frameBytes) {
+      const frame = new Uint8Array(frameBytes);
+      frame.set(sound.subarray(at, at + frameBytes));
+      this.#waiting.push(frame);
+    }
     return new Promise((resolve) => {
       this.#onSpoken = resolve;
     });

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { marbleDiagram } from '../marbles/svg.ts';
 import { Timeline } from '../marbles/timeline.ts';
 import { runCall } from './call.ts';
+import { hardDemo } from './hard.ts';
 import { writeRecording } from './recording.ts';
 import { environment, openServices } from './services.ts';
 import { printSummary, summarize } from './summary.ts';
@@ -13,6 +14,9 @@ const help = `A telephone call of five turns through BufferInput, AlphaFlux, NuL
 with a confirmed preflight, one whose words change after the preflight, and a long answer that the caller interrupts.
 
   npm run demo                 no keys: on the sandbox, over real sockets on this machine
+  npm run demo -- --hard       another call, always on the sandbox: a connection that drops, a cough, "mm-hmm", "stop",
+                               "yes" over the end of a question, a changed mind, a tool interrupted, an echo, a model
+                               that stalls
   npm run demo -- --json       the summary as JSON
   npm run demo -- --out DIR    where the recording and the diagram go (default: out)
 
@@ -25,6 +29,7 @@ Exit code 0 only if every word survived and the history equals what was heard.
 
 const { values } = parseArgs({
   options: {
+    hard: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     out: { type: 'string', default: 'out' },
     help: { type: 'boolean', short: 'h', default: false },
@@ -34,7 +39,26 @@ const { values } = parseArgs({
 if (values.help) {
   process.stdout.write(help);
 } else {
-  process.exitCode = await demo(values.json, values.out);
+  process.exitCode = await (values.hard ? hard : demo)(values.json, values.out);
+}
+
+async function hard(json: boolean, out: string): Promise<number> {
+  const print = (line: string): void => {
+    if (!json) process.stdout.write(`${line}\n`);
+  };
+  await mkdir(out, { recursive: true });
+  const openedAt = Date.now();
+  const summary = await hardDemo(out, print, (event) => {
+    const row = timelineRow(event, openedAt);
+    if (row) print(row);
+  });
+  const { recording, diagram } = summary.files;
+  if (json) process.stdout.write(`${JSON.stringify(summary, undefined, 2)}\n`);
+  print('');
+  print(`The call: ${recording}   Its marble diagram: ${diagram}`);
+  for (const fault of summary.faults) print(`FAULT: ${fault}`);
+  if (summary.faults.length === 0) print('Nothing was lost, said twice, or answered that was no question.');
+  return summary.faults.length === 0 ? 0 : 1;
 }
 
 async function demo(json: boolean, out: string): Promise<number> {

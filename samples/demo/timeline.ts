@@ -23,6 +23,13 @@ const shown: { readonly [T in VoiceEventType]?: readonly [Color, (event: VoiceEv
   'bargeIn.paused': ['magenta', () => ''],
   'bargeIn.confirmed': ['magenta', ({ detectMs }) => `after ${detectMs} ms`],
   'bargeIn.resumed': ['magenta', () => ''],
+  'bargeIn.ignored': ['magenta', ({ reason, text }) => `${reason}: ${text}`],
+  'tool.call': ['green', ({ call }) => call.name],
+  'tool.result': ['green', ({ content }) => content],
+  'tool.error': ['red', ({ content }) => content],
+  'tool.cancelled': ['red', ({ call }) => call.name],
+  'provider.reconnecting': ['yellow', ({ provider = '', delayMs }) => `${provider} in ${Math.round(delayMs)} ms`],
+  'provider.fallback': ['yellow', ({ from, to, message = 'works again' }) => `${from} -> ${to}: ${message}`],
   'turn.ended': ['gray', ({ reason }) => reason],
   error: ['red', ({ message }) => message],
 };
