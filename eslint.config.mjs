@@ -135,7 +135,9 @@ export default defineConfig(
           functions: false,
           methods: false,
           strict: true,
-          names: { '^(answer|convert|hold|reported|say|score|synthesize|toOutput|transcode|_?vad)$': false },
+          names: {
+            '^(answer|convert|hearing|hold|reported|say|score|stage|synthesize|toOutput|transcode|_?vad)$': false,
+          },
         },
       ],
       'rxjs-x/no-ignored-subscription': 'error',

@@ -1,10 +1,10 @@
-import type { SchedulerLike } from 'rxjs';
+import type { Observable, SchedulerLike } from 'rxjs';
 import type { GenerateOptions } from '../core/messages.ts';
 import type { LLMProvider, TranscriptionResult, TTSProvider } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
 import type { SpeechTextOptions } from '../text/speech-text.ts';
 import type { BargeInThresholds } from './barge-in.ts';
-import type { AgentState, UserState } from './events.ts';
+import type { AgentState, UserState, VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
 import type { Endpointing } from './endpointing.ts';
 import type { TurnTakingOptions } from './turn-rules.ts';
@@ -216,12 +216,24 @@ export interface ConversationSettings {
 /** Settings to change; `undefined` restores a default. */
 export type SettingsChange = { readonly [K in keyof ConversationSettings]?: ConversationSettings[K] | undefined };
 
+/** A stage between speech-to-text and the conversation; it also gets the events that the conversation publishes. */
+export type TranscriptStage = (
+  transcripts$: Observable<TranscriptionResult>,
+  events$: Observable<VoiceEvent>,
+) => Observable<TranscriptionResult>;
+
 /** Options of a conversation. */
 export interface ConversationOptions extends ConversationSettings {
   /** What was said before; the conversation adds to it. */
   readonly history: History;
   /** Said at the start. */
   readonly greeting?: string;
+  /**
+   * What the user's words pass on their way from the speech-to-text service, such as `wakePhrase('hey Nova')`: the
+   * conversation hears what it emits. If it fails, that is an `error` event, and the words pass as they are. Default:
+   * nothing.
+   */
+  readonly hearing?: TranscriptStage;
   /** Agents by name, which hand the conversation over to each other. Default: one, made of the other options. */
   readonly agents?: Readonly<Record<string, AgentProfile>>;
   /** Voices for other languages than the pipeline's own, with `followLanguage`. */

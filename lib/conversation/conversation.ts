@@ -1,9 +1,11 @@
 import {
   BehaviorSubject,
   catchError,
+  defer,
   distinctUntilChanged,
   EMPTY,
   filter,
+  identity,
   map,
   mergeMap,
   Observable,
@@ -16,11 +18,12 @@ import {
   takeUntil,
   tap,
   timer,
+  type MonoTypeOperatorFunction,
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
 import { once } from '../core/application-code.ts';
-import { VoiceError } from '../core/errors.ts';
+import { messageOf, VoiceError } from '../core/errors.ts';
 import { oncePerKind } from '../core/guard.ts';
 import type { ConnectionEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import { fold, type Machine } from '../stream/fold.ts';
@@ -28,7 +31,7 @@ import { merge } from '../stream/merge.ts';
 import { isSuspected } from './barge-in.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import { SpeechTicket, type Command } from './commands.ts';
-import type { ConversationSettings } from './conversation-options.ts';
+import type { ConversationSettings, TranscriptStage } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
 import { enact, publishHistory, reportError, type World } from './enact.ts';
 import { createEventBus, type EventBus } from './event-bus.ts';
@@ -59,6 +62,8 @@ interface Setup {
   readonly agentHandlers?: AgentHandlers;
   readonly scheduler: SchedulerLike;
   readonly greeting?: string | undefined;
+  /** What the user's words pass first. */
+  readonly stage?: TranscriptStage | undefined;
   readonly finalize: (() => void) | undefined;
   readonly pushToTalk: ((isOn: boolean) => void) | undefined;
   readonly listen: ((isOn: boolean) => void) | undefined;
@@ -150,7 +155,7 @@ const maxResultLength = 65_536;
 
 /** The user's signals. A stream that fails is reported as an error event, and the conversation continues. */
 function heardBy(
-  { ports, scheduler }: Setup,
+  { ports, scheduler, stage }: Setup,
   bus: EventBus,
   validate: Validate,
   soundings: Soundings,
@@ -172,6 +177,7 @@ function heardBy(
       validate('transcript'),
       map((result) => shortened(result, tellOnce)),
       dropLateResults(),
+      stage ? passing(stage, bus, validate) : identity,
       map((result): Input => {
         // Words on the audio's own clock: the arrival of a message says nothing about it.
         const words = result.metadata?.words ?? [];
@@ -206,6 +212,23 @@ function heardBy(
       map((is): Input => ({ type: 'stt', is })),
     ),
   );
+}
+
+/** A stage of the application; where it fails, everything is heard. */
+function passing(
+  stage: TranscriptStage,
+  bus: EventBus,
+  validate: Validate,
+): MonoTypeOperatorFunction<TranscriptionResult> {
+  return (transcripts$) =>
+    defer(() => stage(transcripts$, bus.events$)).pipe(
+      catchError((cause: unknown) => {
+        const message = `the option hearing failed, and words pass as they are: ${messageOf(cause)}`;
+        reportError(bus, new VoiceError(message, { code: 'internal', cause }));
+        return transcripts$;
+      }),
+      validate('transcript'),
+    );
 }
 
 /** A result with no more text than anyone says. */

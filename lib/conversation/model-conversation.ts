@@ -27,7 +27,7 @@ import { synthesizeText, type VoiceContext } from './voice.ts';
  * `stop`, and never errors. The guides on turn-taking, barge-in and preflight describe its behavior.
  */
 export function conversation(ports: ConversationPorts, options: ConversationOptions): Observable<VoiceEvent> {
-  const { scheduler = asyncScheduler, history, greeting, agents = {}, voices = {}, ...rest } = options;
+  const { scheduler = asyncScheduler, history, greeting, hearing, agents = {}, voices = {}, ...rest } = options;
   const [first] = Object.keys(agents);
   const settings: ConversationSettings = { ...(first === undefined ? {} : { agent: first }), ...rest };
   return converse({
@@ -35,6 +35,7 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
     history,
     scheduler,
     greeting,
+    stage: hearing,
     settings,
     rules: rulesOf(settings, factsOf(ports), ports.phrases),
     finalize: ports.finalize,

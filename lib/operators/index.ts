@@ -15,3 +15,4 @@ export * from '../text/speech-text.ts';
 export * from '../text/spoken-piece.ts';
 export * from './transcode.ts';
 export * from './utterances.ts';
+export * from './wake-phrase.ts';

@@ -90,6 +90,8 @@ export function assertOptions(options: PipelineOptions): void {
     const value = options[key as keyof typeof kinds];
     if (value !== undefined && !fits(value)) throw refused(`${key} must be ${what}`);
   }
+  const { hearing } = options;
+  if (hearing !== undefined && typeof hearing !== 'function') throw refused('hearing must be a function');
   const problem = configProblem(options, rules) ?? phrases(options) ?? twins(options) ?? company(options);
   if (problem !== undefined) throw refused(problem);
 }

@@ -56,7 +56,7 @@ const changeable: Readonly<Record<ChangeableOption, true>> = {
 /** @throws VoiceError `configuration` when an option belongs to the agent. */
 export function assertLeftToAgent(agent: string | undefined, options: PipelineOptions | PipelineUpdate): void {
   if (agent === undefined) return;
-  const own = [...Object.keys(changeable), 'agents', 'voices', 'vad'];
+  const own = [...Object.keys(changeable), 'agents', 'voices', 'vad', 'hearing'];
   const set = Object.entries(options).flatMap(([key, value]) =>
     own.includes(key) && value !== undefined ? [key] : [],
   );

@@ -4,6 +4,10 @@ import { segmenterFor } from './segmenter.ts';
 const maxCounted = 1_024;
 const isHyphen = /^[-\u2010\u2011]$/;
 
+/** Scripts without spaces between words. */
+export const unspaced: RegExp =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+
 /**
  * Counts the words at the beginning of a text, its first 1,024 characters, in any script, including those without
  * spaces. A hyphen joins: "mm-hm" is one.

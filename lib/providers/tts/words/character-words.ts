@@ -1,5 +1,6 @@
 import type { Step } from '../../../stream/fold.ts';
-import { unspaced, wordsOf, type WordTiming } from './spread-words.ts';
+import { unspaced } from '../../../text/words.ts';
+import { wordsOf, type WordTiming } from './spread-words.ts';
 
 /** Characters of a text and their times, as given with a chunk of audio. */
 export interface CharacterTimes {

@@ -1,4 +1,5 @@
 import { segmenterFor } from '../../../text/segmenter.ts';
+import { unspaced } from '../../../text/words.ts';
 
 /** When a word sounds, in milliseconds. */
 export interface WordTiming {
@@ -6,10 +7,6 @@ export interface WordTiming {
   readonly startMs: number;
   readonly endMs: number;
 }
-
-/** Scripts without spaces between words. */
-export const unspaced: RegExp =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 /** Distributes a text's words over the time of its audio in proportion to their characters: an estimate. */
 export function spreadWords(text: string, startMs: number, endMs: number): WordTiming[] {
