@@ -43,6 +43,9 @@ async function mp3(samples: Int16Array, sampleRate: number): Promise<Bytes> {
   return concatBytes([frames, encoder.finalize()]);
 }
 
+/** Whether this runtime makes AAC: the encoder waits in Bun for a worker that never answers. */
+export const makesAac: boolean = !('Bun' in globalThis);
+
 /** AAC-LC, mono, in ADTS frames. */
 async function adts(samples: Int16Array, sampleRate: number): Promise<Bytes> {
   registerAacEncoder();

@@ -2,6 +2,7 @@
 import { from, lastValueFrom, toArray } from 'rxjs';
 import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { RhoTTS, type RhoTTSConfig } from '../../../lib/providers/tts/rho-tts.ts';
+import { makesAac } from '../../../samples/sandbox/fixtures.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS, hear } from '../../conformance/tts.ts';
 
@@ -87,7 +88,8 @@ describe('RhoTTS in the sandbox', () => {
     ['aac', 'fff1'],
     ['wav', '52494646'],
   ] as const) {
-    it(`gives an ${audioFormat} file`, async () => {
+    const test = audioFormat === 'aac' && !makesAac ? it.skip : it;
+    test(`gives an ${audioFormat} file`, async () => {
       tts.updateConfig({ audioFormat });
       const blob = await tts.synthesize('Hello there.');
       const bytes = Buffer.from(await blob.arrayBuffer());

@@ -1,6 +1,7 @@
 // Slow: audio at the speed of sound, and faults that make it wait and try again.
 import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { TauTTS, type TauTTSConfig } from '../../../lib/providers/tts/tau-tts.ts';
+import { makesAac } from '../../../samples/sandbox/fixtures.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS } from '../../conformance/tts.ts';
 
@@ -59,7 +60,8 @@ describe('TauTTS in the sandbox', () => {
     ['webm', '1a45dfa3'],
     ['ulaw', '52494646'],
   ] as const) {
-    it(`gives an ${format} file`, async () => {
+    const test = format === 'aac' && !makesAac ? it.skip : it;
+    test(`gives an ${format} file`, async () => {
       tts.updateConfig({ format });
       const bytes = Buffer.from(await (await tts.synthesize('Hello there.')).arrayBuffer());
       expect(bytes.toString('hex').slice(0, magic.length)).toBe(magic);
