@@ -233,6 +233,26 @@ describe('a stage that stands still', () => {
     expect(ofType(events, 'turn.ended')[0]?.at).toBeLessThan(20_000);
   });
 
+  it('an output that stands still after the voice has failed ends the turn with an error', () => {
+    const { events } = test(
+      { 0: user.final('tell me') },
+      {
+        llm: { answer: () => 'Fine.' },
+        wrapTTS: (tts) => ({
+          name: tts.name,
+          speak: (text$) => tts.speak(text$).pipe(concatMap((chunk) => concat(of(chunk), throwing('voice')))),
+        }),
+        wrapOutput: (output) => ({
+          ...{ name: output.name, positionMs: 0, pause: () => undefined, resume: () => undefined },
+          play: () => NEVER,
+        }),
+      },
+    );
+    expect(ofType(events, 'turn.ended')).toMatchObject([{ reason: 'error' }]);
+    expect(ofType(events, 'turn.ended')[0]?.at).toBeLessThan(20_000);
+    expect(ofType(events, 'error')).toHaveLength(1);
+  });
+
   it('a text of the application that never ends holds nobody up', () => {
     const forever$ = concat(of('One two three.'), NEVER);
     const { events } = voiceTest({
@@ -329,6 +349,13 @@ describe('beginTurn() and cancelTurn() while thinking', () => {
       { llm, turnTaking: { strategy: 'manual' } },
     );
     expect(result.heardText).toBe('Wait.Here it is.');
+    // Some models refuse to go on from words of their own.
+    expect(result.llm.requests.at(-1)?.messages).toEqual([
+      { role: 'user', content: 'tell me' },
+      { role: 'assistant', content: 'Wait.' },
+      { role: 'user', content: 'tell me' },
+    ]);
+    expect(result.history.items.filter(({ role }) => role === 'user')).toHaveLength(1);
   });
 
   it('have it forgotten when interrupt() came between', () => {

@@ -151,6 +151,33 @@ describe('onUserTurn', () => {
     expect(llm.requests).toHaveLength(1);
   });
 
+  it('sees and changes the message also when the agent has said something meanwhile', () => {
+    const seen: string[] = [];
+    const verdicts: UserTurnVerdict[] = [{}, { text: 'my pin is ****' }];
+    const result = test(
+      ({ text }) => {
+        seen.push(text);
+        return verdicts.shift();
+      },
+      {
+        turnTaking: { strategy: 'manual' },
+        llm: { firstTokenMs: 1_000 },
+        steps: {
+          0: [application.send('my pin is 1234'), application.say('Wait.')],
+          600: application.does('begin'),
+          700: application.does('cancel'),
+        },
+      },
+    );
+    expect(seen).toEqual(['my pin is 1234', 'my pin is 1234']);
+    expect(asked(result).at(-1)).toEqual([
+      { role: 'user', content: 'my pin is ****' },
+      { role: 'assistant', content: 'Wait.' },
+      { role: 'user', content: 'my pin is ****' },
+    ]);
+    expect(result.history.items[0]).toMatchObject({ text: 'my pin is ****' });
+  });
+
   it('that is still busy when the conversation stops holds nothing up', () => {
     const signals: AbortSignal[] = [];
     const { events } = test(

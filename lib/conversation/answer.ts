@@ -137,8 +137,12 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         emit(type, payload, { turnId });
       },
       gate$,
-      messages: (systemPrompt) =>
-        history.messages(joined(systemPrompt, found), isCommitted ? undefined : candidate.text),
+      messages: (systemPrompt) => {
+        const { role = 'assistant' } = history.items.at(-1) ?? {};
+        // Models answer what comes last, and the agent may have said something since it was asked.
+        const isLast = isCommitted && role !== 'assistant';
+        return history.messages(joined(systemPrompt, found), isLast ? undefined : candidate.text);
+      },
       onToolsRunning: (running) => {
         log = { ...log, running };
         const tools = running && (running.isAbortable ? 'abortable' : 'kept');
@@ -178,8 +182,6 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       }
       const length = log.parts.reduce((sum, { text }) => sum + text.length, 0);
       const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
-      // Tools may have run since, and something else may have been said.
-      const question = history.items.findLast(({ role }) => role === 'user');
       report({
         type: 'answer.ended',
         candidate: id,
@@ -189,7 +191,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         tokens: refusal === undefined ? log.tokens : 0,
         wastedTokens: Math.round(log.tokens * unheard),
         outcome: { heardText: isCommitted ? heard.text : '', interrupted },
-        unanswered: question?.role === 'user' ? question.text : undefined,
+        unanswered: history.lastSaid?.text,
       });
     };
   });

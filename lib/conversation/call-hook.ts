@@ -14,8 +14,7 @@ export function callHook(
   { state$, history }: Pick<Shared, 'state$' | 'history'>,
 ): Observable<HookInput> {
   const abort = new AbortController();
-  const last = history.items.at(-1);
-  const text = last?.role === 'user' ? last.text : '';
+  const { text = '' } = history.lastSaid ?? {};
   const decided = (verdict: UserTurnVerdict, error?: unknown): HookInput => ({
     ...{ type: 'turn.hooked', candidate, verdict },
     ...(error === undefined ? {} : { error }),

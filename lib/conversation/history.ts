@@ -97,6 +97,12 @@ export class History {
     return this.#items;
   }
 
+  /** @internal What the user said last; the agent may have said something of its own accord since. */
+  get lastSaid(): Extract<HistoryItem, { readonly role: 'user' }> | undefined {
+    const last = this.#items.findLast(({ role }) => role === 'user');
+    return last?.role === 'user' ? last : undefined;
+  }
+
   /** Adds what the user said; merges it into the last message if that is also the user's. */
   addUser(text: string): HistoryItem {
     const last = this.#items.at(-1);
@@ -108,8 +114,8 @@ export class History {
 
   /** Replaces what the user said last; an empty text is not sent to the model, and gives way to the next message. */
   rewriteUser(text: string): void {
-    const last = this.#items.at(-1);
-    if (last?.role === 'user' && last.text !== text) this.#update({ ...last, text });
+    const last = this.lastSaid;
+    if (last && last.text !== text) this.#update({ ...last, text });
   }
 
   /** Adds what the agent said; does nothing if none of it was heard. */
@@ -149,12 +155,12 @@ export class History {
   /**
    * The messages for the model: the system prompt, then alternating roles, with tool results right after their calls.
    *
-   * @param speculative - What the user may just have said, for a preflight; not stored.
+   * @param asked - What to answer, where that is not what comes last; not stored.
    */
-  messages(systemPrompt?: string, speculative?: string): Message[] {
+  messages(systemPrompt?: string, asked?: string): Message[] {
     const messages: Message[] = systemPrompt ? [{ role: 'system', content: systemPrompt }] : [];
     for (const item of this.#items) append(messages, toMessage(item));
-    if (speculative) append(messages, { role: 'user', content: speculative });
+    if (asked) append(messages, { role: 'user', content: asked });
     return messages;
   }
 
