@@ -6,6 +6,7 @@
  * conversation, left to itself, must come back to listening.
  */
 import fc from 'fast-check';
+import { scorer, silence } from 'rxvoice/endpointing';
 import { afterGreeting, unlessToolsRun } from '../../lib/conversation/listening.ts';
 import { rulesOf, type Rules } from '../../lib/conversation/rules.ts';
 import { turnRules, unknownStt } from '../../lib/conversation/turn-rules.ts';
@@ -19,10 +20,17 @@ const update: readonly Move[] = ['cannot be cut from now on', 'push-to-talk from
 const meant: readonly Move[] = ['a command', 'a nod', 'a nod to a question', 'an echo'];
 const tools: readonly Move[] = ['tools run', 'tools run that words abort', 'tools have run'];
 const ends: readonly Move[] = ['drain', 'stop'];
-const apart = [...pushToTalk, ...hook, ...update, ...meant, ...tools, ...ends, 'greet'];
+const strategies: readonly Move[] = ['voice was brief', 'marked words', 'the scorer objects', 'the scorer agrees'];
+const apart = [...strategies, ...pushToTalk, ...hook, ...update, ...meant, ...tools, ...ends, 'greet'];
 const spoken = moves.filter((each) => !apart.includes(each));
 const time: readonly Move[] = ['a quarter of a second', 'the next deadline'];
 const agent: readonly Move[] = ['agent gets ready', 'agent is heard', 'agent is done'];
+
+const heardOnly: readonly Move[] = [
+  ...(['voice starts', 'voice ends', 'words', 'other words', 'may be the end', 'final', 'empty final'] as const),
+  ...(['interrupt', 'type', 'speech-to-text leaves', 'speech-to-text returns'] as const),
+  ...[...agent, ...time],
+];
 
 const ways: readonly { name: string; rules: Rules; depth: number; moves: readonly Move[] }[] = [
   { name: 'the service tells when a voice ends', rules, depth: 6, moves: spoken },
@@ -41,6 +49,16 @@ const ways: readonly { name: string; rules: Rules; depth: number; moves: readonl
       depth: 5,
       moves: ['voice starts', 'words', 'final', 'say uninterruptibly', ...meant, ...tools, ...agent, ...time],
     },
+  },
+  {
+    name: 'silence ends turns',
+    rules: rulesOf({ endpointing: silence() }, { ...unknownStt, detectsVoice: true }),
+    ...{ depth: 4, moves: [...spoken, 'voice was brief', 'marked words'] },
+  },
+  {
+    name: 'a scorer is asked, and may object',
+    rules: rulesOf({ endpointing: scorer(() => 1) }, { ...unknownStt, reportsSpeechEnd: true }),
+    ...{ depth: 5, moves: [...heardOnly, ...strategies] },
   },
   { name: 'push-to-talk', rules: { ...rules, turnTaking: turnRules({ strategy: 'manual' }) }, depth: 4, moves },
   {

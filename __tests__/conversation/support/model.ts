@@ -41,8 +41,10 @@ export type Move =
   | 'voice starts'
   | 'voice ends'
   | 'voice resumes'
+  | 'voice was brief'
   | 'words'
   | 'other words'
+  | 'marked words'
   | 'may be the end'
   | 'final'
   | 'other final'
@@ -65,6 +67,8 @@ export type Move =
   | 'speech-to-text leaves'
   | 'speech-to-text returns'
   | 'speech-to-text is lost'
+  | 'the scorer objects'
+  | 'the scorer agrees'
   | 'hook lets pass'
   | 'hook adds'
   | 'hook refuses'
@@ -85,6 +89,7 @@ export type Move =
 /** Everything that can happen. */
 export const moves: readonly Move[] = [
   ...(['voice starts', 'voice ends', 'voice resumes', 'words', 'other words', 'may be the end'] as const),
+  ...(['voice was brief', 'marked words', 'the scorer objects', 'the scorer agrees'] as const),
   ...(['final', 'other final', 'empty final', 'interrupt', 'type', 'type patiently'] as const),
   ...(['a command', 'a nod', 'a nod to a question', 'an echo'] as const),
   ...(['tools run', 'tools run that words abort', 'tools have run'] as const),
@@ -129,6 +134,8 @@ const inputs: Partial<Record<Move, () => Input>> = {
   'voice starts': () => ({ type: 'speech', event: 'started' }),
   'voice ends': () => ({ type: 'speech', event: 'ended' }),
   'voice resumes': () => ({ type: 'speech', event: 'resumed' }),
+  'voice was brief': () => ({ type: 'speech', event: 'ended', isBrief: true }),
+  'marked words': () => ({ type: 'transcript', result: { ...FakeSTT.result('one two', 'interim'), isFinal: true } }),
   words: () => transcript('one', 'interim'),
   'other words': () => transcript('one two', 'interim'),
   'may be the end': () => transcript('one', 'preflight'),
@@ -178,6 +185,11 @@ export function move(world: World, what: Move): World | undefined {
   if (verdict) {
     if (state.candidate?.phase !== 'hooking') return undefined;
     return take(world, { type: 'turn.hooked', candidate: state.candidate.id, verdict });
+  }
+  if (what === 'the scorer objects' || what === 'the scorer agrees') {
+    const { score } = state.turnTaking.phase === 'hearing' ? state.turnTaking : {};
+    if (!score || score.value !== undefined) return undefined;
+    return take(world, { type: 'score', text: score.text, value: what === 'the scorer agrees' ? 1 : 0 });
   }
   const tools = toolsThat[what];
   if (tools) {
