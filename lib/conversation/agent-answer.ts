@@ -32,7 +32,7 @@ import type { Command } from './commands.ts';
 import type { Emit } from './event-bus.ts';
 import type { Input, TicketInterrupt } from './inputs.ts';
 import { sayIt } from './say.ts';
-import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
+import { nothingHeard, speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import { candidateOf, sameCandidate, type Candidate, type ConversationState, type ReplyPart } from './state.ts';
 import { momentOf, type TurnMoment } from './turn.ts';
 
@@ -108,7 +108,7 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
     const mark = (moment: TurnMoment): void => {
       moments[moment] ??= scheduler.now();
     };
-    const end = ({ heard, text, interrupted, silentAt }: SpeechResult): void => {
+    const end = ({ heard, text, interrupted, silentAt, wasted }: SpeechResult): void => {
       const { text: heardText, estimated } = heard;
       history.addAssistant({ generated: text, heard: heardText, interrupted, estimated });
       report({
@@ -118,6 +118,7 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
         moments,
         tokens: 0,
         wastedTokens: 0,
+        wasted: { ...wasted, voice: agent.name },
         unanswered: undefined,
         outcome: { heardText, interrupted },
         silentAt: Math.max(silentAt, scheduler.now()),
@@ -161,12 +162,7 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
         },
         complete: () => subscriber.complete(),
       });
-    let nothing: SpeechResult = {
-      heard: { text: '', rounds: [], estimated: false },
-      text: '',
-      interrupted: true,
-      silentAt: 0,
-    };
+    let nothing: SpeechResult = nothingHeard;
     return () => {
       playing.unsubscribe();
       endOnce(nothing);

@@ -6,7 +6,7 @@ import type { Emit } from './event-bus.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
 import type { History } from './history.ts';
 import type { AgentReport } from './inputs.ts';
-import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
+import { nothingHeard, speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import type { Candidate } from './state.ts';
 import { momentOf, type TurnMoment } from './turn.ts';
 import { synthesizeText, type SpokenRound, type VoiceContext } from './voice.ts';
@@ -47,13 +47,6 @@ interface Log {
 /** Most tokens of a round that wait for the rounds before it to be spoken: far more than any answer has. */
 const maxWaitingTokens = 100_000;
 
-const nothingHeard: SpeechResult = {
-  heard: { text: '', rounds: [], estimated: false },
-  text: '',
-  interrupted: true,
-  silentAt: 0,
-};
-
 /**
  * Answers a candidate: asks the model and speaks its text. Subscribing starts both, unsubscribing cuts both off. Either
  * way it records what was heard, and reports how it ended. Never errors: failures are reported, and end the turn. Emits
@@ -66,7 +59,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const { emit, scheduler } = generation;
     const gate$ = new ReplaySubject<unknown>(1);
     let log: Log = { parts: [], tokens: 0 };
-    let result = nothingHeard;
+    let result: SpeechResult = nothingHeard;
     const moments: Partial<Record<TurnMoment, number>> = {};
     /** What is told when the gate opens. */
     const untold: GenerationStep[] = [];
@@ -190,6 +183,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         silentAt,
         tokens: refusal === undefined ? log.tokens : 0,
         wastedTokens: Math.round(log.tokens * unheard),
+        wasted: { ...result.wasted, voice: cast().tts.name },
         outcome: { heardText: isCommitted ? heard.text : '', interrupted },
         unanswered: history.lastSaid?.text,
       });

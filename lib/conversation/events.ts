@@ -49,6 +49,10 @@ export interface TurnMetrics {
   readonly agent?: AgentLatency;
   /** Token events that were generated but never heard. */
   readonly wastedTokens?: number;
+  /** Characters that were synthesized but never heard. */
+  readonly wastedCharacters?: number;
+  /** Audio that was synthesized but never heard, in milliseconds; absent if it is compressed. */
+  readonly wastedAudio?: number;
 }
 
 /** The payload of each event type, in addition to the envelope. */
@@ -191,6 +195,10 @@ export interface VoiceEventMap {
     readonly reason: DiscardReason;
     /** Token events that nobody will hear. */
     readonly wastedTokens: number;
+    /** Characters that were synthesized for it; only with `preflight.speak`. */
+    readonly wastedCharacters: number;
+    /** Milliseconds of audio that were synthesized for it; 0 if that is compressed. */
+    readonly wastedAudio: number;
   };
   /** The user may be interrupting: the agent becomes quieter, and nothing new starts to play. */
   'bargeIn.suspected': object;

@@ -6,6 +6,7 @@ import type { Command, SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
 import type { Commit, QueuedSpeech, ReplyPart } from './state.ts';
 import type { Scorer } from './endpointing.ts';
+import type { Waste } from './script.ts';
 import type { Sounding } from './sounding.ts';
 import type { ScoreSignal, UserSignal } from './turn-rules.ts';
 import type { TurnMoments } from './turn.ts';
@@ -29,6 +30,8 @@ export type AgentReport =
       /** Token events that it brought, and how many of them nobody heard. */
       readonly tokens: number;
       readonly wastedTokens: number;
+      /** What was synthesized and not heard, and by whom. */
+      readonly wasted: Waste & { readonly voice: string };
       readonly outcome: SpeechOutcome;
       readonly silentAt: number;
       /** The message left without an answer, if any. */

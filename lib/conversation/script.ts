@@ -40,6 +40,15 @@ export interface Heard {
   readonly rounds: readonly string[];
   /** True when it was computed without word timings from the service. */
   readonly estimated: boolean;
+  /** How many characters of what the voice was given were heard. */
+  readonly characters: number;
+}
+
+/** What was synthesized in vain. */
+export interface Waste {
+  readonly characters: number;
+  /** Milliseconds; 0 for compressed audio, whose length only the output knows. */
+  readonly audioMs: number;
 }
 
 /** A voice's speaking rate, learned from its speech. */
@@ -151,6 +160,11 @@ export class Script {
   heardAt(positionMs: number, isFinished: boolean = false): Heard {
     let startMs = 0;
     let estimated = false;
+    let sum = 0;
+    const upTo = (part: Part, characters: number): string => {
+      sum += characters;
+      return visualPrefix(part.pieces, characters);
+    };
     if (isFinished) this.#learnPace(positionMs);
     const rounds = this.#parts.map((part) => {
       const localMs = positionMs - startMs;
@@ -161,13 +175,13 @@ export class Script {
       if (isFinished && part.isCompressed) {
         // How much audio there was is known now.
         const timed = timedBy(spoken, words, () => true);
-        return visualPrefix(part.pieces, saysAll(localMs, spoken, timed) ? spoken.length : timed.characters);
+        return upTo(part, saysAll(localMs, spoken, timed) ? spoken.length : timed.characters);
       }
       const { characters, exact } = charactersAt(part, words, localMs, this.#pace);
       estimated ||= !exact;
-      return visualPrefix(part.pieces, characters);
+      return upTo(part, characters);
     });
-    return { text: rounds.reduce(joinWords, ''), rounds, estimated };
+    return { text: rounds.reduce(joinWords, ''), rounds, estimated, characters: sum };
   }
 
   /** When each match of a pattern in the text ends, in milliseconds of the audio. */

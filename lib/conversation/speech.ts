@@ -23,7 +23,7 @@ import type { Emit } from './event-bus.ts';
 import type { SpeechSource, VoiceEventEnvelope } from './events.ts';
 import type { AgentReport } from './inputs.ts';
 import type { Validate } from './malformed.ts';
-import { Script, type Heard, type Pace } from './script.ts';
+import { Script, type Heard, type Pace, type Waste } from './script.ts';
 import type { Soundings } from './sounding.ts';
 
 /** One thing to say. */
@@ -58,7 +58,21 @@ export interface SpeechResult {
   readonly interrupted: boolean;
   /** When its last sample sounds, on the scheduler's clock. */
   readonly silentAt: number;
+  /** What was synthesized and not heard. */
+  readonly wasted: Waste;
 }
+
+/** Everything was heard. */
+const noWaste: Waste = { characters: 0, audioMs: 0 };
+
+/** Nothing of a speech that has not begun. */
+export const nothingHeard: SpeechResult = {
+  heard: { text: '', rounds: [], estimated: false, characters: 0 },
+  text: '',
+  interrupted: true,
+  silentAt: 0,
+  wasted: noWaste,
+};
 
 /** Shared by all speeches of a conversation. */
 export interface SpeechContext {
@@ -130,7 +144,9 @@ export function speech(
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
         emit('usage', { characters }, ofVoice());
       }
-      onEnd({ heard, text, interrupted, silentAt });
+      const audioMs = Math.max(0, script.receivedMs - position);
+      const wasted = interrupted ? { characters: characters - heard.characters, audioMs } : noWaste;
+      onEnd({ heard, text, interrupted, silentAt, wasted });
     };
 
     // Marked when it comes, however long it is held back.

@@ -1,4 +1,5 @@
 import type { TurnMetrics } from './events.ts';
+import type { Waste } from './script.ts';
 
 /** The moments that determine a turn's latency, in order, and the metric that ends with each. */
 const stages = [
@@ -39,9 +40,15 @@ export function withMeasured(turn: Turn, measured: TurnMetrics): Turn {
   return { ...turn, measured: { ...turn.measured, ...measured } };
 }
 
-/** Adds tokens that nobody heard to a turn. */
-export function withWaste(turn: Turn, tokens: number): Turn {
-  return tokens ? withMeasured(turn, { wastedTokens: (turn.measured.wastedTokens ?? 0) + tokens }) : turn;
+/** Adds what nobody heard to a turn: tokens, and what was synthesized. */
+export function withWaste(turn: Turn, tokens: number, { characters, audioMs }: Waste): Turn {
+  if (!tokens && !characters && !audioMs) return turn;
+  const { wastedTokens = 0, wastedCharacters = 0, wastedAudio = 0 } = turn.measured;
+  return withMeasured(turn, {
+    ...(tokens ? { wastedTokens: wastedTokens + tokens } : {}),
+    ...(characters ? { wastedCharacters: wastedCharacters + characters } : {}),
+    ...(audioMs ? { wastedAudio: wastedAudio + audioMs } : {}),
+  });
 }
 
 /** A turn's latency. Each part runs from the last known moment, so that the parts add up. */

@@ -267,18 +267,23 @@ export function endAnswer(
 ): ConversationStep {
   const { candidate, answering } = state;
   if (candidate?.replaces === report.candidate) {
-    return [{ ...state, answering: answering && withWaste(answering, report.tokens) }];
+    return [{ ...state, answering: answering && withWaste(answering, report.tokens, report.wasted) }];
   }
   if (candidate?.id !== report.candidate) return [state];
   const output = release(state.output, candidate.speechId);
   const { cut: why } = candidate.phase === 'ending' ? candidate : {};
   const settled = settle(candidate.tickets, report.outcome);
   if (candidate.phase === 'preflight' || (candidate.phase === 'ending' && candidate.wasPreflight)) {
-    const wasted = { reason: why?.discard ?? 'failed', wastedTokens: report.tokens } as const;
-    const turn = state.turn && withWaste(state.turn, report.tokens);
+    const { tokens, wasted } = report;
+    const { characters, audioMs, voice } = wasted;
+    const turn = state.turn && withWaste(state.turn, tokens, wasted);
+    const envelope = { turnId: candidate.turnId };
+    const cost = { wastedTokens: tokens, wastedCharacters: characters, wastedAudio: audioMs };
     return [
       { ...state, output, candidate: undefined, turn },
-      emit('preflight.discarded', wasted, { turnId: candidate.turnId }),
+      emit('preflight.discarded', { reason: why?.discard ?? 'failed', ...cost }, envelope),
+      // A speech that is heard tells this itself.
+      ...(characters ? [emit('usage', { characters }, { ...envelope, role: 'tts', provider: voice })] : []),
       ...settled,
     ];
   }
@@ -294,6 +299,7 @@ export function endAnswer(
   const turn = withWaste(
     withMeasured({ ...answering, moments: report.moments }, cutMs),
     report.outcome.interrupted ? report.wastedTokens : 0,
+    report.wasted,
   );
   return [after, ...turnEnded(turn, reason), ...settled];
 }

@@ -267,6 +267,7 @@ function ended({ state, at }: World, speechId: string, interrupted: boolean, fai
       failed,
       tokens: 1,
       wastedTokens: 1,
+      wasted: { characters: 1, audioMs: 1, voice: 'it' },
       outcome,
       silentAt: at,
     },
@@ -279,6 +280,7 @@ function replaced(candidate: string, silentAt: number): Input {
   const outcome = { heardText: '', interrupted: true };
   return {
     ...{ type: 'answer.ended', moments: {}, candidate, failed: false, tokens: 1, wastedTokens: 1, outcome, silentAt },
+    wasted: { characters: 1, audioMs: 1, voice: 'it' },
     unanswered: undefined,
   };
 }

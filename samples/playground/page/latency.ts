@@ -9,6 +9,7 @@ const extras = [
   ['bargeInDetect', 'barge-in seen after', 'ms'],
   ['bargeInCut', 'cut in', 'ms'],
   ['wastedTokens', 'tokens in vain', ''],
+  ['wastedAudio', 'of speech in vain', 'ms'],
 ] as const;
 
 /** Shows the latency of each turn as a waterfall, newest first, all on one scale. */
