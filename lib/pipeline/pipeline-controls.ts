@@ -109,9 +109,10 @@ export abstract class PipelineControls extends PipelineEvents {
    * Changes options of a pipeline, also while it runs. Each counts from a moment of its own, and for all later sessions;
    * `undefined` restores a default.
    *
-   * - `bargeIn`, `preflight`, `listening`, `locale`, `followLanguage`, `timeouts.idleMs`, `timeouts.awayMs`: at once; an
-   *   interruption that has begun ends by the old ones.
-   * - `onUserTurn`, `timeouts.hookMs`, `turnTaking`: from the user's next turn; push-to-talk switches with it.
+   * - `bargeIn`, `preflight`, `listening`, `onUnclear`, `locale`, `followLanguage`, `timeouts.idleMs`, `timeouts.awayMs`:
+   *   at once; an interruption that has begun ends by the old ones.
+   * - `onUserTurn`, `timeouts.hookMs`, `turnTaking`, `endpointing`: from the user's next turn; push-to-talk switches with
+   *   it.
    * - `systemPrompt`, `tools`, `answer`, `agent`, the model's `timeouts`: from the next request to the model, also within
    *   an answer. A prepared answer is discarded.
    * - `speechText`, `locale` (for sentences), the voice's `timeouts`: from the next text that is spoken.
