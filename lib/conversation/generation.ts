@@ -3,6 +3,7 @@ import {
   defer,
   EMPTY,
   ignoreElements,
+  map,
   mergeMap,
   Observable,
   ReplaySubject,
@@ -121,7 +122,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       // A voice that refuses the round ends the answer: the model is not asked anymore.
       if (subscriber.closed) return;
       const events$ = llm.generate(messages, requestOptions(cast, round));
-      feed(fromInput(events$).pipe(context.validate('model'), stalls(cast, scheduler)), subscriber, {
+      feed(fromInput(events$).pipe(map(tokenOf), context.validate('model'), stalls(cast, scheduler)), subscriber, {
         next: take,
         complete: finish,
       });
@@ -176,6 +177,11 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
   }
 
   return ask(1);
+}
+
+/** An event of a model's; a plain object's `generate()` may also emit its text as it is. */
+function tokenOf(event: LLMEvent | string): LLMEvent {
+  return typeof event === 'string' ? { type: 'token', text: event } : event;
 }
 
 /** The model must speak at last: it chooses freely after the first request, and may call nothing in the last. */

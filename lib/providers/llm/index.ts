@@ -15,6 +15,7 @@ export type * from './model-wire.ts';
 export * from './mu-llm.ts';
 export * from './nu-llm.ts';
 export * from './omicron-llm.ts';
+export * from './text-model.ts';
 export * from './theta-llm.ts';
 export * from './xi-llm.ts';
 export type { HttpErrorFacts, HttpErrorOf, HttpFailure } from '../../transport/http-error.ts';

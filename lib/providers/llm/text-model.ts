@@ -1,0 +1,109 @@
+import {
+  catchError,
+  concat,
+  defer,
+  from,
+  map,
+  mergeMap,
+  Observable,
+  of,
+  type ObservableInput,
+  Subject,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import { messageOf, VoiceError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
+import { Provider } from '../../core/provider.ts';
+import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
+import { fromInput } from '../../stream/bridge.ts';
+import { feed } from '../../stream/feed.ts';
+
+type Piece = string | LLMEvent;
+/** A whole answer, or its pieces. */
+type Opened = string | AsyncIterable<Piece>;
+
+/** What {@link textModel} asks for an answer: pieces of text, or {@link LLMEvent}s where it calls tools. */
+export type AnswerText = (
+  messages: readonly Message[],
+  /** `signal` is aborted when nobody wants the answer any more. */
+  options: GenerateOptions & { readonly signal: AbortSignal },
+) => Exclude<ObservableInput<Piece>, PromiseLike<unknown>> | PromiseLike<Opened>;
+
+/** Configuration of {@link textModel}. */
+export interface TextModelConfig {
+  /** Its name in events and errors. Default: `TextModel`. */
+  readonly name?: string;
+}
+
+/**
+ * Any source of text as a language model: an async generator, an SDK's stream, an Observable.
+ *
+ * @example
+ *   const llm = textModel(async function* (messages, { signal }) {
+ *     for await (const chunk of await client.chat(messages, { signal })) yield chunk.text;
+ *   });
+ *
+ * @param answer - Called for each answer. Its signal, and the end of its iterator, tell it that the answer is unwanted.
+ */
+export function textModel(answer: AnswerText, config: TextModelConfig = {}, logger?: Logger): LLMProvider {
+  return new TextModel(answer, config, logger);
+}
+
+class TextModel extends Provider<TextModelConfig> implements LLMProvider {
+  override readonly name: string;
+  override readonly roles: readonly ProviderRole[] = ['llm'];
+  override readonly type: ProviderType = 'rest';
+  readonly #answer$: AnswerText;
+  readonly #tokens$ = new Subject<string>();
+
+  constructor(answer: AnswerText, config: TextModelConfig, logger?: Logger) {
+    super(config, logger);
+    this.name = config.name ?? 'TextModel';
+    this.#answer$ = answer;
+  }
+
+  get tokens$(): Observable<string> {
+    return this.handOut('tokens$', this.#tokens$);
+  }
+
+  generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
+    return defer(() => {
+      this.assertReady('generate');
+      let isDone = false;
+      const event$ = this.#ask(messages, options).pipe(
+        map((piece): LLMEvent => (typeof piece === 'string' ? { type: 'token', text: piece } : piece)),
+        tap((event) => {
+          isDone ||= event.type === 'done';
+          if (event.type === 'token') this.#tokens$.next(event.text);
+        }),
+        catchError((cause: unknown) => {
+          if (VoiceError.is(cause)) throw cause;
+          throw this.error(`${this.name}: ${messageOf(cause)}`, { code: 'server', recoverable: true, cause });
+        }),
+      );
+      const end$ = defer(() => (isDone ? [] : of<LLMEvent>({ type: 'done', finishReason: 'stop' })));
+      return concat(event$, end$).pipe(takeUntil(this.aborted$('was disposed during an answer')));
+    });
+  }
+
+  /** Asks for an answer; unsubscribing aborts the signal, then ends the source. */
+  #ask(messages: readonly Message[], options: GenerateOptions): Observable<Piece> {
+    return new Observable((subscriber) => {
+      const abort = new AbortController();
+      subscriber.add(() => abort.abort());
+      const answer = this.#answer$(messages, { ...options, signal: abort.signal });
+      const piece$: Observable<Piece> = isPromise(answer) ? from(answer).pipe(mergeMap(opened)) : fromInput(answer);
+      feed(piece$, subscriber, { next: (piece) => subscriber.next(piece), complete: () => subscriber.complete() });
+    });
+  }
+}
+
+function isPromise(value: object | string): value is PromiseLike<Opened> {
+  return typeof value === 'object' && 'then' in value;
+}
+
+function opened(answer: Opened): Observable<Piece> {
+  return typeof answer === 'string' ? of(answer) : fromInput(answer);
+}
