@@ -314,6 +314,24 @@ export function describeStreamingSTT(subject: STTSubject): void {
       expect([before, performance.now() - startedAt < 5_000]).toEqual([1, true]);
     });
 
+    it('finalize() ends an utterance that no silence has ended, and all that follows is heard', async () => {
+      const { stt, results } = await ready();
+      await stt.connect();
+      for (const text of ['hello there', 'good night', 'one two three']) {
+        const heard = hears(stt, text);
+        // No silence follows: the key was let go with the last sound.
+        const spoken = audio([text]);
+        send(stt, spoken.slice(0, Math.ceil((text.length * 80) / 20)));
+        stt.finalize();
+        await heard;
+      }
+      const nothing = hears(stt, '');
+      stt.finalize();
+      if (!complete(results).includes('')) await nothing;
+      expect(complete(results).map(plain)).toEqual(['hello there', 'good night', 'one two three', '']);
+      expect(refusals()).toEqual([]);
+    });
+
     it('F10: a service that falls silent is replaced, and hears again what it did not answer', async () => {
       fails({ kind: 'stall', after: subject.greetings, times: 1 });
       const { stt, errors } = await ready({ silenceTimeoutMs: 500 });

@@ -111,6 +111,7 @@ describe('AlphaFlux: turns', () => {
     say(turn('StartOfTurn', 'one'));
     stt.finalize();
     say(turn('EndOfTurn', 'one', { trigger: 'manual' }));
+    stt.sendAudio({ data: tape(1_000) });
     stt.finalize();
     say({ type: 'Warning', sequence_id: 9, code: 'FORCE_END_TURN_NO_ACTIVE_TURN', description: '' });
     expect(texts()).toEqual([{ type: 'ForceEndTurn' }, { type: 'ForceEndTurn' }]);

@@ -195,8 +195,9 @@ describe('AlphaSTT: results', () => {
     const { say, log, stt } = await live();
     stt.finalize();
     say(results('one', 0, 1, { ...final, from_finalize: true }));
+    stt.sendAudio({ data: tape(1_000) });
     stt.finalize();
-    say(results('', 1, 0, { ...final, from_finalize: true }));
+    say(results('', 1, 1, { ...final, from_finalize: true }));
     expect(stt.sockets.last.texts).toEqual(['{"type":"Finalize"}', '{"type":"Finalize"}']);
     expect(log).toEqual(['. one', '. ']);
   });

@@ -15,7 +15,7 @@ function given(options: Partial<FeedOptions> = {}, sampleRate: number = 16_000) 
   const note = (items: readonly FeedItem[]): void => {
     for (const item of items) {
       if (typeof item === 'string' || item instanceof Uint8Array) sent.push(item);
-      else leftOut.push([msOf(sent), item.leftOutMs]);
+      else if ('leftOutMs' in item) leftOut.push([msOf(sent), item.leftOutMs]);
     }
   };
   const feed = new AudioFeed(

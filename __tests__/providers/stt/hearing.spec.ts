@@ -73,7 +73,7 @@ describe('hear(): one fold of a wire', () => {
         { type: 'command', name: 'finalize' },
         { type: 'command', name: 'constructor' },
       ],
-      ['send'],
+      ['send-after-audio'],
     ],
     'changed options that no message tells need another connection': [
       [{ type: 'changed', changed: { language: 'fr' } }],

@@ -174,14 +174,14 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
     Warning: (state, { code }) => {
       const log: STTEffect = { type: 'log', text: wireWord(code) };
       const isIdle = code === 'FORCE_END_TURN_NO_ACTIVE_TURN';
-      return isIdle ? [state, log, { type: 'result', kind: 'complete', text: '' }] : [state, log];
+      return isIdle ? [state, log, { type: 'reset' }] : [state, log];
     },
     Error: (state, { code, description }) => [
       state,
       { type: 'failure', kind: wireWord(code), sentence: asString(description) },
     ],
   },
-  commands: { finalize: (state) => [state, { type: 'send', message: { type: 'ForceEndTurn' } }] },
+  commands: { finalize: (state) => [state, { type: 'send-after-audio', message: { type: 'ForceEndTurn' } }] },
 
   query: ({ config, format: { encoding, sampleRate } }) => ({
     encoding,
@@ -224,11 +224,6 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
 export class AlphaFlux extends StreamingSTT<AlphaFluxConfig, AlphaFluxTurns> {
   constructor(config: AlphaFluxConfig, logger?: Logger) {
     super(alphaFluxWire, config, logger);
-  }
-
-  /** Ends the speaker's turn: a complete result follows, without text if there is no turn. */
-  finalize(): void {
-    this.tell('finalize');
   }
 }
 

@@ -89,9 +89,7 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
       return [state, { type: 'voice', is: 'started', ms: seconds === undefined ? undefined : seconds * 1_000 }];
     },
     Results: onResults,
-    UtteranceEnd: (state) =>
-      // Its words are no more final than the interim result that contains them.
-      state.segments.length === 0 && state.interim ? finalize(state) : complete(state),
+    UtteranceEnd: onUtteranceEnd,
     Metadata: (state, { request_id: id }) => [
       state,
       { type: 'log', text: `request ${asString(id) ?? 'without an id'} ended` },
@@ -142,15 +140,28 @@ export class AlphaSTT extends StreamingSTT<AlphaSTTConfig, AlphaUtterance> {
   constructor(config: AlphaSTTConfig, logger?: Logger) {
     super(alphaWire, config, logger);
   }
+}
 
-  /** Finalizes the audio so far: a complete result follows, without text if there is nothing new. */
-  finalize(): void {
-    this.tell('finalize');
-  }
+/** The words stopped; of which utterance, only the time of the last word says. */
+function onUtteranceEnd(state: AlphaUtterance, { last_word_end: seconds }: WireObject, context: Context): Step {
+  const { segments, interim } = state;
+  const lastMs = context.toAudioMs((asNumber(seconds) ?? Infinity) * 1_000);
+  const [first] = interim?.words ?? [];
+  const isLate = first?.startMs !== undefined && lastMs <= first.startMs;
+  if (isLate) return segments.length === 0 ? [state] : endedBefore(state);
+  // Its words are no more final than the interim result that contains them.
+  return segments.length === 0 && interim ? finalize(state) : complete(state);
+}
+
+/** The final segments were an utterance; the interim result belongs to the next. */
+function endedBefore({ segments, interim }: AlphaUtterance): Step {
+  const [, ...effects] = complete({ segments, interim: undefined });
+  const again: readonly STTEffect[] = interim ? [{ type: 'voice', is: 'started' }, result('interim', [interim])] : [];
+  return [{ segments: [], interim }, ...effects, ...again];
 }
 
 function finalize(state: AlphaUtterance): Step {
-  return [state, { type: 'send', message: { type: 'Finalize' } }];
+  return [state, { type: 'send-after-audio', message: { type: 'Finalize' } }];
 }
 
 function onResults(state: AlphaUtterance, message: WireObject, context: Context): Step {

@@ -1,5 +1,5 @@
 import { interval, tap, type SchedulerLike, type Subscription } from 'rxjs';
-import { durationMs, frameBytes, silenceByte, type PcmFormat } from '../../audio/formats.ts';
+import { bytesForMs, durationMs, frameBytes, silenceByte, type PcmFormat } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import { Pauses, type FeedItem } from './pauses.ts';
 
@@ -28,6 +28,8 @@ export interface FeedOptions {
 
 /** Audio sent at once even under a speed limit, in milliseconds. */
 const burstMs = 1_000;
+/** Longest frame of silence, in milliseconds. */
+const padMs = 100;
 /** Interval between checks of the queue, in milliseconds. */
 const tickMs = 20;
 
@@ -74,6 +76,24 @@ export class AudioFeed {
   push(items: Items): Items {
     const whole = this.#carry ? items.map((item) => this.#whole(item)).filter(isNotEmpty) : items;
     return this.#take(whole);
+  }
+
+  /** Queues a message about the audio so far: what is too short to be sent is filled with silence first. */
+  tell(message: string): Items {
+    return [...this.pad(0), ...this.push([message])];
+  }
+
+  /** Queues silence that is not part of the audio, so much that it ends with a whole frame. */
+  pad(ms: number): Items {
+    const length = bytesForMs(ms, this.#format);
+    const rest = this.#carry && this.#shortest ? (this.#carry.pending + length) % this.#shortest : 0;
+    const silence = new Uint8Array(length + (rest && this.#shortest - rest)).fill(silenceByte(this.#format.encoding));
+    if (silence.length === 0) return [];
+    const step = bytesForMs(padMs, this.#format);
+    const pieces = Array.from({ length: Math.ceil(silence.length / step) }, (_, at) =>
+      silence.subarray(at * step, (at + 1) * step),
+    );
+    return this.push([...pieces, { paddedMs: durationMs(silence.length, this.#format) }]);
   }
 
   /** Ends the audio: returns everything queued, with the last frame padded with silence. */

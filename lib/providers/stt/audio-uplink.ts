@@ -4,7 +4,7 @@ import type { AudioMetadata } from '../../audio/types.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import { AudioBacklog, EncodedBacklog } from './audio-backlog.ts';
 import { AudioFeed, type CatchUp, type FeedItem } from './audio-feed.ts';
-import { msBeforeVoice } from './voice-levels.ts';
+import { leastSound, msBeforeVoice } from './voice-levels.ts';
 
 export type { CatchUp } from './audio-feed.ts';
 
@@ -56,12 +56,16 @@ export class AudioUplink {
   /** Feeds the current connection; `undefined` without one. */
   #feed: AudioFeed | undefined;
   #clock: ConnectionClock | undefined;
-  /** Messages for the next connection, to follow the audio it receives first. */
-  #afterAudio: string[] = [];
+  /** Messages for the next connection, and silence in milliseconds, to follow the audio it receives first. */
+  #afterAudio: (string | number)[] = [];
+  /** Whether a connection is open that has not received its first audio. */
+  #isBeginning: boolean = false;
   #finalMs: number = 0;
   /** What was final when the connection began: it hears compressed audio from its start, and repeats it. */
   #repeatedMs: number = 0;
   #overflowing: boolean = false;
+  /** Whether the end that is being sent is that of a stretch of audio, not of all of it. */
+  #isEndOfStretch: boolean = false;
   /** Milliseconds without audio, as counted so far. */
   #quietMs: number = 0;
   /** What had been sent at the last call of {@link wasQuiet}. */
@@ -85,6 +89,14 @@ export class AudioUplink {
   /** Milliseconds of audio that are not final. */
   get pendingMs(): number {
     return this.#backlog ? this.#backlog.endMs - this.#backlog.startMs : 0;
+  }
+
+  /** Whether audio that is not final has sound in it. */
+  get hasSound(): boolean {
+    const backlog = this.#backlog;
+    if (!backlog || this.pendingMs === 0) return false;
+    const format = this.#options.format();
+    return !this.isPcm || msBeforeVoice(backlog.from(), format, leastSound) < this.pendingMs - 0.01;
   }
 
   /** Milliseconds of audio and silence on the service's clock. */
@@ -152,7 +164,7 @@ export class AudioUplink {
   /** Sends a message after the audio so far, on the next connection if there is none. */
   say(text: string): void {
     const feed = this.#heardBy;
-    if (feed) this.#transmit(feed.push([text]));
+    if (feed) this.#transmit(feed.tell(text));
     else this.#afterAudio.push(text);
   }
 
@@ -162,6 +174,12 @@ export class AudioUplink {
     if (!isReady() || !this.isPcm) return;
     send(this.#encode(silence(format(), ms)));
     this.#clock?.filled(ms);
+  }
+
+  /** Sends silence that is not part of the audio, after the audio so far. */
+  pad(ms: number): void {
+    if (this.#heardBy && this.isPcm) this.#transmit(this.#heardBy.pad(ms));
+    else if (this.isPcm) this.#afterAudio.push(ms);
   }
 
   /** Checks for audio every `everyMs` milliseconds; emits how long there was none. */
@@ -204,6 +222,8 @@ export class AudioUplink {
       this.#repeatedMs = this.#finalMs;
     }
     this.close();
+    this.#isEndOfStretch = false;
+    this.#isBeginning = true;
     this.#sentFrames = 0;
     this.#feed = new AudioFeed(format(), {
       // Without a known duration, audio is sent as it arrives.
@@ -217,10 +237,19 @@ export class AudioUplink {
   first(resumeMs: number | undefined, hasEnded: boolean): SocketData[] {
     const audio = this.#backlog?.from(resumeMs) ?? [];
     if (resumeMs !== undefined) this.#clock?.resume(resumeMs);
-    const items = [...audio, ...this.#afterAudio.splice(0), ...(hasEnded ? [endOfAudio] : [])];
     // Time without a connection is no gap in the audio.
     if (audio.length > 0) this.#quietMs = 0;
-    return this.#feed ? this.#encoded(this.#feed.push(items)) : [];
+    this.#isBeginning = false;
+    const feed = this.#feed;
+    if (!feed) return [];
+    const due = [
+      ...feed.push(audio),
+      ...this.#afterAudio.splice(0).flatMap((item) => (typeof item === 'number' ? feed.pad(item) : feed.tell(item))),
+      ...(hasEnded || this.#isEndOfStretch ? feed.push([endOfAudio]) : []),
+    ];
+    const first = this.#encoded(due);
+    if (this.#isEndOfStretch && due.includes(endOfAudio)) this.close();
+    return first;
   }
 
   /** Sends everything queued, and the last frame. */
@@ -231,6 +260,12 @@ export class AudioUplink {
   /** Sends the end of the audio. */
   end(): void {
     if (this.#heardBy) this.#transmit(this.#heardBy.push([endOfAudio]));
+  }
+
+  /** Sends the end of the audio so far; what follows waits until the service begins to hear again. */
+  endStretch(): void {
+    this.#isEndOfStretch = true;
+    this.end();
   }
 
   /** Stops feeding the connection; queued audio waits for the next one. */
@@ -258,12 +293,13 @@ export class AudioUplink {
   }
 
   get #heardBy(): AudioFeed | undefined {
-    return this.#options.isReady() ? this.#feed : undefined;
+    return this.#options.isReady() && !this.#isBeginning ? this.#feed : undefined;
   }
 
   #transmit(items: readonly FeedItem[]): void {
     for (const encoded of this.#encoded(items)) this.#options.send(encoded);
     const frames = items.filter((item) => item instanceof Uint8Array);
+    if (this.#isEndOfStretch && frames.includes(endOfAudio)) this.close();
     if (frames.length === 0) return;
     this.#quietMs = 0;
     this.#options.onSent(frames);
@@ -276,6 +312,7 @@ export class AudioUplink {
         if (this.isPcm) this.#clock?.sent(durationMs(item.length, this.#options.format()));
         encoded.push(this.#encode(item));
       } else if (typeof item === 'string') encoded.push(item);
+      else if ('paddedMs' in item) this.#clock?.padded(item.paddedMs);
       else this.#clock?.leftOut(item.leftOutMs);
     }
     return encoded;
@@ -320,6 +357,11 @@ class ConnectionClock {
     const audioMs = this.toAudioMs(this.#sentMs);
     this.#sentMs += ms;
     this.#mark(audioMs);
+  }
+
+  /** The last that was sent was silence of our own. */
+  padded(ms: number): void {
+    this.#mark(this.toAudioMs(this.#sentMs - ms));
   }
 
   /** Counts audio that was not sent. */

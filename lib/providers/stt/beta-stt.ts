@@ -292,11 +292,6 @@ export class BetaSTT extends StreamingSTT<BetaSTTConfig, BetaTurns> {
   constructor(config: BetaSTTConfig, logger?: Logger) {
     super(betaWire, config, logger);
   }
-
-  /** Ends the speaker's turn: its complete result follows. */
-  finalize(): void {
-    this.tell('finalize');
-  }
 }
 
 function onTurn(state: BetaTurns, message: WireObject, context: Context): Step {

@@ -198,14 +198,8 @@ export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
 export class DeltaSTT extends StreamingSTT<DeltaSTTConfig, DeltaUtterance> {
   /** A key to send in the first message. */
   #spokenKey: string | undefined;
-
   constructor(config: DeltaSTTConfig, logger?: Logger) {
     super(deltaWire, config, logger);
-  }
-
-  /** Ends the utterance: a complete result follows, without text if there is nothing new. */
-  finalize(): void {
-    this.tell('finalize');
   }
 
   /**

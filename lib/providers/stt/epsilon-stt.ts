@@ -129,6 +129,14 @@ export const epsilonWire: STTWire<EpsilonSTTConfig, EpsilonSession> = {
     return [state, { type: 'warning', text }];
   },
 
+  // Nobody can ask the service for a final: silence that comes at once ends the utterance.
+  commands: {
+    finalize: (state, { config: { endpointing = 0.05 } }) => [
+      state,
+      { type: 'silence-after-audio', ms: endpointing * 1_000 + 200 },
+    ],
+  },
+  finalMs: 2_500,
   resumesAtMs: ({ acknowledged }, { isResumed, toAudioMs, format }) =>
     isResumed ? toAudioMs(acknowledged / bytesPerMs(format)) : undefined,
   begin: (state, { isResumed }) => [isResumed ? { ...state, base: undefined } : fresh],

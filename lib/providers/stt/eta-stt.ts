@@ -107,6 +107,9 @@ const upgradeMs = 10_000;
 
 const gapMs = 500;
 
+/** Silence that ends an utterance, in milliseconds. */
+const endingMs = 1_000;
+
 /** Rev AI's wire. */
 export const etaWire: STTWire<EtaSTTConfig, undefined> = {
   name: 'EtaSTT',
@@ -161,6 +164,8 @@ export const etaWire: STTWire<EtaSTTConfig, undefined> = {
     const isKnown = contentType === undefined || /^audio\/x-(flac|wav)\b/.test(contentType);
     return isKnown ? undefined : 'contentType must be audio/x-flac or audio/x-wav';
   },
+  // Nobody can ask the service for a final: silence that comes at once ends the utterance.
+  commands: { finalize: (state) => [state, { type: 'silence-after-audio', ms: endingMs }] },
   isReady: ({ type }) => type === 'connected',
   closes: ({ code }) =>
     code < firstOwnCode || code in failures

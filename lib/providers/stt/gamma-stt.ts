@@ -231,11 +231,6 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig, GammaState> {
     super(gammaWire, config, logger);
   }
 
-  /** Ends the utterance: a complete result follows, without text if there is nothing new. */
-  finalize(): void {
-    this.tell('finalize');
-  }
-
   /** The key as header; a single-use token in the query, which also works in a page. */
   override async resolveSocketCredentials(): Promise<SocketCredentials> {
     if (this.isProxyMode) return {};

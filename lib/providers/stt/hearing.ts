@@ -31,6 +31,10 @@ interface Utterance {
   /** The latest words of an utterance that is not complete. */
   readonly newest: Said | undefined;
   readonly hasVoice: boolean;
+  /** Counts requests for the final result. */
+  readonly asks: number;
+  /** Whether the answer to the newest is pending. */
+  readonly isAsked: boolean;
 }
 
 /** Voice sent to the service and not yet answered, in audio time (docs/faults.md, F10). */
@@ -47,6 +51,10 @@ export type HearingInput<C> =
   /** `undefined` for an unreadable message. */
   | { readonly type: 'message'; readonly message: WireObject | undefined }
   | { readonly type: 'command'; readonly name: string }
+  /** Asks for the final result, once the service `isReady`; `isPending` when there is sound that is not final. */
+  | { readonly type: 'finalize'; readonly isPending: boolean; readonly isReady: boolean }
+  /** The answer to a request did not come in time. */
+  | { readonly type: 'overdue'; readonly ask: number }
   | { readonly type: 'connecting' }
   | { readonly type: 'granted'; readonly address: SocketRequest }
   | { readonly type: 'forget' }
@@ -64,6 +72,8 @@ export type HearingEffect =
   | Exclude<STTEffect, { type: 'voice' | 'result' | 'finish' | 'reset' | 'forget-address' }>
   | { readonly type: 'speech'; readonly event: SpeechEvent }
   | { readonly type: 'transcript'; readonly result: TranscriptionResult }
+  /** The answer to a request is due within `ms` milliseconds. */
+  | { readonly type: 'await-final'; readonly ask: number; readonly ms: number }
   /** A message that does not fit the wire. */
   | { readonly type: 'malformed'; readonly kind: string }
   /** No answer to `limitMs` of voice; `isFinal` when too often in a row. */
@@ -74,6 +84,9 @@ export type HearingStep<S> = readonly [Hearing<S>, ...HearingEffect[]];
 /** Connections in a row that receive audio without a promised answer, after which the session is given up. */
 const maxAlarms = 3;
 
+/** Longest wait for the answer to a request for the final result, in milliseconds. */
+const finalMs = 2_000;
+
 /** The share of the limit that passes before levels are measured: a live service answers long before. */
 const unmeasured = 0.25;
 
@@ -81,7 +94,7 @@ const unmeasured = 0.25;
 export function silentHearing<S>(wire: S): Hearing<S> {
   return {
     wire,
-    utterance: { count: 0, id: undefined, newest: undefined, hasVoice: false },
+    utterance: { count: 0, id: undefined, newest: undefined, hasVoice: false, asks: 0, isAsked: false },
     watch: answered,
     address: undefined,
     isResumed: false,
@@ -106,6 +119,10 @@ export function hear<C extends StreamingSTTConfig, S>(
       return onSent(wire, hearing, input, context);
     case 'command':
       return apply(wire, hearing, ownEntry(wire.commands ?? {}, input.name)?.(state, context), context);
+    case 'finalize':
+      return onFinalize(wire, hearing, input, context);
+    case 'overdue':
+      return onOverdue(wire, hearing, input.ask, context);
     case 'connecting':
       return apply(wire, hearing, wire.connecting?.(state, context), context);
     case 'granted':
@@ -114,7 +131,11 @@ export function hear<C extends StreamingSTTConfig, S>(
       return [{ ...hearing, address: undefined }];
     case 'begin': {
       const { id } = input;
-      return apply(wire, { ...hearing, id }, wire.begin?.(state, { ...context, id }), context);
+      const [begun, ...effects] = apply(wire, { ...hearing, id }, wire.begin?.(state, { ...context, id }), context);
+      // What was asked is asked now, after the audio that comes first.
+      if (!begun.utterance.isAsked) return [begun, ...effects];
+      const [next, ...asked] = ask(wire, begun, context);
+      return [next, ...effects, ...asked];
     }
     case 'audio':
       return apply(wire, hearing, wire.hear?.(state, input.data, context), context);
@@ -173,8 +194,51 @@ function onEnd<C extends StreamingSTTConfig, S>(
   const [last, ...effects]: STTStep<S> = wire.end?.(hearing.wire, context) ?? [hearing.wire, { type: 'finish' }];
   const ended = { type: 'voice', is: 'ended' } as const;
   const [{ utterance, watch }, ...told] = apply(wire, hearing, [last, ended, ...effects, { type: 'reset' }], context);
-  return [{ ...silentHearing(wire.start()), utterance, watch }, ...told];
+  return [{ ...silentHearing(wire.start()), utterance: { ...utterance, isAsked: false }, watch }, ...told];
 }
+
+/** One result comes for every request: at once when nothing is pending, else the service's, else the words so far. */
+function onFinalize<C extends StreamingSTTConfig, S>(
+  wire: STTWire<C, S>,
+  hearing: Hearing<S>,
+  { isPending, isReady }: Extract<HearingInput<C>, { type: 'finalize' }>,
+  context: STTContext<C>,
+): HearingStep<S> {
+  const { utterance } = hearing;
+  if (!isPending && !utterance.newest && !utterance.hasVoice) return says(hearing, silent, wire.name, context.config);
+  const asked = { ...hearing, utterance: { ...utterance, isAsked: true } };
+  return isReady ? ask(wire, asked, context) : [asked];
+}
+
+function ask<C extends StreamingSTTConfig, S>(
+  wire: STTWire<C, S>,
+  hearing: Hearing<S>,
+  context: STTContext<C>,
+): HearingStep<S> {
+  const { utterance } = hearing;
+  const asks = utterance.asks + 1;
+  const asked = { ...hearing, utterance: { ...utterance, asks } };
+  const [next, ...effects] = apply(wire, asked, wire.commands?.['finalize']?.(hearing.wire, context), context);
+  return [next, ...effects, { type: 'await-final', ask: asks, ms: wire.finalMs ?? finalMs }];
+}
+
+function onOverdue<C extends StreamingSTTConfig, S>(
+  wire: STTWire<C, S>,
+  hearing: Hearing<S>,
+  asked: number,
+  context: STTContext<C>,
+): HearingStep<S> {
+  const { isAsked, asks, newest } = hearing.utterance;
+  if (!isAsked || asks !== asked) return [hearing];
+  // What comes late must not say it again.
+  const said: readonly STTEffect[] = newest
+    ? [{ type: 'finalized', ms: context.sentMs }, { type: 'finish' }]
+    : [silent];
+  return apply(wire, hearing, [hearing.wire, ...said, ...(wire.overdue?.(hearing.wire, context) ?? [])], context);
+}
+
+/** The result of an utterance without words. */
+const silent = { type: 'result', kind: 'complete', text: '' } as const;
 
 /** The state after a step of the wire, with its effects for the runner. */
 function apply<C extends StreamingSTTConfig, S>(
@@ -206,14 +270,17 @@ function enacted<S>(
     case 'result':
       return says(hearing, effect, name, config);
     case 'finish': {
-      const [silent, ...told] = speaks(hearing, 'ended');
-      if (!utterance.newest) return [silent, ...told];
-      const [next, ...more] = says(silent, { ...utterance.newest, kind: 'complete' }, name, config);
+      const [quiet, ...told] = speaks(hearing, 'ended');
+      if (!utterance.newest) return [quiet, ...told];
+      const [next, ...more] = says(quiet, { ...utterance.newest, kind: 'complete' }, name, config);
       return [next, ...told, ...more];
     }
     case 'reset': {
-      const [silent, ...told] = speaks(hearing, 'ended');
-      return [{ ...silent, utterance: { ...silent.utterance, id: undefined, newest: undefined } }, ...told];
+      const [quiet, ...told] = speaks(hearing, 'ended');
+      const next = { ...quiet, utterance: { ...quiet.utterance, id: undefined, newest: undefined } };
+      if (!utterance.isAsked) return [next, ...told];
+      const [answered, ...more] = says(next, silent, name, config);
+      return [answered, ...told, ...more];
     }
     case 'forget-address':
       return [{ ...hearing, address: undefined }];
@@ -261,7 +328,8 @@ function says<S>(
       ...(speaker !== undefined && { speaker }),
     },
   };
-  const next = { ...utterance, count, id: isComplete ? undefined : utteranceId, newest };
+  const isAsked = utterance.isAsked && !isComplete;
+  const next = { ...utterance, count, id: isComplete ? undefined : utteranceId, newest, isAsked };
   return [
     { ...hearing, utterance: next },
     { type: 'transcript', result },

@@ -141,6 +141,8 @@ interface KappaTurn {
   readonly pendingMs: number;
   /** Words not yet confirmed by a phrase. */
   readonly hypothesis: KappaPhrase | undefined;
+  /** Whether the application has ended it. */
+  readonly isCut: boolean;
   /** Whether the client has introduced itself on this connection. */
   readonly isIntroduced: boolean;
 }
@@ -173,9 +175,14 @@ export const kappaWire: STTWire<KappaSTTConfig, KappaTurn> = {
   catchUpSpeed: 2,
   pauseMs: ({ segmentationSilenceTimeoutMs = 500 }) => segmentationSilenceTimeoutMs,
   endingMs: ({ segmentationSilenceTimeoutMs = 0 }) => Math.max(endingMs, segmentationSilenceTimeoutMs),
+  // An audio message of no length ends the turn, and brings its last result.
+  commands: { finalize: (state) => [{ ...state, isCut: true }, { type: 'end-audio' }] },
+  finalMs: 3_000,
+  // Without the turn's end, no other turn can begin on this connection.
+  overdue: () => [{ type: 'reconnect' }],
   gapMs,
   gap: silenceInGaps(gapMs, endingMs, idleMs),
-  start: () => ({ id: '', pendingMs: 0, hypothesis: undefined, isIntroduced: false }),
+  start: () => ({ id: '', pendingMs: 0, hypothesis: undefined, isCut: false, isIntroduced: false }),
   read: {
     'turn.start': (state) => [state, { type: 'log', text: 'a turn begins' }],
     'turn.end': onTurnEnd,
@@ -244,7 +251,7 @@ function begin(state: KappaTurn, context: Context): Step {
   const introduction = text('speech.config', { context: { system }, recognition: recognitionMode });
   const header = uspAudio({ path: 'audio', requestId, now, contentType: 'audio/x-wav' }, riffHeader(format));
   return [
-    { id: requestId, pendingMs, hypothesis: undefined, isIntroduced: true },
+    { id: requestId, pendingMs, hypothesis: undefined, isCut: false, isIntroduced: true },
     ...(state.isIntroduced ? [] : [introduction]),
     text('speech.context', kappaContext(config)),
     { type: 'send', message: header },
@@ -255,7 +262,8 @@ function begin(state: KappaTurn, context: Context): Step {
 function onTurnEnd(state: KappaTurn, { requestId }: WireObject, { isEnding, pendingMs }: Context): Step {
   if (requestId !== state.id) return [state];
   const isStuck = pendingMs >= state.pendingMs;
-  return [state, { type: isEnding && (isStuck || pendingMs < tailMs) ? 'heard-all' : 'begin-again' }];
+  const answer: readonly STTEffect[] = state.isCut ? [{ type: 'reset' }] : [];
+  return [state, ...answer, { type: isEnding && (isStuck || pendingMs < tailMs) ? 'heard-all' : 'begin-again' }];
 }
 
 function onHypothesis(state: KappaTurn, { body }: WireObject): Step {

@@ -142,6 +142,9 @@ const gapMs = 500;
 /** Silence after which the service ends an utterance; filling longer gaps costs money and achieves nothing. */
 const endingMs = 3_000;
 
+/** Silence that stands for the end of an utterance when the application knows it, in milliseconds. */
+const finalSilenceMs = 1_500;
+
 /** How often the service needs audio while nobody speaks: it gives up after 15 s. */
 const idleMs = 5_000;
 
@@ -178,6 +181,10 @@ export const lambdaWire: STTWire<LambdaSTTConfig, LambdaResults> = {
     exception: onFailure,
     error: onFailure,
   },
+
+  // Nobody can ask the service for a final: silence that comes at once ends the utterance.
+  commands: { finalize: (state) => [state, { type: 'silence-after-audio', ms: finalSilenceMs }] },
+  finalMs: 3_000,
 
   conflict: (config, isProxyMode) => conflictOf(config, !isProxyMode),
   decode: lambdaMessage,

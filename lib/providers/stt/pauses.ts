@@ -6,8 +6,13 @@ export interface LeftOut {
   readonly leftOutMs: number;
 }
 
-/** Audio, a message to send after it, or what was left out between them. */
-export type FeedItem = Uint8Array<ArrayBuffer> | string | LeftOut;
+/** The last `paddedMs` of what was sent are silence that is not part of the audio. */
+export interface Padded {
+  readonly paddedMs: number;
+}
+
+/** Audio, a message to send after it, or what was left out between them or added. */
+export type FeedItem = Uint8Array<ArrayBuffer> | string | LeftOut | Padded;
 
 /** Silence after which any service ends an utterance, in milliseconds. */
 const defaultEndingMs = 3_000;

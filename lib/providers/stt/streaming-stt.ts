@@ -5,8 +5,10 @@ import {
   mergeMap,
   ReplaySubject,
   Subject,
+  type Subscription,
   switchMap,
   takeUntil,
+  tap,
   throwError,
   type Observable,
   type ObservableInput,
@@ -27,6 +29,7 @@ import {
 } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
 import { merge } from '../../stream/merge.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
 import type {
   SocketCloseOptions,
   SocketRequest,
@@ -35,20 +38,14 @@ import type {
   ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
 import { AudioUplink, waitingMs, type CatchUp } from './audio-uplink.ts';
+import { enactor } from './enact-hearing.ts';
 import { hear, silentHearing, type Hearing, type HearingEffect, type HearingInput } from './hearing.ts';
 import { disposeMs, sendAll, type Listening } from './listening.ts';
 import { laterKeys, streamingRules, type StreamingSTTConfig } from './streaming-stt-config.ts';
 import type { STTContext, STTFault, STTWire } from './stt-wire.ts';
-import { beginning, encoded, explained, listen, liveContext, type Say, type WireHost } from './wire-connection.ts';
+import { beginning, explained, listen, liveContext, type Say, type WireHost } from './wire-connection.ts';
 
 export type { StreamingSTTConfig } from './streaming-stt-config.ts';
-
-/** Carries out each effect; `say` sends at once. */
-type Enactors = {
-  readonly [T in HearingEffect['type']]: (effect: Extract<HearingEffect, { readonly type: T }>, say: Say) => unknown;
-};
-
-type Enactor = (effect: HearingEffect, say: Say) => unknown;
 
 /**
  * Speech-to-text over a WebSocket: runs an {@link STTWire}. Folds inputs (messages, connections, operations, time)
@@ -62,7 +59,6 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   readonly name: string;
   readonly roles = ['stt'] as const;
   readonly type = 'websocket' as const;
-  /** Whether `speech$` reports the end of speech. */
   readonly reportsSpeechEnd: boolean;
   protected override readonly credentialKey: string;
 
@@ -72,7 +68,6 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   readonly #speech$ = new Subject<SpeechEvent>();
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   readonly #lost$ = new Subject<VoiceError>();
-  readonly #warnOnce = oncePerKind((text) => this.#warn(`: ${text}`, { code: 'server' }));
   readonly #malformedOnce = oncePerKind((kind) => this.#warn(` ${kind}`, { code: 'protocol' }));
   readonly #uplink = new AudioUplink({
     format: () => this.format,
@@ -87,34 +82,26 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
       this.#hear({ type: 'sent', frames, limitMs });
     },
   });
-  /** Carries out each effect. */
-  readonly #enactors: Enactors = {
-    transcript: ({ result }) => this.#transcripts$.next(result),
-    speech: ({ event }) => this.#speech$.next(event),
-    send: ({ message }, say) => say(encoded(message)),
-    'send-after-audio': ({ message }) => this.#listening && this.#uplink.say(encoded(message)),
-    silence: ({ ms }) => this.#uplink.fill(ms),
-    finalized: ({ ms }) => this.#uplink.finalized(ms),
-    failure: (fault) => this.#socket?.reconnect(this.failure(fault)),
-    reconnect: () => this.#socket?.reconnect(),
-    'begin-again': () => {
-      if (!this.#socket?.isReady) return;
-      for (const data of beginning(this.#host)) this.#socket.send(data);
-    },
-    'heard-all': () => this.#listening?.heardAll(),
-    warning: ({ text, code = 'server', always = false }) =>
-      always ? this.#warn(`: ${text}`, { code }) : this.#warnOnce(text),
-    malformed: ({ kind }) => this.#malformedOnce(kind),
-    log: ({ text }) => this.logger.debug(`${this.name}: ${text}`),
+  readonly #enact = enactor({
+    uplink: this.#uplink,
+    socket: () => this.#socket,
+    listening: () => this.#listening,
+    transcript: (result) => this.#transcripts$.next(result),
+    speech: (event) => this.#speech$.next(event),
+    beginning: () => beginning(this.#host),
+    failure: (fault) => this.failure(fault),
+    awaitFinal: (ask, ms) => this.#awaitFinal(ask, ms),
+    warn: (text, options) => this.#warn(text, options),
+    malformed: this.#malformedOnce,
+    log: (text) => this.logger.debug(`${this.name}: ${text}`),
     dead: (effect) => this.#replaceDead(effect),
-  };
-  /** The state of the fold. */
+  });
   #hearing: Hearing<S>;
   #listening: Listening | undefined;
+  #overdue: Subscription | undefined;
   #stopping: Promise<boolean> | undefined;
   #format: AudioMetadata | undefined;
 
-  /** @param wire - The service. */
   constructor(wire: STTWire<C, S>, config: C, logger?: Logger) {
     super(config, logger);
     this.name = wire.name;
@@ -193,7 +180,13 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   /** Lets the service finish, waits for the last results (`closeTimeoutMs`), closes, and drops queued audio. */
   async disconnect(): Promise<void> {
-    await this.#stop({ timeoutMs: this.#closeTimeoutMs });
+    await this.#stop({ timeoutMs: this.config.closeTimeoutMs ?? 1_000 });
+  }
+
+  /** Asks for the final result of the audio so far: it always comes, at once and without text if nothing is pending. */
+  finalize(): void {
+    const isReady = this.#socket?.isReady;
+    if (isReady !== undefined) this.#hear({ type: 'finalize', isPending: this.#uplink.hasSound, isReady });
   }
 
   /** Sends audio; keeps up to 60 s while there is no connection. */
@@ -247,7 +240,6 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return {};
   }
 
-  /** Converts a fault of the service to an error. */
   protected failure(fault: STTFault): VoiceError {
     const { text, ...options } = explained(fault, this.#wire.failures, (sentence) => this.redact(sentence));
     return this.error(`${this.name}: ${text}`, options);
@@ -322,15 +314,11 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return !speed || this.#listening?.isLeaving ? undefined : { speed, endingMs: this.#wire.endingMs?.(this.config) };
   }
 
-  get #closeTimeoutMs(): number {
-    return this.config.closeTimeoutMs ?? 1_000;
-  }
-
   /** Folds one input: the state advances before its effects run, so that whoever reacts to one sees the new state. */
   #hear(input: HearingInput<C>, say: Say = (data) => void this.#socket?.send(data)): void {
     const [hearing, ...effects] = hear(this.#wire, this.#hearing, input, this.#context);
     this.#hearing = hearing;
-    for (const effect of effects) (this.#enactors[effect.type] as Enactor)(effect, say);
+    for (const effect of effects) this.#enact(effect, say);
   }
 
   #listen(): Listening {
@@ -342,12 +330,23 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return listen(this.#host, common, this.socketOptions());
   }
 
+  /** A service that is not connected, or still catches up, has more time. */
+  #awaitFinal(ask: number, ms: number): void {
+    this.#overdue?.unsubscribe();
+    const onOverdue = (): void => {
+      if (this.#listening && (!this.#socket?.isReady || this.#uplink.isWaiting)) this.#awaitFinal(ask, ms);
+      else this.#hear({ type: 'overdue', ask });
+    };
+    this.#overdue = patientTimer(ms, this.#scheduler).pipe(tap(onOverdue)).subscribe();
+  }
+
   #onConnection(event: ConnectionEvent): void {
     if (event.type === 'closed' || event.type === 'lost') {
+      this.#overdue?.unsubscribe();
       this.#hear({ type: 'end' });
       this.#listening = undefined;
     }
-    // The next session has other audio; after a loss, it receives what this one did not.
+    // After a loss, the next session receives what this one did not.
     if (event.type === 'closed') this.#uplink.reset();
     if (event.type === 'lost') this.#lost$.next(event.error);
     this.#connection$.next(event);
@@ -369,7 +368,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   /** Ends the session of a recording, of which every word matters. */
   async #finish(): Promise<void> {
     // However fast the audio was sent, the service may process it in real time.
-    const timeoutMs = this.#closeTimeoutMs + this.#uplink.pendingMs;
+    const timeoutMs = (this.config.closeTimeoutMs ?? 1_000) + this.#uplink.pendingMs;
     if (await this.#stop({ timeoutMs, reconnect: true })) return;
     const message = `${this.name}: the last results did not arrive within ${Math.round(timeoutMs)} ms`;
     throw this.error(message, { code: 'timeout', recoverable: true });
@@ -377,11 +376,10 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   /** Gives up a connection that receives speech but never answers (docs/faults.md, F10). */
   #replaceDead({ isFinal, limitMs }: Extract<HearingEffect, { type: 'dead' }>): void {
-    const recoverable = !isFinal;
     const message = `${this.name}: no answer to ${limitMs} ms of speech: treating the connection as dead`;
-    const error = this.error(message, { code: 'timeout', recoverable });
-    // An unrecoverable error ends the session, which reports it.
-    if (recoverable) this.report(error);
+    const error = this.error(message, { code: 'timeout', recoverable: !isFinal });
+    // The session reports what ends it.
+    if (!isFinal) this.report(error);
     this.#socket?.reconnect(error);
   }
 

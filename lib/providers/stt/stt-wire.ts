@@ -73,6 +73,10 @@ export type STTEffect =
   | { readonly type: 'send-after-audio'; readonly message: WireObject | string }
   /** Sends silence that is not part of the audio. */
   | { readonly type: 'silence'; readonly ms: number }
+  /** Like `silence`, after the audio so far. */
+  | { readonly type: 'silence-after-audio'; readonly ms: number }
+  /** Ends the audio, as at the end of the session; what follows waits for `begin-again`. */
+  | { readonly type: 'end-audio' }
   /** A non-fatal error. Each text is reported once, unless `always`. */
   | { readonly type: 'warning'; readonly text: string; readonly code?: VoiceErrorCode; readonly always?: boolean }
   /** A line for the debug log. */
@@ -185,7 +189,10 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
   start(): S;
   /** Readers by message type. Other types are ignored. */
   readonly read: Readonly<Record<string, STTReader<C, S>>>;
-  /** Operations of the class beyond the contract's, by name. */
+  /**
+   * Operations of the class, by name. `finalize` asks for the final result of the audio so far; its answer is a complete
+   * result, or `reset` if there is nothing new.
+   */
   readonly commands?: Readonly<Record<string, STTCommand<C, S>>>;
 
   /** The path below the base address. */
@@ -211,6 +218,11 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
   readonly ownKeys?: readonly string[];
   /** Applies changed keys to the running session. Default, and for `undefined`: reconnect. */
   reconfigure?(state: S, changed: Partial<C>, context: STTContext<C>): STTStep<S> | undefined;
+
+  /** Longest wait for the answer to `finalize`, in milliseconds: then the latest words are final. Default: 2,000. */
+  readonly finalMs?: number;
+  /** What else to do when the answer to `finalize` did not come. */
+  overdue?(state: S, context: STTContext<C>): readonly STTEffect[];
 
   /** Whether `speech$` reports the end of speech. Default: false. */
   readonly reportsSpeechEnd?: boolean;

@@ -190,6 +190,7 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
   encode: (frame) => `{"type":"input_audio_buffer.append","audio":"${encodeBase64(frame)}"}`,
   // The service sends nothing while someone speaks.
   silenceTimeoutMs: 60_000,
+  finalMs: 3_000,
   closes(close) {
     const kind = thetaCloseKind(close);
     return kind === undefined ? undefined : { kind };
@@ -210,11 +211,6 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
 export class ThetaRealtimeSTT extends StreamingSTT<ThetaRealtimeSTTConfig, ThetaTalk> {
   constructor(config: ThetaRealtimeSTTConfig, logger?: Logger) {
     super(thetaRealtimeWire, config, logger);
-  }
-
-  /** Ends the utterance: its result follows. */
-  finalize(): void {
-    this.tell('finalize');
   }
 }
 
@@ -273,7 +269,7 @@ function take(state: ThetaTalk, count: number, { config }: Context): Step {
     const said = (asString(last?.['transcript']) ?? text).trim();
     return [
       ...(detects(config) ? [] : [{ type: 'voice', is: 'ended' } as const]),
-      ...(said ? [{ type: 'result', kind: 'complete', text: said, ...detailsOf(last) } as const] : []),
+      said ? { type: 'result', kind: 'complete', text: said, ...detailsOf(last) } : { type: 'reset' },
       ...(endMs === undefined ? [] : [{ type: 'finalized', ms: endMs } as const]),
     ];
   });
@@ -284,7 +280,9 @@ function take(state: ThetaTalk, count: number, { config }: Context): Step {
 function onError(state: ThetaTalk, message: WireObject): Step {
   const error = asObject(message['error']) ?? {};
   if (error['code'] === 'input_audio_buffer_commit_empty') {
-    return [{ ...state, isOver: true, commits: state.commits.slice(1) }];
+    const next = { ...state, isOver: true, commits: state.commits.slice(1) };
+    // What it committed by itself is still being transcribed.
+    return state.items.length > 0 ? [next] : [next, { type: 'reset' }];
   }
   const kind = thetaErrorKind(error);
   if (kind !== undefined) return [state, { type: 'failure', kind, sentence: asString(error['message']) }];

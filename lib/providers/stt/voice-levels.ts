@@ -11,6 +11,12 @@ const blockMs = 10;
 /** The quietest voice: -40 dBFS. */
 const leastVoice = 0.01;
 
+/** The quietest sound that may be a whisper: -60 dBFS. */
+export const leastSound = 0.001;
+
+/** Louder than any noise that may be a pause: -30 dBFS. */
+const loudest = 0.03;
+
 /** How much louder than the noise a voice is: 9 dB. */
 const aboveNoise = 2.8;
 
@@ -53,12 +59,16 @@ export function isLoud(frame: Frame, { encoding }: AudioMetadata): boolean {
   return isPcmLike(encoding) && rmsLevel(decodeSamples(frame, encoding)) >= leastVoice;
 }
 
-/** Milliseconds before the first voice, in audio of which all is known; the whole length if there is none. */
-export function msBeforeVoice(frames: readonly Frame[], format: AudioMetadata): number {
+/**
+ * Milliseconds before the first voice, in audio of which all is known; the whole length if there is none.
+ *
+ * @param quietest - Level of the quietest voice. Default: -40 dBFS.
+ */
+export function msBeforeVoice(frames: readonly Frame[], format: AudioMetadata, quietest: number = leastVoice): number {
   const measured = frames.map((frame) => ({ ms: durationMs(frame.length, format), levels: levelsOf(frame, format) }));
   const levels = measured.flatMap((frame) => frame.levels).sort((a, b) => a - b);
   const noise = levels[Math.floor(levels.length / 10)] ?? 0;
-  const least = Math.max(leastVoice, aboveNoise * noise);
+  const least = Math.min(loudest, Math.max(quietest, aboveNoise * noise));
   let before = 0;
   for (const { ms, levels: own } of measured) {
     if (own.some((level) => level >= least)) return before;

@@ -268,7 +268,7 @@ export const zetaWire: STTWire<ZetaSTTConfig, ZetaUtterance> = {
     Error: (state, { type, reason }) => [state, { type: 'failure', kind: wireWord(type), sentence: asString(reason) }],
   },
   commands: {
-    forceEndOfUtterance: (state, { audioEndMs: endMs }) => {
+    finalize: (state, { audioEndMs: endMs }) => {
       const timestamp = endMs === undefined ? undefined : Math.round(endMs) / 1_000;
       return [state, { type: 'send-after-audio', message: { message: 'ForceEndOfUtterance', timestamp } }];
     },
@@ -300,12 +300,7 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig, ZetaUtterance> {
 
   /** Ends the speaker's utterance at the end of the audio so far: its complete result follows. */
   forceEndOfUtterance(): void {
-    this.tell('forceEndOfUtterance');
-  }
-
-  /** Same as {@link forceEndOfUtterance}. */
-  finalize(): void {
-    this.forceEndOfUtterance();
+    this.tell('finalize');
   }
 }
 
