@@ -27,8 +27,10 @@ export type Backups<P> = readonly P[] | readonly [...P[], FallbackOptions];
  * ```ts
  * import { AlphaTTS, CompatibleLLM, fallback, GammaTTS, NuLLM } from 'rxvoice';
  *
- * const llm = fallback(new NuLLM({ proxyUrl: '/nu' }), new CompatibleLLM({ endpoint: 'https://llm.example.com/v1' }));
- * const tts = fallback(new AlphaTTS({ proxyUrl: '/alpha' }), new GammaTTS({ proxyUrl: '/gamma' }), { firstAudioMs: 1_500 });
+ * const own = new CompatibleLLM({ endpoint: 'https://llm.example.com/v1', model: 'our-own' });
+ * const llm = fallback(new NuLLM({ proxyUrl: '/nu' }), own);
+ * const voice = new GammaTTS({ proxyUrl: '/gamma', voiceId: 'a-voice' });
+ * const tts = fallback(new AlphaTTS({ proxyUrl: '/alpha' }), voice, { firstAudioMs: 1_500 });
  * ```
  *
  * @throws VoiceError `configuration` when the providers do not have one of these roles in common.

@@ -31,7 +31,7 @@ import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat, toke
 import { VoiceError } from '../../../../lib/core/errors.ts';
 import { TestClock } from '../../../transport/test-clock.ts';
 import { assertScript, oneForm, parseScript, seconds, type Cue, type Script } from './script.ts';
-import { decisionLines, heardLines, historyLines, type Told } from './told.ts';
+import { decisionLines, heardLines, historyLines, stretchesOf, type Stretch, type Told } from './told.ts';
 
 /** What a script cannot say. */
 export interface SceneOptions extends Partial<Omit<PipelineOptions, 'providers' | 'scheduler'>> {
@@ -46,7 +46,7 @@ export function scene(title: string, options: SceneOptions = {}): (script: Templ
   return ([source = '']) => {
     it(title, async () => {
       const script = parseScript(source);
-      assertScript(script.lines, await play(script, options));
+      assertScript(script.lines, (await play(script, options)).lines);
     });
   };
 }
@@ -58,13 +58,24 @@ class RemoteSTT extends FakeSTT {
 
 const frame: AudioChunk = { data: new Uint8Array((textAudioFormat.sampleRate / 50) * 2), metadata: textAudioFormat };
 /** How long a word takes to say, in milliseconds. */
-const wordMs = 300;
+export const wordMs = 300;
 /** How late a service tells that a voice has ended, and then what was said, in milliseconds. */
 const endLagMs = 50;
 const finalLagMs = 200;
 
-/** @returns The script as it went. */
-async function play(script: Script, { does = {}, languages = [], ...options }: SceneOptions): Promise<string[]> {
+/** A scene as it went. */
+export interface Performance {
+  readonly lines: readonly string[];
+  /** What was decided when. */
+  readonly decisions: readonly Told[];
+  readonly heard: readonly Stretch[];
+}
+
+/** Plays a script. */
+export async function play(
+  script: Script,
+  { does = {}, languages = [], ...options }: SceneOptions,
+): Promise<Performance> {
   const clock = new TestClock();
   const { given } = script;
   const [locale = ''] = given.get('locale') ?? [];
@@ -105,13 +116,14 @@ async function play(script: Script, { does = {}, languages = [], ...options }: S
   const microphone = interval(20, clock).subscribe(() => input.push(frame));
   await clock.advance(script.endMs);
   const { items } = pipeline.history;
-  const toldTo = events.length;
+  const decisions = decisionLines(events);
+  const heard = stretchesOf(output.heard, events);
   const lines = [
     ...script.preface,
     ...inOrder(
       script.cues.map(({ atMs, line }): Told => ({ atMs, line })),
-      decisionLines(events.slice(0, toldTo)),
-      heardLines(output.heard, events),
+      decisions,
+      heardLines(heard),
     ),
     ...(script.hasEnd ? [`${seconds(script.endMs)} end`] : []),
     `asked: ${models.reduce((sum, { requests }) => sum + requests.length, 0)}`,
@@ -123,7 +135,7 @@ async function play(script: Script, { does = {}, languages = [], ...options }: S
   await disposed;
   // Nothing outlives it.
   if (clock.pending > 0) throw new Error(`${clock.pending} timers outlive the scene`);
-  return lines;
+  return { lines, decisions, heard };
 }
 
 /** What happens, then what comes of it, then what sounds. */
@@ -240,7 +252,7 @@ function speak(text: string, language: string | undefined, stage: Stage): void {
 }
 
 /** Words with the space before them; two characters where a script writes no spaces. */
-function partsOf(text: string): string[] {
+export function partsOf(text: string): string[] {
   const words = text.match(/\s*\S+/g) ?? [];
   const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
   return words.flatMap((word) => (unspaced.test(word) ? (word.match(/\s*\S{1,2}/gu) ?? []) : [word]));

@@ -11,8 +11,23 @@ export interface Told {
 
 const samplesPerCharacter = 50 * 8;
 
-/** What sounded: one line for each stretch of a speech between two silences, its text read from the samples. */
-export function heardLines(chunks: readonly AudioChunk[], events: readonly VoiceEvent[]): Told[] {
+/** A stretch of a speech between two silences, its text read from the samples. */
+export interface Stretch {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly text: string;
+}
+
+/** A line for each stretch. */
+export function heardLines(stretches: readonly Stretch[]): Told[] {
+  return stretches.map(({ fromMs, toMs, text }) => ({
+    atMs: fromMs,
+    line: `${seconds(fromMs)}-${seconds(toMs)} heard: ${text.trim()}`,
+  }));
+}
+
+/** What sounded. */
+export function stretchesOf(chunks: readonly AudioChunk[], events: readonly VoiceEvent[]): Stretch[] {
   const starts = events.flatMap(({ type, at }) => (type === 'speech.started' ? [at] : []));
   const stretches: { fromMs: number; toMs: number; text: string }[] = [];
   let [code, run] = [0, 0];
@@ -36,12 +51,7 @@ export function heardLines(chunks: readonly AudioChunk[], events: readonly Voice
       if (begun && run % samplesPerCharacter === 0) begun.text += String.fromCharCode(code);
     }
   }
-  return stretches
-    .filter(({ text }) => text.trim())
-    .map(({ fromMs, toMs, text }) => ({
-      atMs: fromMs,
-      line: `${seconds(fromMs)}-${seconds(toMs)} heard: ${text.trim()}`,
-    }));
+  return stretches.filter(({ text }) => text.trim());
 }
 
 type Sentences = { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>, isHeard: boolean) => string | undefined };
