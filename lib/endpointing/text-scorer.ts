@@ -4,11 +4,11 @@ import { clauses, type Clauses } from './languages.ts';
 const likelihood = { unfinished: 0.1, unknown: 0.7, finished: 0.95 } as const;
 
 /** A pause is announced: a comma, a dash, dots. */
-const goesOn = /(?:\.{2,}|[,،、;؛:\p{Pd}])[\p{Pe}\p{Pf}"'\s]*$/u;
-const terminated = /[\p{STerm}][\p{Pe}\p{Pf}"'\s]*$/u;
-const asked = /[?؟][\p{Pe}\p{Pf}"'\s]*$/u;
+const goesOn = /(?:\.\.|[,،、;؛:\p{Pd}])[\p{Pe}\p{Pf}"'\s]{0,8}$/u;
+const terminated = /[\p{STerm}][\p{Pe}\p{Pf}"'\s]{0,8}$/u;
+const asked = /[?؟][\p{Pe}\p{Pf}"'\s]{0,8}$/u;
 /** Punctuation at the end, but not the marks of Indic vowels, which are letters' parts. */
-const ending = /[\p{P}\p{S}\s]+$/u;
+const ending = /[\p{P}\p{S}\s]{1,32}$/u;
 
 interface Rules {
   readonly words: ReadonlySet<string>;
