@@ -141,7 +141,8 @@ describe('whatever comes, in whatever order,', () => {
   always('what fails is told, once for each that fails, and nothing else is', ({ events }) => {
     for (const turn of byTurn(events).values()) {
       const failed = turn.some((event) => event.type === 'turn.ended' && event.reason === 'error');
-      const roles = turn.filter(({ type }) => type === 'error').map(({ role }) => role);
+      // A hook of the application that takes too long fails nothing.
+      const roles = turn.flatMap(({ type, role }) => (type === 'error' && role ? [role] : []));
       expect(roles.length > 0).toBe(failed);
       expect(new Set(roles).size).toBe(roles.length);
     }

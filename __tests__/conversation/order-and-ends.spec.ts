@@ -406,6 +406,18 @@ describe('a speculation', () => {
 });
 
 describe('states', () => {
+  it('user.state returns to silent with what ends the turn', () => {
+    for (const [end, at] of [
+      [application.send('typed'), 500],
+      [application.does('cancel'), 500],
+      [user.final('tell me'), 500],
+      [user.falls, 500],
+    ] as const) {
+      const { events } = test({ 0: user.starts, 100: user.interim('tell'), [at]: end });
+      expect(ofType(events, 'user.state').find(({ state }) => state === 'silent')?.at).toBe(at);
+    }
+  });
+
   it('user.state returns to silent after any interim without a final', () => {
     for (const steps of [
       { 0: user.interim('tell') },
@@ -469,6 +481,22 @@ describe('a prepared answer that fails in the tick of its adoption', () => {
       '0 preflight.adopted 0',
       expect.stringContaining('error llm'),
       '0 turn.ended error',
+    ]);
+  });
+
+  it('is asked for anew when the application’s hook comes first', () => {
+    const { events, heardText } = test(
+      { 0: user.preflight('tell me') },
+      {
+        endpointing: ({ silentSince = Infinity }) => silentSince,
+        onUserTurn: () => ({ context: 'It rains.' }),
+        llm: { answer: (_, request) => (request === 0 ? throwing('model') : 'It rains.') },
+      },
+    );
+    expect(heardText).toBe('It rains.');
+    expect(timeline(events, 'preflight.adopted', 'error', 'turn.ended')).toEqual([
+      '0 preflight.adopted 0',
+      expect.stringContaining('turn.ended completed'),
     ]);
   });
 });

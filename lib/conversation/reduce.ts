@@ -115,8 +115,7 @@ const handlers: Handlers = {
     // Errors of an answer that was cut off are irrelevant.
     if (candidate?.id !== id || candidate.phase === 'ending') return [state];
     if (candidate.phase === 'preflight') return discard(state, 'failed', at);
-    if (candidate.phase === 'hooking') return [unprepare(state, candidate)];
-    return [state, { type: 'error', error, role, turnId: candidate.turnId }];
+    return unprepare(state, candidate) ?? [state, { type: 'error', error, role, turnId: candidate.turnId }];
   },
   'answer.tools': (state, { candidate: id, tools }) => {
     const { candidate } = state;

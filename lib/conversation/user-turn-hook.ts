@@ -49,9 +49,15 @@ export function wakeHook(state: ConversationState, at: number): ConversationStep
   return [state, { type: 'then', input: { type: 'turn.hooked', candidate: candidate.id, verdict: {}, error } }];
 }
 
-/** A prepared answer that failed is asked for anew, once the hook has decided. */
-export function unprepare(state: ConversationState, candidate: Hooked): ConversationState {
-  return { ...state, ...renamed(state, { ...candidate, isPrepared: false }) };
+/** A prepared answer that failed is asked for anew, once the hook has decided; `undefined` for any other. */
+export function unprepare(state: ConversationState, candidate: Candidate): ConversationStep | undefined {
+  if (candidate.phase === 'hooking') return [{ ...state, ...renamed(state, { ...candidate, isPrepared: false }) }];
+  if (candidate.phase !== 'adopted' || candidate.isHooked || !state.rules.onUserTurn) return undefined;
+  const next = renamed(state, { ...candidate, phase: 'certain' });
+  return [
+    { ...state, ...next },
+    { type: 'then', input: { type: 'turn.answer', candidate: next.candidate.id } },
+  ];
 }
 
 type Change = Pick<ConversationState, 'ids'> & { readonly candidate: Candidate };

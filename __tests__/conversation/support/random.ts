@@ -22,7 +22,19 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import type { AudioChunk, AudioMetadata, ConversationPorts, LLMEvent, Message, Tool, UserTurnVerdict } from 'rxvoice';
+import {
+  afterGreeting,
+  unlessToolsRun,
+  type AudioChunk,
+  type AudioMetadata,
+  type ConversationPorts,
+  type Endpointing,
+  type LLMEvent,
+  type Message,
+  type Tool,
+  type UserTurnVerdict,
+} from 'rxvoice';
+import { scorer, silence } from 'rxvoice/endpointing';
 import {
   application,
   textAudioFormat,
@@ -40,6 +52,7 @@ import { VoiceError } from '../../../lib/core/errors.ts';
 /** Signals as they come in the field, and in orders in which they never should. */
 const step = fc.oneof(
   fc.constantFrom<VoiceStep>(user.starts, user.falls, user.resumes),
+  fc.constantFrom<VoiceStep>(user.voice(60), user.silence(200), user.silence(0, 'brief')),
   fc
     .tuple(
       fc.constantFrom('interim', 'final', 'preflight'),
@@ -54,6 +67,9 @@ const step = fc.oneof(
     application.say('At once.', { priority: 'high' }),
     application.say(''),
     application.say('Listen to this.', { interruptible: false }),
+    application.updates({ bargeIn: 'immediate', systemPrompt: 'Be brief.' }),
+    application.updates({ bargeIn: true, turnTaking: { strategy: 'manual' } }),
+    application.updates({ turnTaking: { strategy: 'stt' }, endpointing: { minMs: 400, maxMs: 2_000 } }),
   ),
 );
 
@@ -70,7 +86,16 @@ const verdicts: Readonly<Record<string, UserTurnVerdict>> = {
   refuses: { refuse: 'That I cannot tell.' },
   drops: { refuse: '' },
 };
-const hooks = fc.constantFrom('', '', '', '', ...Object.keys(verdicts));
+const hooks = fc.constantFrom('', '', '', '', 'hangs', ...Object.keys(verdicts));
+
+/** Who ends a turn: mostly the service. */
+const endpointings: Readonly<Record<string, Endpointing>> = {
+  bounds: { minMs: 300, maxMs: 3_000, dynamic: true },
+  'at once': ({ silentSince = Infinity }) => silentSince,
+  silence: silence(),
+  scorer: scorer((text) => (text.endsWith('more') ? 0.1 : 0.9)),
+  short: { maxTurnMs: 2_000 },
+};
 
 /** What becomes of each speech: most of them are spoken. */
 const voices = fc.constantFrom(
@@ -88,7 +113,14 @@ export const scenario = fc.record({
   hooks: fc.array(hooks, { minLength: 1, maxLength: 4 }),
   bargeIn: fc.constantFrom(true, false, 'immediate' as const, { whileUninterruptible: 'discard' } as const),
   strategy: fc.constantFrom('stt' as const, 'stt' as const, 'manual' as const),
+  endpointing: fc.constantFrom('', '', ...Object.keys(endpointings)),
+  stableInterims: fc.boolean(),
+  vad: fc.boolean(),
   greeting: fc.constantFrom(undefined, 'Welcome.'),
+  /** Whether the user is heard during greetings and tools. */
+  isAlwaysHeard: fc.constantFrom(true, true, false),
+  /** What the agent says when it could not hear. */
+  unclear: fc.constantFrom('', 'Sorry?'),
   speak: fc.boolean(),
   reportsSpeechEnd: fc.boolean(),
   words: fc.boolean(),
@@ -240,6 +272,7 @@ function inTime(events: readonly LLMEvent[], scheduler: SchedulerLike): Observab
 export function run(scenario: Scenario): Outcome {
   const { steps, answers: plan, voices: voice, outputs: plays, hooks: verdict, strategy, end, greeting } = scenario;
   const { bargeIn, speak, reportsSpeechEnd, words, msPerCharacter, compressed: isCompressed } = scenario;
+  const { endpointing, stableInterims, vad, isAlwaysHeard, unclear } = scenario;
   const begunAfterEnd: string[] = [];
   let hasEnded = false;
   let [requests, mostRequests, turns, unsettled] = [0, 0, 0, 0];
@@ -248,6 +281,8 @@ export function run(scenario: Scenario): Outcome {
   };
   /** Who asks for something is told its outcome: each conversation has tickets of its own. */
   const own = (ms: number, each: VoiceStep): VoiceStep => {
+    // A voice detector tells of what was heard a moment ago.
+    if ('activity' in each) return { activity: { ...each.activity, positionMs: ms - each.activity.positionMs } };
     if (!('command' in each) || !('ticket' in each.command) || (end && ms >= end[1])) return each;
     const ticket = new SpeechTicket();
     unsettled++;
@@ -285,11 +320,25 @@ export function run(scenario: Scenario): Outcome {
     };
     return events$.pipe(tap({ error: end, complete: end, unsubscribe: end }));
   };
+  const decide = (): UserTurnVerdict | Promise<undefined> | undefined => {
+    const what = verdict[turns++ % verdict.length] ?? '';
+    return what === 'hangs' ? new Promise(() => undefined) : verdicts[what];
+  };
   const result = voiceTest({
     steps: at,
-    ...(verdict.some((each) => each) && { onUserTurn: () => verdicts[verdict[turns++ % verdict.length] ?? ''] }),
+    ...(verdict.some((each) => each) && { onUserTurn: decide }),
+    ...(endpointing && { endpointing: endpointings[endpointing] }),
+    ...(isAlwaysHeard ? {} : { listening: [afterGreeting, unlessToolsRun] }),
+    ...(unclear && { onUnclear: () => unclear }),
+    ...{ vad, timeouts: { hookMs: 1_500 } },
     ...(greeting === undefined ? {} : { greeting }),
-    ...{ bargeIn, reportsSpeechEnd, preflight: { speak }, tts: { words, msPerCharacter }, turnTaking: { strategy } },
+    ...{
+      bargeIn,
+      reportsSpeechEnd,
+      preflight: { speak, ...(stableInterims ? { stableInterimMs: 300 } : {}) },
+      tts: { words, msPerCharacter },
+      turnTaking: { strategy },
+    },
     wrapTTS: (tts) => {
       const { speak, ...rest } = faulty(tts, voice, words);
       return { ...rest, speak: (text$) => (isCompressed ? asCompressed(speak(text$)) : speak(text$)) };
