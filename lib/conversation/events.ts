@@ -1,8 +1,9 @@
 import type { AudioChunk } from '../audio/types.ts';
 import type { VoiceErrorCode } from '../core/errors.ts';
 import type { FinishReason, TokenUsage, ToolCall } from '../core/messages.ts';
-import type { AgentLatency, DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
+import type { DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import type { HistoryItem } from './history.ts';
+import type { ServiceUsage, TurnMetrics } from './measurements.ts';
 
 /** What the agent is doing. `thinking` lasts from a committed turn to the first audible sample. */
 export type AgentState = 'idle' | 'listening' | 'thinking' | 'speaking';
@@ -21,40 +22,6 @@ export type DiscardReason = 'resumed' | 'changed' | 'cancelled' | 'failed';
 /** Why a sign of the user did not interrupt the agent. */
 export type IgnoreReason = 'uninterruptible' | 'disabled' | 'too-short' | 'backchannel' | 'echo';
 
-/**
- * The latency of a turn, in milliseconds. Unknown parts are absent; the known ones add up to `total`, from the end of
- * the user's speech (or the commit, if that is unknown) to the first audible sample.
- */
-export interface TurnMetrics {
-  /** End of speech, on the audio's own clock, to commit. */
-  readonly endpointing?: number;
-  /** Commit to request: work before the model is asked. */
-  readonly hook?: number;
-  /** Request (or commit, if the request was a preflight) to first token. */
-  readonly llmFirstToken?: number;
-  /** First token to first speakable clause. */
-  readonly aggregation?: number;
-  /** First clause to first audio. */
-  readonly ttsFirstAudio?: number;
-  /** First audio to audible. */
-  readonly outputLead?: number;
-  readonly total?: number;
-  /** The user's first sign to the confirmation, if this turn was interrupted. */
-  readonly bargeInDetect?: number;
-  /** Confirmation to the last sample that sounds, as the output tells. */
-  readonly bargeInCut?: number;
-  /** How far a preflight was ahead of the commit. */
-  readonly preflightLead?: number;
-  /** Latencies reported by an agent's service. */
-  readonly agent?: AgentLatency;
-  /** Token events that were generated but never heard. */
-  readonly wastedTokens?: number;
-  /** Characters that were synthesized but never heard. */
-  readonly wastedCharacters?: number;
-  /** Audio that was synthesized but never heard, in milliseconds; absent if it is compressed. */
-  readonly wastedAudio?: number;
-}
-
 /** The payload of each event type, in addition to the envelope. */
 export interface VoiceEventMap {
   /** The agent's state has changed. */
@@ -68,7 +35,10 @@ export interface VoiceEventMap {
   /** Everything is connected, and the user can be heard. */
   'session.ready': object;
   /** The conversation has ended, and everything is disconnected. */
-  'session.closed': object;
+  'session.closed': {
+    /** What the session has used, by service. */
+    readonly usage: readonly ServiceUsage[];
+  };
   /** `update()` has changed settings; each counts from when its documentation says. */
   'session.updated': {
     /** The names of the changed options. */
@@ -345,6 +315,11 @@ export interface VoiceEventMap {
     readonly tokens?: TokenUsage;
     /** Characters of one speech sent to the TTS. */
     readonly characters?: number;
+    /**
+     * Seconds of audio sent to the speech-to-text service, or to the agent, since this was last told: with each turn, and
+     * at the end. Silence in place of a muted microphone counts; compressed audio does not.
+     */
+    readonly seconds?: number;
   };
   /** A non-fatal error. */
   error: {

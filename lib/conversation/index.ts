@@ -9,6 +9,7 @@ export * from './events.ts';
 export { handoff, type HandoffOptions } from './handoff.ts';
 export * from './history.ts';
 export { afterGreeting, unlessToolsRun } from './listening.ts';
+export * from './measurements.ts';
 export { conversation } from './model-conversation.ts';
 export {
   type EndOfTurn,

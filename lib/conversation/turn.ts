@@ -1,4 +1,4 @@
-import type { TurnMetrics } from './events.ts';
+import type { TurnMetrics } from './measurements.ts';
 import type { Waste } from './script.ts';
 
 /** The moments that determine a turn's latency, in order, and the metric that ends with each. */

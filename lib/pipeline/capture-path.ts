@@ -142,6 +142,11 @@ export class CapturePath {
     return positionMs > ms ? undefined : at - (ms - positionMs);
   }
 
+  /** How much was captured, in milliseconds, and sent: silence in its place is sent as well. 0 if it is compressed. */
+  get capturedMs(): number {
+    return this.#captured.ms;
+  }
+
   #count(chunk: AudioChunk, ms: number): void {
     this.#captured = { ms: this.#captured.ms + ms, at: this.#options.scheduler.now() };
     this.#options.onChunk(chunk);

@@ -12,6 +12,7 @@ import type { PipelineOptions } from './pipeline-options.ts';
 import { tellOfCall, tellOfPaths, tellOfProviders } from './provider-events.ts';
 import { isLoaded, loadEnds, type Roles } from './roles.ts';
 import { captureFor, conversationOf, endSession, loadConversation, type SessionParts } from './session.ts';
+import { SessionUsage } from './session-usage.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
 
 /** A pipeline's lifecycle state. */
@@ -48,6 +49,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   #agentState: AgentState = 'idle';
   #state: PipelineState = 'idle';
   #session: Subscription | undefined;
+  #usage: SessionUsage | undefined;
   readonly #onPath = tellOfPaths(this.bus.emit);
   #initializing: Promise<void> | undefined;
   #starting: { readonly run: number; readonly promise: Promise<void> } | undefined;
@@ -257,12 +259,15 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     const wired = new Subscription();
     const captured = captureFor(parts);
     this.captured = captured;
+    const usage = new SessionUsage(this.bus.emit, this.#cast.listener.name, () => captured.capturedMs);
+    this.#usage = usage;
     wired.add(captured.start());
     const events$ = conversationOf(parts, captured).pipe(
       tap({
         next: (event) => {
           if (event.type === 'agent.state') this.#agentState = event.state;
           this.bus.publish(event);
+          usage.follow(event);
         },
         complete: () => {
           if (this.#drained$.observed) this.#drained$.next();
@@ -304,7 +309,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.captured = undefined;
     this.#agentState = 'idle';
     this.#state = 'ready';
-    this.bus.emit('session.closed', {});
+    this.bus.emit('session.closed', { usage: this.#usage?.end() ?? [] });
+    this.#usage = undefined;
   }
 
   /** Resolves when the agent has finished speaking, or nobody waits for that anymore. */

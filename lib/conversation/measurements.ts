@@ -1,0 +1,49 @@
+import type { TokenUsage } from '../core/messages.ts';
+import type { AgentLatency, ProviderRole } from '../core/roles.ts';
+
+/**
+ * The latency of a turn, in milliseconds. Unknown parts are absent; the known ones add up to `total`, from the end of
+ * the user's speech (or the commit, if that is unknown) to the first audible sample.
+ */
+export interface TurnMetrics {
+  /** End of speech, on the audio's own clock, to commit. */
+  readonly endpointing?: number;
+  /** Commit to request: work before the model is asked. */
+  readonly hook?: number;
+  /** Request (or commit, if the request was a preflight) to first token. */
+  readonly llmFirstToken?: number;
+  /** First token to first speakable clause. */
+  readonly aggregation?: number;
+  /** First clause to first audio. */
+  readonly ttsFirstAudio?: number;
+  /** First audio to audible. */
+  readonly outputLead?: number;
+  readonly total?: number;
+  /** The user's first sign to the confirmation, if this turn was interrupted. */
+  readonly bargeInDetect?: number;
+  /** Confirmation to the last sample that sounds, as the output tells. */
+  readonly bargeInCut?: number;
+  /** How far a preflight was ahead of the commit. */
+  readonly preflightLead?: number;
+  /** Latencies reported by an agent's service. */
+  readonly agent?: AgentLatency;
+  /** Token events that were generated but never heard. */
+  readonly wastedTokens?: number;
+  /** Characters that were synthesized but never heard. */
+  readonly wastedCharacters?: number;
+  /** Audio that was synthesized but never heard, in milliseconds; absent if it is compressed. */
+  readonly wastedAudio?: number;
+}
+
+/** What one service was asked for in a session. Absent is what it does not count, or was not asked for. */
+export interface ServiceUsage {
+  readonly role: ProviderRole;
+  /** Its name. */
+  readonly provider: string;
+  /** Of all requests to the model. */
+  readonly tokens?: TokenUsage;
+  /** Sent to the TTS, also in vain. */
+  readonly characters?: number;
+  /** Seconds of audio sent to speech-to-text. */
+  readonly seconds?: number;
+}

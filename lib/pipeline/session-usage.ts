@@ -1,0 +1,75 @@
+import type { TokenUsage } from '../core/messages.ts';
+import type { Emit } from '../conversation/event-bus.ts';
+import type { VoiceEvent } from '../conversation/events.ts';
+import type { ServiceUsage } from '../conversation/measurements.ts';
+
+/** What one session asks of its services. */
+export class SessionUsage {
+  readonly #emit: Emit;
+  readonly #listener: string;
+  readonly #heardMs: () => number;
+  readonly #sums = new Map<string, ServiceUsage>();
+  #toldMs = 0;
+
+  /**
+   * @param listener - The name of the service that hears the user.
+   * @param heardMs - How much it was sent so far, in milliseconds.
+   */
+  constructor(emit: Emit, listener: string, heardMs: () => number) {
+    this.#emit = emit;
+    this.#listener = listener;
+    this.#heardMs = heardMs;
+  }
+
+  /** Follows the conversation: what it uses adds up, and with each turn it is told what was heard. */
+  follow(event: VoiceEvent): void {
+    if (event.type === 'usage') this.#add(event);
+    else if (event.type === 'turn.metrics') this.#tellHeard(event.turnId);
+  }
+
+  /** Tells what is left to tell. @returns The sum of each service. */
+  end(): readonly ServiceUsage[] {
+    this.#tellHeard();
+    return [...this.#sums.values()];
+  }
+
+  #tellHeard(turnId?: string): void {
+    const ms = this.#heardMs();
+    const newMs = ms - this.#toldMs;
+    if (newMs <= 0) return;
+    this.#toldMs = ms;
+    const origin = { role: 'stt', provider: this.#listener } as const;
+    this.#emit('usage', { seconds: inSeconds(newMs) }, { ...(turnId === undefined ? {} : { turnId }), ...origin });
+    const key = keyOf(origin);
+    const before = this.#sums.get(key)?.seconds ?? 0;
+    this.#sums.set(key, { ...this.#sums.get(key), ...origin, seconds: inSeconds(before * 1_000 + newMs) });
+  }
+
+  #add({ role, provider = '', tokens, characters }: VoiceEvent<'usage'>): void {
+    if (!role) return;
+    const key = keyOf({ role, provider });
+    const sum = this.#sums.get(key);
+    this.#sums.set(key, {
+      ...sum,
+      role,
+      provider,
+      ...(tokens ? { tokens: sumOf(sum?.tokens, tokens) } : {}),
+      ...(characters === undefined ? {} : { characters: (sum?.characters ?? 0) + characters }),
+    });
+  }
+}
+
+function keyOf({ role, provider }: Pick<ServiceUsage, 'role' | 'provider'>): string {
+  return `${role} ${provider}`;
+}
+
+/** To the millisecond. */
+function inSeconds(ms: number): number {
+  return Math.round(ms) / 1_000;
+}
+
+function sumOf(left: TokenUsage = {}, right: TokenUsage): TokenUsage {
+  const sum: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = { ...left };
+  for (const [key, count] of Object.entries(right) as [keyof TokenUsage, number][]) sum[key] = (sum[key] ?? 0) + count;
+  return sum;
+}
