@@ -1,7 +1,7 @@
 /** A local voice detector in a whole pipeline: real samples go in at the microphone, and the turn ends by them. */
 import { map, switchMap, take, throwError } from 'rxjs';
 import { Pipeline, type PipelineOptions, type VoiceActivity, type VoiceDetector, type VoiceEvent } from 'rxvoice';
-import { silence } from 'rxvoice/endpointing';
+import { manual, silence } from 'rxvoice/endpointing';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
 import { energyVad } from 'rxvoice/vad';
 import { TestClock } from '../transport/test-clock.ts';
@@ -86,6 +86,23 @@ describe('a turn ends by the voice detector', () => {
     await wait(8_000);
     await pipeline.dispose();
     expect(timeline(events, 'turn.started', 'turn.committed', 'transcript.timeout')).toEqual([]);
+  });
+
+  it('but nobody speaks to it while push-to-talk is not pressed', async () => {
+    const { pipeline, stt, events, speak, wait } = await caller({ endpointing: manual() });
+    await wait(1_000);
+    await speak(1_000);
+    expect(timeline(events, 'user.state')).toEqual([]);
+    pipeline.beginTurn();
+    await speak(500);
+    expect(timeline(events, 'user.state')).toHaveLength(1);
+    // It is known that words are due: they are waited for.
+    pipeline.commitTurn();
+    await wait(2_500);
+    stt.hearWords(FakeSTT.result('hello there', 'final'));
+    await wait(100);
+    await pipeline.dispose();
+    expect(timeline(events, 'turn.committed')).toEqual(['5000 turn.committed hello there']);
   });
 
   it('but not by what was said while the microphone was muted', async () => {

@@ -155,6 +155,7 @@ export class CapturePath {
   /** Lets the voice detector hear what the listener could. */
   #detect(chunk: AudioChunk, metadata: AudioMetadata): void {
     const heard = chunk.metadata ? chunk : { ...chunk, metadata };
-    this.#detected$.next(this.#isMuted$.value ? silenced(heard, metadata) : heard);
+    const isShut = this.#isMuted$.value || !this.#isOpen$.value;
+    this.#detected$.next(isShut ? silenced(heard, metadata) : heard);
   }
 }
