@@ -10,7 +10,7 @@ export function isAzureRegion(region: string): boolean {
 }
 
 /** The address of an Azure speech service in a region; `undefined` without a region. */
-export function azureSpeechUrl(service: 'tts' | 'stt', region: string | undefined): string | undefined {
+export function azureSpeechUrl(service: 'tts' | 'stt' | 'voice', region: string | undefined): string | undefined {
   if (!region || !isAzureRegion(region)) return undefined;
   const [, domain = 'microsoft.com'] = clouds.find(([prefix]) => region.startsWith(prefix)) ?? [];
   return `https://${region}.${service}.speech.${domain}`;

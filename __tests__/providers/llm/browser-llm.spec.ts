@@ -118,6 +118,23 @@ describe('BrowserLLM', () => {
         message: expect.stringContaining('WebLLM has no model of this name') as unknown,
       });
     });
+
+    it('a failed initialize() leaves no Worker', async () => {
+      features.add('shader-f16');
+      const told: string[] = [];
+      const worker = {
+        onmessage: (_event: object): void => undefined,
+        postMessage(message: { readonly kind: string; readonly uuid: string }): void {
+          told.push(message.kind);
+          const data = { kind: 'throw', uuid: message.uuid, content: 'ModelNotFoundError: none' };
+          if (message.kind === 'reload') queueMicrotask(() => this.onmessage(data));
+        },
+        terminate: (): void => void told.push('terminate'),
+      };
+      const llm = new BrowserLLM({ model: 'none-q4f16-MLC', worker: () => worker as unknown as Worker });
+      await expect(llm.initialize()).rejects.toMatchObject({ code: 'not_found' });
+      expect([told[0], told.at(-1)]).toEqual(['reload', 'terminate']);
+    });
   });
 
   it('hands the real package to what makes an engine', async () => {

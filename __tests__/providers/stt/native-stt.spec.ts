@@ -99,6 +99,24 @@ describe('NativeSTT', () => {
     });
   });
 
+  it('updateConfig() takes effect at once, in a session of its own', async () => {
+    const { stt, log } = await listening();
+    FakeRecognition.last.hear(0, { text: 'hello' });
+    stt.updateConfig({ language: 'de-DE' });
+    const [first, second] = FakeRecognition.all;
+    expect([first?.calls.at(-1), second?.lang, second?.calls]).toEqual(['abort', 'de-DE', ['start']]);
+    const languages: unknown[] = [];
+    stt.transcripts$.subscribe(({ metadata }) => languages.push(metadata?.language));
+    second?.fire('start');
+    second?.hear(0, { text: 'hallo', isFinal: true });
+    expect([log.filter((line) => line.startsWith('final')).length, languages]).toEqual([2, ['de-DE']]);
+    stt.pause();
+    stt.updateConfig({ language: 'fr-FR' });
+    expect(FakeRecognition.all.length).toBe(2);
+    stt.resume();
+    expect(FakeRecognition.last.lang).toBe('fr-FR');
+  });
+
   for (const [config, problem] of [
     [{ language: '' }, undefined],
     [{ maxAlternatives: 0 }, 'maxAlternatives must be a whole number'],

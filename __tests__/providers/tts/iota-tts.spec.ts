@@ -94,6 +94,13 @@ describe('IotaTTS', () => {
     await tts.dispose();
   });
 
+  it("presents an access token as a bearer with authType 'bearer'", async () => {
+    const tts = await ready({ authType: 'bearer' });
+    await tts.synthesize('Hi.');
+    expect([credentialOf(service.first), service.first.headers.authorization]).toEqual([undefined, `Bearer ${key}`]);
+    await tts.dispose();
+  });
+
   const usual = { input: { text: 'Hi.' }, voice: { languageCode: 'en-US' }, audioConfig: { audioEncoding: 'MP3' } };
   const audioConfig = usual.audioConfig;
   const keys: readonly (readonly [string, IotaTTSConfig, object])[] = [

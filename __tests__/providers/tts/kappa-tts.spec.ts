@@ -106,10 +106,29 @@ describe('KappaTTS', () => {
     await tts.dispose();
   });
 
-  it('escapes what looks like markup, SSML documents too', async () => {
+  it('finds a custom voice at its own host', () => {
+    const at = (config: Partial<KappaTTSConfig>): string | undefined =>
+      new KappaTTS({ apiKey: 'k', region: 'westeurope', voiceName: 'v', ...config }).resolveBaseUrl();
+    expect(at({})).toBe('https://westeurope.tts.speech.microsoft.com');
+    expect(at({ deploymentId: 'a' })).toBe('https://westeurope.voice.speech.microsoft.com');
+    expect(at({ deploymentId: 'a', region: 'chinaeast2' })).toBe('https://chinaeast2.voice.speech.azure.cn');
+  });
+
+  it('escapes what looks like markup', async () => {
     const tts = await ready();
-    await tts.synthesize(`<speak>"it's" \u0007</speak>`);
-    expect(bodyOf(service.first)).toBe(ssml('&lt;speak&gt;&quot;it&apos;s&quot; &lt;/speak&gt;'));
+    await tts.synthesize(`<b>"it's" \u0007</b>`);
+    expect(bodyOf(service.first)).toBe(ssml('&lt;b&gt;&quot;it&apos;s&quot; &lt;/b&gt;'));
+    await tts.dispose();
+  });
+
+  it('speaks SSML by the configured voice, unless it names its own', async () => {
+    const own = `<speak version="1.0"><voice name="b">Hi.</voice></speak>`;
+    const tts = await ready();
+    await tts.synthesize('<speak version="1.0">Hi <break time="1s"/> there.</speak>');
+    await tts.synthesize(own);
+    const [first, second] = service.requests;
+    expect(first && bodyOf(first)).toBe(ssml('Hi <break time="1s"/> there.'));
+    expect(second && bodyOf(second)).toBe(own);
     await tts.dispose();
   });
 

@@ -381,6 +381,19 @@ describe('PiTTS', () => {
     }
   });
 
+  it('counts another concurrency at once, on the same connection', async () => {
+    const { service, tts } = await start({ concurrency: 1 }, () => undefined);
+    const utterances = ['One.', 'Two.'].map((text) => tts.speak(from([text])).subscribe());
+    await until(() => service.connections[0]?.received.length === 2);
+    tts.updateConfig({ concurrency: 3 });
+    utterances.push(tts.speak(from(['Three.'])).subscribe());
+    await until(() => service.last.received.length === 6);
+    expect(service.connections.length).toBe(1);
+    for (const utterance of utterances) utterance.unsubscribe();
+    await tts.dispose();
+    await service.close();
+  });
+
   it('speaks what processChunk() brings, and resolves finalize() with the last audio', async () => {
     const { tts, heard } = await start();
     tts.processChunk('One.');

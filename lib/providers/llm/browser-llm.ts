@@ -132,13 +132,13 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
       ...(appConfig && { appConfig }),
     };
     if (worker && !createEngine) this.#worker = worker();
-    const engine =
-      createEngine?.(module, engineConfig) ??
-      (this.#worker ? new module.WebWorkerMLCEngine(this.#worker, engineConfig) : new module.MLCEngine(engineConfig));
-    this.#engine = engine;
     try {
-      await engine.reload(model, chatOpts);
+      this.#engine =
+        createEngine?.(module, engineConfig) ??
+        (this.#worker ? new module.WebWorkerMLCEngine(this.#worker, engineConfig) : new module.MLCEngine(engineConfig));
+      await this.#engine.reload(model, chatOpts);
     } catch (cause) {
+      this.onDispose();
       throw engineError(this.name, cause);
     }
   }

@@ -7,7 +7,7 @@ const repeatMs = 250;
 /** Options of {@link NativeResults}. */
 export interface NativeResultsOptions {
   /** BCP 47, for the results. */
-  readonly language: string;
+  readonly language: () => string;
   /** Whether finals without confidence are really interims, as on Android. */
   readonly distrustsFinals: boolean;
   readonly now: () => number;
@@ -108,7 +108,7 @@ export class NativeResults {
       utteranceId: this.#id,
       // 0 means unknown.
       ...(best && best.confidence > 0 && { confidence: best.confidence }),
-      metadata: { language: this.#options.language, ...(alternatives.length > 0 && { alternatives }) },
+      metadata: { language: this.#options.language(), ...(alternatives.length > 0 && { alternatives }) },
     };
   }
 }

@@ -103,14 +103,20 @@ interface Run {
 
 /** The browser recognizer's sessions, one after the other, since browsers end them at will. */
 export class NativeSessions {
-  readonly #config: NativeSTTConfig;
+  readonly #config: () => NativeSTTConfig;
   readonly #scheduler: SchedulerLike;
   readonly #results: NativeResults;
   readonly #listener: NativeListener;
   #recognition: NativeRecognition | undefined;
   #takesPhrases = true;
 
-  constructor(config: NativeSTTConfig, scheduler: SchedulerLike, results: NativeResults, listener: NativeListener) {
+  /** @param config - Read by each session. */
+  constructor(
+    config: () => NativeSTTConfig,
+    scheduler: SchedulerLike,
+    results: NativeResults,
+    listener: NativeListener,
+  ) {
     this.#config = config;
     this.#scheduler = scheduler;
     this.#results = results;
@@ -142,7 +148,7 @@ export class NativeSessions {
 
   /** One session; completes when it has ended, aborts it when unsubscribed. */
   #session$(run: Run, onStart: () => void): Observable<never> {
-    const { finalTimeoutMs = 1_500 } = this.#config;
+    const { finalTimeoutMs = 1_500 } = this.#config();
     return new Observable((subscriber) => {
       const recognition = this.#create();
       const startedAt = this.#scheduler.now();
@@ -197,8 +203,8 @@ export class NativeSessions {
   #create(): NativeRecognition {
     const Recognizer = nativeRecognizer();
     if (!Recognizer) throw this.#listener.error("the browser's recognizer has disappeared", { code: 'internal' });
-    const { language = 'en-US', continuous = true, interimResults = true, maxAlternatives = 1 } = this.#config;
-    const { processLocally, phrases } = this.#config;
+    const { language = 'en-US', continuous = true, interimResults = true, maxAlternatives = 1 } = this.#config();
+    const { processLocally, phrases } = this.#config();
     const recognition = new Recognizer();
     Object.assign(recognition, { lang: language, continuous, interimResults, maxAlternatives });
     if (processLocally !== undefined && 'processLocally' in recognition) recognition.processLocally = processLocally;
@@ -208,7 +214,7 @@ export class NativeSessions {
   }
 
   #start(recognition: NativeRecognition): void {
-    const { track } = this.#config;
+    const { track } = this.#config();
     try {
       if (track?.readyState === 'live') recognition.start(track);
       else recognition.start();

@@ -7,6 +7,7 @@ import {
   ignoreElements,
   map,
   NEVER,
+  startWith,
   Subject,
   Subscription,
   switchMap,
@@ -70,18 +71,18 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
   #isSpeaking = false;
   #isPaused = false;
   readonly #changes$ = new Subject<void>();
+  readonly #restarts$ = new Subject<void>();
   #utterances = 0;
 
   constructor(config: NativeSTTConfig = {}, logger?: Logger) {
     super(config, logger);
-    const { language = 'en-US' } = config;
     this.#results = new NativeResults({
-      language,
+      language: () => this.config.language ?? 'en-US',
       distrustsFinals: isAndroid(),
       now: () => this.#scheduler.now(),
       newId: () => `native-${++this.#utterances}`,
     });
-    this.#sessions = new NativeSessions(this.config, this.#scheduler, this.#results, {
+    this.#sessions = new NativeSessions(() => this.config, this.#scheduler, this.#results, {
       voice: (isSpeaking) => this.#speak(isSpeaking),
       result: (result) => this.#emit(result),
       error: (message, options) => this.error(`${this.name}: ${message}`, options),
@@ -181,6 +182,11 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     this.assertConfig();
   }
 
+  /** A session's settings are fixed: the next one has the new ones, at once. */
+  protected override onConfigUpdate(): void {
+    this.#restarts$.next();
+  }
+
   protected override async onDispose(): Promise<void> {
     await this.disconnect();
   }
@@ -205,8 +211,12 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
         resolve();
       };
       session.add(
-        this.#wanted$()
-          .pipe(switchMap((wanted) => (wanted ? this.#sessions.listen$(started) : EMPTY)))
+        this.#restarts$
+          .pipe(
+            startWith(undefined),
+            switchMap(() => this.#wanted$()),
+            switchMap((wanted) => (wanted ? this.#sessions.listen$(started) : EMPTY)),
+          )
           .subscribe({
             error: (cause: unknown) => {
               const error = VoiceError.from(cause, { provider: this.name });

@@ -261,12 +261,14 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
       seed: config.seed,
     },
   }),
-  attribution: (config) =>
+  attribution: (_config, live) =>
     byId({
       contextOf: (message) => asString(message['contextId']) ?? asString(message['context_id']),
       maxContexts: 5,
       endsCancelled: true,
-      speaksAtOnce: isAutomatic(config),
+      get speaksAtOnce() {
+        return isAutomatic(live());
+      },
     }),
   voice: voiceOf,
   keepAlive: (id) => JSON.stringify({ text: '', context_id: id }),

@@ -99,7 +99,8 @@ const wire: RequestWire<IotaTTSConfig> = {
   maxTextLength: () => 5000,
   lengthOf: utf8Length,
   markupOf: (text) => (isSsml(text) ? ssml : undefined),
-  credential: (key) => ({ 'X-goog-api-key': key }),
+  credential: (key, { authType }) =>
+    authType === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'X-goog-api-key': key },
   request: (text, { config }) => {
     const { voiceName, ssmlGender, modelName, prompt } = config;
     return {

@@ -2,7 +2,7 @@ import type { AudioMetadata } from '../../audio/types.ts';
 import { azureSpeechUrl, isAzureRegion } from '../../core/azure-region.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { AuthType } from '../../core/remote-provider.ts';
-import { escapeXml, xmlElement } from '../../text/ssml.ts';
+import { escapeXml, isSsml, ssml, xmlElement } from '../../text/ssml.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
@@ -121,6 +121,11 @@ function authTypeOf({ authType, apiKey }: KappaTTSConfig): AuthType {
   return authType ?? (typeof apiKey === 'function' ? 'bearer' : 'token');
 }
 
+/** What a document says, without the element around it. */
+function contentOf(document: string): string {
+  return document.replace(/^\s*<speak[^>]*>/i, '').replace(/<\/speak>\s*$/i, '');
+}
+
 function documentOf(text: string, config: KappaTTSConfig): string {
   const { voiceName, style, styleDegree, role, rate, pitch, volume, language } = config;
   const prosody = {
@@ -129,12 +134,16 @@ function documentOf(text: string, config: KappaTTSConfig): string {
     volume,
   };
   const expression = { style, styledegree: style === undefined ? undefined : styleDegree, role };
-  const spoken = wrap('prosody', prosody, escapeXml(text));
+  const isDocument = isSsml(text);
+  // A document with voices of its own is complete.
+  if (isDocument && /<voice[\s>]/i.test(text)) return text;
+  const content = isDocument ? contentOf(text) : escapeXml(text);
+  const spoken = wrap('prosody', prosody, content);
   const expressed = wrap('mstts:express-as', expression, spoken);
   const attributes = {
     version: '1.0',
     xmlns: 'http://www.w3.org/2001/10/synthesis',
-    'xmlns:mstts': expressed === spoken ? undefined : 'https://www.w3.org/2001/mstts',
+    'xmlns:mstts': expressed.includes('<mstts:') ? 'https://www.w3.org/2001/mstts' : undefined,
     'xml:lang': language ?? /^[^-]+-[^-]+(?=-)/.exec(voiceName)?.[0] ?? 'en-US',
   };
   return xmlElement('speak', attributes, xmlElement('voice', { name: voiceName }, expressed));
@@ -142,7 +151,8 @@ function documentOf(text: string, config: KappaTTSConfig): string {
 
 const wire: RequestWire<KappaTTSConfig> = {
   name: 'KappaTTS',
-  baseUrl: ({ region }) => azureSpeechUrl('tts', region),
+  // Custom voices have a host of their own.
+  baseUrl: ({ region, deploymentId }) => azureSpeechUrl(deploymentId === undefined ? 'tts' : 'voice', region),
   rules: ({ proxyUrl, endpoint }) => ({
     voiceName: { required: true },
     region: { required: !proxyUrl && !endpoint },
@@ -160,6 +170,7 @@ const wire: RequestWire<KappaTTSConfig> = {
   format: ({ outputFormat = usualFormat }) =>
     formatOf(outputFormat) ?? { encoding: 'mp3', sampleRate: 24_000, channels: 1 },
   maxTextLength: ({ rate = 1 }) => Math.floor(longestText * Math.min(1, rate)),
+  markupOf: (text) => (isSsml(text) ? ssml : undefined),
   credential: (key, config) =>
     authTypeOf(config) === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'Ocp-Apim-Subscription-Key': key },
   request: (text, { config }) => ({
@@ -178,8 +189,8 @@ const wire: RequestWire<KappaTTSConfig> = {
  * `https://<region>.tts.speech.microsoft.com`,
  * https://learn.microsoft.com/azure/ai-services/speech-service/rest-text-to-speech
  *
- * Text is plain text: it is escaped. Beyond 2,000 characters it is split at sentences, since audio ends after 10
- * minutes. A key goes into the service's own header; a token, as returned by a factory, is a bearer.
+ * Text starting with `<speak` is SSML, spoken by the configured voice unless it names its own; other text is escaped.
+ * Beyond 2,000 characters it is split at sentences, since audio ends after 10 minutes. A key goes into the service's own header; a token, as returned by a factory, is a bearer.
  */
 export class KappaTTS extends RemoteTTS<KappaTTSConfig> {
   constructor(config: KappaTTSConfig, logger?: Logger) {

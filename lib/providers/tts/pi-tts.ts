@@ -183,12 +183,16 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
       ? { headers: { Authorization: `Bearer ${key}` }, query: { access_token: key } }
       : { headers: { 'X-API-Key': key } },
   address: () => ({ path: '/tts/websocket', query: { cartesia_version: version } }),
-  attribution: ({ concurrency = 2, maxBufferDelayMs = 0 }) =>
+  attribution: (_config, live) =>
     byId({
       contextOf: (message) => asString(message['context_id']),
-      maxContexts: concurrency,
+      get maxContexts() {
+        return live().concurrency ?? 2;
+      },
       endsCancelled: false,
-      speaksAtOnce: maxBufferDelayMs === 0,
+      get speaksAtOnce() {
+        return (live().maxBufferDelayMs ?? 0) === 0;
+      },
       // The service's own limit is 1 s.
       expiresMs: 700,
     }),

@@ -19,11 +19,11 @@ import { hearWord, isBegun, isHeard } from './spoken-text.ts';
 export interface ContextConnection {
   /** The context a message belongs to. */
   readonly contextOf: (message: WireObject) => string | undefined;
-  /** Most simultaneous contexts. */
+  /** Most simultaneous contexts. May change. */
   readonly maxContexts: number;
   /** Whether a cancelled context counts until the service confirms its end. */
   readonly endsCancelled: boolean;
-  /** Whether each piece of text is synthesized at once; otherwise the service may wait for more. */
+  /** Whether each piece of text is synthesized at once; otherwise the service may wait for more. May change. */
   readonly speaksAtOnce: boolean;
   /** Milliseconds after which a context that has spoken all its text accepts no more. Default: never. */
   readonly expiresMs?: number;
@@ -37,7 +37,7 @@ const toleranceMs = 50;
 
 /** One connection speaks any number of texts, each in a context whose id the service's messages carry. */
 export function byId(rules: ContextConnection): Attribution {
-  const { contextOf, maxContexts, endsCancelled, speaksAtOnce, expiresMs = Infinity } = rules;
+  const { contextOf, endsCancelled, expiresMs = Infinity } = rules;
 
   const say = (step: SpeechStep, key: number): void => {
     const { text, context, isEnded = false } = synthesisOf(step, key) ?? {};
@@ -54,9 +54,11 @@ export function byId(rules: ContextConnection): Attribution {
   };
 
   return {
-    terms: rules,
+    terms: { endsCancelled, expiresMs },
     capacity: Infinity,
-    maxContexts,
+    get maxContexts() {
+      return rules.maxContexts;
+    },
     lingerMs: endsCancelled ? lingerMs : 0,
     contextOf,
     say,
@@ -75,7 +77,7 @@ export function byId(rules: ContextConnection): Attribution {
       const synthesis = synthesisOf(step, key);
       if (synthesis) tellWords(step, key, soundedMs(synthesis));
     },
-    isDue: ({ isEnding, audioBytes }, text) => isEnding || (speaksAtOnce && isBegun(text) && audioBytes === 0),
+    isDue: ({ isEnding, audioBytes }, text) => isEnding || (rules.speaksAtOnce && isBegun(text) && audioBytes === 0),
     hasExpired: ({ context, text, quietSince }, at) =>
       context !== undefined &&
       context.audioBytes > 0 &&

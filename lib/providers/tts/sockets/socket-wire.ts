@@ -9,8 +9,11 @@ import type { ContextVoice, SpeechWire } from './speech-wire.ts';
 export interface SocketWire<C, S> extends VoiceService<C>, SpeechWire<S> {
   /** The address, fixed per connection: if it changes, the next text opens another. */
   address(config: C): { readonly path: string; readonly query?: Query };
-  /** How texts are sent and matched to messages, within the service's limits: `byOrder()` or `byId()`. */
-  attribution(config: C): Attribution;
+  /**
+   * How texts are sent and matched to messages, within the service's limits: `byOrder()` or `byId()`. `live` is the
+   * configuration of any later time.
+   */
+  attribution(config: C, live: () => C): Attribution;
   /** The voice of the next synthesis. */
   voice(config: C): ContextVoice;
   /** Ends the connection gracefully. */

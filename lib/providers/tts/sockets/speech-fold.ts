@@ -68,7 +68,8 @@ function take(step: SpeechStep, input: SpeechInput): void {
       const { text } = synthesisOf(step, input.key) ?? {};
       const pieces = splitText(input.text, rules.maxTextLength - 1);
       if (text) change(step, input.key, { text: { ...text, pieces: [...text.pieces, ...pieces] } });
-      advance(step, input.key);
+      // More may be allowed at once than before.
+      advanceAll(step);
       break;
     }
     case 'textEnd':

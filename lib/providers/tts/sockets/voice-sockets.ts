@@ -46,7 +46,7 @@ export class VoiceSockets<C extends TTSConfig> {
     this.#connections = new VoiceConnections({
       open: () => new VoiceConnection(this.#connectionOptions()),
       closed: ({ session }) => this.#forget(session),
-      capacity: wire.attribution(this.#config).capacity,
+      capacity: wire.attribution(this.#config, () => this.#config).capacity,
       scheduler,
     });
   }
@@ -99,7 +99,11 @@ export class VoiceSockets<C extends TTSConfig> {
   #current(): VoiceConnections {
     // A changed configuration is another object: the same one asks for nothing new.
     if (this.#termsOf === this.#config) return this.#connections;
-    const terms = JSON.stringify([this.#url(), this.#wire.attribution(this.#config).terms, this.#timeouts]);
+    const terms = JSON.stringify([
+      this.#url(),
+      this.#wire.attribution(this.#config, () => this.#config).terms,
+      this.#timeouts,
+    ]);
     if (this.#terms !== undefined && this.#terms !== terms) this.#connections.retire();
     this.#terms = terms;
     this.#termsOf = this.#config;
@@ -116,7 +120,7 @@ export class VoiceSockets<C extends TTSConfig> {
     const { voice, errors } = this.#host;
     return {
       wire,
-      attribution: wire.attribution(this.#config),
+      attribution: wire.attribution(this.#config, () => this.#config),
       maxTextLength: voice.maxTextLength,
       errors,
       ...this.#timeouts,
