@@ -1,3 +1,4 @@
+import { joinWords } from '../text/words.ts';
 import type { Effect, Input } from './inputs.ts';
 import { statusOf, type Commit, type ConversationState } from './state.ts';
 import { noTurn } from './turn-taking.ts';
@@ -27,7 +28,20 @@ export function takeUpWaiting(state: ConversationState): ConversationStep {
 export function commitNext(state: ConversationState, at: number): ConversationStep {
   const next = nextOf(state);
   if (!next || !mayTakeUp(state, next)) return [state];
-  return commit({ ...state, waiting: state.waiting.slice(1) }, next, at);
+  const [first, ...waiting] = state.waiting;
+  const spoken = first && isSpoken(first) ? waiting.slice(0, countWhile(waiting, isSpoken)) : [];
+  const joined = spoken.reduce((all, each) => ({ ...each, text: joinWords(all.text, each.text) }), next);
+  return commit({ ...state, waiting: waiting.slice(spoken.length) }, joined, at);
+}
+
+/** What the user said in several utterances while nothing could be answered is one message. */
+function isSpoken({ ticket, isPatient, isRemembered }: Commit): boolean {
+  return !ticket && !isPatient && !isRemembered;
+}
+
+function countWhile<T>(items: readonly T[], is: (item: T) => boolean): number {
+  const end = items.findIndex((item) => !is(item));
+  return end < 0 ? items.length : end;
 }
 
 /** Ends the conversation: nothing that waits is begun, and everyone is told. */

@@ -351,6 +351,28 @@ describe('with bargeIn', () => {
       user: Count.
       agent: One two three four—
   `;
+
+  scene("'immediate', an interruption without words is asked about", {
+    bargeIn: 'immediate',
+    onUnclear: () => 'Sorry?',
+  })`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.50  heard: One two three f
+    1.50       user coughs
+    1.50       agent ducks
+    1.50       turn ends (interrupted)
+    1.50       agent is cut off
+    6.80       no final came: no words either
+    6.85-7.15  heard: Sorry?
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three—
+  `;
 });
 
 describe('around a question of the agent', () => {
@@ -460,6 +482,68 @@ describe('around a question of the agent', () => {
       user: No, I want ten.
       agent: Ten it is.
   `;
+
+  scene('"yes please" is the answer too, and need not wait')`
+    model: One at nine. Shall I book it?
+    model: Booked.
+
+    0.00       user: A table.
+    0.85       turn: A table.
+    1.03-2.10  heard: One at nine. Shall I b
+    1.90       user: Yes please.
+    1.90       agent ducks
+    2.10       agent pauses
+    2.20       agent goes on
+    2.20-2.50  heard: ook i
+    2.50       agent ducks
+    2.50       turn ends (interrupted)
+    2.50       agent is cut off
+    2.75       turn: Yes please.
+    2.91-3.26  heard: Booked.
+
+    asked: 2
+    history:
+      user: A table.
+      agent: One at nine. Shall I book—
+      user: Yes please.
+      agent: Booked.
+  `;
+
+  scene('that the application asks, "yes" is the answer')`
+    model: Good.
+
+    0.00       app says: Are you still there?
+    0.05-1.00  heard: Are you still there
+    0.80       user: Yes.
+    0.80       agent ducks
+    1.00       agent pauses
+    1.10       agent goes on
+    1.10-1.15  heard: ?
+    1.35       turn: Yes.
+    1.51-1.76  heard: Good.
+
+    asked: 1
+    history:
+      agent: Are you still there?
+      user: Yes.
+      agent: Good.
+  `;
+
+  scene('that cannot be interrupted, "yes" is the answer')`
+    model: Good.
+
+    0.00       app says (uninterruptible): Are you still there?
+    0.05-1.05  heard: Are you still there?
+    0.60       user: Yes.
+    1.15       turn: Yes.
+    1.31-1.56  heard: Good.
+
+    asked: 1
+    history:
+      agent: Are you still there?
+      user: Yes.
+      agent: Good.
+  `;
 });
 
 describe("the agent's own words, heard back", () => {
@@ -520,5 +604,99 @@ describe("the agent's own words, heard back", () => {
       agent: Your table is at—
       user: I said at ten please.
       agent: At ten, then.
+  `;
+});
+
+describe('while the agent thinks', () => {
+  scene('"stop" ends that, and nobody answers')`
+    model: (stalls)
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    1.20       user: Stop.
+    1.20       agent holds back
+    1.50       turn ends (interrupted)
+    1.50       agent is stopped
+    1.75       turn ends (cancelled)
+
+    asked: 1
+    history:
+      user: Count.
+  `;
+
+  scene('what the user adds cuts nothing that was heard, and joins the question')`
+    model: One two three four five.
+    model: One two three four five.
+    model: Fine.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.40  heard: One two three
+    1.20       user: Again please.
+    1.20       agent ducks
+    1.40       agent pauses
+    1.80       turn ends (interrupted)
+    1.80       agent is cut off
+    2.05       turn: Again please.
+    2.20       user: No stop that.
+    2.20       agent holds back
+    2.50       turn ends (merged)
+    2.50       agent is stopped
+    3.35       turn: No stop that.
+    3.51-3.76  heard: Fine.
+
+    asked: 3
+    history:
+      user: Count.
+      agent: One two three—
+      user: Again please. No stop that.
+      agent: Fine.
+  `;
+});
+
+describe('while the agent is paused', () => {
+  scene('what is typed cuts it')`
+    model: One two three four five. Six seven eight nine ten.
+    model: Noon.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       stt voice
+    1.50       agent ducks
+    1.70       agent pauses
+    2.00       app sends: Time?
+    2.00       turn ends (interrupted)
+    2.00       turn: Time?
+    2.16-2.41  heard: Noon.
+    2.50       stt silence
+    8.00       end
+
+    asked: 2
+    history:
+      user: Count.
+      agent: One two three four—
+      user: Time?
+      agent: Noon.
+  `;
+
+  scene('stop() ends it, and what was heard is remembered')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.70  heard: One two three four
+    1.50       stt voice
+    1.50       agent ducks
+    1.70       agent pauses
+    2.00       app stops
+    2.00       turn ends (stopped)
+    2.00       conversation ends
+    6.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four—
   `;
 });

@@ -138,6 +138,7 @@ describe('silence', () => {
     1.45       turn: What time is it?
     1.63-2.18  heard: It is noon.
     17.18      nobody speaks
+    32.18      the user is away
     60.00      end
 
     asked: 1
@@ -161,5 +162,43 @@ describe('silence', () => {
       agent: Hello.
       user: Hello?
       agent: Yes?
+  `;
+
+  scene('goes on: the user is away')`
+    greeting: Hello.
+
+    0.05-0.35  heard: Hello.
+    15.35      nobody speaks
+    30.35      the user is away
+    50.00      end
+
+    asked: 0
+    history:
+      agent: Hello.
+  `;
+});
+
+describe('start()', () => {
+  scene('after stop() goes on with what was said', { does: { 'starts again': (pipeline) => void pipeline.start() } })`
+    model: One two three four five.
+    model: Fine.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.20  heard: One two t
+    1.20       app stops
+    1.20       turn ends (stopped)
+    1.20       conversation ends
+    2.00       app starts again
+    3.00       user: Go on then.
+    4.15       turn: Go on then.
+    4.31-4.56  heard: Fine.
+
+    asked: 2
+    history:
+      user: Count.
+      agent: One two—
+      user: Go on then.
+      agent: Fine.
   `;
 });

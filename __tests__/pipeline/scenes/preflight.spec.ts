@@ -198,4 +198,21 @@ describe('an answer that was prepared', () => {
       tool: done
       agent: Booked.
   `;
+
+  scene('is audible at once if its voice was prepared too', { preflight: { speak: true } })`
+    model: Booked for you.
+
+    0.00       stt voice
+    0.80       stt preflight: Book it
+    0.80       prepares: Book it
+    1.40       stt final: Book it.
+    1.40       turn: Book it.
+    1.40       uses what it prepared 0.60 ago
+    1.40-2.15  heard: Booked for you.
+
+    asked: 1
+    history:
+      user: Book it.
+      agent: Booked for you.
+  `;
 });

@@ -219,6 +219,23 @@ describe('what the application says', () => {
       user: Where is it?
       agent: It is on its way.
   `;
+
+  scene('keeps all that the user said over it for one answer')`
+    model: Fine.
+
+    0.00       app says (uninterruptible): Your order is placed. Thank you very much indeed.
+    0.05-2.50  heard: Your order is placed. Thank you very much indeed.
+    0.20       user: Where is it?
+    1.60       user: Hello?
+    2.50       turn: Where is it? Hello?
+    2.66-2.91  heard: Fine.
+
+    asked: 1
+    history:
+      agent: Your order is placed. Thank you very much indeed.
+      user: Where is it? Hello?
+      agent: Fine.
+  `;
 });
 
 describe('an answer that cannot be interrupted', () => {

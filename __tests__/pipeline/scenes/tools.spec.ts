@@ -208,4 +208,35 @@ describe('a tool', () => {
       tool: Error: it did not finish within 2 seconds.
       agent: It is sunny.
   `;
+
+  scene('and the answer after it are remembered as far as they were heard')`
+    model: One moment. (calls weather)
+    model: It is sunny in Paris and it rains in Rome, and it snows in Oslo.
+    model: Oslo it is.
+    tool: weather takes 1.00, gives: sunny
+
+    0.00       user: Weather please.
+    0.85       turn: Weather please.
+    0.98       tool weather starts
+    1.03-1.57  heard: One moment.
+    1.98       tool weather gives: sunny
+    2.23-3.70  heard: It is sunny in Paris and it r
+    3.50       user: Oslo you said?
+    3.50       agent ducks
+    3.70       agent pauses
+    4.10       turn ends (interrupted)
+    4.10       agent is cut off
+    4.65       turn: Oslo you said?
+    4.83-5.38  heard: Oslo it is.
+
+    asked: 3
+    history:
+      user: Weather please.
+      agent: One moment.
+      agent calls weather
+      tool: sunny
+      agent: It is sunny in Paris and it—
+      user: Oslo you said?
+      agent: Oslo it is.
+  `;
 });

@@ -76,6 +76,7 @@ const sentences: Sentences = {
   'agent.handoff': ({ to }) => `agent is now: ${to}`,
   'user.language': ({ language }) => `language is now: ${language}`,
   'user.idle': () => 'nobody speaks',
+  'user.away': () => 'the user is away',
   'provider.fallback': ({ role = '', message }) => `${role} ${message ? 'falls back' : 'is the first again'}`,
   'session.closed': () => 'conversation ends',
   error: ({ role = 'pipeline', code }) => `error: ${role} ${code}`,
