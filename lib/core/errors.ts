@@ -34,6 +34,8 @@ export interface VoiceErrorOptions {
   readonly status?: number | undefined;
   /** How long the service asks to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
+  /** The service's id of the request, for its support. */
+  readonly requestId?: string | undefined;
   /** The underlying error. */
   readonly cause?: unknown;
 }
@@ -50,6 +52,8 @@ export class VoiceError extends Error {
   readonly provider: string | undefined;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
+  /** The service's id of the request, for its support. Browsers show it where the service's CORS headers expose it. */
+  readonly requestId: string | undefined;
 
   constructor(message: string, options: VoiceErrorOptions) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -59,6 +63,7 @@ export class VoiceError extends Error {
     this.provider = options.provider;
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
+    this.requestId = options.requestId;
     Object.defineProperty(this, brand, { value: true });
   }
 
@@ -75,8 +80,8 @@ export class VoiceError extends Error {
 
   /** A form safe to log: without the cause, which may contain a request with its credential. */
   toJSON(): Record<string, unknown> {
-    const { name, message, code, recoverable, provider, status, retryAfterMs } = this;
-    return { name, message, code, recoverable, provider, status, retryAfterMs };
+    const { name, message, code, recoverable, provider, status, retryAfterMs, requestId } = this;
+    return { name, message, code, recoverable, provider, status, retryAfterMs, requestId };
   }
 }
 
@@ -92,6 +97,7 @@ export class ProviderInitializationError extends VoiceError {
       recoverable: inner?.recoverable,
       status: inner?.status,
       retryAfterMs: inner?.retryAfterMs,
+      requestId: inner?.requestId,
       provider,
       cause,
     });

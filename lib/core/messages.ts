@@ -68,7 +68,13 @@ export type FinishReason = 'stop' | 'length' | 'tool-calls' | 'filtered';
 export type LLMEvent =
   | { readonly type: 'token'; readonly text: string }
   | ({ readonly type: 'tool-call' } & ToolCall)
-  | { readonly type: 'done'; readonly finishReason: FinishReason; readonly usage?: TokenUsage };
+  | {
+      readonly type: 'done';
+      readonly finishReason: FinishReason;
+      readonly usage?: TokenUsage;
+      /** The service's id of the request, for its support. */
+      readonly requestId?: string;
+    };
 
 /** Options of one generation. What a service has no place for is left out, with a warning. */
 export interface GenerateOptions {

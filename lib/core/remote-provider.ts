@@ -26,6 +26,13 @@ export interface RemoteConfig {
   readonly allowInsecure?: boolean;
   /** Longest wait for a connection, including its credential, in milliseconds. Default: 10,000. */
   readonly connectTimeoutMs?: number;
+  /** Additional query parameters of each address; these take precedence, and `undefined` omits one. Default: none. */
+  readonly extraQuery?: Query;
+  /**
+   * Additional headers of each request, such as a gateway's; these take precedence. Browsers send none with a WebSocket.
+   * Default: none.
+   */
+  readonly extraHeaders?: Readonly<Record<string, string>>;
   /** The clock; for tests. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
@@ -54,6 +61,8 @@ export interface TransportOptions {
   readonly connectTimeoutMs: number | undefined;
   /** Whether to request a new credential when one is rejected: true for a factory. */
   readonly renewsCredential: boolean;
+  /** Headers that take precedence over a request's own. */
+  readonly extraHeaders: Readonly<Record<string, string>> | undefined;
 }
 
 /** Query parameters; arrays repeat the key, `undefined` omits it. */
@@ -132,37 +141,39 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   }
 
   /**
-   * The base address with a path and query added.
+   * The base address with a path and query added, and the configuration's `extraQuery` last. A query of the base is kept.
    *
    * @throws VoiceError `configuration` when the base is missing or malformed, or would expose a credential.
    */
   protected resolveUrl(path: string, query: Query = {}): URL {
     const base = this.resolveBaseUrl();
     if (!base) throw this.error(`${this.name} needs an address: set endpoint or proxyUrl`, { code: 'configuration' });
+    const [address = '', ownQuery] = base.split(/\?(.*)/s);
     let url: URL;
     try {
-      url = new URL(base + path);
+      url = new URL(address.replace(/\/+$/, '') + path);
     } catch (cause) {
       throw this.error(`${this.name}: "${redact(base)}" is not an absolute URL`, { code: 'configuration', cause });
     }
-    for (const [key, value] of Object.entries(query)) {
-      for (const each of Array.isArray(value) ? (value as readonly (string | number)[]) : [value]) {
-        if (each !== undefined) url.searchParams.append(key, String(each));
-      }
-    }
+    for (const [key, value] of new URLSearchParams(ownQuery)) url.searchParams.append(key, value);
+    appendQuery(url, query);
+    const { extraQuery = {} } = this.config;
+    for (const key of Object.keys(extraQuery)) url.searchParams.delete(key);
+    appendQuery(url, extraQuery);
     this.assertSecure(url);
     return url;
   }
 
   /** Options shared by this provider's connections: name, clock, timeout, masking. */
   protected get transportOptions(): TransportOptions {
-    const { scheduler, connectTimeoutMs } = this.config;
+    const { scheduler, connectTimeoutMs, extraHeaders } = this.config;
     return {
       provider: this.name,
       logger: this.logger,
       redact: (text) => this.redact(text),
       scheduler,
       connectTimeoutMs,
+      extraHeaders,
       renewsCredential: !this.isProxyMode && typeof this.directCredential === 'function',
     };
   }
@@ -252,6 +263,14 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     }
     if (typeof value === 'string' && value) return value;
     throw this.error(`${this.name}: the apiKey factory returned no credential`, { code: 'unauthorized' });
+  }
+}
+
+function appendQuery(url: URL, query: Query): void {
+  for (const [key, value] of Object.entries(query)) {
+    for (const each of Array.isArray(value) ? (value as readonly (string | number)[]) : [value]) {
+      if (each !== undefined) url.searchParams.append(key, String(each));
+    }
   }
 }
 

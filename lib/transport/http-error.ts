@@ -52,6 +52,8 @@ export interface RefusalContext {
   /** Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
   readonly errorOf?: HttpErrorOf | undefined;
+  /** The request's id, where the error comes without headers. */
+  readonly requestId?: string | undefined;
 }
 
 /** What {@link statusError} needs besides the response. */
@@ -78,7 +80,7 @@ export function statusError(response: HttpResponse, context: StatusErrorContext)
  */
 export function refusal(
   { status, headers = {}, text }: Pick<HttpFailure, 'text'> & Partial<Pick<HttpFailure, 'status' | 'headers'>>,
-  { provider, redact, logger, scheduler = asyncScheduler, errorOf }: RefusalContext,
+  { provider, redact, logger, scheduler = asyncScheduler, errorOf, requestId }: RefusalContext,
 ): VoiceError {
   const json = parseJson(text);
   const usual = { reason: find(json, words, isWord), message: sentenceOf(json, text) };
@@ -95,8 +97,27 @@ export function refusal(
     status,
     recoverable: facts.recoverable ?? (known.recoverable && headers['x-should-retry'] !== 'false'),
     retryAfterMs: waitMs,
+    requestId: requestIdOf(headers) ?? requestId ?? find(json, requestIds, isWord),
     cause: said ? new Error(said) : undefined,
   });
+}
+
+/** What services call the id of a request in their headers, the most used first. */
+const idHeaders = [
+  'x-request-id',
+  'request-id',
+  'x-amzn-requestid',
+  'dg-request-id',
+  'mistral-correlation-id',
+  'apim-request-id',
+  'x-requestid',
+  'x-goog-request-id',
+  'x-generation-id',
+];
+
+/** The service's id of a request, by which its support finds it. */
+export function requestIdOf(headers: HttpHeaders): string | undefined {
+  return idHeaders.map((name) => headers[name]).find((id) => id !== undefined && id !== '');
 }
 
 const list = (parts: readonly (string | number | undefined)[]): string =>
@@ -199,6 +220,8 @@ const words = paths(
     'code error type err_code reason',
 );
 const delays = paths('error.details.0.retryDelay error.details.1.retryDelay error.details.2.retryDelay');
+
+const requestIds = paths('request_id error.request_id requestId error.requestId detail.request_id');
 
 const isWord = (value: unknown): value is string => typeof value === 'string' && /^[\w.:-]{1,64}$/.test(value);
 const isSentence = (value: unknown): value is string => typeof value === 'string' && value !== '' && !isWord(value);

@@ -60,6 +60,8 @@ export interface HttpRequest {
   readonly method?: string | undefined;
   /** A function is called for each request, and waiting for it counts towards `connectTimeoutMs`. */
   readonly headers?: HttpRequestHeaders | (() => Promise<HttpRequestHeaders>) | undefined;
+  /** Headers that take precedence over all others. */
+  readonly extraHeaders?: HttpRequestHeaders | undefined;
   readonly body?: string | Uint8Array<ArrayBuffer> | undefined;
   /** A body to send as JSON, with its `Content-Type`. */
   readonly json?: unknown;
@@ -218,7 +220,20 @@ function exchangeOf(request: HttpRequest, url: URL, headers: HttpRequestHeaders 
   const { method = body === undefined ? 'GET' : 'POST' } = request;
   const sent: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent[name] = value;
-  return { url, method, headers: sent, body };
+  return { url, method, headers: withHeaders(sent, request.extraHeaders), body };
+}
+
+/** Headers with others over them, whose names may be written in another case. */
+export function withHeaders(
+  headers: Readonly<Record<string, string>>,
+  extra: HttpRequestHeaders = {},
+): Record<string, string> {
+  const names = new Set(Object.keys(extra).map((name) => name.toLowerCase()));
+  const own = Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase()));
+  const others = Object.entries(extra).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  return Object.fromEntries([...own, ...others]);
 }
 
 const untrusted = /CERT|SELF_SIGNED|SIGNATURE|^ERR_TLS|^ERR_SSL/;

@@ -29,6 +29,8 @@ export interface ReconnectingSocketOptions {
   readonly provider: string;
   /** Provides address and credential, called for each connection. Counts towards the connect timeout. */
   readonly request: (context: SocketRequestContext) => Promise<SocketRequest>;
+  /** Headers of the upgrade that take precedence over the request's, where the runtime supports headers. */
+  readonly extraHeaders?: Readonly<Record<string, string>> | undefined;
   /** Sent first on every connection. */
   readonly opening?: () => readonly SocketData[];
   /** Whether a message is the one that `opening` must wait for. Default: it does not wait. */

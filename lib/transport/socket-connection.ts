@@ -153,7 +153,11 @@ export function connectOnce(
     const wire$ = defer(() => from(request({ attempt, signal: abort.signal, ...(refused && { refused }) }))).pipe(
       switchMap((target) => {
         url = target.url;
-        return connectSocket(openSocket, target, { maxMessageBytes, maxFragments });
+        const { extraHeaders } = options;
+        return connectSocket(openSocket, extraHeaders ? { ...target, extraHeaders } : target, {
+          maxMessageBytes,
+          maxFragments,
+        });
       }),
     );
     const fail = (error: unknown): void => subscriber.error(error);

@@ -9,6 +9,8 @@ export interface SocketRequest {
   readonly url: URL | string;
   /** Sent where the runtime supports headers: not in browsers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Headers that take precedence, and carry no credential: subprotocols and query are sent with them. */
+  readonly extraHeaders?: Readonly<Record<string, string>> | undefined;
   /** Subprotocols to offer; not sent with `headers`, since both carry the same credential. */
   readonly protocols?: readonly string[] | undefined;
   /** Query parameters to add; not sent with `headers`, for the same reason. */

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { of, type Observable } from 'rxjs';
 import type { RawData, WebSocket } from 'ws';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import { isUntrusted } from './http.ts';
+import { isUntrusted, withHeaders } from './http.ts';
 import { statusError, type StatusErrorContext } from './http-error.ts';
 import { addressOf, malformedRequest, type RawSocket, type RawSocketFactory, type SocketRefusal } from './socket.ts';
 
@@ -122,9 +122,12 @@ function offered({ headers, protocols = [] }: Parameters<RawSocketFactory>[0]): 
   return headers && Object.keys(headers).length > 0 ? [] : [...protocols];
 }
 
-function options({ headers }: Parameters<RawSocketFactory>[0], limits: Parameters<RawSocketFactory>[1]): object {
+function options(
+  { headers, extraHeaders }: Parameters<RawSocketFactory>[0],
+  limits: Parameters<RawSocketFactory>[1],
+): object {
   return {
-    headers,
+    headers: extraHeaders ? withHeaders(headers ?? {}, extraHeaders) : headers,
     maxPayload: limits.maxMessageBytes,
     maxFragments: limits.maxFragments,
     perMessageDeflate: false,

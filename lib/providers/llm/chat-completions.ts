@@ -22,10 +22,6 @@ export interface ChatConfig extends LLMConfig {
    * How much the model reasons before answering, such as `none` or `low`. Default: the fastest setting, where known.
    */
   readonly reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | (string & {});
-  /** Additional request fields, under the service's own names; these take precedence. */
-  readonly extraBody?: Readonly<Record<string, unknown>>;
-  /** Additional headers, such as a gateway's. */
-  readonly extraHeaders?: Readonly<Record<string, string>>;
 }
 
 /** The options of a generation that are fields of their own. */
@@ -95,7 +91,6 @@ export function chatWire<C extends ChatConfig>(profile: ChatProfile<C>): ModelWi
         Accept: 'text/event-stream',
         Authorization: await context.authorization(),
         ...headers?.(context.config),
-        ...context.config.extraHeaders,
       }),
       ...bodiesOf(profile, rules, messages, options, context),
     }),

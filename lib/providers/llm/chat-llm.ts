@@ -23,7 +23,7 @@ import { type AuthType, type RemoteConfig, RemoteProvider } from '../../core/rem
 import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { stallTimeout } from '../../stream/stall-timeout.ts';
-import { type HttpErrorFacts, type HttpErrorOf, refusal } from '../../transport/http-error.ts';
+import { type HttpErrorFacts, type HttpErrorOf, refusal, requestIdOf } from '../../transport/http-error.ts';
 import {
   httpRequest,
   type HttpResponse,
@@ -83,6 +83,8 @@ export interface LLMConfig extends RemoteConfig {
   readonly maxTokens?: number;
   /** Texts at which generation stops. */
   readonly stopSequences?: readonly string[];
+  /** Additional request fields, under the service's own names; these take precedence. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Longest wait for the answer's first byte, in milliseconds. Default: 10,000. */
   readonly firstByteTimeoutMs?: number;
   /** Longest silence during an answer, in milliseconds; any byte counts. Default: 10,000. */
@@ -203,9 +205,13 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   #try(messages: readonly Message[], options: GenerateOptions): Observable<LLMEvent> {
     const { tokenTimeoutMs = 30_000, scheduler } = this.config;
     const context = this.#answerContext(options);
+    const answered: { requestId?: string | undefined } = {};
     return defer(async () => this.#wire.request(messages, options, this.#context)).pipe(
       switchMap((request) => this.#send(request)),
-      switchMap((response) => this.#read(response, context)),
+      switchMap((response) => {
+        answered.requestId = requestIdOf(response.headers);
+        return this.#read(response, context);
+      }),
       stallTimeout({
         firstMs: tokenTimeoutMs,
         idleMs: tokenTimeoutMs,
@@ -214,7 +220,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
         error: (_stalled, ms) =>
           this.error(`${this.name}: no output from the model within ${ms} ms`, { code: 'timeout', recoverable: true }),
       }),
-      this.#tell(context),
+      this.#tell(context, answered),
     );
   }
 
@@ -271,7 +277,10 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   }
 
   /** Emits each step's events; completes when the body ends, or soon after `done`. */
-  #tell(context: AnswerContext): OperatorFunction<Answer, LLMEvent> {
+  #tell(
+    context: AnswerContext,
+    answered: { readonly requestId?: string | undefined },
+  ): OperatorFunction<Answer, LLMEvent> {
     const { start, end } = this.#wire;
     return (steps$) =>
       new Observable((subscriber) => {
@@ -284,7 +293,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
               this.#warnOnce(`${this.name}: skipped an unreadable event from the service`);
               break;
             case 'refused':
-              subscriber.error(refusal(effect, { ...this.transportOptions, errorOf: modelErrorOf }));
+              subscriber.error(refusal(effect, { ...this.transportOptions, ...answered, errorOf: modelErrorOf }));
               break;
             case 'token':
               this.#tokens$.next(effect.text);
@@ -292,7 +301,8 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
               break;
             case 'done': {
               const { scheduler = asyncScheduler } = this.config;
-              subscriber.next(effect);
+              const { requestId } = answered;
+              subscriber.next(requestId === undefined ? effect : { ...effect, requestId });
               subscriber.add(scheduler.schedule(() => subscriber.complete(), drainMs));
               break;
             }
@@ -314,7 +324,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
               subscriber.complete();
             } else {
               const message = `${this.name}: the stream ended before the answer was complete`;
-              subscriber.error(this.error(message, { code: 'connection', recoverable: true }));
+              subscriber.error(this.error(message, { code: 'connection', recoverable: true, ...answered }));
             }
           },
         });

@@ -67,9 +67,10 @@ export async function requestOf(
   context: ModelContext<MuLLMConfig>,
 ): Promise<ModelRequest> {
   const made: ModelRequest[] = [];
+  const base = context.url('');
   const client = new Sdk({
     apiKey: standIn,
-    baseURL: context.url('').href,
+    baseURL: base.origin + base.pathname,
     maxRetries: 0,
     dangerouslyAllowBrowser: true,
     logLevel: 'off',
@@ -77,7 +78,8 @@ export async function requestOf(
     ...(context.isProxyMode && { defaultHeaders: { Authorization: null, 'X-Api-Key': null } }),
     fetch: (url, { headers, body } = {}) => {
       if (typeof url === 'string' && typeof body === 'string') {
-        made.push({ url, headers: () => withCredential(new Headers(headers), context), body });
+        // The SDK would put its path behind a query.
+        made.push({ url: url + base.search, headers: () => withCredential(new Headers(headers), context), body });
       }
       return Promise.resolve(new Response());
     },
@@ -143,6 +145,7 @@ function bodyOf(
     ...(serviceTier !== undefined && { service_tier: serviceTier }),
     ...declared,
     messages: mark && beginning + lengthOf(wire) >= leastCached ? withMarkedEnd(wire, mark) : wire,
+    ...config.extraBody,
     ...options.extraBody,
   };
 }
