@@ -2,7 +2,7 @@
  * The model is told what the user has heard, and never more: not what a slow voice had still to say, nor what was never
  * synthesized.
  */
-import { concatMap, from, map, Subject, tap } from 'rxjs';
+import { concatMap, delay, from, map, of, Subject, tap } from 'rxjs';
 import type { LLMEvent, SpokenWord } from 'rxvoice';
 import {
   application,
@@ -15,6 +15,7 @@ import {
 import { ofType } from '../pipeline/support/timeline.ts';
 
 const story = 'One two three four five. Six seven eight nine ten. Eleven twelve thirteen fourteen fifteen.';
+const chinese = '今天天气很好我们去公园散步吧。明天下雨所以我们在家里看书和喝茶。';
 const call: LLMEvent = { type: 'tool-call', id: 'c', name: 'look', args: {}, argsText: '{}' };
 const token = (text: string): LLMEvent => ({ type: 'token', text });
 const done: LLMEvent = { type: 'done', finishReason: 'stop' };
@@ -37,7 +38,6 @@ describe('what was heard', () => {
   });
 
   it('is no more than sounded in a script with a syllable or more a character', () => {
-    const chinese = '今天天气很好我们去公园散步吧。明天下雨所以我们在家里看书和喝茶。';
     for (let at = 400; at < 9_000; at += 370) {
       const result = test({
         llm: { answer: () => chinese },
@@ -46,6 +46,38 @@ describe('what was heard', () => {
       });
       const [heard = ''] = remembered(result);
       expect(result.heardText.startsWith(heard)).toBe(true);
+    }
+  });
+
+  it('is no more than sounded of a slow voice that sends its audio bit by bit', () => {
+    const bytes = 16 * 100;
+    const wrapTTS: VoiceTestOptions['wrapTTS'] = (tts) => ({
+      name: tts.name,
+      speak: (text$) =>
+        tts.speak(text$).pipe(
+          concatMap(({ data, ...chunk }) =>
+            Array.from({ length: Math.ceil(data.byteLength / bytes) }, (_, index) => ({
+              ...chunk,
+              data: data.slice(index * bytes, (index + 1) * bytes),
+            })),
+          ),
+          concatMap((chunk) => of(chunk).pipe(delay(80))),
+        ),
+    });
+    for (const [text, msPerCharacter] of [
+      [story, 150],
+      [chinese, 280],
+    ] as const) {
+      for (let at = 400; at < 5_000; at += 370) {
+        const result = test({
+          llm: { answer: () => text },
+          tts: { words: false, msPerCharacter },
+          wrapTTS,
+          steps: { 0: user.final('tell me'), [at]: application.does('interrupt') },
+        });
+        const [heard = ''] = remembered(result);
+        expect(result.heardText.startsWith(heard)).toBe(true);
+      }
     }
   });
 
