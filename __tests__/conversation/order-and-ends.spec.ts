@@ -490,7 +490,7 @@ describe('a prepared answer that fails in the tick of its adoption', () => {
       {
         endpointing: ({ silentSince = Infinity }) => silentSince,
         onUserTurn: () => ({ context: 'It rains.' }),
-        llm: { answer: (_, request) => (request === 0 ? throwing('model') : 'It rains.') },
+        llm: { answer: (_, request) => (request === 1 ? throwing('model') : 'It rains.') },
       },
     );
     expect(heardText).toBe('It rains.');
