@@ -9,7 +9,7 @@ const auth = { apiKey: 'key' };
 
 describe('the pause after which a service ends an utterance', () => {
   const services: readonly (readonly [string, STTProvider, number | undefined])[] = [
-    ['EpsilonSTT, 50 ms by default', new EpsilonSTT(auth), 50],
+    ['EpsilonSTT, 300 ms by default', new EpsilonSTT(auth), 300],
     ['EpsilonSTT, in seconds on its wire', new EpsilonSTT({ ...auth, endpointing: 0.8 }), 800],
     ['AlphaSTT', new AlphaSTT(auth), 300],
     ['AlphaSTT with its own', new AlphaSTT({ ...auth, options: { endpointing: 10 } }), 10],
@@ -18,7 +18,7 @@ describe('the pause after which a service ends an utterance', () => {
     ['GammaSTT that is told when', new GammaSTT({ ...auth, commitStrategy: 'manual' }), undefined],
     ['KappaSTT', new KappaSTT({ ...auth, region: 'x', segmentationSilenceTimeoutMs: 200 }), 200],
     ['AlphaFlux, which judges the words', new AlphaFlux(auth), undefined],
-    ['a chain: its first service', fallback(new EpsilonSTT(auth), new AlphaFlux(auth)), 50],
+    ['a chain: its first service', fallback(new EpsilonSTT(auth), new AlphaFlux(auth)), 300],
   ];
   for (const [name, service, pauseMs] of services) {
     it(name, () => {

@@ -90,6 +90,7 @@ describe('EpsilonSTT: the session is asked for by HTTP', () => {
     ]);
     expect(json).toEqual({
       ...{ model: 'solaria-1', encoding: 'wav/pcm', bit_depth: 16, sample_rate: 16_000, channels: 1 },
+      ...{ endpointing: 0.3, maximum_duration_without_endpointing: 60 },
       messages_config: {
         ...{ receive_partial_transcripts: true, receive_final_transcripts: true, receive_speech_events: true },
         ...{ receive_acknowledgments: true, receive_errors: true, receive_lifecycle_events: true },
@@ -307,6 +308,18 @@ describe('EpsilonSTT: results', () => {
     test.say(transcript('2', false, 'two.'));
     expect(test.log).toEqual(['started', 'ended', '. one', 'started', '~ two', 'ended', '~ two.']);
     await end(test);
+  });
+
+  it('names the channel of a final where there is more than one, and not where there is one', async () => {
+    const test = await live({ channels: 2 });
+    test.say(transcript('1', true, 'one', { channel: 1 }));
+    const [result] = test.results;
+    expect([result?.metadata?.['channel'], result?.metadata?.speaker]).toEqual([1, '1']);
+    const mono = await live();
+    mono.say(transcript('1', true, 'one', { channel: 0 }));
+    expect(mono.results[0]?.metadata).not.toHaveProperty('channel');
+    await end(test);
+    await end(mono);
   });
 
   it('tells when a voice was heard, if the service does', async () => {

@@ -39,7 +39,7 @@ export interface EpsilonVocabulary {
 export interface EpsilonSTTOptions {
   /** The number of channels; the service bills each. Default: 1. */
   readonly channels?: number;
-  /** Seconds after which an utterance ends even in mid-speech. Default: the service's, 5. */
+  /** Seconds after which an utterance ends even in mid-speech, 5 to 60. Default: 60; the service's own is 5. */
   readonly maximumDurationWithoutEndpointing?: number;
   /** Words to listen for, such as names. Default: none. */
   readonly customVocabulary?: readonly (string | EpsilonVocabulary)[];
@@ -57,11 +57,14 @@ export interface EpsilonSTTConfig extends StreamingSTTConfig, EpsilonSTTOptions 
   readonly sampleRate?: number;
   /** Languages to expect, ISO 639-1; if none, the service detects it. Default: `language` if set. */
   readonly languages?: readonly string[];
-  /** Seconds of silence that end an utterance, 0.3 to 0.8 for conversations. Default: the service's, 0.05. */
+  /** Seconds of silence that end an utterance, 0.01 to 10. Default: 0.3; the service's own, 0.05, ends it at any breath. */
   readonly endpointing?: number;
   /** Whether the speaker may switch languages; set `languages` too. Default: false. */
   readonly codeSwitching?: boolean;
 }
+
+/** Silence that ends an utterance of a conversation, in seconds. */
+const endingSeconds = 0.3;
 
 /** Rules for the keys, and their names in the session request. */
 export const epsilonSTTRules: ConfigRules = {
@@ -71,8 +74,8 @@ export const epsilonSTTRules: ConfigRules = {
   channels: { min: 1, max: 8, integer: true },
   languages: { type: 'texts' },
   codeSwitching: { type: 'boolean' },
-  endpointing: { min: 0.01, max: 10, wire: 'endpointing' },
-  maximumDurationWithoutEndpointing: { min: 5, max: 60, wire: true },
+  endpointing: { min: 0.01, max: 10, wire: 'endpointing', default: endingSeconds },
+  maximumDurationWithoutEndpointing: { min: 5, max: 60, wire: true, default: 60 },
   region: { oneOf: ['eu-west', 'us-west'] },
 };
 
@@ -105,7 +108,7 @@ export const epsilonWire: STTWire<EpsilonSTTConfig, EpsilonSession> = {
   ],
   rules: epsilonSTTRules,
   reportsSpeechEnd: true,
-  pauseMs: ({ endpointing = 0.05 }) => endpointing * 1_000,
+  pauseMs: ({ endpointing = endingSeconds }) => endpointing * 1_000,
   keepsAddress: true,
   // It acknowledges audio.
   promisesMessages: () => true,
@@ -131,7 +134,7 @@ export const epsilonWire: STTWire<EpsilonSTTConfig, EpsilonSession> = {
 
   // Nobody can ask the service for a final: silence that comes at once ends the utterance.
   commands: {
-    finalize: (state, { config: { endpointing = 0.05 } }) => [
+    finalize: (state, { config: { endpointing = endingSeconds } }) => [
       state,
       { type: 'silence-after-audio', ms: endpointing * 1_000 + 200 },
     ],
@@ -245,7 +248,9 @@ function onTranscript(state: EpsilonSession, { data }: WireObject, context: Cont
     return [state, ...voice, { type: 'result', kind: 'interim', text, language }];
   }
   const finished = name === undefined ? state.finished : [name, ...state.finished].slice(0, remembered);
-  const { speaker } = details;
+  // Channels stand for speakers.
+  const channel = (context.config.channels ?? 1) > 1 ? asNumber(details['channel']) : undefined;
+  const { speaker = channel } = details;
   const words = context
     .words(details['words'], ({ word }) => asString(word))
     .map((word) =>
@@ -254,7 +259,10 @@ function onTranscript(state: EpsilonSession, { data }: WireObject, context: Cont
   const endMs = (asNumber(details['end']) ?? NaN) * 1_000;
   return [
     { ...state, finished },
-    ...completed({ text, language, words, confidence: asNumber(details['confidence']) }),
+    ...completed({
+      ...{ text, language, words, confidence: asNumber(details['confidence']) },
+      ...(channel !== undefined && { fields: { channel } }),
+    }),
     ...(Number.isNaN(endMs) ? [] : [{ type: 'finalized', ms: endMs } as const]),
   ];
 }
