@@ -240,6 +240,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return {};
   }
 
+  /** Converts a fault of the service to an error. */
   protected failure(fault: STTFault): VoiceError {
     const { text, ...options } = explained(fault, this.#wire.failures, (sentence) => this.redact(sentence));
     return this.error(`${this.name}: ${text}`, options);
