@@ -134,22 +134,25 @@ describe('what was heard', () => {
         ['four.', 1_900, 2_000],
       ] as const),
     ];
-    const result = test({
-      llm: { answer: () => text },
-      steps: { 0: user.final('tell me'), 1_000: application.does('interrupt') },
-      wrapTTS: ({ name }) => ({
-        name,
-        words$,
-        speak: (text$) =>
-          from(text$).pipe(
-            tap(() => {
-              for (const [word, startMs, endMs] of times) words$.next({ text: word, startMs, endMs, utteranceId: 'u' });
-            }),
-            map(() => ({ data: new Uint8Array(2_000 * 16), metadata: textAudioFormat, utteranceId: 'u' })),
-          ),
-      }),
-    });
-    expect(remembered(result)).toEqual(['One two three']);
+    for (const first of [user.final('tell me'), application.say(text)]) {
+      const result = test({
+        llm: { answer: () => text },
+        steps: { 0: first, 1_000: application.does('interrupt') },
+        wrapTTS: ({ name }) => ({
+          name,
+          words$,
+          speak: (text$) =>
+            from(text$).pipe(
+              tap(() => {
+                for (const [word, startMs, endMs] of times)
+                  words$.next({ text: word, startMs, endMs, utteranceId: 'u' });
+              }),
+              map(() => ({ data: new Uint8Array(2_000 * 16), metadata: textAudioFormat, utteranceId: 'u' })),
+            ),
+        }),
+      });
+      expect(remembered(result)).toEqual(['One two three']);
+    }
   });
 });
 
