@@ -29,6 +29,7 @@ import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import type { Command } from './commands.ts';
+import type { ConversationPorts } from './conversation-ports.ts';
 import type { Emit } from './event-bus.ts';
 import type { Input, TicketInterrupt } from './inputs.ts';
 import { sayIt } from './say.ts';
@@ -49,6 +50,8 @@ export interface AgentPorts {
   readonly agent: Agent;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs' | 'pause' | 'resume' | 'setVolume'>;
   readonly commands$: Observable<Command>;
+  /** The code of captions while somebody listens to them. */
+  readonly captions$?: ConversationPorts['captions$'];
   /** Converts between agent and output, if their formats differ. */
   transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
 }

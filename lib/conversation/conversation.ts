@@ -53,7 +53,7 @@ import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState,
 interface Setup {
   readonly ports: Pick<
     ConversationPorts,
-    'transcripts$' | 'speech$' | 'voice$' | 'connection$' | 'capturedAt' | 'output'
+    'transcripts$' | 'speech$' | 'voice$' | 'connection$' | 'capturedAt' | 'output' | 'captions$'
   >;
   readonly history: History;
   /** What it begins with. */
@@ -117,6 +117,9 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       history.broken$.pipe(tap((error) => reportError(bus, error))),
       answers$,
       speakEach(state$, answerer),
+      (setup.ports.captions$ ?? EMPTY).pipe(
+        switchMap((words$) => words$?.({ events$: bus.events$, soundings, scheduler, emit: bus.emit }) ?? EMPTY),
+      ),
       warm$.pipe(
         // If this voice may be an interruption, silence comes first.
         switchMap(() => timer(0, scheduler)),

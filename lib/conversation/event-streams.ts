@@ -27,6 +27,7 @@ export const eventStreams = {
   tools$: ['tool.call', 'tool.result', 'tool.error', 'tool.cancelled'],
   speech$: ['speech.created', 'speech.started', 'speech.paused', 'speech.resumed', 'speech.ended'],
   audio$: ['audio.chunk', 'audio.input'],
+  captions$: ['caption.word'],
   history$: ['history.added', 'history.updated', 'history.truncated'],
   call$: ['dtmf.digit', 'call.ended'],
   input$: ['input.muted', 'input.listening', 'input.device'],

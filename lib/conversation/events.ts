@@ -274,6 +274,22 @@ export interface VoiceEventMap {
   'audio.chunk': { readonly chunk: AudioChunk };
   /** Some audio was captured; only with the option `inputEvents`. */
   'audio.input': { readonly chunk: AudioChunk };
+  /**
+   * A word of the agent begins to sound; only while somebody listens to `captions$`, or to this event by name. None of
+   * what is cut off.
+   */
+  'caption.word': {
+    /** As it is written; a word that is only spoken as it is spoken. */
+    readonly text: string;
+    /** When it begins, in milliseconds on the clock of the playback: of the speech that was heard. */
+    readonly startMs: number;
+    /** When it ends, on the same clock. */
+    readonly endMs: number;
+    /** Where it stands in the `text` of `speech.ended`: start and end offset. */
+    readonly range: readonly [number, number];
+    /** True if the service tells no times, and they were computed. */
+    readonly estimated: boolean;
+  };
   /** An item was added to the history. */
   'history.added': { readonly item: HistoryItem };
   /** A history item changed, for example by more words of the same message. */

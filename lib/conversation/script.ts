@@ -44,6 +44,23 @@ export interface Heard {
   readonly characters: number;
 }
 
+/** One round of a script. Times are milliseconds. */
+export interface ScriptRound {
+  readonly pieces: readonly SpokenPiece[];
+  /** Whether nothing more comes. */
+  readonly isOver: boolean;
+  /** All that is spoken of it so far. */
+  readonly spoken: string;
+  /** Timed from its start. */
+  readonly words: readonly SpokenWord[];
+  /** Where it begins in the text. */
+  readonly visualStart: number;
+  /** When it begins. */
+  readonly startMs: number;
+  /** When the first `characters` of it have sounded, from its start. */
+  msAt(characters: number): number;
+}
+
 /** What was synthesized in vain. */
 export interface Waste {
   readonly characters: number;
@@ -182,6 +199,30 @@ export class Script {
       return upTo(part, characters);
     });
     return { text: rounds.reduce(joinWords, ''), rounds, estimated, characters: sum };
+  }
+
+  /** A round of the model, for captions: what is said, and when. */
+  roundAt(index: number): ScriptRound | undefined {
+    const part = this.#parts[index];
+    if (!part) return undefined;
+    const { msPerCharacter: paceMs = usualMsPerCharacter } = this.#pace;
+    const before = this.#parts.slice(0, index);
+    const spoken = spokenOf(part);
+    const words = this.#wordsOf(part);
+    const text = before.map(visualOf).reduce(joinWords, '');
+    const visual = visualOf(part);
+    return {
+      pieces: part.pieces,
+      isOver: part.complete,
+      spoken,
+      words,
+      visualStart: joinWords(text, visual).length - visual.length,
+      startMs: before.reduce(
+        (ms, each) => ms + (each.isCompressed ? spokenOf(each).length * paceMs : each.receivedMs),
+        0,
+      ),
+      msAt: (characters) => msAt(part, words, characters, paceMs),
+    };
   }
 
   /** When each match of a pattern in the text ends, in milliseconds of the audio. */

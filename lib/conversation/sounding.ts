@@ -18,14 +18,26 @@ const memoryMs = 5_000;
 /** Most that is remembered, in characters: longer than any utterance that an echo may be. */
 const maxLength = 1_024;
 
+/** A speech while it is audible. */
+export interface AudibleSpeech {
+  readonly script: Script;
+  readonly playedMs: () => number;
+  readonly envelope: { readonly speechId: string; readonly turnId?: string };
+}
+
 /** Keeps what the agent is heard saying, for when the user says something. */
 export class Soundings {
-  #speech: { readonly script: Script; readonly playedMs: () => number } | undefined;
+  #speech: AudibleSpeech | undefined;
   #last = { text: '', at: -Infinity, questionAt: -Infinity };
 
   /** A speech is audible from now on. */
-  begin(script: Script, playedMs: () => number): void {
-    this.#speech = { script, playedMs };
+  begin(script: Script, playedMs: () => number, envelope: AudibleSpeech['envelope']): void {
+    this.#speech = { script, playedMs, envelope };
+  }
+
+  /** The speech that is audible. */
+  get speech(): AudibleSpeech | undefined {
+    return this.#speech;
   }
 
   /** It has ended, after `playedMs` of its audio; `heard` is its audible text. */

@@ -1,5 +1,14 @@
 import { EventEmitter } from 'eventemitter3';
-import { filter, tap, type Observable, type SchedulerLike, type Subscription } from 'rxjs';
+import {
+  BehaviorSubject,
+  defer,
+  filter,
+  finalize,
+  tap,
+  type Observable,
+  type SchedulerLike,
+  type Subscription,
+} from 'rxjs';
 import { callSafely, publicStream, safeLogger } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
@@ -22,6 +31,10 @@ export abstract class PipelineEvents {
   readonly #onces = new Set<{ readonly type: string; readonly callback: unknown; undo(): void }>();
   readonly #callbacks: Subscription;
   readonly #facts = new Facts();
+  readonly #wantsCaptions$ = new BehaviorSubject(false);
+  /** @internal Whether somebody listens to captions. */
+  protected readonly wantsCaptions$: Observable<boolean> = this.#wantsCaptions$.asObservable();
+  #subscribers = 0;
   /** One object for each stream, however often it is read: a React component subscribes anew to a different one. */
   readonly #streams: Partial<Record<EventStream | 'events$', Observable<VoiceEvent>>> = {};
 
@@ -93,6 +106,11 @@ export abstract class PipelineEvents {
     return this.#stream('audio$');
   }
 
+  /** `caption.word`: each word of the agent as it begins to sound. Hot; costs nothing while nobody listens. */
+  get captions$(): Observable<StreamEvent<'captions$'>> {
+    return this.#stream('captions$');
+  }
+
   /** `history.added`, `.updated`, `.truncated`. Hot. */
   get history$(): Observable<StreamEvent<'history$'>> {
     return this.#stream('history$');
@@ -136,8 +154,10 @@ export abstract class PipelineEvents {
   on(type: '*', callback: (event: VoiceEvent) => void): () => void;
   on(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
     this.#emitter.on(type, callback as () => void);
+    this.#countListeners(type);
     return () => {
       this.#emitter.off(type, callback as () => void);
+      this.#countListeners(type);
     };
   }
 
@@ -167,6 +187,7 @@ export abstract class PipelineEvents {
   off(type: '*', callback?: (event: VoiceEvent) => void): void;
   off(type: VoiceEventType | '*', callback?: (event: never) => void): void {
     this.#emitter.off(type, callback as (() => void) | undefined);
+    this.#countListeners(type);
     for (const once of [...this.#onces]) {
       if (once.type === type && (callback === undefined || once.callback === callback)) once.undo();
     }
@@ -196,8 +217,32 @@ export abstract class PipelineEvents {
   #stream<S extends EventStream>(name: S): Observable<StreamEvent<S>> {
     const types: readonly VoiceEventType[] = eventStreams[name];
     const events$ = this.bus.events$.pipe(filter((event) => types.includes(event.type)));
-    const stream$ = stateLike.has(name) ? this.#facts.before(types, events$) : events$;
+    const stream$ = stateLike.has(name)
+      ? this.#facts.before(types, events$)
+      : name === 'captions$'
+        ? this.#captioned(events$)
+        : events$;
     return (this.#streams[name] ??= this.#handOut(name, stream$)) as Observable<StreamEvent<S>>;
+  }
+
+  /** Captions are made while somebody subscribes. */
+  #captioned(events$: Observable<VoiceEvent>): Observable<VoiceEvent> {
+    return defer(() => {
+      this.#subscribers += 1;
+      this.#countListeners('caption.word');
+      return events$;
+    }).pipe(
+      finalize(() => {
+        this.#subscribers -= 1;
+        this.#countListeners('caption.word');
+      }),
+    );
+  }
+
+  #countListeners(type: string): void {
+    if (type !== 'caption.word') return;
+    const isWanted = this.#subscribers + this.#emitter.listenerCount(type) > 0;
+    if (isWanted !== this.#wantsCaptions$.value) this.#wantsCaptions$.next(isWanted);
   }
 
   /** A hot stream for the application; what its subscribers throw is an error event. */

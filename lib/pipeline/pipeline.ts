@@ -250,6 +250,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       history: this.#history,
       scheduler: this.#scheduler,
       commands$: this.commands$,
+      wantsCaptions$: this.wantsCaptions$,
       isMuted: this.isMuted,
       emit: this.bus.emit,
       onPath: this.#onPath,

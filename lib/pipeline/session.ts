@@ -1,8 +1,9 @@
-import { EMPTY, type Observable, type SchedulerLike } from 'rxjs';
+import { catchError, EMPTY, map, type Observable, of, type SchedulerLike, switchMap } from 'rxjs';
 import { OnDemand } from '../core/on-demand.ts';
 import type { Command } from '../conversation/commands.ts';
 import type * as AgentCode from '../conversation/agent-conversation.ts';
 import type * as ModelCode from '../conversation/model-conversation.ts';
+import type { Captions } from '../conversation/conversation-ports.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { History } from '../conversation/history.ts';
@@ -43,6 +44,8 @@ export interface SessionParts {
   readonly history: History;
   readonly scheduler: SchedulerLike;
   readonly commands$: Observable<Command>;
+  /** Whether somebody listens to captions. */
+  readonly wantsCaptions$: Observable<boolean>;
   readonly isMuted: boolean;
   readonly emit: Emit;
   readonly reportError: (error: unknown, origin: ErrorOrigin) => void;
@@ -79,13 +82,16 @@ export function captureFor(parts: SessionParts): CapturePath {
  * @param captured - When the audio being heard was captured.
  */
 export function conversationOf(
-  { code, roles, options, history, scheduler, commands$, onPath }: SessionParts,
+  { code, roles, options, history, scheduler, commands$, wantsCaptions$, onPath, reportError }: SessionParts,
   captured: CapturePath,
 ): Observable<VoiceEvent> {
   const { stt, llm, tts, output, agent } = roles;
   const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
   const transcode = adapt(output.accepts, ends, (path) => onPath(path, ends));
-  const shared = { output, commands$, transcode };
+  const captions$ = captionsWhile(wantsCaptions$, (error) =>
+    reportError(error, { provider: output.name, role: 'output' }),
+  );
+  const shared = { output, commands$, transcode, captions$ };
   if (agent && code.agentConversation) return code.agentConversation({ ...shared, agent }, { history, scheduler });
   if (!stt || !llm || !tts || !code.conversation) return EMPTY;
   const { transcripts$, speech$, connection$ = EMPTY, reportsSpeechEnd = false } = stt;
@@ -107,6 +113,22 @@ export function conversationOf(
   };
   const { providers: _providers, inputEvents: _events, logger: _logger, vad: _vad, ...settings } = options;
   return code.conversation(ports, { ...settings, history, scheduler });
+}
+
+/** The code of captions while somebody listens to them: who never does loads none of it. */
+function captionsWhile(
+  isWanted$: Observable<boolean>,
+  onError: (error: unknown) => void,
+): Observable<Captions | undefined> {
+  const code = new OnDemand('Pipeline', () => import('../conversation/captions.ts'));
+  return isWanted$.pipe(
+    switchMap((isWanted) => (isWanted ? code.load() : of(undefined))),
+    map((loaded) => loaded?.captions),
+    catchError((error: unknown) => {
+      onError(error);
+      return EMPTY;
+    }),
+  );
 }
 
 /** Silences the output, and has the input and the listener end: whatever one of them does, the others end too. */
