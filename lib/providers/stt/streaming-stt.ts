@@ -210,9 +210,8 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
         throw this.error(`${this.name} is connected: it transcribes one stream at a time`, { code: 'configuration' });
       }
       const done$ = sendAll(audio$, this).pipe(switchMap(() => this.#finish()));
-      const lost$ = this.#lost$.pipe(mergeMap((error) => throwError(() => error)));
       return this.transcripts$.pipe(
-        takeUntil(merge(done$, lost$)),
+        takeUntil(merge(done$, this.#lost$.pipe(mergeMap((error) => throwError(() => error))))),
         finalize(() => this.#socket?.terminate()),
       );
     });
