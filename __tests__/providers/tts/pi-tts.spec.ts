@@ -394,6 +394,16 @@ describe('PiTTS', () => {
     await service.close();
   });
 
+  it('processChunk() breaks no word when it is fed the tokens of a model', async () => {
+    const { service, tts } = await start();
+    const tokens = ['Un', 'believ', 'able', ' as', ' it', ' is', ',', ' at', ' 3', '.', '14', ' wor', 'ks'];
+    for (const token of tokens) tts.processChunk(token);
+    await tts.finalize();
+    const said = service.last.received.map((message) => Reflect.get(message as object, 'transcript') as string);
+    const words = said.join('').split(/\s+/).filter(Boolean);
+    expect(words.join(' ').replace(' ,', ',')).toBe('Unbelievable as it is, at 3.14 works');
+  });
+
   it('speaks what processChunk() brings, and resolves finalize() with the last audio', async () => {
     const { tts, heard } = await start();
     tts.processChunk('One.');

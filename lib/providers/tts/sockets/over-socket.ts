@@ -39,6 +39,21 @@ export function overSocket<C extends TTSConfig, S>(wire: SocketWire<C, S>): Voic
   return { service: wire, type: 'websocket', speaker: (host) => new SocketSpeaker(wire, host) };
 }
 
+/** Longest text without an end of a word that is kept back, in characters. */
+const maxRest = 200;
+
+/** A text's whole words, and what may be the start of another: a model's tokens end anywhere. */
+function wholeWords(text: string): readonly [whole: string, rest: string] {
+  const rest =
+    text
+      .slice(-maxRest - 1)
+      .split(/\s/)
+      .at(-1) ?? '';
+  // A mark after a digit may stand in the middle of a number.
+  const isWhole = rest.length > maxRest || /(^|\D)[.,;:!?…。！？，、；：]$/.test(rest);
+  return isWhole ? [text, ''] : [text.slice(0, text.length - rest.length), rest];
+}
+
 class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
   readonly #wire: SocketWire<C, S>;
   readonly #host: VoiceHost<C>;
@@ -46,6 +61,8 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
   #sockets: VoiceSockets<C> | undefined;
   /** What `processChunk()` adds to. */
   #draft: Draft | undefined;
+  /** The start of a word whose rest may follow. */
+  #rest = '';
   /** All unfinished drafts. */
   readonly #drafts = new Set<Draft>();
   readonly #drafts$ = new Subject<Draft>();
@@ -71,7 +88,9 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
       this.#drafts.add(this.#draft);
       this.#drafts$.next(this.#draft);
     }
-    this.#draft.text$.next(text);
+    const [whole, rest] = wholeWords(this.#rest + text);
+    this.#rest = rest;
+    if (whole) this.#draft.text$.next(whole);
   }
 
   async finalize({ signal }: TTSCallOptions = {}): Promise<void> {
@@ -79,6 +98,8 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
     const draft = this.#draft;
     this.#draft = undefined;
     if (!draft) return;
+    if (this.#rest) draft.text$.next(this.#rest);
+    this.#rest = '';
     draft.text$.complete();
     const over$ = draft.over$.pipe(
       takeUntil(fromAbort(signal)),
@@ -89,6 +110,7 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
 
   cancel(): void {
     this.#draft = undefined;
+    this.#rest = '';
     // The last one first: when the first ends, the next would start.
     for (const { over$ } of [...this.#drafts].reverse()) over$.complete();
   }
