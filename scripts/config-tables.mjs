@@ -49,6 +49,7 @@ const open = 'others pass through';
 const typeNames = {
   string: 'text',
   'Readonly<Record<string, string | number | boolean | readonly (string | number)[] | undefined>>': 'object',
+  'Readonly<Record<string, string>>': 'object',
   'Readonly<Record<string, unknown>>': 'object',
   'readonly string[]': 'texts',
   'string & {}': open,
