@@ -151,7 +151,7 @@ describe('The playground in Chromium', () => {
     expect(await page.textContent('#details h3')).toMatch(/^transcript\./);
     expect(await page.textContent('#selected')).toMatch(/^transcript\.\w+ at [\d.]+ seconds/);
     const before = await page.textContent('#details dd');
-    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('ArrowRight');
     expect(await page.textContent('#details dd')).not.toBe(before);
     expect(await page.getAttribute('#follow', 'aria-pressed')).toBe('false');
     expect(await violations(page)).toEqual([]);
@@ -191,6 +191,43 @@ describe('The playground in Chromium', () => {
       document.querySelector('#transcript')?.textContent.includes('said: are you there now'),
     );
   });
+
+  it('tells each decision with its reason, of hazards at a click, and when nobody is listened to', async () => {
+    await page.selectOption('#listening', 'unless-tools-run');
+    await page.click('#start');
+    await state('listening');
+    const decided = (text: string): Promise<unknown> => page.waitForSelector(`#decisions li:has-text("${text}")`);
+    await page.click('#hazard-cough');
+    await decided('Resumed at the same sample');
+    await page.click('#hazard-nod');
+    await decided('Ignored as backchannel: “Mm-hmm.”');
+    await page.click('#hazard-stop');
+    await decided('The turn ends as interrupted');
+    await decided('Confirmed: the agent is cut off');
+    // What follows in the same breath would be no command.
+    await decided('The turn ends as cancelled');
+    await page.click('#hazard-echo');
+    await decided('Ignored as echo');
+    await page.click('#interrupt');
+    await state('listening');
+    await page.click('#hazard-changed-mind');
+    await decided('It is discarded as resumed');
+    await decided('The turn is over: “Book the flight no do not”');
+    await state('speaking');
+    await state('listening');
+    await page.click('#hazard-yes');
+    await decided('The turn is over: “Yes.”');
+    await state('speaking');
+    await state('listening');
+    await page.click('#hazard-tool');
+    await decided('The user is not heard');
+    await decided('The user is heard');
+    expect(await violations(page)).toEqual([]);
+    const heard = await transcript();
+    expect(heard.filter((line) => /^(You: (Mm|Stop)|Agent.*flight is booked)/.test(line))).toEqual([]);
+    expect(heard).toContain('Agent: Nothing is booked.');
+    expect(heard).toContain('Agent: The table is yours.');
+  }, 90_000);
 
   it('takes what is typed without a voice, on a phone’s screen, in the dark, without much movement', async () => {
     await page.setViewportSize({ width: 375, height: 740 });

@@ -1,5 +1,5 @@
 import { interval, Subscription } from 'rxjs';
-import { int16Bytes, type BufferInput } from 'rxvoice';
+import { createTranscoder, int16Bytes, int16View, type AudioChunk, type BufferInput } from 'rxvoice';
 import { encodeText, noise, silence } from '../../sandbox/modem.ts';
 
 /** The caller's line: what it carries, and how it is cut. */
@@ -56,6 +56,19 @@ export class Caller {
   /** A noise that is no speech. */
   cough(): void {
     this.#queue(noise(280, sampleRate));
+  }
+
+  /** Says nothing for so many milliseconds, before what is said next. */
+  pause(ms: number): void {
+    this.#queue(silence(ms, sampleRate));
+  }
+
+  /** Hears the beginning of what the agent says, as a microphone in the same room does: quieter. */
+  echo(chunks: readonly AudioChunk[], ms: number): void {
+    const [from = callerFormat] = chunks.flatMap(({ metadata }) => metadata ?? []);
+    const transcoder = createTranscoder(from, callerFormat);
+    const samples = chunks.flatMap(({ data }) => Array.from(int16View(transcoder.push(data))));
+    this.#queue(Int16Array.from(samples.slice(0, (sampleRate * ms) / 1000), (sample) => sample / 3));
   }
 
   #queue(samples: Int16Array<ArrayBuffer>): void {

@@ -3,6 +3,7 @@ import { int16View, rmsLevel } from 'rxvoice/audio';
 import { lightPalette } from '../../marbles/palette.ts';
 import type { Services } from '../server/playground.ts';
 import { ConversationView } from './conversation-view.ts';
+import { showDecisions } from './decisions-view.ts';
 import { button, byId } from './dom.ts';
 import { canDo, doHazard, hazards } from './hazards.ts';
 import { Meter } from './meters.ts';
@@ -39,6 +40,7 @@ const conversation = new ConversationView(
 );
 conversation.show(stage.sources$);
 animationFrames().subscribe(() => conversation.tick());
+showDecisions(byId('decisions', HTMLElement), stage.sources$);
 document.documentElement.dataset['ready'] = '';
 
 /** Chrome, Edge and Safari have recognition of their own; other builds of Chromium only its name. */

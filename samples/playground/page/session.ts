@@ -1,8 +1,19 @@
 import { Subject, Subscription, timer, type Observable } from 'rxjs';
-import { BufferInput, Pipeline, VoiceError, type OutputProvider, type VoiceEvent } from 'rxvoice';
+import {
+  afterGreeting,
+  BufferInput,
+  Pipeline,
+  unlessToolsRun,
+  VoiceError,
+  type ListeningPolicy,
+  type OutputProvider,
+  type VoiceEvent,
+} from 'rxvoice';
 import { rmsLevel } from 'rxvoice/audio';
+import { energyVad } from 'rxvoice/vad';
+import { withAnswers } from './answers.ts';
 import { Caller, callerFormat } from './caller.ts';
-import { castOf, isAgent, type Choice, type Setup } from './setup.ts';
+import { castOf, isAgent, type Choice, type Listening, type Setup } from './setup.ts';
 import { tools } from './tools.ts';
 
 /** What the page shows of a model that is loading. */
@@ -10,6 +21,13 @@ export interface Progress {
   readonly fraction: number;
   readonly text: string;
 }
+
+/** When the user is listened to. */
+const policies: Readonly<Record<Listening, readonly ListeningPolicy[]>> = {
+  always: [],
+  'after-greeting': [afterGreeting],
+  'unless-tools-run': [unlessToolsRun],
+};
 
 /** How long the caller keeps the button after the last word, in milliseconds. */
 const releaseMs = 200;
@@ -45,13 +63,17 @@ export class Session {
     this.#output = providers.find((provider): provider is OutputProvider => provider.roles.includes('output'));
     this.isPushToTalk = this.choices.some(({ row }) => row.isPushToTalk);
     const hasAgent = this.choices.some(({ row }) => isAgent(row));
+    const isScripted = this.choices.some(({ place, row }) => place === 'sandbox' && row.roles.includes('llm'));
     this.pipeline = new Pipeline({
       ...{ providers, inputEvents: true },
       ...(this.isPushToTalk && { turnTaking: { strategy: 'manual' } }),
       // An agent has its own words, and its own tools.
       ...(!hasAgent && {
         tools,
-        systemPrompt: setup.systemPrompt,
+        systemPrompt: isScripted ? withAnswers(setup.systemPrompt) : setup.systemPrompt,
+        // The sandbox's services hear words only: a cough is for others to hear.
+        ...(this.caller && { vad: energyVad() }),
+        listening: policies[setup.listening ?? 'always'],
         ...(setup.greeting && { greeting: setup.greeting }),
       }),
     });
@@ -95,6 +117,11 @@ export class Session {
     if (this.isPushToTalk) this.pipeline.beginTurn();
     const untilMs = this.caller?.say(text) ?? 0;
     if (this.isPushToTalk) this.#work.add(timer(untilMs + releaseMs).subscribe(() => this.pipeline.commitTurn()));
+  }
+
+  /** Has something happen in it; its end ends that. */
+  perform(act$: Observable<unknown>): void {
+    this.#work.add(act$.subscribe());
   }
 
   async close(): Promise<void> {

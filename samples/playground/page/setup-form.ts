@@ -10,6 +10,7 @@ import {
   valueOf,
   type Choice,
   type FieldValue,
+  type Listening,
   type Preset,
   type Setup,
 } from './setup.ts';
@@ -23,6 +24,11 @@ const titles: Readonly<Record<ProviderRole, string>> = {
   output: 'Output',
 };
 const places: Readonly<Record<Choice['place'], string>> = { local: '', sandbox: 'sandbox', proxy: 'your key' };
+const listenings: Readonly<Record<Listening, string>> = {
+  always: 'always',
+  'after-greeting': 'when the greeting is over',
+  'unless-tools-run': 'unless tools run',
+};
 const defaultPrompt = 'You are a concise voice assistant. Answer in one or two short sentences, without Markdown.';
 
 /** The form in which the user chooses who plays which role, generated from the tables of providers. */
@@ -88,6 +94,7 @@ export class SetupForm {
         h('legend', {}, 'Instructions'),
         this.#text('System prompt', setup.systemPrompt, (systemPrompt) => this.#change({ systemPrompt })),
         this.#text('Greeting', setup.greeting, (greeting) => this.#change({ greeting })),
+        this.#listening(),
       ),
     );
   }
@@ -168,6 +175,15 @@ export class SetupForm {
       if (input.reportValidity()) keep(input.value);
     });
     return h('label', {}, label, input);
+  }
+
+  #listening(): HTMLElement {
+    const entries = Object.entries(listenings).map(([value, text]) =>
+      h('option', { value, selected: value === this.setup.listening }, text),
+    );
+    const select = h('select', { id: 'listening' }, ...entries);
+    select.addEventListener('change', () => this.#change({ listening: select.value as Listening }));
+    return h('label', {}, 'Listening', select);
   }
 
   #text(label: string, value: string, keep: (text: string) => void): HTMLElement {

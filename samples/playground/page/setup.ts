@@ -18,6 +18,9 @@ export interface Choice {
 /** What a field holds. */
 export type FieldValue = string | number | boolean;
 
+/** When the user is listened to. */
+export type Listening = 'always' | 'after-greeting' | 'unless-tools-run';
+
 /** What the user has chosen. */
 export interface Setup {
   /** The choice's id by role; an agent stands in stt and covers llm and tts. */
@@ -26,6 +29,8 @@ export interface Setup {
   readonly fields: Readonly<Record<string, Readonly<Record<string, FieldValue>>>>;
   readonly systemPrompt: string;
   readonly greeting: string;
+  /** Default: always. */
+  readonly listening?: Listening;
 }
 
 /** A setup that fits most people. */

@@ -2,7 +2,7 @@ import { serviceNames, type FaultKind, type Sandbox, type ServiceName } from '..
 import type { Forward } from './forward.ts';
 
 /** What can be done to a service of the sandbox from the page. */
-export type Hazard = 'drop' | 'slow' | 'rate-limit' | 'expired-key' | 'clear';
+export type Hazard = 'drop' | 'slow' | 'stall' | 'rate-limit' | 'expired-key' | 'clear';
 
 /** How late a slow service answers, in milliseconds: late enough to be felt, early enough for every time-out. */
 const slowMs = 4_000;
@@ -11,6 +11,7 @@ const slowMs = 4_000;
 const faults: Readonly<Record<Exclude<Hazard, 'clear'>, FaultKind>> = {
   drop: { kind: 'refuse' },
   slow: { kind: 'slowAccept', ms: slowMs },
+  stall: { kind: 'stall', after: 0 },
   'rate-limit': { kind: 'status', status: 429, retryAfter: 1 },
   'expired-key': { kind: 'status', status: 401 },
 };

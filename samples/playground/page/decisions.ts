@@ -1,0 +1,96 @@
+import type { DiscardReason, IgnoreReason, TurnEndReason, VoiceEvent, VoiceEventType } from 'rxvoice';
+
+/** What a decision is about. */
+export type Matter = 'turn' | 'barge-in' | 'preflight' | 'listening' | 'services';
+
+/** Something that the conversation has decided, and why. */
+export interface Decision {
+  readonly at: number;
+  readonly matter: Matter;
+  readonly text: string;
+  readonly why: string;
+}
+
+const ends: Readonly<Record<TurnEndReason, string>> = {
+  completed: 'the answer was heard to its end',
+  interrupted: 'it was cut off',
+  merged: 'its words joined the next turn: nothing of an answer was heard',
+  refused: 'onUserTurn refused it',
+  empty: 'nothing was said',
+  cancelled: 'it was taken back',
+  error: 'a service failed',
+  stopped: 'the session has stopped',
+};
+const discards: Readonly<Record<DiscardReason, string>> = {
+  resumed: 'the user goes on',
+  changed: 'the final words, or what answers are made with, are others',
+  cancelled: 'something else took its place',
+  failed: 'a service failed',
+};
+const ignored: Readonly<Record<IgnoreReason, string>> = {
+  uninterruptible: 'this must be heard to its end',
+  disabled: 'barge-in is off',
+  'too-short': 'too few words to interrupt',
+  backchannel: 'the user only nods',
+  echo: 'the agent hears itself',
+};
+
+const quoted = (text: string): string => (text.trim() ? `“${text.trim()}”` : 'no words');
+const ms = (value: number): string => `${Math.round(value)} ms`;
+
+type Told = readonly [matter: Matter, text: string, why: string];
+
+/** What each event tells of a decision. */
+const decisions: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => Told } = {
+  'turn.started': ({ source }) => ['turn', 'A turn begins', source === 'speech' ? 'the user speaks' : 'it was typed'],
+  'turn.committed': ({ text }) => ['turn', `The turn is over: ${quoted(text)}`, 'the user has finished'],
+  'turn.ended': ({ reason }) => ['turn', `The turn ends as ${reason}`, ends[reason]],
+  'transcript.timeout': ({ text }) => [
+    'turn',
+    `No more is waited for: ${quoted(text)}`,
+    'the words did not come in time',
+  ],
+  'user.idle': ({ idleMs }) => ['turn', 'The user is idle', `nobody spoke for ${Math.round(idleMs / 1000)} s`],
+  'preflight.started': ({ text }) => ['preflight', `An answer is prepared to ${quoted(text)}`, 'that may be all'],
+  'preflight.adopted': ({ leadMs }) => [
+    'preflight',
+    'It is adopted',
+    `the final words are the same: ${ms(leadMs)} won`,
+  ],
+  'preflight.discarded': ({ reason, wastedTokens }) => [
+    ...(['preflight', `It is discarded as ${reason}`] as const),
+    `${discards[reason]}; ${wastedTokens} tokens in vain`,
+  ],
+  'bargeIn.suspected': () => ['barge-in', 'Suspected: the agent is quieter', 'a voice'],
+  'bargeIn.paused': () => ['barge-in', 'Paused', 'the voice goes on'],
+  'bargeIn.resumed': () => ['barge-in', 'Resumed at the same sample', 'no words came that interrupt'],
+  'bargeIn.confirmed': ({ detectMs, cutMs }) => [
+    ...(['barge-in', 'Confirmed: the agent is cut off'] as const),
+    `words; ${ms(detectMs)} after the first sign, silent ${ms(cutMs)} later`,
+  ],
+  'bargeIn.ignored': ({ reason, text }) => ['barge-in', `Ignored as ${reason}: ${quoted(text)}`, ignored[reason]],
+  'tool.cancelled': ({ call }) => ['barge-in', `The tool ${call.name} is called off`, 'its answer was cut off'],
+  'input.listening': ({ listening }) => [
+    ...(['listening', listening ? 'The user is heard' : 'The user is not heard'] as const),
+    listening ? 'every policy of listening agrees' : 'a policy of listening says so: the service hears silence',
+  ],
+  'input.muted': ({ muted }) => ['listening', muted ? 'Muted' : 'Unmuted', 'the application says so'],
+  'provider.reconnecting': ({ provider = '', attempt }) => [
+    ...(['services', `${provider} connects anew, attempt ${attempt}`] as const),
+    'its connection was lost; what was not final is said to it again',
+  ],
+  'provider.fallback': ({ from, to, message = 'it works again' }) => [
+    'services',
+    `${to} takes over from ${from}`,
+    message,
+  ],
+  error: ({ message, role = 'the pipeline' }) => ['services', `An error of ${role}`, message],
+};
+
+/** What an event tells of a decision, if anything. */
+export function decisionOf(event: VoiceEvent): Decision | undefined {
+  const tell = decisions[event.type] as ((event: VoiceEvent) => Told) | undefined;
+  if (!tell) return undefined;
+  const [matter, text, why] = tell(event);
+  return { at: event.at, matter, text, why };
+}
