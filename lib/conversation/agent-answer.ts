@@ -50,7 +50,7 @@ export interface AgentPorts {
   readonly agent: Agent;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs' | 'pause' | 'resume' | 'setVolume'>;
   readonly commands$: Observable<Command>;
-  /** The code of captions while somebody listens to them. */
+  /** @internal The code of captions while somebody listens to them. */
   readonly captions$?: ConversationPorts['captions$'];
   /** Converts between agent and output, if their formats differ. */
   transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;

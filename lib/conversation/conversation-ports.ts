@@ -13,7 +13,7 @@ import type { Phrases } from '../text/phrases.ts';
 import type { captions } from './captions.ts';
 import type { Command } from './commands.ts';
 
-/** Publishes what is heard word by word. */
+/** @internal Publishes what is heard word by word. */
 export type Captions = typeof captions;
 
 /** The streams and functions that make up a conversation. */
@@ -47,7 +47,7 @@ export interface ConversationPorts {
   readonly pushToTalk?: (isOn: boolean) => void;
   /** When a position in the captured audio, in milliseconds, was captured, on the scheduler's clock. */
   readonly capturedAt?: (positionMs: number) => number | undefined;
-  /** The code of captions while somebody listens to them, `undefined` while nobody does. Default: never. */
+  /** @internal The code of captions while somebody listens to them, `undefined` while nobody does. Default: never. */
   readonly captions$?: Observable<Captions | undefined>;
   /** Converts between TTS and output, if their formats differ. */
   transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
