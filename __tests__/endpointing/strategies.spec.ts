@@ -361,8 +361,17 @@ describe('push-to-talk never waits when nothing is open', () => {
   it('commits at once when all of it is final', () => {
     const steps = { ...press, 900: user.final('hello'), ...letGo(2_000) };
     expect(commits({ steps, turnTaking })).toEqual(['2000 turn.committed hello']);
-    expect(commits({ steps, turnTaking, stt: asks })).toEqual(['2000 turn.committed hello']);
     expect(commits({ steps, endpointing: manual() })).toEqual(['2000 turn.committed hello']);
+  });
+
+  it('asks a service for a word spoken just before, of which nothing has told yet', () => {
+    const steps = { ...press, 900: user.final('hello'), ...letGo(2_000) };
+    const told = (answer: Story['steps']): readonly string[] =>
+      commits({ steps: { ...steps, ...answer }, turnTaking, stt: asks });
+    expect(told({ 2_080: user.final('') })).toEqual(['2080 turn.committed hello']);
+    expect(told({ 2_200: user.final('you') })).toEqual(['2200 turn.committed hello you']);
+    // A service that does not answer.
+    expect(told({})).toEqual(['3000 turn.committed hello']);
   });
 
   it('waits for the last words while some are open', () => {
@@ -379,10 +388,17 @@ describe('push-to-talk never waits when nothing is open', () => {
 
   it('a turn in which nothing was heard is over after as long', () => {
     const again = { 3_000: application.does('begin'), ...letGo(4_000) };
-    const steps = { ...press, 900: user.interim('hello'), 1_000: user.final('hello'), ...letGo(1_500), ...again };
+    const steps = {
+      ...press,
+      900: user.interim('hello'),
+      1_000: user.final('hello'),
+      ...letGo(1_500),
+      1_550: user.final(''),
+      ...again,
+    };
     const { events } = voiceTest({ steps, turnTaking, stt: asks });
     expect(timeline(events, 'turn.committed', 'transcript.timeout')).toEqual([
-      '1500 turn.committed hello',
+      '1550 turn.committed hello',
       '5000 transcript.timeout',
     ]);
   });

@@ -61,14 +61,17 @@ export function takePushToTalk(
   return [{ phase: 'idle' }, whole ? { type: 'commit', text: whole, result } : { type: 'timeout', text: '' }];
 }
 
-/** The application has ended the turn: it is over at once when nothing more can come. */
+/**
+ * The application has ended the turn. A word spoken just before may still be on its way: finalize() tells. Without it,
+ * the turn is over at once when nothing is due.
+ */
 function close(
   { said, text, isDue }: Extract<PushToTalk, { readonly phase: 'open' }>,
   at: number,
   { canFinalize, sttTimeoutMs }: TurnRules,
   unheardMs: number,
 ): PushToTalkStep {
-  if (said && !isDue) return [{ phase: 'idle' }, { type: 'commit', text: said }];
+  if (said && !isDue && !canFinalize) return [{ phase: 'idle' }, { type: 'commit', text: said }];
   const waitMs = canFinalize && isDue ? sttTimeoutMs : Math.min(unheardMs, sttTimeoutMs);
   const closing: PushToTalk = { phase: 'committing', said, text, until: at + waitMs };
   return canFinalize ? [closing, { type: 'finalize' }] : [closing];

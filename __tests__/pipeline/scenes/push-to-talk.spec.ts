@@ -20,6 +20,22 @@ describe('push-to-talk', () => {
       agent: It is noon.
   `;
 
+  scene('loses no word that is spoken just before the release', pushToTalk)`
+    model: Booked.
+
+    0.00       app presses
+    1.60       stt final: Book a table for
+    2.00       app releases
+    2.20       stt final: two.
+    2.20       turn: Book a table for two.
+    2.36-2.71  heard: Booked.
+
+    asked: 1
+    history:
+      user: Book a table for two.
+      agent: Booked.
+  `;
+
   scene('joins what the service parts', pushToTalk)`
     model: Booked.
 
