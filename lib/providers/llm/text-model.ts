@@ -20,6 +20,7 @@ import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.t
 import { fromInput } from '../../stream/bridge.ts';
 import { feed } from '../../stream/feed.ts';
 
+/** A piece of text, or an event such as a tool's call. */
 type Piece = string | LLMEvent;
 /** A whole answer, or its pieces. */
 type Opened = string | AsyncIterable<Piece>;

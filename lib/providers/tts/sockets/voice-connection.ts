@@ -164,6 +164,7 @@ function happeningOf(error: SpeechRules['errors']['error']) {
   return (event: ConnectionEvent): SpeechInput | undefined => {
     switch (event.type) {
       case 'connecting':
+      case 'fallback':
         return undefined;
       case 'connected':
         return { type: 'connected' };
