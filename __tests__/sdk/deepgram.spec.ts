@@ -6,7 +6,7 @@
  */
 import { createRequire } from 'node:module';
 import type * as Sdk from '@deepgram/sdk';
-import { filter, firstValueFrom, from, lastValueFrom, take, toArray } from 'rxjs';
+import { filter, firstValueFrom, from, lastValueFrom, toArray } from 'rxjs';
 import { AlphaAgent, AlphaFlux, AlphaSTT, AlphaTTS, type AudioChunk } from '../../lib/index.ts';
 import { sentJson, startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { decodeSamples, encodeText } from '../../samples/sandbox/modem.ts';
@@ -203,19 +203,12 @@ describe('the official Deepgram client', () => {
     expect(theirs.errors).toEqual([]);
 
     const ours = await ready(new AlphaFlux({ ...direct(), options }));
-    const answers = firstValueFrom(
-      ours.transcripts$.pipe(
-        filter(({ utteranceComplete }) => utteranceComplete),
-        take(2),
-        toArray(),
-      ),
-    );
+    const answer = firstValueFrom(ours.transcripts$.pipe(filter(({ utteranceComplete }) => utteranceComplete)));
     await ours.connect();
     for (const frame of frames) ours.sendAudio(frame);
     ours.updateConfig({ options: { ...options, eotThreshold: 0.8 } });
     ours.finalize();
-    // The second is what was asked for, and has no words.
-    expect((await answers).map(({ text }) => plain(text))).toEqual([said, '']);
+    expect(plain((await answer).text)).toBe(said);
     await ours.disconnect();
     const [theirWire, ourWire] = bothRecords(sandbox, 'alpha-flux');
     expectSameWire(ourWire, theirWire, ofItsSockets);

@@ -92,7 +92,10 @@ describe('the official speech-to-text clients', () => {
     await hears(new BetaSTT({ ...config, wordBoost: ['Acme'], minTurnSilence: 300 }));
     await closed('beta-stt');
     const [their, our] = bothRecords(sandbox, 'beta-stt');
-    expectSameWire(our, their, { ...ofTheirSockets, ...compresses });
+    const stated = {
+      'query session_heartbeat': 'it does not ask: a room without words would be as silent as a dead service',
+    };
+    expectSameWire(our, their, { ...ofTheirSockets, ...compresses, ...stated });
   });
 
   it('ElevenLabs: the client is understood, and GammaSTT sends what it sends', async () => {
