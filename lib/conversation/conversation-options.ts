@@ -33,7 +33,7 @@ export interface BargeInOptions extends BargeInThresholds {
   readonly backchannels?: PhraseList;
   /**
    * Whether transcripts that repeat what the agent has just been heard saying are dropped: three words in a row and
-   * more. Default: true.
+   * more; a word or two only if they sounded when they were said. Default: true.
    */
   readonly echoGuard?: boolean;
 }

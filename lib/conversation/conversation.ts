@@ -199,12 +199,18 @@ function heardBy(
       validate('speech'),
       // A voice detector tells the start and the end better than a service.
       filter(({ type }) => type === 'resumed' || !voice$),
+      tap(() => soundings.mark(scheduler.now())),
       map(({ type, positionMs }): Input => {
         const since = timeOf(positionMs);
         return { type: 'speech', event: type, ...(since === undefined ? {} : { since }) };
       }),
     ),
-    voice$ ? reported(voice$, 'input').pipe(voiceSignals(capturedAt)) : EMPTY,
+    voice$
+      ? reported(voice$, 'input').pipe(
+          tap(() => soundings.mark(scheduler.now())),
+          voiceSignals(capturedAt),
+        )
+      : EMPTY,
     connection$.pipe(
       // Whoever publishes these events tells what is wrong with them; nobody waits for a service that tells no more.
       catchError(() => of<ConnectionEvent>({ type: 'closed' })),

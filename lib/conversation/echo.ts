@@ -1,5 +1,6 @@
 import { repeats } from '../text/echo.ts';
 import { countWords } from '../text/words.ts';
+import { isSuspected } from './barge-in.ts';
 import { emit, type HeardSignal } from './inputs.ts';
 import { dismiss } from './interruption.ts';
 import { answerTime } from './overheard.ts';
@@ -13,6 +14,14 @@ const tailMs = 500;
 const echoMs = 5_000;
 /** An answer may repeat the words of its question: "the blue one". */
 const longestAnswer = 4;
+/** Fewer words than these may repeat the agent's by chance. */
+const leastWords = 3;
+/** Nobody repeats a word sooner after its end, in milliseconds, and no echo begins later. */
+const reactionMs = 250;
+/** How long it takes to say a word and to recognize it, in milliseconds, where only its arrival is known. */
+const recognitionMs = 1_000;
+
+type HeardWords = Extract<HeardSignal, { readonly type: 'transcript' }>;
 
 /** Whether a transcript is the agent's own speech, heard back. `partly`: words so far that may become that. */
 export function echoOf(
@@ -23,31 +32,54 @@ export function echoOf(
 ): 'surely' | 'partly' | 'not' {
   if (!guardsEcho || signal.type !== 'transcript' || !signal.sounding) return 'not';
   const { text, utteranceComplete } = signal.result;
-  const { endedMs } = signal.sounding;
-  const { startOfSpeechAt: from = state.echoUntil > at ? -Infinity : at } = signal;
+  const { endedMs, between } = signal.sounding;
+  const isGoingOn = state.echoUntil > at || mayBeGoingOn(state, at);
+  const { startOfSpeechAt: from = isGoingOn ? -Infinity : at } = signal;
   if (from > at - endedMs + tailMs) return 'not';
   if (phrasebook.isCommand(text)) return 'not';
   const echo = repeats(text, signal.sounding.text, locale);
-  if (echo === 'partly') return utteranceComplete ? 'not' : echo;
+  if (echo === 'not') return echo;
+  // So few words may be the user's own.
+  const isShort = echo === 'partly' || (between !== undefined && countWords(text, locale) < leastWords);
+  if (isShort && !utteranceComplete) return 'partly';
+  if (isShort && !soundedMeanwhile(state, signal, at, locale)) return 'not';
   const mayAnswer = answerTime(state, signal, at) !== undefined && countWords(text, locale) <= longestAnswer;
-  return mayAnswer ? 'not' : echo;
+  return mayAnswer ? 'not' : 'surely';
+}
+
+/** Whether words were sounding when they were said. */
+function soundedMeanwhile(state: ConversationState, signal: HeardWords, at: number, locale?: string): boolean {
+  const { result, sounding, endOfSpeechAt = at } = signal;
+  const heard = sounding?.between?.(saidSince(state, signal, at) - reactionMs, endOfSpeechAt) ?? '';
+  return repeats(result.text, heard, locale) !== 'not';
+}
+
+/** When the utterance began: as the times of its words tell, else its voice, else the arrival of its first words. */
+function saidSince(state: ConversationState, { startOfSpeechAt }: HeardWords, at: number): number {
+  if (startOfSpeechAt !== undefined) return startOfSpeechAt;
+  if (mayBeGoingOn(state, at)) return state.echoSince;
+  return isSuspected(state.bargeIn) ? state.bargeIn.since : at - recognitionMs;
+}
+
+function mayBeGoingOn({ echoSince }: ConversationState, at: number): boolean {
+  return at - echoSince <= echoMs;
 }
 
 /** Words that may become an echo pause nothing; a single one is no sign of anything. */
-export function waitForEcho(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
-  const isPair = signal.type === 'transcript' && countWords(signal.result.text, rules.locale) > 1;
+export function waitForEcho(before: ConversationState, signal: HeardWords, at: number, rules: Rules): ConversationStep {
+  const state: ConversationState = { ...before, echoSince: saidSince(before, signal, at) };
+  const isPair = countWords(signal.result.text, rules.locale) > 1;
   return isPair && statusOf(state) !== 'free' ? dismiss(state, false, at, rules) : [state];
 }
 
 /** An echo is no word of the user. */
-export function dropEcho(
-  state: ConversationState,
-  { result }: Extract<HeardSignal, { readonly type: 'transcript' }>,
-  at: number,
-  rules: Rules,
-): ConversationStep {
+export function dropEcho(state: ConversationState, { result }: HeardWords, at: number, rules: Rules): ConversationStep {
   const { text, utteranceComplete: isOver } = result;
-  const marked: ConversationState = { ...state, echoUntil: isOver ? -Infinity : at + echoMs };
+  const marked: ConversationState = {
+    ...state,
+    echoUntil: isOver ? -Infinity : at + echoMs,
+    echoSince: isOver ? -Infinity : state.echoSince,
+  };
   const dropped: ConversationStep = isOver
     ? [{ ...marked, user: { state: 'silent' } }, emit('bargeIn.ignored', { reason: 'echo', text, result })]
     : [marked];

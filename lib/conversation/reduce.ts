@@ -233,8 +233,8 @@ const followers: readonly Follower[] = [
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
   const isPushToTalk = rules.turnTaking.isManual;
   const echo = isPushToTalk ? 'not' : echoOf(before, signal, at, rules);
-  if (echo === 'partly') return waitForEcho(before, signal, at, rules);
-  if (echo === 'surely' && signal.type === 'transcript') {
+  if (echo !== 'not' && signal.type === 'transcript') {
+    if (echo === 'partly') return waitForEcho(before, signal, at, rules);
     return chain(dropEcho(before, signal, at, rules), (after) => dropWords(after, signal, at, rules));
   }
   if (isSuperseded(before, signal, at)) return [before];
@@ -244,7 +244,14 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
   // The end of a voice belongs to what was superseded; anything else is new.
   const isNew = signal.type === 'transcript' || signal.event === 'started';
   const isUnclear = before.isUnclear && !(signal.type === 'transcript' && signal.result.text.trim());
-  const state: ConversationState = { ...before, user, isUnclear, ...(isNew ? { superseded: undefined } : {}) };
+  const echoSince = signal.type === 'transcript' ? -Infinity : before.echoSince;
+  const state: ConversationState = {
+    ...before,
+    user,
+    isUnclear,
+    echoSince,
+    ...(isNew ? { superseded: undefined } : {}),
+  };
   const isService = rules.isService && statusOf(state) !== 'speaking';
   if (statusOf(state) === 'free' || isPushToTalk || isService) return takeTurns(state, signal, at, rules);
   if (isKept(state, signal, at, rules)) return takeTurns(state, signal, at, rules);

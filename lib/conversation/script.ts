@@ -201,6 +201,13 @@ export class Script {
     return { text: rounds.reduce(joinWords, ''), rounds, estimated, characters: sum };
   }
 
+  /** What sounded between two positions of the audio, in milliseconds, with words of which only a part did. */
+  soundedBetween(fromMs: number, toMs: number): string {
+    if (toMs <= 0) return '';
+    const { text } = this;
+    return text.slice(this.heardAt(fromMs).text.length, endOfWord(text, this.heardAt(toMs).text.length));
+  }
+
   /** A round of the model, for captions: what is said, and when. */
   roundAt(index: number): ScriptRound | undefined {
     const part = this.#parts[index];
@@ -353,6 +360,14 @@ function wholeWords(text: string, length: number): number {
     if (isWordLike || (end === from && segment.trim())) end = to;
   }
   return end;
+}
+
+/** The end of the first word after a position. */
+function endOfWord(text: string, from: number): number {
+  for (const { segment, index, isWordLike } of segmenterFor('word').segment(text.slice(from, from + nearby))) {
+    if (isWordLike) return from + index + segment.length;
+  }
+  return from;
 }
 
 /** The visual text of the first `characters` spoken ones. */

@@ -7,16 +7,28 @@ export interface Sounding {
   readonly toQuestionMs: number;
   /** Milliseconds since the end of the last question; Infinity without one. */
   readonly sinceQuestionMs: number;
-  /** What was heard of the last seconds, in whole words. */
+  /** What was heard of the last seconds, with the word that is sounding. */
   readonly text: string;
   /** Milliseconds since the last speech ended; 0 while one is audible. */
   readonly endedMs: number;
+  /**
+   * What sounded of an audible speech between two moments on the scheduler's clock, with words of which only a part did.
+   */
+  readonly between?: (fromAt: number, toAt: number) => string;
+}
+
+/** Where the play-head was at a moment. */
+interface Mark {
+  readonly at: number;
+  readonly playedMs: number;
 }
 
 /** How long what was heard is remembered, in milliseconds: speech-to-text is late, and so are echoes. */
 const memoryMs = 5_000;
 /** Most that is remembered, in characters: longer than any utterance that an echo may be. */
 const maxLength = 1_024;
+/** Most marks that are kept: some seconds, as often as services tell of words. */
+const mostMarks = 64;
 
 /** A speech while it is audible. */
 export interface AudibleSpeech {
@@ -29,10 +41,17 @@ export interface AudibleSpeech {
 export class Soundings {
   #speech: AudibleSpeech | undefined;
   #last = { text: '', at: -Infinity, questionAt: -Infinity };
+  #marks: readonly Mark[] = [];
 
   /** A speech is audible from now on. */
   begin(script: Script, playedMs: () => number, envelope: AudibleSpeech['envelope']): void {
     this.#speech = { script, playedMs, envelope };
+    this.#marks = [];
+  }
+
+  /** Something is heard of the user at `at`: it may pause the agent, and its words are told later. */
+  mark(at: number): void {
+    if (this.#speech) this.#marks = [...this.#marks.slice(1 - mostMarks), { at, playedMs: this.#speech.playedMs() }];
   }
 
   /** The speech that is audible. */
@@ -57,8 +76,8 @@ export class Soundings {
       if (endedMs > memoryMs) return undefined;
       return { toQuestionMs: Infinity, sinceQuestionMs: sinceLastMs, text: this.#last.text, endedMs };
     }
-    const { script, playedMs } = this.#speech;
-    return new SoundingNow(script, playedMs(), sinceLastMs, this.#recent(at));
+    this.mark(at);
+    return new SoundingNow(this.#speech.script, this.#marks, sinceLastMs, this.#recent(at));
   }
 
   /** What was heard before what is audible. */
@@ -71,14 +90,17 @@ export class Soundings {
 class SoundingNow implements Sounding {
   readonly endedMs = 0;
   readonly #script: Script;
+  readonly #marks: readonly Mark[];
   readonly #positionMs: number;
   readonly #sinceLastMs: number;
   readonly #before: string;
   #ends: readonly number[] | undefined;
 
-  constructor(script: Script, positionMs: number, sinceLastMs: number, before: string) {
+  /** @param marks - The last of them is now. */
+  constructor(script: Script, marks: readonly Mark[], sinceLastMs: number, before: string) {
     this.#script = script;
-    this.#positionMs = positionMs;
+    this.#marks = marks;
+    this.#positionMs = marks.at(-1)?.playedMs ?? 0;
     this.#sinceLastMs = sinceLastMs;
     this.#before = before;
   }
@@ -92,12 +114,28 @@ class SoundingNow implements Sounding {
   }
 
   get text(): string {
-    return `${this.#before}${this.#script.heardAt(this.#positionMs).text}`.slice(-maxLength);
+    return `${this.#before}${this.#script.soundedBetween(0, this.#positionMs)}`.slice(-maxLength);
+  }
+
+  between(fromAt: number, toAt: number): string {
+    const [least] = playedAt(this.#marks, fromAt);
+    const [, most] = playedAt(this.#marks, toAt);
+    return this.#script.soundedBetween(least, most);
   }
 
   get #questions(): readonly number[] {
     return (this.#ends ??= this.#script.endsOf(questionEnd));
   }
+}
+
+/** The least and the most that can have been played at a moment: between two marks, the play-head may have stood. */
+function playedAt(marks: readonly Mark[], at: number): readonly [number, number] {
+  const before = marks.filter((mark) => mark.at <= at).at(-1);
+  const after = marks.find((mark) => mark.at >= at);
+  return [
+    Math.max(before?.playedMs ?? 0, after ? after.playedMs - (after.at - at) : 0),
+    Math.min(after?.playedMs ?? Infinity, before ? before.playedMs + (at - before.at) : Infinity),
+  ];
 }
 
 /** How long one moment is before another; Infinity if it is not. */

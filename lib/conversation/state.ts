@@ -151,6 +151,8 @@ export interface ConversationState {
   readonly overheard: Overheard | undefined;
   /** Until when what speech-to-text hears may still be the agent's own speech: some of it was. */
   readonly echoUntil: number;
+  /** Since when the user may be saying words that may become an echo. */
+  readonly echoSince: number;
   /** Requests passed to an agent that it has not replied to. */
   readonly awaitingReply: readonly SpeechTicket[];
   /** A user message that lost its answer to what came next. */
@@ -195,6 +197,7 @@ export const startState: ConversationState = {
   silentAt: -Infinity,
   overheard: undefined,
   echoUntil: -Infinity,
+  echoSince: -Infinity,
   awaitingReply: [],
   unanswered: undefined,
   superseded: undefined,

@@ -583,6 +583,135 @@ describe("the agent's own words, heard back", () => {
       agent: One two three four five.
   `;
 
+  scene('cut nothing when their voice has paused the agent after a word of them')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.05  heard: One tw
+    0.85       echo: One
+    0.85       agent ducks
+    1.05       agent pauses
+    1.40       ignored (echo): One
+    1.40       agent goes on
+    1.40-3.60  heard: o three four five. Six seven eight nine ten.
+    8.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('cut nothing when it broke off in the second word')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.05  heard: One tw
+    0.85       echo: One two
+    0.85       agent ducks
+    1.05       agent pauses
+    1.45       agent goes on
+    1.45-3.65  heard: o three four five. Six seven eight nine ten.
+    1.70       ignored (echo): One two
+    8.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('cut nothing though the service is slow, and tells no times')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.05  heard: One tw
+    0.85       stt voice
+    0.85       agent ducks
+    1.05       agent pauses
+    2.40       stt interim: one
+    2.60       stt silence
+    3.40       stt final: one
+    3.40       ignored (echo): one
+    3.40       agent goes on
+    3.40-5.60  heard: o three four five. Six seven eight nine ten.
+    10.00      end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('cut nothing where the service tells only of words')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-3.25  heard: One two three four five. Six seven eight nine ten.
+    1.40       stt interim: two
+    2.40       stt final: two
+    2.40       ignored (echo): two
+    8.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('are the words of a user who says them a while after they sounded')`
+    model: Red, green, blue, yellow, white, black, brown and grey.
+    model: Blue it is.
+
+    0.00       user: Colours?
+    0.55       turn: Colours?
+    0.73-2.20  heard: Red, green, blue, yellow, whi
+    2.00       user: Blue.
+    2.00       agent ducks
+    2.20       agent pauses
+    2.55       turn ends (interrupted)
+    2.55       agent is cut off
+    2.55       turn: Blue.
+    2.73-3.28  heard: Blue it is.
+
+    asked: 2
+    history:
+      user: Colours?
+      agent: Red, green, blue, yellow,—
+      user: Blue.
+      agent: Blue it is.
+  `;
+
+  scene('are those of such a user though each was a sentence, and the service is slow and tells no times')`
+    model: Red. Green. Blue. Yellow. White. Black. Brown and grey.
+    model: Blue it is.
+
+    0.00       user: Colours?
+    0.55       turn: Colours?
+    0.73-2.20  heard: Red. Green. Blue. Yellow. Whi
+    2.00       stt voice
+    2.00       agent ducks
+    2.20       agent pauses
+    2.80       stt interim: blue
+    2.90       stt silence
+    3.80       stt final: blue
+    3.80       turn ends (interrupted)
+    3.80       agent is cut off
+    3.80       turn: blue
+    3.98-4.53  heard: Blue it is.
+
+    asked: 2
+    history:
+      user: Colours?
+      agent: Red. Green. Blue. Yellow.—
+      user: blue
+      agent: Blue it is.
+  `;
+
   scene('do not hide what the user says')`
     model: Your table is at nine.
     model: At ten, then.
