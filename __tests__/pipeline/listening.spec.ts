@@ -192,7 +192,37 @@ describe('policies of listening', () => {
     await pipeline.stop();
     await pipeline.start();
     await clock.advance(5_000);
-    expect(ofType(events, 'input.listening').map(({ listening }) => listening)).toEqual([false, false, true]);
+    expect(ofType(events, 'input.listening').map(({ listening }) => listening)).toEqual([false, true, false, true]);
+    await pipeline.dispose();
+  });
+
+  it('end with their session: nobody who shows what was told last shows a deaf agent in the next', async () => {
+    let isOn = false;
+    const { pipeline, clock, events, heard } = await rig({ listening: () => isOn });
+    const shown: boolean[] = [];
+    const late = (): unknown[] => {
+      const seen: unknown[] = [];
+      pipeline.input$.subscribe((event) => seen.push(event)).unsubscribe();
+      return seen;
+    };
+    pipeline.on('input.listening', ({ listening }) => shown.push(listening));
+    expect(heard()).toBe('silence');
+    expect(late()).toMatchObject([{ type: 'input.listening', listening: false }]);
+    const stopped = pipeline.stop();
+    expect(shown).toEqual([true]);
+    await stopped;
+    expect(late()).toEqual([]);
+    isOn = true;
+    await pipeline.start();
+    await clock.advance(1_000);
+    expect(heard()).toBe('the user');
+    expect(late()).toEqual([]);
+    expect(shown).toEqual([true]);
+    expect(timeline(events, 'input.listening', 'session.closed').map((line) => line.replace(/^\d+ /, ''))).toEqual([
+      'input.listening false',
+      'input.listening true',
+      'session.closed',
+    ]);
     await pipeline.dispose();
   });
 });

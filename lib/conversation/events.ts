@@ -314,7 +314,7 @@ export interface VoiceEventMap {
     /** Whether the service now receives silence. */
     readonly muted: boolean;
   };
-  /** A policy of listening begins, or ceases, to apply; only with `listening`. */
+  /** A policy of listening begins, or ceases, to apply: at the latest with its session; only with `listening`. */
   'input.listening': {
     /** Whether the service hears the user. */
     readonly listening: boolean;

@@ -12,16 +12,21 @@ export const unlessToolsRun: ListeningPolicy = ({ runsTools }) => !runsTools;
 
 /** Listens, or not, as the policies say now; all of them have to agree. */
 export function listenByPolicy(before: ConversationState): ConversationStep {
-  if ((before.rules.listening.length === 0 && before.isListening) || before.isStopped) return [before];
+  if (before.rules.listening.length === 0 && before.isListening) return [before];
+  if (before.isStopped) return endPolicies(before);
   const [state, ...failures] = askPolicies(before);
   const { isListening } = state;
   if (isListening === before.isListening) return [state, ...failures];
-  return [
-    state,
-    ...failures,
-    { type: 'listen', isOn: isListening },
-    emit('input.listening', { listening: isListening }, { role: 'input' }),
-  ];
+  return [state, ...failures, { type: 'listen', isOn: isListening }, told(isListening)];
+}
+
+/** No policy outlasts its session; what the service hears until it has ended stays silence. */
+function endPolicies(state: ConversationState): ConversationStep {
+  return state.isListening ? [state] : [{ ...state, isListening: true }, told(true)];
+}
+
+function told(listening: boolean): Effect {
+  return emit('input.listening', { listening }, { role: 'input' });
 }
 
 /** Whoever does not know when to listen, listens: a policy that fails has no say any more. */
