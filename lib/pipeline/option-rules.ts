@@ -2,7 +2,7 @@ import { configProblem, type ConfigRule, type ConfigRules } from '../core/config
 import { asObject } from '../core/guard.ts';
 import type { SendOptions } from '../conversation/commands.ts';
 import type { AgentProfile, Voices } from '../conversation/conversation-options.ts';
-import { refused, type ChangeableOption, type PipelineOptions } from './pipeline-options.ts';
+import { changeable, refused, type ChangeableOption, type PipelineOptions } from './pipeline-options.ts';
 
 const duration: ConfigRule = { min: 0, max: Infinity };
 
@@ -24,6 +24,7 @@ const answerRules: ConfigRules = {
 
 const rules: ConfigRules = {
   ...answerRules,
+  'turnTaking.strategy': { oneOf: ['stt', 'manual'] },
   'turnTaking.sttTimeoutMs': duration,
   ...thresholds('bargeIn'),
   ...thresholds('bargeIn.thinking'),
@@ -49,6 +50,23 @@ const rules: ConfigRules = {
   'timeouts.playoutMs': duration,
   'timeouts.idleMs': duration,
   'timeouts.awayMs': duration,
+};
+
+/** Every option that there is. */
+const known: Readonly<Record<keyof PipelineOptions, true>> = {
+  ...changeable,
+  ...{ providers: true, history: true, hearing: true, agents: true, voices: true, vad: true },
+  ...{ inputEvents: true, logger: true, scheduler: true },
+};
+
+/** Groups of options, and those of their keys that have no rule. */
+const groups: Readonly<Record<string, readonly string[]>> = {
+  turnTaking: [],
+  endpointing: [],
+  bargeIn: ['commands', 'backchannels'],
+  ...{ 'bargeIn.thinking': [], 'bargeIn.speaking': [], 'bargeIn.greeting': [] },
+  preflight: [],
+  timeouts: [],
 };
 
 const isText = (value: unknown): boolean => typeof value === 'string';
@@ -86,6 +104,8 @@ const kinds: Readonly<Partial<Record<ChangeableOption, readonly [string, (value:
  * @throws VoiceError `configuration` when an option cannot work.
  */
 export function assertOptions(options: PipelineOptions): void {
+  const unknown = misspelt(options);
+  if (unknown !== undefined) throw refused(unknown);
   for (const [key, [what, fits]] of Object.entries(kinds)) {
     const value = options[key as keyof typeof kinds];
     if (value !== undefined && !fits(value)) throw refused(`${key} must be ${what}`);
@@ -100,6 +120,26 @@ export function assertOptions(options: PipelineOptions): void {
 export function assertAnswer(options: SendOptions): void {
   const problem = configProblem(options, answerRules);
   if (problem !== undefined) throw refused(problem);
+}
+
+/** A key that means nothing would leave a default in force, and nobody would know why. */
+function misspelt(given: PipelineOptions): string | undefined {
+  const problem = unknownKey(given, Object.keys(known), '');
+  if (problem !== undefined) return problem;
+  for (const [group, others] of Object.entries(groups)) {
+    const value = group.split('.').reduce<unknown>((each, key) => asObject(each)?.[key], given);
+    const own = Object.keys(rules).flatMap((key) =>
+      key.startsWith(`${group}.`) ? [key.slice(group.length + 1).replace(/\..*/, '')] : [],
+    );
+    const wrong = unknownKey(asObject(value) ?? {}, [...new Set([...own, ...others])], `${group}.`);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+function unknownKey(given: object, keys: readonly string[], group: string): string | undefined {
+  const key = Object.entries(given).find(([each, value]) => value !== undefined && !keys.includes(each))?.[0];
+  return key && `there is no option ${group}${key}, only ${keys.map((each) => group + each).join(', ')}`;
 }
 
 function phrases({ bargeIn }: PipelineOptions): string | undefined {

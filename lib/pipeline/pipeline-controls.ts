@@ -11,7 +11,13 @@ import {
 import type { CapturePath } from './capture-path.ts';
 import type { ConversationCode } from './session.ts';
 import { PipelineEvents } from './pipeline-events.ts';
-import { assertChangeable, assertLeftToAgent, type PipelineOptions, type PipelineUpdate } from './pipeline-options.ts';
+import {
+  assertChangeable,
+  assertLeftToAgent,
+  assertProviders,
+  type PipelineOptions,
+  type PipelineUpdate,
+} from './pipeline-options.ts';
 import { assignRoles, withCompany, type AssignedRoles } from './roles.ts';
 
 /** What an application asks of a pipeline while it runs. */
@@ -34,6 +40,7 @@ export abstract class PipelineControls extends PipelineEvents {
 
   /** @internal */
   constructor(options: PipelineOptions) {
+    assertProviders(options);
     const { logger = silentLogger, scheduler = asyncScheduler } = options;
     super(scheduler, logger);
     this.options = options;

@@ -34,7 +34,8 @@ export interface PipelineUpdate extends SettingsChange {
 /** The name of an option that `update()` can change. */
 export type ChangeableOption = keyof PipelineUpdate;
 
-const changeable: Readonly<Record<ChangeableOption, true>> = {
+/** What `update()` can change. */
+export const changeable: Readonly<Record<ChangeableOption, true>> = {
   systemPrompt: true,
   greeting: true,
   tools: true,
@@ -52,6 +53,20 @@ const changeable: Readonly<Record<ChangeableOption, true>> = {
   followLanguage: true,
   agent: true,
 };
+
+/**
+ * The one thing that nothing can begin without; what the other options must be is loaded with the conversation.
+ *
+ * @throws VoiceError `configuration` when there are no providers.
+ */
+export function assertProviders(options: PipelineOptions | undefined): void {
+  const { providers }: { readonly providers?: unknown } = options ?? {};
+  if (!Array.isArray(providers)) {
+    throw refused('providers must be an array: write new Pipeline({ providers: [new NuLLM({ … }), … ] })');
+  }
+  const at = providers.findIndex((each: { readonly roles?: unknown } | undefined) => !Array.isArray(each?.roles));
+  if (at >= 0) throw refused(`providers[${at}] is no provider: write new NuLLM({ … }), or an object with roles`);
+}
 
 /** @throws VoiceError `configuration` when an option belongs to the agent. */
 export function assertLeftToAgent(agent: string | undefined, options: PipelineOptions | PipelineUpdate): void {

@@ -61,7 +61,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   readonly #drained$ = new Subject<void>();
 
   /**
-   * @throws VoiceError `configuration` when a role is missing or filled twice, or an option belongs to the agent.
+   * @throws VoiceError `configuration` when there are no providers, a role is missing or filled twice, or an option
+   * belongs to the agent. Other options are checked by `initialize()`.
    */
   constructor(options: PipelineOptions) {
     super(options);
@@ -89,7 +90,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   /**
    * Initializes every provider. Concurrent calls share one run.
    *
-   * @throws VoiceError `configuration` when an option cannot work; else what a provider throws.
+   * @throws VoiceError `configuration` when an option cannot work, or there is none of that name; else what a provider
+   * throws.
    */
   initialize(): Promise<void> {
     if (this.#state !== 'idle') return Promise.resolve();

@@ -28,10 +28,14 @@ export type ConversationCode = Partial<typeof AgentCode & typeof ModelCode & typ
  * @throws ProviderInitializationError when the code cannot be loaded.
  */
 export async function loadConversation({ agent }: AssignedRoles, locale?: string): Promise<ConversationCode> {
-  if (agent) return new OnDemand(agent.name, () => import('../conversation/agent-conversation.ts')).load();
+  const rules = new OnDemand('Pipeline', () => import('./option-rules.ts'));
+  if (agent) {
+    const code = new OnDemand(agent.name, () => import('../conversation/agent-conversation.ts'));
+    const [loaded, checks] = await Promise.all([code.load(), rules.load()]);
+    return { ...loaded, ...checks };
+  }
   const code = new OnDemand('Pipeline', () => import('../conversation/model-conversation.ts'));
   const languages = new OnDemand('Pipeline', () => import('../text/phrases.ts'));
-  const rules = new OnDemand('Pipeline', () => import('./option-rules.ts'));
   const [loaded, { loadPhrases }, checks] = await Promise.all([code.load(), languages.load(), rules.load()]);
   return { ...loaded, ...checks, phrases: await loadPhrases(locale) };
 }

@@ -1,0 +1,116 @@
+/**
+ * Options as an application without TypeScript gives them, or one in a hurry: what cannot work is refused with a
+ * sentence that says what to write, before anybody wonders why the agent does not do as it was told.
+ */
+import { AlphaAgent, History, Pipeline, type PipelineOptions } from 'rxvoice';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+import { energyVad } from 'rxvoice/vad';
+import { VoiceError } from '../../lib/core/errors.ts';
+
+const everyone = (): PipelineOptions['providers'] => [
+  ...[new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeTTS(), new FakeOutput()],
+];
+
+/** What was thrown, or what a promise was rejected with. */
+async function refusal(attempt: () => unknown): Promise<string> {
+  try {
+    await attempt();
+  } catch (error) {
+    if (VoiceError.is(error) && error.code === 'configuration') return error.message;
+    throw error;
+  }
+  throw new Error('It was not refused.');
+}
+
+describe('new Pipeline()', () => {
+  const write = 'Pipeline: providers must be an array: write new Pipeline({ providers: [new NuLLM({ … }), … ] })';
+  const cases: readonly (readonly [string, readonly unknown[], string])[] = [
+    ['no argument at all', [], write],
+    ['null', [null], write],
+    ['no options', [{}], write],
+    ['a misspelt "providers"', [{ provider: [] }], write],
+    ['a provider without its array', [{ providers: new FakeLLM() }], write],
+    [
+      'a class in place of a provider',
+      [{ providers: [new FakeInput(), FakeSTT] }],
+      'Pipeline: providers[1] is no provider: write new NuLLM({ … }), or an object with roles',
+    ],
+    [
+      'nothing in place of a provider',
+      [{ providers: [undefined] }],
+      'Pipeline: providers[0] is no provider: write new NuLLM({ … }), or an object with roles',
+    ],
+    [
+      'no providers',
+      [{ providers: [] }],
+      'The pipeline has no input provider: in Node add BufferInput or a phone provider, in a browser MicrophoneInput or WebRTCInput',
+    ],
+  ];
+  for (const [what, given, sentence] of cases) {
+    it(`refuses ${what}`, async () => {
+      const create = Pipeline as unknown as new (...all: readonly unknown[]) => Pipeline;
+      expect(await refusal(() => new create(...given))).toBe(sentence);
+    });
+  }
+});
+
+describe('an option', () => {
+  const cases: readonly (readonly [object, string])[] = [
+    [{ systemPromt: 'Be brief.' }, 'there is no option systemPromt, only systemPrompt, greeting, tools, turnTaking, '],
+    [{ turnTaking: { sttTimeout: 1 } }, 'there is no option turnTaking.sttTimeout, only turnTaking.strategy, '],
+    [{ bargeIn: { minWord: 3 } }, 'there is no option bargeIn.minWord, only bargeIn.pauseAfterMs, bargeIn.minWords, '],
+    [{ bargeIn: { greeting: { minWord: 3 } } }, 'there is no option bargeIn.greeting.minWord, only bargeIn.greeting.'],
+    [{ preflight: { enable: false } }, 'there is no option preflight.enable, only preflight.enabled, '],
+    [{ timeouts: { idle: 5 } }, 'there is no option timeouts.idle, only timeouts.hookMs, '],
+    [{ endpointing: { min: 5 } }, 'there is no option endpointing.min, only endpointing.minMs, endpointing.maxMs, '],
+    [{ turnTaking: { strategy: 'silence' } }, 'turnTaking.strategy must be stt or manual, not "silence"'],
+  ];
+  for (const [options, sentence] of cases) {
+    it(`${JSON.stringify(options)} is refused by initialize(), start() and update()`, async () => {
+      const begins = () => new Pipeline({ providers: everyone(), ...options });
+      const [first, second, running] = [begins(), begins(), new Pipeline({ providers: everyone() })];
+      expect(await refusal(() => first.initialize())).toContain(`Pipeline: ${sentence}`);
+      expect(await refusal(() => second.start())).toContain(`Pipeline: ${sentence}`);
+      await running.start();
+      const update = await refusal(() => running.update(options));
+      // What cannot change is not told apart from what is not there.
+      expect(update).toContain('systemPromt' in options ? 'update() cannot change systemPromt, only ' : sentence);
+      await Promise.all([first, second, running].map((pipeline) => pipeline.dispose()));
+    });
+  }
+
+  it('is refused beside an agent, too', async () => {
+    const providers = [new FakeInput(), new AlphaAgent({ apiKey: 'key' }), new FakeOutput()];
+    const pipeline = new Pipeline({ providers, inputEvent: true } as PipelineOptions);
+    expect(await refusal(() => pipeline.start())).toContain('Pipeline: there is no option inputEvent, only ');
+    await pipeline.dispose();
+  });
+
+  it('that there is, is none of these; nor is one that is left undefined', async () => {
+    const waits = { pauseAfterMs: 1, resumeAfterMs: 1, maxPauseMs: 1, voiceTimeoutMs: 1 };
+    const thresholds = { ...waits, minWords: 2, minFinalWords: 1 };
+    const options: Required<Omit<PipelineOptions, 'scheduler' | 'logger'>> = {
+      ...{ providers: everyone(), history: new History(), inputEvents: false, vad: energyVad() },
+      ...{ systemPrompt: 'Be brief.', greeting: 'Hello!', tools: [], locale: 'en', followLanguage: true },
+      ...{ agents: { one: {} }, agent: 'one', voices: { es: new FakeTTS() } },
+      turnTaking: { strategy: 'stt', sttTimeoutMs: 1 },
+      endpointing: { minMs: 1, maxMs: 2, dynamic: true, maxTurnMs: 3 },
+      bargeIn: {
+        ...thresholds,
+        ...{ thinking: thresholds, speaking: thresholds, greeting: thresholds },
+        ...{ duckDb: 1, whileUninterruptible: 'queue', commands: [], backchannels: [], echoGuard: true },
+      },
+      preflight: { enabled: true, speak: false, maxStarts: 1, maxSpeechMs: 1, stableInterimMs: 1 },
+      timeouts: {
+        ...{ hookMs: 1, llmFirstTokenMs: 1, llmStallMs: 1, ttsFirstAudioMs: 1, playoutMs: 1 },
+        ...{ idleMs: 1, awayMs: 1 },
+      },
+      ...{ listening: [], onUnclear: () => undefined, onUserTurn: () => undefined },
+      ...{ answer: {}, speechText: {}, hearing: (transcripts$) => transcripts$ },
+    };
+    const pipeline = new Pipeline({ ...options, nothing: undefined } as PipelineOptions);
+    await pipeline.initialize();
+    expect(pipeline.state).toBe('ready');
+    await pipeline.dispose();
+  });
+});
