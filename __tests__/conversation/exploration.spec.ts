@@ -21,7 +21,8 @@ const meant: readonly Move[] = ['a command', 'a nod', 'a nod to a question', 'an
 const tools: readonly Move[] = ['tools run', 'tools run that words abort', 'tools have run'];
 const ends: readonly Move[] = ['drain', 'stop'];
 const strategies: readonly Move[] = ['voice was brief', 'marked words', 'the scorer objects', 'the scorer agrees'];
-const apart = [...strategies, ...pushToTalk, ...hook, ...update, ...meant, ...tools, ...ends, 'greet'];
+const others: readonly Move[] = ['greet', 'the voice detector is lost'];
+const apart = [...strategies, ...pushToTalk, ...hook, ...update, ...meant, ...tools, ...ends, ...others];
 const spoken = moves.filter((each) => !apart.includes(each));
 const time: readonly Move[] = ['a quarter of a second', 'the next deadline'];
 const agent: readonly Move[] = ['agent gets ready', 'agent is heard', 'agent is done'];
@@ -53,7 +54,7 @@ const ways: readonly { name: string; rules: Rules; depth: number; moves: readonl
   {
     name: 'silence ends turns',
     rules: rulesOf({ endpointing: silence() }, { ...unknownStt, detectsVoice: true }),
-    ...{ depth: 4, moves: [...spoken, 'voice was brief', 'marked words'] },
+    ...{ depth: 4, moves: [...spoken, 'voice was brief', 'marked words', 'the voice detector is lost'] },
   },
   {
     name: 'a scorer is asked, and may object',

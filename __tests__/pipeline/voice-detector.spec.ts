@@ -1,7 +1,7 @@
 /** A local voice detector in a whole pipeline: real samples go in at the microphone, and the turn ends by them. */
-import { map, switchMap, take, throwError } from 'rxjs';
+import { concat, map, mergeMap, switchMap, take, throwError } from 'rxjs';
 import { Pipeline, type PipelineOptions, type VoiceActivity, type VoiceDetector, type VoiceEvent } from 'rxvoice';
-import { manual, silence } from 'rxvoice/endpointing';
+import { manual, scorer, silence } from 'rxvoice/endpointing';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
 import { energyVad } from 'rxvoice/vad';
 import { TestClock } from '../transport/test-clock.ts';
@@ -142,6 +142,68 @@ describe('a voice detector', () => {
     expect(timeline(events, 'error', 'turn.committed')).toEqual([
       '20 error input internal',
       '2000 turn.committed hello there',
+    ]);
+  });
+
+  /** It hears a voice after a second, and fails in the middle of it. */
+  const failing: VoiceDetector = (audio$) =>
+    audio$.pipe(
+      take(100),
+      map((_, index): VoiceActivity[] => (index === 50 ? [{ type: 'started', positionMs: 1_000 }] : [])),
+      mergeMap((activities) => activities),
+      (told$) =>
+        concat(
+          told$,
+          throwError(() => new Error('no model')),
+        ),
+    );
+
+  it('that fails leaves the service its own voice events: the turn ends by them, and is scored then', async () => {
+    const asked: string[] = [];
+    const endpointing = scorer((text) => {
+      asked.push(text);
+      return 1;
+    });
+    const { pipeline, stt, events, wait } = await caller({ vad: failing, endpointing });
+    await wait(3_000);
+    stt.hearVoice('started');
+    await wait(500);
+    stt.hearWords(FakeSTT.result('hello there', 'interim'));
+    await wait(1_500);
+    expect([asked, timeline(events, 'turn.committed')]).toEqual([[], []]);
+    stt.hearVoice('ended');
+    expect(asked).toEqual(['hello there']);
+    await wait(3_000);
+    await pipeline.dispose();
+    expect(timeline(events, 'user.state', 'turn.committed')).toEqual([
+      '1020 user.state',
+      '5000 user.state',
+      '6000 turn.committed hello there',
+    ]);
+  });
+
+  it('that works overrules them', async () => {
+    const { pipeline, stt, events, wait } = await caller();
+    await wait(500);
+    stt.hearVoice('started');
+    await wait(500);
+    stt.hearVoice('ended');
+    await wait(500);
+    await pipeline.dispose();
+    expect(timeline(events, 'user.state')).toEqual([]);
+  });
+
+  it('that fails in the middle of a voice leaves the end of the turn to the words that follow', async () => {
+    const { pipeline, stt, events, wait } = await caller({ vad: failing });
+    await wait(1_500);
+    stt.hearWords(FakeSTT.result('hello', 'interim'));
+    await wait(1_000);
+    stt.hearWords(FakeSTT.result('hello there', 'interim'));
+    await wait(3_000);
+    await pipeline.dispose();
+    expect(timeline(events, 'error', 'turn.committed')).toEqual([
+      '2000 error input internal',
+      '3500 turn.committed hello there',
     ]);
   });
 

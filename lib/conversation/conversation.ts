@@ -1,6 +1,7 @@
 import {
   BehaviorSubject,
   catchError,
+  concat,
   defer,
   distinctUntilChanged,
   EMPTY,
@@ -197,18 +198,19 @@ function heardBy(
     ),
     reported(speech$).pipe(
       validate('speech'),
-      // A voice detector tells the start and the end better than a service.
-      filter(({ type }) => type === 'resumed' || !voice$),
       tap(() => soundings.mark(scheduler.now())),
       map(({ type, positionMs }): Input => {
         const since = timeOf(positionMs);
-        return { type: 'speech', event: type, ...(since === undefined ? {} : { since }) };
+        return { type: 'speech', event: type, isOfService: true, ...(since === undefined ? {} : { since }) };
       }),
     ),
     voice$
-      ? reported(voice$, 'input').pipe(
-          tap(() => soundings.mark(scheduler.now())),
-          voiceSignals(capturedAt),
+      ? concat(
+          reported(voice$, 'input').pipe(
+            tap(() => soundings.mark(scheduler.now())),
+            voiceSignals(capturedAt),
+          ),
+          of<Input>({ type: 'detector.lost' }),
         )
       : EMPTY,
     connection$.pipe(

@@ -112,6 +112,8 @@ export type HeardSignal = Extract<UserSignal, { readonly type: 'transcript' | 's
   readonly startOfSpeechAt?: number;
   /** When the voice started or ended, on the scheduler's clock, if known. */
   readonly since?: number;
+  /** Whether the speech-to-text service tells it: a voice detector knows better, as long as there is one. */
+  readonly isOfService?: boolean;
   /** What the agent has been heard saying, if it speaks or has just spoken. */
   readonly sounding?: Sounding;
 };
@@ -135,6 +137,8 @@ export type Input =
   | HeardSignal
   | ScoreSignal
   | SttPresence
+  /** The voice detector has failed, or ended. */
+  | { readonly type: 'detector.lost' }
   | Command
   | TicketInterrupt
   | AgentReport

@@ -1,4 +1,5 @@
 import type { AgentHandlers } from './agent-turns.ts';
+import { withoutDetector, withoutVoice } from './detector-lost.ts';
 import { dropEcho, echoOf, waitForEcho } from './echo.ts';
 import { emit, type Effect, type HeardSignal, type Input, type SttPresence } from './inputs.ts';
 import { isSuspected } from './barge-in.ts';
@@ -62,6 +63,13 @@ const handlers: Handlers = {
       : chain([after, ...told], (next) => hear(next, signal, at, next.rules));
   },
   speech: hear,
+  'detector.lost': (before, _, at, rules) => {
+    const state = withoutDetector(before, at, patienceMs(before, rules));
+    const isOn = state.turnTaking.phase === 'hearing' && state.turnTaking.voice === 'on';
+    const ended = { type: 'speech', event: 'ended' } as const;
+    const step: ConversationStep = isOn ? takeTurns(state, ended, at, state.rules) : [state];
+    return chain(step, (after) => [withoutVoice(after)]);
+  },
   stt: (state, { is }, at, rules) => [waitAnew({ ...state, isSttAway: is === 'away' }, is, at, rules)],
 
   say: (state, { text$, source, ticket, options }) => {
@@ -231,14 +239,15 @@ const followers: readonly Follower[] = [
 ];
 
 function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
-  const isPushToTalk = rules.turnTaking.isManual;
+  const { detectsVoice, isManual: isPushToTalk } = rules.turnTaking;
+  const isOfService = signal.type === 'speech' && signal.isOfService === true && signal.event !== 'resumed';
+  if (isOfService && detectsVoice) return [before];
   const echo = isPushToTalk ? 'not' : echoOf(before, signal, at, rules);
   if (echo !== 'not' && signal.type === 'transcript') {
     if (echo === 'partly') return waitForEcho(before, signal, at, rules);
     return chain(dropEcho(before, signal, at, rules), (after) => dropWords(after, signal, at, rules));
   }
   if (isSuperseded(before, signal, at)) return [before];
-  const { detectsVoice } = rules.turnTaking;
   const waitMs = detectsVoice && signal.type === 'speech' ? longestVoiceMs : patienceMs(before, rules);
   const user = detectsVoice && signal.type === 'transcript' ? before.user : userAfter(before.user, signal, at + waitMs);
   // The end of a voice belongs to what was superseded; anything else is new.

@@ -13,7 +13,8 @@ export interface PipelineOptions extends Omit<ConversationOptions, 'history'> {
   readonly history?: HistoryOptions | History;
   /**
    * Detects the user's voice in the captured audio, on its own clock, instead of the speech-to-text service's events:
-   * `energyVad()` of `rxvoice/vad`, or your own. Needs an input that captures PCM. Default: none.
+   * `energyVad()` of `rxvoice/vad`, or your own. Needs an input that captures PCM. If it fails, those events count again.
+   * Default: none.
    */
   readonly vad?: VoiceDetector;
   /** Whether captured audio is also emitted as `audio.input` events. Default: false. */

@@ -67,6 +67,7 @@ export type Move =
   | 'speech-to-text leaves'
   | 'speech-to-text returns'
   | 'speech-to-text is lost'
+  | 'the voice detector is lost'
   | 'the scorer objects'
   | 'the scorer agrees'
   | 'hook lets pass'
@@ -95,6 +96,7 @@ export const moves: readonly Move[] = [
   ...(['tools run', 'tools run that words abort', 'tools have run'] as const),
   ...(['say', 'say uninterruptibly', 'greet', 'begin', 'commit', 'cancel', 'drain', 'stop'] as const),
   ...(['speech-to-text leaves', 'speech-to-text returns', 'speech-to-text is lost'] as const),
+  'the voice detector is lost',
   ...(['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'] as const),
   ...(['cannot be cut from now on', 'push-to-talk from now on', 'as before from now on'] as const),
   ...(['agent gets ready', 'agent is heard', 'agent is done', 'agent fails'] as const),
@@ -160,6 +162,7 @@ const inputs: Partial<Record<Move, () => Input>> = {
   'speech-to-text leaves': () => ({ type: 'stt', is: 'away' }),
   'speech-to-text returns': () => ({ type: 'stt', is: 'here' }),
   'speech-to-text is lost': () => ({ type: 'stt', is: 'lost' }),
+  'the voice detector is lost': () => ({ type: 'detector.lost' }),
   'cannot be cut from now on': () => ({ type: 'update', changes: { bargeIn: false } }),
   'push-to-talk from now on': () => ({ type: 'update', changes: { turnTaking: { strategy: 'manual' } } }),
   'as before from now on': () => ({ type: 'update', changes: { bargeIn: true, turnTaking: {} } }),

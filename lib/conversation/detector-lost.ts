@@ -1,0 +1,34 @@
+import { isSuspected, takeSign } from './barge-in.ts';
+import type { ConversationState } from './state.ts';
+import type { TurnRules } from './turn-rules.ts';
+
+/**
+ * The voice detector tells nothing more: from now on the service's own voice events count, and its words where it has
+ * none.
+ *
+ * @param waitMs - How long a user who is speaking is waited for.
+ */
+export function withoutDetector(state: ConversationState, at: number, waitMs: number): ConversationState {
+  const { rules, nextTurnTaking, user, bargeIn } = state;
+  const stt = { ...rules.stt, detectsVoice: false };
+  const byService = (turnTaking: TurnRules): TurnRules => ({
+    ...turnTaking,
+    detectsVoice: false,
+    voiceEnds: stt.reportsSpeechEnd,
+    trustsVoice: stt.reportsSpeechEnd && stt.pauseMs < Infinity,
+  });
+  return {
+    ...state,
+    rules: { ...rules, stt, reportsSpeechEnd: stt.reportsSpeechEnd, turnTaking: byService(rules.turnTaking) },
+    nextTurnTaking: nextTurnTaking && byService(nextTurnTaking),
+    user: user.state === 'speaking' ? { ...user, until: Math.min(user.until, at + waitMs) } : user,
+    // The agent goes on, unless words come.
+    bargeIn: isSuspected(bargeIn) ? takeSign(bargeIn, { type: 'voice-ended' }, at, () => bargeIn.rules)[0] : bargeIn,
+  };
+}
+
+/** Whether the voice goes on that was on is not known: new words tell. */
+export function withoutVoice(state: ConversationState): ConversationState {
+  const { turnTaking } = state;
+  return turnTaking.phase === 'hearing' ? { ...state, turnTaking: { ...turnTaking, voice: 'unknown' } } : state;
+}
