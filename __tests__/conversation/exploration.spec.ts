@@ -18,10 +18,11 @@ const pushToTalk: readonly Move[] = ['begin', 'commit', 'cancel'];
 const hook: readonly Move[] = ['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'];
 const update: readonly Move[] = ['cannot be cut from now on', 'push-to-talk from now on', 'as before from now on'];
 const meant: readonly Move[] = ['a command', 'a nod', 'a nod to a question', 'an echo'];
+const echoes: readonly Move[] = ['an echo begins', 'an echo of a word'];
 const tools: readonly Move[] = ['tools run', 'tools run that words abort', 'tools have run'];
 const ends: readonly Move[] = ['drain', 'stop'];
 const strategies: readonly Move[] = ['voice was brief', 'marked words', 'the scorer objects', 'the scorer agrees'];
-const others: readonly Move[] = ['greet', 'the voice detector is lost'];
+const others: readonly Move[] = ['greet', 'the voice detector is lost', ...echoes];
 const apart = [...strategies, ...pushToTalk, ...hook, ...update, ...meant, ...tools, ...ends, ...others];
 const spoken = moves.filter((each) => !apart.includes(each));
 const time: readonly Move[] = ['a quarter of a second', 'the next deadline'];
@@ -50,6 +51,11 @@ const ways: readonly { name: string; rules: Rules; depth: number; moves: readonl
       depth: 5,
       moves: ['voice starts', 'words', 'final', 'say uninterruptibly', ...meant, ...tools, ...agent, ...time],
     },
+  },
+  {
+    name: 'it hears itself',
+    rules,
+    ...{ depth: 6, moves: ['voice starts', 'voice ends', 'final', 'say', ...echoes, ...agent, ...time] },
   },
   {
     name: 'silence ends turns',

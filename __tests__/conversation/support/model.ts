@@ -53,6 +53,8 @@ export type Move =
   | 'a nod'
   | 'a nod to a question'
   | 'an echo'
+  | 'an echo begins'
+  | 'an echo of a word'
   | 'interrupt'
   | 'type'
   | 'type patiently'
@@ -93,6 +95,7 @@ export const moves: readonly Move[] = [
   ...(['voice was brief', 'marked words', 'the scorer objects', 'the scorer agrees'] as const),
   ...(['final', 'other final', 'empty final', 'interrupt', 'type', 'type patiently'] as const),
   ...(['a command', 'a nod', 'a nod to a question', 'an echo'] as const),
+  ...(['an echo begins', 'an echo of a word'] as const),
   ...(['tools run', 'tools run that words abort', 'tools have run'] as const),
   ...(['say', 'say uninterruptibly', 'greet', 'begin', 'commit', 'cancel', 'drain', 'stop'] as const),
   ...(['speech-to-text leaves', 'speech-to-text returns', 'speech-to-text is lost'] as const),
@@ -108,10 +111,11 @@ const transcript = (text: string, kind: 'interim' | 'final' | 'preflight'): Inpu
   result: FakeSTT.result(text, kind),
 });
 /** What is said while this is heard of the agent. */
-const over = (sounding: Partial<Sounding>, text: string): Input => {
+const over = (sounding: Partial<Sounding>, text: string, kind: 'interim' | 'final' = 'final'): Input => {
   const nothing: Sounding = { toQuestionMs: Infinity, sinceQuestionMs: Infinity, text: '', endedMs: 0 };
-  return { ...transcript(text, 'final'), sounding: { ...nothing, ...sounding } } as Input;
+  return { ...transcript(text, kind), sounding: { ...nothing, ...sounding } } as Input;
 };
+const sounds: Partial<Sounding> = { text: 'one two three', between: () => 'one two' };
 const say = (interruptible: boolean, source: 'say' | 'greeting' = 'say'): Input => ({
   ...{ type: 'say', text$: EMPTY, options: { interruptible }, source, ticket: new SpeechTicket() },
 });
@@ -148,6 +152,8 @@ const inputs: Partial<Record<Move, () => Input>> = {
   'a nod': () => transcript('yes', 'final'),
   'a nod to a question': () => over({ toQuestionMs: 500 }, 'yes'),
   'an echo': () => over({ text: 'this is what it said' }, 'this is what it said'),
+  'an echo begins': () => over(sounds, 'one', 'interim'),
+  'an echo of a word': () => over(sounds, 'one'),
   interrupt: () => ({ type: 'interrupt' }),
   drain: () => ({ type: 'stop', drain: true }),
   stop: () => ({ type: 'stop' }),
