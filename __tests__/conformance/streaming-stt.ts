@@ -142,7 +142,8 @@ export function describeStreamingSTT(subject: STTSubject): void {
       const errors: VoiceError[] = [];
       const results: TranscriptionResult[] = [];
       stt.connection$.subscribe((event) => events.push(event));
-      stt.errors$.subscribe((error) => errors.push(error));
+      // A model that retires has not failed.
+      stt.errors$.pipe(filter(({ code }) => code !== 'retiring')).subscribe((error) => errors.push(error));
       stt.transcripts$.subscribe((result) => results.push(result));
       providers.push(stt);
       await stt.initialize();

@@ -19,6 +19,7 @@ export type VoiceErrorCode =
   | 'permission'
   | 'device'
   | 'tool'
+  | 'retiring'
   | 'aborted'
   | 'internal';
 

@@ -7,5 +7,6 @@ export * from './optional-peer.ts';
 export * from './provider.ts';
 export * from './redact.ts';
 export * from './remote-provider.ts';
+export type { RetiringModel } from './retirement.ts';
 export * from './roles.ts';
 export * from './tools.ts';

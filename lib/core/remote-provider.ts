@@ -1,10 +1,10 @@
 import type { SchedulerLike } from 'rxjs';
 import { ProviderInitializationError, type VoiceError } from './errors.ts';
-import { oncePerKind } from './guard.ts';
+import { asString, oncePerKind } from './guard.ts';
 import type { Logger } from './logger.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';
-import { retirementOf } from './wire-names.ts';
+import { retirementOf, type RetiringModel } from './retirement.ts';
 
 /** A credential, or a function that fetches a fresh one whenever one is needed. */
 export type Credential = string | (() => Promise<string>);
@@ -77,6 +77,10 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   protected readonly credentialKey: string = 'apiKey';
   /** Credentials that this provider has used, to mask them in messages. */
   readonly #secrets: string[] = [];
+  /** Tells once of each model in use that its service retires. */
+  readonly #tellOfRetiring = oncePerKind((sentence) =>
+    this.report(this.error(`${this.name}: ${sentence}`, { code: 'retiring', recoverable: true })),
+  );
   /** Warns once that the page exposes its credential to its visitors (docs/faults.md, F49). */
   readonly #warnOfExposure = oncePerKind((kind) => this.#exposed(kind === 'long-lived'));
 
@@ -209,14 +213,20 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   }
 
   /**
-   * Warns about a model that the service has retired.
+   * Reports, once a model, that the service retires the one in use: an error `retiring`, recoverable, as nothing failed.
    *
-   * @param model - The configured model.
-   * @param successors - The successor of each retired model.
+   * @param wire - The models that the service retires, and the rules that tell the default one.
+   * @param model - The model in use. Default: the configured `model`, else the default one.
    */
-  protected warnOfRetired(model: string | undefined, successors: Readonly<Record<string, string>>): void {
-    const warning = retirementOf(model, successors);
-    if (warning !== undefined) this.logger.warn(`${this.name}: ${warning}`);
+  protected reportRetiring(
+    wire: {
+      readonly retiring?: readonly RetiringModel[] | undefined;
+      readonly rules?: Readonly<Record<string, { readonly default?: unknown }>>;
+    },
+    model: string | undefined = asString(Reflect.get(this.config, 'model') ?? wire.rules?.['model']?.default),
+  ): void {
+    const sentence = retirementOf(model, wire.retiring ?? []);
+    if (sentence !== undefined) this.#tellOfRetiring(sentence);
   }
 
   /** Masks this provider's credentials in a text. */

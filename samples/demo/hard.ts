@@ -72,7 +72,10 @@ export async function hardDemo(
     await writeRecording(files.recording, record);
     await writeFile(files.diagram, marbleDiagram(new Timeline(record.events)));
     const history = record.history.map(({ role, content }) => ({ role, content }));
-    const errors = record.events.flatMap((event) => (event.type === 'error' ? [`error: ${event.message}`] : []));
+    const errors = record.events.flatMap((event) =>
+      // A model that retires still answers.
+      event.type === 'error' && event.code !== 'retiring' ? [`error: ${event.message}`] : [],
+    );
     const faults = summaries.flatMap((trial) => trial.faults.map((fault) => `${trial.name}: ${fault}`));
     return { trials: summaries, history, files, faults: [...faults, ...errors] };
   } finally {

@@ -212,7 +212,8 @@ export class Switchboard implements AsyncDisposable {
     pipeline.on('bargeIn.confirmed', () => this.metrics.add('phone_barge_ins_total'));
     pipeline.on('dtmf.digit', ({ digit }) => log?.(`${name}: key ${digit}`));
     pipeline.on('error', ({ code, message }) => {
-      this.metrics.add('phone_errors_total', { code });
+      // A model that retires is news for whoever reads the log, and no error of a call.
+      if (code !== 'retiring') this.metrics.add('phone_errors_total', { code });
       log?.(`${name}: ${message}`);
     });
     pipeline.on('session.closed', () => void this.#hangUp(pipeline));

@@ -1,5 +1,5 @@
 import { useMemo, useState, type ReactElement } from 'react';
-import { map, merge, type Observable } from 'rxjs';
+import { filter, map, merge, type Observable } from 'rxjs';
 import type { HistoryItem, Pipeline, PipelineOptions } from 'rxvoice';
 import { useObservable, usePipeline } from 'rxvoice/react';
 
@@ -40,7 +40,11 @@ export function App({ options }: { readonly options: () => PipelineOptions }): R
     useMemo(() => captionOf(pipeline), [pipeline]),
     '',
   );
-  const trouble = useObservable(pipeline.errors$, undefined);
+  // That a model retires is for the developer, whom the logger tells.
+  const trouble = useObservable(
+    useMemo(() => pipeline.errors$.pipe(filter(({ code }) => code !== 'retiring')), [pipeline]),
+    undefined,
+  );
   const [text, setText] = useState('');
   const isOff = state === 'idle' || state === 'starting';
 

@@ -54,7 +54,7 @@ describe('OmicronLLM', () => {
     expect(site.requests[0]?.headers.authorization).toBeUndefined();
   });
 
-  it('asks a model for as little thought as it can, and warns of one that is retired', async () => {
+  it('asks a model for as little thought as it can, and warns of those that retire', async () => {
     for (const [model, effort] of [
       ['gemini-2.5-flash', 'none'],
       ['gemini-2.5-pro', 'low'],
@@ -65,6 +65,8 @@ describe('OmicronLLM', () => {
       expect(sent()['reasoning_effort']).toBe(effort);
     }
     expect(logger.lines).toEqual([
+      'OmicronLLM: the service retires gemini-2.5-flash on 2026-12-01; use gemini-3.5-flash-lite instead',
+      'OmicronLLM: the service retires gemini-2.5-pro on 2026-12-01; use gemini-3.8-flash instead',
       'OmicronLLM: the service has retired gemini-2.0-flash; use gemini-3.8-flash instead',
     ]);
   });

@@ -1,4 +1,4 @@
-import { defer, EMPTY, type Observable, type ObservableInput } from 'rxjs';
+import { defer, EMPTY, filter, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import type { Logger } from '../../../lib/core/logger.ts';
@@ -120,7 +120,7 @@ export function readResponse(tts: RemoteVoice, response: HttpResponse): Observab
   return (tts as unknown as { readonly speaker: RequestVoice }).speaker.read(response);
 }
 
-/** Keeps everything that a voice publishes. */
+/** Keeps everything that a voice publishes, but for the news that its model retires. */
 export function listenTo(tts: Required<Pick<TTSProvider, 'audio$' | 'metadata$' | 'words$' | 'errors$'>>) {
   const chunks: AudioChunk[] = [];
   const formats: AudioMetadata[] = [];
@@ -129,7 +129,7 @@ export function listenTo(tts: Required<Pick<TTSProvider, 'audio$' | 'metadata$' 
   tts.audio$.subscribe((chunk) => chunks.push(chunk));
   tts.metadata$.subscribe((format) => formats.push(format));
   tts.words$.subscribe((word) => words.push(word));
-  tts.errors$.subscribe((error) => errors.push(error));
+  tts.errors$.pipe(filter(({ code }) => code !== 'retiring')).subscribe((error) => errors.push(error));
   return { chunks, formats, words, errors, bytes: () => bytesOf(chunks) };
 }
 

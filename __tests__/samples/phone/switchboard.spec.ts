@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
+import { NuLLM } from 'rxvoice';
 import { WebSocket } from 'ws';
 import { openServices, type Services } from '../../../samples/phone/services.ts';
 import { Switchboard, type SwitchboardOptions } from '../../../samples/phone/switchboard.ts';
@@ -76,6 +77,16 @@ describe('the switchboard', () => {
     await Promise.all(calls.map((caller) => caller.hangUp()));
     await until(() => switchboard.calls === 0);
     expect(await (await fetch(`${base}/metrics`)).text()).toContain('phone_calls_active 0\n');
+  });
+
+  it('logs that a model retires, and counts no error', async () => {
+    const lines: string[] = [];
+    const think = (): NuLLM => new NuLLM({ proxyUrl: 'http://127.0.0.1:9', model: 'llama-3.3-70b-versatile' });
+    const base = await open({ services: { ...services, think }, log: (line) => lines.push(line) });
+    const caller = await callA();
+    await caller.until(({ playedMs }) => playedMs > 0);
+    expect(lines.filter((line) => line.includes('has retired llama-3.3-70b-versatile'))).toHaveLength(1);
+    expect(await (await fetch(`${base}/metrics`)).text()).not.toContain('phone_errors_total{');
   });
 
   it('refuses who is not the platform, other paths, and calls beyond its limit', async () => {

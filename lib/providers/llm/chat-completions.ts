@@ -1,7 +1,7 @@
 import { wireParameters, type ConfigRules, type RulesOf } from '../../core/config-rule.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../core/messages.ts';
-import { retirementOf } from '../../core/wire-names.ts';
+import type { RetiringModel } from '../../core/retirement.ts';
 import { answerSchema } from './answer-schema.ts';
 import { chatAnswer, type ChatAnswer } from './chat-answer.ts';
 import type { LLMConfig } from './chat-llm.ts';
@@ -71,19 +71,20 @@ export interface ChatProfile<C extends ChatConfig = ChatConfig> extends ChatForm
   readonly refusedFields?: (model: string, effort: string | undefined) => readonly string[];
   /** Options of a generation that the service has no field for. */
   readonly lacks?: readonly (keyof CallFields)[];
-  /** Models that the service has retired, and their successors. */
-  readonly retiredModels?: Readonly<Record<string, string>>;
+  /** The models that the service retires. */
+  readonly retiring?: readonly RetiringModel[];
 }
 
 /** The wire of a chat completions service (OpenAI's reference). */
 export function chatWire<C extends ChatConfig>(profile: ChatProfile<C>): ModelWire<C, ChatAnswer> {
-  const { name, baseUrl, needsCredential = true, callId, hasCallsInText, headers } = profile;
+  const { name, baseUrl, needsCredential = true, callId, hasCallsInText, headers, retiring } = profile;
   const rules = rulesOf(profile);
   return {
     name,
     baseUrl,
     needsCredential,
     rules,
+    retiring,
     callId,
     request: (messages, options, context) => ({
       url: context.url('/chat/completions'),
@@ -137,13 +138,11 @@ function bodyOf<C extends ChatConfig>(
   options: GenerateOptions,
   { name, config, warn }: ModelContext<C>,
 ): WireObject {
-  const { startsWithUser = true, refusedFields, retiredModels = {}, streamOptions, lacks = [] } = profile;
+  const { startsWithUser = true, refusedFields, streamOptions, lacks = [] } = profile;
   const { tools = [], toolChoice, responseFormat } = options;
   const model = config.model ?? profile.defaultModel ?? '';
   const reasoningEffort = config.reasoningEffort ?? profile.reasoningEffort?.(model);
   const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser });
-  const retirement = retirementOf(model, retiredModels);
-  if (retirement !== undefined) warn(retirement);
 
   const asked = { ...config, ...callFields(options, config), reasoningEffort };
   for (const option of lacks.filter((each) => asked[each] !== undefined)) {

@@ -176,6 +176,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     if (needsCredential) this.assertAuth();
     this.assertConfig();
     const url = this.resolveUrl('');
+    this.reportRetiring(this.#wire);
     await prepare?.(this.name);
     this.#connections = keepConnections();
     warmConnection(url);
@@ -183,6 +184,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
 
   protected override onConfigUpdate(_changed: Partial<C>): void {
     this.#sendsPlain = false;
+    if (this.initialized) this.reportRetiring(this.#wire);
   }
 
   protected override onDispose(): void {

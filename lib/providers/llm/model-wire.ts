@@ -1,5 +1,6 @@
 import type { ConfigRules } from '../../core/config-rule.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
+import type { RetiringModel } from '../../core/retirement.ts';
 import type { ServerSentEvent } from '../../transport/sse.ts';
 
 /** A service's request for one answer. */
@@ -67,6 +68,8 @@ export interface ModelWire<C, S = unknown> {
   readonly needsCredential?: boolean;
   /** Rules for the configuration. */
   readonly rules: ConfigRules;
+  /** The models that the service retires. */
+  readonly retiring?: readonly RetiringModel[] | undefined;
   /** Converts a call's id to the service's format; deterministic. Default: the id itself. */
   readonly callId?: ((id: string) => string) | undefined;
   /** Loads what requests need, such as an optional package; awaited by `initialize()`. */

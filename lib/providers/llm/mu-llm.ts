@@ -2,6 +2,7 @@ import type Anthropic from '@anthropic-ai/sdk';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
+import { muLLM } from '../retiring.ts';
 import { ChatLLM } from './chat-llm.ts';
 import { emptyMessage, readMessage, type MessageAnswer } from './message-answer.ts';
 import type { ModelWire } from './model-wire.ts';
@@ -13,6 +14,7 @@ const wire: ModelWire<MuRequest.MuLLMConfig, MessageAnswer> = {
   name: 'MuLLM',
   baseUrl: 'https://api.anthropic.com',
   rules: { maxTokens: { min: 1, integer: true }, promptCache: { oneOf: ['5m', '1h'], orFalse: true } },
+  retiring: muLLM,
   prepare: load,
   request: async (messages, options, context) => {
     const [Sdk, { requestOf }] = await load(context.name);

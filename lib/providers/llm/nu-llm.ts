@@ -1,4 +1,5 @@
 import type { Logger } from '../../core/logger.ts';
+import { nuLLM } from '../retiring.ts';
 import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
 import { ChatLLM } from './chat-llm.ts';
 
@@ -21,11 +22,7 @@ const profile: ChatProfile<NuLLMConfig> = {
   startsWithUser: false,
   lacks: ['cacheKey'],
   reasoningEffort: (model) => (model.includes('gpt-oss') ? 'low' : model.startsWith('qwen/') ? 'none' : undefined),
-  // Withdrawn from free and developer accounts on 2026-08-16 (console.groq.com/docs/deprecations).
-  retiredModels: {
-    'llama-3.3-70b-versatile': 'openai/gpt-oss-120b',
-    'llama-3.1-8b-instant': 'openai/gpt-oss-20b',
-  },
+  retiring: nuLLM,
 };
 
 /**

@@ -1,4 +1,5 @@
 import type { Logger } from '../../core/logger.ts';
+import { omicronLLM } from '../retiring.ts';
 import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
 import { ChatLLM } from './chat-llm.ts';
 
@@ -29,7 +30,7 @@ const profile: ChatProfile<OmicronLLMConfig> = {
   // All 2.5 models except Pro can turn reasoning off; 3.7 and 3.8 reject `minimal`.
   lacks: ['serviceTier', 'cacheKey'],
   reasoningEffort: (model) => (/^gemini-2\.5-(?!pro)/.test(model) ? 'none' : 'low'),
-  retiredModels: { 'gemini-2.0-flash': 'gemini-3.8-flash', 'gemini-2.0-flash-lite': 'gemini-3.5-flash-lite' },
+  retiring: omicronLLM,
 };
 
 /**

@@ -1,10 +1,11 @@
 import type { Logger } from '../../core/logger.ts';
+import { thetaLLM } from '../retiring.ts';
 import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
 import { ChatLLM } from './chat-llm.ts';
 
 /** Configuration of {@link ThetaLLM}. */
 export interface ThetaLLMConfig extends ChatConfig {
-  /** The model's id; required. For voice: `gpt-4.1-mini`, or `gpt-5.4-mini`, here without reasoning. */
+  /** The model's id; required. For voice: `gpt-5.4-mini`, here without reasoning. */
   readonly model: string;
   /** The organization to bill, for a key that serves several. */
   readonly organizationId?: string;
@@ -53,6 +54,7 @@ const profile: ChatProfile<ThetaLLMConfig> = {
   startsWithUser: false,
   reasoningEffort: (model) => familyOf(model)?.effort,
   refusedFields,
+  retiring: thetaLLM,
   rules: { organizationId: { type: 'text' }, projectId: { type: 'text' } },
   headers: ({ organizationId, projectId }) => ({ 'OpenAI-Organization': organizationId, 'OpenAI-Project': projectId }),
 };

@@ -1,4 +1,5 @@
 import type { Logger } from '../../core/logger.ts';
+import { xiLLM } from '../retiring.ts';
 import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
 import { ChatLLM } from './chat-llm.ts';
 
@@ -34,7 +35,7 @@ const profile: ChatProfile<XiLLMConfig> = {
   toolToUser: ' ',
   callId,
   reasoningEffort: (model) => (/^mistral-small-(latest|2603)$/.test(model) ? 'none' : undefined),
-  retiredModels: { 'mistral-large-2411': 'mistral-large-latest' },
+  retiring: xiLLM,
 };
 
 /**

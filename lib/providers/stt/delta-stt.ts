@@ -5,6 +5,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
 import type { TranscribedWord } from '../../core/roles.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
+import { deltaSTT } from '../retiring.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
 import { formatsOf, nameOf, type NamedEncodings } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
@@ -88,14 +89,6 @@ export const deltaSTTRules: ConfigRules = {
   clientReferenceId: { type: 'text', maxLength: 256, wire: true },
 };
 
-/** Models that the service has retired, and their successors. */
-const retired: Readonly<Record<string, string>> = {
-  'stt-rt-preview': 'stt-rt-v5',
-  'stt-rt-v2': 'stt-rt-v5',
-  'stt-rt-v3': 'stt-rt-v5',
-  'stt-rt-v4': 'stt-rt-v5',
-};
-
 /** What the service's error codes mean. */
 const failures: Failures = {
   400: { code: 'configuration', hint: 'it rejected a setting, or the audio' },
@@ -159,7 +152,7 @@ export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
   // The four raw encodings, or the configured one, at the configured or at any sample rate.
   accepts: (config) => formatsOf(encodings, config),
   rules: deltaSTTRules,
-  retired,
+  retiring: deltaSTT,
   ownKeys: ['interimResults'],
   catchUpSpeed: 1.25,
   endingMs: ({ maxEndpointDelayMs = 2_000 }) => maxEndpointDelayMs,

@@ -260,10 +260,10 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
-    this.warnOfRetired((this.config as { model?: string }).model, this.#wire.retired ?? {});
     this.assertAuth();
     this.assertConfig();
     this.resolveUrl('');
+    this.reportRetiring(this.#wire);
   }
 
   protected override async onDispose(): Promise<void> {
@@ -272,8 +272,8 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   protected override onConfigUpdate(changed: Partial<C>): void {
-    const { ownKeys = [] } = this.#wire;
-    const told = Object.entries(changed).filter(([key]) => !laterKeys.has(key) && !ownKeys.includes(key));
+    if (this.initialized) this.reportRetiring(this.#wire);
+    const told = Object.entries(changed).filter(([key]) => !laterKeys.has(key) && !this.#wire.ownKeys?.includes(key));
     if (!this.#listening || told.length === 0) return;
     this.#hear({ type: 'changed', changed: Object.fromEntries(told) as Partial<C> });
   }

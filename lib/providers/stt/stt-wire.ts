@@ -3,6 +3,7 @@ import type { ConfigRules } from '../../core/config-rule.ts';
 import type { VoiceErrorCode } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { AuthType, Query, SocketCredentials } from '../../core/remote-provider.ts';
+import type { RetiringModel } from '../../core/retirement.ts';
 import type { SpeechEvent, TranscribedWord } from '../../core/roles.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
 import type { SocketClose, SocketData } from '../../transport/reconnecting-socket.ts';
@@ -212,8 +213,8 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
 
   /** A conflict that the rules cannot express, as a sentence. */
   conflict?(config: Readonly<C>, isProxyMode: boolean): string | undefined;
-  /** Models that the service has retired, and their successors. */
-  readonly retired?: Readonly<Record<string, string>>;
+  /** The models that the service retires. */
+  readonly retiring?: readonly RetiringModel[];
   /** Keys that are not sent to the service: they change without reconnecting. */
   readonly ownKeys?: readonly string[];
   /** Applies changed keys to the running session. Default, and for `undefined`: reconnect. */

@@ -5,6 +5,7 @@ import { asNumber, asObject, asObjects, asString, wireWord, type WireObject } fr
 import type { Logger } from '../../core/logger.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
+import { thetaRealtimeSTT } from '../retiring.ts';
 import { ended, findEnd, isVoiced, noVoice, type OpenVoice } from './endpointer.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import type { STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
@@ -13,8 +14,8 @@ import { settingsId, thetaCloseKind, thetaErrorKind, thetaFailures } from './the
 /** Configuration of {@link ThetaRealtimeSTT}. `language` is ISO 639-1, as a hint. */
 export interface ThetaRealtimeSTTConfig extends StreamingSTTConfig, ThetaRealtimeSTTOptions {
   /**
-   * `gpt-4o-mini-transcribe`, `gpt-4o-transcribe`, `whisper-1`, `gpt-realtime-whisper`, or another, which passes through.
-   * Default: `gpt-4o-mini-transcribe`.
+   * `gpt-live-transcribe`, `gpt-transcribe`, `gpt-realtime-whisper`, or another, which passes through; the default one
+   * retires in February 2027. Default: `gpt-4o-mini-transcribe`.
    */
   readonly model?: ThetaRealtimeSTTModel;
   /** What the conversation is about, and words to expect; not for `gpt-realtime-whisper`. */
@@ -27,7 +28,13 @@ export interface ThetaRealtimeSTTConfig extends StreamingSTTConfig, ThetaRealtim
 
 /** A model of {@link ThetaRealtimeSTT}; others are passed through. */
 export type ThetaRealtimeSTTModel =
-  'gpt-4o-mini-transcribe' | 'gpt-4o-transcribe' | 'whisper-1' | 'gpt-realtime-whisper' | (string & {});
+  | 'gpt-live-transcribe'
+  | 'gpt-transcribe'
+  | 'gpt-realtime-whisper'
+  | 'gpt-4o-mini-transcribe'
+  | 'gpt-4o-transcribe'
+  | 'whisper-1'
+  | (string & {});
 
 /** How {@link ThetaRealtimeSTT} detects the end of an utterance. */
 export interface ThetaTurnDetection {
@@ -134,6 +141,7 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
     { encoding: 'alaw', sampleRates: [8_000] },
   ],
   rules,
+  retiring: thetaRealtimeSTT,
   reportsSpeechEnd: true,
   failures: thetaFailures,
   start: () => ({ items: [], finished: [], commits: [], voice: noVoice, hasVoice: false, isOver: false }),

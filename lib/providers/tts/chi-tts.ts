@@ -8,6 +8,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import { type HttpResponse, readJson } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
+import { chiTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
 import { readAudio, readObjects, wordEvent } from './requests/read-audio.ts';
@@ -170,6 +171,7 @@ const wire: RequestWire<ChiTTSConfig> = {
   baseUrl: 'https://api.minimax.io',
   authType: 'bearer',
   rules: () => chiTTSRules,
+  retiring: chiTTS,
   problem: (config) => {
     // The end of a compressed sentence is unknown here, and so is when the next one's words sound.
     const lacksTimes = config.wordTimings && ownEntry(formats, formatOf(config))?.bitDepth === undefined;

@@ -8,6 +8,7 @@ import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts'
 import type { Step } from '../../stream/fold.ts';
 import { overSocket } from './sockets/over-socket.ts';
 import type { SocketWire } from './sockets/socket-wire.ts';
+import { gammaTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byId } from './sockets/by-id.ts';
 import type { ContextVoice, ReadEffect, Reading } from './sockets/speech-wire.ts';
@@ -235,6 +236,8 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
     if (config.chunkLengthSchedule?.every(isLength) !== false) return undefined;
     return 'chunkLengthSchedule must contain whole numbers from 50 to 500';
   },
+  model: modelOf,
+  retiring: gammaTTS,
   format: ({ outputFormat = 'pcm_16000' }) => {
     const [name, rate] = outputFormat.split('_');
     return { encoding: 'linear16', ...ownEntry(formats, name), sampleRate: Number(rate), channels: 1 };

@@ -1,6 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { phiTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
@@ -135,8 +136,7 @@ const wire: RequestWire<PhiTTSConfig> = {
     timeScaleFactor: { min: 0.4, max: 2.5 },
     speedAlpha: { min: 0.1, max: 10 },
   }),
-  model: ({ model }) => model,
-  retired: { arcana: 'coda', arcanav2: 'coda', arcanav3: 'coda' },
+  retiring: phiTTS,
   advice: (config) =>
     own[isMistV2(config) ? 'others' : 'mistv2']
       .filter((key) => config[key] !== undefined)

@@ -6,6 +6,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import { overSocket } from './sockets/over-socket.ts';
 import type { SocketWire } from './sockets/socket-wire.ts';
+import { piTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byId } from './sockets/by-id.ts';
 import type { ContextVoice, SpokenEvent } from './sockets/speech-wire.ts';
@@ -60,15 +61,6 @@ const encodings: Readonly<Record<PiTTSEncoding, AudioEncoding>> = {
   pcm_f32le: 'linear32',
   pcm_mulaw: 'mulaw',
   pcm_alaw: 'alaw',
-};
-
-/** Models that fail since June 2026. */
-const retired: Readonly<Record<string, string>> = {
-  sonic: 'sonic-3',
-  'sonic-english': 'sonic-3',
-  'sonic-multilingual': 'sonic-3',
-  'sonic-2-2025-03-07': 'sonic-3',
-  'sonic-turbo-2025-03-07': 'sonic-3',
 };
 
 /** Models without emotions and numeric speeds. */
@@ -175,7 +167,7 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
     return emotion.length > 1 ? ['only the first emotion was sent'] : [];
   },
   model: modelOf,
-  retired,
+  retiring: piTTS,
   format: formatOf,
   // In Node the key is a header; a page can only use an access token, fetched by an `apiKey` factory.
   credentials: (key, { apiKey }) =>

@@ -7,6 +7,7 @@ import type { Logger } from '../../core/logger.ts';
 import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
+import { psiTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
 import { readAudio, readObjects } from './requests/read-audio.ts';
@@ -172,6 +173,7 @@ function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
     rules: (config) => ({ ...psiTTSRules, sampleRate: { oneOf: formatOf(config).sampleRates } }),
     problem: ({ referenceId, references }) =>
       referenceId !== undefined && references !== undefined ? 'set referenceId or references, not both' : undefined,
+    retiring: psiTTS,
     openFormat: () => ({ key: 'format', samples: 'wav' }),
     format: (config) => {
       const { metadata, sampleRates } = formatOf(config);

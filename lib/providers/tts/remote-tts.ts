@@ -198,17 +198,24 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
     this.assertConfig();
     // Report a bad address now, not at the first sentence.
     this.resolveUrl('');
-    this.warnOfRetired(service.model?.(this.config), service.retired ?? {});
+    this.#tellOfModel();
     for (const each of service.advice?.(this.config) ?? []) this.logger.warn(`${this.name}: ${each}`);
     return this.speaker.start(signal);
   }
 
   protected override onConfigUpdate(): void {
-    if (this.initialized) this.speaker.retune?.();
+    if (!this.initialized) return;
+    this.#tellOfModel();
+    this.speaker.retune?.();
   }
 
   protected override onDispose(): Promise<void> | void {
     return this.speaker.stop();
+  }
+
+  #tellOfModel(): void {
+    const service = this.#service;
+    this.reportRetiring({ retiring: service.retiring }, service.model?.(this.config));
   }
 
   /** A synthesis as configured now. */

@@ -8,6 +8,7 @@ import { escapeXml, isSsml, ssml, xmlElement } from '../../text/ssml.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
+import { rhoTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests, type RequestVoice } from './requests/by-requests.ts';
 import { readAudio, readObjects } from './requests/read-audio.ts';
@@ -86,9 +87,6 @@ const rhoFormats: Readonly<Record<RhoTTSFormat, RhoFormat>> = {
 
 /** The newest version in which the service accepts all models. */
 const version = { 'Speechify-Version': '2026-09-13' };
-
-/** Models replaced by others. */
-const retired = { 'simba-english': 'simba-3.2', 'simba-multilingual': 'simba-3.0' };
 
 /** What the service's error names mean where there is no telling status, as in mid-stream. */
 const errors: Readonly<Record<string, HttpErrorFacts>> = {
@@ -191,8 +189,7 @@ function wireOf(): RequestWire<RhoTTSConfig> {
       speed: { min: 0.5, max: 100 },
       volume: { min: -100, max: 100 },
     }),
-    model: ({ model }) => model,
-    retired,
+    retiring: rhoTTS,
     openFormat: () => ({ key: 'audioFormat', samples: 'pcm' }),
     format: (config) => ({ sampleRate: rateOf(config), channels: 1, ...formatOf(config).metadata }),
     maxTextLength: (config) => (isStreamed(config) ? 20_000 : 2_000) - rhoDocument('', config).length,

@@ -3,6 +3,7 @@ import { decodeBase64 } from '../../core/base64.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
 import { asNumber, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { tauTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests, type RequestVoice } from './requests/by-requests.ts';
 import { readObject } from './requests/read-audio.ts';
@@ -83,8 +84,7 @@ const wire: RequestWire<TauTTSConfig> = {
   baseUrl: 'https://api.lmnt.com',
   credential: (key) => ({ 'X-API-Key': key }),
   rules: () => tauTTSRules,
-  model: ({ model }) => model,
-  retired: { aurora: 'blizzard', 'blizzard-dialogue': 'blizzard' },
+  retiring: tauTTS,
   openFormat: () => ({ key: 'format', samples: 'pcm_s16le' }),
   format: ({ format, sampleRate = format === 'ulaw' ? 8000 : 24_000 }) => ({
     sampleRate,

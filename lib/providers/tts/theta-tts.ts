@@ -1,6 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { thetaTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
@@ -16,7 +17,7 @@ export type ThetaTTSFormat = 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm';
 
 /** Configuration of {@link ThetaTTS}. */
 export interface ThetaTTSConfig extends RequestTTSConfig {
-  /** Default: `tts-1`. */
+  /** All retire in January 2027. Default: `tts-1`. */
   readonly model?: ThetaTTSModel;
   /** A catalog voice, or the id of a custom one. Default: `alloy`. */
   readonly voice?: ThetaTTSVoice | { readonly id: string };
@@ -41,6 +42,8 @@ const formats: Readonly<Record<ThetaTTSFormat, Partial<AudioMetadata> & Pick<Aud
     pcm: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
   };
 
+const modelOf = ({ model = 'tts-1' }: ThetaTTSConfig): ThetaTTSModel => model;
+
 const wire: RequestWire<ThetaTTSConfig> = {
   name: 'ThetaTTS',
   baseUrl: 'https://api.openai.com/v1',
@@ -50,6 +53,8 @@ const wire: RequestWire<ThetaTTSConfig> = {
     speed: { min: 0.25, max: 4 },
     instructions: { maxLength: 4096 },
   }),
+  model: modelOf,
+  retiring: thetaTTS,
   openFormat: () => ({ key: 'responseFormat', samples: 'wav' }),
   format: ({ responseFormat }) => ({
     sampleRate: 24_000,
@@ -58,11 +63,11 @@ const wire: RequestWire<ThetaTTSConfig> = {
   }),
   maxTextLength: () => 4096,
   request: (input, { config }) => {
-    const { model = 'tts-1', voice = 'alloy', responseFormat = 'mp3', speed, instructions, organizationId } = config;
+    const { voice = 'alloy', responseFormat = 'mp3', speed, instructions, organizationId } = config;
     return {
       path: '/audio/speech',
       headers: { 'OpenAI-Organization': organizationId },
-      json: { model, input, voice, response_format: responseFormat, speed, instructions },
+      json: { model: modelOf(config), input, voice, response_format: responseFormat, speed, instructions },
     };
   },
   // An exhausted account answers like a busy one, but waiting does not help.

@@ -4,6 +4,7 @@ import type { ConfigRules } from '../../core/config-rule.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import type { RetiringModel } from '../../core/retirement.ts';
 import type {
   AuthType,
   Query,
@@ -73,10 +74,10 @@ export interface VoiceService<C> {
   problem?(config: C): string | undefined;
   /** Warnings about a configuration that works, as sentences. */
   advice?(config: C): readonly string[];
-  /** The model in use. */
+  /** The model in use. Default: the configured `model`. */
   model?(config: C): string | undefined;
-  /** Models that the service has retired, and their successors. */
-  readonly retired?: Readonly<Record<string, string>>;
+  /** The models that the service retires. */
+  readonly retiring?: readonly RetiringModel[];
   /** The format of the incoming audio; a WAV header in it takes precedence. */
   format(config: C): AudioMetadata;
   /** Most characters per message or request; longer texts are split at sentences. Default: no limit. */

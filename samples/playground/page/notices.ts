@@ -13,6 +13,7 @@ const advice: Readonly<Partial<Record<VoiceErrorCode, string>>> = {
   permission: 'Allow it beside the address, then press Start; or choose the sandbox in Setup.',
   device: 'Or choose another provider in Setup.',
   configuration: 'Change it in Setup.',
+  retiring: 'It still works; choose another model in Setup before it goes.',
 };
 
 /** Shows errors where the person looks, each once, with what to do. */

@@ -119,10 +119,7 @@ const ears: readonly ProviderRow[] = [
   {
     ...{ name: 'ThetaRealtimeSTT', roles: ['stt'], about: 'OpenAI real-time transcription' },
     ...{ vendor: 'theta', service: 'theta-realtime-stt' },
-    fields: [
-      select('model', 'Model', ['gpt-4o-mini-transcribe', 'gpt-4o-transcribe', 'whisper-1', 'gpt-realtime-whisper']),
-      language,
-    ],
+    fields: [select('model', 'Model', ['gpt-live-transcribe', 'gpt-transcribe', 'gpt-realtime-whisper']), language],
   },
   {
     ...{ name: 'IotaSTT', roles: ['stt'], about: 'Google Cloud, push to talk', isPushToTalk: true },

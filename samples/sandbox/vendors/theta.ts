@@ -17,7 +17,8 @@ import { chatVendor, responseFormat, openAiRefusal, stop, toolChoice, tools } fr
 import { thetaRealtime } from './theta-realtime.ts';
 import { thetaTts } from './theta-tts.ts';
 
-const known = /^(gpt-3\.5|gpt-4|gpt-4o|gpt-4\.1|gpt-5|gpt-5\.\d|gpt-6|o1|o3|o4-mini|chatgpt-4o)(-[a-z0-9.-]+)?$/;
+const known =
+  /^(gpt-3\.5|gpt-4|gpt-4o|gpt-4\.1|gpt-5|gpt-5\.\d|gpt-6|gpt-6\.\d|o1|o3|o4-mini|chatgpt-4o)(-[a-z0-9.-]+)?$/;
 /** `gpt-5-mini` of `ft:gpt-5-mini:org::id`. */
 const baseOf = (model: string): string => /^ft:([^:]+):/.exec(model)?.[1] ?? model;
 const chat = /^(gpt-3|gpt-4|chatgpt)|-chat-latest$/;

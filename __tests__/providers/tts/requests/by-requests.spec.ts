@@ -15,7 +15,6 @@ import { concatBytes } from '../../../../lib/audio/concat.ts';
 import type { AudioChunk } from '../../../../lib/audio/types.ts';
 import { encodeWav, parseWavHeader, wavHeader } from '../../../../lib/audio/wav-header.ts';
 import { VoiceError } from '../../../../lib/core/errors.ts';
-import { createLogger } from '../../../../lib/core/logger.ts';
 import type { RequestTTSConfig } from '../../../../lib/providers/tts/requests/request-wire.ts';
 import { ssml } from '../../../../lib/text/ssml.ts';
 import type { SynthesisEvent } from '../../../../lib/providers/tts/utterance.ts';
@@ -539,27 +538,6 @@ describe('SSML', () => {
     tts.processChunk('two.</speak>');
     await tts.finalize();
     expect(words.map(({ text }) => text)).toEqual([...told, 'One', 'two.']);
-    await tts.dispose();
-  });
-});
-
-describe('warnOfRetired', () => {
-  it('names the successor of a retired model, and says nothing of others', async () => {
-    class Aged extends FakeRequestTTS {
-      protected override onInitialize(signal: AbortSignal): Promise<void> | void {
-        for (const model of ['old', 'new', 'constructor', undefined]) this.warnOfRetired(model, { old: 'new' });
-        return super.onInitialize(signal);
-      }
-    }
-    const lines: string[] = [];
-    const write = (line: unknown): void => void lines.push(String(line));
-    const tts = new Aged(
-      { apiKey: 'key' },
-      undefined,
-      createLogger({ debug: write, info: write, warn: write, error: write }),
-    );
-    await tts.initialize();
-    expect(lines).toEqual(['[rxvoice] FakeRequestTTS: the service has retired old; use new instead']);
     await tts.dispose();
   });
 });
