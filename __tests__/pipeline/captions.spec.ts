@@ -1,13 +1,37 @@
 /** Captions that run ahead of the voice, go on while it is paused, or show what was never said. */
-import type { VoiceEvent } from 'rxvoice';
-import { FakeSTT } from 'rxvoice/testing';
+import { from, map, type Observable, type ObservableInput } from 'rxjs';
+import { Pipeline, type AudioChunk, type AudioMetadata, type PlaybackEvent, type VoiceEvent } from 'rxvoice';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
+import { TestClock } from '../transport/test-clock.ts';
 import { call, over, type Call } from './support/call.ts';
 import { ofType } from './support/timeline.ts';
 
 type Caption = VoiceEvent<'caption.word'>;
 
+const mp3 = { encoding: 'mp3', sampleRate: 24_000, channels: 1 } as const;
+
+/** A voice whose audio does not say how long it is. */
+class CompressedTTS extends FakeTTS {
+  override getMetadata(): AudioMetadata {
+    return mp3;
+  }
+
+  override speak(text$: ObservableInput<string>): Observable<AudioChunk> {
+    return super.speak(text$).pipe(map((chunk) => ({ ...chunk, metadata: mp3 })));
+  }
+}
+
+/** An output that decodes it. */
+class DecodingOutput extends FakeOutput {
+  override readonly accepts = [{ encoding: 'mp3' } as const];
+
+  override play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
+    return super.play(from(audio$).pipe(map((chunk) => ({ ...chunk, metadata: textAudioFormat }))));
+  }
+}
+
 /** What is told of captions, and when, from the beginning of the speech. */
-function listen({ pipeline }: Call): Caption[] {
+function listen({ pipeline }: Pick<Call, 'pipeline'>): Caption[] {
   const captions: Caption[] = [];
   pipeline.captions$.subscribe((event) => captions.push(event));
   return captions;
@@ -80,6 +104,42 @@ describe('caption.word', () => {
         .startsWith(ended?.heardText ?? ''),
     ).toBe(true);
     expect(texts(captions)).not.toContain('six.');
+    await over(rig);
+  });
+
+  it('comes for every word that was heard, also of a voice that speaks faster than expected', async () => {
+    const scheduler = new TestClock();
+    const fakes = { scheduler };
+    const voice = new CompressedTTS({ ...fakes, words: false, msPerCharacter: 20 });
+    const providers = [new FakeInput(fakes), new FakeSTT(fakes), new FakeLLM(fakes), voice, new DecodingOutput(fakes)];
+    const pipeline = new Pipeline({ providers, scheduler });
+    const captions = listen({ pipeline });
+    const ended: VoiceEvent<'speech.ended'>[] = [];
+    pipeline.on('speech.ended', (event) => ended.push(event));
+    const started = pipeline.start();
+    await scheduler.advance(0);
+    await started;
+    pipeline.say('One two three four five six.');
+    await scheduler.advance(5_000);
+    expect(texts(captions)).toEqual(['One', 'two', 'three', 'four', 'five', 'six.']);
+    expect(Math.max(...captions.map(({ startMs }) => startMs))).toBeLessThanOrEqual(ended[0]?.playedMs ?? 0);
+    const disposed = pipeline.dispose();
+    await scheduler.advance(5_000);
+    await disposed;
+  });
+
+  it('comes once for each word, whatever ends meanwhile without a sound', async () => {
+    const rig = await call();
+    const captions = listen(rig);
+    await rig.scheduler.advance(0);
+    rig.pipeline.say('One two three four five six.');
+    await rig.scheduler.advance(900);
+    const waiting = rig.pipeline.say('Never mind.');
+    await rig.scheduler.advance(100);
+    waiting.interrupt();
+    await rig.scheduler.advance(5_000);
+    expect(ofType(rig.events, 'speech.ended')).toHaveLength(2);
+    expect(texts(captions)).toEqual(['One', 'two', 'three', 'four', 'five', 'six.']);
     await over(rig);
   });
 

@@ -1,14 +1,16 @@
 import {
+  defer,
   EMPTY,
   filter,
+  ignoreElements,
   map,
   type Observable,
   type SchedulerLike,
   startWith,
   switchMap,
+  takeUntil,
+  tap,
   timer,
-  defer,
-  ignoreElements,
 } from 'rxjs';
 import type { SpokenWord } from '../core/roles.ts';
 import { segmenterFor } from '../text/segmenter.ts';
@@ -16,7 +18,7 @@ import { visualRange, type SpokenPiece } from '../text/spoken-piece.ts';
 import type { Emit } from './event-bus.ts';
 import type { VoiceEvent, VoiceEventMap } from './events.ts';
 import type { Script, ScriptRound } from './script.ts';
-import type { Soundings } from './sounding.ts';
+import type { AudibleSpeech, Soundings } from './sounding.ts';
 
 /** Longest interval between looks at the play-head, in milliseconds. */
 const recheckMs = 100;
@@ -32,33 +34,48 @@ export interface CaptionSources {
 }
 
 /** Publishes each word of the agent as it begins to sound. Loaded, and subscribed to, while somebody listens. */
-export function captions({ events$, soundings, scheduler, emit }: CaptionSources): Observable<never> {
+export function captions(sources: CaptionSources): Observable<never> {
+  const { events$, soundings } = sources;
   return events$.pipe(
-    filter(({ type }) => type === 'speech.started' || type === 'speech.ended'),
+    filter(({ type }) => type === 'speech.started'),
     startWith(undefined),
     map(() => soundings.speech),
-    switchMap((speech) => {
-      if (!speech) return EMPTY;
-      const { script, playedMs, envelope } = speech;
-      const reader = new WordReader();
-      let lastMs = -1;
-      const tell$ = (): Observable<unknown> => {
-        const positionMs = playedMs();
-        let word = reader.peek(script);
-        for (; word && word.startMs <= positionMs; word = reader.peek(script)) {
-          emit('caption.word', word, envelope);
-          reader.skip();
-        }
-        // A play-head that stands is paused.
-        const isMoving = positionMs !== lastMs;
-        lastMs = positionMs;
-        const inMs = word && isMoving ? Math.min(recheckMs, word.startMs - positionMs) : recheckMs;
-        return timer(inMs, scheduler).pipe(switchMap(() => tell$()));
-      };
-      return defer(tell$);
-    }),
+    switchMap((speech) => (speech ? wordsOfSpeech(speech, sources) : EMPTY)),
     ignoreElements(),
   );
+}
+
+/** Tells the words of a speech at their times; at its end, those that were heard sooner than they were expected. */
+function wordsOfSpeech(
+  { script, playedMs, envelope }: AudibleSpeech,
+  { events$, scheduler, emit }: CaptionSources,
+): Observable<unknown> {
+  const reader = new WordReader();
+  let lastMs = -1;
+  const tell$ = (): Observable<unknown> => {
+    const positionMs = playedMs();
+    let word = reader.peek(script);
+    for (; word && word.startMs <= positionMs; word = reader.peek(script)) {
+      emit('caption.word', word, envelope);
+      reader.skip();
+    }
+    // A play-head that stands is paused.
+    const isMoving = positionMs !== lastMs;
+    lastMs = positionMs;
+    const inMs = word && isMoving ? Math.min(recheckMs, word.startMs - positionMs) : recheckMs;
+    return timer(inMs, scheduler).pipe(switchMap(() => tell$()));
+  };
+  const tellRest = ({ heardText, playedMs: endMs }: VoiceEvent<'speech.ended'>): void => {
+    let word = reader.peek(script);
+    for (; word && word.range[1] <= heardText.length; word = reader.peek(script)) {
+      const times = { startMs: Math.min(word.startMs, endMs), endMs: Math.min(word.endMs, endMs) };
+      emit('caption.word', { ...word, ...times }, envelope);
+      reader.skip();
+    }
+  };
+  const isEnd = (event: VoiceEvent): event is VoiceEvent<'speech.ended'> =>
+    event.type === 'speech.ended' && event.speechId === envelope.speechId;
+  return defer(tell$).pipe(takeUntil(events$.pipe(filter(isEnd), tap(tellRest))));
 }
 
 type CaptionWord = VoiceEventMap['caption.word'];
