@@ -1,7 +1,7 @@
 /** What a call costs: what each service was asked for, as it comes, and all of it at the end. */
-import { textAudioFormat } from 'rxvoice/testing';
-import { FakeSTT } from 'rxvoice/testing';
-import type { LLMEvent, VoiceEvent } from 'rxvoice';
+import { handoff, type LLMEvent, type VoiceEvent } from 'rxvoice';
+import { FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
+import { TestClock } from '../transport/test-clock.ts';
 import { call, over, type Call } from './support/call.ts';
 import { ofType } from './support/timeline.ts';
 
@@ -65,6 +65,64 @@ describe('usage', () => {
       },
       { role: 'tts', provider: 'FakeTTS', characters: 5 + 5 + 9 },
       { role: 'stt', provider: 'FakeSTT', seconds: 0.2 },
+    ]);
+    await over(rig);
+  });
+
+  it('names each voice that speaks in one answer', async () => {
+    const scheduler = new TestClock();
+    const other = Object.assign(new FakeTTS({ scheduler }), { name: 'OtherTTS' });
+    const handed = (_: unknown, request: number): string | LLMEvent[] =>
+      request > 1
+        ? 'Billing here.'
+        : [
+            { type: 'token', text: 'One moment.' },
+            { type: 'tool-call', id: '1', name: 'hand_over_to_billing', argsText: '{}', args: {} },
+            { type: 'done', finishReason: 'tool-calls' },
+          ];
+    const agents = { reception: { tools: [handoff('billing')] }, billing: { tts: other, tools: [] } };
+    const rig = await call({ scheduler, agents, llm: { answer: handed } });
+    rig.stt.hearWords(FakeSTT.result('my invoice', 'final'));
+    await rig.scheduler.advance(10_000);
+    await stop(rig);
+    expect(closed(rig).filter(({ role }) => role === 'tts')).toEqual([
+      { role: 'tts', provider: 'FakeTTS', characters: 11 },
+      { role: 'tts', provider: 'OtherTTS', characters: 13 },
+    ]);
+    await over(rig);
+  });
+
+  it('has the tokens of an answer that was prepared in vain', async () => {
+    const tokens = { inputTokens: 7, outputTokens: 2, totalTokens: 9 };
+    const rig = await call({ llm: { answer: () => answer('Fine.', tokens) } });
+    rig.stt.hearWords(FakeSTT.result('book the table', 'preflight'));
+    await rig.scheduler.advance(500);
+    expect(ofType(rig.events, 'usage')).toEqual([]);
+    rig.stt.hearWords(FakeSTT.result('do not book the table', 'final'));
+    await rig.scheduler.advance(5_000);
+    expect(ofType(rig.events, 'usage').flatMap((event) => event.tokens ?? [])).toEqual([tokens, tokens]);
+    await stop(rig);
+    expect(closed(rig)).toContainEqual({
+      ...{ role: 'llm', provider: 'FakeLLM' },
+      tokens: { inputTokens: 14, outputTokens: 4, totalTokens: 18 },
+    });
+    await over(rig);
+  });
+
+  it('names the service of a chain that hears the user', async () => {
+    const names = { current: 'FirstSTT' };
+    const rig = await call();
+    Object.defineProperty(rig.stt, 'name', { get: () => names.current });
+    rig.input.push(frame);
+    rig.stt.hearWords(FakeSTT.result('one', 'final'));
+    await rig.scheduler.advance(5_000);
+    names.current = 'SecondSTT';
+    rig.input.push(frame);
+    await stop(rig);
+    const heard = closed(rig).filter(({ role }) => role === 'stt');
+    expect(heard.map(({ provider, seconds: said }) => [provider, said])).toEqual([
+      ['FirstSTT', 0.1],
+      ['SecondSTT', 0.1],
     ]);
     await over(rig);
   });

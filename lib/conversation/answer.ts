@@ -1,5 +1,6 @@
 import { finalize, Observable, of, ReplaySubject, Subject, Subscription, tap } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
+import type { TokenUsage } from '../core/messages.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { withAnswer, type Cast } from './cast.ts';
 import type { Emit } from './event-bus.ts';
@@ -67,7 +68,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     let failed = false;
     const rounds = new Rounds();
     const cast = (): Cast => withAnswer(generation.cast(), candidate.answer);
-    const { answer, speakAhead } = cast();
+    const { answer, speakAhead, tts } = cast();
 
     const mark = (moment: TurnMoment): void => {
       moments[moment] ??= scheduler.now();
@@ -183,7 +184,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         silentAt,
         tokens: refusal === undefined ? log.tokens : 0,
         wastedTokens: Math.round(log.tokens * unheard),
-        wasted: { ...result.wasted, voice: cast().tts.name },
+        wasted: { ...result.wasted, voice: tts.name },
+        untold: isCommitted ? undefined : costOf(untold, log),
         outcome: { heardText: isCommitted ? heard.text : '', interrupted },
         unanswered: history.lastSaid?.text,
       });
@@ -235,6 +237,15 @@ function note(log: Log, step: GenerationStep): Log {
 function withItem(log: Log, index: number, item: string): Log {
   const part = log.parts[index];
   return part ? { ...log, parts: log.parts.with(index, { ...part, item }) } : log;
+}
+
+/** What a request cost whose end was never told. */
+function costOf(untold: readonly GenerationStep[], { parts }: Log): { tokens: TokenUsage; model: string } | undefined {
+  for (const step of untold) {
+    const model = parts[step.part]?.cast.llm.name;
+    if (step.type === 'ended' && step.usage && model !== undefined) return { tokens: step.usage, model };
+  }
+  return undefined;
 }
 
 /** Publishes what the model does. */

@@ -7,7 +7,7 @@ import type { ServiceUsage, TurnMetrics } from './measurements.ts';
 
 /** What the agent is doing. `thinking` lasts from a committed turn to the first audible sample. */
 export type AgentState = 'idle' | 'listening' | 'thinking' | 'speaking';
-/** What the user is doing, as reported by the speech-to-text service. */
+/** What the user is doing, as the speech-to-text service tells, or a voice detector. */
 export type UserState = 'silent' | 'speaking';
 /** The origin of a speech. */
 export type SpeechSource = 'answer' | 'say' | 'greeting';
@@ -30,7 +30,7 @@ export interface VoiceEventMap {
     /** The previous state. */
     readonly previous: AgentState;
   };
-  /** The user starts or stops speaking, as reported by the speech-to-text service. */
+  /** The user starts or stops speaking, as the speech-to-text service tells, or a voice detector. */
   'user.state': { readonly state: UserState };
   /** Everything is connected, and the user can be heard. */
   'session.ready': object;
@@ -39,7 +39,7 @@ export interface VoiceEventMap {
     /** What the session has used, by service. */
     readonly usage: readonly ServiceUsage[];
   };
-  /** `update()` has changed settings; each counts from when its documentation says. */
+  /** `update()` has changed options; its documentation says from when each of them counts. */
   'session.updated': {
     /** The names of the changed options. */
     readonly changed: readonly string[];
@@ -275,13 +275,13 @@ export interface VoiceEventMap {
   /** Some audio was captured; only with the option `inputEvents`. */
   'audio.input': { readonly chunk: AudioChunk };
   /**
-   * A word of the agent begins to sound; only while somebody listens to `captions$`, or to this event by name. None of
-   * what is cut off.
+   * A word of the agent begins to sound; only while somebody listens to `captions$`, or to this event by name. Words that
+   * are cut off have none. Where the times are estimated and the voice was faster, the last words follow `speech.ended`.
    */
   'caption.word': {
-    /** As it is written; a word that is only spoken as it is spoken. */
+    /** As it is written, or as it is spoken if it is written nowhere. */
     readonly text: string;
-    /** When it begins, in milliseconds on the clock of the playback: of the speech that was heard. */
+    /** When it begins, in milliseconds of the speech as it is heard. */
     readonly startMs: number;
     /** When it ends, on the same clock. */
     readonly endMs: number;
@@ -314,7 +314,7 @@ export interface VoiceEventMap {
     /** Whether the service now receives silence. */
     readonly muted: boolean;
   };
-  /** A policy of listening begins, or ceases, to apply: at the latest with its session; only with `listening`. */
+  /** The user is listened to no longer, or again, at the latest when the session ends; only with `listening`. */
   'input.listening': {
     /** Whether the service hears the user. */
     readonly listening: boolean;
@@ -327,13 +327,13 @@ export interface VoiceEventMap {
   'turn.metrics': TurnMetrics;
   /** Billable usage of a service. */
   usage: {
-    /** Tokens of one request to the model. */
+    /** Tokens of one request to the model, as far as the service counts them; an aborted one is seldom counted. */
     readonly tokens?: TokenUsage;
-    /** Characters of one speech sent to the TTS. */
+    /** Characters of one speech sent to the TTS; one event for each voice that speaks it. */
     readonly characters?: number;
     /**
-     * Seconds of audio sent to the speech-to-text service, or to the agent, since this was last told: with each turn, and
-     * at the end. Silence in place of a muted microphone counts; compressed audio does not.
+     * Seconds of audio sent to the speech-to-text service, or to the agent, since the last such event: one comes with each
+     * turn, and at the end. Silence in place of a muted microphone counts; compressed audio does not.
      */
     readonly seconds?: number;
   };

@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import type { TokenUsage } from '../core/messages.ts';
 import type { AgentLatency, ProviderRole } from '../core/roles.ts';
 import type { Phrases } from '../text/phrases.ts';
 import type { UserTurn, UserTurnHook, UserTurnVerdict } from './conversation-options.ts';
@@ -32,6 +33,8 @@ export type AgentReport =
       readonly wastedTokens: number;
       /** What was synthesized and not heard, and by whom. */
       readonly wasted: Waste & { readonly voice: string };
+      /** What a request cost whose answer nobody was told of, and by whom. */
+      readonly untold?: { readonly tokens: TokenUsage; readonly model: string } | undefined;
       readonly outcome: SpeechOutcome;
       readonly silentAt: number;
       /** The message left without an answer, if any. */

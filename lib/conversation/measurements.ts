@@ -35,12 +35,12 @@ export interface TurnMetrics {
   readonly wastedAudio?: number;
 }
 
-/** What one service was asked for in a session. Absent is what it does not count, or was not asked for. */
+/** What a session has used of one service. What the service does not count, or was not asked for, is absent. */
 export interface ServiceUsage {
   readonly role: ProviderRole;
   /** Its name. */
   readonly provider: string;
-  /** Of all requests to the model. */
+  /** Of all requests to the model that the service has counted. */
   readonly tokens?: TokenUsage;
   /** Sent to the TTS, also in vain. */
   readonly characters?: number;

@@ -130,10 +130,17 @@ export class Script {
 
   /** Number of characters sent to the TTS. */
   get characters(): number {
-    return this.#parts.reduce(
-      (sum, { pieces }) => sum + pieces.reduce((length, piece) => length + piece.spoken.length, 0),
-      0,
-    );
+    return this.#parts.reduce((sum, part) => sum + charactersOf(part), 0);
+  }
+
+  /** The same for each voice that was sent any, by its provider; `undefined` for the speech's own. */
+  get charactersByVoice(): ReadonlyMap<string | undefined, number> {
+    const sums = new Map<string | undefined, number>();
+    for (const part of this.#parts) {
+      const characters = charactersOf(part);
+      if (characters > 0) sums.set(part.provider, (sums.get(part.provider) ?? 0) + characters);
+    }
+    return sums;
   }
 
   addPiece(piece: SpokenPiece): void {
@@ -257,6 +264,10 @@ export class Script {
       this.#pace.msPerCharacter = playedMs / characters;
     }
   }
+}
+
+function charactersOf({ pieces }: Part): number {
+  return pieces.reduce((length, piece) => length + piece.spoken.length, 0);
 }
 
 function spokenOf(part: Part): string {

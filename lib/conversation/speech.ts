@@ -117,9 +117,7 @@ export function speech(
     const turn = request.turnId === undefined ? {} : { turnId: request.turnId };
     const envelope = { speechId: id, ...turn };
     const script = new Script(context.pace);
-    const ofVoice = (utteranceId?: string): Envelope => ({
-      ...{ ...envelope, role: 'tts', provider: script.providerOf(utteranceId) ?? voice.name },
-    });
+    const ofVoice = (provider: string = voice.name): Envelope => ({ ...envelope, role: 'tts', provider });
     const playback = new Subscription();
     const synthesis = new Subscription();
     let phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
@@ -142,7 +140,7 @@ export function speech(
       const { text, characters } = script;
       if (wasCreated) {
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
-        emit('usage', { characters }, ofVoice());
+        for (const [provider, said] of script.charactersByVoice) emit('usage', { characters: said }, ofVoice(provider));
       }
       const audioMs = Math.max(0, script.receivedMs - position);
       const wasted = interrupted ? { characters: characters - heard.characters, audioMs } : noWaste;
@@ -156,7 +154,7 @@ export function speech(
     synthesis.add(prepared.subscription);
 
     const onChunk = (chunk: AudioChunk): void => {
-      emit('audio.chunk', { chunk }, ofVoice(chunk.utteranceId));
+      emit('audio.chunk', { chunk }, ofVoice(script.providerOf(chunk.utteranceId)));
     };
     const onPlayback = ({ type }: PlaybackEvent): void => {
       isFinished ||= type === 'finished';

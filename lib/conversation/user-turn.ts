@@ -267,7 +267,8 @@ export function endAnswer(
 ): ConversationStep {
   const { candidate, answering } = state;
   if (candidate?.replaces === report.candidate) {
-    return [{ ...state, answering: answering && withWaste(answering, report.tokens, report.wasted) }];
+    const replaced = { ...state, answering: answering && withWaste(answering, report.tokens, report.wasted) };
+    return [replaced, ...billed(report, candidate.turnId)];
   }
   if (candidate?.id !== report.candidate) return [state];
   const output = release(state.output, candidate.speechId);
@@ -275,15 +276,14 @@ export function endAnswer(
   const settled = settle(candidate.tickets, report.outcome);
   if (candidate.phase === 'preflight' || (candidate.phase === 'ending' && candidate.wasPreflight)) {
     const { tokens, wasted } = report;
-    const { characters, audioMs, voice } = wasted;
+    const { characters, audioMs } = wasted;
     const turn = state.turn && withWaste(state.turn, tokens, wasted);
     const envelope = { turnId: candidate.turnId };
     const cost = { wastedTokens: tokens, wastedCharacters: characters, wastedAudio: audioMs };
     return [
       { ...state, output, candidate: undefined, turn },
       emit('preflight.discarded', { reason: why?.discard ?? 'failed', ...cost }, envelope),
-      // A speech that is heard tells this itself.
-      ...(characters ? [emit('usage', { characters }, { ...envelope, role: 'tts', provider: voice })] : []),
+      ...billed(report, candidate.turnId),
       ...settled,
     ];
   }
@@ -302,6 +302,17 @@ export function endAnswer(
     report.wasted,
   );
   return [after, ...turnEnded(turn, reason), ...settled];
+}
+
+/** The usage of an answer that nobody heard; one that is heard tells it itself. */
+function billed(
+  { untold, wasted: { characters, voice } }: Extract<AgentReport, { readonly type: 'answer.ended' }>,
+  turnId: string,
+): Effect[] {
+  return [
+    ...(untold ? [emit('usage', { tokens: untold.tokens }, { turnId, role: 'llm', provider: untold.model })] : []),
+    ...(characters ? [emit('usage', { characters }, { turnId, role: 'tts', provider: voice })] : []),
+  ];
 }
 
 /** Tells everyone who asked for it the outcome. */

@@ -6,16 +6,16 @@ import type { ServiceUsage } from '../conversation/measurements.ts';
 /** What one session asks of its services. */
 export class SessionUsage {
   readonly #emit: Emit;
-  readonly #listener: string;
+  readonly #listener: { readonly name: string };
   readonly #heardMs: () => number;
   readonly #sums = new Map<string, ServiceUsage>();
   #toldMs = 0;
 
   /**
-   * @param listener - The name of the service that hears the user.
+   * @param listener - The service that hears the user; a chain changes its name.
    * @param heardMs - How much it was sent so far, in milliseconds.
    */
-  constructor(emit: Emit, listener: string, heardMs: () => number) {
+  constructor(emit: Emit, listener: { readonly name: string }, heardMs: () => number) {
     this.#emit = emit;
     this.#listener = listener;
     this.#heardMs = heardMs;
@@ -38,7 +38,7 @@ export class SessionUsage {
     const newMs = ms - this.#toldMs;
     if (newMs <= 0) return;
     this.#toldMs = ms;
-    const origin = { role: 'stt', provider: this.#listener } as const;
+    const origin = { role: 'stt', provider: this.#listener.name } as const;
     this.#emit('usage', { seconds: inSeconds(newMs) }, { ...(turnId === undefined ? {} : { turnId }), ...origin });
     const key = keyOf(origin);
     const before = this.#sums.get(key)?.seconds ?? 0;

@@ -21,14 +21,14 @@ export interface Call {
 }
 
 /** How a {@link call} differs from one with a model that answers at once, and a voice of 100 ms a character. */
-export interface CallOptions extends Omit<Partial<PipelineOptions>, 'providers'> {
+export interface CallOptions extends Omit<Partial<PipelineOptions>, 'providers' | 'scheduler'> {
+  readonly scheduler?: TestClock;
   readonly llm?: FakeLLMConfig;
   readonly voice?: FakeTTSConfig;
 }
 
 /** Begins a conversation. */
-export async function call({ llm, voice, ...options }: CallOptions = {}): Promise<Call> {
-  const scheduler = new TestClock();
+export async function call({ llm, voice, scheduler = new TestClock(), ...options }: CallOptions = {}): Promise<Call> {
   const input = new FakeInput({ scheduler });
   const stt = new FakeSTT({ scheduler });
   const output = new FakeOutput({ scheduler });
