@@ -65,6 +65,16 @@ describe('wakePhrase', () => {
     });
   });
 
+  it('falls asleep again when nobody speaks after wake$', () => {
+    marbles(({ cold, hot, expectObservable }) => {
+      const wake$ = hot('---w', values);
+      const inTime$ = cold('-a-- 8ms a-|', values);
+      const tooLate$ = cold('-a-- 10ms a-|', values);
+      expectObservable(inTime$.pipe(wakePhrase('hey nova', { wake$, awakeMs: 10 }))).toBe('-x-- 8ms a-|', values);
+      expectObservable(tooLate$.pipe(wakePhrase('hey nova', { wake$, awakeMs: 10 }))).toBe('-x-- 10ms x-|', values);
+    });
+  });
+
   it('hears the phrase across what the service finalizes in parts', () => {
     run('-f-g-c-|', '---z-c-|');
   });

@@ -22,7 +22,7 @@ import { utterances, type Utterance } from './utterances.ts';
 
 /** Options of {@link wakePhrase}. */
 export interface WakePhraseOptions {
-  /** How long it stays awake after the last result, in milliseconds, without a `sleep$`. Default: 30,000. */
+  /** Without a `sleep$`: how long it stays awake after `wake$` or the last result, in milliseconds. Default: 30,000. */
   readonly awakeMs?: number;
   /** Falls asleep whenever this emits, and at no other time: such as with a pipeline's `user.idle`. */
   readonly sleep$?: ObservableInput<unknown>;
@@ -33,7 +33,7 @@ export interface WakePhraseOptions {
 }
 
 /**
- * Lets nobody be heard who does not say the phrase first.
+ * Lets no words through until somebody says the phrase.
  *
  * While it sleeps, it waits for whole utterances (see {@link utterances}), and looks for the phrase in each; case and
  * marks do not matter. What follows the phrase passes as one complete result, or all of it where nothing follows ("Hey
@@ -78,8 +78,13 @@ export function wakePhrase(
           const ended$ = results$.pipe(ignoreElements(), endWith(undefined));
           const asleep$ = results$.pipe(filter(() => !isAwake));
           const awake$ = results$.pipe(filter(() => isAwake));
-          const sleeps$ = sleep$ === undefined ? awake$.pipe(debounceTime(awakeMs, scheduler)) : from(sleep$);
-          const turns$ = merge(sleeps$.pipe(map(() => false)), from(wake$).pipe(map(() => true)));
+          const turns$ = from(wake$).pipe(
+            connect((woken$) => {
+              const quiet$ = merge(awake$, woken$).pipe(debounceTime(awakeMs, scheduler));
+              const sleeps$ = sleep$ === undefined ? quiet$ : from(sleep$);
+              return merge(sleeps$.pipe(map(() => false)), woken$.pipe(map(() => true)));
+            }),
+          );
           // The result that wakes is no result of those awake: the order of these matters.
           return merge(
             awake$,
@@ -101,7 +106,7 @@ export function wakePhrase(
     });
 }
 
-/** What an utterance says to whom the phrase names: nothing without the phrase. */
+/** What an utterance says to the one who is called by the phrase: nothing without it. */
 function addressed({ text, result }: Utterance, patterns: readonly RegExp[]): TranscriptionResult {
   const said = text.normalize('NFC');
   const found = patterns.map((pattern) => pattern.exec(said)).find((match) => match !== null);
