@@ -61,6 +61,7 @@ class CodecFile implements FileDecoder {
   #length = 0;
   /** Whether only the whole file can be decoded. */
   #isWhole: boolean;
+  #isClosed: boolean = false;
 
   constructor(codecs: Codecs, metadata: AudioMetadata, to: Parameters<OpenFile>[1]) {
     this.#codecs = codecs;
@@ -82,6 +83,7 @@ class CodecFile implements FileDecoder {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#decoder?.close();
     this.#pieces = [];
   }
@@ -90,12 +92,18 @@ class CodecFile implements FileDecoder {
     const stream = this.#reader?.stream;
     if (!stream || frames.length === 0) return;
     if (!this.#decoder) {
-      this.#decoder = await this.#codecs.frames(stream, {
+      const decoder = await this.#codecs.frames(stream, {
         next: (audio) => this.#emit(this.#trim.take(audio)),
         error: (cause) => this.#to.error(this.#refusal(cause)),
       });
-      this.#isWhole = !this.#decoder;
-      if (!this.#decoder) return;
+      // Cut off meanwhile: nobody else would close it.
+      if (this.#isClosed) {
+        decoder?.close();
+        return;
+      }
+      this.#isWhole = !decoder;
+      if (!decoder) return;
+      this.#decoder = decoder;
       this.#pieces = [];
     }
     this.#trim.expect(frames);
