@@ -7,7 +7,7 @@ import { ofType, timeline } from './support/timeline.ts';
 const story = 'One two three four five. Six seven eight nine ten.';
 
 /** A caller who is told the story, from 200 ms on, and says something after one second. */
-async function hears(said: string, options: Partial<PipelineOptions>, change?: string) {
+async function hears(said: string, options: Partial<PipelineOptions>, ...changes: readonly string[]) {
   const scheduler = new TestClock();
   const [input, stt, output] = [new FakeInput(), new FakeSTT(), new FakeOutput({ scheduler })];
   const llm = new FakeLLM({ answer: () => story, scheduler });
@@ -16,12 +16,10 @@ async function hears(said: string, options: Partial<PipelineOptions>, change?: s
   const events: VoiceEvent[] = [];
   pipeline.events$.subscribe((event) => events.push(event));
   await pipeline.start();
-  if (change !== undefined) {
-    pipeline.update({ locale: change });
-    // The phrases come with the first word of that language.
-    await loadPhrases(change);
-    await scheduler.advance(0);
-  }
+  for (const locale of changes) pipeline.update({ locale });
+  // The phrases come with the first word of that language.
+  for (const locale of changes) await loadPhrases(locale);
+  await scheduler.advance(0);
   pipeline.send('tell me');
   await scheduler.advance(1_000);
   stt.hearWords(FakeSTT.result(said, 'interim'));
@@ -67,6 +65,11 @@ describe('the language', () => {
     expect(timeline(events, 'bargeIn.ignored')).toEqual(['1100 bargeIn.ignored backchannel: Genau.']);
     const back = await hears('Right.', { locale: 'fr' }, 'en');
     expect(timeline(back.events, 'bargeIn.ignored')).toEqual(['1100 bargeIn.ignored backchannel: Right.']);
+  });
+
+  it('is the last one chosen, although the phrases of another come later', async () => {
+    const { events } = await hears('Right.', { locale: 'en' }, 'de', 'en');
+    expect(timeline(events, 'bargeIn.ignored')).toEqual(['1100 bargeIn.ignored backchannel: Right.']);
   });
 
   it('is English without a locale, and for a language without phrases', async () => {

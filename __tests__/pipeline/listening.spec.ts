@@ -126,6 +126,29 @@ describe('policies of listening', () => {
     await pipeline.dispose();
   });
 
+  it('commitTurn() and cancelTurn() make nobody deaf without push-to-talk', async () => {
+    const { pipeline, heard } = await rig({});
+    pipeline.commitTurn();
+    expect(heard()).toBe('the user');
+    pipeline.cancelTurn();
+    expect(heard()).toBe('the user');
+    await pipeline.dispose();
+  });
+
+  it('one that has failed is not asked again because the user speaks another language', async () => {
+    const broken = (): boolean => {
+      throw new Error('broken');
+    };
+    const { pipeline, clock, stt, events } = await rig({ listening: broken, followLanguage: true, locale: 'en' });
+    await clock.advance(0);
+    expect(ofType(events, 'error')).toHaveLength(1);
+    stt.hearWords({ ...FakeSTT.result('guten Morgen zusammen', 'final'), metadata: { language: 'de' } });
+    await clock.advance(5_000);
+    expect(ofType(events, 'user.language').map(({ language }) => language)).toEqual(['de']);
+    expect(ofType(events, 'error')).toHaveLength(1);
+    await pipeline.dispose();
+  });
+
   it('mute() holds whatever the policies say, and the policies whatever unmute() says', async () => {
     let isOn = true;
     const { pipeline, heard } = await rig({ listening: () => isOn });

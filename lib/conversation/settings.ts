@@ -59,7 +59,8 @@ export function followLanguage(before: ConversationState, { result }: Heard, at:
   const state: ConversationState = {
     ...before,
     language,
-    rules: { ...rulesIn(language, settings, rules), turnTaking: rules.turnTaking },
+    // A policy that has failed stays out.
+    rules: { ...rulesIn(language, settings, rules), turnTaking: rules.turnTaking, listening: rules.listening },
   };
   const told = emit('user.language', { language, ...(previous === undefined ? {} : { previous }) });
   return chain([state, told, ...phrasesToLearn(state)], (after) => discard(after, 'changed', at));
@@ -75,7 +76,7 @@ function rulesIn(language: string | undefined, settings: ConversationSettings, r
   return { ...rulesOf(spoken, rules.stt, rules.phrases), isService: rules.isService };
 }
 
-/** Services write languages in many ways, and some have names of their own for several. */
+/** A BCP 47 tag in its usual form; `undefined` for what is none, such as `multi`. */
 function canonical(language: string | undefined): string | undefined {
   try {
     const [tag] = language === undefined || /^(multi|und)$/i.test(language) ? [] : Intl.getCanonicalLocales(language);
@@ -95,9 +96,10 @@ export function phrasesToLearn({ rules: { locale, phrases } }: ConversationState
   return languageOf(locale) === phrases.language ? [] : [{ type: 'learn', locale }];
 }
 
-/** Phrases were loaded: they count from now on. */
+/** Phrases were loaded: they count from now on, unless another language has meanwhile been chosen. */
 export function learnPhrases(state: ConversationState, phrases: Phrases): ConversationStep {
   const { settings, rules } = state;
+  if (languageOf(rules.locale) !== phrases.language) return [state];
   const { phrasebook } = rulesOf(settings, rules.stt, phrases);
   return [{ ...state, rules: { ...rules, phrases, phrasebook } }];
 }

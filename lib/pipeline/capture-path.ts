@@ -40,6 +40,7 @@ export class CapturePath {
   readonly voice$: Observable<VoiceActivity> | undefined;
   #isMuted: boolean;
   #isListening = true;
+  #isPushToTalk: boolean;
   /** How much was captured, in milliseconds, and when the last of it arrived. */
   #captured = { ms: 0, at: 0 };
   #path: AudioPath | undefined;
@@ -48,6 +49,7 @@ export class CapturePath {
 
   constructor(options: CapturePathOptions) {
     this.#options = options;
+    this.#isPushToTalk = options.isPushToTalk;
     this.#isOpen$ = new BehaviorSubject(!options.isPushToTalk);
     this.#isMuted = options.isMuted;
     this.#isMuted$ = new BehaviorSubject(options.isMuted);
@@ -70,6 +72,7 @@ export class CapturePath {
   /** Switches between the gate's two forms: push-to-talk, and always open. */
   setPushToTalk(isPushToTalk: boolean): void {
     if (!this.#path || this.#flowing.closed) return;
+    this.#isPushToTalk = isPushToTalk;
     this.#current?.unsubscribe();
     this.#isOpen$.next(!isPushToTalk);
     this.#flowing.add(this.#flow(this.#path, isPushToTalk));
@@ -131,9 +134,9 @@ export class CapturePath {
     this.#isOpen$.next(true);
   }
 
-  /** Push-to-talk: stops the user's audio. */
+  /** Push-to-talk: stops the user's audio. Without it, the microphone stays open. */
   close(): void {
-    this.#isOpen$.next(false);
+    if (this.#isPushToTalk) this.#isOpen$.next(false);
   }
 
   /** When a position of the captured audio was captured: audio is captured as it is spoken. */
