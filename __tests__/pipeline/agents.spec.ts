@@ -45,6 +45,25 @@ describe('agents and voices', () => {
     ]);
   });
 
+  it('are warmed at the start if they answer first, and the others are not', async () => {
+    const warmed: string[] = [];
+    const warm = (name: string) => ({ warm: () => void warmed.push(name) });
+    const llm = Object.assign(new FakeLLM(), warm('first model'));
+    const [first, second] = ['first voice', 'second voice'].map((name) => Object.assign(new FakeTTS(), warm(name)));
+    if (!first || !second) throw new Error('no voices');
+    for (const [agent, expected] of [
+      [undefined, ['first model', 'first voice']],
+      ['two', ['second voice']],
+    ] as const) {
+      warmed.length = 0;
+      const agents = { one: { llm, tts: first }, two: { tts: second } };
+      const { pipeline } = rig({ agents, ...(agent === undefined ? {} : { agent }) });
+      await pipeline.start();
+      expect(warmed).toEqual(expected);
+      await pipeline.dispose();
+    }
+  });
+
   it('that the output cannot play are refused before they are heard', async () => {
     const mute = new FakeTTS();
     mute.getMetadata = () => ({ encoding: 'aac', sampleRate: 8_000, channels: 9 });

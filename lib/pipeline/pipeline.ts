@@ -161,6 +161,12 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     throw new VoiceError('Pipeline: call initialize() first', { code: 'not_ready' });
   }
 
+  /** The model and the voice that answer first. */
+  get #first(): Pick<Roles, 'llm' | 'tts'> {
+    const { agents = {}, agent = Object.keys(agents)[0] ?? '' } = this.options;
+    return { ...this.#cast, ...agents[agent] };
+  }
+
   #tellOf(providers: readonly ProviderContract[]): Subscription {
     return tellOfProviders(providers, this.bus.emit, (cause, origin) => this.reportError(cause, origin));
   }
@@ -220,7 +226,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       claim(this.#cast, this);
       this.#session = session;
       this.#state = 'running';
-      const { input, listener, stt, llm, tts } = this.#cast;
+      const { input, listener, stt } = this.#cast;
+      const { llm, tts } = this.#first;
       session.add(this.#wire());
       await unlessStopped(Promise.all([listener.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
       if (stt) session.add(hearAgain(stt, this.#scheduler).subscribe());
@@ -262,7 +269,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     const wired = new Subscription();
     const captured = captureFor(parts);
     this.captured = captured;
-    const usage = new SessionUsage(this.bus.emit, this.#cast.listener.name, () => captured.capturedMs);
+    const usage = new SessionUsage(this.bus.emit, this.#cast.listener, () => captured.capturedMs);
     this.#usage = usage;
     wired.add(captured.start());
     const events$ = conversationOf(parts, captured).pipe(
