@@ -4,7 +4,7 @@ import { isSuspected } from './barge-in.ts';
 import type { IgnoreReason } from './events.ts';
 import type { HeardSignal, Input } from './inputs.ts';
 import { statusOf, type Commit, type ConversationState } from './state.ts';
-import { chain, cut, type ConversationStep } from './user-turn.ts';
+import { cut, type ConversationStep } from './user-turn.ts';
 
 /** An utterance that did not interrupt the agent, and may be answered once the agent has finished. */
 export interface Overheard {
@@ -78,7 +78,7 @@ export function takeUpOverheard(
   const taken: ConversationState = { ...forgotten, waiting: [...state.waiting, commit] };
   const isInterruptible = output.speaking?.interruptible ?? true;
   if (statusOf(taken) === 'free' || !isInterruptible || hasEnded) return [taken];
-  return chain(cut(taken, 'user', 'interrupted', at), (after) => [after]);
+  return cut(taken, 'user', 'interrupted', at);
 }
 
 /** Whether the speech was heard to its end, and a nod to it is an answer. */

@@ -1,5 +1,5 @@
 import { segmenterFor } from './segmenter.ts';
-import { foldText } from './words.ts';
+import { foldText, unspaced } from './words.ts';
 
 /** Words in a row that two texts rarely share by chance. */
 const run = 3;
@@ -30,6 +30,3 @@ export function repeats(text: string, heard: string, locale?: string): 'surely' 
   if (runs.length === 0 || repeated.length < share * runs.length) return 'not';
   return words.length < run ? 'partly' : 'surely';
 }
-
-/** Scripts that write words without spaces. */
-const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;

@@ -1,7 +1,7 @@
+import { unspaced } from './words.ts';
+
 /** What belongs to the word before it, in scripts that set words apart. */
 const inWord = /[\p{L}\p{N}\p{M}'’]/u;
-/** Scripts that do not: a word may end after any character. */
-const unspaced = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
 /** What cannot stand alone: a combining mark, or the second half of a pair. */
 const attached = /^[\p{M}\p{Cs}]/u;
 
@@ -17,7 +17,7 @@ export function sharedWords(left: string, right: string): string {
   return right.slice(0, end).trimEnd();
 }
 
-/** Whether a place is within a word. */
+/** Whether a place is within a word; without spaces, a word may end after any character. */
 function isWithin(text: string, at: number): boolean {
   const next = text.charAt(at);
   if (!next) return false;
