@@ -75,11 +75,11 @@ export interface ConversationTimeouts {
   readonly ttsFirstAudioMs?: number;
   /** Stalled playback, beyond the remaining audio. Default: 3,000. */
   readonly playoutMs?: number;
-  /** Nobody speaks: `user.idle`. Default: 15,000. */
+  /** Silence of both before `user.idle`. Default: 15,000. */
   readonly idleMs?: number;
   /**
-   * The user says nothing: `user.away`. What the agent says by itself does not count, and starts nothing anew; any other
-   * sign of the user does. Default: 30,000; `Infinity` for never.
+   * Silence of the user before `user.away`. What the agent says by itself neither counts nor starts the wait anew; what
+   * the user says, types or has answered does. Default: 30,000; `Infinity` for never.
    */
   readonly awayMs?: number;
 }
@@ -91,7 +91,7 @@ export interface AnswerOptions extends Omit<GenerateOptions, 'tools'> {
    * the model has to speak at last. Default: `auto`.
    */
   readonly toolChoice?: NonNullable<GenerateOptions['toolChoice']>;
-  /** Whether the user can interrupt it once it is heard; what joins the message before that does so. Default: true. */
+  /** Whether the user can cut it off once it is heard; before that, new words join the message anyway. Default: true. */
   readonly interruptible?: boolean;
 }
 
@@ -99,7 +99,7 @@ export interface AnswerOptions extends Omit<GenerateOptions, 'tools'> {
 export interface ListeningMoment {
   readonly agentState: AgentState;
   readonly userState: UserState;
-  /** Whether the greeting is not over. */
+  /** Whether the greeting is still to be heard, in whole or in part. */
   readonly isGreeting: boolean;
   /** Whether the model's tools run. */
   readonly runsTools: boolean;
@@ -115,7 +115,7 @@ export type ListeningPolicy = (moment: ListeningMoment) => boolean;
 /** A user's turn, before it is answered. */
 export interface UserTurn {
   readonly id: string;
-  /** The whole message that the model would answer, with what an answer that nobody heard was to. */
+  /** The whole message that the model would answer, with earlier words whose answer nobody heard. */
   readonly text: string;
   /** Whether it was spoken, or sent by the application. */
   readonly source: 'speech' | 'text';
@@ -166,7 +166,7 @@ export type Voices = Readonly<Record<string, TTSProvider>>;
 export interface ConversationSettings {
   /** Instructions for the model, before all messages. Default: none. */
   readonly systemPrompt?: string;
-  /** What the model may have done. Default: nothing. */
+  /** What the model may call. Default: none. */
   readonly tools?: readonly Tool[];
   /** Who ends the user's turn, and how long speech-to-text is waited for. Default: its own endpointing. */
   readonly turnTaking?: TurnTakingOptions;

@@ -13,13 +13,14 @@ export interface ToolCall {
   readonly providerExtras?: Readonly<Record<string, unknown>>;
 }
 
-/** An image that the user shows; the models that see say which kinds, mostly PNG, JPEG, WebP and GIF. */
+/** An image that the user shows: PNG, JPEG, WebP and GIF with most models that see. */
 export type MessageImage =
   | {
       /** An `https:` address, which the service fetches, or a `data:` URL. */
       readonly url: string;
     }
   | {
+      /** The image file. */
       readonly data: Uint8Array;
       /** Such as `image/png`. */
       readonly mediaType: string;
@@ -52,6 +53,7 @@ export interface TokenUsage {
   readonly inputTokens?: number;
   /** Tokens of the answer, reasoning included. */
   readonly outputTokens?: number;
+  /** Both together. */
   readonly totalTokens?: number;
   /** Of `inputTokens`, those that the service had in its cache, which cost less. */
   readonly cachedTokens?: number;

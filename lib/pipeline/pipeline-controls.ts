@@ -113,8 +113,8 @@ export abstract class PipelineControls extends PipelineEvents {
   }
 
   /**
-   * Changes options of a pipeline, also while it runs. Each counts from a moment of its own, and for all later sessions;
-   * `undefined` restores a default.
+   * Changes options of a pipeline, also while it runs, for this session and all later ones. `undefined` restores a
+   * default. Each option counts from a moment of its own:
    *
    * - `bargeIn`, `preflight`, `listening`, `onUnclear`, `locale`, `followLanguage`, `timeouts.idleMs`, `timeouts.awayMs`:
    *   at once; an interruption that has begun ends by the old ones.
@@ -135,7 +135,7 @@ export abstract class PipelineControls extends PipelineEvents {
    * ```
    *
    * @throws VoiceError `configuration` when a value cannot work, a key cannot change, or an option belongs to the agent;
-   * then nothing changes. Before `initialize()`, that reports what cannot work. `not_ready` once disposed.
+   * then nothing changes. Before `initialize()`, it is `initialize()` that rejects such values. `not_ready` once disposed.
    */
   update(changes: PipelineUpdate): void {
     if (this.isDisposed) throw new VoiceError('Pipeline: disposed; create another one', { code: 'not_ready' });

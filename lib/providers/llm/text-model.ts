@@ -42,11 +42,21 @@ export interface TextModelConfig {
  * Any source of text as a language model: an async generator, an SDK's stream, an Observable.
  *
  * @example
- *   const llm = textModel(async function* (messages, { signal }) {
- *     for await (const chunk of await client.chat(messages, { signal })) yield chunk.text;
- *   });
+ * ```ts
+ * import { textModel, type Message } from 'rxvoice';
  *
- * @param answer - Called for each answer. Its signal, and the end of its iterator, tell it that the answer is unwanted.
+ * declare const sdk: {
+ *   stream(messages: readonly Message[], options: { signal: AbortSignal }): AsyncIterable<{ readonly text: string }>;
+ * };
+ *
+ * const llm = textModel(async function* (messages, { signal }) {
+ *   for await (const { text } of sdk.stream(messages, { signal })) yield text;
+ * });
+ * ```
+ *
+ * @param answer - Called for each answer. When nobody wants the answer any more, its signal is aborted and its iterator
+ *   ends.
+ * @param logger - Default: the pipeline's, else none.
  */
 export function textModel(answer: AnswerText, config: TextModelConfig = {}, logger?: Logger): LLMProvider {
   return new TextModel(answer, config, logger);

@@ -190,7 +190,8 @@ const wire: RequestWire<KappaTTSConfig> = {
  * https://learn.microsoft.com/azure/ai-services/speech-service/rest-text-to-speech
  *
  * Text starting with `<speak` is SSML, spoken by the configured voice unless it names its own; other text is escaped.
- * Beyond 2,000 characters it is split at sentences, since audio ends after 10 minutes. A key goes into the service's own header; a token, as returned by a factory, is a bearer.
+ * Beyond 2,000 characters it is split at sentences, since audio ends after 10 minutes. A key goes into the service's own
+ * header; a token, as returned by a factory, is a bearer.
  */
 export class KappaTTS extends RemoteTTS<KappaTTSConfig> {
   constructor(config: KappaTTSConfig, logger?: Logger) {
