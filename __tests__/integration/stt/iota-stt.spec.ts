@@ -88,6 +88,26 @@ describe('IotaSTT in the sandbox', () => {
     expect(heard.every(({ startMs = -1, endMs = -1 }) => startMs >= 0 && endMs > startMs)).toBe(true);
   });
 
+  it('hears every word of a file that takes two requests', async () => {
+    await ready({ enableWordTimeOffsets: true });
+    const metadata: AudioMetadata = { ...linear(48_000), channels: 2 };
+    const samples = new Int16Array(2 * 48_000 * 51);
+    const starts = [1, 25, 44];
+    for (const [at, start] of starts.entries()) {
+      const spoken = encodeText(texts[at] ?? '', 48_000);
+      for (const [index, sample] of spoken.entries()) {
+        const frame = 2 * (start * 48_000 + index);
+        samples.fill(sample, frame, frame + 2);
+      }
+    }
+    const file = new Blob([encodeWav(encodeSamples(samples, 'linear16'), metadata)]);
+    const { text, metadata: { words: heard = [] } = {} } = await stt.transcribe(file);
+    expect(plain(text)).toBe(texts.slice(0, 3).join(' '));
+    expect(records().map(({ status }) => status)).toEqual([200, 200]);
+    const seconds = heard.map(({ startMs = 0 }) => Math.floor(startMs / 1_000));
+    expect(starts.every((start) => seconds.includes(start))).toBe(true);
+  });
+
   it('hears live audio up to each finalize()', async () => {
     await ready();
     await stt.connect();

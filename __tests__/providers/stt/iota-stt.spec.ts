@@ -1,5 +1,6 @@
 import { firstValueFrom, from, lastValueFrom, toArray, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
+import { encodeWav, parseWavHeader } from '../../../lib/audio/wav-header.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import type { TranscriptionResult } from '../../../lib/core/roles.ts';
 import { IotaSTT, type IotaSTTConfig } from '../../../lib/providers/stt/iota-stt.ts';
@@ -303,6 +304,101 @@ describe('IotaSTT', () => {
     expect(await failure(endless())).toMatchObject({ code: 'overflow', provider: 'IotaSTT' });
     expect(site.requests).toHaveLength(0);
     expect(await transcribe(raw(60 * 32_000))).toHaveLength(1);
+  });
+
+  it('refuses a WAV file of more than a minute before it is sent', async () => {
+    await ready();
+    const samples = bytes(60 * 32_000 + 2);
+    expect(await failure(new Blob([encodeWav(samples, mono('linear16', 16_000))]))).toMatchObject({ code: 'overflow' });
+    expect(site.requests).toHaveLength(0);
+  });
+
+  describe('a file', () => {
+    const file = new Blob([bytes(99, ...wav)]);
+
+    it('is sent by the call, once, whoever awaits or subscribes', async () => {
+      await ready();
+      const published: TranscriptionResult[] = [];
+      stt.transcripts$.subscribe((result) => published.push(result));
+      const transcription = stt.transcribe(file);
+      await until(() => published.length === 1);
+      const { text } = await transcription;
+      expect(text).toBe('remind me to buy five pencils and call Anna');
+      expect(await firstValueFrom(transcription)).toEqual(published[0]);
+      expect(site.requests).toHaveLength(1);
+    });
+
+    it('is aborted when the last subscriber leaves, and sent again for the next', async () => {
+      await serving((response, _request, count) => {
+        if (count > 1) response.end(JSON.stringify(answer));
+      });
+      await ready();
+      const transcription = stt.transcribe(file);
+      const subscriptions = [transcription.subscribe(), transcription.subscribe()];
+      await until(() => site.requests.length === 1);
+      for (const subscription of subscriptions) subscription.unsubscribe();
+      await site.requests[0]?.closed;
+      expect(await transcription).toMatchObject({ utteranceComplete: true });
+      expect(site.requests).toHaveLength(2);
+    });
+
+    it('that cannot be sent is reported if nobody listens, and to those who listen later', async () => {
+      await serving((response) => response.writeHead(400).end());
+      await ready();
+      const errors: VoiceError[] = [];
+      stt.errors$.subscribe((error) => errors.push(error));
+      const unheard = stt.transcribe(file);
+      await until(() => errors.length > 0);
+      expect(errors).toMatchObject([{ code: 'configuration', status: 400 }]);
+      let error: unknown;
+      await unheard.then(undefined, (cause: unknown) => (error = cause));
+      expect(error).toBe(errors[0]);
+      expect(await failure(file)).toMatchObject({ code: 'configuration' });
+      expect(errors).toHaveLength(1);
+    });
+
+    it('of up to 10 MB goes in two requests where one cannot hold it, cut in a pause', async () => {
+      const metadata: AudioMetadata = { encoding: 'linear16', sampleRate: 48_000, channels: 2, bitDepth: 16 };
+      const [second, pauseAt] = [192_000, 30];
+      const samples = bytes(51 * second).fill(0, pauseAt * second, (pauseAt + 0.4) * second);
+      await serving((response, { body }) => {
+        const { audio } = JSON.parse(body) as ReturnType<typeof sent>;
+        const isFirst = audio.content.length > 6_000_000;
+        const words = [{ startTime: '1s', endTime: '1.500s', word: isFirst ? 'one' : 'two' }];
+        const alternatives = [{ transcript: isFirst ? 'one' : 'two', confidence: isFirst ? 1 : 0.5, words }];
+        const ids = isFirst ? { totalBilledTime: '31s', requestId: '1' } : { totalBilledTime: '21s', requestId: '2' };
+        response.end(JSON.stringify({ results: [{ alternatives, languageCode: 'en-us' }], ...ids }));
+      });
+      await ready();
+      const result = await stt.transcribe(new Blob([encodeWav(samples, metadata)]));
+      const parts = site.requests.map(({ body }) => {
+        expect(body.length).toBeLessThan(10_000_000);
+        const { audio } = JSON.parse(body) as ReturnType<typeof sent>;
+        const part = new Uint8Array(Buffer.from(audio.content, 'base64'));
+        const header = parseWavHeader(part);
+        expect(header).toMatchObject({ kind: 'wav', metadata });
+        return header?.kind === 'wav' ? part.subarray(header.dataOffset) : part;
+      });
+      const [first = bytes(0), rest = bytes(0)] = parts.sort((a, b) => b.length - a.length);
+      expect(parts).toHaveLength(2);
+      expect(Buffer.concat([first, rest]).equals(samples)).toBe(true);
+      const cutMs = (first.length / second) * 1_000;
+      expect([cutMs > pauseAt * 1_000, cutMs < pauseAt * 1_000 + 400]).toEqual([true, true]);
+      expect(result).toMatchObject({ text: 'one two', confidence: 0.75, utteranceComplete: true });
+      expect(result.metadata).toMatchObject({ language: 'en-us', totalBilledTime: '52s', requestId: '1, 2' });
+      expect(result.metadata?.words?.map(({ text, startMs, endMs }) => [text, startMs, endMs])).toEqual([
+        ['one', 1_000, 1_500],
+        ['two', Math.round(cutMs + 1_000), Math.round(cutMs + 1_500)],
+      ]);
+    });
+  });
+
+  it('a stream is sent when it is awaited, not before', async () => {
+    await ready();
+    const transcription = stt.transcribe(raw());
+    expect(site.requests).toHaveLength(0);
+    expect((await transcription).text).toBe('remind me to buy five pencils and call Anna');
+    expect(site.requests).toHaveLength(1);
   });
 
   describe('fails', () => {

@@ -14,15 +14,19 @@ import {
   type ObservableInput,
   type Subscription,
 } from 'rxjs';
-import { bytesForMs, describeFormat, durationMs, isPcmLike } from '../../audio/formats.ts';
+import { bytesForMs, describeFormat } from '../../audio/formats.ts';
 import { takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
+import { awaitable, started } from '../../stream/awaitable.ts';
 import { keepConnections, warmConnection } from '../../transport/http.ts';
-import { LiveAudio, recordingOf, type Recording, type RecordingLimits } from './recordings.ts';
+import { isBlob, lengthOf, LiveAudio, recordingOf, type Recording, type RecordingLimits } from './recordings.ts';
+
+/** The result of a recording: an Observable that can be awaited. */
+export type Transcription = Observable<TranscriptionResult> & PromiseLike<TranscriptionResult>;
 
 /** A queue of recordings, and the end of the last one's result. */
 interface Session {
@@ -108,11 +112,12 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   }
 
   /**
-   * Transcribes a complete recording (a file, or all audio of a stream) into one final result. Cold: subscribing sends
-   * it, unsubscribing aborts. Fails with `overflow` when it exceeds the service's limit.
+   * Transcribes a complete recording into one final result, which can be awaited or subscribed to. A file is sent by the
+   * call, once for all subscribers; if that fails before there is one, `errors$` has the error too. All audio of a
+   * stream is sent by each subscription. Unsubscribing aborts. Fails with `overflow` beyond the service's limit.
    */
-  transcribe(audio$: Blob | ObservableInput<AudioChunk>): Observable<TranscriptionResult> {
-    return defer(() => {
+  transcribe(audio$: Blob | ObservableInput<AudioChunk>): Transcription {
+    const result$ = defer(() => {
       this.assertReady('transcribe');
       const whole$ = recordingOf(audio$, this.#liveFormat, (bytes) => bytes <= this.limits.bytes || this.#tooLong());
       return whole$.pipe(
@@ -120,6 +125,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
         takeUntil(this.aborted$('was disposed before the result arrived')),
       );
     });
+    return awaitable(isBlob(audio$) ? started(result$, (error) => this.report(VoiceError.from(error))) : result$);
   }
 
   /** Sends one recording and emits its result. */
@@ -172,10 +178,8 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
 
   #result(recording: Recording): Observable<TranscriptionResult> {
     return defer(() => {
-      const { data, metadata } = recording;
-      const isRaw = metadata !== undefined && isPcmLike(metadata.encoding) && (metadata.container ?? 'raw') === 'raw';
-      const isLong = isRaw && durationMs(data.length, metadata) > this.limits.ms;
-      if (isLong || data.length > this.limits.bytes) this.#tooLong();
+      const { ms, bytes } = this.limits;
+      if ((lengthOf(recording) ?? 0) > ms || recording.data.length > bytes) this.#tooLong();
       return this.recognize(recording);
     }).pipe(
       map((result) => ({ ...result, utteranceId: `${this.name}-${++this.#count}` })),

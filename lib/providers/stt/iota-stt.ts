@@ -1,4 +1,4 @@
-import { defer, map, of, type Observable } from 'rxjs';
+import { defer, forkJoin, map, of, type Observable } from 'rxjs';
 import { describeFormat } from '../../audio/formats.ts';
 import type { AudioEncoding, AudioFormat } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
@@ -11,7 +11,7 @@ import { httpRequest, readJson, requestRetries } from '../../transport/http.ts';
 import { isRecoverable } from '../../stream/backoff.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { BatchSTT } from './batch-stt.ts';
-import type { Recording, RecordingLimits } from './recordings.ts';
+import { partsOf, type Recording, type RecordingLimits } from './recordings.ts';
 
 /** An encoding of {@link IotaSTT}. */
 export type IotaSTTEncoding =
@@ -70,14 +70,18 @@ const files: readonly (readonly [readonly number[], WireObject])[] = [
 ];
 const encodings: Readonly<Partial<Record<AudioEncoding, string>>> = { linear16: 'LINEAR16', mulaw: 'MULAW' };
 
+/** Most bytes of a request's recording: the service takes requests of 10 MB, and base64 adds a third. */
+const requestBytes = 7_400_000;
+
 const errorOf: HttpErrorOf = ({ reason }) => (reason === 'API_KEY_INVALID' ? { code: 'unauthorized' } : undefined);
 
 /**
  * IotaSTT: Google Cloud Speech-to-Text v1 (`speech:recognize`), `https://speech.googleapis.com`,
  * https://cloud.google.com/speech-to-text/docs/reference/rest/v1/speech/recognize
  *
- * `transcribe(blob)` accepts WAV and FLAC files, Opus in Ogg or WebM, and, with `encoding` and `sampleRate` configured,
- * whatever else the service supports; up to 60 seconds and 7.4 MB.
+ * `transcribe(blob)` sends the recording at once and can be awaited. It accepts WAV and FLAC files, Opus in Ogg or WebM,
+ * and, with `encoding` and `sampleRate` configured, whatever else the service supports: up to 60 seconds and 10 MB, or
+ * 7.4 MB if it is compressed.
  */
 export class IotaSTT extends BatchSTT<IotaSTTConfig> {
   readonly name = 'IotaSTT';
@@ -86,8 +90,8 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
     { encoding: 'linear16', sampleRates: [16_000, 8_000, 48_000, 44_100, 32_000, 24_000, 22_050, 11_025] },
     { encoding: 'mulaw', sampleRates: [8_000] },
   ];
-  // The request limit is 10 MB, base64 adds a third; the minute is approximate, so live audio ends sooner.
-  protected readonly limits: RecordingLimits = { bytes: 7_400_000, ms: 60_000, liveMs: 55_000 };
+  // The minute is approximate, so live audio ends sooner.
+  protected readonly limits: RecordingLimits = { bytes: 10_000_000, ms: 60_000, liveMs: 55_000 };
 
   protected override configProblem(): string | undefined {
     return configProblem(this.config, rules);
@@ -95,7 +99,19 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
 
   protected override recognize(recording: Recording): Observable<TranscriptionResult> {
     // The service rejects an empty recording, but silence is not an error.
-    if (recording.data.length === 0) return of(resultOf({}));
+    if (recording.data.length === 0) return of(resultOf([]));
+    const parts = partsOf(recording, requestBytes);
+    if (!parts) {
+      const most = `${requestBytes / 1e6} MB`;
+      const message = `${this.name} divides only WAV files and raw audio over ${most}: this recording is larger`;
+      throw this.error(message, { code: 'overflow' });
+    }
+    const answers = parts.map((part) => this.#ask(part).pipe(map((answer) => heardIn(answer, part.startMs))));
+    return forkJoin(answers).pipe(map(resultOf));
+  }
+
+  /** The service's answer to one request. */
+  #ask(recording: Recording): Observable<unknown> {
     const { scheduler, requestTimeoutMs = 60_000 } = this.config;
     return defer(() =>
       httpRequest({
@@ -108,7 +124,6 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
       }),
     ).pipe(
       readJson(),
-      map(resultOf),
       retryBackoff({
         ...requestRetries,
         shouldRetry: (error) => isRecoverable(error) && error.code !== 'timeout',
@@ -149,18 +164,42 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
   }
 }
 
-/** The result in an answer; an answer without words is one too. */
-function resultOf(answer: unknown): TranscriptionResult {
+/** What an answer says of a recording's part. */
+interface Heard {
+  readonly texts: readonly string[];
+  readonly confidences: readonly number[];
+  readonly words: readonly TranscribedWord[];
+  readonly language: string | undefined;
+  readonly billed: string | undefined;
+  readonly requestId: string | undefined;
+}
+
+/** What an answer says; an answer without words is one too. */
+function heardIn(answer: unknown, startMs: number): Heard {
   const { results, totalBilledTime, requestId } = asObject(answer) ?? {};
-  const parts = asObjects(results).flatMap(({ alternatives }) => asObjects(alternatives).slice(0, 1));
-  const confidences = parts.map(({ confidence }) => asNumber(confidence)).filter((each) => each !== undefined);
-  const perPart = parts.map(({ words }) => asObjects(words).map(wordOf));
-  // With speakers, the last part repeats all the words.
-  const hasSpeakers = perPart.at(-1)?.some(({ speaker }) => speaker !== undefined) ?? false;
-  const words = (hasSpeakers ? perPart.slice(-1) : perPart).flat();
-  const language = asString(asObjects(results)[0]?.['languageCode']);
+  const portions = asObjects(results).flatMap(({ alternatives }) => asObjects(alternatives).slice(0, 1));
+  const perPortion = portions.map(({ words }) => asObjects(words).map((word) => wordOf(word, startMs)));
+  // With speakers, the last portion repeats all the words.
+  const hasSpeakers = perPortion.at(-1)?.some(({ speaker }) => speaker !== undefined) ?? false;
   return {
-    text: joined(parts.map(({ transcript }) => asString(transcript) ?? '')),
+    texts: portions.map(({ transcript }) => asString(transcript) ?? ''),
+    confidences: portions.map(({ confidence }) => asNumber(confidence)).filter((each) => each !== undefined),
+    words: (hasSpeakers ? perPortion.slice(-1) : perPortion).flat(),
+    language: asString(asObjects(results)[0]?.['languageCode']),
+    billed: asString(totalBilledTime),
+    requestId: asString(requestId),
+  };
+}
+
+/** The result of a recording, from what was heard in its parts. */
+function resultOf(parts: readonly Heard[]): TranscriptionResult {
+  const confidences = parts.flatMap((part) => part.confidences);
+  const words = parts.flatMap((part) => part.words);
+  const language = parts.map((part) => part.language).find((each) => each !== undefined);
+  const billed = parts.map((part) => part.billed).filter((each) => each !== undefined);
+  const requestIds = parts.map((part) => part.requestId).filter((each) => each !== undefined);
+  return {
+    text: joined(parts.flatMap((part) => part.texts)),
     isFinal: true,
     utteranceComplete: true,
     isPreflight: false,
@@ -170,21 +209,24 @@ function resultOf(answer: unknown): TranscriptionResult {
     metadata: {
       ...(words.length > 0 && { words }),
       ...(language !== undefined && { language }),
-      ...(totalBilledTime !== undefined && { totalBilledTime }),
-      ...(requestId !== undefined && { requestId }),
+      ...(billed.length > 0 && { totalBilledTime: sumOf(billed) }),
+      ...(requestIds.length > 0 && { requestId: requestIds.join(', ') }),
     },
   };
 }
 
-function wordOf({ word, startTime, endTime, confidence, speakerLabel, speakerTag }: WireObject): TranscribedWord {
+function wordOf(
+  { word, startTime, endTime, confidence, speakerLabel, speakerTag }: WireObject,
+  partMs: number,
+): TranscribedWord {
   const endMs = msOf(endTime);
   const sure = asNumber(confidence);
   const speaker = asString(speakerLabel) ?? asNumber(speakerTag)?.toString();
   return {
     text: asString(word) ?? '',
     // The service omits zeros.
-    startMs: msOf(startTime) ?? 0,
-    ...(endMs !== undefined && { endMs }),
+    startMs: Math.round(partMs + (msOf(startTime) ?? 0)),
+    ...(endMs !== undefined && { endMs: Math.round(partMs + endMs) }),
     ...(sure !== undefined && sure > 0 && { confidence: sure }),
     ...(speaker !== undefined && { speaker }),
   };
@@ -194,6 +236,11 @@ function wordOf({ word, startTime, endTime, confidence, speakerLabel, speakerTag
 function msOf(duration: unknown): number | undefined {
   const seconds = /^(\d+(?:\.\d+)?)s$/.exec(asString(duration) ?? '')?.[1];
   return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
+}
+
+/** The sum of such durations. */
+function sumOf(durations: readonly string[]): string {
+  return `${durations.reduce((ms, each) => ms + (msOf(each) ?? 0), 0) / 1000}s`;
 }
 
 const spaceless =
