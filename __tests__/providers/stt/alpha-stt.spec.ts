@@ -34,7 +34,7 @@ function results(transcript: string, start: number, duration: number, flags: Rec
 const final = { is_final: true };
 const ending = { is_final: true, speech_final: true };
 
-const { live, asked, played } = stageFor((config: AlphaSTTConfig) => new AlphaSTT(config));
+const { made, live, asked, played } = stageFor((config: AlphaSTTConfig) => new AlphaSTT(config));
 
 describe('AlphaSTT: address and credential', () => {
   it('asks for what conversations need', async () => {
@@ -369,6 +369,110 @@ describe('AlphaSTT: the session', () => {
     say(results('two', 0, 0.5, ending));
     expect(log).toEqual(['- one', '. one two']);
   });
+});
+
+describe('AlphaSTT: updateConfig() on the running connection', () => {
+  const configure = { type: 'Configure', keyterms: ['b', 'sour plum'] };
+
+  it('tells it the key terms, which replace all others', async () => {
+    const { stt, texts } = await live({ options: { keyterms: ['a'] } });
+    stt.updateConfig({ options: { keyterms: ['b', 'sour plum'] } });
+    stt.updateConfig({ options: {} });
+    expect(texts()).toEqual([configure, { type: 'Configure', keyterms: [] }]);
+    expect(stt.sockets.all.length).toBe(1);
+  });
+
+  it('tells it whether numbers are digits, alone or with key terms', async () => {
+    const { stt, texts } = await live();
+    stt.updateConfig({ options: { parameters: { numerals: true } } });
+    stt.updateConfig({ options: { keyterms: ['b', 'sour plum'] } });
+    expect(texts()).toEqual([
+      { type: 'Configure', features: { numerals: true } },
+      { ...configure, features: { numerals: false } },
+    ]);
+  });
+
+  it('tells it nothing where nothing changed', async () => {
+    const { stt, texts } = await live({ options: { keyterms: ['a'] } });
+    stt.updateConfig({ options: { keyterms: ['a'] }, language: 'en-US' });
+    expect([texts(), stt.sockets.all.length]).toEqual([[], 1]);
+  });
+
+  it('keeps the utterance that is open', async () => {
+    const { stt, say, log } = await live();
+    say(results('one', 0, 0.5, final));
+    stt.updateConfig({ options: { keyterms: ['two'] } });
+    say({ type: 'ConfigureSuccess', request_id: 'r', keyterms: ['two'] }, results('two', 0.5, 0.5, ending));
+    expect(log).toEqual(['- one', '. one two']);
+  });
+
+  it('tells a change that came while it connected, once it is open', async () => {
+    const { stt } = made();
+    await stt.initialize();
+    const opened = stt.connect();
+    await settle();
+    for (const term of ['a', 'b']) stt.updateConfig({ options: { keyterms: [term] } });
+    stt.sockets.last.accept();
+    await opened;
+    expect(stt.sockets.last.texts).toEqual(['{"type":"Configure","keyterms":["b"]}']);
+  });
+
+  it('tells the next connection nothing: it was asked for what is wanted', async () => {
+    const { stt, clock, texts } = await live();
+    stt.updateConfig({ options: { keyterms: ['b'] } });
+    stt.sockets.last.drop(1011, 'NET-0000');
+    await clock.advance(1_000);
+    stt.sockets.last.accept();
+    await settle();
+    expect(new URL(stt.sockets.last.request.url).searchParams.getAll('keyterm')).toEqual(['b']);
+    expect(texts()).toEqual([]);
+  });
+
+  const refusals: readonly Record<string, unknown>[] = [
+    { type: 'ConfigureFailure', request_id: 'r', code: 'KeytermsNotSupported', description: 'words' },
+    { type: 'Error', variant: 'InvalidConfigureMessage', code: 'KeytermsNotSupported', description: 'words' },
+    {
+      type: 'Error',
+      variant: 'SchemaError',
+      description: 'words',
+      message: '{"type": "Configure", "keyterms": ["b"]}',
+    },
+  ];
+  for (const refusal of refusals) {
+    it(`connects anew after ${JSON.stringify(refusal)}`, async () => {
+      const { stt, say, clock, errors } = await live();
+      stt.updateConfig({ options: { keyterms: ['b'] } });
+      say(refusal);
+      await clock.advance(0);
+      expect(stt.sockets.all.length).toBe(2);
+      expect(new URL(stt.sockets.last.request.url).searchParams.getAll('keyterm')).toEqual(['b']);
+      expect(errors).toEqual([]);
+    });
+  }
+
+  it('no other error of the service ends the connection', async () => {
+    const { stt, say, clock } = await live();
+    say({ type: 'Error', variant: 'SchemaError', message: '{"type": "Finalise"}' }, { type: 'Error', variant: 7 });
+    await clock.advance(0);
+    expect(stt.sockets.all.length).toBe(1);
+  });
+
+  const many = Array.from({ length: 60 }, (_, at) => `vocabulary${at}`);
+  const anew: readonly (readonly [string, AlphaSTTConfig, AlphaSTTConfig])[] = [
+    ['another option changes too', {}, { options: { keyterms: ['b'], endpointing: 500 } }],
+    ['so many key terms would leave it mute', {}, { options: { keyterms: many } }],
+    ['the region cannot', { endpoint: 'wss://api.eu.deepgram.com' }, { options: { keyterms: ['b'] } }],
+    ['it goes to another address', {}, { options: { keyterms: ['b'] }, endpoint: 'wss://b.example' }],
+  ];
+  for (const [why, before, after] of anew) {
+    it(`connects anew where ${why}`, async () => {
+      const { stt, clock, texts } = await live({ apiKey: 'k', ...before });
+      stt.updateConfig(after);
+      expect(texts()).toEqual([]);
+      await clock.advance(0);
+      expect(stt.sockets.all.length).toBe(2);
+    });
+  }
 });
 
 describe('AlphaSTT: the sessions of the reference', () => {

@@ -180,6 +180,49 @@ describe("the sandbox's /v1/listen", () => {
     });
   }
 
+  it('Configure changes key terms and formats from there on, and is answered once', async () => {
+    const client = await listen(`${usual}&keyterm=apple`);
+    for (const piece of pieces(speech([100, 'two', 1500]), 3200)) client.sendBytes(piece);
+    await client.untilType('UtteranceEnd');
+    client.send({ type: 'Configure', keyterms: ['grape', 'sour plum'], features: { numerals: true } });
+    expect(await client.untilType('ConfigureSuccess')).toEqual({
+      ...{ type: 'ConfigureSuccess', request_id: aText, keyterms: ['grape', 'sour plum'] },
+    });
+    for (const piece of pieces(speech([100, 'two', 1500]), 3200)) client.sendBytes(piece);
+    client.send({ type: 'Configure', features: { numerals: false } });
+    client.send(closeStream);
+    await client.closed;
+    expect(told(client).filter((line) => /speech|Configure/.test(line))).toEqual([
+      ...['final+speech: two', 'ConfigureSuccess', 'final+speech: 2', 'ConfigureSuccess'],
+    ]);
+  });
+
+  it('Configure is refused with a word of its own, and the stream goes on', async () => {
+    const client = await listen(`model=nova-2&${raw}`);
+    client.send({ type: 'Configure', keyterms: ['a'] });
+    client.send({ type: 'Configure', keyterm: ['a'] });
+    client.send({ type: 'Configure', features: { numerals: true } });
+    client.send(closeStream);
+    await client.closed;
+    expect(client.messages.map(({ type, code }) => [type, code]).slice(0, 3)).toEqual([
+      ['ConfigureFailure', 'KeytermsNotSupported'],
+      ['ConfigureFailure', 'SchemaError'],
+      ['ConfigureSuccess', undefined],
+    ]);
+  });
+
+  it('Configure with more key terms than it takes leaves the stream mute, where an address is refused', async () => {
+    const client = await listen(usual);
+    client.send({ type: 'Configure', keyterms: Array.from({ length: 501 }, () => 'term') });
+    for (const piece of pieces(speech([100, 'two', 1500]), 3200)) client.sendBytes(piece);
+    client.send({ type: 'Finalize' });
+    client.send('not JSON');
+    await client.closed;
+    expect(client.messages).toEqual([]);
+    const asked = await refused(url(usual + '&keyterm=term'.repeat(501)), { authorization: 'Token sandbox-key' });
+    expect(asked.status).toBe(400);
+  });
+
   it('closes with NET-0001 when nothing comes', async () => {
     const impatient = await startSandbox({ limits: { alphaIdleMs: 60 } });
     const client = await connect(`${impatient.endpoints.alpha}/v1/listen?${usual}`, ['token', 'sandbox-key']);

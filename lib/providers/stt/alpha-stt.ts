@@ -1,6 +1,6 @@
 import { describeFormat } from '../../audio/formats.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
-import { asArray, asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import { asArray, asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
@@ -12,7 +12,7 @@ import { meanConfidence } from './stt-words.ts';
 export interface AlphaSTTExtras {
   /** Whether the service reports the start of speech before its words. Default: true. */
   readonly vadEvents?: boolean;
-  /** Words to listen for. Nova-3 only. */
+  /** Words to listen for, of 500 tokens at most. Nova-3 only. `updateConfig()` changes them without reconnecting. */
   readonly keyterms?: readonly string[];
   /** Additional parameters, as in the service's docs. */
   readonly parameters?: Query;
@@ -56,24 +56,24 @@ const rules: ConfigRules = {
   'options.keyterms': { type: 'texts', wire: 'keyterm' },
 };
 
-/** The utterance so far. */
-interface AlphaUtterance {
+/** The utterance so far, on a connection. */
+interface AlphaSession {
   /** Final segments. */
   readonly segments: readonly Said[];
   /** The interim result after them. */
   readonly interim: Said | undefined;
+  /** What the connection was asked for, and told since. */
+  readonly told: Query;
 }
 
 type Context = STTContext<AlphaSTTConfig>;
-type Step = STTStep<AlphaUtterance>;
-
-const nothing: AlphaUtterance = { segments: [], interim: undefined };
+type Step = STTStep<AlphaSession>;
 
 /** Most segments of an utterance. */
 const maxSegments = 256;
 
 /** Deepgram's wire. */
-export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
+export const alphaWire: STTWire<AlphaSTTConfig, AlphaSession> = {
   name: 'AlphaSTT',
   baseUrl: () => 'https://api.deepgram.com',
   path: '/v1/listen',
@@ -82,7 +82,7 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
   pauseMs: ({ options: { endpointing = 300 } = {} }) => (endpointing === false ? undefined : endpointing),
   // Interim results come about once a second, without words in silence.
   promisesMessages: ({ interimResults = true, options }) => interimResults || options?.utteranceEndMs !== false,
-  start: () => nothing,
+  start: () => ({ segments: [], interim: undefined, told: {} }),
   read: {
     SpeechStarted: (state, { timestamp }) => {
       const seconds = asNumber(timestamp);
@@ -94,28 +94,25 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
       state,
       { type: 'log', text: `request ${asString(id) ?? 'without an id'} ended` },
     ],
+    ConfigureSuccess: (state) => [state],
+    ConfigureFailure: (state, { code }) => onRefused(state, code),
+    Error: (state, message) =>
+      refusesChange(message)
+        ? onRefused(state, message['code'] ?? message['variant'])
+        : [state, { type: 'log', text: `the service reports ${wireWord(message['variant'])}` }],
   },
   commands: { finalize },
 
-  query({ config, format: { encoding, sampleRate, channels } }) {
-    const { interimResults = true, options = {} } = config;
-    const { utteranceEndMs = interimResults && 1_000, parameters } = options;
-    const { model, language, ...others } = wireParameters(config, rules);
-    return {
-      model,
-      language,
-      encoding,
-      sample_rate: sampleRate,
-      channels,
-      ...others,
-      // The service detects the end of an utterance from its interim results.
-      interim_results: interimResults || utteranceEndMs !== false,
-      utterance_end_ms: utteranceEndMs === false ? undefined : utteranceEndMs,
-      ...parameters,
-    };
-  },
+  query: queryOf,
   conflict({ options: { model = 'nova-3', keyterms } = {} }) {
     return keyterms && !model.startsWith('nova-3') ? `options.keyterms is for Nova-3, not ${model}` : undefined;
+  },
+  connecting: (state, context) => [{ ...state, told: wantedOf(context) }],
+  // Options may have changed since the connection was asked for.
+  begin: (state, context) => retold(state, context) ?? [state],
+  reconfigure(state, changed, context) {
+    const step = Object.keys(changed).every((key) => queryKeys.has(key)) ? retold(state, context) : undefined;
+    return step && context.audioEndMs === undefined ? [state] : step;
   },
   keepAlive: () => ({ intervalMs: 4_000 }),
   // The service closes a connection that has never received audio, keep-alives or not.
@@ -129,21 +126,103 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaUtterance> = {
     return { message, code: 'unsupported_format', status: code };
   },
   farewell: () => ['{"type":"CloseStream"}'],
-  end: ({ segments, interim }) => complete({ segments: interim ? [...segments, interim] : segments, interim }),
+  end: (state) => complete({ ...state, segments: state.interim ? [...state.segments, state.interim] : state.segments }),
 };
 
 /**
  * Deepgram live transcription, API V1 (Nova), at `wss://api.deepgram.com/v1/listen`: word times, confidence and voice
  * activity; no preflight. See https://developers.deepgram.com/docs/live-streaming-audio.
  */
-export class AlphaSTT extends StreamingSTT<AlphaSTTConfig, AlphaUtterance> {
+export class AlphaSTT extends StreamingSTT<AlphaSTTConfig, AlphaSession> {
   constructor(config: AlphaSTTConfig, logger?: Logger) {
     super(alphaWire, config, logger);
   }
 }
 
+/** Keys that the query conveys. */
+const queryKeys: ReadonlySet<string> = new Set<keyof AlphaSTTConfig>([
+  'options',
+  'language',
+  'interimResults',
+  'extraQuery',
+]);
+
+function queryOf({ config, format: { encoding, sampleRate, channels } }: Context): Query {
+  const { interimResults = true, options = {} } = config;
+  const { utteranceEndMs = interimResults && 1_000, parameters } = options;
+  const { model, language, ...others } = wireParameters(config, rules);
+  return {
+    model,
+    language,
+    encoding,
+    sample_rate: sampleRate,
+    channels,
+    ...others,
+    // The service detects the end of an utterance from its interim results.
+    interim_results: interimResults || utteranceEndMs !== false,
+    utterance_end_ms: utteranceEndMs === false ? undefined : utteranceEndMs,
+    ...parameters,
+  };
+}
+
+/** What the next connection would be asked for. */
+function wantedOf(context: Context): Query {
+  return { ...queryOf(context), ...context.config.extraQuery };
+}
+
+/** Regions whose connections keep the key terms that they were opened with. */
+const fixedRegions = /\/\/api\.(eu|au|in)\.deepgram\.com/i;
+
+/** Most tokens of all key terms: more of them would leave a running connection mute. */
+const maxTokens = 500;
+
+/**
+ * Tells a connection what has changed, if it can change that (https://developers.deepgram.com/docs/configure);
+ * `undefined` if not.
+ */
+function retold(state: AlphaSession, context: Context): Step | undefined {
+  const { told } = state;
+  const wanted = wantedOf(context);
+  const changed = Object.keys({ ...told, ...wanted }).filter(
+    (key) => JSON.stringify(told[key]) !== JSON.stringify(wanted[key]),
+  );
+  const [hasTerms, hasNumerals] = [changed.includes('keyterm'), changed.includes('numerals')];
+  const keyterms = [wanted['keyterm'] ?? []].flat().map(String);
+  if (changed.some((key) => key !== 'keyterm' && key !== 'numerals')) return undefined;
+  if (hasTerms && !takesTerms(keyterms, context.config)) return undefined;
+  if (changed.length === 0) return [state];
+  const message = {
+    type: 'Configure',
+    ...(hasTerms && { keyterms }),
+    ...(hasNumerals && { features: { numerals: String(wanted['numerals']) === 'true' } }),
+  };
+  return [
+    { ...state, told: wanted },
+    { type: 'send', message },
+  ];
+}
+
+/** Whether a running connection can have these key terms. */
+function takesTerms(keyterms: readonly string[], { proxyUrl, endpoint }: AlphaSTTConfig): boolean {
+  // How the service counts tokens is its own; none is shorter than a byte.
+  const mostTokens = new TextEncoder().encode(keyterms.join(' ')).length;
+  return mostTokens <= maxTokens && !fixedRegions.test([proxyUrl, endpoint].find(Boolean) ?? '');
+}
+
+/** The service keeps its options on this connection: another one will have the new ones. */
+function onRefused(state: AlphaSession, code: unknown): Step {
+  const text = `the service cannot change this connection (${wireWord(code)}): connecting anew`;
+  return [state, { type: 'log', text }, { type: 'reconnect' }];
+}
+
+/** Whether an error is about a `Configure`, and about nothing else. */
+function refusesChange({ variant, message }: WireObject): boolean {
+  if (variant === 'InvalidConfigureMessage') return true;
+  return variant === 'SchemaError' && /"type":\s*"Configure"/.test(asString(message) ?? '');
+}
+
 /** The words stopped; of which utterance, only the time of the last word says. */
-function onUtteranceEnd(state: AlphaUtterance, { last_word_end: seconds }: WireObject, context: Context): Step {
+function onUtteranceEnd(state: AlphaSession, { last_word_end: seconds }: WireObject, context: Context): Step {
   const { segments, interim } = state;
   const lastMs = context.toAudioMs((asNumber(seconds) ?? Infinity) * 1_000);
   const [first] = interim?.words ?? [];
@@ -154,17 +233,18 @@ function onUtteranceEnd(state: AlphaUtterance, { last_word_end: seconds }: WireO
 }
 
 /** The final segments were an utterance; the interim result belongs to the next. */
-function endedBefore({ segments, interim }: AlphaUtterance): Step {
-  const [, ...effects] = complete({ segments, interim: undefined });
+function endedBefore(state: AlphaSession): Step {
+  const { interim } = state;
+  const [over, ...effects] = complete(state);
   const again: readonly STTEffect[] = interim ? [{ type: 'voice', is: 'started' }, result('interim', [interim])] : [];
-  return [{ segments: [], interim }, ...effects, ...again];
+  return [{ ...over, interim }, ...effects, ...again];
 }
 
-function finalize(state: AlphaUtterance): Step {
+function finalize(state: AlphaSession): Step {
   return [state, { type: 'send-after-audio', message: { type: 'Finalize' } }];
 }
 
-function onResults(state: AlphaUtterance, message: WireObject, context: Context): Step {
+function onResults(state: AlphaSession, message: WireObject, context: Context): Step {
   const segment = segmentOf(message, context);
   const hasText = segment.text !== '';
   if (message['is_final'] !== true) {
@@ -176,7 +256,7 @@ function onResults(state: AlphaUtterance, message: WireObject, context: Context)
   const endMs = start === undefined || duration === undefined ? undefined : (start + duration) * 1_000;
   if (endMs !== undefined && context.isFinal(endMs) && hasText) return [state];
   const segments = hasText ? [...state.segments, segment] : state.segments;
-  const next: AlphaUtterance = { segments, interim: undefined };
+  const next: AlphaSession = { ...state, segments, interim: undefined };
   const isAsked = message['from_finalize'] === true;
   const isTooLong = isEndless(segments, maxSegments);
   const isOver = isAsked || message['speech_final'] === true || isTooLong;
@@ -198,9 +278,10 @@ function segmentOf(message: WireObject, context: Context): Said {
   };
 }
 
-function complete({ segments }: AlphaUtterance, evenEmpty: boolean = false): Step {
+function complete(state: AlphaSession, evenEmpty: boolean = false): Step {
+  const { segments } = state;
   const said = segments.length > 0 || evenEmpty ? [result('complete', segments)] : [];
-  return [nothing, { type: 'voice', is: 'ended' }, ...said];
+  return [{ ...state, segments: [], interim: undefined }, { type: 'voice', is: 'ended' }, ...said];
 }
 
 function result(kind: ResultKind, segments: readonly Said[]): STTEffect {

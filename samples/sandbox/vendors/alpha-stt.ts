@@ -4,7 +4,20 @@ import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
 import { meanConfidence, plain, round, sentence, sniffWav, Transcriber } from '../transcriber.ts';
 import type { AudioSettings, Word } from '../transcriber.ts';
-import { checkQuery, member, query as rule } from '../validate.ts';
+import {
+  anyOf,
+  anything,
+  arrayOf,
+  checkQuery,
+  filled,
+  isObject,
+  member,
+  nothing,
+  oneOf,
+  query as rule,
+  required,
+  shape,
+} from '../validate.ts';
 import type { SocketRoute } from '../vendor.ts';
 import { alphaRefusal, invalidQuery, noSuchModel } from './alpha-refusal.ts';
 
@@ -78,6 +91,36 @@ const parameters = {
 };
 const repeatable = ['keyterm', 'keywords', 'redact', 'replace', 'search', 'tag', 'extra'];
 
+/** `Configure`, in the words with which the service refuses another field. */
+const configure = shape({
+  type: required(oneOf('Configure')),
+  keyterms: anyOf(nothing, arrayOf(filled)),
+  features: (value, path) =>
+    isObject(value) && Object.values(value).every((each) => typeof each === 'boolean')
+      ? undefined
+      : `${path} must be switches`,
+  processors: anything,
+  language_hints: anything,
+});
+/** Most tokens of all key terms. */
+const maxTokens = 500;
+/** How long the service is mute after more of them, before it closes. */
+const muteMs = 30_000;
+const digits = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine'];
+
+/** The service counts in a way of its own; here a token is up to four characters of a word. */
+function tokensIn(terms: readonly string[]): number {
+  return terms.flatMap((term) => term.split(/\s+/)).reduce((sum, { length }) => sum + Math.ceil(length / 4), 0);
+}
+
+/** Text with its numbers in digits. */
+function inDigits(text: string): string {
+  return text.replace(/[a-z]+/gi, (word) => {
+    const digit = digits.indexOf(word.toLowerCase());
+    return digit < 0 ? word : String(digit);
+  });
+}
+
 /** The gaps of the modem would end every character with less; real services have such a floor too. */
 const shortestEndpointing = 0.1;
 /** A segment that runs longer becomes final although the speaker goes on. */
@@ -92,6 +135,7 @@ function check(upgrade: Upgrade): void {
   if (query.has('diarize') && query.has('diarize_model'))
     throw invalidQuery('diarize and diarize_model exclude each other');
   if (query.has('keyterm') && !model.startsWith('nova-3')) throw invalidQuery(`keyterm is for Nova-3, not ${model}`);
+  if (tokensIn(query.getAll('keyterm')) > maxTokens) throw invalidQuery('Keyterm limit exceeded.');
   if (query.has('keywords') && model.startsWith('nova-3'))
     throw invalidQuery(`keywords is not for ${model}: use keyterm`);
   if (query.has('utterance_end_ms') && query.get('interim_results') !== 'true') {
@@ -129,6 +173,8 @@ class Listener {
   #inSpeech = false;
   #unfinished = false;
   #closing = false;
+  #numerals: boolean;
+  #isMute = false;
 
   constructor(session: Session, query: URLSearchParams, requestId: string) {
     this.#session = session;
@@ -137,6 +183,7 @@ class Listener {
     const on = (name: string): boolean => query.get(name) === 'true';
     this.#interims = on('interim_results');
     this.#formatted = on('punctuate') || on('smart_format');
+    this.#numerals = on('numerals');
     const endpointing = query.get('endpointing') ?? '10';
     this.#endpointing =
       endpointing === 'false'
@@ -148,7 +195,7 @@ class Listener {
   }
 
   hear(bytes: Uint8Array<ArrayBuffer>): void {
-    if (this.#closing) return;
+    if (this.#closing || this.#isMute) return;
     if (bytes.length === 0) {
       this.closeStream();
       return;
@@ -174,6 +221,7 @@ class Listener {
     const type = parseType(text);
     if (type === 'KeepAlive') return;
     if (type === 'Finalize') this.#finalize();
+    else if (type === 'Configure') this.#configure(JSON.parse(text));
     else if (type === 'CloseStream') this.closeStream();
     else this.#session.close(1008, 'DATA-0000', `not a message of this API: ${text.slice(0, 100)}`);
   }
@@ -190,7 +238,32 @@ class Listener {
     this.#session.close(1000);
   }
 
+  /** Answered once; but nobody is told of too many key terms. */
+  #configure(message: unknown): void {
+    const wrong = configure(message, '');
+    const [given, features] = [member(message, 'keyterms'), member(message, 'features')];
+    const keyterms = Array.isArray(given) ? given.map(String) : undefined;
+    if (wrong) {
+      this.#refuseConfigure('SchemaError', `Could not deserialize last text message: ${wrong}`);
+    } else if (keyterms && !this.#query.get('model')?.startsWith('nova-3')) {
+      this.#refuseConfigure('KeytermsNotSupported', '`keyterms` are only supported for Nova-3 and Flux.');
+    } else if (keyterms && tokensIn(keyterms) > maxTokens) {
+      this.#isMute = true;
+      this.#session.timers.after(muteMs, () => this.#session.close(1011, 'NET-0000', 'too many key terms'));
+    } else {
+      const numerals = member(features, 'numerals');
+      if (typeof numerals === 'boolean') this.#numerals = numerals;
+      this.#session.send({ type: 'ConfigureSuccess', request_id: this.#requestId, ...(keyterms && { keyterms }) });
+    }
+  }
+
+  #refuseConfigure(code: string, description: string): void {
+    this.#session.call.log(`Configure refused: ${description}`);
+    this.#session.send({ type: 'ConfigureFailure', request_id: this.#requestId, code, description });
+  }
+
   #finalize(): void {
+    if (this.#isMute) return;
     this.#transcriber?.finish();
     this.#result({ is_final: true, speech_final: true, from_finalize: true });
     this.#unfinished = false;
@@ -243,7 +316,8 @@ class Listener {
   }
 
   #result(flags: { is_final: boolean; speech_final: boolean; from_finalize?: boolean }): void {
-    const words = this.#transcriber?.words ?? [];
+    const heard = this.#transcriber?.words ?? [];
+    const words = this.#numerals ? heard.map((word) => ({ ...word, text: inDigits(word.text) })) : heard;
     const now = this.#transcriber?.now ?? 0;
     const shown = words.map((word) => this.#wire(word));
     const language = this.#query.get('language') === 'multi' ? { languages: ['en'] } : {};
