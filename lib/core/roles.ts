@@ -101,6 +101,13 @@ export interface TranscribedWord {
   readonly speaker?: string;
 }
 
+/** What was said, in another language. */
+export interface Translation {
+  readonly text: string;
+  /** BCP 47. */
+  readonly language?: string;
+}
+
 /** A speech-to-text service's result for the audio so far. */
 export interface TranscriptionResult {
   /** The text of the whole utterance so far, not just of the latest segment. */
@@ -120,6 +127,8 @@ export interface TranscriptionResult {
     /** BCP 47. */
     readonly language?: string;
     readonly speaker?: string;
+    /** The text in other languages, if the service was asked for it; it may lag behind until the utterance is complete. */
+    readonly translations?: readonly Translation[];
     /** Additional data, under the vendor's own names. */
     readonly [vendorField: string]: unknown;
   };

@@ -68,6 +68,21 @@ describe('DeltaSTT: what is peculiar to it', () => {
     });
   });
 
+  it('has the translation of an utterance with its last result', async () => {
+    const { results, errors } = await live({ translation: { to: 'es' } });
+    for (const [said, translated] of [
+      ['hello there', 'olleh ereht'],
+      ['good night', 'doog thgin'],
+    ] as const) {
+      const heard = complete();
+      say(said);
+      const { text, metadata } = await heard;
+      expect([text, metadata?.translations]).toEqual([said, [{ text: translated, language: 'es' }]]);
+    }
+    expect(results.some(({ isFinal, metadata }) => !isFinal && metadata?.translations !== undefined)).toBe(true);
+    expect(errors).toEqual([]);
+  });
+
   it('finalize() ends the utterance, where the service does not', async () => {
     await live({ enableEndpointDetection: false });
     for (const text of ['hello', 'good night']) {

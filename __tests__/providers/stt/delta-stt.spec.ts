@@ -93,6 +93,9 @@ describe('DeltaSTT: the first message and the credential', () => {
     [{ endpointSensitivity: 1.5 }, 'endpointSensitivity'],
     [{ endpointLatencyAdjustmentLevel: 4 }, 'endpointLatencyAdjustmentLevel'],
     [{ clientReferenceId: 'a'.repeat(257) }, 'clientReferenceId'],
+    [{ translation: {} }, 'translation needs'],
+    [{ translation: { to: 'es', between: ['en', 'de'] } }, 'translation needs'],
+    [{ translation: { between: ['en'] } }, 'translation.between needs'],
     [{ apiKey: '' }, 'credential'],
   ];
   for (const [config, key] of wrong) {
@@ -157,6 +160,56 @@ describe('DeltaSTT: results', () => {
     const translated = { language: 'en', translation_status: 'translation' };
     say(heard([token('*Hola', original), token('* amigo', original), token('* Hello', translated), '*<end>']));
     expect(all[0]).toMatchObject({ text: 'Hola amigo', metadata: { language: 'es' } });
+  });
+
+  describe('translations', () => {
+    const original = { language: 'en', translation_status: 'original' };
+    const translated = { language: 'es', translation_status: 'translation', start_ms: undefined, end_ms: undefined };
+
+    it('are asked for in one language, or between two', async () => {
+      expect((await asked({ translation: { to: 'pt-BR' } })).first).toMatchObject({
+        translation: { type: 'one_way', target_language: 'pt' },
+      });
+      expect((await asked({ translation: { between: ['en-GB', 'de'] } })).first).toMatchObject({
+        translation: { type: 'two_way', language_a: 'en', language_b: 'de' },
+      });
+    });
+
+    it('come with the result whose words they translate, and grow with it', async () => {
+      const { say, results: all } = await live({ translation: { to: 'es' } });
+      say(heard([token('*Hello', original), token(' friend', original)]));
+      say(heard([token('* friend', original), token('*Hola', translated), token(' ami', translated)]));
+      say(heard([token('* amigo', translated), '*<end>']));
+      expect(all.map(({ text, metadata }) => [text, metadata?.translations])).toEqual([
+        ['Hello friend', undefined],
+        ['Hello friend', [{ text: 'Hola ami', language: 'es' }]],
+        ['Hello friend', [{ text: 'Hola amigo', language: 'es' }]],
+      ]);
+      expect(all.at(-1)).toMatchObject({ utteranceComplete: true, metadata: { language: 'en' } });
+      expect(all.at(-1)?.metadata?.words?.map(({ text }) => text)).toEqual(['Hello', 'friend']);
+    });
+
+    it('that come after the end of their utterance are not those of the next', async () => {
+      const { say, results: all } = await live({ translation: { to: 'es' } });
+      say(heard([token('*One', original), '*<end>', token('*Uno', translated)]));
+      say(heard([token('*Two', original), token('*Dos', translated), '*<end>']));
+      expect(all.map(({ metadata }) => metadata?.translations)).toEqual([undefined, [{ text: 'Dos', language: 'es' }]]);
+    });
+
+    it('are whole after a reconnect: the utterance is heard again from its beginning', async () => {
+      const { say, stt, clock, results: all } = await live({ translation: { to: 'es' } });
+      say(heard([token('*One@100', original), token('* two@300', original), token('*Uno', translated)]));
+      stt.sockets.last.drop();
+      await clock.advance(250);
+      stt.sockets.last.accept();
+      expect(stt.sockets.last.bytes.length / 32).toBe(1_000);
+      say(heard([token('*One@100', original), token('* two@300', original)]));
+      say(heard([token('*Uno dos', translated), '*<end>']));
+      expect(all.at(-1)).toMatchObject({
+        text: 'One two',
+        metadata: { translations: [{ text: 'Uno dos', language: 'es' }] },
+      });
+    });
   });
 
   it('languages without spaces are words as long as their sentence', async () => {

@@ -56,6 +56,26 @@ describe("the sandbox's Soniox", () => {
     client.close();
   });
 
+  const translations: readonly (readonly [string, Record<string, unknown>, string | undefined])[] = [
+    ['all speech', { type: 'one_way', target_language: 'es' }, 'es'],
+    ['speech in one of two languages', { type: 'two_way', language_a: 'de', language_b: 'en' }, 'de'],
+    ['no speech in a third', { type: 'two_way', language_a: 'de', language_b: 'fr' }, undefined],
+  ];
+  for (const [what, translation, language] of translations) {
+    it(`translates ${what}, in tokens that follow what they translate`, async () => {
+      const client = await begun({ ...usual, translation });
+      client.sendBytes(speech(['Hello world', 500]));
+      client.send('');
+      await client.closed;
+      const all = client.messages.flatMap(tokens);
+      const translated = all.filter(({ translation_status: status }) => status === 'translation');
+      const statuses = new Set(all.map(({ translation_status: status }) => status));
+      expect([...statuses]).toEqual(language === undefined ? ['none'] : ['original', 'translation']);
+      expect(translated.map(({ text }) => text)).toEqual(language === undefined ? [] : [' olleH', ' dlrow']);
+      expect(translated.every((token) => token['language'] === language && !('start_ms' in token))).toBe(true);
+    });
+  }
+
   it('names speakers and languages where it is asked to', async () => {
     const client = await begun({
       ...endpoints,

@@ -3,10 +3,11 @@ import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
 import { asArray, asNumber, asObjects, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type { TranscribedWord } from '../../core/roles.ts';
+import type { Translation } from '../../core/roles.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import { deltaSTT } from '../retiring.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
+import { hasText, languageOf, textOf, wordsOf, type Token } from './delta-stt-tokens.ts';
 import { formatsOf, nameOf, type NamedEncodings } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import { completed, endless, heard, isEndless } from './stt-wire.ts';
@@ -25,6 +26,14 @@ export interface DeltaContext {
   readonly translation_terms?: readonly { readonly source: string; readonly target: string }[];
 }
 
+/** What {@link DeltaSTT} translates into: one of the two, in ISO 639-1; regions are dropped. */
+export interface DeltaTranslation {
+  /** All speech, into this language. */
+  readonly to?: string;
+  /** Speech in either of two languages, into the other. */
+  readonly between?: readonly string[];
+}
+
 /** Additional options of {@link DeltaSTT}. */
 export interface DeltaSTTOptions extends StreamingSTTConfig {
   /** Restricts recognition to `languageHints`, as far as possible. Default: false. */
@@ -39,9 +48,11 @@ export interface DeltaSTTOptions extends StreamingSTTConfig {
   readonly enableLanguageIdentification?: boolean;
   /** What the conversation is about. */
   readonly context?: DeltaContext;
+  /** What is translated into which language; results have it in `metadata.translations`. */
+  readonly translation?: DeltaTranslation;
   /** Your own name for the session, at most 256 characters. */
   readonly clientReferenceId?: string;
-  /** Additional keys of the service's first message, such as `translation`; see its docs. */
+  /** Additional keys of the service's first message; see its docs. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
@@ -86,6 +97,8 @@ export const deltaSTTRules: ConfigRules = {
   enableLanguageIdentification: { type: 'boolean', wire: true },
   'context.text': { type: 'text' },
   'context.terms': { type: 'texts' },
+  'translation.to': { type: 'text' },
+  'translation.between': { type: 'texts', maxLength: 2 },
   clientReferenceId: { type: 'text', maxLength: 256, wire: true },
 };
 
@@ -106,30 +119,23 @@ const keepAliveMs = 5_000;
 /** A valid subprotocol in browsers (RFC 6455, section 4.1): no colon, which temporary keys contain. */
 const protocolName = /^[\w!#$%&'*+.^`|~-]+$/;
 
-/** A part of a word. */
-interface Token {
-  /** Verbatim: leading white space starts a word. */
-  readonly text: string;
-  readonly word: TranscribedWord | undefined;
-  readonly language: string | undefined;
-  /** Start and end, in milliseconds of the current connection. */
-  readonly startMs: number | undefined;
-  readonly endMs: number | undefined;
-}
-
 /** The utterance so far. */
 interface DeltaUtterance {
   /** Final tokens. */
   readonly finals: readonly Token[];
   /** The tokens after them, which may change. */
   readonly newest: readonly Token[];
+  /** The final tokens of its translation. */
+  readonly translated: readonly Token[];
+  /** Those after them, which may change. */
+  readonly newlyTranslated: readonly Token[];
   /** How many of `finals` the next connection need not hear again: whole words. */
   readonly settled: number;
   /** Whether the words before were heard by an earlier connection. */
   readonly joins: boolean;
 }
 
-type Context = STTContext<unknown>;
+type Context = STTContext<DeltaSTTConfig>;
 type Step = STTStep<DeltaUtterance>;
 
 /** Audio before a word that may belong to it, in milliseconds. */
@@ -142,7 +148,10 @@ const maxTokens = 2_048;
 const markers: ReadonlySet<string> = new Set(['<end>', '<fin>']);
 
 /** An utterance before its first token. */
-const nothing: DeltaUtterance = { finals: [], newest: [], settled: 0, joins: false };
+const nothing: DeltaUtterance = {
+  ...{ finals: [], newest: [], translated: [], newlyTranslated: [] },
+  ...{ settled: 0, joins: false },
+};
 
 /** Soniox's wire. */
 export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
@@ -169,6 +178,12 @@ export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
   },
   commands: { finalize: (state) => [state, { type: 'send-after-audio', message: { type: 'finalize' } }] },
 
+  conflict({ translation }) {
+    if (!translation) return undefined;
+    const { to, between } = translation;
+    if (!to === !between) return 'translation needs either to or between';
+    return between && between.length !== 2 ? 'translation.between needs two languages' : undefined;
+  },
   credentials: (key) => ({
     headers: { Authorization: `Bearer ${key}` },
     ...(protocolName.test(key) && { protocols: ['soniox-api-key', key] }),
@@ -181,7 +196,7 @@ export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
   tick: (state) => [state, { type: 'send', message: { type: 'keepalive' } }],
   farewell: () => [''],
   isLast: ({ finished }) => finished === true,
-  end: (state) => complete({ ...state, finals: [...state.finals, ...state.newest] }),
+  end: (state) => complete(withNewest(state)),
 };
 
 /**
@@ -216,7 +231,7 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig, DeltaUtterance> {
 
 /** The first message. */
 function deltaStart(config: DeltaSTTConfig, { encoding, sampleRate, channels }: AudioMetadata): WireObject {
-  const { language, context, parameters } = config;
+  const { language, context, translation, parameters } = config;
   const { languageHints = language === undefined ? undefined : [language] } = config;
   return {
     audio_format: nameOf(encodings, encoding),
@@ -224,37 +239,57 @@ function deltaStart(config: DeltaSTTConfig, { encoding, sampleRate, channels }: 
     num_channels: channels,
     ...wireParameters({ ...config, languageHints }, deltaSTTRules),
     ...(context && { context }),
+    ...(translation && { translation: translationOf(translation) }),
     ...parameters,
   };
+}
+
+function translationOf({ to = '', between }: DeltaTranslation): WireObject {
+  if (!between) return { type: 'one_way', target_language: primaryLanguage(to) };
+  const [a, b] = between.map(primaryLanguage);
+  return { type: 'two_way', language_a: a, language_b: b };
+}
+
+function translates({ translation, parameters }: DeltaSTTConfig): boolean {
+  return (translation ?? parameters?.['translation']) !== undefined;
 }
 
 /** Prepares for the next connection: it hears the last final word again, which may still grow. */
 function again({ finals, settled }: DeltaUtterance): DeltaUtterance {
   const kept = finals.slice(0, settled).map((token) => ({ ...token, startMs: undefined, endMs: undefined }));
-  return { finals: kept, newest: [], settled, joins: kept.length > 0 };
+  return { ...nothing, finals: kept, settled, joins: kept.length > 0 };
 }
 
 /** Reads the tokens of a message; a marker among them ends the utterance. */
 function onTokens(before: DeltaUtterance, message: WireObject, context: Context): Step {
-  const said = asObjects(message['tokens'])
-    .filter(({ text, translation_status: status }) => asString(text) && status !== 'translation')
+  const tokens = asObjects(message['tokens'])
+    .filter(({ text }) => asString(text))
     .map((each, at) => tokenOf(each, before.joins && at === 0, context));
-  const newest = said.filter(({ isFinal }) => !isFinal);
-  const [state, ...told] = said.filter(({ isFinal }) => isFinal).reduce(withFinal, [{ ...before, newest: [] }]);
-  const next = { ...state, newest };
+  const guesses = tokens.filter(({ isFinal }) => !isFinal);
+  const [state, ...told] = tokens.filter(({ isFinal }) => isFinal).reduce<Step>(withFinal, [before]);
+  const [newest, newlyTranslated] = [guesses.filter(isSpoken), guesses.filter((token) => !isSpoken(token))];
+  const next = { ...state, newest, newlyTranslated };
   const isTooLong = isEndless(next.finals, maxTokens);
   const isOver = message['finished'] === true || isTooLong;
-  const hasChanged = said.length > 0 || before.newest.length > 0;
+  const hasChanged = tokens.length > 0 || before.newest.length > 0 || before.newlyTranslated.length > 0;
   const [last, ...more]: Step = isOver ? complete(next) : [next, ...(hasChanged ? interim(next) : [])];
   const [settled, ...final] = settle(last, message, context);
   return [settled, ...told, ...more, ...final, ...(isTooLong ? [endless] : [])];
 }
 
+const isSpoken = ({ isTranslation }: Token): boolean => !isTranslation;
+
 function withFinal([state, ...told]: Step, token: Token): Step {
-  const [next, ...more]: Step = markers.has(token.text)
-    ? complete(state, token.text === '<fin>')
-    : [{ ...state, finals: [...state.finals, token] }];
+  const [next, ...more] = added(state, token);
   return [{ ...next, joins: false }, ...told, ...more];
+}
+
+function added(state: DeltaUtterance, token: Token): Step {
+  if (markers.has(token.text)) return complete(state, token.text === '<fin>');
+  if (!token.isTranslation) return [{ ...state, finals: [...state.finals, token] }];
+  // One that comes after its utterance is complete is not the next one's.
+  const hasBegun = state.finals.length > 0 || state.newest.length > 0;
+  return hasBegun ? [{ ...state, translated: [...state.translated, token] }] : [state];
 }
 
 /** @param joins - Whether an earlier connection heard the word before. */
@@ -268,6 +303,7 @@ function tokenOf(token: WireObject, joins: boolean, context: Context): Token & {
     text: joins && !isApart ? ` ${text}` : text,
     word,
     isFinal,
+    isTranslation: token['translation_status'] === 'translation',
     language: asString(token['language']),
     startMs: asNumber(start),
     endMs: asNumber(end),
@@ -281,6 +317,8 @@ function settle(state: DeltaUtterance, message: WireObject, context: Context): S
     const ms = asNumber(message['final_audio_proc_ms']) ?? 0;
     return newest.length === 0 ? [state, { type: 'finalized', ms }] : [state];
   }
+  // Heard again from its beginning, it is translated whole.
+  if (translates(context.config)) return [state];
   const last = finals.findLastIndex(({ text, startMs }) => /^\s/.test(text) && startMs !== undefined);
   const { startMs } = finals[last] ?? {};
   if (startMs === undefined) return [state];
@@ -295,64 +333,33 @@ function settle(state: DeltaUtterance, message: WireObject, context: Context): S
       ];
 }
 
-function interim({ finals, newest }: DeltaUtterance): readonly STTEffect[] {
-  const tokens = [...finals, ...newest];
-  return hasText(tokens) ? heard(saidIn(tokens)) : [];
+function interim(state: DeltaUtterance): readonly STTEffect[] {
+  const whole = withNewest(state);
+  return hasText(whole.finals) ? heard(saidIn(whole)) : [];
+}
+
+/** As if what may still change were final. */
+function withNewest(state: DeltaUtterance): DeltaUtterance {
+  const { finals, newest, translated, newlyTranslated } = state;
+  return { ...state, finals: [...finals, ...newest], translated: [...translated, ...newlyTranslated] };
 }
 
 /** Completes the utterance with its final tokens. */
-function complete({ finals }: DeltaUtterance, evenEmpty: boolean = false): Step {
-  return [nothing, ...(hasText(finals) || evenEmpty ? completed(saidIn(finals)) : [])];
+function complete(state: DeltaUtterance, evenEmpty: boolean = false): Step {
+  return [nothing, ...(hasText(state.finals) || evenEmpty ? completed(saidIn(state)) : [])];
 }
 
-function saidIn(tokens: readonly Token[]): Said {
+function saidIn({ finals, translated }: DeltaUtterance): Said {
   return {
-    text: textOf(tokens),
-    words: wordsOf(tokens),
-    confidence: meanConfidence(tokens.flatMap(({ word }) => word ?? [])),
-    language: mostFrequent(tokens.flatMap(({ language }) => language ?? [])),
+    text: textOf(finals),
+    words: wordsOf(finals),
+    confidence: meanConfidence(finals.flatMap(({ word }) => word ?? [])),
+    language: languageOf(finals),
+    translations: hasText(translated) ? [translationIn(translated)] : undefined,
   };
 }
 
-/** Their combined text. */
-function textOf(tokens: readonly Token[]): string {
-  return tokens
-    .map(({ text }) => text)
-    .join('')
-    .trim();
-}
-
-/** Whether they contain more than white space. */
-function hasText(tokens: readonly Token[]): boolean {
-  return tokens.some(({ text }) => text.trim() !== '');
-}
-
-/** Groups tokens into words; leading white space starts a word. */
-function wordsOf(tokens: readonly Token[]): TranscribedWord[] {
-  const groups: Token[][] = [];
-  for (const token of tokens) {
-    const last = groups.at(-1);
-    if (!last || /^\s/.test(token.text)) groups.push([token]);
-    else last.push(token);
-  }
-  return groups.filter(hasText).map((group) => {
-    const parts = group.flatMap(({ word }) => word ?? []);
-    const confidence = meanConfidence(parts);
-    const { startMs, speaker } = parts[0] ?? {};
-    const { endMs } = parts.at(-1) ?? {};
-    return {
-      text: textOf(group),
-      ...(startMs !== undefined && { startMs }),
-      ...(endMs !== undefined && { endMs }),
-      ...(confidence !== undefined && { confidence }),
-      ...(speaker !== undefined && { speaker }),
-    };
-  });
-}
-
-/** The most frequent value; on a tie, the first. */
-function mostFrequent(values: readonly string[]): string | undefined {
-  const counts = new Map<string, number>();
-  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0];
+function translationIn(tokens: readonly Token[]): Translation {
+  const language = languageOf(tokens);
+  return { text: textOf(tokens), ...(language !== undefined && { language }) };
 }

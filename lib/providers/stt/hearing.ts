@@ -305,7 +305,7 @@ function says<S>(
   config: Readonly<StreamingSTTConfig>,
 ): HearingStep<S> {
   const { utterance } = hearing;
-  const { kind, text, confidence, words, language = config.language, fields } = said;
+  const { kind, text, confidence, words, language = config.language, translations, fields } = said;
   const isComplete = kind === 'complete';
   const newest = isComplete ? undefined : said;
   // Nobody knows of an utterance whose words were never emitted.
@@ -326,6 +326,7 @@ function says<S>(
       ...(words && { words }),
       ...(language !== undefined && { language }),
       ...(speaker !== undefined && { speaker }),
+      ...(translations && { translations }),
     },
   };
   const isAsked = utterance.isAsked && !isComplete;

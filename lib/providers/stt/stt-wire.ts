@@ -4,7 +4,7 @@ import type { VoiceErrorCode } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { AuthType, Query, SocketCredentials } from '../../core/remote-provider.ts';
 import type { RetiringModel } from '../../core/retirement.ts';
-import type { SpeechEvent, TranscribedWord } from '../../core/roles.ts';
+import type { SpeechEvent, TranscribedWord, Translation } from '../../core/roles.ts';
 import type { HttpErrorOf } from '../../transport/http-error.ts';
 import type { SocketClose, SocketData } from '../../transport/reconnecting-socket.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
@@ -22,6 +22,8 @@ export interface ResultDetails {
   readonly words?: readonly TranscribedWord[] | undefined;
   /** BCP 47. Default: the configured one. */
   readonly language?: string | undefined;
+  /** The text in other languages. */
+  readonly translations?: readonly Translation[] | undefined;
   /** Vendor-specific data, for `metadata`. */
   readonly fields?: Readonly<Record<string, unknown>> | undefined;
 }

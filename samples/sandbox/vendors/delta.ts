@@ -6,6 +6,7 @@ import { IdleTimer } from '../timers.ts';
 import { Transcriber } from '../transcriber.ts';
 import type { Word } from '../transcriber.ts';
 import {
+  anyOf,
   arrayOf,
   boolean,
   filled,
@@ -13,7 +14,6 @@ import {
   isObject,
   member,
   number,
-  object,
   oneOf,
   required,
   shape,
@@ -58,7 +58,10 @@ const start = shape({
     terms: arrayOf(string),
     translation_terms: arrayOf(shape({ source: required(string), target: required(string) })),
   }),
-  translation: object,
+  translation: anyOf(
+    shape({ type: required(oneOf('one_way')), target_language: required(language) }),
+    shape({ type: required(oneOf('two_way')), language_a: required(language), language_b: required(language) }),
+  ),
   client_reference_id: (value, path) =>
     typeof value === 'string' && value.length <= 256 ? undefined : `${path} has more than 256 characters`,
 });
@@ -79,6 +82,19 @@ function problem(message: unknown): readonly [type: string, sentence: string] | 
     : ['invalid_request', 'Audio data sample rate and channels must be specified for PCM formats.'];
 }
 
+/** The language that the sandbox hears. */
+const spoken = 'en';
+
+/** What speech is translated into; `undefined` if it is not. */
+function targetOf(translation: unknown): string | undefined {
+  const [to, a, b] = ['target_language', 'language_a', 'language_b'].map((name) => textMember(translation, name));
+  if (to) return to;
+  return a === spoken ? b : b === spoken ? a : undefined;
+}
+
+/** The sandbox's translation: each word backwards. */
+const translated = (text: string): string => [...text].reverse().join('');
+
 /** The share of the longest delay after which this service hears that a sentence is over. */
 const endpointShare = 0.35;
 
@@ -87,6 +103,7 @@ class Listener {
   readonly #start: Readonly<Record<string, unknown>>;
   readonly #transcriber: Transcriber;
   readonly #endpoint: number;
+  readonly #target: string | undefined;
   /** Words of the utterance whose tokens are final. */
   #final = 0;
   #isFirst = true;
@@ -95,6 +112,7 @@ class Listener {
   constructor(session: Session, message: Readonly<Record<string, unknown>>) {
     this.#session = session;
     this.#start = message;
+    this.#target = targetOf(message['translation']);
     const isOn = message['enable_endpoint_detection'] === true;
     const delay = Number(message['max_endpoint_delay_ms'] ?? 2000) / 1000;
     this.#endpoint = isOn ? Math.max(0.1, delay * endpointShare) : Number.POSITIVE_INFINITY;
@@ -150,7 +168,9 @@ class Listener {
   /** Words in two parts, as a model that spells would have them. */
   #tokens(words: readonly Word[], isFinal: boolean): unknown[] {
     const { enable_speaker_diarization: tellsSpeaker, enable_language_identification: tellsLanguage } = this.#start;
-    return words.flatMap(({ text, start, end, confidence }) => {
+    const { translation } = this.#start;
+    const status = this.#target === undefined ? 'none' : 'original';
+    const said = words.flatMap(({ text, start, end, confidence }) => {
       const middle = Math.ceil(text.length / 2);
       const space = this.#isFirst ? '' : ' ';
       if (isFinal) this.#isFirst = false;
@@ -162,9 +182,18 @@ class Listener {
         end_ms: Math.round((start + (at + 1) * step) * 1000),
         ...{ confidence, is_final: isFinal },
         ...(tellsSpeaker === true && { speaker: '1' }),
-        ...(tellsLanguage === true && { language: 'en' }),
+        ...(tellsLanguage === true && { language: spoken }),
+        ...(translation !== undefined && { translation_status: status }),
       }));
     });
+    return isFinal && words.length > 0 ? [...said, ...this.#translation(words)] : said;
+  }
+
+  /** A chunk that follows what it translates: without times, each word in one. */
+  #translation(words: readonly Word[]): unknown[] {
+    if (this.#target === undefined) return [];
+    const more = { language: this.#target, source_language: spoken, translation_status: 'translation' };
+    return words.map(({ text }) => ({ text: ` ${translated(text)}`, is_final: true, ...more }));
   }
 
   #say(tokens: readonly unknown[], more: Record<string, unknown> = {}): void {
