@@ -3,20 +3,8 @@ import { joinWords } from '../text/words.ts';
 import { isSuspected } from './barge-in.ts';
 import type { IgnoreReason } from './events.ts';
 import type { HeardSignal, Input } from './inputs.ts';
-import { statusOf, type Commit, type ConversationState } from './state.ts';
+import { statusOf, type Commit, type ConversationState, type Overheard } from './state.ts';
 import { cut, type ConversationStep } from './user-turn.ts';
-
-/** An utterance that did not interrupt the agent, and may be answered once the agent has finished. */
-export interface Overheard {
-  readonly commit: Commit;
-  /**
-   * `answer`: it answers a question that the agent is asking; `nod`: a backchannel, unless the agent ends with a
-   * question; `short`: too short to interrupt.
-   */
-  readonly kind: 'answer' | 'nod' | 'short';
-  /** When the question is over, or the utterance is forgotten. */
-  readonly until: number;
-}
 
 /** How long before the end of a speech, or of a question, what is said belongs to that end. */
 const beforeEndMs = 1_500;

@@ -5,7 +5,6 @@ import { bargeInWaitsUntil, noBargeIn, type BargeIn } from './barge-in.ts';
 import type { SpeechTicket } from './commands.ts';
 import type { AnswerOptions, ConversationSettings } from './conversation-options.ts';
 import type { AgentState, DiscardReason, SpeechSource, TurnEndReason, UserState } from './events.ts';
-import type { Overheard } from './overheard.ts';
 import { rulesOf, type Rules } from './rules.ts';
 import { unknownStt, type TurnRules } from './turn-rules.ts';
 import { noTurn, turnWaitsUntil, type TurnTaking } from './turn-taking.ts';
@@ -108,6 +107,18 @@ export interface Commit {
   readonly isRemembered?: boolean;
   /** True for a message that waits until the agent and the user have finished. */
   readonly isPatient?: boolean;
+}
+
+/** An utterance that did not interrupt the agent, and may be answered once the agent has finished. */
+export interface Overheard {
+  readonly commit: Commit;
+  /**
+   * `answer`: it answers a question that the agent is asking; `nod`: a backchannel, unless the agent ends with a
+   * question; `short`: too short to interrupt.
+   */
+  readonly kind: 'answer' | 'nod' | 'short';
+  /** When the question is over, or the utterance is forgotten. */
+  readonly until: number;
 }
 
 /**

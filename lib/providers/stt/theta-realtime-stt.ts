@@ -356,10 +356,7 @@ function conflictOf(config: ThetaRealtimeSTTConfig): string | undefined {
   const model = modelOf(config);
   const conflicts: readonly (readonly [boolean, string])[] = [
     [prompt !== undefined && /^gpt-realtime-whisper|-diarize$/.test(model), `${model} does not support prompt`],
-    [
-      keywords !== undefined && !listing.has(model),
-      `only ${[...listing].join(' and ')} support keywords, not ${model}`,
-    ],
+    [keywords !== undefined && !listing.has(model), `only ${[...listing].join(' and ')} take keywords, not ${model}`],
     [delay !== undefined && model !== 'gpt-realtime-whisper', `only gpt-realtime-whisper supports delay, not ${model}`],
     [language !== undefined && !/^[a-z]{2,3}\b/i.test(language), 'language must be a code such as en'],
   ];
