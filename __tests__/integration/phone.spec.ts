@@ -73,7 +73,7 @@ class Switchboard implements AsyncDisposable {
       providers: [
         this.phone,
         new AlphaFlux({ ...alpha, options: { eotThreshold: 0.6 } }),
-        new NuLLM({ ...credential, endpoint: sandbox.endpoints.nu }),
+        new NuLLM({ ...credential, endpoint: sandbox.endpoints.nu, model: 'openai/gpt-oss-20b' }),
         new AlphaTTS({ ...alpha, ...voice }),
       ],
       ...options,
