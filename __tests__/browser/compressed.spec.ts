@@ -1,4 +1,4 @@
-// Compressed audio sounds only after the whole answer: it is to be decoded while it comes.
+// Slow: sound comes at its own speed. Compressed audio sounded only after the whole answer: it is decoded while it comes.
 import type { Page } from 'playwright-core';
 import type { AudioChunk } from 'rxvoice';
 import { compressed } from '../../samples/sandbox/fixtures.ts';

@@ -38,7 +38,7 @@ for (const [form, options] of Object.entries(forms)) {
     const providers = [
       new BufferInput({ sampleRate: 16000 }),
       new AlphaSTT(alpha),
-      new NuLLM({ ...credential, endpoint: `${url}/nu/openai/v1` }),
+      new NuLLM({ ...credential, endpoint: `${url}/nu/openai/v1`, model: 'openai/gpt-oss-20b' }),
       new AlphaTTS(alpha),
       new NullOutput(),
     ];
@@ -53,7 +53,7 @@ for (const [form, options] of Object.entries(forms)) {
     );
     await pipeline.dispose();
     assert.deepEqual(errors, []);
-    const wrong = new NuLLM({ apiKey: 'wrong', endpoint: `${url}/nu/openai/v1` });
+    const wrong = new NuLLM({ apiKey: 'wrong', endpoint: `${url}/nu/openai/v1`, model: 'openai/gpt-oss-20b' });
     await wrong.initialize();
     const failure = await new Promise((resolve) => {
       wrong.generate([{ role: 'user', content: 'hi' }]).subscribe({ error: resolve });
