@@ -38,7 +38,7 @@ const native: Readonly<Record<Calling.CallState, true>> = {
 const raw: Calling.LocalAudioStream['mediaStreamType'] = 'RawMedia';
 
 describe("MeetingCallF and the calling package's types", () => {
-  it('has a state of SPEC.md for each of the ten of the platform', () => {
+  it('has a state for each of the ten of the platform', () => {
     expect(Object.keys(callStates).sort()).toEqual(Object.keys(native).sort());
     expect(new Set(Object.values(callStates))).toEqual(new Set(['InLobby', 'Connected', 'Disconnected']));
     expect(raw).toBe('RawMedia');

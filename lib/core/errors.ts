@@ -86,7 +86,7 @@ export class VoiceError extends Error {
   }
 }
 
-/** Thrown by `initialize()`: its message names the provider, its `cause` is the original error (SPEC.md, Errors). */
+/** Thrown by `initialize()`: its message names the provider, its `cause` is the original error. */
 export class ProviderInitializationError extends VoiceError {
   constructor(provider: string, cause: unknown, message: string = messageOf(cause)) {
     const inner = VoiceError.is(cause) ? cause : undefined;

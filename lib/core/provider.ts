@@ -12,7 +12,7 @@ interface Run {
 }
 
 /**
- * Base of all provider classes: configuration and SPEC.md's lifecycle.
+ * Base of all provider classes: configuration and lifecycle.
  *
  * @typeParam C - The provider's configuration.
  */

@@ -12,7 +12,7 @@ export type Credential = string | (() => Promise<string>);
 /** How a credential is presented: `Token <key>` or `Bearer <token>`. */
 export type AuthType = 'token' | 'bearer';
 
-/** Configuration of every provider that reaches a service (SPEC.md, Base configuration keys). */
+/** Configuration of every provider that reaches a service. */
 export interface RemoteConfig {
   /** Direct credential: a string, or an async factory called whenever one is needed. */
   readonly apiKey?: Credential;
@@ -68,7 +68,7 @@ export interface TransportOptions {
 /** Query parameters; arrays repeat the key, `undefined` omits it. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly (string | number)[] | undefined>>;
 
-/** A provider that reaches a service: SPEC.md's Authentication section, and addresses as base + path. */
+/** A provider that reaches a service: its credential or proxy, and addresses as base + path. */
 export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C> {
   /** Scheme, host and fixed path prefix of the service; `undefined` when only the user knows it. */
   protected abstract readonly defaultBaseUrl: string | undefined;
@@ -234,7 +234,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return redact(text, this.#secrets);
   }
 
-  /** How an upgrade presents a credential. Default: the Authorization header, and SPEC.md's subprotocols. */
+  /** How an upgrade presents a credential. Default: the Authorization header, or subprotocols in a browser. */
   protected socketCredentials(key: string): SocketCredentials {
     return { headers: { Authorization: this.authHeader(key) }, protocols: [this.authType, key] };
   }

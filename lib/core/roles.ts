@@ -4,13 +4,13 @@ import type { VoiceError } from './errors.ts';
 import type { Logger } from './logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from './messages.ts';
 
-/** The five roles of a pipeline (SPEC.md, What the service does). */
+/** The five roles of a pipeline. */
 export type ProviderRole = 'input' | 'stt' | 'llm' | 'tts' | 'output';
 
 /** How a provider reaches its service. */
 export type ProviderType = 'rest' | 'websocket';
 
-/** A provider's lifecycle state (SPEC.md, Provider lifecycle). */
+/** A provider's lifecycle state. */
 export type ProviderState = 'uninitialized' | 'initializing' | 'ready' | 'disposing';
 
 /** Events of a provider's connection. */

@@ -35,7 +35,7 @@ export interface Roles<I = InputProvider, O = OutputProvider> {
 /** Roles whose ends may have to be loaded first: see {@link loadEnds}. */
 export type AssignedRoles = Roles<InputProvider | OnDemand<InputProvider>, OutputProvider | OnDemand<OutputProvider>>;
 
-/** Default input and output in a browser (SPEC.md, What the service does). */
+/** Default input and output in a browser: microphone and speaker. */
 export interface DefaultEnds {
   readonly input: OnDemand<InputProvider>;
   readonly output: OnDemand<OutputProvider>;

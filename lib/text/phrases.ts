@@ -97,8 +97,8 @@ function spelled(text: string): string {
     .normalize('NFC');
 }
 
-/** Phrases end where a word does; scripts that write words without spaces leave that open. */
-const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]/u;
+/** Phrases end where a word does; Chinese and Japanese, which write no spaces, leave that open. */
+const runsOn = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]/u;
 
 function isMadeOf(said: string, phrases: readonly string[]): boolean {
   if (said.length > longest) return false;
@@ -110,7 +110,7 @@ function isMadeOf(said: string, phrases: readonly string[]): boolean {
       const end = start + phrase.length;
       if (end === text.length) return true;
       if (text[end] === ' ') starts.add(end + 1);
-      else if (unspaced.test(phrase.slice(-1))) starts.add(end);
+      else if (runsOn.test(phrase.slice(-1))) starts.add(end);
     }
   }
   return false;

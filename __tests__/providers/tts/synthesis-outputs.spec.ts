@@ -12,7 +12,7 @@ async function ready(wire: FakeTTS['wire'] = () => EMPTY): Promise<FakeTTS> {
   return tts;
 }
 
-describe('TTS provider members (SPEC.md)', () => {
+describe('TTS provider members', () => {
   it('covers the role tts by default', () => {
     expect(new FakeTTS({ apiKey: 'key' }).roles).toEqual(['tts']);
   });

@@ -27,7 +27,7 @@ export interface MeetingCallFConfig extends ContextOutputConfig {
   readonly displayName?: string;
 }
 
-/** State of a call, in SPEC.md's names. */
+/** State of a call. */
 export type MeetingCallState = 'InLobby' | 'Connected' | 'Disconnected';
 
 /** A state of a call, with the platform's own name for it. */

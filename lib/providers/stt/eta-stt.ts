@@ -83,7 +83,7 @@ export const etaSTTRules: Readonly<Record<string, EtaRule>> = {
 const languages = ['en', 'fr', 'de', 'it', 'ja', 'ko', 'cmn', 'pt', 'es'];
 
 /** Languages written without spaces. */
-const unspaced: ReadonlySet<string> = new Set(['ja', 'cmn']);
+const unspacedLanguages: ReadonlySet<string> = new Set(['ja', 'cmn']);
 
 /** The service's names for the sample encodings it supports. */
 const encodings: NamedEncodings = { S16LE: 'linear16', F32LE: 'linear32' };
@@ -218,7 +218,7 @@ function joined(elements: readonly WireObject[], glue: string): string {
 }
 
 function glueOf(config: EtaSTTConfig): string {
-  return unspaced.has(languageOf(config)) ? '' : ' ';
+  return unspacedLanguages.has(languageOf(config)) ? '' : ' ';
 }
 
 /** The service's language code: without a region. */

@@ -202,7 +202,7 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
   readonly path?: string;
   /** The query parameters. */
   query?(context: STTContext<C>): Query;
-  /** How an upgrade presents the credential. Default: the Authorization header, and SPEC.md's subprotocols. */
+  /** How an upgrade presents the credential. Default: the Authorization header, or subprotocols in a browser. */
   credentials?(key: string, config: Readonly<C>, authType: AuthType): SocketCredentials;
   /** Default: `token`. */
   authType?(config: Readonly<C>): AuthType;

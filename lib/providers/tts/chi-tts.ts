@@ -63,7 +63,7 @@ export interface ChiTTSConfig extends RequestTTSConfig {
   /** Default: `speech-2.8-turbo`. */
   readonly model?: ChiTTSModel;
   /**
-   * Default: `mp3`, but `pcm` (with `voiceModify`, `wav`) for an output that decodes nothing, as a phone's (`auto`).
+   * Default: `mp3`; `pcm` (with `voiceModify`, `wav`) for an output that cannot decode, such as a phone.
    * `wav` does not stream.
    */
   readonly audioFormat?: ChiTTSFormat | 'auto';

@@ -34,7 +34,7 @@ export interface IotaTTSConfig extends RequestTTSConfig {
   readonly voiceName?: string;
   /** `MALE` or `FEMALE`, if no `voiceName` decides it. */
   readonly ssmlGender?: 'MALE' | 'FEMALE';
-  /** Default: `MP3`, but `LINEAR16` for an output that decodes nothing, as a phone's (`auto`). */
+  /** Default: `MP3`; `LINEAR16` for an output that cannot decode, such as a phone. */
   readonly audioEncoding?: IotaTTSEncoding | 'auto';
   /** 0.25 to 4; the service currently accepts at most 2, so more is sent as 2. Default: the service's, 1. */
   readonly speakingRate?: number;
@@ -61,7 +61,7 @@ const formats: Readonly<Record<IotaTTSEncoding, Omit<AudioMetadata, 'sampleRate'
   ALAW: { encoding: 'alaw', bitDepth: 8, container: 'wav', mimeType: 'audio/wav' },
 };
 
-/** What the service currently accepts, where SPEC.md says 4. */
+/** What the service accepts today; it used to be 4. */
 const fastestRate = 2;
 /** 5,000 bytes of text as slow audio, in base64. */
 const maxAnswerBytes = 96 * 1024 * 1024;

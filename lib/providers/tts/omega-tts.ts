@@ -33,7 +33,7 @@ export interface OmegaTTSConfig extends RequestTTSConfig, AwsConfig {
   readonly voiceId: string;
   /** Default: `neural`. */
   readonly engine?: OmegaTTSEngine;
-  /** Default: `mp3`, but `pcm` for an output that decodes nothing, as a phone's (`auto`). All stream. */
+  /** Default: `mp3`; `pcm` for an output that cannot decode, such as a phone. All stream. */
   readonly outputFormat?: OmegaTTSFormat | 'auto';
   /** mp3, ogg_vorbis: 8000 to 48000 Hz (default 24000, `standard` 22050); pcm: 8000 or 16000 (default). */
   readonly sampleRate?: number;

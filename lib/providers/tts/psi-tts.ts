@@ -35,7 +35,7 @@ export interface PsiTTSConfig extends RequestTTSConfig {
   readonly referenceId?: string | readonly string[];
   /** Voices to clone, instead of `referenceId`; they are sent with every request. */
   readonly references?: readonly PsiTTSReference[];
-  /** Default: `mp3`, but `wav` for an output that decodes nothing, as a phone's (`auto`). All stream. */
+  /** Default: `mp3`; `wav` for an output that cannot decode, such as a phone. All stream. */
   readonly format?: PsiTTSFormat | 'auto';
   /** `balanced` answers sooner, `low` soonest. Default: `normal`. */
   readonly latency?: 'normal' | 'balanced' | 'low';

@@ -18,7 +18,7 @@ import type {
 } from './voice-service.ts';
 
 /**
- * A text-to-speech service (SPEC.md): `overSocket()` or `byRequests()` runs its wire.
+ * A text-to-speech service: `overSocket()` or `byRequests()` runs its wire.
  *
  * @typeParam C - The provider's configuration.
  * @typeParam V - What speaks.

@@ -33,7 +33,7 @@ export interface RhoTTSConfig extends RequestTTSConfig {
   readonly voiceId: string;
   /** Default: `simba-3.2`, which speaks English, for voices whose id ends in `_32`; else `simba-3.0`. */
   readonly model?: RhoTTSModel;
-  /** Default: `mp3`, but `pcm` for an output that decodes nothing, as a phone's (`auto`). All but `wav` stream. */
+  /** Default: `mp3`; `pcm` for an output that cannot decode, such as a phone. All but `wav` stream. */
   readonly audioFormat?: RhoTTSFormat | 'auto';
   /** pcm: 8000 to 48000 Hz; wav: 24000 or 48000; mp3: 24000 or 22050; ulaw: 8000. Default: 24000, ulaw 8000. */
   readonly sampleRate?: number;

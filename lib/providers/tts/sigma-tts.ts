@@ -37,7 +37,7 @@ export interface SigmaTTSConfig extends RequestTTSConfig {
   readonly streaming?: boolean;
   /** The streaming region. Default: `global`, the nearest. */
   readonly region?: SigmaTTSRegion;
-  /** Default: `mp3`, but `pcm` for an output that decodes nothing, as a phone's (`auto`). */
+  /** Default: `mp3`; `pcm` for an output that cannot decode, such as a phone. */
   readonly format?: SigmaTTSFormat | 'auto';
   /** A style of the voice, such as `Conversational`. Default: the voice's. */
   readonly style?: string;

@@ -26,7 +26,7 @@ export interface TauTTSConfig extends RequestTTSConfig {
   /** Default: `blizzard`. */
   readonly model?: TauTTSModel;
   /**
-   * Default: `mp3`, but `pcm_s16le` for an output that decodes nothing, as a phone's (`auto`). `wav` and `aac` do not
+   * Default: `mp3`; `pcm_s16le` for an output that cannot decode, such as a phone. `wav` and `aac` do not
    * stream.
    */
   readonly format?: TauTTSFormat | 'auto';

@@ -21,7 +21,7 @@ export interface ThetaTTSConfig extends RequestTTSConfig {
   readonly model?: ThetaTTSModel;
   /** A catalog voice, or the id of a custom one. Default: `alloy`. */
   readonly voice?: ThetaTTSVoice | { readonly id: string };
-  /** Default: `mp3`, but `wav` for an output that decodes nothing, as a phone's (`auto`). All stream. */
+  /** Default: `mp3`; `wav` for an output that cannot decode, such as a phone. All stream. */
   readonly responseFormat?: ThetaTTSFormat | 'auto';
   /** 0.25 to 4. Default: the service's, 1. */
   readonly speed?: number;

@@ -31,7 +31,7 @@ export interface TTSCallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Members of every text-to-speech class beyond the contract (SPEC.md). */
+/** Members of every text-to-speech class beyond the contract of the role. */
 export interface RemoteVoice<C extends TTSConfig = TTSConfig> extends TTSProvider, AsyncDisposable {
   readonly errors$: Observable<VoiceError>;
   readonly type: ProviderType;
@@ -84,7 +84,7 @@ export interface VoiceService<C> {
   maxTextLength?(config: C): number;
   /** What the service's error responses mean beyond their status. */
   errorOf?(failure: HttpFailure, config: C): HttpErrorFacts | undefined;
-  /** The credentials of a WebSocket upgrade. Default: the Authorization header and SPEC.md's subprotocols. */
+  /** The credentials of a WebSocket upgrade. Default: the Authorization header, or subprotocols in a browser. */
   credentials?(key: string, config: C): SocketCredentials;
 }
 

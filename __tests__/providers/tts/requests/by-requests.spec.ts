@@ -49,7 +49,7 @@ async function blobBytes(blob: Blob): Promise<number[]> {
 
 afterEach(() => Promise.all(voices.splice(0).map((tts) => tts.dispose())));
 
-describe('REST TTS text buffer (SPEC.md)', () => {
+describe('REST TTS text buffer', () => {
   it('appends text on processChunk, and sends nothing', async () => {
     const tts = await ready();
     tts.processChunk('Hello ');
