@@ -113,6 +113,44 @@ describe('rxvoice/react in Chromium', () => {
       expect(seen).toEqual(['from one', 'second', 'from two', false, true]);
     });
 
+    it('shows the latest error of a pipeline and change of its history, read anew at each render', async () => {
+      const seen = await page.evaluate(async () => {
+        const { act, react, client, library, hooks, cast } = reactKit;
+        const pipeline = new library.Pipeline(cast());
+        let renders = 0;
+        const Show = () => {
+          renders++;
+          const error = hooks.useObservable(pipeline.errors$);
+          const change = hooks.useObservable(pipeline.history.changes$);
+          return react.createElement('b', null, `${error?.message ?? 'no error'}, ${change?.type ?? 'no change'}`);
+        };
+        const element = document.createElement('div');
+        const root = client.createRoot(element);
+        const seen: (string | number | null)[] = [];
+        const render = async () => {
+          await act(() => root.render(react.createElement(Show)));
+          seen.push(element.textContent);
+        };
+        await render();
+        pipeline.once('input.muted', () => {
+          throw new Error('it broke');
+        });
+        await act(() => pipeline.mute());
+        seen.push(element.textContent);
+        await act(() => pipeline.history.import([{ id: '', role: 'user', text: 'Hello' }]));
+        await render();
+        await act(() => root.unmount());
+        await pipeline.dispose();
+        return [...seen, renders];
+      });
+      expect(seen).toEqual([
+        'no error, no change',
+        'a callback for input.muted threw: it broke, no change',
+        'a callback for input.muted threw: it broke, added',
+        4,
+      ]);
+    });
+
     it('throws what a stream fails with, for the error boundary', async () => {
       const seen = await page.evaluate(async () => {
         const { act, react, client, reactive, hooks } = reactKit;

@@ -40,6 +40,8 @@ export interface SpeechHandle {
 export class SpeechTicket implements SpeechHandle {
   readonly done: Promise<SpeechOutcome>;
   readonly #cut$ = new Subject<void>();
+  /** Emits when the application cuts it off. */
+  readonly cut$: Observable<void> = this.#cut$.asObservable();
   #settle: (outcome: SpeechOutcome) => void = () => undefined;
   #heardText = '';
   #settled = false;
@@ -52,11 +54,6 @@ export class SpeechTicket implements SpeechHandle {
 
   get heardText(): string {
     return this.#heardText;
-  }
-
-  /** Emits when the application cuts it off. */
-  get cut$(): Observable<void> {
-    return this.#cut$.asObservable();
   }
 
   interrupt(): void {

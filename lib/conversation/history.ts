@@ -63,6 +63,12 @@ export class History {
   readonly #options: Required<Omit<HistoryOptions, 'maxTokens'>> & Pick<HistoryOptions, 'maxTokens'>;
   readonly #changes$ = new Subject<HistoryChange>();
   readonly #broken$ = new Subject<VoiceError>();
+  /** Changes. Hot. */
+  readonly changes$: Observable<HistoryChange> = publicStream(this.#changes$, (cause) =>
+    this.#tell('a subscriber of changes$', cause),
+  );
+  /** @internal Errors of the application's code, for the conversation to report. Hot. */
+  readonly broken$: Observable<VoiceError> = this.#broken$.asObservable();
   readonly #count: (text: string) => number;
   #items: HistoryItem[] = [];
   #nextId = 1;
@@ -81,16 +87,6 @@ export class History {
         return usual(text);
       }
     };
-  }
-
-  /** Changes. Hot. */
-  get changes$(): Observable<HistoryChange> {
-    return publicStream(this.#changes$, (cause) => this.#tell('a subscriber of changes$', cause));
-  }
-
-  /** @internal Errors of the application's code, for the conversation to report. Hot. */
-  get broken$(): Observable<VoiceError> {
-    return this.#broken$.asObservable();
   }
 
   get items(): readonly HistoryItem[] {

@@ -25,7 +25,10 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   // Private fields keep the configuration, which may hold a credential, out of `inspect()` and `JSON.stringify()`.
   #config: C;
   readonly #state$ = new BehaviorSubject<ProviderState>('uninitialized');
+  readonly #disposing$ = this.#state$.pipe(filter((state) => state === 'disposing'));
   readonly #errors$ = new Subject<VoiceError>();
+  /** What was handed out for each stream: who reads it again, such as a component that renders, gets the same. */
+  readonly #handedOut = new WeakMap<Observable<unknown>, Observable<unknown>>();
   #logger: Logger | undefined;
   #starting: Run | undefined;
   #stopping: Promise<void> | undefined;
@@ -151,7 +154,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
 
   /** Emits when `dispose()` begins. */
   protected get disposing$(): Observable<unknown> {
-    return this.#state$.pipe(filter((state) => state === 'disposing'));
+    return this.#disposing$;
   }
 
   /** Fails with `aborted` when `dispose()` begins, to end whatever is in progress. */
@@ -168,9 +171,17 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     return new VoiceError(message, { ...options, provider: this.name });
   }
 
-  /** A hot stream for the application; what its subscribers throw goes to `errors$`. */
+  /**
+   * A hot stream for the application, the same one each time; what its subscribers throw goes to `errors$`.
+   *
+   * @param stream$ - One that the provider keeps: of what is piped at each read, each would be another.
+   */
   protected handOut<T>(name: string, stream$: Observable<T>): Observable<T> {
-    return publicStream(stream$, (cause) => this.report(this.#broken(`a subscriber of ${name}`, cause)));
+    const known$ = this.#handedOut.get(stream$) as Observable<T> | undefined;
+    if (known$) return known$;
+    const handedOut$ = publicStream(stream$, (cause) => this.report(this.#broken(`a subscriber of ${name}`, cause)));
+    this.#handedOut.set(stream$, handedOut$);
+    return handedOut$;
   }
 
   /** Publishes an error on `errors$`. */

@@ -33,6 +33,8 @@ export abstract class PipelineControls extends PipelineEvents {
   /** @internal */
   protected isMuted: boolean = false;
   readonly #commands$ = new Subject<Command>();
+  /** @internal What the running session is told. */
+  protected readonly commands$: Observable<Command> = this.#commands$.asObservable();
   /** @internal Whether a session is running. */
   protected abstract readonly isInSession: boolean;
   /** @internal */
@@ -46,11 +48,6 @@ export abstract class PipelineControls extends PipelineEvents {
     this.options = options;
     this.assigned = withCompany(assignRoles(options.providers), options);
     assertLeftToAgent(this.assigned.agent?.name, options);
-  }
-
-  /** @internal What the running session is told. */
-  protected get commands$(): Observable<Command> {
-    return this.#commands$.asObservable();
   }
 
   /** @internal Tells it the running session, if there is one. */

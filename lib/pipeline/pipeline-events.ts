@@ -215,14 +215,14 @@ export abstract class PipelineEvents {
   }
 
   #stream<S extends EventStream>(name: S): Observable<StreamEvent<S>> {
+    return (this.#streams[name] ??= this.#handOut(name, this.#eventsOf(name))) as Observable<StreamEvent<S>>;
+  }
+
+  #eventsOf(name: EventStream): Observable<VoiceEvent> {
     const types: readonly VoiceEventType[] = eventStreams[name];
     const events$ = this.bus.events$.pipe(filter((event) => types.includes(event.type)));
-    const stream$ = stateLike.has(name)
-      ? this.#facts.before(types, events$)
-      : name === 'captions$'
-        ? this.#captioned(events$)
-        : events$;
-    return (this.#streams[name] ??= this.#handOut(name, stream$)) as Observable<StreamEvent<S>>;
+    if (stateLike.has(name)) return this.#facts.before(types, events$);
+    return name === 'captions$' ? this.#captioned(events$) : events$;
   }
 
   /** Captions are made while somebody subscribes. */

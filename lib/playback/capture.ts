@@ -18,6 +18,8 @@ export interface CaptureOptions {
 export class Capture {
   readonly #maxWaitingMs: number;
   readonly #onOverflow: ((maxWaitingMs: number) => void) | undefined;
+  /** The audio from the start on; completes at {@link end}. Hot. */
+  readonly audio$: Observable<AudioChunk> = defer(() => this.#audio$);
   #audio$ = new Subject<AudioChunk>();
   #state: 'waiting' | 'flowing' | 'stopped' = 'waiting';
   #paused = false;
@@ -29,11 +31,6 @@ export class Capture {
   constructor({ maxWaitingMs = 60_000, onOverflow }: CaptureOptions = {}) {
     this.#maxWaitingMs = maxWaitingMs;
     this.#onOverflow = onOverflow;
-  }
-
-  /** The audio from the start on; completes at {@link end}. Hot. */
-  get audio$(): Observable<AudioChunk> {
-    return defer(() => this.#audio$);
   }
 
   /** Adds a chunk, which must have metadata. */

@@ -62,6 +62,8 @@ interface Sounding {
 /** Writes frames to a sink in real time; the clock and the sink's echoes determine what was heard. */
 export class PacedLine implements PlaybackLine, Sleeper {
   readonly #heard$ = new Subject<AudioChunk>();
+  /** Audio once it was heard. Hot. */
+  readonly heard$: Observable<AudioChunk> = this.#heard$.asObservable();
   readonly #sink: PlayoutSink;
   readonly #clock: PlaybackClock;
   readonly #frameMs: number;
@@ -110,11 +112,6 @@ export class PacedLine implements PlaybackLine, Sleeper {
     this.#realtime = realtime;
     this.#clock = PlaybackClock.of(scheduler);
     this.#pacer = new Pacer(this.#clock, leadMs);
-  }
-
-  /** Audio once it was heard. Hot. */
-  get heard$(): Observable<AudioChunk> {
-    return this.#heard$.asObservable();
   }
 
   get heard(): number {

@@ -23,6 +23,8 @@ export class Player {
   readonly #line: PlaybackLine;
   readonly #options: PlayerOptions;
   readonly #playback$ = new Subject<PlaybackEvent>();
+  /** The events of every play. Hot. */
+  readonly playback$: Observable<PlaybackEvent> = this.#playback$.asObservable();
   #play: Play | undefined;
   /** The imperative queue, while it is playing. */
   #queue$: Subject<AudioChunk | AudioMark> | undefined;
@@ -33,11 +35,6 @@ export class Player {
   constructor(line: PlaybackLine, options: PlayerOptions = {}) {
     this.#line = line;
     this.#options = options;
-  }
-
-  /** The events of every play. Hot. */
-  get playback$(): Observable<PlaybackEvent> {
-    return this.#playback$.asObservable();
   }
 
   /** Milliseconds of the current (or the last) play that were heard. */

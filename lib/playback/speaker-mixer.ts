@@ -46,6 +46,8 @@ export class SpeakerMixer {
   readonly #sleeper = { wake: (): void => this.#wake() };
   readonly #pacer: Pacer;
   readonly #mixed$ = new Subject<AudioChunk>();
+  /** The mix; `timestamp` counts from construction. Hot. */
+  readonly mixed$: Observable<AudioChunk> = this.#mixed$.asObservable();
   readonly #voices = new Map<string, Voice>();
   readonly #frameLength: number;
   readonly #startMs: number;
@@ -63,11 +65,6 @@ export class SpeakerMixer {
     this.#pacer = new Pacer(this.#clock, 0);
     this.#frameLength = bytesForMs(frameMs, metadata);
     this.#startMs = this.#clock.now();
-  }
-
-  /** The mix; `timestamp` counts from construction. Hot. */
-  get mixed$(): Observable<AudioChunk> {
-    return this.#mixed$.asObservable();
   }
 
   /**

@@ -63,6 +63,8 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
   readonly type: ProviderType = 'rest';
   protected readonly members: readonly [P, ...P[]];
   readonly #switches$ = new ReplaySubject<ConnectionEvent>(1);
+  readonly #errors$: Observable<VoiceError>;
+  readonly #connection$: Observable<ConnectionEvent>;
   #current = 0;
   #probing = Subscription.EMPTY;
   #options: InitializeOptions = {};
@@ -70,6 +72,14 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
   constructor(members: readonly [P, ...P[]], options: FallbackOptions = {}) {
     super(options);
     this.members = members;
+    this.#errors$ = merge(super.errors$, ...members.map((member) => told(member.errors$)));
+    const connections = members.map((member, index) =>
+      (member.connection$ ?? NEVER).pipe(
+        filter(() => index === this.#current),
+        catchError(() => NEVER),
+      ),
+    );
+    this.#connection$ = merge(this.#switches$, ...connections);
   }
 
   /** The name of the provider in use. */
@@ -79,19 +89,12 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
 
   /** Errors of all its providers outside any call. Hot. */
   override get errors$(): Observable<VoiceError> {
-    const errors$ = merge(super.errors$, ...this.members.map((member) => told(member.errors$)));
-    return this.handOut('errors$', errors$);
+    return this.handOut('errors$', this.#errors$);
   }
 
   /** The connection of the provider in use, and each switch to another. Hot; replays the latest value. */
   get connection$(): Observable<ConnectionEvent> {
-    const connections = this.members.map((member, index) =>
-      (member.connection$ ?? NEVER).pipe(
-        filter(() => index === this.#current),
-        catchError(() => NEVER),
-      ),
-    );
-    return this.handOut('connection$', merge(this.#switches$, ...connections));
+    return this.handOut('connection$', this.#connection$);
   }
 
   /** Initializes every provider; it can be used as soon as one of them can. Failures of the others are `errors$`. */

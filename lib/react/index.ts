@@ -32,9 +32,9 @@ export interface PipelineHook extends PipelineStatus {
  * The latest value of a stream, `initial` until there is one. Subscribed to while the component is mounted. If the
  * stream fails, the component throws its error, for the error boundary above; if it completes, the last value stays.
  *
- * @param stream$ - The same Observable at every render: a pipeline's, or one from `useMemo`. A different one starts
- * over.
- * @param initial - The value before the first one, and on a server.
+ * @param stream$ - The same Observable at every render: a pipeline's or a provider's as it is, or one from `useMemo`. A
+ * different one starts over.
+ * @param initial - The value before the first one, and on a server. Default: `undefined`.
  *
  * @example
  * ```ts
@@ -49,8 +49,10 @@ export interface PipelineHook extends PipelineStatus {
  * }
  * ```
  */
-export function useObservable<T, I = T>(stream$: Observable<T>, initial: I): T | I {
-  const latest = useMemo(() => new Latest<T, I>(stream$, initial), [stream$]);
+export function useObservable<T>(stream$: Observable<T>): T | undefined;
+export function useObservable<T, I = T>(stream$: Observable<T>, initial: I): T | I;
+export function useObservable<T>(stream$: Observable<T>, initial?: unknown): unknown {
+  const latest = useMemo(() => new Latest(stream$, initial), [stream$]);
   return useSyncExternalStore(latest.subscribe, latest.read, () => initial);
 }
 

@@ -178,6 +178,9 @@ describe('BrowserLLM', () => {
     llm.loadProgress$.subscribe(({ text: phase }) => seen.push(phase.length));
     await llm.initialize();
     expect(seen).toEqual([25, 0.5]);
+    // A progress bar that is shown later has it too.
+    llm.loadProgress$.subscribe(({ progress }) => seen.push(progress));
+    expect(seen).toEqual([25, 0.5, 0.5]);
     expect(engine.calls).toEqual([`reload ${model} {"context_window_size":2048}`]);
   });
 

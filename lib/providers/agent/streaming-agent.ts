@@ -279,10 +279,11 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   #told<K extends keyof AgentStreams>(stream: K): Observable<AgentStreams[K]> {
     const isIts = (event: AgentEvent): event is Extract<AgentTold, { readonly stream: K }> =>
       event.type === 'tell' && event.stream === stream;
-    return this.handOut(`${stream}$`, this.#events$).pipe(
+    const told$ = this.#events$.pipe(
       filter(isIts),
       map(({ value }) => value as AgentStreams[K]),
     );
+    return this.handOut(`${stream}$`, told$);
   }
 
   #running(method: string): Session<S> {

@@ -1,4 +1,4 @@
-import { defer, Observable, Subject, takeUntil, tap } from 'rxjs';
+import { defer, Observable, ReplaySubject, Subject, takeUntil, tap } from 'rxjs';
 import { configProblem, wireParameters, type RulesOf } from '../../core/config-rule.ts';
 import { callSafely } from '../../core/application-code.ts';
 import { messageOf } from '../../core/errors.ts';
@@ -75,7 +75,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
   override readonly roles: readonly ProviderRole[] = ['llm'];
   override readonly type: ProviderType = 'rest';
   readonly #tokens$ = new Subject<string>();
-  readonly #loadProgress$ = new Subject<LoadProgress>();
+  readonly #loadProgress$ = new ReplaySubject<LoadProgress>(1);
   readonly #warnOnce = oncePerKind((option) =>
     this.logger.warn(`${this.name}: the engine does not support ${option}; it was left out`),
   );
@@ -91,7 +91,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     return this.handOut('tokens$', this.#tokens$);
   }
 
-  /** Loading progress. Hot. */
+  /** Loading progress. Hot; replays the latest value. */
   get loadProgress$(): Observable<LoadProgress> {
     return this.handOut('loadProgress$', this.#loadProgress$);
   }

@@ -12,6 +12,8 @@ export class CallInput<E extends object> {
   readonly capture: Capture;
   readonly #complain: Complain;
   readonly #call$ = new BehaviorSubject<E | 'none' | 'open'>('none');
+  /** The end of the call, once. Hot; late subscribers get it too. */
+  readonly end$: Observable<E> = this.#call$.pipe(filter((call) => typeof call === 'object'));
 
   constructor(complain: Complain) {
     this.#complain = complain;
@@ -26,11 +28,6 @@ export class CallInput<E extends object> {
 
   get audio$(): Observable<AudioChunk> {
     return this.capture.audio$;
-  }
-
-  /** The end of the call, once. Hot; late subscribers get it too. */
-  get end$(): Observable<E> {
-    return this.#call$.pipe(filter((call) => typeof call === 'object'));
   }
 
   /** Whether a call has begun and not ended. */

@@ -98,6 +98,8 @@ export class MeetingStreamD {
   readonly events$: Observable<MeetingStreamDEvent>;
   /** State of the signaling socket. Hot; replays the latest value. */
   readonly connection$: Observable<ConnectionEvent>;
+  /** Errors that reconnecting recovers from. Hot. */
+  readonly errors$: Observable<VoiceError>;
   readonly #options: MeetingStreamDOptions;
   readonly #signaling: ReconnectingSocket;
   readonly #media: ReconnectingSocket;
@@ -138,12 +140,8 @@ export class MeetingStreamD {
       maxMessageBytes: 16 * 1024 * 1024,
     });
     this.connection$ = this.#signaling.connection$;
+    this.errors$ = merge(this.#signaling.errors$, this.#media.errors$);
     this.events$ = this.#events$.asObservable();
-  }
-
-  /** Errors that reconnecting recovers from. Hot. */
-  get errors$(): Observable<VoiceError> {
-    return merge(this.#signaling.errors$, this.#media.errors$);
   }
 
   /** Resolves when audio is flowing. */

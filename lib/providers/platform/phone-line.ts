@@ -47,6 +47,8 @@ const decoder = new TextDecoder();
 export class PhoneLine {
   readonly #handler: PhoneLineHandler;
   readonly #dtmf$ = new Subject<string>();
+  /** Keys that the caller presses. Hot. */
+  readonly dtmf$: Observable<string> = this.#dtmf$.asObservable();
   #socket: PlatformSocket | undefined;
   #scheduler: SchedulerLike = asyncScheduler;
   #maxBytesPerSecond = 0;
@@ -64,11 +66,6 @@ export class PhoneLine {
 
   constructor(handler: PhoneLineHandler) {
     this.#handler = handler;
-  }
-
-  /** Keys that the caller presses. Hot. */
-  get dtmf$(): Observable<string> {
-    return this.#dtmf$.asObservable();
   }
 
   /** Whether a call's socket is attached and open. */

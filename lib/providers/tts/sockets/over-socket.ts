@@ -58,6 +58,7 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
   readonly #wire: SocketWire<C, S>;
   readonly #host: VoiceHost<C>;
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
+  readonly connection$: Observable<ConnectionEvent> = this.#connection$.asObservable();
   #sockets: VoiceSockets<C> | undefined;
   /** What `processChunk()` adds to. */
   #draft: Draft | undefined;
@@ -71,10 +72,6 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
   constructor(wire: SocketWire<C, S>, host: VoiceHost<C>) {
     this.#wire = wire;
     this.#host = host;
-  }
-
-  get connection$(): Observable<ConnectionEvent> {
-    return this.#connection$.asObservable();
   }
 
   warm(): void {
