@@ -9,13 +9,26 @@ import tseslint from 'typescript-eslint';
  * stands for all of its folders.
  */
 const order = [
-  ...['audio', 'core', 'stream', 'text', 'transport', 'playback', 'operators', 'providers', 'conversation', 'pipeline'],
+  ...[
+    'audio',
+    'core',
+    'stream',
+    'text',
+    'transport',
+    'playback',
+    'operators',
+    'providers',
+    'conversation',
+    'pipeline',
+    'features',
+  ],
   ...['endpointing', 'vad', 'testing', 'react'],
 ];
 /** What a room does without although it stands before it: the engine knows no provider, and no provider's wire. */
 const strangers = {
   conversation: ['transport', 'providers'],
   pipeline: ['transport', 'providers'],
+  features: ['transport', 'providers'],
   endpointing: ['audio', 'transport', 'playback', 'operators', 'providers', 'pipeline'],
   vad: ['text', 'transport', 'playback', 'operators', 'providers', 'conversation', 'pipeline', 'endpointing'],
   testing: ['transport', 'providers'],

@@ -5,6 +5,7 @@ export { loadPhrases, type Phrases } from './text/phrases.ts';
 export * from './text/words.ts';
 export * from './conversation/index.ts';
 export * from './pipeline/index.ts';
+export * from './features/index.ts';
 export * from './providers/fallback.ts';
 export * from './providers/agent/index.ts';
 export * from './providers/input/index.ts';

@@ -1,0 +1,39 @@
+// Slow: calls at the speed of sound.
+import { readdirSync } from 'node:fs';
+import { Kit } from '../../../samples/recipes/kit.ts';
+import { startSandbox } from '../../../samples/sandbox/index.ts';
+
+interface Recipe {
+  readonly recipe: (kit: Kit) => Promise<void>;
+}
+
+/** What each recipe prints, in order, whatever comes between. */
+const shows: Readonly<Record<string, readonly RegExp[]>> = {
+  '04-captions': [
+    /^screen: the$/m,
+    /^screen: the line is$/m,
+    /^WEBVTT\n\n1\n00:00:0\d\.\d{3} --> 00:00:0\d\.\d{3}\n<v Caller>Say the line is\nclear\n/m,
+    /^2\n00:00:0\d\.\d{3} --> 00:00:0\d\.\d{3}\n<v Nova>[Tt]he line is clear\b/m,
+  ],
+};
+
+describe('recipes', () => {
+  const files = readdirSync('samples/recipes').flatMap((file) => /^(\d.*)\.ts$/.exec(file)?.[1] ?? []);
+
+  it('are all run here', () => {
+    expect(files).toEqual(Object.keys(shows).sort());
+  });
+
+  it.each(files)('%s', async (file) => {
+    await using sandbox = await startSandbox();
+    const lines: string[] = [];
+    using kit = new Kit(sandbox, (line) => lines.push(line));
+    const { recipe } = (await import(`../../../samples/recipes/${file}.ts`)) as Recipe;
+    await recipe(kit);
+    let rest = lines.join('\n');
+    for (const pattern of shows[file] ?? []) {
+      expect(rest).toMatch(pattern);
+      rest = rest.slice((pattern.exec(rest)?.index ?? 0) + 1);
+    }
+  });
+});

@@ -1,0 +1,192 @@
+import { concat, concatMap, ignoreElements, of, scan, type Observable } from 'rxjs';
+import type { VoiceEvent } from '../conversation/events.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import { merge } from '../stream/merge.ts';
+import { groupsOf, linesOf, wordsBetween, type CueWord } from './cues.ts';
+
+/** Options of {@link captions}. */
+export interface CaptionOptions {
+  /** Longest line, in columns; characters of East Asian scripts take two. Default: 42. */
+  readonly lineLength?: number;
+  /** Most lines that are shown at once. Default: 2. */
+  readonly maxLines?: number;
+  /** Whether the user's words are captioned as well. Default: false. */
+  readonly user?: boolean;
+  /** When the times begin, on the pipeline's clock. Default: with the session. */
+  readonly startAt?: number;
+}
+
+/** Some lines on the screen, and when. */
+export interface CaptionCue {
+  /** A cue replaces what came before with the same id. */
+  readonly id: string;
+  readonly speaker: 'agent' | 'user';
+  readonly lines: readonly string[];
+  readonly words: readonly CueWord[];
+  /** When it begins, in milliseconds since the session began. */
+  readonly startMs: number;
+  /** When its last word ends, on the same clock. */
+  readonly endMs: number;
+  /** Whether it stays as it is: the next words are another cue's. */
+  readonly isComplete: boolean;
+  readonly speechId?: string;
+  readonly turnId?: string;
+}
+
+/** A cue that still grows. */
+type OpenCue = Omit<CaptionCue, 'lines' | 'startMs' | 'endMs' | 'isComplete'>;
+
+interface Captioned {
+  readonly originAt?: number | undefined;
+  /** How many cues there have been. */
+  readonly agentCues: number;
+  readonly userCues: number;
+  readonly agent?: OpenCue | undefined;
+  /** Its speech is over; words that were heard sooner than expected may follow. */
+  readonly isOver: boolean;
+  /** When the user began to say what is not final yet. */
+  readonly userSince?: number | undefined;
+  readonly told: readonly CaptionCue[];
+}
+
+/** A silence after a sentence that a new cue begins after, and one within a sentence, in milliseconds. */
+const sentencePauseMs = 700;
+const longPauseMs = 3_000;
+const endsSentence = /[\p{STerm}…][\p{Pe}\p{Pf}"']*$/u;
+
+/**
+ * Captions of a conversation: lines for the screen that grow word by word, as the words are heard. A cue comes again with
+ * each word, and once more when it is complete. What is cut off is in none. Completes with the pipeline; never errors.
+ *
+ * ```text
+ * caption.word  --Good--morning!----How--are---
+ * captions()    --a-----A-----------B---B------   a: Good, A: Good morning!, B: How, How are
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { captions, webVtt, type Pipeline } from 'rxvoice';
+ *
+ * declare const pipeline: Pipeline;
+ * declare const screen: HTMLElement;
+ * declare const file: { write(text: string): void };
+ *
+ * captions(pipeline).subscribe(({ lines }) => (screen.innerText = lines.join('\n')));
+ * captions(pipeline, { user: true })
+ *   .pipe(webVtt())
+ *   .subscribe((text) => file.write(text));
+ * ```
+ */
+export function captions(
+  pipeline: Pick<Pipeline, 'events$' | 'captions$' | 'state$'>,
+  options: CaptionOptions = {},
+): Observable<CaptionCue> {
+  const begin: Captioned = { agentCues: 0, userCues: 0, isOver: false, originAt: options.startAt, told: [] };
+  // `state$` tells when the running session began; captions are made while somebody listens to `captions$`.
+  const event$ = merge(pipeline.state$, pipeline.captions$.pipe(ignoreElements()), pipeline.events$);
+  return concat(event$, of(undefined)).pipe(
+    scan((state, event) => step(state, event, options), begin),
+    concatMap(({ told }) => told),
+  );
+}
+
+/** One event, or the end of them. */
+function step(before: Captioned, event: VoiceEvent | undefined, options: CaptionOptions): Captioned {
+  const state: Captioned = { ...before, originAt: before.originAt ?? event?.at, told: [] };
+  switch (event?.type) {
+    case 'caption.word':
+      return addWord(state, event, options);
+    case 'speech.ended':
+      return event.speechId === state.agent?.speechId ? { ...cutOff(state, event, options), isOver: true } : state;
+    case 'transcript.interim':
+    case 'transcript.final':
+      return options.user ? hearUser(state, event, options) : state;
+    case undefined:
+    case 'session.closed':
+      return complete({ ...state, userSince: undefined }, options);
+    case 'turn.ended':
+    case 'agent.state':
+    case 'speech.started':
+      return state.isOver ? complete(state, options) : state;
+    default:
+      return state;
+  }
+}
+
+function addWord(before: Captioned, event: VoiceEvent<'caption.word'>, options: CaptionOptions): Captioned {
+  const { speechId, turnId, text, range } = event;
+  const startMs = timeOf(event.at, before);
+  const word: CueWord = { text, range, startMs, endMs: startMs + Math.max(0, event.endMs - event.startMs) };
+  const grown = before.agent && { ...before.agent, words: [...before.agent.words, word] };
+  if (grown && grown.speechId === speechId && !startsAnew(grown, options)) {
+    return { ...before, agent: grown, told: [cueOf(grown, false, options)] };
+  }
+  const state = complete(before, options);
+  const agent: OpenCue = {
+    ...{ id: `agent-${state.agentCues + 1}`, speaker: 'agent', words: [word] },
+    ...(speechId === undefined ? {} : { speechId }),
+    ...(turnId === undefined ? {} : { turnId }),
+  };
+  const told = [...state.told, cueOf(agent, false, options)];
+  return { ...state, agent, agentCues: state.agentCues + 1, told };
+}
+
+/** Whether the last word of a cue should be the first of another. */
+function startsAnew({ words }: OpenCue, { lineLength = 42, maxLines = 2 }: CaptionOptions): boolean {
+  if (linesOf(words, lineLength).length > maxLines) return true;
+  const [last, next] = words.slice(-2);
+  if (!last || !next) return false;
+  const pauseMs = next.startMs - last.endMs;
+  return pauseMs > longPauseMs || (pauseMs > sentencePauseMs && endsSentence.test(last.text));
+}
+
+/** The last word ends where the speech was cut off. */
+function cutOff(
+  before: Captioned,
+  { at, interrupted }: VoiceEvent<'speech.ended'>,
+  options: CaptionOptions,
+): Captioned {
+  const last = before.agent?.words.at(-1);
+  const endMs = timeOf(at, before);
+  if (!interrupted || !before.agent || !last || last.endMs <= endMs) return before;
+  const agent = { ...before.agent, words: before.agent.words.with(-1, { ...last, endMs }) };
+  return { ...before, agent, told: [...before.told, cueOf(agent, false, options)] };
+}
+
+/** The agent's cue stays as it is. */
+function complete(before: Captioned, options: CaptionOptions): Captioned {
+  const { agent, told } = before;
+  if (!agent) return before;
+  return { ...before, agent: undefined, isOver: false, told: [...told, cueOf(agent, true, options)] };
+}
+
+/** What the user says: while it may change, its last lines only. */
+function hearUser(
+  before: Captioned,
+  { type, at, text, turnId }: VoiceEvent<'transcript.interim' | 'transcript.final'>,
+  options: CaptionOptions,
+): Captioned {
+  const { lineLength = 42, maxLines = 2 } = options;
+  const endMs = timeOf(at, before);
+  const userSince = before.userSince ?? endMs;
+  const groups = groupsOf(wordsBetween(text, userSince, endMs), lineLength, maxLines);
+  const isFinal = type === 'transcript.final';
+  const cues = (isFinal ? groups : groups.slice(-1)).map((words, index) => {
+    const cue = { id: `user-${before.userCues + index + 1}`, speaker: 'user', words } as const;
+    return cueOf({ ...cue, ...(turnId === undefined ? {} : { turnId }) }, isFinal, options);
+  });
+
+  if (!isFinal) return { ...before, userSince, told: cues };
+  return { ...before, userSince: undefined, userCues: before.userCues + cues.length, told: cues };
+}
+
+function cueOf(cue: OpenCue, isComplete: boolean, { lineLength = 42 }: CaptionOptions): CaptionCue {
+  const { words } = cue;
+  const [first, last] = [words[0], words.at(-1)];
+  const times = { startMs: first?.startMs ?? 0, endMs: last?.endMs ?? 0 };
+  return { ...cue, lines: linesOf(words, lineLength), ...times, isComplete };
+}
+
+function timeOf(at: number, { originAt = at }: Captioned): number {
+  return Math.max(0, at - originAt);
+}

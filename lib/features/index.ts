@@ -1,0 +1,3 @@
+export * from './captions.ts';
+export { type CueWord } from './cues.ts';
+export * from './subtitles.ts';
