@@ -1,7 +1,11 @@
 export * from './audio/index.ts';
 export * from './core/index.ts';
 export * from './stream/backoff.ts';
+export { markdown, type MarkdownOptions } from './text/markdown.ts';
 export { loadPhrases, type Phrases } from './text/phrases.ts';
+export * from './text/pronunciations.ts';
+export type { SpokenPiece, SpokenSpan } from './text/spoken-piece.ts';
+export type { TextContext, TextStage, TextTransform } from './text/text-transform.ts';
 export * from './text/words.ts';
 export * from './conversation/index.ts';
 export * from './pipeline/index.ts';

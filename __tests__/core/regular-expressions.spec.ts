@@ -48,12 +48,12 @@ async function builtExpressions(): Promise<Expression[]> {
     },
   });
   try {
-    const [{ SpeechText }] = await Promise.all([
-      import('../../lib/text/speech-text.ts'),
+    const [{ MarkdownText }] = await Promise.all([
+      import('../../lib/text/markdown.ts'),
       import('../../lib/text/sentence-splitter.ts'),
       import('../../lib/text/ssml.ts'),
     ]);
-    for (const fence of ['```', '~~~']) new SpeechText().push(`${fence}js\ncode\n`);
+    for (const fence of ['```', '~~~']) new MarkdownText().push(`${fence}js\ncode\n`);
   } finally {
     globalThis.RegExp = native;
   }

@@ -72,7 +72,7 @@ test('a page ships at first neither what only some pages need nor what initializ
   const contents = `export { ${names} } from 'rxvoice';`;
   const { shipped } = await bundle(contents, { platform: 'browser', plugins: [later] });
   const loaded =
-    /\/(agent-conversation|model-conversation|conversation\/reduce|tool-runner|speech-text|mu-request|speech-fold|voice-sockets|worklets)\.js$/;
+    /\/(agent-conversation|model-conversation|conversation\/reduce|tool-runner|text\/markdown|mu-request|speech-fold|voice-sockets|worklets)\.js$/;
   assert.deepEqual(
     shipped.filter((file) => loaded.test(file)),
     [],

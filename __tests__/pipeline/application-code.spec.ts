@@ -229,7 +229,7 @@ describe('application code that throws (F60)', () => {
 
   it('as what code is announced with ends one speech', async () => {
     const codeBlock = broken;
-    const rigged = rig({ speechText: { codeBlock } });
+    const rigged = rig({ text: [library.markdown({ codeBlock })] });
     const { pipeline, events } = rigged;
     await pipeline.start();
     await pipeline.say('Look: \n```js\n1\n```\n').done;

@@ -5,6 +5,8 @@ import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat } fro
 import { TestClock } from '../transport/test-clock.ts';
 import { call, over, type Call } from './support/call.ts';
 import { ofType } from './support/timeline.ts';
+import { markdown } from '../../lib/text/markdown.ts';
+import { pronunciations } from '../../lib/text/pronunciations.ts';
 
 type Caption = VoiceEvent<'caption.word'>;
 
@@ -160,7 +162,7 @@ describe('caption.word', () => {
   });
 
   it('follows a script without spaces, and what is spoken otherwise than written', async () => {
-    const rig = await call({ locale: 'ja-JP', speechText: { pronunciations: { SQL: 'see quell' } } });
+    const rig = await call({ locale: 'ja-JP', text: [markdown(), pronunciations({ SQL: 'see quell' })] });
     const captions = listen(rig);
     await rig.scheduler.advance(0);
     rig.pipeline.say('今日は晴れです。');

@@ -106,7 +106,7 @@ describe('an option', () => {
         ...{ idleMs: 1, awayMs: 1 },
       },
       ...{ listening: [], onUnclear: () => undefined, onUserTurn: () => undefined },
-      ...{ answer: {}, speechText: {}, hearing: (transcripts$) => transcripts$ },
+      ...{ answer: {}, text: [], hearing: (transcripts$) => transcripts$ },
     };
     const pipeline = new Pipeline({ ...options, nothing: undefined } as PipelineOptions);
     await pipeline.initialize();

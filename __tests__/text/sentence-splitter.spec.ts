@@ -110,6 +110,46 @@ describe('SentenceSplitter', () => {
     expect(split([text], { ...everyEnd, locale: 'en' })).toEqual(['It is 3. ', 'Oktober is near.']);
   });
 
+  it('cuts text without punctuation at about 100 characters, between two words, before it is all there', () => {
+    const text = 'and then we went on to the next place where '.repeat(12);
+    const pieces = split([text]);
+    expect(pieces.join('')).toBe(text);
+    for (const piece of pieces) expect(piece.length).toBeLessThanOrEqual(100);
+    for (const piece of pieces.slice(0, -1)) expect(piece).toMatch(/[a-z] $/);
+    for (const piece of pieces.slice(0, -1)) expect(piece.length).toBeGreaterThan(85);
+    const splitter = new SentenceSplitter();
+    expect(splitter.push(text.slice(0, 103))).toHaveLength(1);
+  });
+
+  it('leaves long text with punctuation whole, whatever its marks', () => {
+    const text = `It is so. ${'one of those which, like many others, has its commas, '.repeat(4).trim()} too. `;
+    expect(split([text])).toEqual(['It is so. one of those which, ', text.slice(30)]);
+  });
+
+  it('cuts unmarked text in the same places however it arrives', () => {
+    const texts = [
+      'word '.repeat(60),
+      `a, ${'x'.repeat(120)} then more and so on${' again'.repeat(40)}, b`,
+      '字'.repeat(160),
+    ];
+    for (const text of texts) {
+      for (const maxChars of [60, 99, 101, 2000]) {
+        const expected = split([text], { maxChars });
+        for (const size of [1, 2, 3, 7, 50, 99, 100, 101, 102]) {
+          expect(split(text.match(new RegExp(`.{1,${size}}`, 'gsu')) ?? [], { maxChars })).toEqual(expected);
+        }
+      }
+    }
+  });
+
+  it('cuts Japanese without punctuation at about 50 characters, between two words', () => {
+    const text = '今日はとても天気がいいので私たちは公園へ行って一緒に昼ご飯を食べることにしました'.repeat(3);
+    const pieces = split([text], { locale: 'ja' });
+    expect(pieces.join('')).toBe(text);
+    expect(pieces.map(({ length }) => length <= 50)).not.toContain(false);
+    expect(pieces.length).toBeLessThan(5);
+  });
+
   it('gives a piece as soon as the next character shows that it is one', () => {
     const splitter = new SentenceSplitter();
     expect(splitter.push('Hello there, my friend')).toEqual(['Hello there, ']);

@@ -26,7 +26,7 @@ import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } fr
 import { fromInput } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
-import type { SpokenPiece } from '../text/spoken-piece.ts';
+import { verbatim } from '../text/spoken-piece.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import type { Command } from './commands.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
@@ -189,7 +189,7 @@ function playReply(
         tap({
           next: (part) => {
             if (part.type !== 'text') return;
-            script.addPiece(asItIs(part.text));
+            script.addPiece(verbatim(part.text));
             emit('llm.token', { delta: part.text }, envelope);
           },
           complete: () => script.endRound(),
@@ -290,11 +290,4 @@ function roleOf(error: unknown, { voice: { output } }: Context): ProviderRole {
 function late({ name }: Agent): VoiceError {
   const message = `${name}: no reply came within ${replyTimeoutMs / 1000} seconds`;
   return new VoiceError(message, { code: 'timeout', recoverable: true, provider: name });
-}
-
-/** Text that is spoken exactly as written. */
-function asItIs(text: string): SpokenPiece {
-  const { length } = text;
-  const span = { spokenStart: 0, spokenEnd: length, visualStart: 0, visualEnd: length };
-  return { spoken: text, visual: text, spans: [span] };
 }

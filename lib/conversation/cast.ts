@@ -1,6 +1,7 @@
 import type { LLMProvider, TTSProvider } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
-import type { SpeechTextOptions } from '../text/speech-text.ts';
+import { markdown } from '../text/markdown.ts';
+import type { TextTransform } from '../text/text-transform.ts';
 import type { AgentProfile, AnswerOptions, ConversationTimeouts, Voices } from './conversation-options.ts';
 import type { ConversationState } from './state.ts';
 
@@ -18,8 +19,10 @@ export interface Cast extends Performers {
   readonly answer: AnswerOptions;
   /** BCP 47, for splitting text into sentences. */
   readonly locale: string | undefined;
-  /** How written text is converted to speech. */
-  readonly speechText: SpeechTextOptions | undefined;
+  /** What announces a text that is nothing but code. */
+  readonly codeNotice: string | undefined;
+  /** What texts pass on their way to the voice. */
+  readonly text: readonly TextTransform[];
   readonly timeouts: Required<Omit<ConversationTimeouts, 'idleMs' | 'awayMs' | 'hookMs'>>;
   /** Whether the first clause is synthesized before the answer is certain. */
   readonly speakAhead: boolean;
@@ -31,11 +34,13 @@ export interface Company extends Performers {
   readonly voices: Voices;
 }
 
+const usualText: readonly TextTransform[] = [markdown()];
+
 /** Who answers now. Each request to the model, and each text for the voice, is made with the cast of its moment. */
 export function castOf(state: ConversationState, company: Company): Cast {
   const { settings, rules } = state;
   const { llm = company.llm, tts = company.tts, voices, ...agent } = agentOf(state, company);
-  const { speechText, timeouts = {} } = settings;
+  const { text = usualText, timeouts = {} } = settings;
   const { llmFirstTokenMs = Math.max(10_000, llm.patienceMs ?? 0), llmStallMs = 30_000 } = timeouts;
   const { ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
   return {
@@ -45,7 +50,8 @@ export function castOf(state: ConversationState, company: Company): Cast {
     tools: agent.tools ?? settings.tools ?? [],
     answer: { ...settings.answer, ...agent.answer },
     locale: rules.locale,
-    speechText,
+    codeNotice: rules.phrases.codeNotice,
+    text,
     timeouts: { llmFirstTokenMs, llmStallMs, ttsFirstAudioMs, playoutMs },
     speakAhead: rules.preflight.speak,
   };

@@ -2,7 +2,7 @@ import type { Observable, SchedulerLike } from 'rxjs';
 import type { GenerateOptions } from '../core/messages.ts';
 import type { LLMProvider, TranscriptionResult, TTSProvider } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
-import type { SpeechTextOptions } from '../text/speech-text.ts';
+import type { TextTransform } from '../text/text-transform.ts';
 import type { BargeInThresholds } from './barge-in.ts';
 import type { AgentState, UserState, VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
@@ -197,8 +197,11 @@ export interface ConversationSettings {
   readonly answer?: AnswerOptions;
   /** The longest waits. */
   readonly timeouts?: ConversationTimeouts;
-  /** How the model's Markdown becomes speech, and how words are pronounced. */
-  readonly speechText?: SpeechTextOptions;
+  /**
+   * What texts pass on their way to the voice, in this order, such as `[markdown(), pronunciations({ SQL: 'sequel' })]`;
+   * none: they are spoken as they are written. Default: `[markdown()]`.
+   */
+  readonly text?: readonly TextTransform[];
   /**
    * BCP 47 language of the conversation, for splitting speech into sentences, counting words, commands and
    * backchannels. Default: the runtime's; English phrases.

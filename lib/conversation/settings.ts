@@ -11,7 +11,7 @@ const usedToPrepare: readonly (keyof ConversationSettings)[] = [
   'systemPrompt',
   'tools',
   'answer',
-  'speechText',
+  'text',
   'locale',
   'agent',
 ];

@@ -39,7 +39,7 @@ export interface VoiceContext {
 /** The text of one round of the model, and who speaks it. */
 export interface SpokenRound {
   readonly text$: Observable<string>;
-  readonly cast: Pick<Cast, 'tts' | 'locale' | 'speechText' | 'timeouts'>;
+  readonly cast: Pick<Cast, 'tts' | 'locale' | 'codeNotice' | 'text' | 'timeouts'>;
 }
 
 /** The text to speak. */
@@ -75,7 +75,7 @@ export function synthesizeText(
       return timer(Math.max(excessMs(), recheckMs), scheduler).pipe(switchMap(() => credit$));
     });
     function speakRound({ text$, cast }: SpokenRound, onFirst: () => void): Observable<VoiceStep> {
-      const { tts, locale, speechText } = cast;
+      const { tts, locale, codeNotice, text } = cast;
       speaking = cast;
       script.beginRound(tts.name);
       isGiven = false;
@@ -119,7 +119,7 @@ export function synthesizeText(
             ...(locale === undefined ? {} : { locale }),
             ...(tts.maxTextLength === undefined ? {} : { maxChars: tts.maxTextLength }),
           }),
-          speakable(speechText),
+          speakable(text, { locale, codeNotice }),
           concatMap((piece) => {
             const isFree = isOpen || (speakAhead && !hasBegun);
             if (isFree && excessMs() <= 0) return [piece];

@@ -93,7 +93,10 @@ const kinds: Readonly<Partial<Record<ChangeableOption, readonly [string, (value:
   onUserTurn: ['a function', (value) => typeof value === 'function'],
   answer: ['an object', isGroup],
   timeouts: ['an object', isGroup],
-  speechText: ['an object', isGroup],
+  text: [
+    'an array of transforms such as markdown()',
+    (value) => Array.isArray(value) && value.every((each) => typeof asObject(each)?.['start'] === 'function'),
+  ],
   locale: ['a BCP 47 language such as en-US', isLocale],
   agent: ['a text', isText],
 };

@@ -119,7 +119,7 @@ export abstract class PipelineControls extends PipelineEvents {
    *   it.
    * - `systemPrompt`, `tools`, `answer`, `agent`, the model's `timeouts`: from the next request to the model, also within
    *   an answer. A prepared answer is discarded.
-   * - `speechText`, `locale` (for sentences), the voice's `timeouts`: from the next text that is spoken.
+   * - `text`, `locale` (for sentences), the voice's `timeouts`: from the next text that is spoken.
    * - `greeting`: from the next `start()`.
    *
    * @example

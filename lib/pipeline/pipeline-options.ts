@@ -49,7 +49,7 @@ export const changeable: Readonly<Record<ChangeableOption, true>> = {
   onUserTurn: true,
   answer: true,
   timeouts: true,
-  speechText: true,
+  text: true,
   locale: true,
   followLanguage: true,
   agent: true,

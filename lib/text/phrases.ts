@@ -9,6 +9,8 @@ export interface Phrases {
   readonly commands: readonly string[];
   /** Tells the speaker to go on: "mm-hm", "right", "okay". */
   readonly backchannels: readonly string[];
+  /** Announces a text that is nothing but code. Default: in English. */
+  readonly codeNotice?: string;
 }
 
 /** English. */

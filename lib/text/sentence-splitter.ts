@@ -1,5 +1,5 @@
 import { segmenterFor } from './segmenter.ts';
-import { countWords } from './words.ts';
+import { countWords, unspaced } from './words.ts';
 import { isAbbreviation } from './abbreviations.ts';
 
 /** How text is split into pieces to speak. */
@@ -12,6 +12,11 @@ export interface SentenceOptions {
   readonly firstMinWords?: number;
   /** Characters that each later piece needs; shorter sentences are joined. East Asian characters count twice. Default: 20. */
   readonly minChars?: number;
+  /**
+   * Text without punctuation is cut between two words before this many characters. East Asian characters count twice.
+   * Default: 100.
+   */
+  readonly maxUnmarkedChars?: number;
   /** Longest piece, in UTF-16 units: what the text-to-speech service takes at once. Default: 2,000. */
   readonly maxChars?: number;
 }
@@ -28,6 +33,7 @@ const whiteSpaceRun = /\s*/uy;
 const clauseEnd = /\p{Terminal_Punctuation}[\p{Pe}\p{Pf}"'*_`~]*\s+|(?![,;:!?.])\p{Terminal_Punctuation}/gu;
 
 const wide = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\u3001-\u3003\uff01-\uff60]/gu;
+const wideCharacter = new RegExp(wide.source, 'u');
 /** Scripts whose sentences follow each other without a space. */
 const spaceless = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/u;
 const thai = /[\p{sc=Thai}\p{sc=Lao}]/u;
@@ -50,21 +56,26 @@ export class SentenceSplitter {
   readonly #firstMinChars: number;
   readonly #firstMinWords: number;
   readonly #minChars: number;
+  readonly #maxUnmarkedChars: number;
   readonly #maxChars: number;
   #text: string = '';
   /** Where the search for marks continues: everything before has been judged. */
   #searched: number = 0;
+  /** The end of the last mark that is not far from the one before. */
+  #marked: number = 0;
   #isFirst: boolean = true;
   /** Whether the text starts a line, so that a leading "1." is a list number. */
   #startsLine: boolean = true;
 
   constructor(options: SentenceOptions = {}) {
-    const { locale, firstMinChars = 12, firstMinWords = 4, minChars = 20, maxChars = 2000 } = options;
+    const { locale, firstMinChars = 12, firstMinWords = 4, minChars = 20 } = options;
+    const { maxUnmarkedChars = 100, maxChars = 2000 } = options;
     if (!(maxChars >= 1)) throw new RangeError(`maxChars must be at least 1, not ${maxChars}`);
     this.#locale = locale;
     this.#firstMinChars = firstMinChars;
     this.#firstMinWords = firstMinWords;
     this.#minChars = minChars;
+    this.#maxUnmarkedChars = maxUnmarkedChars;
     this.#maxChars = Math.floor(maxChars);
   }
 
@@ -74,7 +85,9 @@ export class SentenceSplitter {
     const pieces: string[] = [];
     // One unit beyond the limit shows whether a split there would divide a character.
     for (;;) {
-      const end = this.#nextEnd() ?? (this.#text.length > this.#maxChars + 1 ? this.#cut() : undefined);
+      const ends = [this.#nextEnd(), this.#unmarkedEnd()].filter((end) => end !== undefined);
+      const end =
+        ends.length > 0 ? Math.min(...ends) : this.#text.length > this.#maxChars + 1 ? this.#cut() : undefined;
       if (end === undefined) return pieces;
       pieces.push(this.#take(end));
     }
@@ -87,6 +100,7 @@ export class SentenceSplitter {
     if (this.#text) pieces.push(this.#text);
     this.#text = '';
     this.#searched = 0;
+    this.#marked = 0;
     this.#isFirst = true;
     this.#startsLine = true;
     return pieces;
@@ -96,6 +110,7 @@ export class SentenceSplitter {
     const piece = this.#text.slice(0, end);
     this.#text = this.#text.slice(end);
     this.#searched = 0;
+    this.#marked = 0;
     this.#isFirst = false;
     this.#startsLine = piece.slice(piece.trimEnd().length).includes('\n');
     return piece;
@@ -123,6 +138,28 @@ export class SentenceSplitter {
         if (this.#isEnough(text.slice(0, end))) return end;
       }
       this.#searched = Math.max(runEnd, mark + 1);
+    }
+  }
+
+  /** Where a text ends that goes on without a mark for too long. */
+  #unmarkedEnd(): number | undefined {
+    const text = this.#text;
+    for (;;) {
+      const start = this.#marked;
+      const end = start + reach(text.slice(start, start + this.#maxUnmarkedChars), this.#maxUnmarkedChars);
+      // A mark can be of two units, and what comes first ends the piece.
+      if (text.length < end + 2 || this.#maxChars < end + 2) return undefined;
+      anyMark.lastIndex = start;
+      const match = anyMark.exec(text);
+      if (match && match.index < end) {
+        this.#marked = match.index + match[0].length;
+        continue;
+      }
+      const run = text.slice(start, end);
+      const spaces = [...matchEnds(run, /\s+/gu)];
+      const cuts = spaces.length > 0 || !unspaced.test(run) ? spaces : [...segmentStarts(run, 'word', this.#locale)];
+      const last = cuts.findLast((cut) => cut > 0 && cut < run.length);
+      return last === undefined ? undefined : start + last;
     }
   }
 
@@ -190,6 +227,18 @@ export class SentenceSplitter {
       (isLowSurrogate(window, limit) ? Math.max(2, limit - 1) : limit)
     );
   }
+}
+
+/** How much of a text has a width, in UTF-16 units. */
+function reach(text: string, width: number): number {
+  let left = width;
+  let length = 0;
+  for (const character of text) {
+    left -= wideCharacter.test(character) ? 2 : 1;
+    if (left < 0) break;
+    length += character.length;
+  }
+  return length;
 }
 
 function judgeClause(mark: string, before: string, gap: string, next: string): Verdict {

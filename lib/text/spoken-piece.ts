@@ -49,8 +49,72 @@ function visualStart(piece: SpokenPiece, start: number): number {
   return piece.visual.length;
 }
 
-function isVerbatim({ spoken, visual }: SpokenPiece, span: SpokenSpan): boolean {
+/** @internal Whether a span is spoken as written. */
+export function isVerbatim({ spoken, visual }: SpokenPiece, span: SpokenSpan): boolean {
   return spoken.slice(span.spokenStart, span.spokenEnd) === visual.slice(span.visualStart, span.visualEnd);
+}
+
+/** @internal A text that is spoken as it is written. */
+export function verbatim(text: string): SpokenPiece {
+  const { length } = text;
+  return {
+    spoken: text,
+    visual: text,
+    spans: [{ spokenStart: 0, spokenEnd: length, visualStart: 0, visualEnd: length }],
+  };
+}
+
+/** @internal Several pieces in a row, as one. */
+export function joined(pieces: readonly SpokenPiece[]): SpokenPiece {
+  const [only] = pieces;
+  if (only && pieces.length === 1) return only;
+  const spans: SpokenSpan[] = [];
+  let [spoken, visual] = ['', ''];
+  for (const piece of pieces) {
+    for (const { spokenStart, spokenEnd, visualStart: start, visualEnd: end } of piece.spans) {
+      const [said, written] = [spoken.length, visual.length];
+      spans.push({
+        ...{ spokenStart: said + spokenStart, spokenEnd: said + spokenEnd },
+        ...{ visualStart: written + start, visualEnd: written + end },
+      });
+    }
+    spoken += piece.spoken;
+    visual += piece.visual;
+  }
+  return { spoken, visual, spans };
+}
+
+/** @internal What `after` says in place of what `before` says, mapped to what is written. */
+export function composed(before: SpokenPiece, after: SpokenPiece): SpokenPiece {
+  const spans: SpokenSpan[] = [];
+  let first = 0;
+  for (const outer of after.spans) {
+    const isSame = isVerbatim(after, outer);
+    while ((before.spans[first]?.spokenEnd ?? Infinity) <= outer.visualStart) first += 1;
+    for (let at = first; at < before.spans.length; at += 1) {
+      const inner = before.spans[at];
+      if (!inner || inner.spokenStart >= outer.visualEnd) break;
+      const from = Math.max(inner.spokenStart, outer.visualStart);
+      const to = Math.min(inner.spokenEnd, outer.visualEnd);
+      const [saidAt, writtenAt] = [outer.spokenStart - outer.visualStart, inner.visualStart - inner.spokenStart];
+      const asIs = isVerbatim(before, inner);
+      append(spans, {
+        spokenStart: isSame ? from + saidAt : outer.spokenStart,
+        spokenEnd: isSame ? to + saidAt : outer.spokenEnd,
+        visualStart: asIs ? from + writtenAt : inner.visualStart,
+        visualEnd: asIs ? to + writtenAt : inner.visualEnd,
+      });
+    }
+  }
+  return { spoken: after.spoken, visual: before.visual, spans };
+}
+
+/** Spans that share something said or written are one: they map as a whole. */
+function append(spans: SpokenSpan[], span: SpokenSpan): void {
+  const last = spans.at(-1);
+  const isShared = last && (span.spokenStart < last.spokenEnd || span.visualStart < last.visualEnd);
+  if (isShared) spans[spans.length - 1] = { ...last, spokenEnd: span.spokenEnd, visualEnd: span.visualEnd };
+  else spans.push(span);
 }
 
 /** @internal Builds pieces: what is spoken, and which written text each part stands for. */
@@ -62,6 +126,11 @@ export class PieceWriter {
   #lastSaid: string = '';
   #isSpaced: boolean = true;
   #isLineSaid: boolean = false;
+
+  /** Whether the piece says anything yet. */
+  get hasText(): boolean {
+    return this.#spoken !== '';
+  }
 
   /** The last spoken character that was not white space. */
   get lastSaid(): string {

@@ -3,6 +3,7 @@ import type { Phrases } from '../phrases.ts';
 /** German. */
 export const phrases: Phrases = {
   language: 'de',
+  codeNotice: 'Hier ist etwas Code.',
   commands: [
     ...['stopp', 'stop', 'halt', 'halt mal', 'warte', 'warte mal', 'warten sie', 'moment', 'moment mal'],
     ...['einen moment', 'einen moment bitte', 'moment bitte', 'einen augenblick', 'augenblick', 'sekunde'],

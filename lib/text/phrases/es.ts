@@ -3,6 +3,7 @@ import type { Phrases } from '../phrases.ts';
 /** Spanish. */
 export const phrases: Phrases = {
   language: 'es',
+  codeNotice: 'Aquí tienes el código.',
   commands: [
     ...['para', 'pare', 'paren', 'párate', 'detente', 'deténgase', 'alto', 'stop', 'basta', 'ya basta', 'espera'],
     ...['espere', 'espera un momento', 'espere un momento', 'espérate', 'un momento', 'un momento por favor'],

@@ -3,6 +3,7 @@ import type { Phrases } from '../phrases.ts';
 /** French. */
 export const phrases: Phrases = {
   language: 'fr',
+  codeNotice: 'Voici le code.',
   commands: [
     ...['stop', 'arrête', 'arrêtez', 'arrête ça', 'arrêtez ça', 'attends', 'attendez', 'attends un peu'],
     ...['attendez un peu', 'une seconde', 'une minute', 'un instant', 'un moment', "un instant s'il vous plaît"],

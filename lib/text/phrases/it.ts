@@ -3,6 +3,7 @@ import type { Phrases } from '../phrases.ts';
 /** Italian. */
 export const phrases: Phrases = {
   language: 'it',
+  codeNotice: 'Ecco il codice.',
   commands: [
     ...['stop', 'fermati', 'si fermi', 'ferma', 'fermo', 'basta', 'basta così', 'aspetta', 'aspetti'],
     ...['aspetta un attimo', 'aspetti un attimo', 'aspetta un momento', 'aspetti un momento', 'un attimo'],

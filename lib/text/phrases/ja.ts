@@ -3,6 +3,7 @@ import type { Phrases } from '../phrases.ts';
 /** Japanese. */
 export const phrases: Phrases = {
   language: 'ja',
+  codeNotice: 'こちらがコードです。',
   commands: [
     ...[
       'ストップ',

@@ -3,6 +3,7 @@ import type { Phrases } from '../phrases.ts';
 /** Portuguese. */
 export const phrases: Phrases = {
   language: 'pt',
+  codeNotice: 'Aqui está o código.',
   commands: [
     ...['para', 'pare', 'parem', 'pára', 'stop', 'espera', 'espere', 'espera aí', 'espere aí', 'peraí', 'pera'],
     ...['espera um pouco', 'espere um pouco', 'espera um momento', 'espere um momento', 'um momento'],

@@ -3,6 +3,7 @@ import type { Phrases } from '../phrases.ts';
 /** Chinese. */
 export const phrases: Phrases = {
   language: 'zh',
+  codeNotice: '这是代码。',
   commands: [
     ...[
       '停',

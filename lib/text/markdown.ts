@@ -1,16 +1,32 @@
 import { closing, firstCharacter, hostOf, lastCharacter, mailAddress, proseStart } from './marks.ts';
 import { runLength, trimUrl, urlRun, urlScheme, urlStart } from './marks.ts';
 import { PieceWriter, type SpokenPiece } from './spoken-piece.ts';
+import type { TextStage, TextTransform } from './text-transform.ts';
 
-/** How written text is converted to speech. */
-export interface SpeechTextOptions {
-  /** Spoken in place of a code block; a function receives the block's language, or ''. Default: nothing. */
-  readonly codeBlock?: string | ((language: string) => string);
+/** Options of {@link markdown}. */
+export interface MarkdownOptions {
   /**
-   * Replacements for whole words, case-sensitive: `{ SQL: 'sequel' }`. Between Han, kana, Thai, Lao, Khmer and Myanmar
-   * letters, whose scripts have no spaces, parts of words match too.
+   * Spoken in place of every code block; a function receives the block's language, or ''. Default: blocks are skipped, and
+   * a text that is nothing but code is announced, in the language of the conversation.
    */
-  readonly pronunciations?: Readonly<Record<string, string>>;
+  readonly codeBlock?: string | ((language: string) => string);
+}
+
+/**
+ * Makes written text speakable: Markdown, code blocks, URLs, HTML tags and emoji are not spoken, but the text in and
+ * around them is. A text that is nothing but code is announced, so that it is never silence.
+ *
+ * @example
+ * ```ts
+ * import { markdown, Pipeline, type AnyProvider } from 'rxvoice';
+ *
+ * declare const providers: AnyProvider[];
+ *
+ * new Pipeline({ providers, text: [markdown({ codeBlock: (language) => `Some ${language} code.` })] });
+ * ```
+ */
+export function markdown(options: MarkdownOptions = {}): TextTransform {
+  return { name: 'markdown', start: ({ codeNotice }) => new MarkdownText(options, codeNotice) };
 }
 
 /** Most text held back until it is unambiguous, in UTF-16 units; beyond that it is taken literally. */
@@ -24,7 +40,7 @@ const spacelessLetters =
   '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
 const spaceless = new RegExp(`[${spacelessLetters}]`, 'u');
 const spacedWord = `(?:(?![${spacelessLetters}\\ufe0e\\ufe0f\\u20e3])[${letters}])+`;
-/** Letters within which no mark, URL or pronunciation starts. */
+/** Letters within which no mark or URL starts. */
 const wordRun = new RegExp(`[${spacelessLetters}]+|${spacedWord}`, 'uy');
 /** Words, and spaces between them, within which no mark or URL starts. */
 const plainRun = new RegExp(`[${spacelessLetters}]+|${spacedWord}(?: (?![hw])${spacedWord})*`, 'uiy');
@@ -46,16 +62,17 @@ const comment = /^<!--.*?-->/s;
 const blockTag = /^(?:br|hr|p|div|[uo]l|li|table|tr|td|th|h[1-6])$/i;
 
 /**
- * Makes written text speakable as it grows: removes Markdown marks, code blocks, URLs, HTML tags and emoji, keeps what
- * they enclose, and leaves "3 * 4", "snake_case", "2024." and "5 > 3" alone. The result does not depend on how the text
+ * @internal Makes written text speakable as it grows: removes Markdown marks, code blocks, URLs, HTML tags and emoji,
+ * keeps what they enclose, and leaves "3 * 4", "snake_case", "2024." and "5 > 3" alone. The result does not depend on how the text
  * arrives, and maps back to it.
  *
  * A mark's meaning can depend on what follows: a push that ends at such a point returns nothing, and the next one, or
  * `flush()`, returns it all. Use one instance per text.
  */
-export class SpeechText {
+export class MarkdownText implements TextStage {
   readonly #codeBlock: string | ((language: string) => string);
-  readonly #pronunciations: readonly (readonly [string, string])[];
+  /** Said at the end of a text that was nothing but code. */
+  readonly #notice: string;
   /** Text not yet understood, preceded (up to `#at`) by that of the current piece. */
   #text: string = '';
   #at: number = 0;
@@ -72,16 +89,14 @@ export class SpeechText {
   #codeTicks: number = 0;
   /** What opened the current code block. */
   #fence: string | undefined;
+  #hasCode: boolean = false;
   /** The open links: characters to the end of the text, and those of the URL after it. A link can contain an image. */
   #links: { left: number; readonly tail: number }[] = [];
   #afterEmoji: boolean = false;
 
-  constructor(options: SpeechTextOptions = {}) {
-    const { codeBlock = '', pronunciations = {} } = options;
-    this.#codeBlock = codeBlock;
-    this.#pronunciations = Object.entries(pronunciations)
-      .filter(([written]) => written !== '')
-      .sort(([a], [b]) => b.length - a.length);
+  constructor({ codeBlock }: MarkdownOptions = {}, notice: string = 'Here is some code.') {
+    this.#codeBlock = codeBlock ?? '';
+    this.#notice = codeBlock === undefined ? notice : '';
   }
 
   /** The pieces that are now complete, including what was held back; none while the end is ambiguous. */
@@ -96,11 +111,13 @@ export class SpeechText {
   /** Returns the rest when no more text follows. */
   flush(): SpokenPiece[] {
     this.#run(true);
+    const isOnlyCode = this.#hasCode && this.#piece.lastSaid === '';
+    if (isOnlyCode && this.#notice) this.#piece.insert(this.#notice);
     return this.#take();
   }
 
   #take(): SpokenPiece[] {
-    if (this.#at === 0) return [];
+    if (this.#at === 0 && !this.#piece.hasText) return [];
     const piece = this.#piece.take(this.#text.slice(0, this.#at));
     this.#text = this.#text.slice(this.#at);
     this.#at = 0;
@@ -217,12 +234,7 @@ export class SpeechText {
       if (urlStart.some((start) => lower.length < start.length && start.startsWith(lower)) && !isEnd) return 0;
       if (urlStart.some((start) => lower.startsWith(start))) return this.#url(text, isEnd);
     }
-    if (this.#pronunciations.length > 0) {
-      const used = this.#pronounce(text, isInside, isEnd);
-      if (used !== undefined) return used;
-      if (spaceless.test(character)) return this.#say(character, character.length);
-    }
-    const run = this.#pronunciations.length > 0 || this.#links.length > 0 || this.#isRow ? wordRun : plainRun;
+    const run = this.#links.length > 0 || this.#isRow ? wordRun : plainRun;
     run.lastIndex = 0;
     const length = run.test(text) ? run.lastIndex : character.length;
     return this.#say(text.slice(0, length), length);
@@ -231,22 +243,6 @@ export class SpeechText {
   /** Whether a word ends here; removed marks do not belong to words. */
   #followsWord(): boolean {
     return wordEnd.test(this.#before) && (this.#before !== '_' || this.#piece.lastSaid.endsWith('_'));
-  }
-
-  /** Returns `undefined` if there is no pronunciation for this word. */
-  #pronounce(text: string, isInside: boolean, isEnd: boolean): number | undefined {
-    for (const [written, said] of this.#pronunciations) {
-      if (isInside && wordStart.test(written)) continue;
-      if (text.length <= written.length && !isEnd && written.startsWith(text)) return 0;
-      if (!text.startsWith(written)) continue;
-      // "SQL_" is emphasis, "SQL_x" is a different name.
-      const after = text.slice(written.length).replace(/^_+/, '');
-      if (after === '' && !isEnd) return 0;
-      const next = firstCharacter(after);
-      const goesOn = wordEnd.test(written) && wordStart.test(next) && !spaceless.test(next);
-      if (!goesOn) return this.#say(said, written.length);
-    }
-    return undefined;
   }
 
   #url(text: string, isEnd: boolean): number {
@@ -360,6 +356,7 @@ export class SpeechText {
 
   #openFence(fence: string, language: string, length: number): number {
     this.#fence = fence;
+    this.#hasCode = true;
     const announcement = typeof this.#codeBlock === 'string' ? this.#codeBlock : this.#codeBlock(language);
     this.#piece.separate();
     if (announcement) this.#piece.insert(announcement);

@@ -1,0 +1,80 @@
+import { composed, joined, verbatim, type SpokenPiece } from './spoken-piece.ts';
+
+/** What a transform may want to know of the text that it is for. */
+export interface TextContext {
+  /** BCP 47 language of the conversation, if known. */
+  readonly locale?: string | undefined;
+  /** What announces a text that is nothing but code, in the language of the conversation. Default: in English. */
+  readonly codeNotice?: string | undefined;
+}
+
+/**
+ * Changes one text as it grows. The `visual` texts of its pieces concatenate to exactly what it was given, and how that
+ * arrives changes nothing in what is spoken.
+ */
+export interface TextStage {
+  /** Returns the pieces that are now complete. An end that is ambiguous waits for more, or for `flush()`. */
+  push(text: string): Iterable<SpokenPiece>;
+  /** Returns the rest when no more text follows. */
+  flush(): Iterable<SpokenPiece>;
+}
+
+/** One step on the way from the model's text to the voice: `markdown()`, `pronunciations()`, or your own. */
+export interface TextTransform {
+  /** Names it in errors. */
+  readonly name: string;
+  /** Begins a text. Each text of the conversation has a stage of its own. */
+  readonly start: (context: TextContext) => TextStage;
+}
+
+/** @internal One stage for several transforms in a row; without any, text is spoken as it is written. */
+export function chained(transforms: readonly TextTransform[], context: TextContext): TextStage {
+  const [first, ...rest] = transforms.map((transform) => transform.start(context));
+  return first ? rest.reduce((before, after) => new Chain(before, after), first) : asWritten;
+}
+
+const asWritten: TextStage = { push: (text) => (text ? [verbatim(text)] : []), flush: () => [] };
+
+/** What one stage says is what the next one reads. */
+class Chain implements TextStage {
+  readonly #first: TextStage;
+  readonly #second: TextStage;
+  /** Pieces of either stage that do not end where one of the other does. */
+  #read: SpokenPiece[] = [];
+  #said: SpokenPiece[] = [];
+
+  constructor(first: TextStage, second: TextStage) {
+    this.#first = first;
+    this.#second = second;
+  }
+
+  push(text: string): SpokenPiece[] {
+    return [...this.#first.push(text)].flatMap((piece) => this.#pass(piece));
+  }
+
+  flush(): SpokenPiece[] {
+    const pieces = [...this.#first.flush()].flatMap((piece) => this.#pass(piece));
+    this.#said.push(...this.#second.flush());
+    const isOver = this.#read.length === 0 && this.#said.length === 0;
+    const rest = isOver ? [] : [composed(joined(this.#read), joined(this.#said))];
+    this.#read = [];
+    this.#said = [];
+    return [...pieces, ...rest];
+  }
+
+  #pass(piece: SpokenPiece): SpokenPiece[] {
+    this.#read.push(piece);
+    this.#said.push(...this.#second.push(piece.spoken));
+    const ends = new Map([[0, 0]]);
+    let length = 0;
+    for (const [index, { visual }] of this.#said.entries()) ends.set((length += visual.length), index + 1);
+    let [read, said] = [0, 0];
+    length = 0;
+    for (const [index, { spoken }] of this.#read.entries()) {
+      const end = ends.get((length += spoken.length));
+      if (end !== undefined) [read, said] = [index + 1, end];
+    }
+    if (read === 0) return [];
+    return [composed(joined(this.#read.splice(0, read)), joined(this.#said.splice(0, said)))];
+  }
+}
