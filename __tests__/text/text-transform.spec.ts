@@ -86,7 +86,9 @@ describe('a list of transforms', () => {
   });
 
   it('announces code in the language of the conversation', () => {
-    expect(spoken(run(chained([markdown()], { codeNotice: 'Voici le code.' }), ['```\n1\n```']))).toBe('Voici le code.');
+    expect(spoken(run(chained([markdown()], { codeNotice: 'Voici le code.' }), ['```\n1\n```']))).toBe(
+      'Voici le code.',
+    );
   });
 
   it('maps what the last one says to what is written', () => {
@@ -97,7 +99,12 @@ describe('a list of transforms', () => {
       return piece.visual.slice(...visualRange(piece, start, start + said.length));
     };
     expect(piece.spoken).toBe('See sequel at rxjs.dee ee vee now');
-    expect(['See', 'sequel', 'rxjs.dee ee vee', 'now'].map(written)).toEqual(['See', 'SQL', 'https://rxjs.dev/a', 'now']);
+    expect(['See', 'sequel', 'rxjs.dee ee vee', 'now'].map(written)).toEqual([
+      'See',
+      'SQL',
+      'https://rxjs.dev/a',
+      'now',
+    ]);
     // What stands for one thing as a whole counts once it was said whole.
     expect(piece.visual.slice(0, visualRange(piece, 0, piece.spoken.indexOf(' vee'))[1])).toBe('See **SQL** at ');
   });
