@@ -1,5 +1,6 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import { delay, NEVER, of, throwError, timer } from 'rxjs';
-import type { LLMEvent, Message, Tool } from 'rxvoice';
+import { defineTool, type JsonSchema, type LLMEvent, type Message, type Tool } from 'rxvoice';
 import { application, user, voiceTest, type VoiceTestOptions, type VoiceTestResult } from 'rxvoice/testing';
 import { ofType, timeline } from '../pipeline/support/timeline.ts';
 
@@ -30,6 +31,14 @@ const test = (tools: readonly Tool[], options: Partial<VoiceTestOptions> = {}): 
     untilMs: 60_000,
     ...options,
   });
+
+/** A schema of a library that tells its JSON Schema. */
+const schemaOf = <T>(
+  said: JsonSchema,
+  validate: (value: unknown) => StandardSchemaV1.Result<T>,
+): StandardSchemaV1<unknown, T> & StandardJSONSchemaV1<unknown, T> => ({
+  '~standard': { version: 1, vendor: 'test', validate, jsonSchema: { input: () => said, output: () => ({}) } },
+});
 
 const told = ['tool.call', 'tool.result', 'tool.error', 'tool.cancelled', 'turn.ended'] as const;
 
@@ -75,16 +84,10 @@ describe('tools', () => {
     const seen: unknown[] = [];
     const tool: Tool<number> = {
       name: 'double',
-      schema: {
-        '~standard': {
-          version: 1,
-          vendor: 'test',
-          validate: (value) => {
-            const { n } = value as { n: unknown };
-            return typeof n === 'number' ? { value: n * 2 } : { issues: [{ message: 'n must be a number' }] };
-          },
-        },
-      },
+      schema: schemaOf({ type: 'object' }, (value) => {
+        const { n } = value as { n: unknown };
+        return typeof n === 'number' ? { value: n * 2 } : { issues: [{ message: 'n must be a number' }] };
+      }),
       execute: (n) => {
         seen.push(n);
         return n;
@@ -98,6 +101,31 @@ describe('tools', () => {
       '42',
       'Error: the arguments are not valid: n must be a number.',
     ]);
+  });
+
+  it('tell the model their arguments as their Standard Schema tells them, unless it is told parameters', () => {
+    const said = {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      ...{ type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    };
+    const schema = schemaOf(said, (value) => ({ value }));
+    const weather = defineTool({ name: 'weather', schema, execute: () => 'sunny' });
+    const own = { ...weather, name: 'own', parameters: { type: 'object' } };
+    const { llm } = test([weather, own, { name: 'none', execute: () => 1 }], {
+      llm: { answer: calling(call('weather', { city: 'Rome' })) },
+    });
+    const { type, properties, required } = said;
+    expect(llm.requests).toHaveLength(2);
+    for (const { options } of llm.requests) {
+      expect(options.tools).toEqual([
+        { name: 'weather', parameters: { type, properties, required, additionalProperties: false } },
+        { name: 'own', parameters: { type: 'object' } },
+        { name: 'none' },
+      ]);
+    }
+    // A library is asked once: the model is asked more often.
+    const [one, two] = llm.requests.map(({ options }) => options.tools?.[0]?.parameters);
+    expect(one).toBe(two);
   });
 
   it('cannot flood the model (F61)', () => {

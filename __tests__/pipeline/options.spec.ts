@@ -55,7 +55,7 @@ describe('new Pipeline()', () => {
 });
 
 describe('an option', () => {
-  const cases: readonly (readonly [object, string])[] = [
+  const cases: (readonly [object, string])[] = [
     [{ systemPromt: 'Be brief.' }, 'there is no option systemPromt, only systemPrompt, greeting, tools, turnTaking, '],
     [{ turnTaking: { sttTimeout: 1 } }, 'there is no option turnTaking.sttTimeout, only turnTaking.strategy, '],
     [{ bargeIn: { minWord: 3 } }, 'there is no option bargeIn.minWord, only bargeIn.pauseAfterMs, bargeIn.minWords, '],
@@ -65,6 +65,26 @@ describe('an option', () => {
     [{ endpointing: { min: 5 } }, 'there is no option endpointing.min, only endpointing.minMs, endpointing.maxMs, '],
     [{ turnTaking: { strategy: 'silence' } }, 'turnTaking.strategy must be stt or manual, not "silence"'],
   ];
+  /** A tool with a schema only, of a library that tells its JSON Schema like this. */
+  const told = (jsonSchema?: object): object => {
+    const schema = {
+      '~standard': { version: 1, vendor: 'zod', validate: (value: unknown) => ({ value }), jsonSchema },
+    };
+    return { name: 'book', schema, execute: () => 'done' };
+  };
+  const noDates = (): never => {
+    throw new Error('dates have none');
+  };
+  const write = "write what the model may pass as parameters: { type: 'object', properties: { … } }";
+  const untold = 'the tool book has no parameters, and zod cannot turn the schema into JSON Schema: ';
+  cases.push(
+    [{ tools: [told()] }, `${untold}this version does not tell it; ${write}`],
+    [{ tools: [told({ input: noDates })] }, `${untold}dates have none; ${write}`],
+    [
+      { tools: [told({ input: () => ({ type: 'string' }) })] },
+      `the tool book takes "string", but models pass an object; ${write}`,
+    ],
+  );
   for (const [options, sentence] of cases) {
     it(`${JSON.stringify(options)} is refused by initialize(), start() and update()`, async () => {
       const begins = () => new Pipeline({ providers: everyone(), ...options });
@@ -78,6 +98,13 @@ describe('an option', () => {
       await Promise.all([first, second, running].map((pipeline) => pipeline.dispose()));
     });
   }
+
+  it('for one of several agents is refused as well', async () => {
+    const options = { agents: { desk: { tools: [told()] } } } as unknown as Partial<PipelineOptions>;
+    const pipeline = new Pipeline({ providers: everyone(), ...options });
+    expect(await refusal(() => pipeline.start())).toContain(`Pipeline: agents.desk ${untold}`);
+    await pipeline.dispose();
+  });
 
   it('is refused beside an agent, too', async () => {
     const providers = [new FakeInput(), new AlphaAgent({ apiKey: 'key' }), new FakeOutput()];

@@ -22,6 +22,7 @@ import {
 } from 'rxjs';
 import { messageOf } from '../core/errors.ts';
 import type { Message, ToolCall, ToolDefinition } from '../core/messages.ts';
+import { parametersOf } from '../core/standard-schema.ts';
 import type { JsonSchema, Tool, ToolContext } from '../core/tools.ts';
 import { merge } from '../stream/merge.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
@@ -40,12 +41,16 @@ const stoppedText = 'Cancelled: the conversation ended.';
 
 /** The tools as the model sees them. */
 export function toolDefinitions(tools: readonly Tool[]): ToolDefinition[] {
-  return tools.map(({ name, description, parameters, strict }) => ({
-    name,
-    ...(description === undefined ? {} : { description }),
-    ...(parameters === undefined ? {} : { parameters }),
-    ...(strict === undefined ? {} : { strict }),
-  }));
+  return tools.map((tool) => {
+    const { name, description, strict } = tool;
+    const parameters = parametersOf(tool);
+    return {
+      name,
+      ...(description === undefined ? {} : { description }),
+      ...(parameters === undefined ? {} : { parameters }),
+      ...(strict === undefined ? {} : { strict }),
+    };
+  });
 }
 
 /** Whether a model repeats a call: one that moves money must not do so twice. */

@@ -20,8 +20,9 @@ export interface ToolContext {
 }
 
 /**
- * A tool that the model can call. `parameters` is a JSON Schema, shown to the model; `schema` is an optional Standard
- * Schema (Zod, Valibot, ArkType, …) that validates the arguments, and whose output `execute` receives.
+ * A tool that the model can call. `parameters` is a JSON Schema, shown to the model; `schema` is a Standard Schema (Zod,
+ * Valibot, ArkType, …) that validates the arguments, and whose output `execute` receives. A schema whose library tells
+ * its JSON Schema (`~standard.jsonSchema`) needs no `parameters` beside it; with neither, the tool takes no arguments.
  */
 export interface Tool<Args = never> {
   /** 1 to 64 of `a-z A-Z 0-9 _ -`. */

@@ -1,5 +1,8 @@
 import { configProblem, type ConfigRule, type ConfigRules } from '../core/config-rule.ts';
+import { messageOf } from '../core/errors.ts';
 import { asObject } from '../core/guard.ts';
+import { parametersOf } from '../core/standard-schema.ts';
+import type { Tool } from '../core/tools.ts';
 import type { SendOptions } from '../conversation/commands.ts';
 import type { AgentProfile, Voices } from '../conversation/conversation-options.ts';
 import { changeable, refused, type ChangeableOption, type PipelineOptions } from './pipeline-options.ts';
@@ -115,7 +118,7 @@ export function assertOptions(options: PipelineOptions): void {
   }
   const { hearing } = options;
   if (hearing !== undefined && typeof hearing !== 'function') throw refused('hearing must be a function');
-  const problem = configProblem(options, rules) ?? phrases(options) ?? twins(options) ?? company(options);
+  const problem = configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? company(options);
   if (problem !== undefined) throw refused(problem);
 }
 
@@ -153,11 +156,24 @@ function phrases({ bargeIn }: PipelineOptions): string | undefined {
   return wrong && `bargeIn.${wrong[0]} must be an array of texts, or a function that changes one`;
 }
 
-/** The model calls tools by their names. */
-function twins({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | undefined {
+/** The model calls tools by their names, with the arguments that it is told of. */
+function ofTools({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | undefined {
   const names = tools.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) < index);
-  return twin === undefined ? undefined : `tools has two of the name ${twin}`;
+  if (twin !== undefined) return `tools has two of the name ${twin}`;
+  return tools.map(untold).find((problem) => problem !== undefined);
+}
+
+/** Why a model cannot be told of a tool's arguments: it would take them for none. */
+function untold(tool: Tool): string | undefined {
+  const write = "write what the model may pass as parameters: { type: 'object', properties: { … } }";
+  try {
+    const { type } = parametersOf(tool) ?? {};
+    if (type === undefined || type === 'object') return undefined;
+    return `the tool ${tool.name} takes ${JSON.stringify(type)}, but models pass an object; ${write}`;
+  } catch (cause) {
+    return `the tool ${tool.name} has no parameters, and ${messageOf(cause)}; ${write}`;
+  }
 }
 
 function company({ agents, agent, voices, followLanguage }: PipelineOptions): string | undefined {
@@ -187,7 +203,7 @@ function ofAgent({ systemPrompt, tools, answer, llm, tts }: AgentProfile): strin
     provider === undefined || typeof asObject(provider)?.[method] === 'function';
   if (!isRole(llm, 'generate')) return 'has an llm that is no language model';
   if (!isRole(tts, 'speak')) return 'has a tts that is no voice';
-  return twins({ tools: tools ?? [] }) ?? configProblem({ answer }, answerRules);
+  return ofTools({ tools: tools ?? [] }) ?? configProblem({ answer }, answerRules);
 }
 
 function ofVoices(voices: Voices): string | undefined {

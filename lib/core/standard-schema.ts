@@ -1,0 +1,68 @@
+import { messageOf } from './errors.ts';
+import { asObject, asString, type WireObject } from './guard.ts';
+import type { JsonSchema, Tool } from './tools.ts';
+
+/**
+ * The JSON Schema of a Standard Schema, as its library tells it. Its objects take no other members than those they list:
+ * a model is not to invent any.
+ *
+ * @param what - The schema's name in messages.
+ * @throws Error when the library does not tell it, or cannot.
+ */
+export function jsonSchemaOf(schema: object, what: string): JsonSchema {
+  const standard = asObject(Reflect.get(schema, '~standard')) ?? {};
+  const convert = asObject(standard['jsonSchema'])?.['input'];
+  const vendor = asString(standard['vendor']) ?? 'the schema library';
+  const fail = (why: string, cause?: unknown): Error =>
+    new Error(`${vendor} cannot turn ${what} into JSON Schema: ${why}`, { cause });
+  if (typeof convert !== 'function') throw fail('this version does not tell it');
+  try {
+    return closed(asObject((convert as (options: { target: string }) => unknown)({ target: 'draft-2020-12' })) ?? {});
+  } catch (cause) {
+    throw fail(messageOf(cause), cause);
+  }
+}
+
+/** Schemas do not change, and libraries take their time. */
+const known = new WeakMap<object, JsonSchema>();
+
+/**
+ * What a model is told of a tool's arguments: `parameters`, or what `schema` says. `undefined` for none.
+ *
+ * @throws Error when there is a `schema` only, and nobody can tell what it says.
+ */
+export function parametersOf({ parameters, schema }: Pick<Tool, 'parameters' | 'schema'>): JsonSchema | undefined {
+  if (parameters || !schema) return parameters;
+  const told = known.get(schema);
+  if (told) return told;
+  // The draft's address is of no use to a model, and costs tokens.
+  const { $schema: _, ...found } = jsonSchemaOf(schema, 'the schema');
+  known.set(schema, found);
+  return found;
+}
+
+/** Where a schema holds other schemas: as a value, in a list, or by name. */
+export const nestedSchemas = [
+  ...['items', 'not', 'anyOf', 'oneOf', 'allOf', 'prefixItems'],
+  ...['properties', '$defs', 'definitions'],
+] as const;
+
+function closed(schema: JsonSchema): JsonSchema {
+  const inner: readonly (readonly [string, unknown])[] = nestedSchemas
+    .filter((key) => key in schema)
+    .map((key) => [key, closedAt(key, schema[key])] as const);
+  const isOpen = asObject(schema['properties']) !== undefined && schema['additionalProperties'] === undefined;
+  return { ...schema, ...Object.fromEntries(inner), ...(isOpen && { additionalProperties: false }) };
+}
+
+function closedAt(key: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((each: unknown) => closedAt('', each));
+  const object = asObject(value);
+  if (!object) return value;
+  const byName = ['properties', '$defs', 'definitions'].includes(key);
+  return byName ? mapped(object, (each) => closedAt('', each)) : closed(object);
+}
+
+function mapped(object: WireObject, change: (value: unknown) => unknown): WireObject {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
+}
