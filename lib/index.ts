@@ -1,20 +1,348 @@
-export * from './audio/index.ts';
-export * from './core/index.ts';
-export * from './stream/backoff.ts';
+// What an application needs. Each name is written out, so that nothing gets public by accident; the tools of those who
+// write a provider are in `provider.ts`.
+export type { AudioChunk, AudioEncoding, AudioFormat, AudioMetadata } from './audio/types.ts';
+
+export { ProviderInitializationError, VoiceError, type VoiceErrorCode, type VoiceErrorOptions } from './core/errors.ts';
+export {
+  createLogger,
+  silentLogger,
+  type Logger,
+  type LoggerOptions,
+  type LogLevel,
+  type LogSink,
+} from './core/logger.ts';
+export type {
+  FinishReason,
+  GenerateOptions,
+  LLMEvent,
+  Message,
+  MessageImage,
+  ResponseSchema,
+  TokenUsage,
+  ToolCall,
+  ToolDefinition,
+} from './core/messages.ts';
+export { Provider } from './core/provider.ts';
+export { RemoteProvider, type AuthType, type Credential, type RemoteConfig } from './core/remote-provider.ts';
+export type {
+  AgentFunctionCall,
+  AgentFunctionEnd,
+  AgentLatency,
+  AgentProvider,
+  AgentText,
+  ConnectionEvent,
+  DeviceEvent,
+  InitializeOptions,
+  InputProvider,
+  LLMProvider,
+  OutputProvider,
+  PlaybackEvent,
+  ProviderContract,
+  ProviderRole,
+  ProviderState,
+  ProviderType,
+  SpeechEvent,
+  SpokenWord,
+  STTProvider,
+  TranscribedWord,
+  TranscriptionResult,
+  Translation,
+  TTSProvider,
+  VoiceActivity,
+  VoiceDetector,
+} from './core/roles.ts';
+export { defineTool, type JsonSchema, type Tool, type ToolContext } from './core/tools.ts';
+export type { BackoffOptions } from './stream/backoff.ts';
+export type { AwsCredentials } from './transport/aws-signature.ts';
+
+export type { Markup } from './text/markup.ts';
 export { markdown, type MarkdownOptions } from './text/markdown.ts';
 export { loadPhrases, type Phrases } from './text/phrases.ts';
-export * from './text/pronunciations.ts';
+export { pronunciations } from './text/pronunciations.ts';
 export type { SpokenPiece, SpokenSpan } from './text/spoken-piece.ts';
+export { ssml } from './text/ssml.ts';
 export type { TextContext, TextStage, TextTransform } from './text/text-transform.ts';
-export * from './text/words.ts';
-export * from './conversation/index.ts';
-export * from './pipeline/index.ts';
-export * from './features/index.ts';
-export * from './providers/fallback.ts';
-export * from './providers/agent/index.ts';
-export * from './providers/input/index.ts';
-export * from './providers/llm/index.ts';
-export * from './providers/output/index.ts';
-export * from './providers/platform/index.ts';
-export * from './providers/stt/index.ts';
-export * from './providers/tts/index.ts';
+export { countWords, foldText } from './text/words.ts';
+
+export type { Agent, AgentPorts } from './conversation/agent-answer.ts';
+export { agentConversation, type AgentConversationOptions } from './conversation/agent-conversation.ts';
+export {
+  bargeIn,
+  type BargeInRules,
+  type BargeInSign,
+  type BargeInStage,
+  type BargeInThresholds,
+} from './conversation/barge-in.ts';
+export type { Command, SayOptions, SendOptions, SpeechHandle, SpeechOutcome } from './conversation/commands.ts';
+export type {
+  AgentProfile,
+  AnswerOptions,
+  BargeInOptions,
+  ConversationOptions,
+  ConversationSettings,
+  ConversationTimeouts,
+  ListeningMoment,
+  ListeningPolicy,
+  PhraseList,
+  PreflightOptions,
+  PreflightRules,
+  SettingsChange,
+  TranscriptStage,
+  UserTurn,
+  UserTurnHook,
+  UserTurnVerdict,
+  Voices,
+} from './conversation/conversation-options.ts';
+export type { Captions, ConversationPorts } from './conversation/conversation-ports.ts';
+export type {
+  Endpointing,
+  EndpointingBounds,
+  EndOfTurn,
+  HeardTurn,
+  Scorer,
+  TurnScore,
+} from './conversation/endpointing.ts';
+export { eventStreams, type EventStream, type StreamEvent } from './conversation/event-streams.ts';
+export type {
+  AgentState,
+  DiscardReason,
+  IgnoreReason,
+  SpeechSource,
+  TurnEndReason,
+  UserState,
+  VoiceEvent,
+  VoiceEventEnvelope,
+  VoiceEventMap,
+  VoiceEventType,
+} from './conversation/events.ts';
+export { handoff, type HandoffOptions } from './conversation/handoff.ts';
+export {
+  History,
+  type HistoryChange,
+  type HistoryItem,
+  type HistoryOptions,
+  type Spoken,
+  type ToolOutcome,
+} from './conversation/history.ts';
+export { afterGreeting, unlessToolsRun } from './conversation/listening.ts';
+export type { ServiceUsage, TurnMetrics } from './conversation/measurements.ts';
+export { conversation } from './conversation/model-conversation.ts';
+export type {
+  ScoreSignal,
+  SttFacts,
+  TurnDecision,
+  TurnRulesOptions,
+  TurnTakingOptions,
+  UserSignal,
+} from './conversation/turn-rules.ts';
+export { turnTaking } from './conversation/turn-taking.ts';
+
+export type { PipelineControls } from './pipeline/pipeline-controls.ts';
+export type { PipelineEvents } from './pipeline/pipeline-events.ts';
+export type { PipelineOptions, PipelineUpdate } from './pipeline/pipeline-options.ts';
+export { Pipeline, type PipelineState } from './pipeline/pipeline.ts';
+export type { AnyProvider } from './pipeline/roles.ts';
+
+export { captions, type CaptionCue, type CaptionOptions } from './features/captions.ts';
+export type { CueWord } from './features/cues.ts';
+export { srt, webVtt, type SubtitleOptions } from './features/subtitles.ts';
+
+export type { FallbackOptions } from './providers/fallback-provider.ts';
+export { fallback, type Backups } from './providers/fallback.ts';
+
+export type {
+  AlphaAgentConfig,
+  AlphaAudioFormat,
+  AlphaEndpoint,
+  AlphaFunction,
+  AlphaListen,
+  AlphaSpeak,
+  AlphaSpeakType,
+  AlphaState,
+  AlphaThink,
+  AlphaThinkType,
+} from './providers/agent/alpha-agent-settings.ts';
+export { AlphaAgent } from './providers/agent/alpha-agent.ts';
+export type { AgentFunctionContext, AgentFunctionHandler } from './providers/agent/function-calls.ts';
+export { BufferInput, type BufferInputConfig } from './providers/input/buffer-input.ts';
+export { MicrophoneInput, type MicrophoneInputConfig } from './providers/input/microphone-input.ts';
+export { WebRTCInput, type WebRTCInputConfig } from './providers/input/webrtc-input.ts';
+export type {
+  BrowserEngine,
+  BrowserEngineRequest,
+  LoadProgress,
+  WebLLM,
+  WebLLMEngineConfig,
+} from './providers/llm/browser-engine.ts';
+export { BrowserLLM, type BrowserLLMConfig } from './providers/llm/browser-llm.ts';
+export { CompatibleLLM, type CompatibleLLMConfig } from './providers/llm/compatible-llm.ts';
+export { MuLLM } from './providers/llm/mu-llm.ts';
+export type { MuLLMConfig, MuLLMModel } from './providers/llm/mu-request.ts';
+export { NuLLM, type NuLLMConfig, type NuLLMModel } from './providers/llm/nu-llm.ts';
+export { OmicronLLM, type OmicronLLMConfig, type OmicronLLMModel } from './providers/llm/omicron-llm.ts';
+export { textModel, type AnswerText, type TextModelConfig } from './providers/llm/text-model.ts';
+export { ThetaLLM, type ThetaLLMConfig } from './providers/llm/theta-llm.ts';
+export { XiLLM, type XiLLMConfig, type XiLLMModel } from './providers/llm/xi-llm.ts';
+export { BrowserAudioOutput, type BrowserAudioOutputConfig } from './providers/output/browser-audio-output.ts';
+export { NullOutput, type NullOutputConfig } from './providers/output/null-output.ts';
+export { WebRTCOutput, type WebRTCOutputConfig } from './providers/output/webrtc-output.ts';
+export {
+  ChatVoiceC,
+  type ChatVoiceCConfig,
+  type ChatVoiceEnd,
+  type SpeakingMember,
+} from './providers/platform/chat-voice-c.ts';
+export type {
+  PacketStreamLike,
+  PlayerSubscriptionLike,
+  VoiceConnectionLike,
+} from './providers/platform/chat-voice-packages.ts';
+export type { ListenableLike } from './providers/platform/listenable.ts';
+export {
+  MeetingCallF,
+  type MeetingCallFConfig,
+  type MeetingCallState,
+  type MeetingCallStateChange,
+} from './providers/platform/meeting-call-f.ts';
+export {
+  readMeetingInputDWebhook,
+  verifyMeetingInputDWebhook,
+  type MeetingInputDWebhook,
+  type MeetingInputDWebhookRequest,
+} from './providers/platform/meeting-input-d-webhook.ts';
+export { MeetingInputD, type MeetingInputDConfig, type MeetingTarget } from './providers/platform/meeting-input-d.ts';
+export { MeetingInputE, type MeetingInputEConfig } from './providers/platform/meeting-input-e.ts';
+export type { ActiveSpeaker, MeetingEnd, SpeakerAudio } from './providers/platform/meeting-input.ts';
+export type { MeetingSessionStatus } from './providers/platform/meeting-people-e.ts';
+export type { MeetingStreamState } from './providers/platform/meeting-stream-d.ts';
+export type { CallEnd, PhoneProvider } from './providers/platform/phone-provider.ts';
+export {
+  verifyPhoneSocketBSignature,
+  type PhoneSocketBSignatureOptions,
+} from './providers/platform/phone-socket-b-signature.ts';
+export { PhoneSocketB, type PhoneSocketBConfig } from './providers/platform/phone-socket-b.ts';
+export {
+  verifyPhoneStreamASignature,
+  type PhoneStreamASignatureOptions,
+} from './providers/platform/phone-stream-a-signature.ts';
+export { PhoneStreamA, type PhoneStreamAConfig } from './providers/platform/phone-stream-a.ts';
+export type {
+  CorkableStream,
+  DomSocketEvent,
+  DomSocketLike,
+  NodeSocketLike,
+  PlatformSocket,
+} from './providers/platform/platform-socket.ts';
+export {
+  AlphaFlux,
+  type AlphaFluxConfig,
+  type AlphaFluxExtras,
+  type AlphaFluxOptions,
+} from './providers/stt/alpha-flux.ts';
+export { AlphaSTT, type AlphaSTTConfig, type AlphaSTTExtras, type AlphaSTTOptions } from './providers/stt/alpha-stt.ts';
+export { BetaSTT, type BetaSTTConfig, type BetaSTTOptions } from './providers/stt/beta-stt.ts';
+export {
+  DeltaSTT,
+  type DeltaContext,
+  type DeltaSTTConfig,
+  type DeltaSTTOptions,
+  type DeltaTranslation,
+} from './providers/stt/delta-stt.ts';
+export {
+  EpsilonSTT,
+  type EpsilonEncoding,
+  type EpsilonSTTConfig,
+  type EpsilonSTTOptions,
+  type EpsilonVocabulary,
+} from './providers/stt/epsilon-stt.ts';
+export { EtaSTT, type EtaSTTConfig, type EtaSTTOptions } from './providers/stt/eta-stt.ts';
+export { GammaSTT, type GammaSTTConfig, type GammaSTTOptions } from './providers/stt/gamma-stt.ts';
+export { IotaSTT, type IotaSTTConfig, type IotaSTTEncoding, type IotaSTTModel } from './providers/stt/iota-stt.ts';
+export { KappaSTT, type KappaSTTConfig, type KappaSTTOptions } from './providers/stt/kappa-stt.ts';
+export {
+  LambdaSTT,
+  type LambdaMediaEncoding,
+  type LambdaSTTConfig,
+  type LambdaSTTOptions,
+} from './providers/stt/lambda-stt.ts';
+export type { NativePhrase } from './providers/stt/native-recognition.ts';
+export type { NativeSTTConfig } from './providers/stt/native-sessions.ts';
+export { NativeSTT } from './providers/stt/native-stt.ts';
+export {
+  ThetaRealtimeSTT,
+  type ThetaRealtimeSTTConfig,
+  type ThetaRealtimeSTTModel,
+  type ThetaRealtimeSTTOptions,
+  type ThetaTurnDetection,
+} from './providers/stt/theta-realtime-stt.ts';
+export { ZetaSTT, type ZetaSTTConfig, type ZetaSTTOptions, type ZetaVocabulary } from './providers/stt/zeta-stt.ts';
+export { AlphaTTS, type AlphaTTSConfig, type AlphaTTSFormat, type AlphaTTSVoice } from './providers/tts/alpha-tts.ts';
+export {
+  ChiTTS,
+  type ChiTTSConfig,
+  type ChiTTSEmotion,
+  type ChiTTSFormat,
+  type ChiTTSModel,
+  type ChiTTSVoiceModify,
+} from './providers/tts/chi-tts.ts';
+export {
+  GammaTTS,
+  type GammaTTSConfig,
+  type GammaTTSDictionary,
+  type GammaTTSFormat,
+  type GammaTTSModel,
+} from './providers/tts/gamma-tts.ts';
+export {
+  IotaTTS,
+  type IotaTTSConfig,
+  type IotaTTSEffectsProfile,
+  type IotaTTSEncoding,
+} from './providers/tts/iota-tts.ts';
+export { KappaTTS, type KappaTTSConfig, type KappaTTSFormat, type KappaTTSRole } from './providers/tts/kappa-tts.ts';
+export { NativeTTS, type NativeTTSConfig } from './providers/tts/native-tts.ts';
+export { OmegaTTS, type OmegaTTSConfig, type OmegaTTSEngine, type OmegaTTSFormat } from './providers/tts/omega-tts.ts';
+export { PhiTTS, type PhiTTSConfig, type PhiTTSFormat, type PhiTTSModel } from './providers/tts/phi-tts.ts';
+export { PiTTS, type PiTTSConfig, type PiTTSEncoding, type PiTTSModel } from './providers/tts/pi-tts.ts';
+export {
+  PsiTTS,
+  type PsiTTSConfig,
+  type PsiTTSFormat,
+  type PsiTTSModel,
+  type PsiTTSReference,
+} from './providers/tts/psi-tts.ts';
+export {
+  RhoTTS,
+  type RhoTTSConfig,
+  type RhoTTSEmotion,
+  type RhoTTSFormat,
+  type RhoTTSModel,
+  type RhoTTSVoiceFilter,
+} from './providers/tts/rho-tts.ts';
+export {
+  SigmaTTS,
+  type SigmaTTSConfig,
+  type SigmaTTSFormat,
+  type SigmaTTSModel,
+  type SigmaTTSRegion,
+} from './providers/tts/sigma-tts.ts';
+export {
+  TauTTS,
+  type TauTTSConfig,
+  type TauTTSFormat,
+  type TauTTSModel,
+  type TauTTSVoiceFilter,
+} from './providers/tts/tau-tts.ts';
+export {
+  ThetaTTS,
+  type ThetaTTSConfig,
+  type ThetaTTSFormat,
+  type ThetaTTSModel,
+  type ThetaTTSVoice,
+} from './providers/tts/theta-tts.ts';
+export type { TTSVoice } from './providers/tts/tts-voice.ts';
+export {
+  UpsilonTTS,
+  type UpsilonTTSConfig,
+  type UpsilonTTSFormat,
+  type UpsilonTTSModel,
+} from './providers/tts/upsilon-tts.ts';

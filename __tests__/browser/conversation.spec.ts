@@ -68,7 +68,7 @@ describe('A conversation in a page', () => {
       const history = pipeline.history.messages();
       const { sampleRate } = output.audioNode.context;
       await pipeline.dispose();
-      const heard = modem.decodeSamples(rxvoice.toInt16(recording.take()), sampleRate, 700);
+      const heard = modem.decodeSamples(pcm.toInt16(recording.take()), sampleRate, 700);
       return { events, history, utterances: heard.utterances };
     }, sandbox.endpoints);
     const [, answer, , reply] = result.history;

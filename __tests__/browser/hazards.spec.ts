@@ -186,7 +186,7 @@ describe('What can go wrong with audio in a page', () => {
           const output = new rxvoice.BrowserAudioOutput();
           output.device$.subscribe(({ type }) => console.log(`device ${type} at ${output.positionMs}`));
           output.errors$.subscribe(({ code, message }) => console.log(`${code}: ${message}`));
-          const data = rxvoice.int16Bytes(modem.encodeText('click', 24_000));
+          const data = pcm.int16Bytes(modem.encodeText('click', 24_000));
           const metadata = { encoding: 'linear16', sampleRate: 24_000, channels: 1 } as const;
           void output
             .initialize()

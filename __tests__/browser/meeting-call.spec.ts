@@ -113,12 +113,12 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
     const input = new rxvoice.WebRTCInput();
     input.audio$.subscribe(({ data }) => spoken.push(data));
     const textOf = (pieces: Uint8Array<ArrayBuffer>[]): string =>
-      modem.decodeSamples(rxvoice.int16View(rxvoice.concatBytes(...pieces)), 16_000).text;
+      modem.decodeSamples(pcm.int16View(pcm.concatBytes(...pieces)), 16_000).text;
     globalThis.script = {
       ...{ log, errors, states, ends, meeting, emit, call, input },
       quiet: (audio$) => {
         const isQuiet = (data: Uint8Array<ArrayBuffer>): boolean =>
-          rxvoice.int16View(data).every((sample) => Math.abs(sample) < 300);
+          pcm.int16View(data).every((sample) => Math.abs(sample) < 300);
         return rxjs.firstValueFrom(
           audio$.pipe(
             rxjs.skipWhile(({ data }) => isQuiet(data)),
@@ -134,7 +134,7 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
       spoken: () => textOf(spoken),
       heard: () => textOf(chunks),
       say: (text) => {
-        const samples = rxvoice.toFloat32(modem.encodeText(text, context.sampleRate));
+        const samples = pcm.toFloat32(modem.encodeText(text, context.sampleRate));
         const leadIn = context.sampleRate / 2;
         const buffer = context.createBuffer(1, leadIn + samples.length, context.sampleRate);
         buffer.copyToChannel(samples, 0, leadIn);
@@ -188,7 +188,7 @@ describe('MeetingCallF in Chromium', () => {
       const words = modem.encodeText('hello meeting', 24_000);
       const samples = new Int16Array(12_000 + words.length);
       samples.set(words, 12_000);
-      const data = rxvoice.int16Bytes(samples);
+      const data = pcm.int16Bytes(samples);
       const metadata = { encoding: 'linear16', sampleRate: 24_000, channels: 1 } as const;
       await rxjs.lastValueFrom(meeting.play([{ data, metadata }]));
       await bothQuiet;

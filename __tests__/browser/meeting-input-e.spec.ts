@@ -104,7 +104,7 @@ async function serve(page: Page): Promise<void> {
     globalThis.service = {
       ...{ requests, received, refusals, opened },
       tell: (channel, message) => channels.get(channel)?.send(JSON.stringify(message)),
-      say: (index, text) => play(index, rxvoice.toFloat32(modem.encodeText(text, context.sampleRate))),
+      say: (index, text) => play(index, pcm.toFloat32(modem.encodeText(text, context.sampleRate))),
       dial: (index, number) => play(index, sound.dial(number, context.sampleRate)),
       hum: () => {
         const tone = new OscillatorNode(context, { frequency: 440 });
@@ -194,7 +194,7 @@ describe('MeetingInputE in Chromium', () => {
       const altered = (): Promise<number> =>
         service.count('insertedSamplesForDeceleration', 'removedSamplesForAcceleration', 'concealedSamples');
       const isQuiet = ({ data }: { data: Uint8Array<ArrayBuffer> }): boolean =>
-        rxvoice.int16View(data).every((one) => Math.abs(one) < 300);
+        pcm.int16View(data).every((one) => Math.abs(one) < 300);
       /** Resolves when the meeting has sounded, and then been silent for a while. */
       const sounded = (): Promise<number> =>
         rxjs.firstValueFrom(
@@ -209,12 +209,12 @@ describe('MeetingInputE in Chromium', () => {
       const hummed = sounded();
       stop();
       await hummed;
-      const take = (): Int16Array<ArrayBuffer> => rxvoice.int16View(rxvoice.concatBytes(...chunks.splice(0)));
+      const take = (): Int16Array<ArrayBuffer> => pcm.int16View(pcm.concatBytes(...chunks.splice(0)));
       chunks.length = 0;
       const numbered = sounded();
       await service.dial(1, '159D73*0');
       await numbered;
-      const number = sound.dialled(rxvoice.toFloat32(take()), 16_000);
+      const number = sound.dialled(pcm.toFloat32(take()), 16_000);
       const alteredBefore = await altered();
       const said = sounded();
       await service.say(0, 'hello');

@@ -53,7 +53,7 @@ async function openRig(browser: TestBrowser): Promise<Page> {
         const all = recording.take();
         const edgeIndex = all.findIndex((sample) => sample > 0.95);
         const timeOf = (index: number): number => edgeAt + (index - edgeIndex) / context.sampleRate;
-        const samples = rxvoice.toInt16(all.slice(0, edgeIndex));
+        const samples = pcm.toInt16(all.slice(0, edgeIndex));
         const end = samples.findLastIndex((sample) => sample !== 0);
         const tail = samples.subarray(end - 50, end + 2);
         const { text, utterances } = modem.decodeSamples(samples, context.sampleRate);
@@ -63,7 +63,7 @@ async function openRig(browser: TestBrowser): Promise<Page> {
         };
       },
       speech(text, pieceMs, sampleRate) {
-        const bytes = rxvoice.int16Bytes(modem.encodeText(text, sampleRate));
+        const bytes = pcm.int16Bytes(modem.encodeText(text, sampleRate));
         const length = Math.floor((pieceMs * sampleRate) / 1000) * 2 + 1;
         const metadata = { encoding: 'linear16', sampleRate, channels: 1 } as const;
         return Array.from({ length: Math.ceil(bytes.length / length) }, (_, at) => ({
@@ -177,7 +177,7 @@ describe('BrowserAudioOutput in Chromium', () => {
       // Opus in WebM, as Chromium makes it of the same voice.
       const source = new AudioContext({ sampleRate: 48000 });
       const buffer = source.createBuffer(1, 48000 * 1.5, 48000);
-      buffer.copyToChannel(rxvoice.toFloat32(modem.encodeText('compressed', 48000)), 0, 24000);
+      buffer.copyToChannel(pcm.toFloat32(modem.encodeText('compressed', 48000)), 0, 24000);
       const stream = source.createMediaStreamDestination();
       const player = new AudioBufferSourceNode(source, { buffer });
       player.connect(stream);

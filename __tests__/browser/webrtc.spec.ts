@@ -43,18 +43,18 @@ describe('WebRTCInput and WebRTCOutput in Chromium', () => {
       input.setTrack(track);
       await input.start();
       const heard = (): ReturnType<typeof modem.decodeSamples> =>
-        modem.decodeSamples(rxvoice.int16View(rxvoice.concatBytes(...chunks.splice(0))), 16_000);
+        modem.decodeSamples(pcm.int16View(pcm.concatBytes(...chunks.splice(0))), 16_000);
       const speech = (
         text: string,
       ): {
         data: Uint8Array<ArrayBuffer>;
         metadata: { encoding: 'linear16'; sampleRate: number; channels: number };
       } => ({
-        data: rxvoice.int16Bytes(modem.encodeText(text, 24_000)),
+        data: pcm.int16Bytes(modem.encodeText(text, 24_000)),
         metadata: { encoding: 'linear16', sampleRate: 24_000, channels: 1 },
       });
       const isQuiet = ({ data }: { data: Uint8Array<ArrayBuffer> }): boolean =>
-        rxvoice.int16View(data).every((one) => Math.abs(one) < 300);
+        pcm.int16View(data).every((one) => Math.abs(one) < 300);
       /** Resolves when the other side has sounded, and then been silent for so long that nothing is on its way. */
       const sounded = (): Promise<number> =>
         rxjs.firstValueFrom(
@@ -83,7 +83,7 @@ describe('WebRTCInput and WebRTCOutput in Chromium', () => {
         (_, at) => 6000 * Math.sin((2 * Math.PI * 440 * at) / 24_000),
       );
       const hummed = sounded();
-      const humming = output.play([{ ...speech(''), data: rxvoice.int16Bytes(hum) }]).subscribe();
+      const humming = output.play([{ ...speech(''), data: pcm.int16Bytes(hum) }]).subscribe();
       const stretched$ = input.audio$.pipe(
         rxjs.bufferCount(25),
         rxjs.concatMap(altered),
@@ -94,15 +94,12 @@ describe('WebRTCInput and WebRTCOutput in Chromium', () => {
       humming.unsubscribe();
       await hummed;
 
-      const keys = rxvoice.toInt16(sound.dial('159D73*0', 24_000));
+      const keys = pcm.toInt16(sound.dial('159D73*0', 24_000));
       chunks.length = 0;
       const numbered = sounded();
-      await rxjs.lastValueFrom(output.play([{ ...speech(''), data: rxvoice.int16Bytes(keys) }]));
+      await rxjs.lastValueFrom(output.play([{ ...speech(''), data: pcm.int16Bytes(keys) }]));
       await numbered;
-      const number = sound.dialled(
-        rxvoice.toFloat32(rxvoice.int16View(rxvoice.concatBytes(...chunks.splice(0)))),
-        16_000,
-      );
+      const number = sound.dialled(pcm.toFloat32(pcm.int16View(pcm.concatBytes(...chunks.splice(0)))), 16_000);
 
       const alteredBefore = await altered();
       const said = sounded();
@@ -118,7 +115,7 @@ describe('WebRTCInput and WebRTCOutput in Chromium', () => {
       talking.unsubscribe();
       const heardMs = output.positionMs;
       await cut;
-      const samples = rxvoice.int16View(rxvoice.concatBytes(...chunks));
+      const samples = pcm.int16View(pcm.concatBytes(...chunks));
       const isLoud = (sample: number): boolean => Math.abs(sample) > 1000;
       const soundedMs = (samples.findLastIndex(isLoud) - samples.findIndex(isLoud)) / 16;
       const alteredMs = ((await altered()) - unalteredYet) / 48;
@@ -150,7 +147,7 @@ describe('WebRTCInput and WebRTCOutput in Chromium', () => {
       const rate = context.sampleRate;
       const texts = ['this is said ', 'on two tracks'];
       const speakers = texts.map((text, index) => {
-        const samples = rxvoice.toFloat32(modem.encodeText(text, rate));
+        const samples = pcm.toFloat32(modem.encodeText(text, rate));
         const buffer = context.createBuffer(1, rate * 5, rate);
         buffer.copyToChannel(samples, 0, rate / 2 + index * (modem.encodeText(texts[0] ?? '', rate).length + rate / 2));
         const player = new AudioBufferSourceNode(context, { buffer });
@@ -191,7 +188,7 @@ describe('WebRTCInput and WebRTCOutput in Chromium', () => {
       const elapsedMs = (context.currentTime - from) * 1000;
       await input.stop();
       const capturedMs = chunks.reduce((sum, { length }) => sum + length / 48, 0);
-      const { text } = modem.decodeSamples(rxvoice.int16View(rxvoice.concatBytes(...chunks)), 24_000);
+      const { text } = modem.decodeSamples(pcm.int16View(pcm.concatBytes(...chunks)), 24_000);
       first.stream.getAudioTracks()[0]?.stop();
       await input.dispose();
       const states = speakers.map(({ stream }) => stream.getAudioTracks()[0]?.readyState);

@@ -1,6 +1,7 @@
 // Slow: conversations with an agent, at the speed of sound.
 import { filter, firstValueFrom, scan, skipWhile, Subscription, timer } from 'rxjs';
-import { AlphaAgent, BufferInput, int16Bytes, int16View, NullOutput, Pipeline, VoiceError } from 'rxvoice';
+import { AlphaAgent, BufferInput, NullOutput, Pipeline, VoiceError } from 'rxvoice';
+import { int16Bytes, int16View } from 'rxvoice/audio';
 import type { AlphaAgentConfig, AudioChunk, AudioEncoding, ConnectionEvent, VoiceEvent } from 'rxvoice';
 import { sentJson, startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { decodeSamples, encodeText } from '../../samples/sandbox/modem.ts';

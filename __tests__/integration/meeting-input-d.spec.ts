@@ -1,6 +1,7 @@
 /** Slow: meetings are heard at the speed of speech, over real sockets. */
 import { filter, firstValueFrom } from 'rxjs';
-import { AlphaFlux, AlphaTTS, concatBytes, int16View, MeetingInputD, NullOutput, NuLLM, Pipeline } from 'rxvoice';
+import { AlphaFlux, AlphaTTS, MeetingInputD, NullOutput, NuLLM, Pipeline } from 'rxvoice';
+import { concatBytes, int16View } from 'rxvoice/audio';
 import type { AudioChunk, MeetingInputDConfig } from 'rxvoice';
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { Meeting, type MeetingOptions } from '../../samples/sandbox/meeting.ts';

@@ -37,11 +37,11 @@ import('rxvoice').then((imported) => {
 `,
 );
 // Jest and older bundlers know no `module-sync`: they load the CommonJS files.
+const commonjs = Object.values(manifest.exports).flatMap((entry) => entry.require?.default ?? []);
 writeFileSync(
   join(consumer, 'commonjs.cjs'),
   `const { join } = require('node:path');
-const folder = join(__dirname, 'node_modules/rxvoice/dist');
-for (const entry of ${JSON.stringify(entries)}) require(join(folder, entry.slice('rxvoice'.length), 'index.cjs'));
+for (const file of ${JSON.stringify(commonjs)}) require(join(__dirname, 'node_modules/rxvoice', file));
 `,
 );
 

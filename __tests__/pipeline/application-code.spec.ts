@@ -1,7 +1,14 @@
 import { config, firstValueFrom, from, NEVER, Subject, timer } from 'rxjs';
-import type { LLMEvent, Logger, LogSink, Tool, VoiceEvent } from 'rxvoice';
+import {
+  Pipeline,
+  type LLMEvent,
+  type Logger,
+  type LogSink,
+  type PipelineOptions,
+  type Tool,
+  type VoiceEvent,
+} from 'rxvoice';
 import * as library from 'rxvoice';
-import { Pipeline, type PipelineOptions } from '../../lib/pipeline/index.ts';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { everyProvider, streamsOf } from './support/every-provider.ts';
 import { ofType } from './support/timeline.ts';

@@ -1,13 +1,6 @@
 import { firstValueFrom, filter, Subject, take, timer, toArray } from 'rxjs';
-import {
-  AlphaAgent,
-  bytesForMs,
-  Pipeline,
-  VoiceError,
-  type DeviceEvent,
-  type PipelineOptions,
-  type VoiceEvent,
-} from 'rxvoice';
+import { AlphaAgent, Pipeline, VoiceError, type DeviceEvent, type PipelineOptions, type VoiceEvent } from 'rxvoice';
+import { bytesForMs } from 'rxvoice/audio';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat, type FakeLLMConfig } from 'rxvoice/testing';
 
 interface Rig {

@@ -8,7 +8,8 @@ import { Mistral } from '@mistralai/mistralai';
 import Groq from 'groq-sdk';
 import OpenAI from 'openai';
 import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
-import { NuLLM, OmicronLLM, ThetaLLM, XiLLM, type ChatConfig, type ChatLLM, type Message } from '../../lib/index.ts';
+import { NuLLM, OmicronLLM, ThetaLLM, XiLLM, type Message } from '../../lib/index.ts';
+import { type ChatConfig, type ChatLLM } from '../../lib/provider.ts';
 import { bodyJson, startSandbox, type Sandbox, type ServiceName } from '../../samples/sandbox/index.ts';
 import { bothRecords, expectSameWire, until, type Stated } from './wire.ts';
 

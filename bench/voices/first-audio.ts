@@ -14,9 +14,8 @@ import {
   TauTTS,
   ThetaTTS,
   UpsilonTTS,
-  type RemoteVoice,
-  type TTSConfig,
 } from 'rxvoice';
+import { type RemoteVoice, type TTSConfig } from 'rxvoice/provider';
 import { sentences } from 'rxvoice/operators';
 import { startSandbox, type Sandbox, type VendorName } from '../../samples/sandbox/index.ts';
 import { median, type BenchResult } from '../harness.ts';

@@ -1,14 +1,10 @@
 export * from '../stream/buffer-until.ts';
-export * from '../playback/capture.ts';
 export * from './frames.ts';
 export * from '../stream/hold-until.ts';
 export * from '../playback/pace.ts';
-export * from '../playback/paced-output.ts';
-export * from '../playback/playout.ts';
 export * from '../stream/retry-backoff.ts';
 export * from './sentences.ts';
 export * from './speakable.ts';
-export * from '../playback/speaker-mixer.ts';
 export * from '../stream/stall-timeout.ts';
 export * from '../text/sentence-splitter.ts';
 export { markdown, type MarkdownOptions } from '../text/markdown.ts';

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { concatMap, interval, lastValueFrom, map, of, reduce, Subscription, tap } from 'rxjs';
-import { encodeWav, int16Bytes, WavReader, type AudioMetadata, type BufferInput, type TTSProvider } from 'rxvoice';
+import { type AudioMetadata, type BufferInput, type TTSProvider } from 'rxvoice';
+import { encodeWav, int16Bytes, WavReader } from 'rxvoice/audio';
 
 /** The format of the caller's file. */
 export const callerFormat: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1, bitDepth: 16 };

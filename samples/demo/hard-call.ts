@@ -4,7 +4,6 @@ import {
   AlphaTTS,
   BufferInput,
   fallback,
-  int16View,
   NullOutput,
   NuLLM,
   Pipeline,
@@ -14,6 +13,7 @@ import {
   type VoiceEvent,
   type VoiceEventType,
 } from 'rxvoice';
+import { int16View } from 'rxvoice/audio';
 import { energyVad } from 'rxvoice/vad';
 import { startSandbox, type Sandbox } from '../sandbox/index.ts';
 import { decodeSamples } from '../sandbox/modem.ts';

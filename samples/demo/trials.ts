@@ -1,4 +1,5 @@
-import { createTranscoder, foldText, int16View, type AudioChunk, type AudioMetadata } from 'rxvoice';
+import { foldText, type AudioChunk, type AudioMetadata } from 'rxvoice';
+import { createTranscoder, int16View } from 'rxvoice/audio';
 import { noise } from '../sandbox/modem.ts';
 import { story } from '../sandbox/responder.ts';
 import { callerFormat } from './caller.ts';

@@ -1,5 +1,6 @@
 import { filter, firstValueFrom, scan, Subscription, timer } from 'rxjs';
-import { AlphaFlux, AlphaTTS, BufferInput, int16Bytes, int16View, NullOutput, NuLLM, Pipeline } from 'rxvoice';
+import { AlphaFlux, AlphaTTS, BufferInput, NullOutput, NuLLM, Pipeline } from 'rxvoice';
+import { int16Bytes, int16View } from 'rxvoice/audio';
 import type { AudioChunk, PipelineOptions, VoiceEvent } from 'rxvoice';
 import type { Sandbox } from '../../../samples/sandbox/index.ts';
 import { decodeSamples, encodeText } from '../../../samples/sandbox/modem.ts';

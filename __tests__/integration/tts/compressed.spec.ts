@@ -1,6 +1,7 @@
 // Slow: a server hears compressed audio, at the speed of sound.
 import { filter, firstValueFrom } from 'rxjs';
-import { NullOutput, Pipeline, ThetaTTS, toInt16, decodeSamples as samplesOf, type ThetaTTSConfig } from 'rxvoice';
+import { NullOutput, Pipeline, ThetaTTS, type ThetaTTSConfig } from 'rxvoice';
+import { toInt16, decodeSamples as samplesOf } from 'rxvoice/audio';
 import { FakeInput, FakeLLM, FakeSTT } from 'rxvoice/testing';
 import { bodyJson, startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { decodeSamples } from '../../../samples/sandbox/modem.ts';

@@ -6,9 +6,6 @@ const anyConfig = {
   ...{ sampleRate: 16_000, credentials: { accessKeyId: 'a', secretAccessKey: 'b' }, track: {}, voice: 'v' },
 };
 
-/** Classes that are given their wire. */
-const bases: readonly string[] = ['BatchSTT', 'ChatLLM', 'RemoteTTS', 'StreamingAgent', 'StreamingSTT'];
-
 /** A provider of each class among a module's exports, by the class's name. */
 export function everyProvider(exported: object): (readonly [name: string, provider: object])[] {
   return Object.entries(exported).flatMap(([name, value]) => {
@@ -20,7 +17,7 @@ export function everyProvider(exported: object): (readonly [name: string, provid
 /** A provider of a class of the library; `undefined` for a base class, which has no name. */
 function providerOf(value: unknown): object | undefined {
   const isProvider = typeof value === 'function' && value.prototype instanceof Object && 'isReady' in value.prototype;
-  if (!isProvider || bases.includes(value.name)) return undefined;
+  if (!isProvider) return undefined;
   const provider: unknown = Reflect.construct(value, [anyConfig]);
   return typeof provider === 'object' && provider && 'name' in provider ? provider : undefined;
 }

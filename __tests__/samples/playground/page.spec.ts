@@ -1,6 +1,7 @@
 import { asyncScheduler } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { BufferInput, concatBytes, int16View, type VoiceEvent } from 'rxvoice';
+import { BufferInput, type VoiceEvent } from 'rxvoice';
+import { concatBytes, int16View } from 'rxvoice/audio';
 import { payloadOf } from '../../../samples/playground/page/details.ts';
 import { Caller, callerFormat } from '../../../samples/playground/page/caller.ts';
 import { EventLog } from '../../../samples/playground/page/event-log.ts';

@@ -1,5 +1,6 @@
 /** Slow: every provider speaks through a real proxy. */
 import { filter, firstValueFrom, from, lastValueFrom, map, reduce, timeout, toArray } from 'rxjs';
+import { encodeWav } from '../../../lib/audio/index.ts';
 import * as library from '../../../lib/index.ts';
 import {
   AlphaFlux,
@@ -168,7 +169,7 @@ describe('the proxy, for providers in proxy mode', () => {
     const stt = new IotaSTT(config('IotaSTT'));
     await stt.initialize();
     const chunks = await firstValueFrom(from(frames(['hello proxy'])).pipe(toArray()));
-    const wav = library.encodeWav(Uint8Array.from(chunks.flatMap(({ data }) => [...data])), {
+    const wav = encodeWav(Uint8Array.from(chunks.flatMap(({ data }) => [...data])), {
       encoding: 'linear16',
       sampleRate: 16000,
       channels: 1,

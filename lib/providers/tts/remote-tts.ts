@@ -33,9 +33,9 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
 
   protected override readonly defaultAuthType: AuthType;
 
-  /** Receives every chunk of synthesized audio; set by {@link RemoteTTS.onAudio}. */
+  /** Receives every chunk of synthesized audio; set by `onAudio()`. */
   protected audioCallback: ((chunk: AudioChunk) => void) | undefined = undefined;
-  /** Receives the format of every synthesis; set by {@link RemoteTTS.onMetadata}. */
+  /** Receives the format of every synthesis; set by `onMetadata()`. */
   protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
 
   /** What speaks. */
@@ -157,7 +157,7 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   }
 
   /**
-   * Adds text for {@link RemoteTTS.finalize} to speak on `audio$`. A service on a socket starts at once; one by requests
+   * Adds text for `finalize()` to speak on `audio$`. A service on a socket starts at once; one by requests
    * waits for the whole text.
    */
   processChunk(text: string): void {
@@ -165,8 +165,8 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   }
 
   /**
-   * Ends the text of {@link RemoteTTS.processChunk}; resolves when its audio was delivered on `audio$`, or on
-   * {@link RemoteTTS.cancel}. The text is cleared, even after a failure. Concurrent calls run one after the other.
+   * Ends the text of `processChunk()`; resolves when its audio was delivered on `audio$`, or on
+   * `cancel()`. The text is cleared, even after a failure. Concurrent calls run one after the other.
    *
    * @throws VoiceError when the provider is not initialized, when the synthesis fails, and when `signal` aborts it.
    */
@@ -174,7 +174,7 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
     return this.speaker.finalize(options);
   }
 
-  /** Drops the text of {@link RemoteTTS.processChunk} and cancels it at the service; `finalize()` then resolves. */
+  /** Drops the text of `processChunk()` and cancels it at the service; `finalize()` then resolves. */
   cancel(): void {
     this.speaker.cancel();
   }

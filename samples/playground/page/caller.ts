@@ -1,5 +1,6 @@
 import { interval, Subscription } from 'rxjs';
-import { createTranscoder, int16Bytes, int16View, type AudioChunk, type BufferInput } from 'rxvoice';
+import { type AudioChunk, type BufferInput } from 'rxvoice';
+import { createTranscoder, int16Bytes, int16View } from 'rxvoice/audio';
 import { encodeText, noise, silence } from '../../sandbox/modem.ts';
 
 /** The caller's line: what it carries, and how it is cut. */
