@@ -9,7 +9,7 @@ import Groq from 'groq-sdk';
 import OpenAI from 'openai';
 import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { NuLLM, OmicronLLM, ThetaLLM, XiLLM, type Message } from '../../lib/index.ts';
-import { type ChatConfig, type ChatLLM } from '../../lib/provider.ts';
+import type { ChatConfig, ChatLLM } from '../../lib/provider.ts';
 import { bodyJson, startSandbox, type Sandbox, type ServiceName } from '../../samples/sandbox/index.ts';
 import { bothRecords, expectSameWire, until, type Stated } from './wire.ts';
 

@@ -15,7 +15,7 @@ import type * as RevAi from 'revai-node-sdk';
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { WebSocket as NodeWebSocket } from 'ws';
 import { EtaSTT, KappaSTT, LambdaSTT, ThetaRealtimeSTT, type AudioChunk } from '../../lib/index.ts';
-import { type StreamingSTT, type StreamingSTTConfig } from '../../lib/provider.ts';
+import type { StreamingSTT, StreamingSTTConfig } from '../../lib/provider.ts';
 import { startSandbox, type Sandbox, type ServiceName, type ServiceRecord } from '../../samples/sandbox/index.ts';
 import { encodeText } from '../../samples/sandbox/modem.ts';
 import { writeSamples } from '../../samples/sandbox/pcm.ts';

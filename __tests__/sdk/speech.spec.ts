@@ -12,7 +12,7 @@ import type * as AssemblyAI from 'assemblyai';
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { WebSocket as NodeWebSocket } from 'ws';
 import { BetaSTT, DeltaSTT, GammaSTT, ZetaSTT, type AudioChunk } from '../../lib/index.ts';
-import { type StreamingSTT, type StreamingSTTConfig } from '../../lib/provider.ts';
+import type { StreamingSTT, StreamingSTTConfig } from '../../lib/provider.ts';
 import { startSandbox, type Sandbox, type ServiceName, type ServiceRecord } from '../../samples/sandbox/index.ts';
 import { encodeText } from '../../samples/sandbox/modem.ts';
 import { writeSamples } from '../../samples/sandbox/pcm.ts';

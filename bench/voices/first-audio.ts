@@ -15,7 +15,7 @@ import {
   ThetaTTS,
   UpsilonTTS,
 } from 'rxvoice';
-import { type RemoteVoice, type TTSConfig } from 'rxvoice/provider';
+import type { RemoteVoice, TTSConfig } from 'rxvoice/provider';
 import { sentences } from 'rxvoice/operators';
 import { startSandbox, type Sandbox, type VendorName } from '../../samples/sandbox/index.ts';
 import { median, type BenchResult } from '../harness.ts';

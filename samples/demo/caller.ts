@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { concatMap, interval, lastValueFrom, map, of, reduce, Subscription, tap } from 'rxjs';
-import { type AudioMetadata, type BufferInput, type TTSProvider } from 'rxvoice';
+import type { AudioMetadata, BufferInput, TTSProvider } from 'rxvoice';
 import { encodeWav, int16Bytes, WavReader } from 'rxvoice/audio';
 
 /** The format of the caller's file. */

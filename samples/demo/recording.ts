@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { type AudioMetadata } from 'rxvoice';
+import type { AudioMetadata } from 'rxvoice';
 import { createTranscoder, encodeWav, int16Bytes, int16View, interleave } from 'rxvoice/audio';
 import type { CallRecord } from './call.ts';
 import { callerFormat } from './caller.ts';

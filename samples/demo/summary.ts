@@ -1,4 +1,4 @@
-import { type TurnMetrics, type VoiceEvent } from 'rxvoice';
+import type { TurnMetrics, VoiceEvent } from 'rxvoice';
 import { int16View } from 'rxvoice/audio';
 import { decodeSamples } from '../sandbox/modem.ts';
 import { lines, ofType, type CallRecord } from './call.ts';

@@ -1,5 +1,5 @@
 import { interval, Subscription } from 'rxjs';
-import { type AudioChunk, type BufferInput } from 'rxvoice';
+import type { AudioChunk, BufferInput } from 'rxvoice';
 import { createTranscoder, int16Bytes, int16View } from 'rxvoice/audio';
 import { encodeText, noise, silence } from '../../sandbox/modem.ts';
 
