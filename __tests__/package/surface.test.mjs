@@ -66,6 +66,7 @@ const names = [
   'afterGreeting',
   'agentConversation',
   'bargeIn',
+  'captions',
   'conversation',
   'countWords',
   'createLogger',
@@ -75,8 +76,11 @@ const names = [
   'foldText',
   'handoff',
   'loadPhrases',
+  'markdown',
+  'pronunciations',
   'readMeetingInputDWebhook',
   'silentLogger',
+  'srt',
   'ssml',
   'textModel',
   'turnTaking',
@@ -84,6 +88,7 @@ const names = [
   'verifyMeetingInputDWebhook',
   'verifyPhoneSocketBSignature',
   'verifyPhoneStreamASignature',
+  'webVtt',
 ];
 
 const require = createRequire(join(consumer, 'index.cjs'));

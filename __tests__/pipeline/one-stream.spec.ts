@@ -4,6 +4,7 @@ import { asyncScheduler, EMPTY, type Observable, type Subscription } from 'rxjs'
 import * as audio from 'rxvoice/audio';
 import * as library from 'rxvoice';
 import * as operators from 'rxvoice/operators';
+import * as author from 'rxvoice/provider';
 import * as testing from 'rxvoice/testing';
 import { everyProvider, streamsOf } from './support/every-provider.ts';
 
@@ -22,9 +23,9 @@ function newPipeline(): library.Pipeline {
 const others: Readonly<Record<string, () => object>> = {
   Pipeline: newPipeline,
   History: () => new library.History(),
-  Capture: () => new operators.Capture(),
-  Playout: () => new operators.Playout(sink),
-  SpeakerMixer: () => new operators.SpeakerMixer({ metadata: format, scheduler: asyncScheduler }),
+  Capture: () => new author.Capture(),
+  Playout: () => new author.Playout(sink),
+  SpeakerMixer: () => new author.SpeakerMixer({ metadata: format, scheduler: asyncScheduler }),
   'fallback(STT)': () => library.fallback(new FakeSTT(), new FakeSTT()),
   'fallback(LLM)': () => library.fallback(new FakeLLM(), new FakeLLM()),
   'fallback(TTS)': () => library.fallback(new FakeTTS(), new FakeTTS()),
@@ -57,7 +58,7 @@ describe('a stream is one and the same at each reading', () => {
   }
 
   it('which every class with such a getter is tried for', () => {
-    const classes = Object.values(exported).filter((value) => gettersOf(value).length > 0);
+    const classes = Object.values({ ...exported, ...author }).filter((value) => gettersOf(value).length > 0);
     // An abstract class is tried with its subclasses.
     const isTried = (value: unknown): boolean =>
       typeof value === 'function' && owners.some(([, owner]) => owner instanceof value);

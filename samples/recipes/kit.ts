@@ -1,6 +1,7 @@
 import { concatMap, filter, firstValueFrom, interval, map, range, Subscription, type Observable } from 'rxjs';
-import { AlphaFlux, AlphaTTS, BufferInput, int16Bytes, int16View, NullOutput, NuLLM } from 'rxvoice';
+import { AlphaFlux, AlphaTTS, BufferInput, NullOutput, NuLLM } from 'rxvoice';
 import type { AnyProvider, AudioChunk, Pipeline, VoiceEvent } from 'rxvoice';
+import { int16Bytes, int16View } from 'rxvoice/audio';
 import type { Sandbox } from '../sandbox/index.ts';
 import { decodeSamples, encodeText } from '../sandbox/modem.ts';
 
