@@ -146,6 +146,7 @@ export type { AnyProvider } from './pipeline/roles.ts';
 export { captions, type CaptionCue, type CaptionOptions } from './features/captions.ts';
 export type { CueWord } from './features/cues.ts';
 export { srt, webVtt, type SubtitleOptions } from './features/subtitles.ts';
+export { TextInput, TextOutput, TextVoice } from './features/text-only.ts';
 
 export type { FallbackOptions } from './providers/fallback-provider.ts';
 export { fallback, type Backups } from './providers/fallback.ts';

@@ -8,7 +8,7 @@ import type { ConversationState } from './state.ts';
 /** The model and the voice of a pipeline. */
 export interface Performers {
   readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm' | 'patienceMs'>;
-  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'warm'>;
+  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'delivers' | 'warm'>;
 }
 
 /** Who answers, and with what. */
@@ -70,5 +70,6 @@ function voiceFor(language: string | undefined, voices: Voices): TTSProvider | u
 
 /** The cast of an answer that is given in another way. */
 export function withAnswer(cast: Cast, answer: AnswerOptions | undefined): Cast {
-  return answer ? { ...cast, answer: { ...cast.answer, ...answer } } : cast;
+  const { tts = cast.tts } = { ...cast.answer, ...answer };
+  return { ...cast, tts, answer: { ...cast.answer, ...answer } };
 }

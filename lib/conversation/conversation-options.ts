@@ -93,6 +93,11 @@ export interface AnswerOptions extends Omit<GenerateOptions, 'tools'> {
   readonly toolChoice?: NonNullable<GenerateOptions['toolChoice']>;
   /** Whether the user can cut it off once it is heard; before that, new words join the message anyway. Default: true. */
   readonly interruptible?: boolean;
+  /**
+   * What says it: another voice of the pipeline's, or a `TextVoice`, with which it is only read. Default: the voice of
+   * the pipeline, the agent or the language.
+   */
+  readonly tts?: TTSProvider;
 }
 
 /** What a conversation is at, for a {@link ListeningPolicy}. */

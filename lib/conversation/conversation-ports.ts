@@ -24,7 +24,7 @@ export interface ConversationPorts {
   readonly connection$?: Observable<ConnectionEvent>;
   readonly commands$: Observable<Command>;
   readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm' | 'patienceMs'>;
-  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'warm'>;
+  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'delivers' | 'warm'>;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs' | 'pause' | 'resume' | 'setVolume'>;
   /** Whether `speech$` reports the end of speech. Default: false. */
   readonly reportsSpeechEnd?: boolean;

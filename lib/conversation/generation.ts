@@ -186,7 +186,7 @@ function tokenOf(event: LLMEvent | string): LLMEvent {
 
 /** The model must speak at last: it chooses freely after the first request, and may call nothing in the last. */
 function requestOptions({ tools, answer }: Cast, round: number): GenerateOptions {
-  const { interruptible: _, toolChoice, ...options } = answer;
+  const { interruptible: _, tts: _voice, toolChoice, ...options } = answer;
   const definitions = toolDefinitions(tools);
   if (definitions.length === 0) return options;
   const choice = round === maxRounds ? 'none' : round === 1 ? toolChoice : undefined;

@@ -1,6 +1,6 @@
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
-import type { SpokenWord } from '../core/roles.ts';
+import type { SpokenWord, TTSProvider } from '../core/roles.ts';
 import { segmenterFor } from '../text/segmenter.ts';
 import { visualRange, type SpokenPiece } from '../text/spoken-piece.ts';
 import { joinWords } from '../text/words.ts';
@@ -24,6 +24,8 @@ interface Part {
   readonly pieces: SpokenPiece[];
   /** The provider that speaks it, if not the speech's own. */
   readonly provider: string | undefined;
+  /** What comes of it in place of speech. */
+  readonly delivers: TTSProvider['delivers'];
   utteranceId: string | undefined;
   metadata: AudioMetadata | undefined;
   receivedMs: number;
@@ -99,17 +101,11 @@ export class Script {
    * Opens the next round; what follows belongs to it.
    *
    * @param provider - Who speaks it.
+   * @param delivers - What comes of it in place of speech.
    */
-  beginRound(provider?: string): void {
-    this.#parts.push({
-      pieces: [],
-      provider,
-      utteranceId: undefined,
-      metadata: undefined,
-      receivedMs: 0,
-      isCompressed: false,
-      complete: false,
-    });
+  beginRound(provider?: string, delivers?: TTSProvider['delivers']): void {
+    const nothing = { utteranceId: undefined, metadata: undefined, receivedMs: 0 };
+    this.#parts.push({ provider, delivers, ...nothing, pieces: [], isCompressed: false, complete: false });
   }
 
   /** This round's audio is complete. */
@@ -138,9 +134,15 @@ export class Script {
     const sums = new Map<string | undefined, number>();
     for (const part of this.#parts) {
       const characters = charactersOf(part);
-      if (characters > 0) sums.set(part.provider, (sums.get(part.provider) ?? 0) + characters);
+      if (characters > 0 && part.delivers === undefined)
+        sums.set(part.provider, (sums.get(part.provider) ?? 0) + characters);
     }
     return sums;
+  }
+
+  /** Whether all of it is read: it has no sound that could come back as an echo. */
+  get isShown(): boolean {
+    return this.#parts.every(({ delivers }) => delivers === 'text');
   }
 
   addPiece(piece: SpokenPiece): void {

@@ -160,7 +160,7 @@ export function speech(
       isFinished ||= type === 'finished';
       if (type !== 'started' || phase !== 'playing') return;
       phase = 'audible';
-      context.soundings.begin(script, playedMs, envelope);
+      if (!script.isShown) context.soundings.begin(script, playedMs, envelope);
       emit('speech.started', { source }, envelope);
       report({ type: 'speech.audible', id });
       subscriber.next('audible');

@@ -5,6 +5,7 @@ import {
   map,
   Observable,
   of,
+  pipe,
   Subscription,
   switchMap,
   take,
@@ -77,7 +78,7 @@ export function synthesizeText(
     function speakRound({ text$, cast }: SpokenRound, onFirst: () => void): Observable<VoiceStep> {
       const { tts, locale, codeNotice, text } = cast;
       speaking = cast;
-      script.beginRound(tts.name);
+      script.beginRound(tts.name, tts.delivers);
       isGiven = false;
       let hasPieces = false;
       let hasText = false;
@@ -115,11 +116,15 @@ export function synthesizeText(
           });
         }
         const spoken$ = text$.pipe(
-          sentences({
-            ...(locale === undefined ? {} : { locale }),
-            ...(tts.maxTextLength === undefined ? {} : { maxChars: tts.maxTextLength }),
-          }),
-          speakable(text, { locale, codeNotice }),
+          tts.delivers
+            ? map(asWritten)
+            : pipe(
+                sentences({
+                  ...(locale === undefined ? {} : { locale }),
+                  ...(tts.maxTextLength === undefined ? {} : { maxChars: tts.maxTextLength }),
+                }),
+                speakable(text, { locale, codeNotice }),
+              ),
           concatMap((piece) => {
             const isFree = isOpen || (speakAhead && !hasBegun);
             if (isFree && excessMs() <= 0) return [piece];
@@ -175,6 +180,16 @@ export function synthesizeText(
       }),
       filter((step) => step === 'piece' || typeof step !== 'string'),
     );
+  };
+}
+
+/** A piece of a text that no voice has to speak. */
+function asWritten(text: string): SpokenPiece {
+  const { length } = text;
+  return {
+    spoken: text,
+    visual: text,
+    spans: [{ spokenStart: 0, spokenEnd: length, visualStart: 0, visualEnd: length }],
   };
 }
 

@@ -224,6 +224,11 @@ export interface TTSProvider extends ProviderContract {
   configureOutput?(accepts: readonly AudioFormat[]): void;
   /** Longest piece of `text$`, in characters. */
   readonly maxTextLength?: number | undefined;
+  /**
+   * What it delivers if it does not speak: the text itself, to be read, or a recording of it. Then `text$` is the text as
+   * it is written and as it comes, and nobody is billed for its characters. Default: speech.
+   */
+  readonly delivers?: 'text' | 'recording';
   /** Opens the connection that the next `speak` needs, so that no handshake delays it. */
   warm?(): void | Promise<void>;
   /**

@@ -15,6 +15,13 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^WEBVTT\n\n1\n00:00:0\d\.\d{3} --> 00:00:0\d\.\d{3}\n<v Caller>Say the line is\nclear\n/m,
     /^2\n00:00:0\d\.\d{3} --> 00:00:0\d\.\d{3}\n<v Nova>[Tt]he line is clear\b/m,
   ],
+  '06-chat': [
+    /^page: hello to the page$/m,
+    /^page: .*get_time says: 12:34/m,
+    /^tool: 12:34$/m,
+    /^read: hello to the eye$/m,
+    /^heard: hello to the ear\s*$/m,
+  ],
 };
 
 describe('recipes', () => {
