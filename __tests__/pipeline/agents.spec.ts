@@ -85,6 +85,7 @@ describe('agents and voices', () => {
     [{ agents: { one: {} }, agent: 'two' }, 'agent must be the name of one of agents (one), not "two"'],
     [{ agent: 'two' }, 'agent must be the name of one of agents (there are none), not "two"'],
     [{ voices: { es: new FakeTTS() } }, 'voices need followLanguage: true'],
+    [{ voices: { es: new FakeTTS() }, followLanguage: false }, 'voices need followLanguage: true'],
     [{ voices: { 'not a language': new FakeTTS() }, followLanguage: true }, 'voices has "not a language"'],
     [{ voices: { es: {} }, followLanguage: true }, 'voices.es must be a text-to-speech provider'],
     [{ followLanguage: 'es' }, 'followLanguage must be true or false'],

@@ -50,10 +50,12 @@ export interface AgentPorts {
   readonly agent: Agent;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs' | 'pause' | 'resume' | 'setVolume'>;
   readonly commands$: Observable<Command>;
+  /** What becomes of the microphone. Default: it always works. */
+  readonly device$?: ConversationPorts['device$'];
   /** @internal The code of captions while somebody listens to them. */
   readonly captions$?: ConversationPorts['captions$'];
   /** Converts between agent and output, if their formats differ. */
-  transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
+  transcode?(audio$: Observable<AudioChunk>, sourceOf: (chunk: AudioChunk) => string): Observable<AudioChunk>;
 }
 
 /** Longest silence of an agent that owes a reply: as long as a function may run. */
@@ -73,7 +75,7 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
     ...shared.speech,
     voice: agent,
     playoutMs: () => 3_000,
-    transcode: (audio$) => ports.transcode?.(audio$) ?? audio$,
+    transcode: (audio$, sourceOf) => ports.transcode?.(audio$, sourceOf) ?? audio$,
   };
   const context: Context = { ...shared, agent, voice };
   return {

@@ -24,7 +24,7 @@ const none: Phrases = { language: 'en', commands: [], backchannels: [] };
  */
 export function agentConversation(ports: AgentPorts, options: AgentConversationOptions): Observable<VoiceEvent> {
   const { scheduler = asyncScheduler, history } = options;
-  const { agent, output, commands$, captions$ } = ports;
+  const { agent, output, commands$, captions$, device$ } = ports;
   const { transcripts$, speech$ } = agent;
   const rules: Rules = {
     ...rulesOf({ bargeIn: 'immediate', preflight: false }, facts, none),
@@ -33,7 +33,7 @@ export function agentConversation(ports: AgentPorts, options: AgentConversationO
     isService: true,
   };
   return converse({
-    ports: { transcripts$, speech$, output, ...(captions$ ? { captions$ } : {}) },
+    ports: { transcripts$, speech$, output, ...(captions$ ? { captions$ } : {}), ...(device$ ? { device$ } : {}) },
     history,
     scheduler,
     settings: {},

@@ -61,7 +61,9 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const gate$ = new ReplaySubject<unknown>(1);
     let log: Log = { parts: [], tokens: 0 };
     let result: SpeechResult = nothingHeard;
-    const moments: Partial<Record<TurnMoment, number>> = {};
+    const moments: Partial<Record<TurnMoment | 'toolsMs', number>> = {};
+    /** Since when tools run, while they do. */
+    let toolsSince: number | undefined;
     /** What is told when the gate opens. */
     const untold: GenerationStep[] = [];
     let isCommitted = false;
@@ -73,6 +75,10 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const mark = (moment: TurnMoment): void => {
       moments[moment] ??= scheduler.now();
     };
+    const countTools = (): void => {
+      if (toolsSince === undefined || moments.firstToken !== undefined) return;
+      moments.toolsMs = (moments.toolsMs ?? 0) + scheduler.now() - toolsSince;
+    };
     const fail = (error: unknown, role: ProviderRole): void => {
       failed = true;
       report({ type: 'answer.failed', candidate: id, error, role });
@@ -83,7 +89,10 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     /** A step's event comes before what is said of it, and no event before the gate opens. */
     const take = (step: GenerationStep): void => {
       if (step.type === 'started') mark('request');
-      if (step.type === 'token' && log.tokens === 0) mark('firstToken');
+      if (step.type === 'token' && moments.firstToken === undefined) {
+        countTools();
+        mark('firstToken');
+      }
       log = note(log, step);
       if (isCommitted) publish(step);
       else untold.push(step);
@@ -139,6 +148,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       },
       onToolsRunning: (running) => {
         log = { ...log, running };
+        countTools();
+        toolsSince = running && scheduler.now();
         const tools = running && (running.isAbortable ? 'abortable' : 'kept');
         report({ type: 'answer.tools', candidate: id, tools });
       },

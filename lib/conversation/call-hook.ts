@@ -24,7 +24,7 @@ export function callHook(
   );
   return defer(() => {
     const result: unknown = hook({ ...turn, text, signal: abort.signal });
-    return result instanceof Promise ? from(result as Promise<unknown>) : of(result);
+    return isThenable(result) ? from(result) : of(result);
   }).pipe(
     map((result) => decided(verdictOf(result))),
     catchError((cause: unknown) => {
@@ -34,6 +34,11 @@ export function callHook(
     takeUntil(isOver$),
     finalize(() => abort.abort()),
   );
+}
+
+/** A promise of any library: a query that runs once it is awaited, too. */
+function isThenable(result: unknown): result is PromiseLike<unknown> {
+  return typeof asObject(result)?.['then'] === 'function';
 }
 
 /** @throws Error where the application returned something else. */

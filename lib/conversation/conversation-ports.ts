@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import type {
   ConnectionEvent,
+  DeviceEvent,
   LLMProvider,
   OutputProvider,
   SpeechEvent,
@@ -22,6 +23,8 @@ export interface ConversationPorts {
   readonly speech$: Observable<SpeechEvent>;
   /** The connection to speech-to-text: the user's turn waits while there is none. Default: always connected. */
   readonly connection$?: Observable<ConnectionEvent>;
+  /** What becomes of the microphone: while it is lost or muted, nobody is heard. Default: it always works. */
+  readonly device$?: Observable<DeviceEvent>;
   readonly commands$: Observable<Command>;
   readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm' | 'patienceMs'>;
   readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'delivers' | 'warm'>;
@@ -49,6 +52,10 @@ export interface ConversationPorts {
   readonly capturedAt?: (positionMs: number) => number | undefined;
   /** @internal The code of captions while somebody listens to them, `undefined` while nobody does. Default: never. */
   readonly captions$?: Observable<Captions | undefined>;
-  /** Converts between TTS and output, if their formats differ. */
-  transcode?(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
+  /**
+   * Converts between TTS and output, if their formats differ.
+   *
+   * @param sourceOf - The name of the voice that a chunk comes from.
+   */
+  transcode?(audio$: Observable<AudioChunk>, sourceOf: (chunk: AudioChunk) => string): Observable<AudioChunk>;
 }

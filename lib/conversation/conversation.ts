@@ -26,9 +26,10 @@ import {
 import { once } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { oncePerKind } from '../core/guard.ts';
-import type { ConnectionEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
+import type { ConnectionEvent, DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import { fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
+import { hasWords } from '../text/words.ts';
 import { isSuspected } from './barge-in.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import { SpeechTicket, type Command } from './commands.ts';
@@ -54,7 +55,7 @@ import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState,
 interface Setup {
   readonly ports: Pick<
     ConversationPorts,
-    'transcripts$' | 'speech$' | 'voice$' | 'connection$' | 'capturedAt' | 'output' | 'captions$'
+    'transcripts$' | 'speech$' | 'voice$' | 'connection$' | 'device$' | 'capturedAt' | 'output' | 'captions$'
   >;
   readonly history: History;
   /** What it begins with. */
@@ -157,6 +158,9 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
 /** Most of a result that is used, in characters: nobody says more at once. */
 const maxResultLength = 65_536;
 
+/** What a microphone tells when the user can be heard; whatever else it tells, they cannot. */
+const hearing: ReadonlySet<DeviceEvent['type']> = new Set(['running', 'unmuted', 'found']);
+
 /** The user's signals. A stream that fails is reported as an error event, and the conversation continues. */
 function heardBy(
   { ports, scheduler, stage }: Setup,
@@ -164,7 +168,7 @@ function heardBy(
   validate: Validate,
   soundings: Soundings,
 ): Observable<Input> {
-  const { transcripts$, speech$, voice$, connection$ = EMPTY, capturedAt } = ports;
+  const { transcripts$, speech$, voice$, connection$ = EMPTY, device$ = EMPTY, capturedAt } = ports;
   const reported = <T>(source$: Observable<T>, role: ProviderRole = 'stt'): Observable<T> =>
     source$.pipe(
       catchError((error: unknown) => {
@@ -179,7 +183,7 @@ function heardBy(
   return merge(
     reported(transcripts$).pipe(
       validate('transcript'),
-      map((result) => shortened(result, tellOnce)),
+      map((result) => withoutMarks(shortened(result, tellOnce))),
       dropLateResults(),
       stage ? passing(stage, bus, validate) : identity,
       map((result): Input => {
@@ -222,6 +226,13 @@ function heardBy(
       distinctUntilChanged(),
       map((is): Input => ({ type: 'stt', is })),
     ),
+    device$.pipe(
+      // Whoever publishes these events tells what is wrong with them.
+      catchError(() => EMPTY),
+      validator(() => undefined)('device'),
+      filter(({ type }) => type !== 'changed'),
+      map(({ type }): Input => ({ type: 'input', hears: hearing.has(type) })),
+    ),
   );
 }
 
@@ -248,6 +259,12 @@ function shortened(result: TranscriptionResult, tell: (message: string) => void)
   if (text.length <= maxResultLength) return result;
   tell(`a result of more than ${maxResultLength} characters was cut off there: check what transcripts$ emits`);
   return { ...result, text: text.slice(0, maxResultLength) };
+}
+
+/** Some services show that they listen by "…": an interim without a word is none. */
+function withoutMarks(result: TranscriptionResult): TranscriptionResult {
+  const { text, isFinal, utteranceComplete } = result;
+  return isFinal || utteranceComplete || !text || hasWords(text) ? result : { ...result, text: '' };
 }
 
 function presenceOf({ type }: ConnectionEvent): SttPresence['is'] {

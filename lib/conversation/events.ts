@@ -5,7 +5,10 @@ import type { DeviceEvent, ProviderRole, TranscriptionResult } from '../core/rol
 import type { HistoryItem } from './history.ts';
 import type { ServiceUsage, TurnMetrics } from './measurements.ts';
 
-/** What the agent is doing. `thinking` lasts from a committed turn to the first audible sample. */
+/**
+ * What the agent is doing. `thinking` lasts from a committed turn to the first audible sample. `listening` means that
+ * the user can be heard: without a working microphone, the agent is `idle`.
+ */
 export type AgentState = 'idle' | 'listening' | 'thinking' | 'speaking';
 /** What the user is doing, as the speech-to-text service tells, or a voice detector. */
 export type UserState = 'silent' | 'speaking';
@@ -62,12 +65,16 @@ export interface VoiceEventMap {
   'provider.connecting': object;
   /** A provider is connected. */
   'provider.connected': object;
-  /** A provider's connection was lost or refused, and will be retried. */
+  /** A provider's connection was lost or refused, or a model's request was (429), and will be retried. */
   'provider.reconnecting': {
     /** 1 for the first retry since a connection lasted. */
     readonly attempt: number;
     /** Milliseconds until the retry. */
     readonly delayMs: number;
+    /** What went wrong, for people, if known. */
+    readonly message?: string;
+    /** What kind of error it was, if known: `rate_limited` for 429. */
+    readonly code?: VoiceErrorCode;
   };
   /** A provider has given up its connection for good. */
   'provider.lost': {

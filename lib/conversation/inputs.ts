@@ -127,6 +127,12 @@ export interface SttPresence {
   readonly is: 'here' | 'away' | 'lost';
 }
 
+/** Whether the microphone hears anybody. */
+export interface InputPresence {
+  readonly type: 'input';
+  readonly hears: boolean;
+}
+
 /** The application interrupts one of its requests. */
 export interface TicketInterrupt {
   readonly type: 'ticket.interrupt';
@@ -140,6 +146,7 @@ export type Input =
   | HeardSignal
   | ScoreSignal
   | SttPresence
+  | InputPresence
   /** The voice detector has failed, or ended. */
   | { readonly type: 'detector.lost' }
   | Command

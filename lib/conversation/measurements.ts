@@ -10,8 +10,10 @@ export interface TurnMetrics {
   readonly endpointing?: number;
   /** Commit to request: work before the model is asked. */
   readonly hook?: number;
-  /** Request (or commit, if the request was a preflight) to first token. */
+  /** Request (or commit, if the request was a preflight) to first token, without the time that tools took. */
   readonly llmFirstToken?: number;
+  /** How long tools ran before the first token, or before the filler that was spoken meanwhile. */
+  readonly tools?: number;
   /** First token to first speakable clause. */
   readonly aggregation?: number;
   /** First clause to first audio. */

@@ -62,7 +62,8 @@ function modelAndVoice(ports: ConversationPorts, company: Company, shared: Share
     ...shared.speech,
     voice: tts,
     playoutMs: () => cast().timeouts.playoutMs,
-    transcode: (audio$: Observable<AudioChunk>) => ports.transcode?.(audio$) ?? audio$,
+    transcode: (audio$: Observable<AudioChunk>, sourceOf: (chunk: AudioChunk) => string) =>
+      ports.transcode?.(audio$, sourceOf) ?? audio$,
   };
   const hooks$ = new Subject<Extract<Effect, { readonly type: 'hook' }>>();
   const voice: VoiceContext = { scheduler, validate };

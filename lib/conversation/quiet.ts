@@ -1,3 +1,4 @@
+import { hasWords } from '../text/words.ts';
 import { emit, type Input } from './inputs.ts';
 import { statusOf, type ConversationState } from './state.ts';
 import type { ConversationStep } from './user-turn.ts';
@@ -23,7 +24,9 @@ export function watchQuiet(
   const { idleMs, awayMs } = state.rules;
   // Push-to-talk: the user is there.
   const isThere = input.type === 'started' || input.type === 'begin';
-  const isSign = isThere || input.type === 'transcript' || input.type === 'speech';
+  // A result without a word tells nothing of the user.
+  const isSaid = input.type === 'transcript' && hasWords(input.result.text);
+  const isSign = isThere || isSaid || input.type === 'speech';
   if (wasQuiet && !isSign) return [state];
   if (isThere) return [{ ...state, idleAt: at + idleMs, awayAt: at + awayMs }];
   return [{ ...state, idleAt: at + idleMs, awayAt: wasQuiet ? awayAt : at + awayInMs }];

@@ -1,3 +1,4 @@
+import { hasWords } from '../text/words.ts';
 import type { AgentHandlers } from './agent-turns.ts';
 import { withoutDetector, withoutVoice } from './detector-lost.ts';
 import { dropEcho, echoOf, waitForEcho } from './echo.ts';
@@ -46,7 +47,7 @@ const notHeard = { heardText: '', interrupted: true } as const;
 /** Longest wait for speech-to-text that is away, in milliseconds. */
 const awayMs = 30_000;
 
-/** Longest voice that a detector can hear, in milliseconds: if no end comes, its input has stopped. */
+/** Longest voice that a detector can hear without a word, in milliseconds: if no end comes, its input has stopped. */
 const longestVoiceMs = 30_000;
 
 /** The handler of each input. */
@@ -70,6 +71,7 @@ const handlers: Handlers = {
     const step: ConversationStep = isOn ? takeTurns(state, ended, at, state.rules) : [state];
     return chain(step, (after) => [withoutVoice(after)]);
   },
+  input: (state, { hears }) => [{ ...state, isDeaf: !hears }],
   stt: (state, { is }, at, rules) => [waitAnew({ ...state, isSttAway: is === 'away' }, is, at, rules)],
 
   say: (state, { text$, source, ticket, options }) => {
@@ -249,7 +251,10 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
   }
   if (isSuperseded(before, signal, at)) return [before];
   const waitMs = detectsVoice && signal.type === 'speech' ? longestVoiceMs : patienceMs(before, rules);
-  const user = detectsVoice && signal.type === 'transcript' ? before.user : userAfter(before.user, signal, at + waitMs);
+  const user =
+    detectsVoice && signal.type === 'transcript'
+      ? stillSpeaking(before.user, signal, at)
+      : userAfter(before.user, signal, at + waitMs);
   // The end of a voice belongs to what was superseded; anything else is new.
   const isNew = signal.type === 'transcript' || signal.event === 'started';
   const isUnclear = before.isUnclear && !(signal.type === 'transcript' && signal.result.text.trim());
@@ -281,6 +286,15 @@ function dropWords(state: ConversationState, signal: HeardSignal, at: number, ru
 function isKept(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): boolean {
   if (rules.bargeIn === false || rules.whileUninterruptible === 'discard') return false;
   return !isInterruptible(state, rules) && !isNodded(state, signal, at, rules);
+}
+
+/** Words tell that the detector's input goes on: the voice may last as long again. */
+function stillSpeaking(
+  user: ConversationState['user'],
+  { result }: Extract<HeardSignal, { readonly type: 'transcript' }>,
+  at: number,
+): ConversationState['user'] {
+  return user.state === 'speaking' && hasWords(result.text) ? { ...user, until: at + longestVoiceMs } : user;
 }
 
 /** A voice without further signals counts as silent, whatever the service reports. */

@@ -80,7 +80,7 @@ export interface SpeechContext {
   readonly voice: { readonly name: string };
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs'>;
   /** Converts between TTS and output, if their formats differ. */
-  transcode(audio$: Observable<AudioChunk>): Observable<AudioChunk>;
+  transcode(audio$: Observable<AudioChunk>, sourceOf: (chunk: AudioChunk) => string): Observable<AudioChunk>;
   readonly emit: Emit;
   /** Where a speech requests the output, and reports that it is audible. */
   readonly report: (report: AgentReport) => void;
@@ -252,7 +252,8 @@ function playToTheEnd(
   { chunks$, isComplete }: Prepared,
   onChunk: (chunk: AudioChunk) => void,
 ): Observable<PlaybackEvent> {
-  const { output, scheduler, playbackHold$, validate } = context;
+  const { output, scheduler, playbackHold$, validate, voice } = context;
+  const sourceOf = ({ utteranceId }: AudioChunk): string => script.providerOf(utteranceId) ?? voice.name;
   const playoutMs = context.playoutMs();
   const watch$: Observable<never> = defer(() => {
     const position = output.positionMs;
@@ -269,7 +270,7 @@ function playToTheEnd(
   return new Observable((subscriber) => {
     const none = (): void => undefined;
     feed(stalls$, subscriber, { next: none, complete: none });
-    const played$ = output.play(context.transcode(chunks$.pipe(tap(onChunk))));
+    const played$ = output.play(context.transcode(chunks$.pipe(tap(onChunk)), sourceOf));
     feed(fromInput(played$).pipe(validate('playback')), subscriber, {
       next: (event) => subscriber.next(event),
       complete: () => subscriber.complete(),

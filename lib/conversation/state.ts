@@ -174,6 +174,8 @@ export interface ConversationState {
   readonly isUnclear: boolean;
   /** Whether the user is listened to. */
   readonly isListening: boolean;
+  /** Whether the microphone hears nobody: it is lost or muted, or the system holds it. */
+  readonly isDeaf: boolean;
   /** When `user.idle` is due; Infinity while someone speaks, and once it was published. */
   readonly idleAt: number;
   /** When `user.away` is due; Infinity while someone speaks, and once it was published. */
@@ -214,6 +216,7 @@ export const startState: ConversationState = {
   superseded: undefined,
   isUnclear: false,
   isListening: true,
+  isDeaf: false,
   idleAt: Infinity,
   awayAt: Infinity,
   awayInMs: Infinity,
@@ -270,7 +273,8 @@ export function keepsTools({ candidate }: ConversationState): boolean {
 export function agentStateOf(state: ConversationState): AgentState {
   if (state.isStopped) return 'idle';
   const status = statusOf(state);
-  return status === 'free' ? 'listening' : status;
+  if (status !== 'free') return status;
+  return state.isDeaf ? 'idle' : 'listening';
 }
 
 /** The user's state as published. */

@@ -1,4 +1,4 @@
-import { Observable, Subject, tap, type MonoTypeOperatorFunction, type Observer } from 'rxjs';
+import { Observable, Subject, tap, type Observer } from 'rxjs';
 import { codecOf } from '../audio/codec.ts';
 import { describeFormat, sameFormat } from '../audio/formats.ts';
 import { negotiateFormat } from '../audio/negotiate.ts';
@@ -113,22 +113,25 @@ interface Run {
  */
 export function adapt(
   accepts: readonly AudioFormat[],
-  ends: AudioEnds,
-  onPath: (path: AudioPath) => void,
-): MonoTypeOperatorFunction<AudioChunk> {
+  { source: first, target }: AudioEnds,
+  onPath: (path: AudioPath, ends: AudioEnds) => void,
+): (audio$: Observable<AudioChunk>, sourceOf?: (chunk: AudioChunk) => string) => Observable<AudioChunk> {
   let latest: AudioPath | undefined;
-  const pathOf = ({ metadata }: AudioChunk): AudioPath => {
+  let speaker: string | undefined;
+  const pathOf = ({ metadata }: AudioChunk, source: string): AudioPath => {
     if (!metadata) {
-      const message = `${ends.source} sends audio without a format`;
-      throw new VoiceError(message, { code: 'unsupported_format', provider: ends.source });
+      const message = `${source} sends audio without a format`;
+      throw new VoiceError(message, { code: 'unsupported_format', provider: source });
     }
-    if (!latest || !sameFormat(latest.from, metadata)) {
-      latest = audioPath(metadata, accepts, ends);
-      onPath(latest);
-    }
-    return latest;
+    const ends = { source, target };
+    const isKnown = latest !== undefined && sameFormat(latest.from, metadata);
+    const path = isKnown && latest ? latest : audioPath(metadata, accepts, ends);
+    if (!isKnown || source !== speaker) onPath(path, ends);
+    latest = path;
+    speaker = source;
+    return path;
   };
-  return (audio$) =>
+  return (audio$, sourceOf = () => first) =>
     new Observable((subscriber) => {
       let run: Run | undefined;
       /** What waits while the converter of the format before empties itself. */
@@ -161,7 +164,7 @@ export function adapt(
         else subscriber.complete();
       };
       const begin = (chunk: AudioChunk): Run => {
-        const path = pathOf(chunk);
+        const path = pathOf(chunk, sourceOf(chunk));
         const next = (converted: AudioChunk): void => subscriber.next(converted);
         if (!path.transcoded) return { from: path.from, target: { next, complete: end } };
         const chunks$ = new Subject<AudioChunk>();

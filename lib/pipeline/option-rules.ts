@@ -5,7 +5,13 @@ import { parametersOf } from '../core/standard-schema.ts';
 import type { Tool } from '../core/tools.ts';
 import type { SendOptions } from '../conversation/commands.ts';
 import type { AgentProfile, Voices } from '../conversation/conversation-options.ts';
-import { changeable, refused, type ChangeableOption, type PipelineOptions } from './pipeline-options.ts';
+import {
+  changeable,
+  refused,
+  type ChangeableOption,
+  type PipelineOptions,
+  type PipelineUpdate,
+} from './pipeline-options.ts';
 
 const duration: ConfigRule = { min: 0, max: Infinity };
 
@@ -107,9 +113,10 @@ const kinds: Readonly<Partial<Record<ChangeableOption, readonly [string, (value:
 /**
  * Loaded with the conversation: an application that sets few options does not wait for the rules of all.
  *
+ * @param changes - What `update()` changes.
  * @throws VoiceError `configuration` when an option cannot work.
  */
-export function assertOptions(options: PipelineOptions): void {
+export function assertOptions(options: PipelineOptions, changes: PipelineUpdate = {}): void {
   const unknown = misspelt(options);
   if (unknown !== undefined) throw refused(unknown);
   for (const [key, [what, fits]] of Object.entries(kinds)) {
@@ -118,7 +125,7 @@ export function assertOptions(options: PipelineOptions): void {
   }
   const { hearing } = options;
   if (hearing !== undefined && typeof hearing !== 'function') throw refused('hearing must be a function');
-  const problem = configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? company(options);
+  const problem = configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? company(options, changes);
   if (problem !== undefined) throw refused(problem);
 }
 
@@ -176,7 +183,10 @@ function untold(tool: Tool): string | undefined {
   }
 }
 
-function company({ agents, agent, voices, followLanguage }: PipelineOptions): string | undefined {
+function company(
+  { agents, agent, voices, followLanguage }: PipelineOptions,
+  changes: PipelineUpdate,
+): string | undefined {
   if (agents !== undefined && (!isGroup(agents) || Object.keys(agents).length === 0)) {
     return 'agents must be an object of at least one agent, by name';
   }
@@ -191,7 +201,9 @@ function company({ agents, agent, voices, followLanguage }: PipelineOptions): st
   const tables = [voices, ...Object.values(agents ?? {}).map((each) => each.voices)].filter(
     (each) => each !== undefined,
   );
-  if (tables.length > 0 && followLanguage === undefined) return 'voices need followLanguage: true';
+  // A running pipeline may stop following.
+  const isStopped = changes.followLanguage === false;
+  if (tables.length > 0 && !followLanguage && !isStopped) return 'voices need followLanguage: true';
   return tables.map(ofVoices).find((problem) => problem !== undefined);
 }
 

@@ -139,7 +139,7 @@ export abstract class PipelineControls extends PipelineEvents {
     assertChangeable(changes);
     assertLeftToAgent(this.assigned.agent?.name, changes);
     const options = { ...this.options, ...changes } as PipelineOptions;
-    this.code.assertOptions?.(options);
+    this.code.assertOptions?.(options, changes);
     this.options = options;
     const { greeting: _, ...settings } = changes;
     const [first] = Object.keys(options.agents ?? {});

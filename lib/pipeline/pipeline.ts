@@ -50,7 +50,6 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   #state: PipelineState = 'idle';
   #session: Subscription | undefined;
   #usage: SessionUsage | undefined;
-  readonly #onPath = tellOfPaths(this.bus.emit);
   #initializing: Promise<void> | undefined;
   #starting: { readonly run: number; readonly promise: Promise<void> } | undefined;
   #stopping: Promise<void> | undefined;
@@ -262,7 +261,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       wantsCaptions$: this.wantsCaptions$,
       isMuted: this.isMuted,
       emit: this.bus.emit,
-      onPath: this.#onPath,
+      onPath: tellOfPaths(this.bus.emit),
       code: this.code,
       reportError: (error, origin) => this.reportError(error, origin),
     };

@@ -48,9 +48,12 @@ function tellOfConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emi
     case 'connected':
       emit('provider.connected', {}, origin);
       break;
-    case 'reconnecting':
-      emit('provider.reconnecting', { attempt: event.attempt, delayMs: event.delayMs }, origin);
+    case 'reconnecting': {
+      const { attempt, delayMs, error } = event;
+      const why = error && { message: error.message, code: error.code };
+      emit('provider.reconnecting', { attempt, delayMs, ...why }, origin);
       break;
+    }
     case 'lost':
       emit('provider.lost', { message: event.error.message }, origin);
       break;

@@ -89,13 +89,13 @@ export function conversationOf(
   { code, roles, options, history, scheduler, commands$, wantsCaptions$, onPath, reportError }: SessionParts,
   captured: CapturePath,
 ): Observable<VoiceEvent> {
-  const { stt, llm, tts, output, agent } = roles;
+  const { input, stt, llm, tts, output, agent } = roles;
   const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
-  const transcode = adapt(output.accepts, ends, (path) => onPath(path, ends));
+  const transcode = adapt(output.accepts, ends, onPath);
   const captions$ = captionsWhile(wantsCaptions$, (error) =>
     reportError(error, { provider: output.name, role: 'output' }),
   );
-  const shared = { output, commands$, transcode, captions$ };
+  const shared = { output, commands$, transcode, captions$, device$: input.device$ ?? EMPTY };
   if (agent && code.agentConversation) return code.agentConversation({ ...shared, agent }, { history, scheduler });
   if (!stt || !llm || !tts || !code.conversation) return EMPTY;
   const { transcripts$, speech$, connection$ = EMPTY, reportsSpeechEnd = false } = stt;

@@ -1,7 +1,9 @@
 /** Slow: answers of real servers, some of them byte by byte. */
 import { inspect } from 'node:util';
 import { firstValueFrom, type Subscription } from 'rxjs';
+import type { VoiceError } from '../../../lib/core/errors.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../../lib/core/messages.ts';
+import type { ConnectionEvent } from '../../../lib/core/roles.ts';
 import { CompatibleLLM, type CompatibleLLMConfig } from '../../../lib/providers/llm/compatible-llm.ts';
 import { serve, until, type Site } from '../../transport/http-fixture.ts';
 import { TestClock } from '../../transport/test-clock.ts';
@@ -632,14 +634,21 @@ describe('CompatibleLLM', () => {
       });
       const logger = listeningLogger();
       await ready({ scheduler: clock }, logger);
+      const told: ConnectionEvent[] = [];
+      llm.connection$.subscribe((event) => told.push(event));
       const outcome = outcomeOf(llm.generate(hi));
       await until(() => logger.lines.length === 1);
       expect(logger.lines[0]).toContain('retrying in 1000 ms');
+      const error = expect.objectContaining({ code: 'rate_limited', status: 429 }) as VoiceError;
+      expect(told).toEqual([{ type: 'reconnecting', attempt: 1, delayMs: 1_000, error }]);
       await clock.advance(999);
       expect(site.requests).toHaveLength(1);
       await clock.advance(1);
       expect(await outcome).toMatchObject({ text: 'Hello there!' });
       expect(times).toEqual([0, 1_000]);
+      expect(told.slice(1)).toEqual([{ type: 'connected' }]);
+      await run();
+      expect(told).toHaveLength(2);
     });
 
     it('fails at once, with the wait in the error, when it is longer than the turn may take (F18)', async () => {

@@ -20,7 +20,7 @@ import { oncePerKind, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
 import { type AuthType, type RemoteConfig, RemoteProvider } from '../../core/remote-provider.ts';
-import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
+import type { ConnectionEvent, LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { stallTimeout } from '../../stream/stall-timeout.ts';
 import { type HttpErrorFacts, type HttpErrorOf, refusal, requestIdOf } from '../../transport/http-error.ts';
@@ -121,8 +121,11 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
 
   readonly #wire: ModelWire<C>;
   readonly #tokens$ = new Subject<string>();
+  readonly #connection$ = new Subject<ConnectionEvent>();
   readonly #warnOnce = oncePerKind((message) => this.logger.warn(message));
   #connections: Subscription | undefined;
+  /** Whether a request was refused, and none was answered since. */
+  #isRetrying = false;
   /** Whether the service has rejected what the wire adds on its own. */
   #sendsPlain = false;
 
@@ -138,6 +141,11 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     return this.handOut('tokens$', this.#tokens$);
   }
 
+  /** `reconnecting` when the service refuses a request that is sent again; `connected` once it answers that. Hot. */
+  get connection$(): Observable<ConnectionEvent> {
+    return this.handOut('connection$', this.#connection$);
+  }
+
   /**
    * Generates an answer. Cold: subscribing sends the request, unsubscribing aborts it down to the socket. Emits tokens
    * and tool calls, then `done`. Retries transient failures until something was emitted; otherwise fails with a
@@ -148,14 +156,25 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
       this.assertReady('generate');
       const { scheduler = asyncScheduler } = this.config;
       const { maxRetries = requestRetries.maxTries, retryBudgetMs = requestRetries.budgetMs } = this.config;
+      let tries = 0;
       return this.#try(messages, options).pipe(
+        tap(() => {
+          tries = 0;
+          if (!this.#isRetrying) return;
+          this.#isRetrying = false;
+          this.#connection$.next({ type: 'connected' });
+        }),
         retryBackoff({
           ...requestRetries,
           maxTries: maxRetries,
           budgetMs: retryBudgetMs,
           scheduler,
-          onRetry: ({ error, delayMs }) =>
-            this.logger.info(`${messageOf(error)}; retrying in ${Math.round(delayMs)} ms`),
+          onRetry: ({ error: cause, delayMs: ms }) => {
+            const [error, delayMs] = [VoiceError.from(cause), Math.round(ms)];
+            this.#isRetrying = true;
+            this.logger.info(`${error.message}; retrying in ${delayMs} ms`);
+            this.#connection$.next({ type: 'reconnecting', attempt: ++tries, delayMs, error });
+          },
         }),
         takeUntil(this.aborted$('was disposed during an answer')),
       );
