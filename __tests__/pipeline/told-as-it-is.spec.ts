@@ -65,7 +65,7 @@ describe('the metrics of a turn with tools', () => {
 
 /** An input that tells what becomes of its microphone. */
 class Microphone extends FakeInput {
-  readonly device$: Subject<DeviceEvent> = new Subject();
+  readonly device$ = new Subject<DeviceEvent>();
 }
 
 /** A running pipeline with a microphone, in virtual time. */
@@ -149,7 +149,10 @@ it('a voice of more than 30 s is still one when a detector hears it, and words c
     (count + 1) * 3_000,
     user.interim('and then '.repeat(count + 1).trim()),
   ]);
-  const steps: VoiceTestOptions['steps'] = { 0: user.voice(0), ...Object.fromEntries(words) };
+  const steps: VoiceTestOptions['steps'] = {
+    0: user.voice(0),
+    ...(Object.fromEntries(words) as VoiceTestOptions['steps']),
+  };
   const { events } = voiceTest({ vad: true, steps, untilMs: 44_000 });
   expect(ofType(events, 'user.state').map(({ at, state }) => [at, state])).toEqual([
     [0, 'speaking'],

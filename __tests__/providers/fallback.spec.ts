@@ -162,6 +162,7 @@ describe('fallback() of language models', () => {
     await clock.advance(59_000);
     expect(first.requests).toHaveLength(2);
     isDown = false;
+    ask(llm);
     await clock.advance(2_000);
     expect(switches).toEqual(['A -> B: A: down', 'B -> A: ok']);
     expect(first.requests.at(-1)).toMatchObject({ messages: [{ content: 'Say OK.' }], outcome: 'aborted' });
@@ -172,6 +173,61 @@ describe('fallback() of language models', () => {
     await clock.advance(0);
     await disposed;
     expect(clock.pending).toBe(0);
+  });
+
+  it('the first one is not probed while nobody calls, which would cost; the next call does, even before it asks', async () => {
+    for (const begin of [(llm: LLMProvider) => void ask(llm), (llm: LLMProvider) => void llm.warm?.()]) {
+      let isDown = true;
+      const first = new NamedLLM('A', () => (isDown ? throwError(() => broken('A: down')) : 'OK.'));
+      const llm = await chain(first, new NamedLLM('B', () => 'Well.'));
+      ask(llm);
+      await clock.advance(3_600_000);
+      // The call's own request, and one probe after it.
+      expect(first.requests).toHaveLength(2);
+      isDown = false;
+      begin(llm);
+      await clock.advance(1_000);
+      expect(llm.name).toBe('A');
+      expect(first.requests).toHaveLength(3);
+      const disposed = llm.dispose();
+      await clock.advance(0);
+      await disposed;
+      expect(clock.pending).toBe(0);
+    }
+  });
+
+  it('disposal leaves nothing behind that was still being initialized', async () => {
+    let isUp = false;
+    let finish = (): void => undefined;
+    const tries = [
+      () => Promise.reject(broken('A: no key')),
+      () =>
+        new Promise<void>((resolve) => {
+          finish = () => {
+            isUp = true;
+            resolve();
+          };
+        }),
+    ];
+    const first = Object.assign(new NamedLLM('A', () => throwError(() => broken('A: down'))), {
+      initialize: () => tries.shift()?.() ?? Promise.resolve(),
+      isReady: () => isUp,
+      dispose: () => {
+        isUp = false;
+        return Promise.resolve();
+      },
+    });
+    const llm = await chain(first, new NamedLLM('B', () => 'Second.'));
+    // A failure at the beginning: the next one answers, and the first one is tried from then on.
+    ask(llm);
+    await clock.advance(31_000);
+    const disposed = llm.dispose();
+    await clock.advance(0);
+    await disposed;
+    finish();
+    await clock.advance(0);
+    expect(isUp).toBe(false);
+    expect(tries).toEqual([]);
   });
 
   it('disposal reaches all, and ends the probing', async () => {

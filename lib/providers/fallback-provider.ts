@@ -10,6 +10,7 @@ import {
   ReplaySubject,
   retry,
   type SchedulerLike,
+  Subject,
   Subscription,
   switchMap,
   take,
@@ -67,6 +68,9 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
   readonly #connection$: Observable<ConnectionEvent>;
   #current = 0;
   #probing = Subscription.EMPTY;
+  readonly #used$ = new Subject<void>();
+  /** Whether anyone has used the chain since the first provider was last tried. */
+  #isUsed = false;
   #options: InitializeOptions = {};
 
   constructor(members: readonly [P, ...P[]], options: FallbackOptions = {}) {
@@ -138,7 +142,10 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
         }),
       );
     };
-    return defer(() => askAt$(this.#current)).pipe(takeUntil(this.aborted$('was disposed')));
+    return defer(() => {
+      this.used();
+      return askAt$(this.#current);
+    }).pipe(takeUntil(this.aborted$('was disposed')));
   }
 
   /** Notes a failure; returns the place of the one to ask instead, or `undefined` when all of them have failed. */
@@ -168,14 +175,30 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
     this.#switches$.next(event);
   }
 
+  /** Notes that the chain is needed now. */
+  protected used(): void {
+    this.#isUsed = true;
+    this.#used$.next();
+  }
+
+  /** Emits as soon as it is of use to try the first provider, which may cost: nobody pays while no call runs. */
+  protected needed$(): Observable<unknown> {
+    return defer(() => (this.#isUsed ? of(undefined) : this.#used$.pipe(take(1)))).pipe(
+      tap(() => {
+        this.#isUsed = false;
+      }),
+    );
+  }
+
   /** Tries the first provider from time to time while another one is in use. */
   protected watchFirst(): void {
     if (this.#current === 0) this.unwatchFirst();
     if (this.#current === 0 || !this.initialized || !this.#probing.closed) return;
     const [first] = this.members;
-    const ready$ = defer(() => (first.isReady() ? of(true) : from(first.initialize(this.#options))));
+    const ready$ = defer(() => (first.isReady() ? of(true) : from(this.#begin(first))));
     this.#probing = timer(this.config.probeMs ?? 30_000, this.scheduler)
       .pipe(
+        switchMap(() => this.needed$()),
         switchMap(() => ready$),
         switchMap(() => this.probe(first)),
         take(1),
@@ -211,6 +234,12 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
     const results = await Promise.allSettled(this.members.map(async (member) => member.dispose()));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
+  }
+
+  /** Initializes a provider; whoever has disposed the chain meanwhile is not left with it. */
+  async #begin(member: P): Promise<void> {
+    await member.initialize(this.#options);
+    if (!this.initialized) await member.dispose();
   }
 
   #memberAt(index: number): P {

@@ -20,7 +20,7 @@ export type Backups<P> = readonly P[] | readonly [...P[], FallbackOptions];
  * - Text-to-speech: no audio of a sentence within 2.5 s. The next voice goes on with that sentence.
  *
  * A switch is a `fallback` event on its `connection$` and a `provider.fallback` event of the pipeline. The first one is
- * tried every 30 s, and used again as soon as it works. It is a provider like any other, also without a pipeline; it
+ * tried every 30 s while there are calls, and used again as soon as it works. It is a provider like any other, also without a pipeline; it
  * initializes and disposes all of its own.
  *
  * @example

@@ -30,6 +30,7 @@ export class FallbackLLM extends FallbackProvider<LLMProvider> implements LLMPro
 
   /** Opens the connection of the model in use. */
   warm(): void | Promise<void> {
+    this.used();
     return this.inUse.warm?.();
   }
 

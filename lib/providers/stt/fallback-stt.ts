@@ -197,6 +197,11 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
     });
   }
 
+  /** It is tried while connected only. */
+  protected override needed$(): Observable<unknown> {
+    return of(true);
+  }
+
   protected override onProbed(): void {
     super.onProbed();
     this.#change$.next();

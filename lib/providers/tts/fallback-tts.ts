@@ -44,6 +44,7 @@ export class FallbackTTS extends FallbackProvider<TTSProvider> implements TTSPro
 
   /** Opens the connection of the voice in use. */
   warm(): void | Promise<void> {
+    this.used();
     return this.inUse.warm?.();
   }
 
@@ -54,6 +55,7 @@ export class FallbackTTS extends FallbackProvider<TTSProvider> implements TTSPro
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
       this.assertReady('speak');
+      this.used();
       const failures: Failures = new Map();
       return sayInTurn(fromInput(text$), {
         utteranceId: `fallback-${++this.#utterances}`,
