@@ -22,7 +22,7 @@ const order = [
     'pipeline',
     'features',
   ],
-  ...['endpointing', 'vad', 'testing', 'react'],
+  ...['endpointing', 'vad', 'testing', 'react', 'proxy'],
 ];
 /** What a room does without although it stands before it: the engine knows no provider, and no provider's wire. */
 const strangers = {
@@ -36,6 +36,10 @@ const strangers = {
     ...['audio', 'stream', 'text', 'transport', 'playback', 'operators', 'providers'],
     ...['endpointing', 'vad', 'testing'],
   ],
+  proxy: [
+    ...['audio', 'stream', 'text', 'playback', 'operators', 'providers', 'conversation', 'pipeline', 'features'],
+    ...['endpointing', 'vad', 'testing', 'react'],
+  ],
 };
 const rooms = Object.fromEntries(
   order.map((room, index) => [room, [...order.slice(index + 1), ...(strangers[room] ?? [])]]),
@@ -47,6 +51,8 @@ const pipelineDefaults = 'input/microphone-input|output/browser-audio-output';
 
 /** Files in which the library meets a runtime. */
 const rims = ['lib/transport/websocket-{node,browser}.ts', 'lib/transport/http-{node,fetch}.ts'];
+/** Files in which the proxy meets Node's servers. */
+const proxyRims = ['lib/proxy/{proxy,node-request,socket-relay}.ts'];
 
 const packages = {
   everywhere: [
@@ -164,6 +170,7 @@ export default defineConfig(
   ...roomEntries,
   ...providerEntries,
   { files: rims, rules: restrictImports(base('transport'), noIndex) },
+  { files: proxyRims, rules: restrictImports(base('proxy'), noIndex) },
   {
     files: ['lib/providers/**/*.ts'],
     rules: {

@@ -1,16 +1,17 @@
 /**
- * What the proxies of the documents import, for tests: `node:http`, `node:https` and `ws` in one. A server listens on a
- * free port, and the service that a proxy asks is a local one, whatever its address says; the address is kept.
+ * What the proxy of the documents imports, for tests: a server listens on a free port, and the services that it asks are
+ * a local one, whatever their addresses say.
  */
-import http, { type ClientRequest, type IncomingMessage, type RequestListener, type RequestOptions } from 'node:http';
+import http, { type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { WebSocket as RealWebSocket, WebSocketServer, type ClientOptions } from 'ws';
+import { WebSocketServer } from 'ws';
+import { createProxy as createRealProxy, type Proxy, type ProxyOptions } from '../../lib/proxy/index.ts';
 
-export { WebSocketServer };
+export * from '../../lib/proxy/index.ts';
 
 /** What a proxy asked of a service. */
 interface Asked {
-  readonly address: string;
+  readonly address: string | undefined;
   readonly credential: unknown;
 }
 
@@ -18,43 +19,38 @@ interface Asked {
 export const asked: Asked[] = [];
 
 /** The servers of the proxies, in the order of their documents. */
-export const proxies: http.Server[] = [];
+export const servers: http.Server[] = [];
+export const proxies: Proxy[] = [];
 
 /** Whom the proxies reach, in place of any service. */
 export const service = http.createServer((request, response) => {
+  asked.push({ address: request.url, credential: request.headers.authorization });
   request.resume().on('end', () => response.end('fine'));
 });
 const voices = new WebSocketServer({ server: service });
-voices.on('connection', (socket) => socket.on('message', (data, binary) => socket.send(data, { binary })));
+voices.on('connection', (socket, request) => {
+  asked.push({ address: request.url, credential: request.headers.authorization });
+  socket.on('message', (data, binary) => socket.send(data, { binary }));
+});
 
 export function portOf(server: http.Server | undefined): number {
   return (server?.address() as AddressInfo).port;
 }
 
-function note(address: string | URL, headers: unknown): void {
-  const named = Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === 'authorization');
-  asked.push({ address: String(address), credential: named?.[1] });
-}
-
 export function createServer(listener?: RequestListener): http.Server {
   const server = http.createServer(listener);
   const listen = server.listen.bind(server);
-  proxies.push(server);
+  servers.push(server);
   return Object.assign(server, { listen: () => listen(0, '127.0.0.1') });
 }
 
-export function request(
-  address: string | URL,
-  options: RequestOptions,
-  answered: (answer: IncomingMessage) => void,
-): ClientRequest {
-  note(address, options.headers);
-  return http.request({ ...options, host: '127.0.0.1', port: portOf(service), path: '/' }, answered);
-}
-
-export class WebSocket extends RealWebSocket {
-  constructor(address: string | URL, options: ClientOptions) {
-    note(address, options.headers);
-    super(`ws://127.0.0.1:${portOf(service)}/`, options);
-  }
+export function createProxy(options: ProxyOptions): Proxy {
+  const mounts = Object.keys(options.targets);
+  const proxy = createRealProxy({
+    ...options,
+    environment: { DEEPGRAM_API_KEY: 'deepgram-key', GROQ_API_KEY: 'groq-key' },
+    bases: Object.fromEntries(mounts.map((name) => [name, `http://127.0.0.1:${portOf(service)}/real/${name}`])),
+  });
+  proxies.push(proxy);
+  return proxy;
 }

@@ -4,7 +4,8 @@
  * [--base alpha=https://api.eu.deepgram.com] [--prefix /api/voice]`.
  */
 import { parseArgs } from 'node:util';
-import { needsOf, startProxy, vendors } from './index.ts';
+import { needsOf } from '../../lib/proxy/index.ts';
+import { startProxy, targets } from './index.ts';
 
 const { values } = parseArgs({
   options: {
@@ -24,9 +25,9 @@ const proxy = await startProxy({
 });
 
 console.log(`The proxy listens at ${proxy.url}, for ${values.origin?.join(', ') ?? 'pages of its own port'}.\n`);
-for (const [name, vendor] of Object.entries(vendors)) {
+for (const [name, target] of Object.entries(targets)) {
   const mount = proxy.mounts[name];
-  console.log(`${mount ? '+' : '-'} ${name.padEnd(11)}${mount ?? `set ${needsOf(vendor).join(', ')}`}`);
+  console.log(`${mount ? '+' : '-'} ${name.padEnd(11)}${mount ?? `set ${needsOf(target).join(', ')}`}`);
 }
 console.log('\nCtrl-C ends it.');
 

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { createProxy, type Environment } from '../proxy/index.ts';
+import { createProxy, type ProxyEnvironment } from '../../lib/proxy/index.ts';
+import { targets } from '../proxy/index.ts';
 import { startSandbox, type Sandbox } from '../sandbox/index.ts';
 
 /** The sample, served. */
@@ -27,12 +28,12 @@ const html = `<!doctype html>
 </html>`;
 
 /** Bundles the page, and serves it beside a proxy: to the real services with both keys, else to the sandbox. */
-export async function startReactSample(port: number = 0, environment: Environment = {}): Promise<ReactSample> {
+export async function startReactSample(port: number = 0, environment: ProxyEnvironment = {}): Promise<ReactSample> {
   const isReal = Boolean(environment['DEEPGRAM_API_KEY'] && environment['GROQ_API_KEY']);
   const sandbox = isReal ? undefined : await startSandbox();
   const keys = { DEEPGRAM_API_KEY: 'sandbox-key', GROQ_API_KEY: 'sandbox-key' };
   const proxy = createProxy({
-    prefix: '/voice',
+    ...{ prefix: '/voice', targets },
     ...(sandbox ? { environment: keys, bases: sandbox.endpoints } : { environment }),
   });
   const { outputFiles } = await build({
@@ -62,7 +63,7 @@ export async function startReactSample(port: number = 0, environment: Environmen
     url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : port}`,
     sandbox,
     async [Symbol.asyncDispose]() {
-      proxy.close();
+      await proxy.dispose();
       server.closeAllConnections();
       await Promise.all([new Promise((resolve) => server.close(resolve)), sandbox?.close()]);
     },

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { createProxy, type Environment } from '../../proxy/index.ts';
+import { createProxy, type ProxyEnvironment } from '../../../lib/proxy/index.ts';
+import { targets } from '../../proxy/index.ts';
 import { startSandbox } from '../../sandbox/index.ts';
 import { bundlePage, type Asset } from './bundle.ts';
 import { Forward } from './forward.ts';
@@ -14,7 +15,7 @@ export interface PlaygroundOptions {
   /** Default: `127.0.0.1`; on others, whoever reaches it spends the keys in the environment. */
   readonly host?: string;
   /** Where the vendors' keys are. Default: nowhere, so that there is the sandbox only. */
-  readonly env?: Environment;
+  readonly env?: ProxyEnvironment;
   /** Gets a line for everything that the sandbox refuses, and why. Default: nobody. */
   readonly log?: (line: string) => void;
 }
@@ -64,14 +65,14 @@ const maxBody = 4_096;
  */
 export async function startPlayground(options: PlaygroundOptions = {}): Promise<Playground> {
   const { port = 0, host = '127.0.0.1', env = {}, log = () => undefined } = options;
-  const proxy = createProxy({ environment: env, prefix: '/proxy', log });
+  const proxy = createProxy({ targets, environment: env, prefix: '/proxy', log });
   const server = createServer();
   // Nobody is answered before everything is there.
   const [assets, sandbox] = await Promise.all([pageAssets(), startSandbox({ ...pace, log })]);
   try {
     await listen(server, port, host);
   } catch (error) {
-    proxy.close();
+    await proxy.dispose();
     await sandbox.close();
     throw error;
   }
@@ -137,8 +138,7 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
     closing ??= (async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
-      proxy.close();
-      await sandbox.close();
+      await Promise.all([proxy.dispose(), sandbox.close()]);
       await closed;
     })();
     return closing;

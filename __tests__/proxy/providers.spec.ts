@@ -1,7 +1,7 @@
 /** Slow: every provider speaks through a real proxy. */
 import { filter, firstValueFrom, from, lastValueFrom, map, reduce, timeout, toArray } from 'rxjs';
-import { encodeWav } from '../../../lib/audio/index.ts';
-import * as library from '../../../lib/index.ts';
+import { encodeWav } from '../../lib/audio/index.ts';
+import * as library from '../../lib/index.ts';
 import {
   AlphaFlux,
   AlphaSTT,
@@ -23,10 +23,10 @@ import {
   type LLMProvider,
   type STTProvider,
   type TTSProvider,
-} from '../../../lib/index.ts';
-import { startProxy, vendors, type RunningProxy } from '../../../samples/proxy/index.ts';
-import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
-import { frames } from '../../conformance/streaming-stt.ts';
+} from '../../lib/index.ts';
+import { startProxy, targets, type RunningProxy } from '../../samples/proxy/index.ts';
+import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
+import { frames } from '../conformance/streaming-stt.ts';
 
 const key = 'sandbox-key';
 const names = [
@@ -38,7 +38,7 @@ const names = [
 ];
 const environment: Record<string, string> = {
   ...Object.fromEntries(
-    Object.values(vendors).flatMap(({ credential }) => (credential.as === 'signature' ? [] : [[credential.key, key]])),
+    Object.values(targets).flatMap(({ credential }) => (credential.as === 'signature' ? [] : [[credential.key, key]])),
   ),
   ...Object.fromEntries(names.map((name) => [name, key])),
   ...{ AWS_REGION: 'us-east-1', AZURE_SPEECH_REGION: 'westeurope', COMPATIBLE_BASE_URL: 'https://models.example.com' },

@@ -2,18 +2,12 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { WebSocket } from 'ws';
-import {
-  createProxy,
-  startProxy,
-  vendors,
-  type ProxiedVendor,
-  type ProxyOptions,
-} from '../../../samples/proxy/index.ts';
-import type { RunningProxy } from '../../../samples/proxy/index.ts';
+import { createProxy, type ProxyOptions, type ProxyTarget } from '../../lib/proxy/index.ts';
+import { startProxy, targets, type RunningProxy } from '../../samples/proxy/index.ts';
 import { basesOn, environment, examplePath, secretOf, send, settled, startService } from './service-fixture.ts';
 import type { Service } from './service-fixture.ts';
 
-const table: readonly (readonly [string, ProxiedVendor])[] = Object.entries(vendors);
+const table: readonly (readonly [string, ProxyTarget])[] = Object.entries(targets);
 const page = { origin: 'https://app.example.com' };
 const key = secretOf('DEEPGRAM_API_KEY');
 const theirs = 'credential-of-the-client';
@@ -62,7 +56,7 @@ describe('a socket through the proxy', () => {
   const running: RunningProxy[] = [];
   const open: WebSocket[] = [];
   let lines: string[];
-  async function start(options: ProxyOptions = {}): Promise<void> {
+  async function start(options: Partial<ProxyOptions> = {}): Promise<void> {
     await running.pop()?.close();
     const own = lines;
     proxy = await startProxy({
@@ -300,7 +294,7 @@ describe('a socket through the proxy', () => {
     }
 
     it('because the application does not know the user', async () => {
-      await start({ authorize: ({ headers }) => headers.cookie === 'session=known' });
+      await start({ authenticate: ({ headers }) => headers.get('cookie') === 'session=known' });
       expect((await refusalOf(dial())).status).toBe(401);
       expect(service.received).toEqual([]);
       await once(dial('/alpha/v1/listen', [], { ...page, cookie: 'session=known' }), 'open');
@@ -416,7 +410,9 @@ describe('a socket through the proxy', () => {
 describe("a proxy on a server of the application's", () => {
   it('serves what is below its prefix, and leaves the rest alone', async () => {
     const service = await startService();
-    const proxy = createProxy({ environment, bases: basesOn(service), prefix: '/api/voice', requiresOrigin: false });
+    const proxy = createProxy({
+      ...{ targets, environment, bases: basesOn(service), prefix: '/api/voice', requiresOrigin: false },
+    });
     const server = http.createServer((request, response) => {
       if (!proxy.handle(request, response)) response.end(`page ${request.url ?? ''}`);
     });
@@ -445,7 +441,7 @@ describe("a proxy on a server of the application's", () => {
     expect(answer.statusCode).toBe(418);
     other.terminate();
 
-    proxy.close();
+    await proxy.dispose();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
     await service[Symbol.asyncDispose]();

@@ -1,7 +1,8 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { presignUrl, signRequest, type AwsSigning } from '../../lib/transport/aws-signature.ts';
+import { presignUrl, signRequest, type AwsSigning } from '../transport/aws-signature.ts';
+import type { Asked } from './asked.ts';
 import type { Mask } from './mask.ts';
-import type { Environment, Injection, ProxiedVendor } from './vendors.ts';
+import type { ProxyCredential, ProxyEnvironment, ProxyTarget } from './proxy-target.ts';
+import { safeHeaders } from './refusal.ts';
 
 /** A request as the service gets it. */
 export interface Upstream {
@@ -13,28 +14,28 @@ export interface Upstream {
 const passed = ['accept', 'content-type'];
 
 /** What the service gets of a client's request: what is listed, nothing else, and no credential yet. */
-export function upstreamOf(request: IncomingMessage, url: URL, { headers = [], adds = {} }: ProxiedVendor): Upstream {
+export function upstreamOf(asked: Asked, url: URL, { headers = [], adds = {} }: ProxyTarget): Upstream {
   const sent: Record<string, string> = { ...adds };
   for (const name of [...passed, ...headers]) {
-    const value = request.headers[name];
-    if (typeof value === 'string') sent[name] = value;
+    const value = asked.headers.get(name);
+    if (value !== null) sent[name] = value;
   }
-  return { method: request.method ?? 'GET', url, headers: sent };
+  return { method: asked.method, url, headers: sent };
 }
 
 /** The same with the credential. `body` is what a signature covers; a socket's stands in its address. */
 export async function withCredential(
   upstream: Upstream,
-  injection: Injection,
-  environment: Environment,
-  body?: Buffer,
+  injection: ProxyCredential,
+  environment: ProxyEnvironment,
+  body?: Uint8Array<ArrayBuffer>,
 ): Promise<Upstream> {
   const { method, url, headers } = upstream;
   if (injection.as === 'signature') {
     const signing = signingOf(injection.service, environment);
     if (!body) return { ...upstream, url: await presignUrl(url, signing, 300) };
     const { accept, ...signed } = headers;
-    const ready = await signRequest({ method, url, headers: signed, body: new Uint8Array(body) }, signing);
+    const ready = await signRequest({ method, url, headers: signed, body }, signing);
     return { ...upstream, headers: { ...(accept !== undefined && { accept }), ...ready } };
   }
   const { as, name, key } = injection;
@@ -49,7 +50,7 @@ export async function withCredential(
   return { ...upstream, url: address };
 }
 
-function signingOf(service: string, environment: Environment): AwsSigning {
+function signingOf(service: string, environment: ProxyEnvironment): AwsSigning {
   const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION } = environment;
   return {
     ...{ service, region: AWS_REGION ?? '', now: Date.now() },
@@ -64,18 +65,18 @@ function signingOf(service: string, environment: Environment): AwsSigning {
 const answered =
   /^(content-(type|length|encoding|language)|date|retry-after(-ms)?|(x-)?request-id|x-should-retry|(x-|anthropic-)?ratelimit-.+|x-amzn-.+|dg-.+)$/;
 
-/** What the client gets of a service's headers. Cookies, redirects and policies are the application's own affair. */
-export function answerHeaders(headers: IncomingHttpHeaders, mask: Mask): Record<string, string> {
-  const shown = Object.entries(headers).filter(([name]) => answered.test(name));
-  return {
-    ...Object.fromEntries(shown.map(([name, value]) => [name, mask.text(String(value))])),
-    ...safeHeaders,
-  };
+/**
+ * What the client gets of a service's headers. Cookies, redirects and policies are the application's own affair.
+ *
+ * @param isDecoded - Whether the runtime undoes a compression: then length and coding are not those of the body.
+ */
+export function answerHeaders(
+  headers: Iterable<readonly [string, string]>,
+  mask: Mask,
+  isDecoded: boolean,
+): Record<string, string> {
+  const all = [...headers];
+  const isCoded = isDecoded && all.some(([name, value]) => name === 'content-encoding' && value !== 'identity');
+  const shown = all.filter(([name]) => answered.test(name) && !(isCoded && /^content-(length|encoding)$/.test(name)));
+  return { ...Object.fromEntries(shown.map(([name, value]) => [name, mask.text(value)])), ...safeHeaders };
 }
-
-/** A browser that is led to an address of the proxy neither runs nor keeps what it finds there. */
-export const safeHeaders: Readonly<Record<string, string>> = {
-  'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; sandbox",
-  'x-content-type-options': 'nosniff',
-};

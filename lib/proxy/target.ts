@@ -1,17 +1,9 @@
-import type { ProxiedRoute } from './vendors.ts';
-
-/** Why a request is turned down. */
-export interface Refusal {
-  readonly status: number;
-  /** For programs, such as `path_not_listed`. */
-  readonly code: string;
-  /** For people; shown to the client, so without anything that it does not know. */
-  readonly message: string;
-}
+import type { ProxyRoute } from './proxy-target.ts';
+import type { Refusal } from './refusal.ts';
 
 /** What a request is for. */
 export interface Target {
-  /** The name of the vendor's mount. */
+  /** The name of the target's mount. */
   readonly vendor: string;
   /** Below the mount, as it was sent. */
   readonly path: string;
@@ -26,10 +18,6 @@ const credentials =
   /^(key|(api|access|subscription|secret)[-_]?(key|token)|(single_use_)?token|auth|authorization|jwt|sig|signature|(x-goog|xi|ocp-apim)-[\w-]+|x-amz-.*)$/i;
 
 const bad = (message: string): Refusal => ({ status: 400, code: 'bad_target', message });
-
-export function isRefusal(value: object): value is Refusal {
-  return 'code' in value && 'status' in value;
-}
 
 /** Whether a request's target is below a prefix; nothing else of it is looked at. */
 export function isBelow(url: string, prefix: string): boolean {
@@ -80,7 +68,7 @@ function withoutCredentials(query: string): string {
 }
 
 /** The route of a vendor for a path and a method, or why there is none. */
-export function findRoute(routes: readonly ProxiedRoute[], path: string, method: string): ProxiedRoute | Refusal {
+export function findRoute(routes: readonly ProxyRoute[], path: string, method: string): ProxyRoute | Refusal {
   const here = routes.filter((route) => matches(route.path, path));
   const found = here.find((route) => route.method === method);
   if (found) return found;

@@ -1,20 +1,19 @@
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket, WebSocketServer } from 'ws';
 import type { ProxyLimits } from './limits.ts';
 import type { Mask } from './mask.ts';
-import type { Refusal } from './target.ts';
-import { answerHeaders, safeHeaders, type Upstream } from './upstream.ts';
+import { refusalAnswer, type Refusal } from './refusal.ts';
+import { answerHeaders, type Upstream } from './upstream.ts';
 
 /** One socket on its way. */
 export interface SocketCall {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
-  readonly head: Buffer;
+  readonly head: Uint8Array;
   readonly limits: ProxyLimits;
   readonly mask: Mask;
   readonly upstream: Upstream;
-  readonly server: WebSocketServer;
   /** Ends what {@link awaitAcceptance} began. */
   release(): void;
   /** Told why it came to nothing. */
@@ -30,33 +29,22 @@ const low = 64 * 1024;
 const graceMs = 1_000;
 const refusalBytes = 16 * 1024;
 
-/** The server's half, which takes what {@link relaySocket} gives it. */
-export function createSocketServer({ maxMessageBytes }: ProxyLimits): WebSocketServer {
-  return new WebSocketServer({
-    ...{ noServer: true, perMessageDeflate: false, autoPong: false, maxPayload: maxMessageBytes },
-    // A client that offers protocols wants one of them back; they are not for the service, for they can be a credential.
-    handleProtocols: (protocols) => [...protocols][0] ?? false,
-  });
-}
-
 /** Answers an upgrade with a refusal, as JSON. */
-export function refuseUpgrade(socket: Duplex, { status, code, message }: Refusal): void {
-  answerUpgrade(socket, status, { ...safeHeaders, 'content-type': 'application/json' }, [
-    Buffer.from(JSON.stringify({ error: { type: 'proxy', code, message } })),
-  ]);
+export function refuseUpgrade(socket: Duplex, refusal: Refusal): void {
+  const { headers, body } = refusalAnswer(refusal);
+  answerUpgrade(socket, refusal.status, headers, body);
 }
 
 function answerUpgrade(
   socket: Duplex,
   status: number,
   headers: Readonly<Record<string, string>>,
-  body: readonly Buffer[],
+  body: Uint8Array,
 ): void {
-  const all = Buffer.concat(body);
-  const lines = Object.entries({ ...headers, 'content-length': String(all.length), connection: 'close' });
-  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines.map((line) => line.join(': ')), '', ''];
+  const lines = Object.entries({ ...headers, 'content-length': String(body.length), connection: 'close' });
+  const head = [`HTTP/1.1 ${status} `, ...lines.map((line) => line.join(': ')), '', ''].join('\r\n');
   socket.once('finish', () => socket.destroy());
-  socket.end(Buffer.concat([Buffer.from(head.join('\r\n')), all]));
+  socket.end(Buffer.concat([Buffer.from(head), body]));
 }
 
 /** Whether a request asks for a WebSocket as the standard wants it (RFC 6455, 4.2.1). */
@@ -87,10 +75,12 @@ export function awaitAcceptance(socket: Duplex): () => void {
  * Opens the service's socket, and only then takes the client's: so a refusal of the service reaches the client as one.
  * Messages, pings and closes pass unchanged; whoever is slow holds the other up.
  */
-export function relaySocket(call: SocketCall): void {
+export async function relaySocket(call: SocketCall): Promise<void> {
   const { socket, limits, mask, upstream } = call;
   const { connectMs, maxMessageBytes } = limits;
-  const service = new WebSocket(socketAddress(upstream.url), {
+  // Only Node's servers hand out sockets: nobody else loads it.
+  const ws = await import('ws');
+  const service = new ws.WebSocket(socketAddress(upstream.url), {
     ...{ headers: upstream.headers, perMessageDeflate: false, followRedirects: false, autoPong: false },
     ...{ handshakeTimeout: connectMs, maxPayload: maxMessageBytes },
   });
@@ -123,8 +113,9 @@ export function relaySocket(call: SocketCall): void {
       const isRedirect = statusCode >= 300 && statusCode < 400;
       const status = isRedirect || statusCode < 200 ? 502 : statusCode;
       call.failed({ status, code: 'refused_by_service', message: `The service answers with ${statusCode}` });
-      const { 'content-length': _length, ...headers } = answerHeaders(answer.headers, mask);
-      answerUpgrade(socket, status, headers, isRedirect ? [] : [mask.bytes(Buffer.concat(parts))]);
+      const fields = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const);
+      const { 'content-length': _length, ...headers } = answerHeaders(fields, mask, false);
+      answerUpgrade(socket, status, headers, isRedirect ? new Uint8Array(0) : mask.bytes(Buffer.concat(parts)));
       service.terminate();
     };
     const late = setTimeout(pass, graceMs);
@@ -139,7 +130,7 @@ export function relaySocket(call: SocketCall): void {
     settled = true;
     socket.off('close', gone);
     call.release();
-    const client = accept(call);
+    const client = accept(call, ws.WebSocketServer);
     if (client) {
       bridge(client, service, call);
       return;
@@ -150,9 +141,15 @@ export function relaySocket(call: SocketCall): void {
 }
 
 /** The client's socket; none when it has gone in this very moment. */
-function accept({ server, request, socket, head }: SocketCall): WebSocket | undefined {
+function accept({ request, socket, head, limits }: SocketCall, Server: typeof WebSocketServer): WebSocket | undefined {
+  const server = new Server({
+    ...{ noServer: true, clientTracking: false, perMessageDeflate: false },
+    ...{ autoPong: false, maxPayload: limits.maxMessageBytes },
+    // A client that offers protocols wants one of them back; they are not for the service, for they can be a credential.
+    handleProtocols: (protocols) => [...protocols][0] ?? false,
+  });
   let client: WebSocket | undefined;
-  server.handleUpgrade(request, socket, head, (opened) => {
+  server.handleUpgrade(request, socket, Buffer.from(head), (opened) => {
     client = opened;
   });
   return client;
@@ -177,14 +174,14 @@ function bridge(client: WebSocket, service: WebSocket, call: SocketCall): void {
 interface PassOptions {
   readonly idle: NodeJS.Timeout;
   readonly over: (code: number) => void;
-  readonly convert: (data: Buffer) => Buffer;
+  readonly convert: (data: Uint8Array) => Uint8Array;
 }
 
 /** What one side sends, to the other. */
 function pass(from: WebSocket, to: WebSocket, { idle, over, convert }: PassOptions): void {
   let waiting = 0;
   from.on('message', (data, binary) => {
-    if (!Buffer.isBuffer(data)) return;
+    if (!(data instanceof Uint8Array)) return;
     idle.refresh();
     waiting += data.length;
     to.send(convert(data), { binary }, () => {
@@ -210,10 +207,10 @@ function pass(from: WebSocket, to: WebSocket, { idle, over, convert }: PassOptio
 }
 
 /** Ends a socket as its counterpart ended; without a code that can be sent, it breaks off too. */
-function end(socket: WebSocket, code: number, reason: string | Buffer): void {
+function end(socket: WebSocket, code: number, reason: string | Uint8Array): void {
   if (socket.readyState !== socket.OPEN) return;
   const isSendable = (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || code >= 3000;
-  if (isSendable) socket.close(code, reason);
+  if (isSendable) socket.close(code, typeof reason === 'string' ? reason : Buffer.from(reason));
   else if (code === 1005) socket.close();
   else socket.terminate();
   // A socket that waits for the other side would not read its farewell.

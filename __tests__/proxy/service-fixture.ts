@@ -6,7 +6,7 @@ import http, {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { vendors } from '../../../samples/proxy/index.ts';
+import { targets } from '../../samples/proxy/index.ts';
 
 /** What a service received. */
 export interface Received {
@@ -82,7 +82,7 @@ export async function startService(): Promise<Service> {
 /** A value for every variable that the table of vendors names: `secret-of-<variable>`. */
 export const environment: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    Object.values(vendors)
+    Object.values(targets)
       .flatMap(({ credential }) => (credential.as === 'signature' ? [] : [credential.key]))
       .map((name) => [name, secretOf(name)]),
   ),
@@ -100,7 +100,7 @@ export function secretOf(name: string): string {
 
 /** Every vendor's base, in a folder of its own on one service. */
 export function basesOn(service: Service): Record<string, string> {
-  return Object.fromEntries(Object.keys(vendors).map((name) => [name, `${service.url}/real/${name}`]));
+  return Object.fromEntries(Object.keys(targets).map((name) => [name, `${service.url}/real/${name}`]));
 }
 
 /** A path that a pattern takes. */

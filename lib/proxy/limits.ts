@@ -1,4 +1,4 @@
-/** What one client may take of the proxy. */
+/** What clients may take of the proxy. */
 export interface ProxyLimits {
   /** Bytes of a request's body. Default: 16 MiB. */
   readonly maxBodyBytes: number;
@@ -6,9 +6,15 @@ export interface ProxyLimits {
   readonly maxSignedBodyBytes: number;
   /** Bytes of a socket's message. Default: 16 MiB. */
   readonly maxMessageBytes: number;
-  /** Requests and sockets at once. Default: 64. */
+  /** Requests and sockets at once, of all clients. Default: 64. */
   readonly maxCalls: number;
-  /** Longest wait for a connection to the service, in milliseconds. Default: 10,000. */
+  /** Requests and sockets at once, of one client. Default: 16. */
+  readonly maxCallsPerClient: number;
+  /** Requests and new sockets of one client in any minute. Default: 300. */
+  readonly callsPerMinute: number;
+  /**
+   * Longest wait for `authenticate`, and for a service to accept a socket, in milliseconds. Default: 10,000.
+   */
   readonly connectMs: number;
   /** Longest time that a request's body may take, in milliseconds. Default: 30,000. */
   readonly bodyMs: number;
@@ -23,6 +29,8 @@ export const defaultLimits: ProxyLimits = {
   maxSignedBodyBytes: 1024 * 1024,
   maxMessageBytes: 16 * 1024 * 1024,
   maxCalls: 64,
+  maxCallsPerClient: 16,
+  callsPerMinute: 300,
   connectMs: 10_000,
   bodyMs: 30_000,
   idleMs: 60_000,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { findRoute, isBelow, parseTarget } from '../../../samples/proxy/target.ts';
-import { vendors } from '../../../samples/proxy/vendors.ts';
+import { findRoute, isBelow, parseTarget } from '../../lib/proxy/target.ts';
+import { elevenlabs, googleMeet } from '../../lib/proxy/vendors.ts';
 
 describe('the target of a request to the proxy', () => {
   const refused = {
@@ -97,7 +97,7 @@ describe('the target of a request to the proxy', () => {
 });
 
 describe('the routes of the proxy', () => {
-  const { routes } = vendors.gamma;
+  const { routes } = elevenlabs;
   const path = '/v1/text-to-speech/voice/multi-stream-input';
 
   it('are found by path and method', () => {
@@ -120,7 +120,7 @@ describe('the routes of the proxy', () => {
 
   it('take a dot for a dot, and a colon for a colon', () => {
     expect(findRoute([{ method: 'GET', path: '/a.b' }], '/axb', 'GET')).toMatchObject({ status: 404 });
-    expect(findRoute(vendors.meet.routes, '/v2beta/spaces/x:connectActiveConference', 'POST')).toMatchObject({
+    expect(findRoute(googleMeet.routes, '/v2beta/spaces/x:connectActiveConference', 'POST')).toMatchObject({
       method: 'POST',
     });
   });

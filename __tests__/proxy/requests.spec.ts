@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import * as library from '../../../lib/index.ts';
-import { needsOf, startProxy, vendors, type ProxiedVendor, type ProxyOptions } from '../../../samples/proxy/index.ts';
-import type { RunningProxy } from '../../../samples/proxy/index.ts';
+import * as library from '../../lib/index.ts';
+import { needsOf, type ProxyOptions, type ProxyTarget } from '../../lib/proxy/index.ts';
+import { startProxy, targets, type RunningProxy } from '../../samples/proxy/index.ts';
 import { basesOn, environment, examplePath, secretOf, send, settled, startService } from './service-fixture.ts';
 import type { Service } from './service-fixture.ts';
 
-const table: readonly (readonly [string, ProxiedVendor])[] = Object.entries(vendors);
+const table: readonly (readonly [string, ProxyTarget])[] = Object.entries(targets);
 const groqKey = secretOf('GROQ_API_KEY');
 const page = { origin: 'https://app.example.com' };
 const chat = { path: '/nu/chat/completions', method: 'POST', headers: page };
@@ -30,7 +30,7 @@ describe('a request through the proxy', () => {
   let proxy: RunningProxy;
   const running: RunningProxy[] = [];
   const lines: string[] = [];
-  async function start(options: ProxyOptions = {}): Promise<void> {
+  async function start(options: Partial<ProxyOptions> = {}): Promise<void> {
     await running.pop()?.close();
     proxy = await startProxy({
       ...{ environment, bases: basesOn(service), origins: [page.origin], log: (line) => lines.push(line) },
@@ -81,22 +81,22 @@ describe('a request through the proxy', () => {
   }
 
   it('is for what the README says', () => {
-    const text = readFileSync(new URL('../../../samples/proxy/README.md', import.meta.url), 'utf8');
+    const text = readFileSync(new URL('../../samples/proxy/README.md', import.meta.url), 'utf8');
     for (const [name, vendor] of table) {
       const row = text.split('\n').find((line) => line.startsWith(`| \`${name}\` `)) ?? '';
-      expect(vendor.providers.filter((provider) => !row.includes(provider))).toEqual([]);
+      expect((vendor.providers ?? []).filter((provider) => !row.includes(provider))).toEqual([]);
       if (name !== 'omega') expect(needsOf(vendor).filter((variable) => !row.includes(`\`${variable}\``))).toEqual([]);
     }
   });
 
   it('has for every provider the address that the provider has itself', () => {
     const config = { ...{ apiKey: 'key', region: 'us-east-1', language: 'en', endpoint: undefined } };
-    const bases = ({ base, routes }: ProxiedVendor): string[] =>
+    const bases = ({ base, routes }: ProxyTarget): string[] =>
       [base, ...routes.flatMap((route) => route.base ?? [])].map((each) =>
         typeof each === 'string' ? each : each({ ...environment, AZURE_SPEECH_REGION: 'us-east-1' }),
       );
     for (const [, vendor] of table) {
-      for (const name of vendor.providers) {
+      for (const name of vendor.providers ?? []) {
         const made: unknown = Reflect.get(library, name);
         if (typeof made !== 'function') continue;
         const own: unknown = Reflect.get(Reflect.construct(made, [config]) as object, 'defaultBaseUrl');
@@ -155,8 +155,8 @@ describe('a request through the proxy', () => {
     }
 
     it('when the application does not know the user, or cannot tell', async () => {
-      for (const authorize of [() => false, () => Promise.reject(new Error('down'))]) {
-        await start({ authorize });
+      for (const authenticate of [() => false, () => Promise.reject(new Error('down'))]) {
+        await start({ authenticate });
         expect((await send(proxy.url, chat, '{}')).code).toBe('not_authorized');
       }
     });
@@ -503,7 +503,7 @@ describe('a request through the proxy', () => {
 
 describe("a proxy's settings", () => {
   const key = { GROQ_API_KEY: 'key' };
-  const refused: Readonly<Record<string, ProxyOptions>> = {
+  const refused: Readonly<Record<string, Partial<ProxyOptions>>> = {
     'an address without encryption': { environment: key, bases: { nu: 'http://models.example.com' } },
     'no address': { environment: key, bases: { nu: 'models' } },
     'a region that is none': { environment: { AZURE_SPEECH_KEY: 'key', AZURE_SPEECH_REGION: 'evil.example/' } },

@@ -1,0 +1,357 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { askedOf, type Asked } from './asked.ts';
+import { clientAddress, Clients } from './clients.ts';
+import { defaultLimits } from './limits.ts';
+import { Mask } from './mask.ts';
+import {
+  askedByNode,
+  bodyOfNode,
+  isNodeRequest,
+  isNodeResponse,
+  isNodeSocket,
+  isTaken,
+  nodeTarget,
+  sendByNode,
+} from './node-request.ts';
+import type { Proxy, ProxyOptions } from './options.ts';
+import { corsHeaders, isFromAllowedPage, preflightHeaders } from './origin.ts';
+import {
+  baseOf,
+  needsOf,
+  secretsOf,
+  type ProxyEnvironment,
+  type ProxyRoute,
+  type ProxyTarget,
+  type ProxyTokenGrant,
+} from './proxy-target.ts';
+import { isRefusal, refusalAnswer, safeHeaders, type Refusal } from './refusal.ts';
+import { relayRequest } from './request-relay.ts';
+import { awaitAcceptance, isHandshake, refuseUpgrade, relaySocket } from './socket-relay.ts';
+import { findRoute, isBelow, parseTarget } from './target.ts';
+import { askForToken, type ProxyToken } from './tokens.ts';
+import { upstreamOf, withCredential } from './upstream.ts';
+
+/** A request that is for the proxy, from a page that may. */
+interface Admitted {
+  readonly name: string;
+  readonly target: ProxyTarget;
+  /** Where it leads. */
+  readonly url: URL;
+  /** When it is for a token. */
+  readonly grant: ProxyTokenGrant | undefined;
+}
+
+const busy: Refusal = { status: 503, code: 'busy', message: 'The proxy has too much to do', retryAfter: 1 };
+const unanswered: Refusal = { status: 504, code: 'no_answer', message: 'The proxy could not tell who this is' };
+const unknownUser: Refusal = { status: 401, code: 'not_authorized', message: 'The proxy does not know this user' };
+const internal: Refusal = { status: 500, code: 'internal', message: 'The proxy has failed' };
+const noSocket: Refusal = {
+  ...{ status: 426, code: 'no_socket', message: 'Sockets reach this proxy through its upgrade(), not through fetch()' },
+};
+const bodyRead: Refusal = {
+  ...{ status: 500, code: 'body_read', message: 'The body was read before: the proxy must stand before body parsers' },
+};
+
+/**
+ * Makes a proxy: pages reach the services through it, and it adds the credentials that they must not have.
+ *
+ * @example
+ *   import { createProxy, deepgram, groq } from 'rxvoice/proxy';
+ *
+ *   const proxy = createProxy({
+ *     prefix: '/api/voice',
+ *     targets: { deepgram, groq },
+ *     origins: ['https://app.example.com'],
+ *     authenticate: (request) => request.headers.has('cookie'),
+ *   });
+ *   export const POST = (request: Request): Promise<Response> => proxy.fetch(request);
+ *
+ * @throws Error when a setting could lead a credential astray: an address without encryption, a prefix that is no path.
+ */
+export function createProxy(options: ProxyOptions): Proxy {
+  const { targets, bases = {}, prefix = '', tokens = [], log = () => undefined } = options;
+  const environment = options.environment ?? ownEnvironment();
+  const limits = { ...defaultLimits, ...options.limits };
+  const pages = { origins: options.origins, requiresOrigin: options.requiresOrigin ?? true };
+  const send: typeof fetch = options.fetch ?? ((...args) => fetch(...args));
+  const mounted = new Map<string, ProxyTarget>();
+  const missing = new Map<string, readonly string[]>();
+  const clients = new Clients(limits);
+  /** What is under way, to be cut. */
+  const calls = new Set<() => void>();
+  let isOpen = true;
+  let drained = (): void => undefined;
+
+  if (prefix !== '' && !/^(\/[\w-][\w.-]*)+$/.test(prefix)) {
+    throw new Error(`prefix must be a path such as /api: ${prefix}`);
+  }
+  for (const [name, target] of Object.entries(targets)) {
+    if (!/^[\w-]+$/.test(name)) throw new Error(`A mount must be a word such as deepgram: ${name}`);
+    const absent = needsOf(target).filter((each) => !environment[each]);
+    if (absent.length > 0) {
+      missing.set(name, absent);
+      continue;
+    }
+    for (const route of target.routes) addressOf(name, target, route);
+    mounted.set(name, target);
+  }
+  for (const name of tokens) {
+    if (!targets[name]?.tokens) throw new Error(`tokens names ${name}, which is no target that grants any`);
+  }
+
+  function addressOf(name: string, target: ProxyTarget, { base }: Pick<ProxyRoute, 'base'>): string {
+    return baseOf(name, bases[name] ?? base ?? target.base, environment);
+  }
+
+  function admit(asked: Asked, method: string): Admitted | Refusal {
+    const parsed = parseTarget(asked.target, prefix);
+    if (isRefusal(parsed)) return parsed;
+    if (!isFromAllowedPage(asked, pages)) {
+      return { status: 403, code: 'origin_refused', message: 'The proxy does not serve this page' };
+    }
+    const { vendor: name, path, query } = parsed;
+    const target = mounted.get(name);
+    if (!target) return { status: 404, code: 'vendor_not_mounted', message: 'The proxy does not serve this vendor' };
+    if (!isOpen || calls.size >= limits.maxCalls) return busy;
+    const grant = tokens.includes(name) ? ownMember(target.tokens, path.slice(1)) : undefined;
+    const route = findRoute(grant ? [{ method: 'POST', path }] : target.routes, path, method);
+    if (isRefusal(route)) return route;
+    const base = addressOf(name, target, route);
+    const url = new URL(`${base}${path}${query}`);
+    if (url.origin !== new URL(base).origin) throw new Error(`${path} led away from ${name}`);
+    return { name, target, url, grant };
+  }
+
+  /** Who is asking, as their limits know them, or why they may not. */
+  async function identify(asked: Asked): Promise<string | Refusal> {
+    const address = `at ${clientAddress(asked.headers, asked.address, options.trustProxy)}`;
+    const { authenticate } = options;
+    if (!authenticate) return address;
+    // Who guesses is held back before the application is asked again.
+    const tired = clients.tired(address);
+    if (tired) return tired;
+    const asking = Promise.resolve()
+      .then(() => authenticate(asked.request()))
+      .then(
+        (said) => (said === '' || said === false ? unknownUser : (said ?? unknownUser)),
+        () => unknownUser,
+      );
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const waiting = new Promise<Refusal>((resolve) => {
+      timer = setTimeout(() => resolve(unanswered), limits.connectMs);
+    });
+    const said = await Promise.race([asking, waiting]).finally(() => clearTimeout(timer));
+    if (said === unknownUser) clients.spend(address);
+    if (typeof said === 'object') return said;
+    return said === true ? address : `user ${said}`;
+  }
+
+  /** Lets a call in that has its place in `calls`. Gives what ends it, once, or why it may not. */
+  async function enter(asked: Asked, cut: () => void): Promise<(() => void) | Refusal> {
+    const leave = (): void => {
+      calls.delete(cut);
+      if (calls.size === 0) drained();
+    };
+    const key = await identify(asked);
+    const end = typeof key === 'string' ? clients.begin(key) : key;
+    if (isRefusal(end)) {
+      leave();
+      return end;
+    }
+    return () => {
+      end();
+      leave();
+    };
+  }
+
+  function note(asked: Asked, method: string, outcome: string | number, refusal?: Refusal): void {
+    const [path = ''] = asked.target.split(/[?#]/, 1);
+    const name = path.slice(prefix.length).split('/')[1] ?? '';
+    const absent = missing.get(name);
+    const why = refusal && [refusal.code, ...(absent ? [`${absent.join(', ')} not set`] : [])].join(', ');
+    // A path may be anything, a secret that went astray among it: only one that is listed is shown.
+    const below = path.slice(prefix.length + name.length + 1);
+    const target = mounted.get(name);
+    const isKnown =
+      (target?.routes ?? []).some((route) => !isRefusal(findRoute([route], below, route.method))) ||
+      Object.hasOwn(target?.tokens ?? {}, below.slice(1));
+    const shown = isKnown ? path : absent ? `${prefix}/${name}/…` : '…';
+    log(`${method} ${shown} ${outcome}${why ? ` (${why})` : ''}`);
+  }
+
+  function maskFor(target: ProxyTarget): Mask {
+    return new Mask(secretsOf(target, environment));
+  }
+
+  /** Answers `fetch` and `handle`, which differ in how they read and write. Never rejects. */
+  const answer: typeof serve = (asked, ...rest) =>
+    serve(asked, ...rest).catch(() => {
+      note(asked, asked.method, internal.status, internal);
+      const { headers, body } = refusalAnswer(internal);
+      return new Response(body, { status: internal.status, headers });
+    });
+
+  async function serve(
+    asked: Asked,
+    body: () => ReadableStream<Uint8Array> | null,
+    gone: AbortSignal,
+    isRead = false,
+  ): Promise<Response> {
+    const { method } = asked;
+    const wanted = method === 'OPTIONS' ? asked.headers.get('access-control-request-method') : null;
+    const isPreflight = wanted !== null;
+    const cors = corsHeaders(asked);
+    const refuse = (refusal: Refusal): Response => {
+      note(asked, method, refusal.status, refusal);
+      const isHidden = refusal.code === 'origin_refused' || refusal.code === 'bad_target';
+      const { headers, body } = refusalAnswer(refusal);
+      return new Response(body, { status: refusal.status, headers: { ...(isHidden ? {} : cors), ...headers } });
+    };
+    const isSocket = asked.headers.get('upgrade')?.toLowerCase() === 'websocket';
+    const admitted = isSocket ? noSocket : isRead ? bodyRead : admit(asked, wanted ?? method);
+    if (isRefusal(admitted)) return refuse(admitted);
+    if (isPreflight) return new Response(null, { status: 204, headers: preflightHeaders(asked) });
+
+    const { target, url, grant } = admitted;
+    const startedAt = performance.now();
+    const abort = new AbortController();
+    const { signal } = abort;
+    const cut = (): void => abort.abort();
+    if (gone.aborted) cut();
+    else gone.addEventListener('abort', cut);
+    calls.add(cut);
+    const end = await enter(asked, cut);
+    if (isRefusal(end)) return refuse(end);
+    const ended = (outcome: string | number, failure?: Refusal): void => {
+      gone.removeEventListener('abort', cut);
+      end();
+      note(asked, method, `${outcome} after ${Math.round(performance.now() - startedAt)} ms`, failure);
+    };
+    if (grant) {
+      const token = await tokenFor(admitted, grant, signal);
+      const status = isRefusal(token) ? token.status : 200;
+      ended(status, isRefusal(token) ? token : undefined);
+      if (!isRefusal(token)) return Response.json(token, { headers: { ...safeHeaders, ...cors } });
+      const { headers, body } = refusalAnswer(token);
+      return new Response(body, { status, headers: { ...headers, ...cors } });
+    }
+    return relayRequest({
+      ...{ method, headers: asked.headers, body, signal, limits, cors, fetch: send, ended },
+      mask: maskFor(target),
+      isSigned: target.credential.as === 'signature',
+      upstream: (whole) => withCredential(upstreamOf(asked, url, target), target.credential, environment, whole),
+    });
+  }
+
+  async function tokenFor(
+    { name, target }: Admitted,
+    grant: ProxyTokenGrant,
+    gone: AbortSignal,
+  ): Promise<ProxyToken | Refusal> {
+    const signal = AbortSignal.any([gone, AbortSignal.timeout(limits.idleMs)]);
+    const base = bases[name];
+    try {
+      return await askForToken({ name, target, grant, base, environment, signal, fetch: send });
+    } catch {
+      return { status: 502, code: 'unreachable', message: 'The service cannot be reached, or broke off' };
+    }
+  }
+
+  function connect(request: IncomingMessage, socket: Duplex, head: Uint8Array): void {
+    socket.on('error', () => socket.destroy());
+    const asked = askedByNode(request);
+    const refuse = (refusal: Refusal): void => {
+      note(asked, 'WS', refusal.status, refusal);
+      refuseUpgrade(socket, refusal);
+    };
+    const admitted = admit(asked, 'WS');
+    if (isRefusal(admitted)) {
+      refuse(admitted);
+      return;
+    }
+    if (!isHandshake(request)) {
+      refuse({ status: 400, code: 'no_handshake', message: 'This is not the handshake of a WebSocket' });
+      return;
+    }
+    const { target, url } = admitted;
+    const startedAt = performance.now();
+    const cut = (): void => void socket.destroy();
+    calls.add(cut);
+    const release = awaitAcceptance(socket);
+    const go = async (): Promise<void> => {
+      const end = await enter(asked, cut);
+      if (isRefusal(end)) {
+        refuse(end);
+        return;
+      }
+      if (socket.destroyed) end();
+      else socket.once('close', end);
+      const { headers, ...rest } = upstreamOf(asked, url, target);
+      // These are of requests: a socket has neither.
+      const { accept: _accept, 'content-type': _type, ...own } = headers;
+      const upstream = await withCredential({ ...rest, headers: own }, target.credential, environment);
+      if (socket.destroyed) return;
+      await relaySocket({
+        ...{ request, socket, head, limits, upstream, release, mask: maskFor(target) },
+        failed: (refusal) => note(asked, 'WS', refusal.status, refusal),
+        closed: (code) =>
+          note(asked, 'WS', `closed with ${code} after ${Math.round(performance.now() - startedAt)} ms`),
+      });
+    };
+    go().catch(() => refuse({ status: 500, code: 'internal', message: 'The proxy cannot sign this request' }));
+  }
+
+  const dispose = async ({ drainMs = 0 }: { readonly drainMs?: number } = {}): Promise<void> => {
+    isOpen = false;
+    if (drainMs > 0 && calls.size > 0) {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      await new Promise<void>((resolve) => {
+        drained = resolve;
+        timer = setTimeout(resolve, drainMs);
+      });
+      clearTimeout(timer);
+    }
+    for (const cut of [...calls]) cut();
+  };
+
+  return {
+    mounts: Object.fromEntries([...mounted.keys()].map((name) => [name, `${prefix}/${name}`])),
+    providers: Object.fromEntries(
+      [...mounted].flatMap(([name, { providers = [] }]) => providers.map((each) => [each, `${prefix}/${name}`])),
+    ),
+    fetch: (request, { address } = {}) => answer(askedOf(request, address), () => request.body, request.signal),
+    handle(request, response, next) {
+      if (!isNodeRequest(request) || !isNodeResponse(response)) throw new TypeError('handle() is for servers of Node');
+      if (!isBelow(nodeTarget(request), prefix)) {
+        next?.();
+        return false;
+      }
+      const gone = new AbortController();
+      response.on('close', () => gone.abort());
+      const body = (): ReadableStream<Uint8Array> => bodyOfNode(request);
+      void answer(askedByNode(request), body, gone.signal, isTaken(request)).then((whole) =>
+        sendByNode(whole, request, response),
+      );
+      return true;
+    },
+    upgrade(request, socket, head) {
+      if (!isNodeRequest(request) || !isNodeSocket(socket)) throw new TypeError('upgrade() is for servers of Node');
+      if (!isBelow(nodeTarget(request), prefix)) return false;
+      connect(request, socket, head);
+      return true;
+    },
+    dispose,
+    [Symbol.asyncDispose]: () => dispose(),
+  };
+}
+
+function ownMember<T>(record: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
+  return record && Object.hasOwn(record, name) ? record[name] : undefined;
+}
+
+/** Node's and its like's; a Worker's is an argument of its own. */
+function ownEnvironment(): ProxyEnvironment {
+  const { process } = globalThis as { readonly process?: { readonly env?: ProxyEnvironment } };
+  return process?.env ?? {};
+}
