@@ -42,10 +42,10 @@ export function parametersOf({ parameters, schema }: Pick<Tool, 'parameters' | '
 }
 
 /** Where a schema holds other schemas: as a value, in a list, or by name. */
-export const nestedSchemas = [
+export const nestedSchemas: readonly string[] = [
   ...['items', 'not', 'anyOf', 'oneOf', 'allOf', 'prefixItems'],
   ...['properties', '$defs', 'definitions'],
-] as const;
+];
 
 function closed(schema: JsonSchema): JsonSchema {
   const inner: readonly (readonly [string, unknown])[] = nestedSchemas
