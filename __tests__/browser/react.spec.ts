@@ -376,8 +376,12 @@ describe('the React sample in Chromium', () => {
     await sample[Symbol.asyncDispose]();
   });
 
-  it('converses: what is typed is answered, and Stop ends it', async () => {
+  it('converses: what is typed is answered, and Stop ends it; without keys the microphone stays off', async () => {
     const page = await browser.open({ url: sample.url });
+    await page.evaluate(() => {
+      navigator.mediaDevices.getUserMedia = () => Promise.reject(new Error('nobody may open the microphone'));
+    });
+    await page.getByText('Your microphone stays off').waitFor();
     const status = page.getByRole('status');
     await page.getByRole('button', { name: 'Start' }).click();
     await status.filter({ hasText: 'listening' }).waitFor();

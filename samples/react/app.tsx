@@ -29,8 +29,15 @@ function Line({ item }: { readonly item: HistoryItem }): ReactElement | null {
   );
 }
 
+/** What the component is told. */
+export interface AppProps {
+  readonly options: () => PipelineOptions;
+  /** What to know before the conversation. */
+  readonly notice?: string;
+}
+
 /** A conversation: a button, live captions, a line to type in. */
-export function App({ options }: { readonly options: () => PipelineOptions }): ReactElement {
+export function App({ options, notice }: AppProps): ReactElement {
   const { pipeline, state, agentState, error, start, stop } = usePipeline(options);
   const lines = useObservable(
     useMemo(() => linesOf(pipeline), [pipeline]),
@@ -43,28 +50,46 @@ export function App({ options }: { readonly options: () => PipelineOptions }): R
   // That a model retires is for the developer, whom the logger tells.
   const trouble = useObservable(
     useMemo(() => pipeline.errors$.pipe(filter(({ code }) => code !== 'retiring')), [pipeline]),
-    undefined,
   );
   const [text, setText] = useState('');
   const isOff = state === 'idle' || state === 'starting';
+  const doing = state === 'running' ? agentState : state;
 
   return (
     <main>
-      <h1>rxvoice and React</h1>
-      <button type="button" disabled={state === 'stopping'} onClick={() => void (isOff ? start() : stop())}>
-        {isOff ? 'Start' : 'Stop'}
-      </button>
-      <p role="status">{state === 'running' ? agentState : state}</p>
-      {error && <p role="alert">{error.message}</p>}
-      {state === 'running' && trouble && <p role="alert">{trouble.message}</p>}
-      <ol role="log" aria-label="Conversation">
-        {lines.map((item) => (
-          <Line key={item.id} item={item} />
-        ))}
-      </ol>
-      <p aria-hidden="true" className="caption">
-        {caption}
-      </p>
+      <header>
+        <h1>rxvoice and React</h1>
+        <p role="status" data-state={doing}>
+          {doing}
+        </p>
+        <button
+          type="button"
+          className="main"
+          disabled={state === 'stopping'}
+          onClick={() => void (isOff ? start() : stop())}
+        >
+          {isOff ? 'Start' : 'Stop'}
+        </button>
+      </header>
+      <div className="notices">
+        {notice && <p>{notice}</p>}
+        {error && <p role="alert">{error.message}</p>}
+        {state === 'running' && trouble && <p role="alert">{trouble.message}</p>}
+      </div>
+      {/* Scrolls by itself to what comes, and by keys. */}
+      <div className="conversation" tabIndex={0} role="region" aria-label="Conversation">
+        <p aria-hidden="true" className="caption">
+          {caption}
+        </p>
+        <ol role="log" aria-label="What was said">
+          {lines.map((item) => (
+            <Line key={item.id} item={item} />
+          ))}
+        </ol>
+        {lines.length === 0 && !caption && (
+          <p className="empty">{isOff ? 'Press Start.' : notice ? 'Type something.' : 'Say something, or type it.'}</p>
+        )}
+      </div>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -73,7 +98,8 @@ export function App({ options }: { readonly options: () => PipelineOptions }): R
         }}
       >
         <label>
-          Say it by hand <input value={text} onChange={(event) => setText(event.target.value)} />
+          Say it by hand
+          <input value={text} autoComplete="off" onChange={(event) => setText(event.target.value)} />
         </label>
         <button type="submit" disabled={state !== 'running'}>
           Send

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -12,20 +13,21 @@ export interface ReactSample extends AsyncDisposable {
   readonly sandbox: Sandbox | undefined;
 }
 
-const html = `<!doctype html>
-<html lang="en">
+const style = fileURLToPath(new URL('style.css', import.meta.url));
+
+/** The page, which knows whether it talks to the sandbox. */
+async function pageOf(sandbox: Sandbox | undefined): Promise<string> {
+  return `<!doctype html>
+<html lang="en"${sandbox ? ' data-sandbox' : ''}>
   <meta charset="utf-8" />
   <meta name="viewport" content="width=device-width" />
   <title>rxvoice and React</title>
   <link rel="icon" href="data:," />
-  <style>
-    body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark }
-    [data-who='user'] { font-weight: 600 }
-    .caption { min-height: 1.5em; opacity: 0.7 }
-  </style>
+  <style>${await readFile(style, 'utf8')}</style>
   <div id="root"></div>
   <script src="/page.js"></script>
 </html>`;
+}
 
 /** Bundles the page, and serves it beside a proxy: to the real services with both keys, else to the sandbox. */
 export async function startReactSample(port: number = 0, environment: ProxyEnvironment = {}): Promise<ReactSample> {
@@ -43,6 +45,7 @@ export async function startReactSample(port: number = 0, environment: ProxyEnvir
     // Optional packages of providers that this page does not use.
     external: ['@anthropic-ai/sdk', '@msgpack/msgpack', '@mlc-ai/web-llm'],
   });
+  const html = await pageOf(sandbox);
   const server = createServer((request, response) => {
     if (proxy.handle(request, response)) return;
     if (request.url === '/page.js') {
