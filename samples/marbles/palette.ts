@@ -28,7 +28,7 @@ export const lightPalette: Palette = {
   barge: '#c026d3',
   tool: '#0f766e',
   good: '#15803d',
-  bad: '#dc2626',
+  bad: '#cf2020',
   quiet: '#64748b',
   line: '#dfe3ea',
   band: '#94a3b8',

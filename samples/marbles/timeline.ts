@@ -21,6 +21,8 @@ export interface Mark {
   readonly tone: Tone;
   /** Written beside it; empty for none. */
   readonly label: string;
+  /** Counts from 0 the tracks of its lane: what happens at once stands one below the other. */
+  readonly track: number;
   readonly row: Row;
 }
 
@@ -33,7 +35,18 @@ export interface Bar {
   readonly style: 'solid' | 'soft' | 'hatched';
   readonly tone: Tone;
   readonly label: string;
+  /** As a {@link Mark}'s. */
+  readonly track: number;
+  /** Where it was ducked: quieter, because somebody may be interrupting. */
+  readonly ducked: readonly Stretch[];
   readonly row: Row;
+}
+
+/** A part of a bar. */
+export interface Stretch {
+  readonly from: number;
+  /** Absent while it lasts. */
+  readonly to?: number;
 }
 
 /** How loud the audio was at a moment, 0 to 1. */
@@ -48,6 +61,8 @@ export interface Lane {
   readonly marks: readonly Mark[];
   readonly bars: readonly Bar[];
   readonly levels: readonly Level[];
+  /** How many tracks its marks and bars take: 1, and more where things happen at once. */
+  readonly tracks: number;
 }
 
 /** A turn: a band behind the lanes. */
@@ -61,15 +76,19 @@ export interface Turn {
   readonly reason?: TurnEndReason;
   /** What the user said. */
   readonly text: string;
+  /** When the first sound of its answer was heard: its latency ends there. */
+  readonly soundAt?: number;
   readonly metrics?: TurnMetrics;
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type OpenBar = Mutable<Omit<Bar, 'ducked'>> & { readonly ducked: Mutable<Stretch>[] };
 interface OpenLane extends Lane {
   readonly rows: Row[];
   readonly marks: Mark[];
-  readonly bars: Mutable<Bar>[];
+  readonly bars: OpenBar[];
   readonly levels: Level[];
+  tracks: number;
 }
 
 /** What has been synthesized of a speech. */
@@ -80,12 +99,16 @@ interface Synthesis {
 
 /** Draws the events of one lane. */
 interface Pen {
-  mark(shape: Shape, tone: Tone, label?: string): void;
+  /** Marks the moment, in the track of what was opened with a key. */
+  mark(shape: Shape, tone: Tone, label?: string, key?: string): void;
+  /** Opens a bar in the first track of the lane that is free. */
   open(key: string, tone: Tone, style: Bar['style'], label?: string): void;
   close(key: string): void;
   /** Says of what was opened what it turned out to be. */
   label(key: string, label: string): void;
-  bar(bar: Omit<Bar, 'row'>): void;
+  bar(bar: Omit<Bar, 'row' | 'track' | 'ducked'>): void;
+  /** Says whether what is heard is ducked from here on. */
+  duck(isDucked: boolean): void;
   /** What was not to be ends here: something else takes its place. */
   cut(): void;
   level(level: number): void;
@@ -137,9 +160,15 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
   'turn.started': mark('tick', 'text'),
   'turn.committed': mark('dot', 'text'),
   'turn.ended': ({ reason }, pen) => pen.mark(reason === 'completed' ? 'tick' : 'cross', 'text'),
-  'preflight.started': mark('diamond', 'guess'),
-  'preflight.adopted': mark('dot', 'good', () => 'adopted'),
-  'preflight.discarded': mark('cross', 'bad', ({ reason }) => reason),
+  'preflight.started': (_, pen) => pen.open('preflight', 'guess', 'solid'),
+  'preflight.adopted': ({ leadMs }, pen) => {
+    pen.close('preflight');
+    pen.mark('dot', 'good', `saved ${Math.round(leadMs)} ms`);
+  },
+  'preflight.discarded': ({ reason, wastedTokens }, pen) => {
+    pen.close('preflight');
+    pen.mark('cross', 'bad', `${reason}: ${counted(wastedTokens, 'wasted token')}`);
+  },
   'llm.started': mark('ring', 'model'),
   'llm.token': mark('tick', 'model'),
   'llm.completed': mark('dot', 'model'),
@@ -170,11 +199,19 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
     const label = `never heard: ${(unheardMs / 1000).toFixed(1)} s`;
     pen.bar({ from: event.at, to: event.at + unheardMs, tone: 'heard', style: 'hatched', label });
   },
-  'bargeIn.suspected': mark('ring', 'barge'),
-  'bargeIn.paused': mark('diamond', 'barge'),
-  'bargeIn.confirmed': mark('dot', 'barge', ({ detectMs }) => `${Math.round(detectMs)} ms`),
-  'bargeIn.resumed': mark('ring', 'good', () => 'false alarm'),
-  'bargeIn.ignored': mark('cross', 'quiet', ({ reason }) => reason),
+  'bargeIn.suspected': (_, pen) => {
+    pen.open('barge-in', 'barge', 'soft', 'ducked');
+    pen.duck(true);
+    pen.mark('ring', 'barge');
+  },
+  'bargeIn.paused': (_, pen) => {
+    pen.close('barge-in');
+    pen.open('barge-in', 'barge', 'solid', 'paused');
+    pen.mark('diamond', 'barge');
+  },
+  'bargeIn.confirmed': ({ detectMs }, pen) => endBargeIn(pen, 'dot', 'barge', `cut off in ${Math.round(detectMs)} ms`),
+  'bargeIn.resumed': (_, pen) => endBargeIn(pen, 'ring', 'good', 'false alarm, resumed'),
+  'bargeIn.ignored': ({ reason }, pen) => endBargeIn(pen, 'cross', 'quiet', reason),
   'session.ready': mark('dot', 'good', () => 'ready'),
   'agent.handoff': mark('diamond', 'good', ({ to }) => `to ${to}`),
   'user.language': mark('ring', 'good', ({ language }) => language),
@@ -189,15 +226,28 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
   'history.added': mark('dot', 'quiet'),
   'history.updated': mark('ring', 'quiet'),
   'history.truncated': mark('cross', 'quiet'),
-  'turn.metrics': mark('diamond', 'quiet', ({ total }) => (total === undefined ? '' : `${Math.round(total)} ms`)),
+  'turn.metrics': mark('diamond', 'quiet', ({ wastedTokens = 0 }) =>
+    wastedTokens > 0 ? counted(wastedTokens, 'wasted token') : '',
+  ),
   error: mark('cross', 'bad', ({ code }) => code),
 };
 
 /** Audio that a cut leaves over without anybody's missing it, in milliseconds. */
 const leastUnheardMs = 20;
 
+/** A number of things in words: "1 word", "2 words". */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+}
+
 function endTool(id: string, pen: Pen, shape: Shape, tone: Tone, label: string = ''): void {
+  pen.mark(shape, tone, label, `tool ${id}`);
   pen.close(`tool ${id}`);
+}
+
+function endBargeIn(pen: Pen, shape: Shape, tone: Tone, label: string): void {
+  pen.close('barge-in');
+  pen.duck(false);
   pen.mark(shape, tone, label);
 }
 
@@ -209,13 +259,16 @@ export class Timeline {
   readonly #lanes: Readonly<Record<LaneId, OpenLane>>;
   readonly #rows: Row[] = [];
   readonly #turns: Mutable<Turn>[] = [];
-  readonly #open = new Map<string, Mutable<Bar>>();
+  readonly #turnsBefore: number;
+  readonly #open = new Map<string, OpenBar>();
   /** The first bar of each key: what is interrupted has several. */
-  readonly #first = new Map<string, Mutable<Bar>>();
+  readonly #first = new Map<string, OpenBar>();
   readonly #syntheses = new Map<string, Synthesis>();
 
-  constructor(events: Iterable<VoiceEvent> = []) {
-    const empty = lanes.map(({ id }) => [id, { rows: [], marks: [], bars: [], levels: [] }]);
+  /** @param turnsBefore - How many turns there were before the first event: turns keep their numbers. */
+  constructor(events: Iterable<VoiceEvent> = [], turnsBefore = 0) {
+    this.#turnsBefore = turnsBefore;
+    const empty = lanes.map(({ id }) => [id, { rows: [], marks: [], bars: [], levels: [], tracks: 1 }]);
     this.#lanes = Object.fromEntries(empty) as Record<LaneId, OpenLane>;
     for (const event of events) this.push(event);
   }
@@ -233,6 +286,11 @@ export class Timeline {
   /** The turns, in order. */
   get turns(): readonly Turn[] {
     return this.#turns;
+  }
+
+  /** The number of a turn; `undefined` for events of none. */
+  turnNumber(turnId: string | undefined): number | undefined {
+    return this.#turns.findLast(({ id }) => id === turnId)?.number;
   }
 
   /** The first event's time; `undefined` before any. */
@@ -267,9 +325,15 @@ export class Timeline {
     const lane = this.#lanes[row.lane];
     const { at } = row.event;
     return {
-      mark: (shape, tone, label = '') => void lane.marks.push({ at, shape, tone, label, row }),
+      mark: (shape, tone, label = '', key = '') => {
+        lane.marks.push({ at, shape, tone, label, track: this.#open.get(key)?.track ?? 0, row });
+      },
       open: (key, tone, style, label = '') => {
-        const bar = { from: at, tone, style, label, row };
+        const taken = new Set([...this.#open.values()].filter(({ row: { lane: id } }) => id === row.lane).map(trackOf));
+        let track = 0;
+        while (taken.has(track)) track++;
+        lane.tracks = Math.max(lane.tracks, track + 1);
+        const bar: OpenBar = { from: at, tone, style, label, track, ducked: [], row };
         this.#open.set(key, bar);
         if (!this.#first.has(key)) this.#first.set(key, bar);
         lane.bars.push(bar);
@@ -284,7 +348,14 @@ export class Timeline {
         if (bar && label) bar.label = label;
         this.#first.delete(key);
       },
-      bar: (bar) => void lane.bars.push({ ...bar, row }),
+      bar: (bar) => void lane.bars.push({ ...bar, track: 0, ducked: [], row }),
+      duck: (isDucked) => {
+        for (const { ducked, row: own } of this.#open.values()) {
+          const last = ducked.at(-1);
+          if (last && last.to === undefined) last.to = at;
+          if (isDucked && own.lane === 'playback') ducked.push({ from: at });
+        }
+      },
       cut: () => {
         for (const bar of lane.bars) if (bar.style === 'hatched' && (bar.to ?? at) > at) bar.to = at;
       },
@@ -304,14 +375,20 @@ export class Timeline {
   #turn(event: VoiceEvent): void {
     const { type, at, turnId } = event;
     if (type === 'turn.started' && turnId !== undefined) {
-      this.#turns.push({ id: turnId, number: this.#turns.length + 1, from: at, text: '' });
+      const number = this.#turnsBefore + this.#turns.length + 1;
+      this.#turns.push({ id: turnId, number, from: at, text: '' });
     }
     const turn = this.#turns.findLast(({ id }) => id === turnId);
     if (!turn) return;
     if (type === 'turn.committed') turn.text = event.text;
     if (type === 'turn.ended') Object.assign(turn, { to: at, reason: event.reason });
+    if (type === 'speech.started' && event.source === 'answer') turn.soundAt ??= at;
     if (type === 'turn.metrics') turn.metrics = event;
   }
+}
+
+function trackOf({ track }: Bar): number {
+  return track;
 }
 
 /** A row in words, for tables and screen readers: its time from the start in seconds, its type, and what matters. */

@@ -87,6 +87,22 @@ describe('The conversation on the page', () => {
     expect(tool && spokenLine(tool)).toBe('Tool get_time({}): 12:30');
   });
 
+  it('knows where in the answer a tool was called, which turn it was, and how long that took', () => {
+    const call = { id: 'call-1', name: 'get_time', args: {}, argsText: '{}' };
+    const { lines: called } = show([
+      { type: 'turn.started', at: 0, turnId: 'turn-7', source: 'speech' },
+      { type: 'turn.committed', at: 1, turnId: 'turn-7', text: 'what time is it' },
+      { type: 'llm.token', at: 2, turnId: 'turn-7', delta: 'One moment.' },
+      { type: 'tool.call', at: 3, turnId: 'turn-7', call },
+      { type: 'llm.token', at: 5, turnId: 'turn-7', delta: ' It is noon.' },
+      { type: 'turn.metrics', at: 9, turnId: 'turn-7', total: 700, preflightLead: 299 },
+    ]);
+    const [asked, answer, tool] = called;
+    expect(asked).toMatchObject({ kind: 'user', turn: 1 });
+    expect(answer).toMatchObject({ text: 'One moment. It is noon.', metrics: { total: 700, preflightLead: 299 } });
+    expect(tool).toMatchObject({ within: { key: answer?.key, at: 'One moment.'.length } });
+  });
+
   it('reads finals aloud, once they are, and never what was not heard', () => {
     const spoken = lines.map(spokenLine);
     expect(spoken[0]).toBe('You: tell me a story');

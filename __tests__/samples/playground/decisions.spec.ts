@@ -26,8 +26,8 @@ describe('decisions', () => {
       'turn: The turn ends as merged; its words joined the next turn: nothing of an answer was heard',
       'barge-in: Ignored as echo: “once upon”; the agent hears itself',
       'barge-in: Confirmed: the agent is cut off; words; 210 ms after the first sign, silent 5 ms later',
-      'preflight: It is adopted; the final words are the same: 248 ms won',
-      'preflight: It is discarded as resumed; the user goes on; 4 tokens in vain',
+      'preflight: It is adopted; the final words are the same: preflight saved 248 ms',
+      'preflight: It is discarded as resumed; the user goes on; 4 wasted tokens',
       'listening: The user is not heard; a policy of listening says so: the service hears silence',
       'turn: No more is waited for: no words; the words did not come in time',
     ]);

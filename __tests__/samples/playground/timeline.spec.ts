@@ -1,8 +1,9 @@
 import { runInNewContext } from 'node:vm';
+import type { VoiceEvent } from 'rxvoice';
 import { application, user, voiceTest } from 'rxvoice/testing';
 import { laneOf, lanes, summaryOf } from '../../../samples/marbles/lanes.ts';
 import { marbleSpec } from '../../../samples/marbles/notation.ts';
-import { darkPalette } from '../../../samples/marbles/palette.ts';
+import { darkPalette, lightPalette } from '../../../samples/marbles/palette.ts';
 import { marbleDiagram } from '../../../samples/marbles/svg.ts';
 import { Timeline, wordsOf } from '../../../samples/marbles/timeline.ts';
 import { waterfallOf } from '../../../samples/marbles/waterfall.ts';
@@ -122,6 +123,77 @@ describe('Timeline', () => {
   });
 });
 
+describe('What the diagram shows of', () => {
+  const call = (id: string): { id: string; name: string; args: object; argsText: string } => ({
+    ...{ id, name: 'get_weather', args: {}, argsText: '{}' },
+  });
+  const drawn = (...told: readonly object[]): Timeline => new Timeline(told as readonly VoiceEvent[]);
+
+  it('a preflight is a bar as long as it was ahead, and what it saved', () => {
+    const { bars, marks } = timeline.lanes.preflight;
+    const [started] = ofType(events, 'preflight.started');
+    const [adopted] = ofType(events, 'preflight.adopted');
+    expect(bars[0]).toMatchObject({ from: started?.at, to: adopted?.at });
+    expect((bars[0]?.to ?? 0) - (bars[0]?.from ?? 0)).toBe(adopted?.leadMs);
+    expect(marks[0]?.label).toBe(`saved ${adopted?.leadMs} ms`);
+    const wasted = drawn(
+      { type: 'preflight.started', at: 1, text: 'a' },
+      { type: 'preflight.discarded', at: 5, reason: 'resumed', wastedTokens: 1 },
+    );
+    expect(wasted.lanes.preflight.marks.map(({ label }) => label)).toEqual(['resumed: 1 wasted token']);
+  });
+
+  it('tools that run at once stand one below the other, their results too', () => {
+    const { bars, marks, tracks } = drawn(
+      { type: 'tool.call', at: 0, call: call('a') },
+      { type: 'tool.call', at: 1, call: call('b') },
+      { type: 'tool.result', at: 5, call: call('a'), content: '', durationMs: 5 },
+      { type: 'tool.call', at: 6, call: call('c') },
+      { type: 'tool.result', at: 7, call: call('b'), content: '', durationMs: 6 },
+      { type: 'tool.result', at: 9, call: call('c'), content: '', durationMs: 3 },
+    ).lanes.tools;
+    expect(tracks).toBe(2);
+    expect(bars.map(({ track, from, to }) => [track, from, to])).toEqual([
+      [0, 0, 5],
+      [1, 1, 7],
+      [0, 6, 9],
+    ]);
+    expect(marks.map(({ track }) => track)).toEqual([0, 1, 0]);
+  });
+
+  it('a cough is ducked, paused, resumed', () => {
+    const { lanes: drawnLanes } = drawn(
+      { type: 'speech.started', at: 0, speechId: 's', source: 'answer' },
+      { type: 'bargeIn.suspected', at: 10 },
+      { type: 'speech.paused', at: 20, speechId: 's', positionMs: 20 },
+      { type: 'bargeIn.paused', at: 20 },
+      { type: 'speech.resumed', at: 50, speechId: 's', positionMs: 20 },
+      { type: 'bargeIn.resumed', at: 50 },
+    );
+    expect(drawnLanes.bargeIn.bars.map(({ label, from, to }) => [label, from, to])).toEqual([
+      ['ducked', 10, 20],
+      ['paused', 20, 50],
+    ]);
+    expect(drawnLanes.playback.bars.map(({ from, to, ducked }) => [from, to, ducked])).toEqual([
+      [0, 20, [{ from: 10 }]],
+      [50, undefined, []],
+    ]);
+  });
+
+  it('a turn’s latency ends where its answer is heard', () => {
+    const [first] = timeline.turns;
+    const [started] = ofType(events, 'speech.started');
+    expect(first?.soundAt).toBe(started?.at);
+  });
+
+  it('turns keep their numbers when the oldest were dropped', () => {
+    const [, second] = ofType(events, 'turn.started');
+    const later = events.slice(events.findIndex((event) => event === second));
+    expect(new Timeline(later, 1).turns.map(({ number }) => number)).toEqual([2, 3]);
+    expect(timeline.turnNumber(second?.turnId)).toBe(2);
+  });
+});
+
 describe('A recording', () => {
   it('gives the same timeline after export and import', async () => {
     const lines = await writeRecording(events);
@@ -172,11 +244,27 @@ describe('The diagram as SVG', () => {
     expect(marbleDiagram(timeline, { hideEmpty: false })).toContain('>errors<');
   });
 
-  it('takes a palette, and no markup of what was said', () => {
+  it('is light or dark as who shows it, and has no markup of what was said', () => {
     const said = voiceTest({ steps: { 0: user.final('<script>alert("&")</script>') } });
-    const text = marbleDiagram(new Timeline(said.events), { palette: darkPalette });
+    const text = marbleDiagram(new Timeline(said.events));
     expect(text).not.toContain('<script');
-    expect(text).toContain(darkPalette.paper);
+    const [light, dark] = text.split('@media(prefers-color-scheme:dark)');
+    expect(light).toContain(`.paper{fill:${lightPalette.paper}}`);
+    expect(dark).toContain(`.paper{fill:${darkPalette.paper}}`);
+    // Every colour is a class's: one that is written into a mark would stay as it is in the dark.
+    expect(text.slice(text.indexOf('</style>'))).not.toMatch(/#[\da-f]{6}/);
+  });
+
+  it('has an axis of time, and a legend of its shapes', () => {
+    const times = [...svg.matchAll(/class="time"[^>]*>([\d.]+) s</g)].map(([, seconds]) => Number(seconds));
+    const lengthMs = (timeline.endedAt ?? 0) - (timeline.startedAt ?? 0);
+    expect(times[0]).toBe(0);
+    expect(times.length).toBeGreaterThan(5);
+    expect(new Set(times.slice(1).map((time, index) => time - (times[index] ?? 0))).size).toBe(1);
+    expect((times.at(-1) ?? 0) * 1000).toBeLessThanOrEqual(lengthMs);
+    for (const says of ['interim', 'final, done', 'token, audio', 'never heard', 'ducked']) {
+      expect(svg).toContain(`>${says}</text>`);
+    }
   });
 });
 

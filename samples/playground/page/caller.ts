@@ -54,9 +54,9 @@ export class Caller {
     return this.#frames.length * frameMs;
   }
 
-  /** A noise that is no speech. */
+  /** A noise that is no speech, long enough to be taken for a voice at first. */
   cough(): void {
-    this.#queue(noise(280, sampleRate));
+    this.#queue(noise(420, sampleRate));
   }
 
   /** Says nothing for so many milliseconds, before what is said next. */

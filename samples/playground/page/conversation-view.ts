@@ -1,7 +1,8 @@
 import { asapScheduler, auditTime, scan, switchMap, tap, type Observable, type Subscription } from 'rxjs';
 import type { VoiceEvent } from 'rxvoice';
 import type { Timeline } from '../../marbles/timeline.ts';
-import { conversed, silence, splitHeard, spokenLine, type Conversation, type Line } from './conversation.ts';
+import { lineElement, type LineElement, type ToolLine } from './conversation-line.ts';
+import { conversed, silence, spokenLine, type Conversation, type Line } from './conversation.ts';
 import { button, h } from './dom.ts';
 
 /** Where the page shows a conversation. */
@@ -22,9 +23,13 @@ export interface Playhead {
 /** What shows most, in a few words. */
 const examples = ['Hello there', 'Tell me a long story', 'What is the weather in Paris and Rome?', 'Count to 20'];
 
-const names: Readonly<Record<Line['kind'], string>> = { user: 'You', agent: 'Agent', tool: 'Tool' };
+/** A line that is shown, and of what it was made. */
+interface Shown extends LineElement {
+  readonly line: Line;
+  readonly tools: readonly ToolLine[];
+}
 
-/** Shows a conversation: what is said, beside it what the model will remember. */
+/** Shows a conversation: what was said and heard, each call where it was made, each latency at its turn. */
 export class ConversationView {
   readonly #places: ConversationPlaces;
   readonly #playhead: Playhead;
@@ -36,25 +41,19 @@ export class ConversationView {
     h('p', {}, 'Nothing was said yet.'),
     h('p', {}, 'Press Start and talk, write below, or begin with one of these.'),
   );
-  readonly #shown = new Map<string, { line: Line; element: HTMLElement }>();
+  readonly #shown = new Map<string, Shown>();
   readonly #read = new Set<string>();
 
   constructor(places: ConversationPlaces, playhead: Playhead) {
     this.#places = places;
     this.#playhead = playhead;
-    const head = h(
-      'div',
-      { class: 'columns', 'aria-hidden': 'true' },
-      h('span', {}, 'Said'),
-      h('span', {}, 'Remembered'),
-    );
     const said = examples.map((text) => {
       const example = button(text);
       example.addEventListener('click', () => places.say(text));
       return example;
     });
     this.#empty.append(h('div', { class: 'examples' }, ...said));
-    places.list.append(this.#empty, head, this.#lines, this.#caption);
+    places.list.append(this.#empty, this.#lines, this.#caption);
   }
 
   /** Shows each session's events; a new session begins anew. */
@@ -70,14 +69,15 @@ export class ConversationView {
 
   /** Moves the boundary between what was heard and what is still to come; called with each frame. */
   tick(): void {
-    for (const { line, element } of this.#shown.values()) {
+    for (const { line, pieces } of this.#shown.values()) {
       if (line.kind !== 'agent' || line.phase === 'ended' || line.speechId === undefined) continue;
-      const [heard, pending] = element.querySelectorAll('.said > span');
-      if (!heard || !pending) continue;
       const at = this.#heardCharacters(line.text, line.speechId);
-      if (heard.textContent.length === at) continue;
-      heard.textContent = line.text.slice(0, at);
-      pending.textContent = line.text.slice(at);
+      for (const { from, to, heard, pending } of pieces) {
+        const cut = Math.min(to, Math.max(from, at));
+        if (heard.textContent.length === cut - from) continue;
+        heard.textContent = line.text.slice(from, cut);
+        pending.textContent = line.text.slice(cut, to);
+      }
     }
   }
 
@@ -102,9 +102,16 @@ export class ConversationView {
     const { list } = this.#places;
     const follows = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
     this.#empty.hidden = lines.length > 0 || caption !== undefined;
-    list.classList.toggle('has-lines', lines.length > 0);
-    for (const line of lines) this.#show(line);
-    const keys = new Set(lines.map(({ key }) => key));
+    const tools = lines.filter((line): line is ToolLine => line.kind === 'tool' && line.within !== undefined);
+    const standing = lines.filter((line) => !tools.some((tool) => tool === line));
+    for (const line of standing) {
+      this.#show(
+        line,
+        tools.filter(({ within }) => within?.key === line.key),
+      );
+    }
+    for (const line of lines) this.#announce(line);
+    const keys = new Set(standing.map(({ key }) => key));
     for (const [key, { element }] of this.#shown) {
       if (keys.has(key)) continue;
       element.remove();
@@ -116,86 +123,27 @@ export class ConversationView {
     if (follows) list.scrollTop = list.scrollHeight;
   }
 
-  #show(line: Line): void {
+  #show(line: Line, tools: readonly ToolLine[]): void {
     const known = this.#shown.get(line.key);
-    if (known?.line === line) return;
-    const element = lineElement(line);
-    if (known) known.element.replaceWith(element);
-    else this.#lines.append(element);
-    this.#shown.set(line.key, { line, element });
+    const isSame = tools.length === known?.tools.length && tools.every((tool, index) => tool === known.tools[index]);
+    if (known?.line === line && isSame) return;
+    const shown = { line, tools, ...lineElement(line, tools) };
+    this.#shown.set(line.key, shown);
+    if (!known) {
+      this.#lines.append(shown.element);
+      return;
+    }
+    // What was unfolded stays so.
+    const isOpen = known.element.querySelector('details')?.open ?? false;
+    shown.element.querySelector('details')?.toggleAttribute('open', isOpen);
+    known.element.replaceWith(shown.element);
+  }
+
+  #announce(line: Line): void {
+    if (this.#read.has(line.key)) return;
     const spoken = spokenLine(line);
-    if (spoken === undefined || this.#read.has(line.key)) return;
+    if (spoken === undefined) return;
     this.#read.add(line.key);
     this.#places.transcript.append(h('p', {}, spoken));
   }
-}
-
-function lineElement(line: Line): HTMLElement {
-  return h(
-    'li',
-    { class: `line ${line.kind}`, 'data-phase': 'phase' in line ? line.phase : 'ended' },
-    h('div', { class: 'what' }, h('span', { class: 'who' }, names[line.kind], tagOf(line)), saidOf(line)),
-    memoryOf(line),
-  );
-}
-
-function tagOf(line: Line): HTMLElement | undefined {
-  const text =
-    line.kind === 'user'
-      ? line.ended === 'merged' || line.ended === 'cancelled'
-        ? line.ended
-        : ''
-      : line.kind === 'agent'
-        ? line.interrupted
-          ? 'interrupted'
-          : line.phase === 'ended'
-            ? ''
-            : line.phase
-        : line.phase === 'ended'
-          ? ''
-          : line.phase;
-  return text ? h('span', { class: 'tag' }, text) : undefined;
-}
-
-function saidOf(line: Line): HTMLElement {
-  if (line.kind === 'user') return h('p', { class: 'said' }, line.text);
-  if (line.kind === 'tool') {
-    const result = line.result === undefined ? undefined : h('span', { class: 'result' }, ` → ${line.result}`);
-    return h('p', { class: 'said' }, h('code', {}, line.text), result);
-  }
-  if (line.phase !== 'ended') {
-    return h('p', { class: 'said' }, h('span'), h('span', { class: 'pending' }, line.text || '…'));
-  }
-  const { heard, unheard } = splitHeard(line.text, line.heard ?? '');
-  return h(
-    'p',
-    { class: 'said' },
-    h('span', {}, heard),
-    unheard.trim() !== '' && h('span', { class: 'sr-only' }, ' Never heard: '),
-    unheard.trim() !== '' && h('s', {}, unheard),
-  );
-}
-
-function memoryOf(line: Line): HTMLElement {
-  const { memory } = line;
-  if (!memory) {
-    const isForgotten = line.kind === 'agent' && line.phase === 'ended' && !line.heard?.trim();
-    return h('p', { class: 'memory none' }, isForgotten ? 'nothing' : '');
-  }
-  const said = line.kind === 'tool' ? (line.result ?? '') : line.text;
-  const text = memory.map((each) => each.text.trim()).join(' ');
-  const isSame = folded(text) === folded(said);
-  const isAbout = memory.some(({ estimated }) => estimated) && !isSame;
-  return h(
-    'p',
-    { class: isSame ? 'memory same' : 'memory', title: isAbout && 'Reckoned: this voice gives no word times' },
-    h('span', { class: 'sr-only' }, 'Remembered: '),
-    isSame ? 'as said' : text,
-    isAbout && h('span', { class: 'about' }, ' (about)'),
-  );
-}
-
-/** A text without its spaces: rounds of an answer are joined with or without one. */
-function folded(text: string): string {
-  return text.replace(/\s+/g, '');
 }

@@ -1,4 +1,4 @@
-import type { HistoryItem, TurnEndReason, VoiceEvent, VoiceEventType } from 'rxvoice';
+import type { HistoryItem, TurnEndReason, TurnMetrics, VoiceEvent, VoiceEventType } from 'rxvoice';
 
 /** Something that was said or done, as the conversation shows it. */
 export type Line =
@@ -6,6 +6,8 @@ export type Line =
       readonly kind: 'user';
       readonly key: string;
       readonly turnId: string | undefined;
+      /** The turn's number, as the diagram has it. */
+      readonly turn: number | undefined;
       readonly text: string;
       readonly ended?: TurnEndReason;
       /** What the model will remember of it; absent until it is known. */
@@ -22,6 +24,8 @@ export type Line =
       /** What was heard of it, when it has ended. */
       readonly heard?: string;
       readonly interrupted: boolean;
+      /** How long its turn took, when that is known. */
+      readonly metrics?: TurnMetrics;
       readonly memory?: readonly Memory[];
     }
   | {
@@ -31,6 +35,8 @@ export type Line =
       readonly text: string;
       readonly result?: string;
       readonly phase: 'running' | 'ended' | 'failed' | 'cancelled';
+      /** Where in the answer it was called: the line, and how much of that was written. */
+      readonly within?: { readonly key: string; readonly at: number };
       readonly memory?: readonly Memory[];
     };
 
@@ -49,10 +55,15 @@ export interface Conversation {
   readonly caption: { readonly text: string; readonly isPreflight: boolean } | undefined;
   /** What is remembered before its line is there. */
   readonly pending: Memory | undefined;
+  /** The turn that began last; turns count from 1. */
+  readonly turn: { readonly id: string | undefined; readonly number: number };
 }
 
 /** Before anything was said. */
-export const silence: Conversation = { lines: [], caption: undefined, pending: undefined };
+export const silence: Conversation = {
+  ...{ lines: [], caption: undefined, pending: undefined },
+  turn: { id: undefined, number: 0 },
+};
 
 /** Lines that are kept; older ones are in the recording. */
 const maxLines = 300;
@@ -165,8 +176,11 @@ const reducers: { readonly [T in VoiceEventType]?: Reducer<T> } = {
   'transcript.preflight': captioned(true),
   'transcript.timeout': (before) => ({ ...before, caption: undefined }),
   'bargeIn.ignored': (before) => ({ ...before, caption: undefined }),
+  'turn.started': (before, { turnId }) =>
+    turnId === undefined ? before : { ...before, turn: { id: turnId, number: before.turn.number + 1 } },
   'turn.committed': (before, { turnId, text, at }) => {
-    const line = { kind: 'user', key: `user ${turnId ?? ''} ${at}`, turnId, text } as const;
+    const turn = before.turn.id === turnId ? before.turn.number : undefined;
+    const line = { kind: 'user', key: `user ${turnId ?? ''} ${at}`, turnId, turn, text } as const;
     const memory = before.pending;
     return { ...add(before, memory ? { ...line, memory: [memory] } : line), caption: undefined, pending: undefined };
   },
@@ -206,14 +220,19 @@ const reducers: { readonly [T in VoiceEventType]?: Reducer<T> } = {
       ...{ phase: 'ended', text: prefixLength(line.text, text) === undefined ? text : line.text },
       ...{ heard: heardText, interrupted },
     })),
-  'tool.call': (before, { call, turnId }) =>
-    add(before, {
-      kind: 'tool',
-      key: `tool ${call.id}`,
-      turnId,
-      text: `${call.name}(${call.argsText})`,
-      phase: 'running',
-    }),
+  'turn.metrics': (before, { type: _, at: _at, turnId, ...metrics }) =>
+    change(
+      before,
+      agentLine((line) => line.turnId === turnId),
+      (line) => ({ ...line, metrics }),
+    ),
+  'tool.call': (before, { call, turnId }) => {
+    const answer = before.lines.findLast(openAnswer(turnId));
+    return add(before, {
+      ...{ kind: 'tool', key: `tool ${call.id}`, turnId, text: `${call.name}(${call.argsText})`, phase: 'running' },
+      ...(answer && { within: { key: answer.key, at: answer.text.length } }),
+    });
+  },
   'tool.result': (before, { call, content }) => endTool(before, call.id, 'ended', content),
   'tool.error': (before, { call, content }) => endTool(before, call.id, 'failed', content),
   'tool.cancelled': (before, { call }) => endTool(before, call.id, 'cancelled'),

@@ -1,4 +1,5 @@
 import type { DiscardReason, IgnoreReason, TurnEndReason, VoiceEvent, VoiceEventType } from 'rxvoice';
+import { counted } from '../../marbles/timeline.ts';
 
 /** What a decision is about. */
 export type Matter = 'turn' | 'barge-in' | 'preflight' | 'listening' | 'services';
@@ -55,11 +56,11 @@ const decisions: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => To
   'preflight.adopted': ({ leadMs }) => [
     'preflight',
     'It is adopted',
-    `the final words are the same: ${ms(leadMs)} won`,
+    `the final words are the same: preflight saved ${ms(leadMs)}`,
   ],
   'preflight.discarded': ({ reason, wastedTokens }) => [
     ...(['preflight', `It is discarded as ${reason}`] as const),
-    `${discards[reason]}; ${wastedTokens} tokens in vain`,
+    `${discards[reason]}; ${counted(wastedTokens, 'wasted token')}`,
   ],
   'bargeIn.suspected': () => ['barge-in', 'Suspected: the agent is quieter', 'a voice'],
   'bargeIn.paused': () => ['barge-in', 'Paused', 'the voice goes on'],

@@ -1,6 +1,6 @@
 import type { VoiceEvent } from 'rxvoice';
 import { summaryOf } from '../../marbles/lanes.ts';
-import type { Row } from '../../marbles/timeline.ts';
+import type { Row, Timeline } from '../../marbles/timeline.ts';
 import { button, h } from './dom.ts';
 
 /** What the payload of an event shows by itself: its envelope stands above it. */
@@ -19,11 +19,11 @@ export function payloadOf(event: VoiceEvent): string {
   );
 }
 
-/** Shows the event that was asked about. */
+/** Shows the event that was asked about in a drawer over the diagram. */
 export function showDetails(
   place: HTMLElement,
   row: Row | undefined,
-  startedAt: number,
+  timeline: Timeline,
   actions: { readonly step: (by: 1 | -1) => void; readonly close: () => void },
 ): void {
   place.hidden = row === undefined;
@@ -33,8 +33,8 @@ export function showDetails(
   }
   const { event } = row;
   const facts: readonly (readonly [string, string | undefined])[] = [
-    ['at', `${((event.at - startedAt) / 1000).toFixed(3)} s`],
-    ['turn', event.turnId],
+    ['at', `${((event.at - (timeline.startedAt ?? 0)) / 1000).toFixed(3)} s`],
+    ['turn', timeline.turnNumber(event.turnId)?.toString()],
     ['speech', event.speechId],
     ['by', event.provider ?? event.role],
   ];
@@ -46,6 +46,9 @@ export function showDetails(
   before.addEventListener('click', () => actions.step(-1));
   after.addEventListener('click', () => actions.step(1));
   close.addEventListener('click', actions.close);
+  place.onkeydown = ({ key }): void => {
+    if (key === 'Escape') actions.close();
+  };
   place.replaceChildren(
     h('div', { class: 'head' }, h('h3', {}, event.type), h('div', { class: 'group' }, before, after, close)),
     h(

@@ -3,12 +3,12 @@ import { laneOf, lanes, type LaneId } from '../../marbles/lanes.ts';
 import { lightPalette, type Palette } from '../../marbles/palette.ts';
 import type { Row, Timeline } from '../../marbles/timeline.ts';
 import { wantsStillness } from './dom.ts';
-import { heightOf, laneAt, paint, spotAt, type Measures, type Spot } from './lanes-painter.ts';
+import { boxesOf, laneAt, paint, spotAt, type LaneBox, type Measures, type Spot } from './lanes-painter.ts';
 import { Viewport } from './viewport.ts';
 
-const font = '11px ui-sans-serif, system-ui, sans-serif';
-const wide: Measures = { label: 92, lane: 32, axis: 42, font };
-const narrow: Measures = { label: 76, lane: 27, axis: 42, font: '10px ui-sans-serif, system-ui, sans-serif' };
+const family = 'ui-sans-serif, system-ui, sans-serif';
+const wide: Measures = { label: 92, axis: 52, font: `12px ${family}` };
+const narrow: Measures = { label: 76, axis: 52, font: `11px ${family}` };
 /** How often the diagram moves for those who want little to move, in milliseconds. */
 const stillMs = 500;
 const zoomStep = 1.4;
@@ -27,6 +27,7 @@ export class Diagram {
   readonly #pointers = new Map<number, { x: number; y: number }>();
   #palette: Palette = lightPalette;
   #spots: readonly Spot[] = [];
+  #boxes: readonly LaneBox[] = [];
   #lane: LaneId | undefined;
   #moved = 0;
   #drawn = '';
@@ -160,7 +161,8 @@ export class Diagram {
   #draw(): void {
     const canvas = this.#canvas;
     const timeline = this.#timeline();
-    const [width, measures] = [canvas.clientWidth, this.#measures];
+    const { clientWidth: width, clientHeight: height } = canvas;
+    const measures = this.#measures;
     if (width === 0) return;
     const isEmpty = timeline.startedAt === undefined;
     const now = isEmpty ? 0 : this.#now();
@@ -169,13 +171,12 @@ export class Diagram {
     // Nothing is drawn twice: what shows is the part of time, what has happened, and the size.
     const state = [
       ...[this.#viewport.from, this.#viewport.spanMs, timeline.rows.length, timeline.startedAt],
-      ...[width, devicePixelRatio, this.#palette.paper],
+      ...[width, height, devicePixelRatio, this.#palette.paper],
     ].join();
     if (state === this.#drawn) return;
     this.#drawn = state;
-    const height = heightOf(measures);
     const ratio = devicePixelRatio;
-    canvas.style.height = `${height}px`;
+    this.#boxes = boxesOf(timeline, height, measures);
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
@@ -184,8 +185,8 @@ export class Diagram {
     if (!pen) return;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.#spots = paint(pen, {
-      ...{ timeline, viewport: this.#viewport, palette: this.#palette, width, measures, now },
-      ...{ selected: this.#selected$.value, lane: this.#lane },
+      ...{ timeline, viewport: this.#viewport, palette: this.#palette, width, height, measures, now },
+      ...{ boxes: this.#boxes, selected: this.#selected$.value, lane: this.#lane },
     });
   }
 
@@ -223,7 +224,7 @@ export class Diagram {
     if (!this.#pointers.delete(pointerId) || type === 'pointercancel' || this.#moved > 4) return;
     const row = spotAt(this.#spots, offsetX, offsetY, pointerType === 'touch' ? reach.touch : reach.mouse);
     this.select(row);
-    this.#lane = laneAt(offsetY, this.#measures);
+    this.#lane = laneAt(offsetY, this.#boxes);
   }
 
   #wheel(event: WheelEvent): void {

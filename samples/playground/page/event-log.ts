@@ -37,15 +37,21 @@ export class EventLog {
     if (this.timeline.rows.length > this.#limits.events || this.#audioBytes > this.#limits.audioBytes) this.#trim();
   }
 
-  /** Begins anew, with what is given. */
-  clear(events: readonly VoiceEvent[] = []): void {
+  /**
+   * Begins anew, with what is given.
+   *
+   * @param turnsBefore - How many turns there were before that.
+   */
+  clear(events: readonly VoiceEvent[] = [], turnsBefore = 0): void {
     this.#audioBytes = events.reduce((sum, event) => sum + audioBytes(event), 0);
-    this.#timeline$.next(new Timeline(events));
+    this.#timeline$.next(new Timeline(events, turnsBefore));
   }
 
   #trim(): void {
     const { events } = this;
-    this.clear(events.slice(Math.floor(events.length * (1 - keep))));
+    const kept = events.slice(Math.floor(events.length * (1 - keep)));
+    const last = this.timeline.turns.at(-1)?.number ?? 0;
+    this.clear(kept, last - kept.filter(({ type }) => type === 'turn.started').length);
   }
 }
 

@@ -7,15 +7,15 @@ import {
   filter,
   ignoreElements,
   map,
-  of,
   take,
   tap,
   timer,
   type Observable,
 } from 'rxjs';
-import type { ProviderRole, VoiceEvent, VoiceEventType } from 'rxvoice';
+import type { ProviderRole } from 'rxvoice';
 import { durationMs } from '../../sandbox/modem.ts';
 import type { Hazard } from '../server/hazards.ts';
+import { cough, next, say } from './acts.ts';
 import { question } from './answers.ts';
 import type { Session } from './session.ts';
 import { isAgent } from './setup.ts';
@@ -41,20 +41,6 @@ export interface HazardRow {
   readonly undone?: string;
 }
 
-const say =
-  (text: string) =>
-  (session: Session): Observable<unknown> =>
-    defer(() => {
-      session.say(text);
-      return EMPTY;
-    });
-
-const next = (session: Session, type: VoiceEventType): Observable<VoiceEvent> =>
-  session.events$.pipe(
-    filter((event) => event.type === type),
-    take(1),
-  );
-
 /** How much of an answer is heard before it is talked over, in milliseconds. */
 const intoAnswerMs = 1_500;
 /** How much of its own voice the agent hears, and how long before the end of its question somebody answers. */
@@ -79,7 +65,7 @@ export const hazards: readonly HazardRow[] = [
   },
   {
     ...{ id: 'cough', label: 'Cough', about: 'A noise that is no speech: the agent goes on at the same sample.' },
-    act: over((session) => defer(() => of(session.caller?.cough()))),
+    act: over(cough),
     done: 'The caller coughs.',
   },
   {

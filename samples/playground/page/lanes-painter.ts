@@ -1,14 +1,33 @@
 import { lanes, type LaneId } from '../../marbles/lanes.ts';
 import type { Palette } from '../../marbles/palette.ts';
-import type { Bar, Lane, Mark, Row, Shape, Timeline } from '../../marbles/timeline.ts';
+import {
+  counted,
+  type Bar,
+  type Lane,
+  type Mark,
+  type Row,
+  type Shape,
+  type Timeline,
+  type Turn,
+} from '../../marbles/timeline.ts';
+import { waterfallOf } from '../../marbles/waterfall.ts';
 import type { Viewport } from './viewport.ts';
 
 /** Sizes of the diagram, in CSS pixels. */
 export interface Measures {
+  /** How wide the lanes' titles are. */
   readonly label: number;
-  readonly lane: number;
+  /** How high the axis is, with the turns' titles. */
   readonly axis: number;
   readonly font: string;
+}
+
+/** Where a lane stands, in CSS pixels. */
+export interface LaneBox {
+  readonly id: LaneId;
+  readonly title: string;
+  readonly top: number;
+  readonly height: number;
 }
 
 /** What is drawn. */
@@ -17,7 +36,9 @@ export interface Scene {
   readonly viewport: Viewport;
   readonly palette: Palette;
   readonly width: number;
+  readonly height: number;
   readonly measures: Measures;
+  readonly boxes: readonly LaneBox[];
   /** The clock's time: where what lasts ends for now. */
   readonly now: number;
   readonly selected: Row | undefined;
@@ -64,24 +85,33 @@ const shapes: Readonly<Record<Shape, (pen: CanvasRenderingContext2D, x: number, 
   },
 };
 
-/** The height of a diagram with all lanes. */
-export function heightOf({ axis, lane }: Measures): number {
-  return axis + lanes.length * lane + 6;
+/** How much higher a lane is for each track after its first. */
+const trackShare = 0.7;
+
+/** Shares the height out among the lanes: those in which things happen at once get more. */
+export function boxesOf(timeline: Timeline, height: number, { axis }: Measures): LaneBox[] {
+  const shares = lanes.map(({ id }) => 1 + (timeline.lanes[id].tracks - 1) * trackShare);
+  const unit = (height - axis - 6) / shares.reduce((sum, share) => sum + share);
+  let top = axis;
+  return lanes.map(({ id, title }, index) => {
+    const box = { id, title, top, height: (shares[index] ?? 1) * unit };
+    top += box.height;
+    return box;
+  });
 }
 
 /** The lane at a height; `undefined` on the axis. */
-export function laneAt(y: number, { axis, lane }: Measures): LaneId | undefined {
-  return lanes[Math.floor((y - axis) / lane)]?.id;
+export function laneAt(y: number, boxes: readonly LaneBox[]): LaneId | undefined {
+  return boxes.find(({ top, height }) => y >= top && y < top + height)?.id;
 }
 
 /** Draws a scene, and says what of it can be clicked. */
 export function paint(pen: CanvasRenderingContext2D, scene: Scene): Spot[] {
-  const { viewport, measures, width, timeline } = scene;
-  const height = heightOf(measures);
+  const { viewport, measures, width, height, timeline } = scene;
   const pixelsPerMs = (width - measures.label) / viewport.spanMs;
   const x = (at: number): number => measures.label + (at - viewport.from) * pixelsPerMs;
   const spots: Spot[] = [];
-  const brush: Brush = { pen, scene, x, height, spots };
+  const brush: Brush = { pen, scene, x, spots };
 
   pen.clearRect(0, 0, width, height);
   pen.save();
@@ -90,9 +120,7 @@ export function paint(pen: CanvasRenderingContext2D, scene: Scene): Spot[] {
   pen.clip();
   paintAxis(brush);
   paintTurns(brush);
-  lanes.forEach(({ id }, index) =>
-    paintLane(brush, timeline.lanes[id], measures.axis + (index + 0.5) * measures.lane, id),
-  );
+  for (const box of scene.boxes) paintLane({ ...brush, box }, timeline.lanes[box.id]);
   paintNow(brush);
   pen.restore();
   paintLabels(brush);
@@ -103,12 +131,16 @@ interface Brush {
   readonly pen: CanvasRenderingContext2D;
   readonly scene: Scene;
   readonly x: (at: number) => number;
-  readonly height: number;
   readonly spots: Spot[];
 }
 
-function paintAxis({ pen, scene, x, height }: Brush): void {
-  const { viewport, measures, palette, width, timeline } = scene;
+/** What draws in one lane. */
+interface LaneBrush extends Brush {
+  readonly box: LaneBox;
+}
+
+function paintAxis({ pen, scene, x }: Brush): void {
+  const { viewport, measures, palette, width, height, timeline } = scene;
   const origin = timeline.startedAt;
   if (origin === undefined) return;
   const step = viewport.tickMs(Math.max(2, (width - measures.label) / 90));
@@ -126,50 +158,94 @@ function paintAxis({ pen, scene, x, height }: Brush): void {
   }
 }
 
-function paintTurns({ pen, scene, x, height }: Brush): void {
-  const { timeline, viewport, palette, measures, now } = scene;
-  for (const { number, from, to = now, metrics } of timeline.turns) {
+/** How high the title of a turn is, and below it the strip of its latency. */
+const [titleHeight, stripHeight] = [18, 5];
+
+/** Where turns begin: what stands above is the axis of time. */
+function topOf({ axis }: Measures): number {
+  return axis - titleHeight - stripHeight - 7;
+}
+
+function paintTurns({ pen, scene, x }: Brush): void {
+  const { timeline, viewport, palette, measures, height, now } = scene;
+  const top = topOf(measures);
+  for (const turn of timeline.turns) {
+    const { number, from, to = now } = turn;
     if (to < viewport.from || from > viewport.to) continue;
     const [left, right] = [x(from), x(to)];
     pen.globalAlpha = number % 2 === 0 ? 0.1 : 0.16;
     pen.fillStyle = palette.band;
     pen.beginPath();
-    pen.roundRect(left, measures.axis - 18, Math.max(1, right - left), height, [5, 5, 0, 0]);
+    pen.roundRect(left, top, Math.max(1, right - left), height, [5, 5, 0, 0]);
     pen.fill();
     pen.globalAlpha = 1;
-    const total = metrics?.total === undefined ? '' : ` · ${Math.round(metrics.total)} ms`;
-    const label = `turn ${number}`;
-    const room = right - Math.max(left, measures.label) - 10;
-    const text = [label + total, label, String(number)].find((each) => pen.measureText(each).width <= room);
+    paintLatency({ pen, scene, x }, turn, top + titleHeight);
+    const begin = Math.max(left, measures.label) + 6;
+    const text = titlesOf(turn).find((each) => pen.measureText(each).width <= right - begin - 4);
     if (text === undefined) continue;
     pen.fillStyle = palette.text;
-    pen.fillText(text, Math.max(left, measures.label) + 6, measures.axis - 9);
+    pen.fillText(text, begin, top + titleHeight / 2);
   }
 }
 
-function paintLane(brush: Brush, lane: Lane, y: number, id: LaneId): void {
-  const { pen, scene } = brush;
+/** What there is to say of a turn, from all of it down to its number. */
+function titlesOf({ number, metrics = {} }: Turn): string[] {
+  const { total, preflightLead, wastedTokens = 0 } = metrics;
+  const parts = [
+    `turn ${number}`,
+    ...(total === undefined ? [] : [`${Math.round(total)} ms`]),
+    ...(preflightLead === undefined ? [] : [`preflight saved ${Math.round(preflightLead)} ms`]),
+    ...(wastedTokens === 0 ? [] : [counted(wastedTokens, 'wasted token')]),
+  ];
+  return [...parts.map((_, index) => parts.slice(0, parts.length - index).join(' · ')), String(number)];
+}
+
+/** A turn's latency at its place in time: from the end of the user's speech to the first sound. */
+function paintLatency({ pen, scene, x }: Omit<Brush, 'spots'>, { soundAt, metrics = {} }: Turn, y: number): void {
+  if (soundAt === undefined || metrics.total === undefined) return;
+  const from = soundAt - metrics.total;
+  for (const step of waterfallOf(metrics)) {
+    const left = x(from + step.from);
+    pen.fillStyle = scene.palette[step.tone];
+    pen.fillRect(left, y, Math.max(1, x(from + step.from + step.ms) - left), stripHeight);
+  }
+}
+
+function paintLane(brush: LaneBrush, lane: Lane): void {
+  const { pen, scene, box } = brush;
   const { palette, measures, width, viewport } = scene;
-  const isCurrent = scene.lane === id;
-  pen.fillStyle = isCurrent ? palette.quiet : palette.line;
-  pen.fillRect(measures.label, Math.round(y), width, 1);
-  paintLevels(brush, lane, y);
-  for (const bar of lane.bars) paintBar(brush, bar, y);
+  pen.fillStyle = scene.lane === box.id ? palette.quiet : palette.line;
+  for (let track = 0; track < lane.tracks; track++) {
+    pen.fillRect(measures.label, Math.round(middleOf(box, lane.tracks, track)), width, 1);
+  }
+  paintLevels(brush, lane);
+  const yOf = ({ track }: Bar | Mark): number => middleOf(box, lane.tracks, track);
+  const half = Math.min(9, box.height / lane.tracks / 2 - 2);
+  for (const bar of lane.bars) paintBar(brush, bar, yOf(bar), half);
   const from = firstFrom(lane.marks, viewport.from - viewport.spanMs * 0.05);
   const to = firstFrom(lane.marks, viewport.to + viewport.spanMs * 0.05);
-  for (let index = from; index < to; index++) {
-    const mark = lane.marks[index];
-    if (mark) paintMark(brush, mark, y);
+  const marks = lane.marks.slice(from, to);
+  for (const mark of marks) paintMark(brush, mark, yOf(mark));
+  for (const bar of lane.bars) paintBarLabel(brush, bar, yOf(bar));
+  for (let track = 0; track < lane.tracks; track++) {
+    paintMarkLabels(
+      brush,
+      marks.filter((mark) => mark.track === track),
+      middleOf(box, lane.tracks, track),
+    );
   }
-  for (const bar of lane.bars) paintBarLabel(brush, bar, y);
-  paintMarkLabels(brush, lane.marks.slice(from, to), y);
+}
+
+function middleOf({ top, height }: LaneBox, tracks: number, track: number): number {
+  return top + ((track + 0.5) * height) / tracks;
 }
 
 /** A wave: for each pixel the loudest level that falls on it, or the last one before it. */
-function paintLevels({ pen, scene, x }: Brush, { levels }: Lane, y: number): void {
+function paintLevels({ pen, scene, x, box }: LaneBrush, { levels }: Lane): void {
   if (levels.length === 0) return;
-  const { palette, measures, viewport } = scene;
-  const reach = measures.lane / 2 - 3;
+  const { palette, viewport } = scene;
+  const y = middleOf(box, 1, 0);
+  const reach = box.height / 2 - 3;
   pen.fillStyle = palette.user;
   const to = firstFrom(levels, viewport.to + 100);
   let [column, half] = [Number.NEGATIVE_INFINITY, 0];
@@ -187,13 +263,12 @@ function paintLevels({ pen, scene, x }: Brush, { levels }: Lane, y: number): voi
 /** Pixels between two levels that are of one sound. */
 const widestGap = 40;
 
-function paintBar({ pen, scene, x, spots }: Brush, bar: Bar, y: number): void {
-  const { palette, viewport, now, selected, measures } = scene;
-  const { from, to = Math.max(now, bar.from), tone, style, row } = bar;
+function paintBar({ pen, scene, x, spots }: Brush, bar: Bar, y: number, half: number): void {
+  const { palette, viewport, now, selected } = scene;
+  const { from, to = Math.max(now, bar.from), tone, style, ducked, row } = bar;
   if (to < viewport.from || from > viewport.to) return;
   const left = x(from);
   const width = Math.max(2, x(to) - left);
-  const half = Math.min(8, measures.lane / 2 - 5);
   pen.beginPath();
   pen.roundRect(left, y - half, width, 2 * half, Math.min(5, width / 2));
   if (style === 'hatched') {
@@ -206,6 +281,13 @@ function paintBar({ pen, scene, x, spots }: Brush, bar: Bar, y: number): void {
     pen.fill();
     pen.globalAlpha = 1;
   }
+  // What is ducked is quieter: a thinner bar.
+  pen.fillStyle = palette.paper;
+  for (const { from: begin, to: end = to } of ducked) {
+    const quiet = Math.max(1, x(end) - x(begin));
+    pen.fillRect(x(begin), y - half - 0.5, quiet, half * 0.6);
+    pen.fillRect(x(begin), y + half * 0.4 + 0.5, quiet, half * 0.6);
+  }
   if (row === selected) outline(pen, palette.text);
   spots.push({ x: left, y, width, row });
 }
@@ -213,7 +295,9 @@ function paintBar({ pen, scene, x, spots }: Brush, bar: Bar, y: number): void {
 /** Labels stand in their bar, over the marks, as far as there is room. */
 function paintBarLabel({ pen, scene, x }: Brush, bar: Bar, y: number): void {
   const { palette, viewport, now, measures } = scene;
-  const { from, to = Math.max(now, bar.from), style, label } = bar;
+  // What is ducked has no room for words.
+  const { from, style, label, ducked } = bar;
+  const to = ducked[0]?.from ?? bar.to ?? Math.max(now, from);
   if (!label || to < viewport.from || from > viewport.to) return;
   const left = Math.max(x(from), measures.label) + 7;
   const text = shortened(pen, label, x(to) - left - 5);
@@ -303,30 +387,29 @@ function shortened(pen: CanvasRenderingContext2D, text: string, room: number): s
   return '';
 }
 
-function paintNow({ pen, scene, x, height }: Brush): void {
-  const { palette, now, measures, timeline } = scene;
+function paintNow({ pen, scene, x }: Brush): void {
+  const { palette, now, measures, height, timeline } = scene;
   if (timeline.startedAt === undefined) return;
   pen.fillStyle = palette.bad;
   pen.globalAlpha = 0.7;
-  pen.fillRect(Math.round(x(now)), measures.axis - 18, 1, height);
+  pen.fillRect(Math.round(x(now)), topOf(measures), 1, height);
   pen.globalAlpha = 1;
 }
 
-function paintLabels({ pen, scene, height }: Brush): void {
-  const { palette, measures } = scene;
+function paintLabels({ pen, scene }: Brush): void {
+  const { palette, measures, height, boxes } = scene;
   pen.fillStyle = palette.paper;
   pen.fillRect(0, 0, measures.label, height);
   pen.fillStyle = palette.line;
-  pen.fillRect(measures.label - 1, measures.axis - 18, 1, height);
+  pen.fillRect(measures.label - 1, topOf(measures), 1, height);
   pen.textAlign = 'left';
-  lanes.forEach(({ id, title }, index) => {
-    const y = measures.axis + (index + 0.5) * measures.lane;
-    const isCurrent = scene.lane === id;
-    const isEmpty = scene.timeline.lanes[id].rows.length === 0;
+  for (const box of boxes) {
+    const isCurrent = scene.lane === box.id;
+    const isEmpty = scene.timeline.lanes[box.id].rows.length === 0;
     pen.fillStyle = isEmpty && !isCurrent ? palette.quiet : palette.text;
     pen.font = isCurrent ? `600 ${measures.font}` : measures.font;
-    pen.fillText(title, 12, y + 0.5);
-  });
+    pen.fillText(box.title, 12, middleOf(box, 1, 0) + 0.5);
+  }
   pen.font = measures.font;
 }
 

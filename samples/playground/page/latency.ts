@@ -1,58 +1,48 @@
-import type { Turn } from '../../marbles/timeline.ts';
-import { steps, waterfallOf } from '../../marbles/waterfall.ts';
+import type { TurnMetrics } from 'rxvoice';
+import { counted } from '../../marbles/timeline.ts';
+import { waterfallOf } from '../../marbles/waterfall.ts';
 import { h } from './dom.ts';
 
-/** Turns that are shown; the newest. */
-const most = 30;
-const extras = [
-  ['preflightLead', 'ahead by preflight', 'ms'],
-  ['bargeInDetect', 'barge-in seen after', 'ms'],
-  ['bargeInCut', 'cut in', 'ms'],
-  ['wastedTokens', 'tokens in vain', ''],
-  ['wastedAudio', 'of speech in vain', 'ms'],
-] as const;
+/** A latency that fills the track, in milliseconds: all turns are drawn on one scale, unless one is longer. */
+const fullMs = 2_000;
 
-/** Shows the latency of each turn as a waterfall, newest first, all on one scale. */
-export function showLatency(place: HTMLElement, turns: readonly Turn[]): void {
-  const measured = turns.filter(({ metrics }) => metrics?.total !== undefined).slice(-most);
-  if (measured.length === 0) {
-    place.replaceChildren(h('p', { class: 'hint' }, 'From the end of your speech to the first sound of the answer.'));
-    return;
-  }
-  const longest = Math.max(...measured.map(({ metrics }) => metrics?.total ?? 0), 1);
-  const legend = steps.map(({ title, tone }) => h('li', {}, h('i', { class: `swatch ${tone}` }), title));
-  const rows = measured.toReversed().map(({ number, metrics = {}, text }) => {
-    const parts = waterfallOf(metrics);
-    const bars = parts
-      .filter(({ ms }) => ms > 0)
-      .map(({ tone, ms, from, title, until }) => {
-        const bar = h('i', { class: `part ${tone}`, title: `${title}: ${Math.round(ms)} ms, until the ${until}` });
-        bar.style.left = `${(from / longest) * 100}%`;
-        bar.style.width = `max(2px, ${(ms / longest) * 100}%)`;
-        return bar;
-      });
-    const spoken = parts.map(({ title, ms }) => `${title} ${Math.round(ms)} ms`).join(', ');
-    const more = extras.flatMap(([key, title, unit]) => {
-      const value = metrics[key];
-      return value === undefined ? [] : [`${title} ${Math.round(value)} ${unit}`.trim()];
-    });
-    return h(
-      'tr',
-      {},
-      h('th', { scope: 'row', title: text }, `turn ${number}`),
-      h(
-        'td',
-        {},
-        h('div', { class: 'track', 'aria-hidden': 'true' }, ...bars),
-        h('span', { class: 'sr-only' }, spoken),
-        more.length > 0 && h('small', {}, more.join(' · ')),
-      ),
-      h('td', { class: 'number' }, `${Math.round(metrics.total ?? 0)} ms`),
-    );
+const ms = (value: number): string => `${Math.round(value)} ms`;
+
+/** What else there is to say of a turn, in words. */
+const notes: readonly (readonly [key: keyof TurnMetrics, say: (value: number) => string])[] = [
+  ['preflightLead', (value) => `preflight saved ${ms(value)}`],
+  ['bargeInDetect', (value) => `barge-in seen after ${ms(value)}`],
+  ['bargeInCut', (value) => `cut in ${ms(value)}`],
+  ['wastedTokens', (value) => counted(value, 'wasted token')],
+  ['wastedAudio', (value) => `${(value / 1000).toFixed(1)} s of wasted audio`],
+];
+
+/** The latency of a turn as a waterfall with its notes; `undefined` where nothing is known. */
+export function latencyOf(metrics: TurnMetrics): HTMLElement | undefined {
+  const { total } = metrics;
+  const said = notes.flatMap(([key, say]) => {
+    const value = metrics[key];
+    return typeof value === 'number' && value > 0 ? [say(value)] : [];
   });
-  const head = ['Turn', 'Parts', 'Total'].map((title) => h('th', { scope: 'col' }, title));
-  place.replaceChildren(
-    h('ul', { class: 'legend', 'aria-hidden': 'true' }, ...legend),
-    h('table', {}, h('thead', { class: 'sr-only' }, h('tr', {}, ...head)), h('tbody', {}, ...rows)),
+  if (total === undefined && said.length === 0) return undefined;
+  const note = said.length > 0 && h('small', {}, said.join(' · '));
+  if (total === undefined) return h('div', { class: 'latency' }, note);
+  const parts = waterfallOf(metrics);
+  const scale = 100 / Math.max(fullMs, total);
+  const bars = parts
+    .filter((part) => part.ms > 0)
+    .map(({ tone, ms: length, title, until }) => {
+      const bar = h('i', { class: tone, title: `${title}: ${ms(length)}, until the ${until}` });
+      bar.style.width = `${length * scale}%`;
+      return bar;
+    });
+  const spoken = parts.map(({ title, ms: length }) => `${title} ${ms(length)}`).join(', ');
+  return h(
+    'div',
+    { class: 'latency' },
+    h('span', { class: 'track', 'aria-hidden': 'true' }, ...bars),
+    h('span', { class: 'number', title: 'From the end of the speech to the first sound of the answer' }, ms(total)),
+    h('span', { class: 'sr-only' }, `Latency: ${spoken}`),
+    note,
   );
 }

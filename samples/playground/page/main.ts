@@ -8,6 +8,7 @@ import { button, byId } from './dom.ts';
 import { canDo, doHazard, hazards } from './hazards.ts';
 import { Meter } from './meters.ts';
 import { Notices } from './notices.ts';
+import { wireScene } from './scene-view.ts';
 import type { Session } from './session.ts';
 import { SetupForm } from './setup-form.ts';
 import { choicesOf } from './setup.ts';
@@ -25,11 +26,12 @@ stage.mode$.subscribe((mode) => {
   if (mode === 'starting') notices.clear();
 });
 
-const services = (await (await fetch('/api/services')).json()) as Services;
+const services = (await (await fetch('api/services')).json()) as Services;
 const choices = choicesOf(services);
 const form = new SetupForm(byId('setup', HTMLElement), choices, preferredPreset());
 const talk = wireTalk(stage, form, choices);
-wireWatch(stage, palette$, () => palette$.value, notices);
+const watch = wireWatch(stage, palette$, notices);
+wireScene({ stage, form, begin: talk.begin, open: watch.open, recording: services.recording });
 wireHazards();
 wireMeters();
 wireProgress();

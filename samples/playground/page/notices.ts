@@ -6,7 +6,8 @@ const most = 3;
 
 /** What to do about an error, where its own message does not say. */
 const advice: Readonly<Partial<Record<VoiceErrorCode, string>>> = {
-  unauthorized: 'Check the key in the environment, then restart npm start; in the sandbox, renew it under Hazards.',
+  unauthorized:
+    'Check the key in the environment, then restart npm start; in the sandbox, renew it under “Break something”.',
   rate_limited: 'Nothing to do: it is tried again.',
   connection: 'Nothing to do while it reconnects; press Start when it has given up.',
   timeout: 'Say it again, or choose another provider in Setup.',

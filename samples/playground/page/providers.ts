@@ -22,7 +22,7 @@ export interface ProviderRow {
   /** The class, as `rxvoice` exports it. */
   readonly name: string;
   readonly roles: readonly ProviderRole[];
-  /** What it is, for people. */
+  /** What it is, for people: its vendor first. */
   readonly about: string;
   /** The vendor's mount in the sandbox and the proxy; absent for what needs no service. */
   readonly vendor?: string;
@@ -117,17 +117,17 @@ const ears: readonly ProviderRow[] = [
     fields: [select('language', 'Language', ['en', 'fr', 'de', 'it', 'ja', 'ko', 'cmn', 'pt', 'es'])],
   },
   {
-    ...{ name: 'ThetaRealtimeSTT', roles: ['stt'], about: 'OpenAI real-time transcription' },
+    ...{ name: 'ThetaRealtimeSTT', roles: ['stt'], about: 'OpenAI Realtime' },
     ...{ vendor: 'theta', service: 'theta-realtime-stt' },
     fields: [select('model', 'Model', ['gpt-live-transcribe', 'gpt-transcribe', 'gpt-realtime-whisper']), language],
   },
   {
-    ...{ name: 'IotaSTT', roles: ['stt'], about: 'Google Cloud, push to talk', isPushToTalk: true },
+    ...{ name: 'IotaSTT', roles: ['stt'], about: 'Google Cloud', isPushToTalk: true },
     ...{ vendor: 'iota', service: 'iota-stt' },
     fields: [language, select('model', 'Model', ['latest_short', 'latest_long', 'telephony'])],
   },
   {
-    ...{ name: 'KappaSTT', roles: ['stt'], about: 'Azure speech' },
+    ...{ name: 'KappaSTT', roles: ['stt'], about: 'Azure AI Speech' },
     ...{ vendor: 'kappa', service: 'kappa-stt' },
     fields: [language, select('recognitionMode', 'Mode', ['conversation', 'interactive', 'dictation'])],
   },
@@ -137,7 +137,7 @@ const ears: readonly ProviderRow[] = [
     fields: [text('languageCode', 'Language', { value: 'en-US', required: true })],
   },
   {
-    ...{ name: 'NativeSTT', roles: ['input', 'stt'], about: 'the browser’s own recognition' },
+    ...{ name: 'NativeSTT', roles: ['input', 'stt'], about: 'The browser’s ears' },
     fixed: { continuous: true, interimResults: true },
     fields: [language],
   },
@@ -170,12 +170,12 @@ const minds: readonly ProviderRow[] = [
     fields: [text('model', 'Model'), temperature, maxTokens],
   },
   {
-    ...{ name: 'CompatibleLLM', roles: ['llm'], about: 'any chat-completions service' },
+    ...{ name: 'CompatibleLLM', roles: ['llm'], about: 'Chat completions' },
     ...{ vendor: 'compatible', service: 'compatible-llm' },
     fields: [text('model', 'Model', { value: 'local', required: true }), temperature, maxTokens],
   },
   {
-    ...{ name: 'BrowserLLM', roles: ['llm'], about: 'in this page, on its GPU' },
+    ...{ name: 'BrowserLLM', roles: ['llm'], about: 'WebLLM, on your GPU' },
     fields: [text('model', 'Model', { value: 'Llama-3.2-1B-Instruct-q4f32_1-MLC', required: true })],
   },
 ];
@@ -258,7 +258,7 @@ const voices: readonly ProviderRow[] = [
     fields: [text('referenceId', 'Voice'), select('latency', 'Latency', ['normal', 'balanced'])],
   },
   {
-    ...{ name: 'IotaTTS', roles: ['tts'], about: 'Google Cloud voices' },
+    ...{ name: 'IotaTTS', roles: ['tts'], about: 'Google Cloud' },
     ...{ vendor: 'iota', service: 'iota-tts', fixed: { audioEncoding: 'LINEAR16' } },
     fields: [
       text('languageCode', 'Language', { required: true, value: 'en-US' }),
@@ -266,7 +266,7 @@ const voices: readonly ProviderRow[] = [
     ],
   },
   {
-    ...{ name: 'KappaTTS', roles: ['tts'], about: 'Azure voices' },
+    ...{ name: 'KappaTTS', roles: ['tts'], about: 'Azure AI Speech' },
     ...{ vendor: 'kappa', service: 'kappa-tts', fixed: { outputFormat: 'raw-24khz-16bit-mono-pcm' } },
     fields: [text('voiceName', 'Voice', { required: true, value: 'en-US-JennyNeural' })],
   },
@@ -279,7 +279,7 @@ const voices: readonly ProviderRow[] = [
     ],
   },
   {
-    ...{ name: 'NativeTTS', roles: ['tts', 'output'], about: 'the browser’s own voices' },
+    ...{ name: 'NativeTTS', roles: ['tts', 'output'], about: 'The browser’s voices' },
     fields: [
       text('voiceName', 'Voice'),
       text('voiceLang', 'Language'),
@@ -290,22 +290,22 @@ const voices: readonly ProviderRow[] = [
 ];
 
 const devices: readonly ProviderRow[] = [
-  { name: 'BufferInput', roles: ['input'], about: 'a caller who speaks in tones' },
+  { name: 'BufferInput', roles: ['input'], about: 'A caller, in tones' },
   {
-    ...{ name: 'MicrophoneInput', roles: ['input'], about: 'your microphone' },
+    ...{ name: 'MicrophoneInput', roles: ['input'], about: 'Your microphone' },
     fields: [
       check('echoCancellation', 'Cancel echo', true),
       check('noiseSuppression', 'Suppress noise', true),
       check('autoGainControl', 'Even out loudness', true),
     ],
   },
-  { name: 'BrowserAudioOutput', roles: ['output'], about: 'your speaker' },
-  { name: 'NullOutput', roles: ['output'], about: 'silence, in real time' },
+  { name: 'BrowserAudioOutput', roles: ['output'], about: 'Your speaker' },
+  { name: 'NullOutput', roles: ['output'], about: 'Silence, in real time' },
 ];
 
 const agents: readonly ProviderRow[] = [
   {
-    ...{ name: 'AlphaAgent', roles: ['stt', 'llm', 'tts'], about: 'Deepgram Voice Agent: all three on one socket' },
+    ...{ name: 'AlphaAgent', roles: ['stt', 'llm', 'tts'], about: 'Deepgram Agent' },
     ...{ vendor: 'alpha', service: 'alpha-agent', sockets: '/v1/agent/converse' },
     fields: [
       text('think.provider.model', 'Model', { value: 'gpt-4o-mini' }),

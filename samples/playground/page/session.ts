@@ -119,9 +119,11 @@ export class Session {
     if (this.isPushToTalk) this.#work.add(timer(untilMs + releaseMs).subscribe(() => this.pipeline.commitTurn()));
   }
 
-  /** Has something happen in it; its end ends that. */
-  perform(act$: Observable<unknown>): void {
-    this.#work.add(act$.subscribe());
+  /** Has something happen in it; its end ends that, and to unsubscribe does. */
+  perform(act$: Observable<unknown>): Subscription {
+    const act = act$.subscribe();
+    this.#work.add(act);
+    return act;
   }
 
   async close(): Promise<void> {
@@ -133,7 +135,7 @@ export class Session {
 
   #meterOutput(): void {
     const node: unknown = this.#output && Reflect.get(this.#output, 'audioNode');
-    if (!(node instanceof AudioNode)) return;
+    if (typeof AudioNode === 'undefined' || !(node instanceof AudioNode)) return;
     const meter = new AnalyserNode(node.context, { fftSize: 2048 });
     node.connect(meter);
     this.#meter = meter;

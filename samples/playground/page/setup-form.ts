@@ -23,7 +23,11 @@ const titles: Readonly<Record<ProviderRole, string>> = {
   tts: 'Text to speech',
   output: 'Output',
 };
-const places: Readonly<Record<Choice['place'], string>> = { local: '', sandbox: 'sandbox', proxy: 'your key' };
+const places: Readonly<Record<Choice['place'], string>> = {
+  local: 'in this browser',
+  sandbox: 'in the sandbox',
+  proxy: 'with your key',
+};
 const listenings: Readonly<Record<Listening, string>> = {
   always: 'always',
   'after-greeting': 'when the greeting is over',
@@ -112,23 +116,28 @@ export class SetupForm {
   #role(role: ProviderRole): HTMLElement {
     const id = `role-${role}`;
     const select = h('select', { id });
-    for (const { id: value, row, place } of choicesFor(role, this.#choices)) {
-      const where = places[place];
-      const text = `${row.name} · ${row.about}${where ? ` · ${where}` : ''}`;
-      select.append(h('option', { value, selected: value === this.setup.roles[role] }, text));
+    const offered = choicesFor(role, this.#choices);
+    for (const [place, label] of Object.entries(places)) {
+      const options = offered.filter((choice) => choice.place === place).map((choice) => this.#option(role, choice));
+      if (options.length > 0) select.append(h('optgroup', { label }, ...options));
     }
     select.addEventListener('change', () => {
       this.#change({ roles: chosen(role, select.value, this.setup.roles, this.#choices) });
       this.#render();
       document.getElementById(id)?.focus();
     });
-    const row = this.#choices.find((choice) => choice.id === this.setup.roles[role])?.row;
+    const { row, place } = this.#choices.find((choice) => choice.id === this.setup.roles[role]) ?? {};
     const fields = row?.fields ?? [];
     const covers = roles.filter((each) => this.setup.roles[each] === this.setup.roles[role]);
     return h(
       'div',
       { class: 'role' },
-      h('label', { for: id }, covers.map((each) => titles[each]).join(' + ')),
+      h(
+        'label',
+        { for: id },
+        covers.map((each) => titles[each]).join(' + '),
+        place !== undefined && h('span', { class: 'where' }, places[place]),
+      ),
       select,
       row !== undefined &&
         fields.length > 0 &&
@@ -139,6 +148,10 @@ export class SetupForm {
           h('div', { class: 'fields' }, ...fields.map((field) => this.#field(row, field))),
         ),
     );
+  }
+
+  #option(role: ProviderRole, { id, row }: Choice): HTMLElement {
+    return h('option', { value: id, selected: id === this.setup.roles[role] }, `${row.about} · ${row.name}`);
   }
 
   #field(row: ProviderRow, field: Field): HTMLElement {

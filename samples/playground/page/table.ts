@@ -52,10 +52,10 @@ export class EventTable {
     const newest = rows.slice(-page);
     this.#count.textContent =
       rows.length > newest.length ? `The newest ${newest.length} of ${rows.length} events` : `${rows.length} events`;
-    this.#body.replaceChildren(...newest.toReversed().map((row) => this.#row(row, startedAt)));
+    this.#body.replaceChildren(...newest.toReversed().map((row) => this.#row(row, startedAt, timeline)));
   }
 
-  #row(row: Row, startedAt: number): HTMLTableRowElement {
+  #row(row: Row, startedAt: number, timeline: Timeline): HTMLTableRowElement {
     const { seconds, type, text } = wordsOf(row, startedAt);
     const ask = h('button', { type: 'button', class: 'link' }, type);
     ask.addEventListener('click', () => this.#select(row));
@@ -66,7 +66,7 @@ export class EventTable {
       h('td', {}, lanes.find(({ id }) => id === row.lane)?.title ?? row.lane),
       h('td', {}, ask),
       h('td', { class: 'text' }, text),
-      h('td', { class: 'number' }, row.event.turnId ?? ''),
+      h('td', { class: 'number' }, timeline.turnNumber(row.event.turnId)?.toString()),
     );
   }
 }

@@ -21,7 +21,7 @@ export function wireTalk(
   stage: Stage,
   form: SetupForm,
   choices: readonly Choice[],
-): { readonly say: (text: string) => void } {
+): { readonly say: (text: string) => void; readonly begin: () => Promise<boolean> } {
   const [start, mute, interrupt] = ['start', 'mute', 'interrupt'].map((id) => byId(id, HTMLButtonElement));
   const push = byId('push', HTMLButtonElement);
   const state = byId('state', HTMLElement);
@@ -94,7 +94,7 @@ export function wireTalk(
     state.dataset['state'] = value;
     state.textContent = said[value];
   }
-  return { say: (words) => void say(words) };
+  return { say: (words) => void say(words), begin };
 }
 
 /** Tabs after the ARIA practices: arrows move, one panel is there. */

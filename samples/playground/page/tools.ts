@@ -20,7 +20,7 @@ export const tools: readonly Tool[] = [
     parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
     execute: async ({ city = '' }, { signal }) => {
       await waited(900, signal);
-      return { city, sky: skies[city.length % skies.length], celsius: 8 + city.length };
+      return `${city} is ${skies[city.length % skies.length] ?? ''} at ${8 + city.length} degrees`;
     },
   }),
   defineTool({

@@ -1,18 +1,18 @@
-import { distinctUntilChanged, interval, map, merge, Subscription, type Observable } from 'rxjs';
+import { interval, merge, type Observable } from 'rxjs';
 import { marbleSpec } from '../../marbles/notation.ts';
 import type { Palette } from '../../marbles/palette.ts';
 import { marbleDiagram } from '../../marbles/svg.ts';
+import { steps } from '../../marbles/waterfall.ts';
 import { announce, showDetails } from './details.ts';
 import { Diagram } from './diagram.ts';
-import { byId, download } from './dom.ts';
-import { showLatency } from './latency.ts';
+import { byId, download, h } from './dom.ts';
 import type { Notices } from './notices.ts';
 import { readRecording, writeRecording } from './recorder.ts';
 import { showRecording } from './recording-bar.ts';
 import type { Stage } from './stage.ts';
 import { EventTable } from './table.ts';
 
-/** How often tables follow what happens, in milliseconds. */
+/** How often the table follows what happens, in milliseconds. */
 const refreshMs = 250;
 /** Pixels of the exported diagram for a second. */
 const exportedPixelsPerMs = 0.08;
@@ -21,10 +21,8 @@ const exportedPixelsPerMs = 0.08;
 export function wireWatch(
   stage: Stage,
   palette$: Observable<Palette>,
-  palette: () => Palette,
   notices: Notices,
-): Subscription {
-  const work = new Subscription();
+): { readonly open: (name: string, ndjson: string) => Promise<void> } {
   const button = (id: string): HTMLButtonElement => byId(id, HTMLButtonElement);
   const on = (id: string, act: () => void): void => button(id).addEventListener('click', act);
   const { log } = stage;
@@ -36,39 +34,28 @@ export function wireWatch(
   );
   const table = new EventTable(byId('table', HTMLElement), (row) => diagram.select(row));
   const [details, selected] = [byId('details', HTMLElement), byId('selected', HTMLElement)];
-  const latency = byId('latency', HTMLElement);
   const bar = byId('recording', HTMLElement);
   const file = byId('file', HTMLInputElement);
+  byId('parts', HTMLElement).append(
+    ...steps.map(({ title, tone }) => h('li', {}, h('i', { class: `swatch ${tone}` }), title)),
+  );
 
-  work.add(diagram.run(palette$));
-  work.add(
-    diagram.selected$.subscribe((row) => {
-      const startedAt = log.timeline.startedAt ?? 0;
-      const close = (): void => diagram.select(undefined);
-      showDetails(details, row, startedAt, { step: (by) => diagram.step(by), close });
-      selected.textContent = row ? announce(row, startedAt) : '';
-    }),
-  );
-  work.add(
-    diagram.follows$.subscribe((follows) => {
-      button('follow').setAttribute('aria-pressed', String(follows));
-    }),
-  );
-  work.add(
-    log.timeline$.subscribe(() => {
-      diagram.select(undefined);
-      diagram.follow();
-    }),
-  );
-  work.add(
-    merge(interval(refreshMs), log.timeline$)
-      .pipe(
-        map(() => log.timeline.turns.map(({ id, metrics }) => `${id} ${metrics?.total ?? ''}`).join()),
-        distinctUntilChanged(),
-      )
-      .subscribe(() => showLatency(latency, log.timeline.turns)),
-  );
-  work.add(merge(interval(refreshMs), log.timeline$).subscribe(() => table.update(log.timeline)));
+  diagram.run(palette$);
+  diagram.selected$.subscribe((row) => {
+    const { timeline } = log;
+    const startedAt = timeline.startedAt ?? 0;
+    const close = (): void => diagram.select(undefined);
+    showDetails(details, row, timeline, { step: (by) => diagram.step(by), close });
+    selected.textContent = row ? announce(row, startedAt) : '';
+  });
+  diagram.follows$.subscribe((follows) => {
+    button('follow').setAttribute('aria-pressed', String(follows));
+  });
+  log.timeline$.subscribe(() => {
+    diagram.select(undefined);
+    diagram.follow();
+  });
+  merge(interval(refreshMs), log.timeline$).subscribe(() => table.update(log.timeline));
 
   const view = (isTable: boolean): void => {
     byId('lanes', HTMLElement).hidden = isTable;
@@ -91,8 +78,8 @@ export function wireWatch(
     void writeRecording(log.events).then((lines) => download('session.ndjson', 'application/x-ndjson', lines));
   });
   on('svg', () => {
-    const options = { palette: palette(), pixelsPerMs: exportedPixelsPerMs };
-    download('session.svg', 'image/svg+xml', [marbleDiagram(log.timeline, options)]);
+    const svg = marbleDiagram(log.timeline, { pixelsPerMs: exportedPixelsPerMs });
+    download('session.svg', 'image/svg+xml', [svg]);
   });
   on('marbles', () => {
     const copied = button('marbles');
@@ -107,19 +94,19 @@ export function wireWatch(
   on('load', () => file.click());
   file.addEventListener('change', () => {
     const [chosen] = file.files ?? [];
-    if (chosen) void open(chosen);
+    if (chosen) void chosen.text().then((ndjson) => open(chosen.name, ndjson));
     file.value = '';
   });
 
-  async function open(chosen: File): Promise<void> {
+  async function open(name: string, ndjson: string): Promise<void> {
     try {
-      const events = readRecording(await chosen.text());
+      const events = readRecording(ndjson);
       await stage.open(events);
       notices.clear();
       diagram.fit();
       const attempt = (act: () => Promise<void>) => (): void =>
         void act().catch((error: unknown) => notices.show(error));
-      showRecording(bar, `${chosen.name}: ${events.length} events`, {
+      showRecording(bar, `${name}: ${events.length} events`, {
         play: attempt(() => stage.play()),
         rerun: attempt(async () => {
           await stage.rerun();
@@ -131,10 +118,8 @@ export function wireWatch(
       notices.show(error);
     }
   }
-  work.add(
-    stage.mode$.subscribe((mode) => {
-      if (mode !== 'recording' && mode !== 'playing') bar.hidden = true;
-    }),
-  );
-  return work;
+  stage.mode$.subscribe((mode) => {
+    if (mode !== 'recording' && mode !== 'playing') bar.hidden = true;
+  });
+  return { open };
 }

@@ -26,6 +26,8 @@ export interface Services {
   readonly sandbox: Readonly<Record<string, string>>;
   /** The real ones that there is a key for, by vendor. */
   readonly proxy: Readonly<Record<string, string>>;
+  /** Where a recording of the scene is, for a page that has no sandbox to play it. */
+  readonly recording?: string;
 }
 
 /** A running playground. */
@@ -39,7 +41,7 @@ export interface Playground {
 }
 
 /** How the sandbox's services keep time here: visibly, as real ones do. */
-const pace = { tokenDelayMs: 35, realtimeFactor: 6, keepRecords: 0 } as const;
+export const pace = { tokenDelayMs: 35, realtimeFactor: 6, keepRecords: 0 } as const;
 
 const policy = [
   "default-src 'none'",
@@ -166,7 +168,8 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   });
 }
 
-async function pageAssets(): Promise<Map<string, Asset>> {
+/** Everything that the page is made of, by its path. */
+export async function pageAssets(): Promise<Map<string, Asset>> {
   const read = (name: string): Promise<Uint8Array> => readFile(new URL(`../page/${name}`, import.meta.url));
   const [scripts, index, style, icon] = await Promise.all([
     bundlePage(),

@@ -1,0 +1,55 @@
+import { finalize, fromEvent, merge, takeUntil, tap } from 'rxjs';
+import { byId } from './dom.ts';
+import { beats, playScene } from './scene.ts';
+import type { SetupForm } from './setup-form.ts';
+import type { Stage } from './stage.ts';
+
+/** What the scene needs of the page. */
+export interface ScenePlaces {
+  readonly stage: Stage;
+  readonly form: SetupForm;
+  /** Begins a conversation with the form's setup; whether that went well. */
+  readonly begin: () => Promise<boolean>;
+  /** Shows a recording. */
+  readonly open: (name: string, ndjson: string) => Promise<void>;
+  /** Where the scene is recorded, if it cannot be played. */
+  readonly recording: string | undefined;
+}
+
+/** Wires the scene: live in the sandbox, and told above the diagram; where there is no sandbox, as it was recorded. */
+export function wireScene({ stage, form, begin, open, recording }: ScenePlaces): void {
+  const [note, text] = [byId('note', HTMLElement), byId('note-text', HTMLElement)];
+  const [start, again, close] = ['scene', 'scene-again', 'scene-close'].map((id) => byId(id, HTMLButtonElement));
+  // Who speaks or breaks something takes over.
+  const takenOver$ = merge(
+    fromEvent(byId('composer', HTMLFormElement), 'submit'),
+    fromEvent(byId('hazards', HTMLElement), 'click'),
+  );
+
+  const tell = (words: string, isOver: boolean): void => {
+    text.textContent = words;
+    note.hidden = false;
+    if (again) again.hidden = !isOver;
+  };
+  const play = async (): Promise<void> => {
+    if (recording !== undefined) {
+      await open('The scene', await (await fetch(recording)).text());
+      await stage.play();
+      return;
+    }
+    form.take('sandbox');
+    if (!(await begin()) || !stage.session) return;
+    const scene$ = playScene(stage.session).pipe(
+      tap((beat) => tell(`${beats.indexOf(beat) + 1} of ${beats.length} · ${beat.title}`, false)),
+      takeUntil(takenOver$),
+      finalize(() => tell('That was the scene. Now you: say something, or break something.', true)),
+    );
+    stage.session.perform(scene$);
+  };
+
+  for (const control of [start, again]) control?.addEventListener('click', () => void play());
+  close?.addEventListener('click', () => (note.hidden = true));
+  stage.mode$.subscribe((mode) => {
+    if (mode === 'starting' || mode === 'recording') note.hidden = true;
+  });
+}
