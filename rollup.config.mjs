@@ -15,6 +15,25 @@ const entries = [...Object.values(exports), ...Object.values(imports)]
 const input = Object.fromEntries(entries.map((file) => [file.replace(/^\.\/lib\/|\.ts$/g, ''), resolve(file)]));
 const isEntry = (file) => Object.values(input).includes(file);
 
+/** What declarations name of the DOM, of which a Node project has no types. */
+const domNames = ['AudioContext', 'AudioNode', 'MediaStream', 'MediaStreamTrack', 'SpeechSynthesisVoice', 'Worker'];
+
+/**
+ * Declarations that compile for every user. Before 5.7, TypeScript's typed arrays take no argument: what their `of`
+ * returns has it where there is one. And a DOM type is the user's own where the project has it, else any object.
+ */
+function portable(declaration) {
+  const text = declaration
+    .replace(/\b(\w+Array)<ArrayBuffer>/g, `ReturnType<$1Constructor['of']>`)
+    .replace(/\bArrayBufferView<ArrayBuffer>/g, '(ArrayBufferView & { readonly buffer: ArrayBuffer })');
+  const code = text.replace(/\/\*[^]*?\*\//g, '');
+  const own = domNames
+    .filter((name) => new RegExp(`\\b${name}\\b`).test(code))
+    .map((name) => `type ${name} = typeof globalThis extends { ${name}: { prototype: infer T } } ? T : object;\n`);
+  // Without an empty export, everything in a declaration is exported.
+  return own.length > 0 ? text.replace(/(?=\/\/# sourceMappingURL)/, `${own.join('')}export {};\n`) : text;
+}
+
 /**
  * TypeScript leaves `.ts` in the imports of declarations and writes one set of them for every output; each format wants
  * its own, once.
@@ -26,7 +45,7 @@ const declarations = (extension, types) => ({
       if (!/\.d\.ts(\.map)?$/.test(fileName)) continue;
       delete bundle[fileName];
       if (types === undefined) continue;
-      const text = String(source)
+      const text = (fileName.endsWith('.map') ? String(source) : portable(String(source)))
         .replace(/((?:from|import\(?)\s*['"]\.{1,2}\/[^'"]+)\.ts(?=['"])/g, `$1.${extension}`)
         .replace(/(sourceMappingURL=|"file":")([^"\s]+)\.d\.ts/g, `$1$2${types}`);
       this.emitFile({ type: 'asset', fileName: fileName.replace('.d.ts', types), source: text });

@@ -10,7 +10,7 @@ export {
   type WireValue,
 } from './core/config-rule.ts';
 export { messageOf } from './core/errors.ts';
-export { loadOptionalPeer, rethrow } from './core/optional-peer.ts';
+export { missingPackage } from './core/optional-peer.ts';
 export { redact, redactUrl } from './core/redact.ts';
 export type { Query, SocketCredentials, TransportOptions } from './core/remote-provider.ts';
 export type { RetiringModel } from './core/retirement.ts';

@@ -29,7 +29,6 @@ const isPeer = (path) =>
 const platforms = {
   browser: { platform: 'browser' },
   workerd: { platform: 'neutral', conditions: ['workerd'], mainFields: ['module', 'main'] },
-  'react-native': { platform: 'neutral', conditions: ['react-native'], mainFields: ['react-native', 'module', 'main'] },
 };
 
 for (const [name, options] of Object.entries(platforms)) {

@@ -1,6 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { root } from '../../scripts/lib.mjs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { bin, root } from '../../scripts/lib.mjs';
 
 /** The folder in which `scripts/package.mjs` installed the tarball. */
 export const consumer = process.env.RXVOICE_CONSUMER ?? '';
@@ -13,3 +16,32 @@ export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf
 export const entries = Object.keys(manifest.exports)
   .filter((entry) => !/\.js(on)?$/.test(entry))
   .map((entry) => `rxvoice${entry.slice(1)}`);
+
+/** Where `__tests__/package` has the frameworks and bundlers. */
+export const tools = join(root, '__tests__/package/node_modules');
+
+/**
+ * A project of a user beside the installed package, with its files and the packages that it needs besides; returns its
+ * folder. The packages are links: a framework takes longer to install than to run.
+ */
+export function project(name, packages, files) {
+  const folder = join(consumer, name);
+  for (const each of packages) {
+    const link = join(folder, 'node_modules', each);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(tools, each), link);
+  }
+  for (const [file, text] of Object.entries({ 'package.json': '{"private":true}', ...files })) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), text);
+  }
+  return folder;
+}
+
+/** Starts the sandbox, which speaks the vendors' wires; returns its address and what stops it. */
+export async function startSandbox() {
+  const [command, ...parameters] = bin('tsx', '--conditions=rxvoice-source', 'samples/sandbox/main.ts', '--port', '0');
+  const sandbox = spawn(command, parameters, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = await once(createInterface(sandbox.stdout), 'line');
+  return { url: /http:\S+\d/.exec(line)[0], stop: () => sandbox.kill() };
+}

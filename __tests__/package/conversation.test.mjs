@@ -1,24 +1,18 @@
 import { strict as assert } from 'node:assert';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { after, before, test } from 'node:test';
 import { build } from 'esbuild';
-import { bin, root } from '../../scripts/lib.mjs';
-import { consumer } from './consumer.mjs';
+import { consumer, startSandbox } from './consumer.mjs';
 
-const [command, ...parameters] = bin('tsx', '--conditions=rxvoice-source', 'samples/sandbox/main.ts', '--port', '0');
 let sandbox;
 let url;
 
 before(async () => {
-  sandbox = spawn(command, parameters, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = await once(createInterface(sandbox.stdout), 'line');
-  url = /http:\S+\d/.exec(line)[0];
+  sandbox = await startSandbox();
+  ({ url } = sandbox);
 });
-after(() => sandbox.kill());
+after(() => sandbox.stop());
 
 /** The installed package as a minifier leaves it (docs/faults.md, F58), and as it is. */
 const forms = {

@@ -8,7 +8,7 @@ import { consumer } from './consumer.mjs';
 writeFileSync(
   join(consumer, 'missing-decoders.mjs'),
   `import { strict as assert } from 'node:assert';
-import { Pipeline } from 'rxvoice';
+import { MuLLM, Pipeline, PsiTTS } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 
 for (const [encoding, container, name, range] of [
@@ -27,6 +27,16 @@ for (const [encoding, container, name, range] of [
   assert.equal(output.isReady(), false);
   await pipeline.dispose();
 }
+
+await assert.rejects(new PsiTTS({ apiKey: 'key', referenceId: 'voice' }).initialize(), {
+  name: 'ProviderInitializationError',
+  code: 'missing_package',
+  message: /^PsiTTS could not be initialized: PsiTTS needs the optional package @msgpack.msgpack .>= 3.0.0.: npm install @msgpack.msgpack$/,
+});
+await assert.rejects(new MuLLM({ apiKey: 'key', model: 'claude-opus-4-6' }).initialize(), {
+  code: 'missing_package',
+  message: /npm install @anthropic-ai.sdk$/,
+});
 `,
 );
 

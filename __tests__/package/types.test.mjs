@@ -1,45 +1,63 @@
+/** Slow: twelve runs of TypeScript. */
+import { strict as assert } from 'node:assert';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { capture, node, root } from '../../scripts/lib.mjs';
-import { consumer, entries } from './consumer.mjs';
+import { consumer, entries, manifest, tools } from './consumer.mjs';
 
+/** The oldest, the last whose typed arrays have their own argument, what the repository builds with, and the newest. */
 const compilers = {
-  'TypeScript 5.9': '__tests__/package/node_modules/typescript-5.9/bin/tsc',
-  'TypeScript 6.0': 'node_modules/typescript/bin/tsc',
-  'TypeScript 7.0': '__tests__/package/node_modules/typescript-7.0/bin/tsc',
+  'TypeScript 5.5': join(tools, 'typescript-5.5/bin/tsc'),
+  'TypeScript 5.9': join(tools, 'typescript-5.9/bin/tsc'),
+  'TypeScript 6.0': join(root, 'node_modules/typescript/bin/tsc'),
+  'TypeScript 7.0': join(tools, 'typescript-7.0/bin/tsc'),
 };
-const resolutions = {
-  'Node, ES modules and CommonJS': {
-    module: 'nodenext',
-    moduleResolution: 'nodenext',
-    files: ['index.mts', 'index.cts'],
-  },
-  bundler: { module: 'esnext', moduleResolution: 'bundler', files: ['index.ts'] },
-};
-const source = `${entries.map((entry, at) => `import * as entry${at} from '${entry}';`).join('\n')}
-import { VoiceError, type AudioChunk, type LLMProvider } from 'rxvoice';
+const page = { lib: ['es2022', 'dom', 'dom.iterable'], types: [] };
+const server = { lib: ['es2022'], types: ['node'], typeRoots: [join(root, 'node_modules/@types')] };
+const common = `${entries.map((entry, at) => `import * as entry${at} from '${entry}';`).join('\n')}
+import { VoiceError, WebRTCInput, type AudioChunk, type LLMProvider } from 'rxvoice';
 import type { Observable } from 'rxjs';
 export const all = [${entries.map((_, at) => `entry${at}`).join(', ')}];
 export const failure: VoiceError = new VoiceError('no', { code: 'internal' });
 export const chunk: AudioChunk = { data: new Uint8Array(2) };
+export const copy: Uint8Array = chunk.data.slice();
 export const tokens = (model: LLMProvider): Observable<unknown> => model.generate([{ role: 'user', content: 'Hello' }]);
 `;
+const inPage = `${common}
+export const blob = new Blob([chunk.data]);
+export const heard = (track: MediaStreamTrack): void => new WebRTCInput().setTrack(track);
+// @ts-expect-error An element is no track: the DOM's own types are in force.
+export const wrong = (track: HTMLElement): void => new WebRTCInput().setTrack(track);
+`;
+const inServer = `${common}
+// @ts-expect-error The package brings no types of the DOM with it.
+export const title = document.title;
+`;
+const nodeFiles = ['index.mts', 'index.cts'];
+const projects = {
+  'Node without the DOM, node16': { module: 'node16', ...server, source: inServer, files: nodeFiles },
+  'a page, nodenext': { module: 'nodenext', ...page, source: inPage, files: nodeFiles },
+  'a page, bundler': { module: 'esnext', moduleResolution: 'bundler', ...page, source: inPage, files: ['index.ts'] },
+};
 
-// The declarations themselves are checked (`skipLibCheck: false`), without Node's types and without newer libs.
+// The declarations themselves are checked (`skipLibCheck: false`).
 for (const [compiler, path] of Object.entries(compilers)) {
-  for (const [resolution, { files, ...options }] of Object.entries(resolutions)) {
-    test(`${compiler}, ${resolution}: a user's strict program compiles`, () => {
-      const folder = join(consumer, 'types', `${compiler}-${resolution}`.replaceAll(/\W+/g, '-'));
+  for (const [project, { source, files, ...options }] of Object.entries(projects)) {
+    test(`${compiler}, ${project}: a user's strict program compiles`, () => {
+      const folder = join(consumer, 'types', `${compiler}-${project}`.replaceAll(/\W+/g, '-'));
       mkdirSync(folder, { recursive: true });
       for (const file of files) writeFileSync(join(folder, file), source);
       const compilerOptions = {
-        ...options,
-        ...{ target: 'es2022', lib: ['es2022', 'dom', 'dom.iterable'], types: [], strict: true, noEmit: true },
+        ...{ moduleResolution: options.module, target: 'es2022', strict: true, noEmit: true, ...options },
         ...{ exactOptionalPropertyTypes: true, skipLibCheck: false, esModuleInterop: true },
       };
       writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
-      capture(node(join(root, path), '-p', folder), { cwd: consumer });
+      capture(node(path, '-p', folder), { cwd: consumer });
     });
   }
 }
+
+test('the oldest TypeScript is what package.json asks for', () => {
+  assert.equal(manifest.peerDependencies.typescript, `>=${Object.keys(compilers)[0].replace('TypeScript ', '')}.0`);
+});

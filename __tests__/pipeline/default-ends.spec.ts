@@ -7,11 +7,14 @@ import { assignRoles, loadEnds, type DefaultEnds } from '../../lib/pipeline/role
 const middle = (): [FakeSTT, FakeLLM, FakeTTS] => [new FakeSTT(), new FakeLLM(), new FakeTTS()];
 
 describe('The ends of a pipeline that nobody names', () => {
-  it('are errors where there is no browser, with ways to fill them', () => {
-    expect(() => new Pipeline({ providers: middle() })).toThrow(/no input provider: .*BufferInput.*MicrophoneInput/);
-    expect(() => new Pipeline({ providers: [new FakeInput(), ...middle()] })).toThrow(
-      /no output provider: .*NullOutput.*BrowserAudioOutput/,
-    );
+  it('are errors where there is no browser, with ways to fill them, once the pipeline begins', async () => {
+    const [deaf, mute] = [middle(), [new FakeInput(), ...middle()]].map((providers) => new Pipeline({ providers }));
+    await expect(deaf?.start()).rejects.toMatchObject({
+      code: 'configuration',
+      message: expect.stringMatching(/no input provider: .*BufferInput.*MicrophoneInput/) as string,
+    });
+    await expect(mute?.initialize()).rejects.toThrow(/no output provider: .*NullOutput.*BrowserAudioOutput/);
+    await Promise.all([deaf?.dispose(), mute?.dispose()]);
   });
 
   describe('in a browser', () => {

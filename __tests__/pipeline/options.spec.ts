@@ -43,7 +43,7 @@ describe('new Pipeline()', () => {
     [
       'no providers',
       [{ providers: [] }],
-      'The pipeline has no input provider: in Node add BufferInput or a phone provider, in a browser MicrophoneInput or WebRTCInput',
+      'The pipeline has no stt provider: add a speech-to-text provider such as AlphaSTT or AlphaFlux, or an agent such as AlphaAgent',
     ],
   ];
   for (const [what, given, sentence] of cases) {

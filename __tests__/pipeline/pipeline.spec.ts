@@ -33,8 +33,8 @@ const silence = { data: new Uint8Array(320), metadata: textAudioFormat };
 
 describe('Pipeline', () => {
   it('names the role that nobody covers, and two ways to fill it', () => {
-    const providers = [new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeTTS()];
-    expect(() => new Pipeline({ providers })).toThrow(/no output provider: .*NullOutput.*BrowserAudioOutput/);
+    const providers = [new FakeInput(), new FakeSTT(), new FakeTTS(), new FakeOutput()];
+    expect(() => new Pipeline({ providers })).toThrow(/no llm provider: .*NuLLM.*AlphaAgent/);
   });
 
   it('refuses two providers for one role', () => {

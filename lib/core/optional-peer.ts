@@ -1,29 +1,23 @@
 import { VoiceError } from './errors.ts';
 
 /**
- * Loads a package that only some users need. `load` must contain the `import()` itself, so that bundlers see it, with
- * {@link rethrow}, without which esbuild fails for users who lack the package: `() =>
- * import('some-package').catch(rethrow)`.
+ * The error for an optional package that is not installed, with the command that installs it. The import stands inside
+ * `try` and names its package: so every bundler sees that the package may be missing, and builds without it.
  *
- * @throws VoiceError `missing_package`, with the install command, when the package is not installed.
+ * @example
+ * ```ts
+ * import { missingPackage } from 'rxvoice/provider';
+ *
+ * export async function loadDecoder(): Promise<typeof import('opus-decoder')> {
+ *   try {
+ *     return await import('opus-decoder');
+ *   } catch (cause) {
+ *     throw missingPackage('MyTTS', 'opus-decoder', '>= 0.7.0', cause);
+ *   }
+ * }
+ * ```
  */
-export async function loadOptionalPeer<T>(
-  provider: string,
-  packageName: string,
-  range: string,
-  load: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await load();
-  } catch (cause) {
-    throw new VoiceError(
-      `${provider} needs the optional package ${packageName} (${range}): npm install ${packageName}`,
-      { code: 'missing_package', provider, cause },
-    );
-  }
-}
-
-/** Rethrows: a `.catch()` tells bundlers that a package may be missing. */
-export function rethrow(cause: unknown): never {
-  throw cause;
+export function missingPackage(provider: string, packageName: string, range: string, cause: unknown): VoiceError {
+  const message = `${provider} needs the optional package ${packageName} (${range}): npm install ${packageName}`;
+  return new VoiceError(message, { code: 'missing_package', provider, cause });
 }

@@ -60,8 +60,10 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   readonly #drained$ = new Subject<void>();
 
   /**
-   * @throws VoiceError `configuration` when there are no providers, a role is missing or filled twice, or an option
-   * belongs to the agent. Other options are checked by `initialize()`.
+   * Nothing of a browser is needed yet: a server that renders a page may create it.
+   *
+   * @throws VoiceError `configuration` when there are no providers, a role is filled twice or missing, but for input and
+   * output, or an option belongs to the agent. The rest is checked by `initialize()`.
    */
   constructor(options: PipelineOptions) {
     super(options);
@@ -89,8 +91,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   /**
    * Initializes every provider. Concurrent calls share one run.
    *
-   * @throws VoiceError `configuration` when an option cannot work, or there is none of that name; else what a provider
-   * throws.
+   * @throws VoiceError `configuration` when an option cannot work, or there is none of that name, or there is no input
+   * or output outside a browser; else what a provider throws.
    */
   initialize(): Promise<void> {
     if (this.#state !== 'idle') return Promise.resolve();

@@ -52,11 +52,6 @@ const browserEnds: DefaultEnds = {
   }),
 };
 
-/** The defaults available in this runtime: a browser has a microphone and a speaker. */
-function defaultEnds(): Partial<DefaultEnds> {
-  return 'AudioContext' in globalThis ? browserEnds : {};
-}
-
 /** How to fill a missing role. */
 const hints: Readonly<Record<ProviderRole, string>> = {
   input: 'in Node add BufferInput or a phone provider, in a browser MicrophoneInput or WebRTCInput',
@@ -67,16 +62,13 @@ const hints: Readonly<Record<ProviderRole, string>> = {
 };
 
 /**
- * Assigns the roles: each to the first provider that covers it; an agent takes its three together. In a browser, input
- * and output default to microphone and speaker.
+ * Assigns the roles: each to the first provider that covers it; an agent takes its three together. Input and output
+ * default to a browser's microphone and speaker. Only {@link loadEnds} needs the browser: a server renders pages, too.
  *
  * @throws VoiceError `configuration`, naming the missing role and ways to fill it, or the role that two providers
  * cover.
  */
-export function assignRoles(
-  providers: readonly AnyProvider[],
-  defaults: Partial<DefaultEnds> = defaultEnds(),
-): AssignedRoles {
+export function assignRoles(providers: readonly AnyProvider[], defaults: DefaultEnds = browserEnds): AssignedRoles {
   const find = (role: ProviderRole): ProviderContract | undefined => {
     const [first, second] = providers.filter((provider) => provider.roles.includes(role));
     if (!first || !second) return first;
@@ -86,8 +78,8 @@ export function assignRoles(
   const agent = providers.find(isAgent);
   // Roles are the contract: a provider that lists one has its members.
   const base = {
-    input: (find('input') as InputProvider | undefined) ?? defaults.input ?? missing('input'),
-    output: (find('output') as OutputProvider | undefined) ?? defaults.output ?? missing('output'),
+    input: (find('input') as InputProvider | undefined) ?? defaults.input,
+    output: (find('output') as OutputProvider | undefined) ?? defaults.output,
     all: [...new Set<ProviderContract>(providers)],
   };
   if (agent) return { ...base, agent, listener: agent, voices: [] };
@@ -128,9 +120,13 @@ export function isLoaded(roles: AssignedRoles): roles is Roles {
 /**
  * The roles, with the code of both ends loaded.
  *
- * @throws ProviderInitializationError when the code cannot be loaded.
+ * @throws VoiceError `configuration` when nothing covers an end and this is no browser; ProviderInitializationError when
+ * the code cannot be loaded.
  */
 export async function loadEnds(roles: AssignedRoles): Promise<Roles> {
+  for (const role of ['input', 'output'] as const) {
+    if (roles[role] === browserEnds[role] && !('AudioContext' in globalThis)) missing(role);
+  }
   const [input, output] = await Promise.all([loaded(roles.input), loaded(roles.output)]);
   return { ...roles, input, output, all: [...new Set([...roles.all, input, output])] };
 }

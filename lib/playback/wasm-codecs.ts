@@ -1,7 +1,7 @@
 import type * as Mp3Package from 'mpg123-decoder';
 import type * as OpusPackage from 'opus-decoder';
 import type { CompressedFrame } from '../audio/frame-reader.ts';
-import { loadOptionalPeer, rethrow } from '../core/optional-peer.ts';
+import { missingPackage } from '../core/optional-peer.ts';
 import type { OpenFile } from './decode-audio.ts';
 import { decodeWith, type Codecs, type DecodedAudio, type DecoderSink, type FrameDecoder } from './file-decoder.ts';
 
@@ -49,12 +49,20 @@ export async function loadCodec(voice: string, codec: 'mp3' | 'opus'): Promise<v
   await (codec === 'mp3' ? loadMp3(voice) : loadOpus(voice));
 }
 
-function loadMp3(voice: string): Promise<typeof Mp3Package> {
-  return loadOptionalPeer(voice, 'mpg123-decoder', '>= 1.0.0', () => import('mpg123-decoder').catch(rethrow));
+async function loadMp3(voice: string): Promise<typeof Mp3Package> {
+  try {
+    return await import('mpg123-decoder');
+  } catch (cause) {
+    throw missingPackage(voice, 'mpg123-decoder', '>= 1.0.0', cause);
+  }
 }
 
-function loadOpus(voice: string): Promise<typeof OpusPackage> {
-  return loadOptionalPeer(voice, 'opus-decoder', '>= 0.7.0', () => import('opus-decoder').catch(rethrow));
+async function loadOpus(voice: string): Promise<typeof OpusPackage> {
+  try {
+    return await import('opus-decoder');
+  } catch (cause) {
+    throw missingPackage(voice, 'opus-decoder', '>= 0.7.0', cause);
+  }
 }
 
 async function started(decoder: WasmDecoder, { next }: DecoderSink): Promise<FrameDecoder> {

@@ -2,7 +2,7 @@ import { EMPTY, finalize, Observable, Subscription } from 'rxjs';
 import { fromStream } from '../stream/bridge.ts';
 import type { HttpExchange, HttpExchangeEvent } from './http.ts';
 
-/** Performs an exchange through the global `fetch`: browsers, workers, React Native. */
+/** Performs an exchange through the global `fetch`: browsers and workers. */
 export function exchange({ url, method, headers, body }: HttpExchange): Observable<HttpExchangeEvent> {
   return new Observable((subscriber) => {
     const abort = new AbortController();

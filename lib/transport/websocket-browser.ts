@@ -39,7 +39,8 @@ export const openSocket: RawSocketFactory = (request, { maxMessageBytes }, handl
 
   return {
     get bufferedAmount() {
-      return socket.bufferedAmount;
+      // workerd has none.
+      return (socket as { readonly bufferedAmount?: number }).bufferedAmount ?? 0;
     },
     send(data: SocketData) {
       // It throws before the connection and drops data after it: the owner knows both states.

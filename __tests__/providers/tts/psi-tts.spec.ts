@@ -130,20 +130,6 @@ describe('PsiTTS', () => {
     await tts.dispose();
   });
 
-  it('says how to install its encoder when it is not there', async () => {
-    class Bare extends PsiTTS {
-      protected override importEncoder(): Promise<never> {
-        return Promise.reject(new Error("Cannot find package '@msgpack/msgpack'"));
-      }
-    }
-    const error = await failureOf(new Bare({ apiKey: key }).initialize());
-    expect([error.name, error.code, error.message]).toEqual([
-      'ProviderInitializationError',
-      'missing_package',
-      'PsiTTS could not be initialized: PsiTTS needs the optional package @msgpack/msgpack (>= 3.0.0): npm install @msgpack/msgpack',
-    ]);
-  });
-
   const formats: Readonly<Record<PsiTTSFormat, readonly [type: string, encoding: string, sampleRate: number]>> = {
     mp3: ['audio/mpeg', 'mp3', 44100],
     wav: ['audio/wav', 'linear16', 44100],

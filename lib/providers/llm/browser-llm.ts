@@ -4,7 +4,7 @@ import { callSafely } from '../../core/application-code.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind, type WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
-import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
+import { missingPackage } from '../../core/optional-peer.ts';
 import { Provider } from '../../core/provider.ts';
 import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import {
@@ -122,11 +122,8 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     const { model, chatOpts, createEngine, appConfig, worker } = this.config;
     const missing = createEngine ? undefined : await gpuProblem(model);
     if (missing) throw this.error(`${this.name}: ${missing}`, { code: 'device' });
-    const webLLM = await loadOptionalPeer<unknown>(this.name, '@mlc-ai/web-llm', '>= 0.2.86', () =>
-      import('@mlc-ai/web-llm').catch(rethrow),
-    );
+    const module = await loadWebLLM(this.name);
     signal.throwIfAborted();
-    const module = webLLM as WebLLM;
     const engineConfig: WebLLMEngineConfig = {
       initProgressCallback: (progress) => this.#report(progress),
       ...(appConfig && { appConfig }),
@@ -246,4 +243,13 @@ function requestOf(config: BrowserLLMConfig, history: readonly Message[], option
 function engineFormat(format: NonNullable<GenerateOptions['responseFormat']>): WireObject {
   const schema = format === 'json' ? undefined : JSON.stringify(answerSchema(format, 'BrowserLLM').schema);
   return { type: 'json_object', ...(schema !== undefined && { schema }) };
+}
+
+async function loadWebLLM(name: string): Promise<WebLLM> {
+  try {
+    const module: unknown = await import('@mlc-ai/web-llm');
+    return module as WebLLM;
+  } catch (cause) {
+    throw missingPackage(name, '@mlc-ai/web-llm', '>= 0.2.86', cause);
+  }
 }

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
-import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
+import { missingPackage } from '../../core/optional-peer.ts';
 import { muLLM } from '../retiring.ts';
 import { ChatLLM } from './chat-llm.ts';
 import { emptyMessage, readMessage, type MessageAnswer } from './message-answer.ts';
@@ -42,8 +42,9 @@ function load(name: string): Promise<[typeof Anthropic, typeof MuRequest]> {
 }
 
 async function loadSdk(name: string): Promise<typeof Anthropic> {
-  const sdk = await loadOptionalPeer(name, '@anthropic-ai/sdk', '>= 0.90.0', () =>
-    import('@anthropic-ai/sdk').catch(rethrow),
-  );
-  return sdk.default;
+  try {
+    return (await import('@anthropic-ai/sdk')).default;
+  } catch (cause) {
+    throw missingPackage(name, '@anthropic-ai/sdk', '>= 0.90.0', cause);
+  }
 }

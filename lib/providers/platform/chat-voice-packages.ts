@@ -1,6 +1,6 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an optional package that is not installed is declared there
 /// <reference path="./optional-packages.d.ts" />
-import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
+import { missingPackage } from '../../core/optional-peer.ts';
 import type { ListenableLike } from './listenable.ts';
 
 /** A readable stream of Opus packets or samples. */
@@ -79,9 +79,21 @@ export const silencePacket: Uint8Array<ArrayBuffer> = Uint8Array.of(0xf8, 0xff, 
 
 /** @throws VoiceError `missing_package` naming the package that is not installed. */
 export async function loadChatVoicePackages(provider: string): Promise<ChatVoicePackages> {
-  const voice = await loadOptionalPeer(provider, '@discordjs/voice', '>= 0.19.1', () =>
-    import('@discordjs/voice').catch(rethrow),
-  );
-  const prism = await loadOptionalPeer(provider, 'prism-media', '^1.3.5', () => import('prism-media').catch(rethrow));
-  return { voice, opus: prism.default.opus };
+  return { voice: await loadVoice(provider), opus: await loadOpus(provider) };
+}
+
+async function loadVoice(provider: string): Promise<ChatVoicePackages['voice']> {
+  try {
+    return await import('@discordjs/voice');
+  } catch (cause) {
+    throw missingPackage(provider, '@discordjs/voice', '>= 0.19.1', cause);
+  }
+}
+
+async function loadOpus(provider: string): Promise<ChatVoicePackages['opus']> {
+  try {
+    return (await import('prism-media')).default.opus;
+  } catch (cause) {
+    throw missingPackage(provider, 'prism-media', '^1.3.5', cause);
+  }
 }

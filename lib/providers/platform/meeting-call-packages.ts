@@ -1,6 +1,6 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an optional package that is not installed is declared there
 /// <reference path="./optional-packages.d.ts" />
-import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
+import { missingPackage } from '../../core/optional-peer.ts';
 import type { ListenableLike } from './listenable.ts';
 
 /** A `LocalAudioStream` of `@azure/communication-calling`: what the meeting hears. */
@@ -59,11 +59,21 @@ export interface MeetingCallPackages {
 
 /** @throws VoiceError `missing_package` naming the package that is not installed. */
 export async function loadMeetingCallPackages(provider: string): Promise<MeetingCallPackages> {
-  const calling = await loadOptionalPeer(provider, '@azure/communication-calling', '>= 1.13.1', () =>
-    import('@azure/communication-calling').catch(rethrow),
-  );
-  const common = await loadOptionalPeer(provider, '@azure/communication-common', '>= 2.0.0', () =>
-    import('@azure/communication-common').catch(rethrow),
-  );
-  return { calling, common };
+  return { calling: await loadCalling(provider), common: await loadCommon(provider) };
+}
+
+async function loadCalling(provider: string): Promise<MeetingCallPackages['calling']> {
+  try {
+    return await import('@azure/communication-calling');
+  } catch (cause) {
+    throw missingPackage(provider, '@azure/communication-calling', '>= 1.13.1', cause);
+  }
+}
+
+async function loadCommon(provider: string): Promise<MeetingCallPackages['common']> {
+  try {
+    return await import('@azure/communication-common');
+  } catch (cause) {
+    throw missingPackage(provider, '@azure/communication-common', '>= 2.0.0', cause);
+  }
 }

@@ -30,7 +30,7 @@ import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
 import { MeetingInput, type ActiveSpeaker } from './meeting-input.ts';
-import { connectPeer, type MeetingPeerEvent } from './meeting-peer-e.ts';
+import { connectPeer, type IceServer, type MeetingPeerEvent } from './meeting-peer-e.ts';
 import type { MeetingSessionStatus } from './meeting-people-e.ts';
 
 /** Configuration of {@link MeetingInputE}. */
@@ -40,14 +40,14 @@ export interface MeetingInputEConfig extends RemoteConfig {
   /** Where the page serves `rxvoice/worklets.js`, for a strict Content-Security-Policy. Default: inlined. */
   readonly workletUrl?: string;
   /** Default: Google's STUN server. */
-  readonly iceServers?: readonly RTCIceServer[];
+  readonly iceServers?: readonly IceServer[];
   /** How a lost connection is retried; `false` disables reconnecting. */
   readonly reconnect?: boolean | BackoffOptions;
 }
 
 const sampleRate = 16_000;
 const elsewhere = 'MeetingInputD or a phone provider';
-const stun: readonly RTCIceServer[] = [{ urls: 'stun:stun.l.google.com:19302' }];
+const stun: readonly IceServer[] = [{ urls: 'stun:stun.l.google.com:19302' }];
 
 /** Longest wait for the service to acknowledge that we leave, in milliseconds. */
 const goodbyeMs = 1000;

@@ -47,9 +47,16 @@ export type MeetingPeerEvent =
   | { readonly type: 'status'; readonly status: MeetingSessionStatus; readonly reason?: string }
   | ({ readonly type: 'speaker' } & MeetingSpeakerE);
 
+/** An `RTCIceServer`, for projects without the DOM's types too. */
+export interface IceServer {
+  readonly urls: string | string[];
+  readonly username?: string;
+  readonly credential?: string;
+}
+
 /** What a connection needs. */
 export interface MeetingPeerOptions {
-  readonly iceServers: readonly RTCIceServer[];
+  readonly iceServers: readonly IceServer[];
   /** Exchanges an offer for the service's answer. */
   readonly negotiate$: (offer: string) => Observable<string>;
   readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;

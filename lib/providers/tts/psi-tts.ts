@@ -4,7 +4,7 @@ import { decodeBase64 } from '../../core/base64.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
 import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { loadOptionalPeer, rethrow } from '../../core/optional-peer.ts';
+import { missingPackage } from '../../core/optional-peer.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/sse.ts';
 import { psiTTS } from '../retiring.ts';
@@ -213,12 +213,15 @@ export class PsiTTS extends RemoteTTS<PsiTTSConfig> {
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    this.#encode = await loadOptionalPeer(this.name, '@msgpack/msgpack', '>= 3.0.0', () => this.importEncoder());
+    this.#encode = await loadEncoder(this.name);
     await super.onInitialize(signal);
   }
+}
 
-  /** @internal */
-  protected async importEncoder(): Promise<Encode> {
-    return (await import('@msgpack/msgpack').catch(rethrow)).encode;
+async function loadEncoder(name: string): Promise<Encode> {
+  try {
+    return (await import('@msgpack/msgpack')).encode;
+  } catch (cause) {
+    throw missingPackage(name, '@msgpack/msgpack', '>= 3.0.0', cause);
   }
 }
