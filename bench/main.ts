@@ -35,6 +35,8 @@ const only = values.only.split(',').filter(Boolean);
 const results: BenchResult[] = [];
 for (const { rows, run } of sets) {
   if (only.length > 0 && !rows.some((row) => only.includes(row))) continue;
+  // Some take minutes.
+  console.error(`… ${rows.join(', ')}`);
   for (const result of await run()) {
     results.push(result);
     if (!values.json) console.log(line(result));
