@@ -1,5 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { relative, resolve, sep } from 'node:path';
+import { posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
 import { transformSync } from 'esbuild';
@@ -74,6 +74,44 @@ const worklets = {
   },
 };
 
+/**
+ * What an entry exports of code that is also loaded later stands behind a file of its own. esbuild, when it splits, gives
+ * each page everything that the files which it imports name, if another page needs it or it is loaded later: a page with
+ * a model alone would load the microphone. A constant ends that: it is nobody's until it is used.
+ */
+const behindConstants = {
+  name: 'behind-constants',
+  generateBundle(_options, bundle) {
+    const later = new Set();
+    const add = (file) => {
+      if (!bundle[file] || later.has(file)) return;
+      later.add(file);
+      bundle[file].imports.forEach(add);
+    };
+    const chunks = Object.values(bundle).filter(({ type }) => type === 'chunk');
+    for (const { dynamicImports } of chunks) dynamicImports.forEach(add);
+    const exported = new Map();
+    for (const chunk of chunks.filter(({ facadeModuleId }) => isEntry(facadeModuleId))) {
+      const folder = posix.dirname(chunk.fileName);
+      chunk.code = chunk.code.replace(/^export \{ ([^}]+) \} from '(\.[^']+)';$/gm, (whole, names, path) => {
+        const file = posix.join(folder, path);
+        if (!later.has(file)) return whole;
+        const own = names.split(', ').map((name) => name.split(' as ')[0]);
+        exported.set(file, new Set([...(exported.get(file) ?? []), ...own]));
+        const behind = posix.relative(folder, `exports/${file}`);
+        return `export { ${names} } from '${behind.startsWith('.') ? behind : `./${behind}`}';`;
+      });
+    }
+    for (const [file, names] of exported) {
+      const fileName = `exports/${file}`;
+      const imported = [...names].map((name) => `${name} as ${name}$`).join(', ');
+      const constants = [...names].map((name) => `export const ${name} = ${name}$;\n`).join('');
+      const source = `import { ${imported} } from '${posix.relative(posix.dirname(fileName), file)}';\n${constants}`;
+      this.emitFile({ type: 'asset', fileName, source });
+    }
+  },
+};
+
 /** One file for each of `lib`: bundlers take what an application uses. */
 const modules = {
   dir: 'dist',
@@ -82,7 +120,7 @@ const modules = {
   sourcemap: true,
   preserveModules: true,
   preserveModulesRoot: 'lib',
-  plugins: [declarations('js', '.d.ts'), worklets],
+  plugins: [declarations('js', '.d.ts'), behindConstants, worklets],
 };
 
 /** Node loads few large files four times as fast as many small ones: what entries share is one file for each of these. */
