@@ -277,8 +277,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   }
 
   #told<K extends keyof AgentStreams>(stream: K): Observable<AgentStreams[K]> {
-    const isIts = (event: AgentEvent): event is Extract<AgentTold, { readonly stream: K }> =>
-      event.type === 'tell' && event.stream === stream;
+    const isIts = (event: AgentEvent): event is AgentTold => event.type === 'tell' && event.stream === stream;
     const told$ = this.#events$.pipe(
       filter(isIts),
       map(({ value }) => value as AgentStreams[K]),
