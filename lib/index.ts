@@ -145,6 +145,7 @@ export type { AnyProvider } from './pipeline/roles.ts';
 
 export { captions, type CaptionCue, type CaptionOptions } from './features/captions.ts';
 export type { CueWord } from './features/cues.ts';
+export { Recording } from './features/recording.ts';
 export { srt, webVtt, type SubtitleOptions } from './features/subtitles.ts';
 export { TextInput, TextOutput, TextVoice } from './features/text-only.ts';
 

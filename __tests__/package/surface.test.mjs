@@ -50,6 +50,7 @@ const names = [
   'Provider',
   'ProviderInitializationError',
   'PsiTTS',
+  'Recording',
   'RemoteProvider',
   'RhoTTS',
   'SigmaTTS',

@@ -1,4 +1,5 @@
 import { Subject, type Observable, type ObservableInput } from 'rxjs';
+import type { TTSProvider } from '../core/roles.ts';
 import type { AnswerOptions, SettingsChange } from './conversation-options.ts';
 
 /** Options of `say()`. */
@@ -9,6 +10,8 @@ export interface SayOptions {
   readonly store?: boolean;
   /** `high` goes before other queued speech, `normal` after it. Default: `normal`. */
   readonly priority?: 'normal' | 'high';
+  /** What says it: another voice of the pipeline's, or a `Recording` of the text. Default: the voice that answers. */
+  readonly tts?: TTSProvider;
 }
 
 /** Options of `send()`. */

@@ -89,7 +89,8 @@ function modelAndVoice(ports: ConversationPorts, company: Company, shared: Share
   };
   const synthesize = ({ content }: Say): SpeechRequest['synthesize'] => {
     const text$ = 'text$' in content ? fromInput(content.text$) : EMPTY;
-    const playing = cast();
+    const { tts = cast().tts } = 'tts' in content ? content : {};
+    const playing = { ...cast(), tts };
     const inTime$ = text$.pipe(
       stallTimeout({ idleMs: playing.timeouts.llmStallMs, scheduler, error: textStalled }),
       // What came before is said.

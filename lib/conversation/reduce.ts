@@ -75,12 +75,12 @@ const handlers: Handlers = {
   stt: (state, { is }, at, rules) => [waitAnew({ ...state, isSttAway: is === 'away' }, is, at, rules)],
 
   say: (state, { text$, source, ticket, options }) => {
-    const { interruptible = true, store = true, priority } = options;
+    const { interruptible = true, store = true, priority, tts } = options;
     const ids = state.ids + 1;
     const urgent = priority === 'high';
     const say: Say = {
       id: `speech-${ids}`,
-      content: { text$ },
+      content: { text$, tts },
       source,
       tickets: [ticket],
       interruptible,

@@ -1,6 +1,6 @@
 import type { Observable, ObservableInput } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import type { TranscriptionResult } from '../core/roles.ts';
+import type { TranscriptionResult, TTSProvider } from '../core/roles.ts';
 import { bargeInWaitsUntil, noBargeIn, type BargeIn } from './barge-in.ts';
 import type { SpeechTicket } from './commands.ts';
 import type { AnswerOptions, ConversationSettings } from './conversation-options.ts';
@@ -69,7 +69,9 @@ export type ReplyPart =
 /** Speech requested by the application, or initiated by an agent. */
 export interface Say {
   readonly id: string;
-  readonly content: { readonly text$: ObservableInput<string> } | { readonly reply$: Observable<ReplyPart> };
+  readonly content:
+    | { readonly text$: ObservableInput<string>; readonly tts?: TTSProvider | undefined }
+    | { readonly reply$: Observable<ReplyPart> };
   readonly source: SpeechSource;
   readonly interruptible: boolean;
   readonly store: boolean;

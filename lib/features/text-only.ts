@@ -2,29 +2,11 @@ import { from, NEVER, Observable, Subject, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import type { InputProvider, OutputProvider, PlaybackEvent, ProviderRole, SpokenWord } from '../core/roles.ts';
 import type { STTProvider, TTSProvider } from '../core/roles.ts';
+import { Ready } from './ready.ts';
 
 /** A millisecond of silence stands for each piece of a text. */
 const format: AudioMetadata = { encoding: 'linear16', sampleRate: 8_000, channels: 1, bitDepth: 16 };
 const bytesPerMs = 16;
-
-/** What needs no service and no device is always ready. */
-abstract class Ready {
-  initialize(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  dispose(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  isReady(): boolean {
-    return true;
-  }
-
-  getMetadata(): AudioMetadata {
-    return format;
-  }
-}
 
 /**
  * No microphone and no speech-to-text: the user types, and the application calls `send()`. Fills the roles `input` and
@@ -48,6 +30,10 @@ export class TextInput extends Ready implements InputProvider, STTProvider {
   readonly audio$: Observable<never> = NEVER;
   readonly transcripts$: Observable<never> = NEVER;
   readonly speech$: Observable<never> = NEVER;
+
+  getMetadata(): AudioMetadata {
+    return format;
+  }
 
   start(): Promise<void> {
     return Promise.resolve();
@@ -97,6 +83,10 @@ export class TextVoice extends Ready implements TTSProvider {
   /** Each piece of the text. Hot. */
   readonly words$: Observable<SpokenWord> = this.#words$.asObservable();
   #utterances = 0;
+
+  getMetadata(): AudioMetadata {
+    return format;
+  }
 
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return new Observable((subscriber) => {

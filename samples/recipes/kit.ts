@@ -70,9 +70,14 @@ export class Kit implements Disposable {
 
   /** What the caller has heard so far, read from the samples. */
   heard(): string {
-    const rate = this.#heard[0]?.metadata?.sampleRate ?? sampleRate;
-    const samples = Int16Array.from(this.#heard.flatMap(({ data }) => Array.from(int16View(data))));
-    return decodeSamples(samples, rate).text;
+    const runs: { readonly rate: number; readonly samples: number[] }[] = [];
+    for (const { data, metadata } of this.#heard) {
+      const rate = metadata?.sampleRate ?? sampleRate;
+      const last = runs.at(-1);
+      if (last?.rate === rate) last.samples.push(...int16View(data));
+      else runs.push({ rate, samples: [...int16View(data)] });
+    }
+    return runs.map(({ rate, samples }) => decodeSamples(Int16Array.from(samples), rate).text).join('');
   }
 
   /** The next event of a type. */

@@ -15,6 +15,11 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^WEBVTT\n\n1\n00:00:0\d\.\d{3} --> 00:00:0\d\.\d{3}\n<v Caller>Say the line is\nclear\n/m,
     /^2\n00:00:0\d\.\d{3} --> 00:00:0\d\.\d{3}\n<v Nova>[Tt]he line is clear\b/m,
   ],
+  '05-recorded-speech': [
+    /^remembered: calls are recorded$/m,
+    /^heard: calls are recorded\s*hello\s*$/m,
+    /^billed: 5 characters of AlphaTTS$/m,
+  ],
   '06-chat': [
     /^page: hello to the page$/m,
     /^page: .*get_time says: 12:34/m,

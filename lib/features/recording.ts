@@ -1,0 +1,110 @@
+import { defer, from, ignoreElements, Observable, Subject, tap, type ObservableInput } from 'rxjs';
+import { frameBytes, isPcmLike } from '../audio/formats.ts';
+import { PcmCarry } from '../audio/pcm-carry.ts';
+import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import { WavReader } from '../audio/wav-reader.ts';
+import { VoiceError } from '../core/errors.ts';
+import type { ProviderRole, TTSProvider } from '../core/roles.ts';
+import { fromInput } from '../stream/bridge.ts';
+import { merge } from '../stream/merge.ts';
+import { Ready } from './ready.ts';
+
+/**
+ * Recorded speech: `say()` plays it in place of the voice. The text that is given with it is what it says, for the history
+ * and the captions; an interruption cuts both at the same word.
+ *
+ * @example
+ * ```ts
+ * import { Recording, type Pipeline } from 'rxvoice';
+ *
+ * declare const pipeline: Pipeline;
+ *
+ * const response = await fetch('/notice.wav');
+ * const notice = new Recording(new Uint8Array(await response.arrayBuffer()));
+ * pipeline.say('This call may be recorded.', { tts: notice });
+ * ```
+ */
+export class Recording extends Ready implements TTSProvider {
+  readonly name = 'Recording';
+  readonly roles: readonly ProviderRole[] = ['tts'];
+  readonly delivers = 'recording';
+  readonly #bytes$: Observable<Uint8Array<ArrayBuffer>>;
+  readonly #format: AudioMetadata | undefined;
+  readonly #audio$ = new Subject<AudioChunk>();
+  readonly #metadata$ = new Subject<AudioMetadata>();
+  /** What is said of it. Hot. */
+  readonly audio$: Observable<AudioChunk> = this.#audio$.asObservable();
+  /** The format of that. Hot. */
+  readonly metadata$: Observable<AudioMetadata> = this.#metadata$.asObservable();
+  #utterances = 0;
+
+  /**
+   * @param audio$ - All of it, or a stream such as a response's `body`, which can be said once.
+   * @param format - Its format; a WAV file names its own.
+   */
+  constructor(audio$: Uint8Array<ArrayBuffer> | ObservableInput<Uint8Array<ArrayBuffer>>, format?: AudioMetadata) {
+    super();
+    this.#bytes$ = ArrayBuffer.isView(audio$) ? from([audio$]) : fromInput(audio$);
+    this.#format = format;
+  }
+
+  getMetadata(): AudioMetadata | undefined {
+    return this.#format;
+  }
+
+  /** @throws VoiceError `configuration` without a format, `unsupported_format` for a WAV file that cannot be read. */
+  speak(text$: ObservableInput<string>): Observable<AudioChunk> {
+    return defer(() => {
+      const utteranceId = `recording-${(this.#utterances += 1)}`;
+      const reader = new WavReader();
+      let carry: PcmCarry | undefined;
+      let metadata: AudioMetadata | undefined;
+      const chunksOf = (bytes: Uint8Array<ArrayBuffer>): AudioChunk[] => {
+        if (bytes.length === 0) return [];
+        if (!metadata) {
+          metadata = formatOf(reader, this.#format);
+          this.#metadata$.next(metadata);
+          if (isPcmLike(metadata.encoding)) carry = new PcmCarry(frameBytes(metadata));
+        }
+        // Nobody plays half a sample.
+        const data = carry?.push(bytes) ?? bytes;
+        return data.length === 0 ? [] : [{ data, metadata, utteranceId }];
+      };
+      const read$ = new Observable<AudioChunk>((subscriber) =>
+        this.#bytes$.subscribe({
+          next: (bytes) => {
+            try {
+              const samples = reader.push(bytes);
+              if (reader.kind === 'unsupported') throw refused(reader.problem ?? 'it is no audio');
+              for (const chunk of chunksOf(samples)) subscriber.next(chunk);
+            } catch (error) {
+              subscriber.error(error);
+            }
+          },
+          error: (error: unknown) => subscriber.error(error),
+          complete: () => {
+            try {
+              for (const chunk of chunksOf(reader.flush())) subscriber.next(chunk);
+              subscriber.complete();
+            } catch (error) {
+              subscriber.error(error);
+            }
+          },
+        }),
+      );
+      // The text is what it says; it is over when both are.
+      return merge(from(text$).pipe(ignoreElements()), read$).pipe(tap((chunk) => this.#audio$.next(chunk)));
+    });
+  }
+}
+
+function formatOf({ metadata }: WavReader, given: AudioMetadata | undefined): AudioMetadata {
+  const format = metadata ?? given;
+  if (format) return format;
+  const message = 'Recording: the audio is no WAV file: name its format, as new Recording(audio, { encoding: … })';
+  throw new VoiceError(message, { code: 'configuration', provider: 'Recording' });
+}
+
+function refused(problem: string): VoiceError {
+  return new VoiceError(`Recording: ${problem}`, { code: 'unsupported_format', provider: 'Recording' });
+}
