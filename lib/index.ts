@@ -93,7 +93,7 @@ export type {
   UserTurnVerdict,
   Voices,
 } from './conversation/conversation-options.ts';
-export type { Captions, ConversationPorts } from './conversation/conversation-ports.ts';
+export type { ConversationPorts } from './conversation/conversation-ports.ts';
 export type {
   Endpointing,
   EndpointingBounds,

@@ -22,7 +22,11 @@ async function bundle(contents, options) {
   };
 }
 
-const everything = entries.map((entry, at) => `export * as entry${at} from '${entry}';`).join('\n');
+/** The proxy runs on a server, with `ws`. */
+const everything = entries
+  .filter((entry) => entry !== 'rxvoice/proxy')
+  .map((entry, at) => `export * as entry${at} from '${entry}';`)
+  .join('\n');
 /** Optional peers are the application's to install. */
 const isPeer = (path) =>
   Object.keys(manifest.peerDependencies).some((name) => path === name || path.startsWith(`${name}/`));
