@@ -54,9 +54,12 @@ export class Caller {
     return this.#frames.length * frameMs;
   }
 
-  /** A noise that is no speech, long enough to be taken for a voice at first. */
+  /** Coughs twice: a noise that is no speech, long enough to be taken for a voice at first, on a busy machine too. */
   cough(): void {
-    this.#queue(noise(420, sampleRate));
+    for (const gapMs of [0, 80]) {
+      this.#queue(silence(gapMs, sampleRate));
+      this.#queue(noise(400, sampleRate));
+    }
   }
 
   /** Says nothing for so many milliseconds, before what is said next. */
