@@ -49,11 +49,9 @@ export interface PipelineHook extends PipelineStatus {
  * }
  * ```
  */
-export function useObservable<T>(stream$: Observable<T>): T | undefined;
-export function useObservable<T, I = T>(stream$: Observable<T>, initial: I): T | I;
-export function useObservable<T>(stream$: Observable<T>, initial?: unknown): unknown {
-  const latest = useMemo(() => new Latest(stream$, initial), [stream$]);
-  return useSyncExternalStore(latest.subscribe, latest.read, () => initial);
+export function useObservable<T, I = undefined>(stream$: Observable<T>, initial?: I): T | I {
+  const latest = useMemo(() => new Latest<T, I>(stream$, initial as I), [stream$]);
+  return useSyncExternalStore(latest.subscribe, latest.read, () => initial as I);
 }
 
 /**
