@@ -23,7 +23,14 @@ export type {
   ToolDefinition,
 } from './core/messages.ts';
 export { Provider } from './core/provider.ts';
-export { RemoteProvider, type AuthType, type Credential, type RemoteConfig } from './core/remote-provider.ts';
+export {
+  RemoteProvider,
+  type AuthType,
+  type Credential,
+  type RemoteConfig,
+  type WebSocketClass,
+  type WebSocketLike,
+} from './core/remote-provider.ts';
 export type {
   AgentFunctionCall,
   AgentFunctionEnd,

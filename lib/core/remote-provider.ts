@@ -33,9 +33,33 @@ export interface RemoteConfig {
    * Default: none.
    */
   readonly extraHeaders?: Readonly<Record<string, string>>;
+  /** The application's own `fetch`, such as one with a proxy or a client certificate. Default: the runtime's HTTP client. */
+  readonly fetch?: typeof globalThis.fetch;
+  /**
+   * The application's own WebSocket. As in a browser, it gets an address and subprotocols and no headers: credentials go
+   * there too. Default: the runtime's.
+   */
+  readonly WebSocket?: WebSocketClass;
   /** The clock; for tests. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
+
+/** A WebSocket as far as the library uses it: a browser's, or the package ws's. */
+export interface WebSocketLike {
+  binaryType: string;
+  /** 1 while it is open. */
+  readonly readyState: number;
+  readonly bufferedAmount?: number;
+  onopen: ((event: never) => unknown) | null;
+  onmessage: ((event: never) => unknown) | null;
+  onerror: ((event: never) => unknown) | null;
+  onclose: ((event: never) => unknown) | null;
+  send(data: string | Uint8Array<ArrayBuffer>): void;
+  close(code?: number): void;
+}
+
+/** The class of a {@link WebSocketLike}. */
+export type WebSocketClass = new (url: URL, protocols: string[]) => WebSocketLike;
 
 /** Credentials of a WebSocket upgrade: Node sends the headers, browsers only the subprotocols or the query. */
 export interface SocketCredentials {
@@ -63,6 +87,10 @@ export interface TransportOptions {
   readonly renewsCredential: boolean;
   /** Headers that take precedence over a request's own. */
   readonly extraHeaders: Readonly<Record<string, string>> | undefined;
+  /** The application's own, in place of the runtime's. */
+  readonly fetch: typeof globalThis.fetch | undefined;
+  /** The application's own, in place of the runtime's. */
+  readonly WebSocket: WebSocketClass | undefined;
 }
 
 /** Query parameters; arrays repeat the key, `undefined` omits it. */
@@ -170,7 +198,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
 
   /** Options shared by this provider's connections: name, clock, timeout, masking. */
   protected get transportOptions(): TransportOptions {
-    const { scheduler, connectTimeoutMs, extraHeaders } = this.config;
+    const { scheduler, connectTimeoutMs, extraHeaders, fetch, WebSocket } = this.config;
     return {
       provider: this.name,
       logger: this.logger,
@@ -178,6 +206,8 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
       scheduler,
       connectTimeoutMs,
       extraHeaders,
+      fetch,
+      WebSocket,
       renewsCredential: !this.isProxyMode && typeof this.directCredential === 'function',
     };
   }

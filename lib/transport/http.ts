@@ -18,6 +18,7 @@ import { ByteQueue } from '../audio/byte-queue.ts';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
+import { exchangeBy } from './http-fetch.ts';
 import { statusError, type HttpErrorOf, type HttpResponse } from './http-error.ts';
 
 export type { HttpHeaders, HttpResponse } from './http-error.ts';
@@ -71,6 +72,8 @@ export interface HttpRequest {
    */
   readonly connectTimeoutMs?: number | undefined;
   readonly timeouts?: HttpTimeouts | undefined;
+  /** The application's own `fetch`. Default: the runtime's HTTP client. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
   /** Logs every exchange, at level debug. */
@@ -118,8 +121,8 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
 
     const exchange$ =
       typeof headers === 'function'
-        ? defer(headers).pipe(switchMap((ready) => exchange(exchangeOf(request, url, ready))))
-        : exchange(exchangeOf(request, url, headers));
+        ? defer(headers).pipe(switchMap((ready) => perform(request, exchangeOf(request, url, ready))))
+        : perform(request, exchangeOf(request, url, headers));
     return exchange$.pipe(
       stallTimeout({
         firstMs: connectMs,
@@ -213,6 +216,10 @@ export function limitedBody(
     if (Number(headers['content-length'] ?? 0) > maxBytes) count(Infinity);
     return body$.pipe(tap((chunk) => count(chunk.length)));
   });
+}
+
+function perform({ fetch: own }: HttpRequest, wire: HttpExchange): Observable<HttpExchangeEvent> {
+  return own ? exchangeBy(own)(wire) : exchange(wire);
 }
 
 function exchangeOf(request: HttpRequest, url: URL, headers: HttpRequestHeaders = {}): HttpExchange {

@@ -2,6 +2,7 @@ import type { SchedulerLike } from 'rxjs';
 import type { BackoffOptions } from '../stream/backoff.ts';
 import type { VoiceError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import type { WebSocketClass } from '../core/remote-provider.ts';
 import type { HttpErrorOf } from './http-error.ts';
 import type { RawSocketFactory, SocketClose, SocketData, SocketRequest } from './socket.ts';
 
@@ -73,6 +74,8 @@ export interface ReconnectingSocketOptions {
   readonly logger?: Logger | undefined;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
+  /** The application's own WebSocket. Default: the runtime's. */
+  readonly WebSocket?: WebSocketClass | undefined;
   /** The runtime's WebSocket; replaced in tests. */
   readonly openSocket?: RawSocketFactory | undefined;
 }

@@ -4,6 +4,7 @@ import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts
 import { redact as redactText, redactUrl } from '../core/redact.ts';
 import { fold, type Machine, type Step } from '../stream/fold.ts';
 import type { ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
+import { openWith } from './websocket-browser.ts';
 import {
   connectSocket,
   type RawSocket,
@@ -142,7 +143,8 @@ export function connectOnce(
   context: SocketConnectionContext,
 ): Observable<RawSocket> {
   const { request, connectTimeoutMs = 10_000, scheduler = asyncScheduler } = options;
-  const { maxMessageBytes = mebibyte, maxFragments = 1_024, openSocket = runtimeSocket } = options;
+  const { maxMessageBytes = mebibyte, maxFragments = 1_024, WebSocket: Own } = options;
+  const { openSocket = Own ? openWith((url, protocols) => new Own(url, protocols)) : runtimeSocket } = options;
   const { attempt, refused, failure$ } = context;
 
   return new Observable((subscriber) => {

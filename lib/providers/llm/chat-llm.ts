@@ -183,7 +183,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
 
   /** Opens a connection to the service unless one is open; call it when the user starts speaking. */
   warm(): void {
-    warmConnection(this.resolveUrl(''));
+    if (!this.config.fetch) warmConnection(this.resolveUrl(''));
   }
 
   protected override configProblem(): string | undefined {
@@ -198,7 +198,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     this.reportRetiring(this.#wire);
     await prepare?.(this.name);
     this.#connections = keepConnections();
-    warmConnection(url);
+    if (!this.config.fetch) warmConnection(url);
   }
 
   protected override onConfigUpdate(_changed: Partial<C>): void {

@@ -96,7 +96,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   /** Adds audio to the recording; one that reaches the maximum length is sent. */
   sendAudio({ data, metadata }: AudioChunk): void {
     if (metadata && !this.#format && !this.#configure(metadata)) return;
-    if (this.#live.length === 0 && this.isReady()) warmConnection(this.resolveUrl(''));
+    if (!this.config.fetch && this.#live.length === 0 && this.isReady()) warmConnection(this.resolveUrl(''));
     this.#live.push(data);
     const { bytes, liveMs } = this.limits;
     if (this.#live.length < Math.min(bytes, bytesForMs(liveMs, this.#liveFormat))) return;
@@ -136,7 +136,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
     this.assertConfig();
     const url = this.resolveUrl('');
     this.#connections = keepConnections();
-    warmConnection(url);
+    if (!this.config.fetch) warmConnection(url);
   }
 
   protected override onDispose(): Promise<void> | void {

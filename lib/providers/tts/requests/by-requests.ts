@@ -111,7 +111,7 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
   }
 
   warm(): void {
-    if (!this.#connections.closed) warmConnection(this.#host.url(''));
+    if (!this.#connections.closed && !this.#host.transport().fetch) warmConnection(this.#host.url(''));
   }
 
   processChunk(text: string): void {
