@@ -62,13 +62,24 @@ export { defineTool, type JsonSchema, type Tool, type ToolContext } from './core
 export type { BackoffOptions } from './stream/backoff.ts';
 export type { AwsCredentials } from './transport/aws-signature.ts';
 
+export { guard, type GuardedSide, type GuardOptions, type ModerationRequest } from './text/guard.ts';
+export { blocklist, pattern, personalData, type GuardRule, type PersonalData } from './text/guard-rules.ts';
 export type { Markup } from './text/markup.ts';
 export { markdown, type MarkdownOptions } from './text/markdown.ts';
 export { loadPhrases, type Phrases } from './text/phrases.ts';
 export { pronunciations } from './text/pronunciations.ts';
 export type { SpokenPiece, SpokenSpan } from './text/spoken-piece.ts';
 export { ssml } from './text/ssml.ts';
-export type { TextContext, TextStage, TextTransform } from './text/text-transform.ts';
+export type {
+  GuardAction,
+  GuardContext,
+  GuardedText,
+  GuardReport,
+  InputGuard,
+  TextContext,
+  TextStage,
+  TextTransform,
+} from './text/text-transform.ts';
 export { countWords, foldText } from './text/words.ts';
 
 export type { Agent, AgentPorts } from './conversation/agent-answer.ts';

@@ -71,7 +71,7 @@ describe('pronunciations()', () => {
   ])('%s', (written, said) => expect(say([markdown(), words], written)).toBe(said));
 
   it('waits no longer than it must', () => {
-    const stage = words.start({});
+    const stage = chained([words], {});
     expect(spoken([...stage.push('I like SQL')])).toBe('I like ');
     expect(spoken([...stage.push('. Who, ')])).toBe('sequel. Who, ');
     expect(spoken([...stage.push('New ')])).toBe('');

@@ -84,7 +84,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       report({ type: 'answer.failed', candidate: id, error, role });
     };
     const publish = (step: GenerationStep): void => {
-      if (refusal === undefined) tell(step, log.parts[step.part], turnId, emit);
+      if (step.type === 'refused') report({ type: 'answer.refused', candidate: id });
+      else if (refusal === undefined) tell(step, log.parts[step.part], turnId, emit);
     };
     /** A step's event comes before what is said of it, and no event before the gate opens. */
     const take = (step: GenerationStep): void => {
@@ -220,7 +221,7 @@ class Rounds {
       this.#texts.set(step.part, text$);
       this.#rounds$.next({ text$, cast: step.cast });
     } else if (step.type === 'token') this.#texts.get(step.part)?.next(step.text);
-    else this.#texts.get(step.part)?.complete();
+    else if (step.type === 'ended') this.#texts.get(step.part)?.complete();
   }
 
   /** There is nothing more to say. */
@@ -239,6 +240,7 @@ function note(log: Log, step: GenerationStep): Log {
     return { ...log, asking, parts: log.parts.toSpliced(index, 1, { text: '', stored, cast }) };
   }
   if (step.type === 'ended') return log.asking === index ? { ...log, asking: undefined } : log;
+  if (step.type !== 'token') return log;
   const part = log.parts[index];
   if (!part) return log;
   const parts = log.parts.with(index, { ...part, text: part.text + step.text });
@@ -260,11 +262,17 @@ function costOf(untold: readonly GenerationStep[], { parts }: Log): { tokens: To
 }
 
 /** Publishes what the model does. */
-function tell(step: GenerationStep, part: Part | undefined, turnId: string, emit: Emit): void {
+function tell(
+  step: Exclude<GenerationStep, { type: 'refused' }>,
+  part: Part | undefined,
+  turnId: string,
+  emit: Emit,
+): void {
   if (!part?.stored) return;
   const envelope = { turnId, role: 'llm', provider: part.cast.llm.name } as const;
   if (step.type === 'started') emit('llm.started', { round: step.round }, envelope);
   else if (step.type === 'token') emit('llm.token', { delta: step.text }, envelope);
+  else if (step.type === 'guarded') emit('guard.acted', step.report, { turnId });
   else {
     const { text, finishReason, usage } = step;
     emit('llm.completed', { text, finishReason, ...(usage ? { usage } : {}) }, envelope);

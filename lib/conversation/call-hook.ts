@@ -12,16 +12,13 @@ import type { Effect, HookInput } from './inputs.ts';
 export function callHook(
   { candidate, hook, turn }: Extract<Effect, { readonly type: 'hook' }>,
   { state$, history }: Pick<Shared, 'state$' | 'history'>,
+  text: string = history.lastSaid?.text ?? '',
 ): Observable<HookInput> {
   const abort = new AbortController();
-  const { text = '' } = history.lastSaid ?? {};
   const decided = (verdict: UserTurnVerdict, error?: unknown): HookInput => ({
     ...{ type: 'turn.hooked', candidate, verdict },
     ...(error === undefined ? {} : { error }),
   });
-  const isOver$ = state$.pipe(
-    filter((state) => state.candidate?.id !== candidate || state.candidate.phase !== 'hooking'),
-  );
   return defer(() => {
     const result: unknown = hook({ ...turn, text, signal: abort.signal });
     return isThenable(result) ? from(result) : of(result);
@@ -31,7 +28,7 @@ export function callHook(
       const message = `onUserTurn failed: ${messageOf(cause)}`;
       return of(decided({}, new VoiceError(message, { code: 'internal', cause })));
     }),
-    takeUntil(isOver$),
+    takeUntil(hookIsOver(candidate, { state$ })),
     finalize(() => abort.abort()),
   );
 }
@@ -39,6 +36,17 @@ export function callHook(
 /** A promise of any library: a query that runs once it is awaited, too. */
 function isThenable(result: unknown): result is PromiseLike<unknown> {
   return typeof asObject(result)?.['then'] === 'function';
+}
+
+/** Emits when the conversation no longer waits for a turn's verdict. */
+export function hookIsOver(candidate: string, { state$ }: Pick<Shared, 'state$'>): Observable<unknown> {
+  return state$.pipe(filter((state) => state.candidate?.id !== candidate || state.candidate.phase !== 'hooking'));
+}
+
+/** The hook took too long. */
+export function hookTimedOut(hookMs: number): VoiceError {
+  const message = `onUserTurn did not decide within ${hookMs / 1000} seconds`;
+  return new VoiceError(message, { code: 'timeout', recoverable: true });
 }
 
 /** @throws Error where the application returned something else. */

@@ -3,6 +3,7 @@ import { callSafely, catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, ProviderRole } from '../core/roles.ts';
 import { loadPhrases } from '../text/phrases.ts';
+import type { InputGuard } from '../text/text-transform.ts';
 import type { Answerer } from './answerer.ts';
 import { SpeechTicket } from './commands.ts';
 import type { EventBus } from './event-bus.ts';
@@ -15,6 +16,8 @@ export interface World {
   readonly output: Pick<OutputProvider, 'name' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
   readonly history: History;
   readonly joined: string[];
+  /** What the user's words pass before they are remembered. */
+  readonly guards: () => readonly InputGuard[];
   readonly bus: EventBus;
   /** Adds to the end of the queue. */
   readonly later$: Subject<Input>;
@@ -37,12 +40,28 @@ export interface World {
 /** Carries out an effect. */
 export function enact(
   effect: Effect,
-  { output, history, joined, bus, later$, warm$, questions$, finalize, pushToTalk, listen, hook, inject }: World,
+  {
+    output,
+    history,
+    joined,
+    bus,
+    later$,
+    warm$,
+    questions$,
+    finalize,
+    pushToTalk,
+    listen,
+    hook,
+    inject,
+    guards,
+  }: World,
 ): void {
   /** Runs a method of a provider: one of the application may be async, and reject. */
   const ask = (role: ProviderRole, method: () => unknown): void => {
     catchLater(method(), (error) => reportError(bus, error, { role }));
   };
+  const masked = (text: string): string =>
+    guards().reduce((safe, { mask }) => mask(safe, (told) => bus.emit('guard.acted', told)), text);
   switch (effect.type) {
     case 'emit':
       bus.emit(effect.event, effect.payload, effect.envelope);
@@ -56,11 +75,14 @@ export function enact(
     case 'error':
       reportError(bus, effect.error, effect);
       break;
-    case 'remember':
-      history.addUser(effect.text);
+    case 'remember': {
+      const { role, ...item } = history.addUser(masked(effect.text));
+      // Two messages in a row are one.
+      if (role === 'user' && 'text' in item) history.rewriteUser(masked(item.text));
       break;
+    }
     case 'join':
-      joined.push(effect.text);
+      joined.push(masked(effect.text));
       break;
     case 'rewrite':
       history.rewriteUser(effect.text);

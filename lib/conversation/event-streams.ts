@@ -20,7 +20,7 @@ export const eventStreams = {
     'provider.format',
   ],
   transcripts$: ['transcript.interim', 'transcript.final', 'transcript.preflight', 'transcript.timeout'],
-  turns$: ['turn.started', 'turn.committed', 'turn.ended', 'user.idle', 'user.away'],
+  turns$: ['turn.started', 'turn.committed', 'turn.ended', 'guard.acted', 'user.idle', 'user.away'],
   preflight$: ['preflight.started', 'preflight.adopted', 'preflight.discarded'],
   bargeIn$: ['bargeIn.suspected', 'bargeIn.paused', 'bargeIn.confirmed', 'bargeIn.resumed', 'bargeIn.ignored'],
   tokens$: ['llm.started', 'llm.token', 'llm.completed', 'llm.aborted'],

@@ -2,6 +2,7 @@ import type { AudioChunk } from '../audio/types.ts';
 import type { VoiceErrorCode } from '../core/errors.ts';
 import type { FinishReason, TokenUsage, ToolCall } from '../core/messages.ts';
 import type { DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
+import type { GuardReport } from '../text/text-transform.ts';
 import type { HistoryItem } from './history.ts';
 import type { ServiceUsage, TurnMetrics } from './measurements.ts';
 
@@ -16,7 +17,7 @@ export type UserState = 'silent' | 'speaking';
 export type SpeechSource = 'answer' | 'say' | 'greeting';
 /**
  * Why a turn ended. `merged`: what followed before any of the answer was heard joined its message. `refused`: by
- * `onUserTurn`, whose words were said in place of an answer.
+ * `onUserTurn`, whose words were said in place of an answer, or by a guard.
  */
 export type TurnEndReason =
   'completed' | 'interrupted' | 'merged' | 'refused' | 'empty' | 'cancelled' | 'error' | 'stopped';
@@ -142,6 +143,8 @@ export interface VoiceEventMap {
   };
   /** The turn and its answer are over. */
   'turn.ended': { readonly reason: TurnEndReason };
+  /** A guard has found something; the event says what was done, not what was said. */
+  'guard.acted': GuardReport;
   /** Nobody has spoken for a while. */
   'user.idle': {
     /** Duration of the silence, in milliseconds. */

@@ -20,6 +20,7 @@ import { fromInput } from '../stream/bridge.ts';
 import { feed } from '../stream/feed.ts';
 import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
+import { guardedOutput, type GuardReport } from '../text/text-transform.ts';
 import type { Cast } from './cast.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
@@ -46,6 +47,10 @@ export type GenerationStep =
       readonly cast: Cast;
     }
   | { readonly type: 'token'; readonly part: number; readonly text: string }
+  /** A guard has done something. */
+  | { readonly type: 'guarded'; readonly part: number; readonly report: GuardReport }
+  /** A guard ends the turn. */
+  | { readonly type: 'refused'; readonly part: number }
   | {
       readonly type: 'ended';
       readonly part: number;
@@ -122,7 +127,13 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       // A voice that refuses the round ends the answer: the model is not asked anymore.
       if (subscriber.closed) return;
       const events$ = llm.generate(messages, requestOptions(cast, round));
-      feed(fromInput(events$).pipe(map(tokenOf), context.validate('model'), stalls(cast, scheduler)), subscriber, {
+      const inTime$ = fromInput(events$).pipe(map(tokenOf), context.validate('model'), stalls(cast, scheduler));
+      const guarded$ = guardedOutput(inTime$, cast.text, {
+        scheduler,
+        tell: (report) => subscriber.next({ type: 'guarded', part, report }),
+        end: () => subscriber.next({ type: 'refused', part }),
+      });
+      feed(guarded$, subscriber, {
         next: take,
         complete: finish,
       });

@@ -7,6 +7,7 @@ import type { Command, SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
 import type { Commit, QueuedSpeech, ReplyPart } from './state.ts';
 import type { Scorer } from './endpointing.ts';
+import type { InputGuard } from '../text/text-transform.ts';
 import type { Waste } from './script.ts';
 import type { Sounding } from './sounding.ts';
 import type { ScoreSignal, UserSignal } from './turn-rules.ts';
@@ -21,6 +22,8 @@ export type AgentReport =
       readonly error: unknown;
       readonly role: ProviderRole;
     }
+  /** A guard ends the turn. */
+  | { readonly type: 'answer.refused'; readonly candidate: string }
   /** An answer has ended, and none of it is audible anymore. */
   | {
       readonly type: 'answer.ended';
@@ -177,6 +180,9 @@ export type Effect =
       readonly type: 'hook';
       readonly candidate: string;
       readonly hook: UserTurnHook;
+      readonly hookMs: number;
+      /** What judges the turn before the hook sees it. */
+      readonly guards: readonly InputGuard[];
       readonly turn: Omit<UserTurn, 'text' | 'signal'>;
     }
   | { readonly type: 'settle'; readonly ticket: SpeechTicket; readonly outcome: SpeechOutcome }

@@ -1,20 +1,35 @@
-import { asyncScheduler, catchError, defer, EMPTY, filter, of, Subject, switchMap, take, type Observable } from 'rxjs';
+import {
+  asyncScheduler,
+  catchError,
+  defer,
+  EMPTY,
+  filter,
+  map,
+  mergeMap,
+  of,
+  Subject,
+  switchMap,
+  take,
+  type Observable,
+} from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
+import type { LLMEvent } from '../core/messages.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
+import { guardedOutput, type GuardContext } from '../text/text-transform.ts';
 import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import type { ConversationOptions, ConversationSettings } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
-import { callHook } from './call-hook.ts';
 import { castOf, type Cast, type Company } from './cast.ts';
 import type { Effect } from './inputs.ts';
 import { converse, withTickets } from './conversation.ts';
 import { roleOf } from './enact.ts';
 import type { VoiceEvent } from './events.ts';
 import { handOver } from './handoff.ts';
+import { judgeTurn } from './input-guards.ts';
 import { rulesOf } from './rules.ts';
 import { sayIt } from './say.ts';
 import type { SpeechRequest } from './speech.ts';
@@ -99,7 +114,12 @@ function modelAndVoice(ports: ConversationPorts, company: Company, shared: Share
         return EMPTY;
       }),
     );
-    return synthesizeText({ rounds$: of({ text$: inTime$, cast: playing }), gate$: of(true) }, voice);
+    const tokens$ = inTime$.pipe(map((text): LLMEvent => ({ type: 'token', text })));
+    const context: GuardContext = { scheduler, tell: (told) => emit('guard.acted', told), end: () => undefined };
+    const guarded$ = guardedOutput(tokens$, playing.text, context).pipe(
+      mergeMap((event) => (event.type === 'token' ? [event.text] : [])),
+    );
+    return synthesizeText({ rounds$: of({ text$: guarded$, cast: playing }), gate$: of(true) }, voice);
   };
   return {
     answer: (candidate) => answer(candidate, context),
@@ -110,7 +130,7 @@ function modelAndVoice(ports: ConversationPorts, company: Company, shared: Share
       return merge(...[llm, current].map((each) => defer(() => each.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY))));
     }),
     hook: (effect) => hooks$.next(effect),
-    input$: hooks$.pipe(switchMap((effect) => callHook(effect, shared))),
+    input$: hooks$.pipe(switchMap((effect) => judgeTurn(effect, shared))),
   };
 }
 

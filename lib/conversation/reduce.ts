@@ -127,6 +127,8 @@ const handlers: Handlers = {
     if (candidate.phase === 'preflight') return discard(state, 'failed', at);
     return unprepare(state, candidate) ?? [state, { type: 'error', error, role, turnId: candidate.turnId }];
   },
+  'answer.refused': (state, { candidate }, at) =>
+    state.candidate?.id === candidate ? cut(state, 'application', 'refused', at) : [state],
   'answer.tools': (state, { candidate: id, tools }) => {
     const { candidate } = state;
     return [candidate?.id === id ? { ...state, candidate: { ...candidate, tools } } : state];

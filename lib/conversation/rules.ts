@@ -1,4 +1,5 @@
 import { english, phrasebook, type Phrasebook, type Phrases } from '../text/phrases.ts';
+import type { InputGuard } from '../text/text-transform.ts';
 import type {
   BargeInOptions,
   ConversationSettings,
@@ -20,6 +21,8 @@ export interface Rules {
   /** Sees each turn before the model does. */
   readonly onUserTurn: UserTurnHook | undefined;
   readonly hookMs: number;
+  /** What the user's messages pass before the model, or the hook, sees them. */
+  readonly guards: readonly InputGuard[];
   /** When the user is listened to: all have to agree. */
   readonly listening: readonly ListeningPolicy[];
   readonly idleMs: number;
@@ -42,6 +45,7 @@ export interface Rules {
 export function rulesOf(settings: ConversationSettings, stt: SttFacts, phrases: Phrases = english): Rules {
   const { bargeIn = true, turnTaking, endpointing, preflight, locale, timeouts, onUserTurn, listening = [] } = settings;
   const { stableInterimMs } = typeof preflight === 'object' ? preflight : {};
+  const guards = settings.text?.flatMap(({ input }) => input ?? []) ?? [];
   const options = typeof bargeIn === 'object' ? bargeIn : {};
   const { whileUninterruptible = 'queue', duckDb = 12, echoGuard = true } = options;
   return {
@@ -56,8 +60,10 @@ export function rulesOf(settings: ConversationSettings, stt: SttFacts, phrases: 
     }),
     guardsEcho: echoGuard,
     turnTaking: turnRules({ ...turnTaking, ...stt, endpointing, stableInterimMs }),
-    preflight: preflightOf(settings),
-    onUserTurn,
+    // The model sees no message before the guards have.
+    preflight: guards.length > 0 ? { ...preflightOf(settings), enabled: false } : preflightOf(settings),
+    onUserTurn: onUserTurn ?? (guards.length > 0 ? () => undefined : undefined),
+    guards,
     listening: typeof listening === 'function' ? [listening] : listening,
     hookMs: timeouts?.hookMs ?? 5_000,
     idleMs: timeouts?.idleMs ?? 15_000,

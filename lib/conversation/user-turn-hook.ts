@@ -1,5 +1,6 @@
-import { VoiceError } from '../core/errors.ts';
+import type { InputGuard } from '../text/text-transform.ts';
 import type { UserTurnVerdict } from './conversation-options.ts';
+import { hookTimedOut } from './call-hook.ts';
 import type { Effect, HookInput } from './inputs.ts';
 import type { Candidate, ConversationState } from './state.ts';
 import { chain, cut, type ConversationStep } from './user-turn.ts';
@@ -10,14 +11,14 @@ type Hooked = Extract<Candidate, { readonly phase: 'hooking' }>;
 export function answerCandidate(state: ConversationState, id: string, at: number): ConversationStep {
   const { candidate, rules } = state;
   if (candidate?.id !== id || (candidate.phase !== 'adopted' && candidate.phase !== 'certain')) return [state];
-  const { onUserTurn: hook, hookMs } = rules;
+  const { onUserTurn: hook, hookMs, guards } = rules;
   if (!hook || candidate.isHooked) return [{ ...state, candidate: { ...candidate, phase: 'committed' } }];
   const { turnId, tickets, result } = candidate;
   const source = tickets.length > 0 ? 'text' : 'speech';
   const isPrepared = candidate.phase === 'adopted';
   return [
-    { ...state, candidate: { ...candidate, phase: 'hooking', isPrepared, until: at + hookMs } },
-    { type: 'hook', candidate: id, hook, turn: { id: turnId, source, ...(result ? { result } : {}) } },
+    { ...state, candidate: { ...candidate, phase: 'hooking', isPrepared, until: at + hookMs + waitsOf(guards) } },
+    { type: 'hook', candidate: id, hook, hookMs, guards, turn: { id: turnId, source, ...(result ? { result } : {}) } },
   ];
 }
 
@@ -43,10 +44,17 @@ export function takeVerdict(state: ConversationState, input: HookInput, at: numb
 export function wakeHook(state: ConversationState, at: number): ConversationStep {
   const { candidate, rules } = state;
   if (candidate?.phase !== 'hooking' || at < candidate.until) return [state];
-  const message = `onUserTurn did not decide within ${rules.hookMs / 1000} seconds`;
-  const error = new VoiceError(message, { code: 'timeout', recoverable: true });
+  const { hookMs, guards } = rules;
+  // What no guard has judged goes nowhere.
+  const verdict: UserTurnVerdict = guards.length > 0 ? { refuse: '' } : {};
+  const error = hookTimedOut(hookMs);
   // A step of its own: what else is due now may end the answer, which must have been seen to begin.
-  return [state, { type: 'then', input: { type: 'turn.hooked', candidate: candidate.id, verdict: {}, error } }];
+  return [state, { type: 'then', input: { type: 'turn.hooked', candidate: candidate.id, verdict, error } }];
+}
+
+/** How long guards may take, in milliseconds, with time to spare: they have time-outs of their own. */
+function waitsOf(guards: readonly InputGuard[]): number {
+  return guards.reduce((sum, { waitsMs }) => sum + waitsMs + 1_000, 0);
 }
 
 /** A prepared answer that failed is asked for anew, once the hook has decided; `undefined` for any other. */

@@ -10,7 +10,16 @@ export * from '../text/sentence-splitter.ts';
 export { markdown, type MarkdownOptions } from '../text/markdown.ts';
 export * from '../text/pronunciations.ts';
 export { visualRange, type SpokenPiece, type SpokenSpan } from '../text/spoken-piece.ts';
-export type { TextContext, TextStage, TextTransform } from '../text/text-transform.ts';
+export type {
+  GuardAction,
+  GuardContext,
+  GuardedText,
+  GuardReport,
+  InputGuard,
+  TextContext,
+  TextStage,
+  TextTransform,
+} from '../text/text-transform.ts';
 export * from './transcode.ts';
 export * from './utterances.ts';
 export * from './wake-phrase.ts';

@@ -80,6 +80,10 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isGroup = (value: unknown): boolean => asObject(value) !== undefined;
+const isTransform = (value: unknown): boolean => {
+  const { start, output, input } = asObject(value) ?? {};
+  return [start, output, asObject(input)?.['judge']].some((each) => typeof each === 'function');
+};
 const isTool = (value: unknown): boolean => {
   const { name, execute } = asObject(value) ?? {};
   return isText(name) && name !== '' && typeof execute === 'function';
@@ -102,10 +106,7 @@ const kinds: Readonly<Partial<Record<ChangeableOption, readonly [string, (value:
   onUserTurn: ['a function', (value) => typeof value === 'function'],
   answer: ['an object', isGroup],
   timeouts: ['an object', isGroup],
-  text: [
-    'an array of transforms such as markdown()',
-    (value) => Array.isArray(value) && value.every((each) => typeof asObject(each)?.['start'] === 'function'),
-  ],
+  text: ['an array of transforms such as markdown()', (value) => Array.isArray(value) && value.every(isTransform)],
   locale: ['a BCP 47 language such as en-US', isLocale],
   agent: ['a text', isText],
 };

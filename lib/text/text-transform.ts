@@ -1,3 +1,5 @@
+import type { Observable, SchedulerLike } from 'rxjs';
+import type { LLMEvent } from '../core/messages.ts';
 import { composed, joined, verbatim, type SpokenPiece } from './spoken-piece.ts';
 
 /** What a transform may want to know of the text that it is for. */
@@ -19,18 +21,72 @@ export interface TextStage {
   flush(): Iterable<SpokenPiece>;
 }
 
+/** What becomes of a text in which a guard finds something. */
+export type GuardAction = 'replace' | 'cut' | 'end';
+
+/** What a guard has done; never what was said. */
+export interface GuardReport {
+  /** Whether it was the user's text, or the agent's. */
+  readonly side: 'input' | 'output';
+  /** The rule that found something: its name, `moderation`, or `moderation-failed`. */
+  readonly rule: string;
+  /** `allow` and `block` for a moderation that failed. */
+  readonly action: GuardAction | 'allow' | 'block';
+}
+
+/** What a guard is given. */
+export interface GuardContext {
+  readonly scheduler: SchedulerLike;
+  /** Publishes what it did. */
+  readonly tell: (report: GuardReport) => void;
+  /** Ends the turn. */
+  readonly end: () => void;
+}
+
+/** A text as a guard lets it pass. */
+export interface GuardedText {
+  readonly text: string;
+  /** That it does not pass: nothing more does. */
+  readonly stop?: GuardAction;
+  /** Said in place of an answer. */
+  readonly say?: string;
+}
+
+/** How a guard sees the user's messages. */
+export interface InputGuard {
+  /** Judges a message before the model sees it. */
+  readonly judge: (text: string, context: GuardContext) => Observable<GuardedText>;
+  /** The text as it may be remembered, without waiting. */
+  readonly mask: (text: string, tell: GuardContext['tell']) => string;
+  /** Longest wait of `judge`, in milliseconds. */
+  readonly waitsMs: number;
+}
+
 /** One step on the way from the model's text to the voice: `markdown()`, `pronunciations()`, or your own. */
 export interface TextTransform {
   /** Names it in errors. */
   readonly name: string;
-  /** Begins a text. Each text of the conversation has a stage of its own. */
-  readonly start: (context: TextContext) => TextStage;
+  /** Begins a text that is spoken. Each text of the conversation has a stage of its own. */
+  readonly start?: (context: TextContext) => TextStage;
+  /** The model's events as everybody else sees them. */
+  readonly output?: (events$: Observable<LLMEvent>, context: GuardContext) => Observable<LLMEvent>;
+  /** What the user's messages pass before the model sees them. */
+  readonly input?: InputGuard;
 }
 
 /** @internal One stage for several transforms in a row; without any, text is spoken as it is written. */
 export function chained(transforms: readonly TextTransform[], context: TextContext): TextStage {
-  const [first, ...rest] = transforms.map((transform) => transform.start(context));
+  const [first, ...rest] = transforms.flatMap((transform) => transform.start?.(context) ?? []);
   return first ? rest.reduce((before, after) => new Chain(before, after), first) : asWritten;
+}
+
+/** @internal The model's events as its guards let them pass. */
+export function guardedOutput(
+  events$: Observable<LLMEvent>,
+  transforms: readonly TextTransform[],
+  context: GuardContext,
+): Observable<LLMEvent> {
+  return transforms.reduce((passed$, { output }) => output?.(passed$, context) ?? passed$, events$);
 }
 
 const asWritten: TextStage = { push: (text) => (text ? [verbatim(text)] : []), flush: () => [] };

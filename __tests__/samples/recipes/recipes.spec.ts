@@ -9,6 +9,16 @@ interface Recipe {
 
 /** What each recipe prints, in order, whatever comes between. */
 const shows: Readonly<Record<string, readonly RegExp[]>> = {
+  '01-text': [
+    /^heard: Use sequel behind engine x\.$/m,
+    /^written: "```ts\\nconst answer = 42;\\n```"$/m,
+    /^heard: Here is some code\.$/m,
+  ],
+  '03-guardrails': [
+    /^input, card: replace\nheard: my card is that number$/im,
+    /^output, blocklist: cut\nheard: it is fine\. Let us stay polite\.$/im,
+    /^user: Say my card is that number$/m,
+  ],
   '04-captions': [
     /^screen: the$/m,
     /^screen: the line is$/m,

@@ -1,0 +1,42 @@
+import { map, of, switchMap, takeUntil, timeout, type Observable } from 'rxjs';
+import type { GuardContext, GuardedText } from '../text/text-transform.ts';
+import type { Shared } from './answerer.ts';
+import { callHook, hookIsOver, hookTimedOut } from './call-hook.ts';
+import type { UserTurnVerdict } from './conversation-options.ts';
+import type { Effect, HookInput } from './inputs.ts';
+
+/** Has the guards judge a turn, and then the application's hook, which sees what they let pass. Emits one verdict. */
+export function judgeTurn(
+  effect: Extract<Effect, { readonly type: 'hook' }>,
+  shared: Pick<Shared, 'state$' | 'history' | 'scheduler' | 'emit'>,
+): Observable<HookInput> {
+  const { guards, candidate, turn, hookMs } = effect;
+  if (guards.length === 0) return callHook(effect, shared);
+  const { history, scheduler, emit } = shared;
+  const { text: said = '' } = history.lastSaid ?? {};
+  const context: GuardContext = {
+    scheduler,
+    tell: (report) => emit('guard.acted', report, { turnId: turn.id }),
+    end: () => undefined,
+  };
+  const judged$ = guards.reduce<Observable<GuardedText>>(
+    (before$, { judge }) =>
+      before$.pipe(switchMap((verdict) => (verdict.stop ? of(verdict) : judge(verdict.text, context)))),
+    of({ text: said }),
+  );
+  const decided = (verdict: UserTurnVerdict, error?: unknown): HookInput => ({
+    ...{ type: 'turn.hooked', candidate, verdict },
+    ...(error === undefined ? {} : { error }),
+  });
+  return judged$.pipe(
+    switchMap(({ text, stop, say }) => {
+      if (stop) return of(decided({ text, refuse: stop === 'cut' ? (say ?? '') : '' }));
+      const changed = text === said ? {} : { text };
+      return callHook(effect, shared, text).pipe(
+        timeout({ first: hookMs, scheduler, with: () => of(decided({}, hookTimedOut(hookMs))) }),
+        map((input) => ({ ...input, verdict: { ...changed, ...input.verdict } })),
+      );
+    }),
+    takeUntil(hookIsOver(candidate, shared)),
+  );
+}
