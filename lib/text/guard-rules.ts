@@ -59,8 +59,8 @@ const ibanLengths =
   'AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29BY28CH21CR22CY28CZ24DE22DK18DO28EE20EG29ES24FI18FO18FR27GB22GE22GI23GL18' +
   'GR27GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21MC27MD24ME22MK19MR27MT31MU30NL18NO15PK24' +
   'PL28PS29PT25QA29RO24RS22SA24SC31SE24SI19SK24SM27ST25SV28TL23TN24TR26UA29VA22VG24XK20';
-const mail = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/gu;
-const phone = /(?<![\p{L}\p{N}])(?:\+|\(\+?)?\d[\d\s().\/\p{Pd}]{5,}\d/gu;
+const mail = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,128}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu;
+const phone = /(?<![\p{L}\p{N}])(?:\+|\(\+?)?\d[\d\s()./\p{Pd}]{5,40}\d/gu;
 
 /** Rules for personal data: numbers of cards (checked by Luhn), IBANs (by their check digits), mail addresses, phones. */
 export function personalData(...kinds: readonly PersonalData[]): GuardRule[] {
@@ -92,7 +92,7 @@ function digitsOf(text: string): string {
 
 function isCard(digits: string): boolean {
   let sum = 0;
-  for (const [index, digit] of [...digits].reverse().entries()) {
+  for (const [index, digit] of Array.from(digits).reverse().entries()) {
     const value = Number(digit) * (index % 2 === 0 ? 1 : 2);
     sum += value > 9 ? value - 9 : value;
   }
@@ -172,7 +172,7 @@ function plain(text: string): View {
   let at = 0;
   for (const character of text) {
     const shown = /\p{Default_Ignorable_Code_Point}/u.test(character) ? '' : asciiDigit(character.normalize('NFKC'));
-    for (let unit = 0; unit < shown.length; unit += 1) starts.push(at);
+    starts.push(...Array.from({ length: shown.length }, () => at));
     folded += shown;
     at += character.length;
   }

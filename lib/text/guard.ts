@@ -75,7 +75,7 @@ export function guard(options: GuardOptions): TextTransform {
     }
     return { names, text: safe + text.slice(rest) };
   };
-  const judged = (text: string, side: GuardedSide, context: GuardContext): Observable<GuardedText> => {
+  const judge = (text: string, side: GuardedSide, context: GuardContext): Observable<GuardedText> => {
     const told = (rule: string): void => context.tell({ side, rule, action });
     const { names, text: safe } = replaced(text);
     for (const name of names) told(name);
@@ -100,13 +100,13 @@ export function guard(options: GuardOptions): TextTransform {
     ...(sides.includes('output')
       ? {
           output: (events$, context) =>
-            guarded(events$, context, options, rules, (text) => judged(text, 'output', context)),
+            guarded(events$, context, options, rules, (text) => judge(text, 'output', context)),
         }
       : {}),
     ...(sides.includes('input')
       ? {
           input: {
-            judge: (text, context) => judged(text, 'input', context).pipe(map((verdict) => ({ ...verdict, say }))),
+            judge: (text, context) => judge(text, 'input', context).pipe(map((verdict) => ({ ...verdict, say }))),
             mask: (text, tell) => {
               if (action !== 'replace') return text;
               const { names, text: safe } = replaced(text);
@@ -130,11 +130,11 @@ function allowed(
   return new Observable((subscriber) => {
     const abort = new AbortController();
     subscriber.add(() => abort.abort());
-    const answer$ = defer(() => {
+    const verdict$ = defer(() => {
       const verdict = moderate({ ...request, signal: abort.signal });
       return typeof verdict === 'boolean' ? of(verdict) : from(verdict);
-    });
-    subscriber.add(answer$.pipe(take(1), timeout({ first: ms, scheduler })).subscribe(subscriber));
+    }).pipe(take(1), timeout({ first: ms, scheduler }));
+    subscriber.add(verdict$.subscribe(subscriber));
   });
 }
 
@@ -179,13 +179,19 @@ function guarded(
     };
     feed(safe$, subscriber, {
       next: (step) => {
-        if ('type' in step) return subscriber.next(step);
+        if ('type' in step) {
+          subscriber.next(step);
+          return;
+        }
         const { text, stop } = step;
-        if (stop === undefined) return emit(text);
+        if (stop === undefined) {
+          emit(text);
+          return;
+        }
         // Whoever cut it off has the last word.
         if (stop === 'cut' && say !== '') emit(isSpaced ? say : ` ${say}`);
         if (stop === 'end') end();
-        return subscriber.complete();
+        subscriber.complete();
       },
       complete: () => subscriber.complete(),
     });
@@ -209,4 +215,5 @@ function clauseEnd(text: string, rules: readonly GuardRule[]): number {
 }
 
 /** A mark with white space and more after it, or one of a script that writes none. */
-const clauseMark = /[\p{Terminal_Punctuation}…]+[\p{Pe}\p{Pf}"'*_]*(?:\s+(?=\S)|(?<=[。！？、，；।॥]))/gu;
+const clauseMark =
+  /(?<![\p{Terminal_Punctuation}…])[\p{Terminal_Punctuation}…]+[\p{Pe}\p{Pf}"'*_]*(?:\s+(?=\S)|(?<=[。！？、，；।॥]))/gu;
