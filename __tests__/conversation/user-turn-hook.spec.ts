@@ -268,7 +268,10 @@ describe('onUserTurn', () => {
     const call = (hook: (turn: UserTurn) => Promise<UserTurnVerdict>): Promise<void> =>
       new Promise((resolve) => {
         const turn = { id: 'turn-1', source: 'speech' } as const;
-        callHook({ type: 'hook', candidate: 'answer-1', hook, hookMs: 5_000, guards: [], turn }, { state$, history }).subscribe({
+        callHook(
+          { type: 'hook', candidate: 'answer-1', hook, hookMs: 5_000, guards: [], turn },
+          { state$, history },
+        ).subscribe({
           next: (verdict) => verdicts.push(verdict),
           complete: resolve,
         });
