@@ -110,7 +110,11 @@ describe('a text-only pipeline', () => {
       },
       { tools: [weather] },
     );
+    // Loading what checks the arguments takes real time, more in some runtimes.
+    const ran = new Promise((resolve) => rig.pipeline.once('tool.result', resolve));
     rig.pipeline.send('How is the weather?');
+    await rig.scheduler.advance(1_000);
+    await ran;
     await rig.scheduler.advance(5_000);
     expect(ofType(rig.events, 'tool.result')).toHaveLength(1);
     expect(rig.page()).toContain('It is sunny.');

@@ -40,7 +40,9 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
 };
 
 describe('recipes', () => {
-  const files = readdirSync('samples/recipes').flatMap((file) => /^(\d.*)\.ts$/.exec(file)?.[1] ?? []);
+  const files = readdirSync('samples/recipes')
+    .flatMap((file) => /^(\d.*)\.ts$/.exec(file)?.[1] ?? [])
+    .sort();
 
   it('are all run here', () => {
     expect(files).toEqual(Object.keys(shows).sort());
