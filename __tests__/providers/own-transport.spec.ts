@@ -63,7 +63,7 @@ describe("an application's own fetch", () => {
     await tts.dispose();
     const stt = new IotaSTT({ apiKey: 'k', endpoint: nowhere, fetch: () => Promise.reject(new Error('mine')) });
     await stt.initialize();
-    const failure = stt.transcribe(new Blob([new Uint8Array(3200)], { type: 'audio/wav' }));
+    const failure = firstValueFrom(stt.transcribe(new Blob([new Uint8Array(3200)], { type: 'audio/wav' })));
     await expect(failure).rejects.toThrow(/IotaSTT/);
     await stt.dispose();
   });

@@ -46,15 +46,23 @@ export interface RemoteConfig {
 
 /** A WebSocket as far as the library uses it: a browser's, or the package ws's. */
 export interface WebSocketLike {
+  /** Set to `arraybuffer`. */
   binaryType: string;
   /** 1 while it is open. */
   readonly readyState: number;
+  /** Bytes that wait to be sent; some runtimes do not tell. */
   readonly bufferedAmount?: number;
+  /** Called when it is open. */
   onopen: ((event: never) => unknown) | null;
+  /** Called with each message, as `data`: a text or an ArrayBuffer. */
   onmessage: ((event: never) => unknown) | null;
+  /** Called when it fails; `onclose` follows. */
   onerror: ((event: never) => unknown) | null;
+  /** Called last, with `code` and `reason`. */
   onclose: ((event: never) => unknown) | null;
+  /** Sends a message: a text, or bytes. */
   send(data: string | Uint8Array<ArrayBuffer>): void;
+  /** Begins the closing handshake. */
   close(code?: number): void;
 }
 
