@@ -1,0 +1,123 @@
+/** Slow: builds the whole site first, from every page and every docstring. */
+import { execFile } from 'node:child_process';
+import { readFile, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Page } from 'playwright-core';
+import { TestBrowser } from './support/browser.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const folder = '.cache/site-spec';
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.css': 'text/css',
+  '.js': 'text/javascript',
+  '.svg': 'image/svg+xml',
+};
+
+/** A web server that knows nothing but files. */
+async function serveFiles(): Promise<{ readonly server: Server; readonly origin: string }> {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://site');
+    const path = join(root, folder, decodeURIComponent(pathname.replace(/\/$/, '/index.html')));
+    readFile(path).then(
+      (body) => response.writeHead(200, { 'content-type': types[extname(path)] ?? 'text/plain' }).end(body),
+      () => response.writeHead(404).end(),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  return { server, origin: `http://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}` };
+}
+
+describe('The site', () => {
+  let browser: TestBrowser;
+  let server: Server;
+  let origin: string;
+  let page: Page;
+  let elsewhere: string[];
+  beforeAll(async () => {
+    // What leads nowhere fails this.
+    const build = ['--conditions=rxvoice-source', '--import', 'tsx', 'scripts/site/site.mjs', folder];
+    await promisify(execFile)(process.execPath, build, { cwd: root, maxBuffer: 1 << 26 });
+    ({ server, origin } = await serveFiles());
+    browser = await TestBrowser.start();
+  }, 900_000);
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await rm(join(root, folder), { recursive: true, force: true });
+  });
+  beforeEach(async () => {
+    page = await browser.open();
+    elsewhere = [];
+    page.on('request', (request) => {
+      const url = request.url();
+      if (!url.startsWith(`${origin}/`) && !/^(data|blob):/.test(url)) elsewhere.push(url);
+    });
+  });
+  afterEach(async () => {
+    await page.close();
+    expect(elsewhere).toEqual([]);
+    expect(browser.failures).toEqual([]);
+  });
+
+  for (const [width, colorScheme] of [
+    [1440, 'light'],
+    [1024, 'dark'],
+    [390, 'dark'],
+  ] as const) {
+    it(`asks nobody else for anything, and fits ${width} pixels in the ${colorScheme}`, async () => {
+      await page.setViewportSize({ width, height: 800 });
+      await page.emulateMedia({ colorScheme });
+      for (const path of [
+        'index.html',
+        'documents/Operators.html',
+        'modules/rxvoice.html',
+        'classes/rxvoice.Pipeline.html',
+      ]) {
+        const response = await page.goto(`${origin}/${path}`);
+        expect([path, response?.status()]).toEqual([path, 200]);
+        await page.waitForSelector('.col-content');
+        expect(
+          await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+        ).toBeLessThanOrEqual(0);
+      }
+      const [red = 0] = await page.evaluate(() =>
+        (getComputedStyle(document.body).backgroundColor.match(/\d+/g) ?? []).map(Number),
+      );
+      expect(red > 128).toBe(colorScheme === 'light');
+    });
+  }
+
+  it('is searched in the page itself', async () => {
+    await page.goto(`${origin}/index.html`);
+    await page.click('#tsd-search-trigger');
+    await page.fill('#tsd-search-input', 'barge-in');
+    await page.waitForSelector('#tsd-search-results a:has-text("Turn-taking")');
+    await page.fill('#tsd-search-input', 'retryBackoff');
+    await page.waitForSelector('#tsd-search-results a:has-text("retryBackoff")');
+  });
+
+  it('has the marbles of guides and operators drawn', async () => {
+    for (const path of [
+      'documents/Operators.html',
+      'documents/Preflight.html',
+      'functions/rxvoice_operators.sentences.html',
+    ]) {
+      await page.goto(`${origin}/${path}`);
+      expect(await page.locator('.marbles .marble, .marbles .word').count()).toBeGreaterThan(4);
+    }
+  });
+
+  it('plays the scene in the playground, without a server of its own', async () => {
+    await page.goto(`${origin}/documents/Playground.html`);
+    const playground = page.frameLocator('iframe');
+    await playground.locator('#scene').click();
+    await playground.locator('#decisions li:has-text("Paused")').waitFor();
+    await playground.locator('#decisions li:has-text("Resumed at the same sample")').waitFor();
+  });
+});
