@@ -22,7 +22,7 @@ const order = [
     'pipeline',
     'features',
   ],
-  ...['endpointing', 'vad', 'testing', 'react', 'proxy'],
+  ...['endpointing', 'vad', 'testing', 'react', 'proxy', 'vendors'],
 ];
 /** What a room does without although it stands before it: the engine knows no provider, and no provider's wire. */
 const strangers = {

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
@@ -11,7 +11,12 @@ const packages = Object.keys({ ...dependencies, ...peerDependencies });
 /** What users import, and the files behind the import conditions, which no import names. */
 const entries = [...Object.values(exports), ...Object.values(imports)]
   .flatMap((entry) => entry['rxvoice-source'] ?? [])
-  .flatMap((source) => (typeof source === 'string' ? source : Object.values(source)));
+  .flatMap((source) => (typeof source === 'string' ? source : Object.values(source)))
+  .flatMap((source) => {
+    // An entry for each vendor.
+    const [folder, ending] = source.split('*');
+    return ending ? readdirSync(folder).map((name) => folder + name) : source;
+  });
 const input = Object.fromEntries(entries.map((file) => [file.replace(/^\.\/lib\/|\.ts$/g, ''), resolve(file)]));
 const isEntry = (file) => Object.values(input).includes(file);
 

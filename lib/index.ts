@@ -170,18 +170,7 @@ export { TextInput, TextOutput, TextVoice } from './features/text-only.ts';
 export type { FallbackOptions } from './providers/fallback-provider.ts';
 export { fallback, type Backups } from './providers/fallback.ts';
 
-export type {
-  AlphaAgentConfig,
-  AlphaAudioFormat,
-  AlphaEndpoint,
-  AlphaFunction,
-  AlphaListen,
-  AlphaSpeak,
-  AlphaSpeakType,
-  AlphaState,
-  AlphaThink,
-  AlphaThinkType,
-} from './providers/agent/alpha-agent-settings.ts';
+export type { AlphaAgentConfig } from './providers/agent/alpha-agent-settings.ts';
 export { AlphaAgent } from './providers/agent/alpha-agent.ts';
 export type { AgentFunctionContext, AgentFunctionHandler } from './providers/agent/function-calls.ts';
 export { BufferInput, type BufferInputConfig } from './providers/input/buffer-input.ts';
@@ -197,54 +186,28 @@ export type {
 export { BrowserLLM, type BrowserLLMConfig } from './providers/llm/browser-llm.ts';
 export { CompatibleLLM, type CompatibleLLMConfig } from './providers/llm/compatible-llm.ts';
 export { MuLLM } from './providers/llm/mu-llm.ts';
-export type { MuLLMConfig, MuLLMModel } from './providers/llm/mu-request.ts';
-export { NuLLM, type NuLLMConfig, type NuLLMModel } from './providers/llm/nu-llm.ts';
-export { OmicronLLM, type OmicronLLMConfig, type OmicronLLMModel } from './providers/llm/omicron-llm.ts';
+export type { MuLLMConfig } from './providers/llm/mu-request.ts';
+export { NuLLM, type NuLLMConfig } from './providers/llm/nu-llm.ts';
+export { OmicronLLM, type OmicronLLMConfig } from './providers/llm/omicron-llm.ts';
 export { textModel, type AnswerText, type TextModelConfig } from './providers/llm/text-model.ts';
 export { ThetaLLM, type ThetaLLMConfig } from './providers/llm/theta-llm.ts';
-export { XiLLM, type XiLLMConfig, type XiLLMModel } from './providers/llm/xi-llm.ts';
+export { XiLLM, type XiLLMConfig } from './providers/llm/xi-llm.ts';
 export { BrowserAudioOutput, type BrowserAudioOutputConfig } from './providers/output/browser-audio-output.ts';
 export { NullOutput, type NullOutputConfig } from './providers/output/null-output.ts';
 export { WebRTCOutput, type WebRTCOutputConfig } from './providers/output/webrtc-output.ts';
-export {
-  ChatVoiceC,
-  type ChatVoiceCConfig,
-  type ChatVoiceEnd,
-  type SpeakingMember,
-} from './providers/platform/chat-voice-c.ts';
-export type {
-  PacketStreamLike,
-  PlayerSubscriptionLike,
-  VoiceConnectionLike,
-} from './providers/platform/chat-voice-packages.ts';
+export { ChatVoiceC, type ChatVoiceCConfig } from './providers/platform/chat-voice-c.ts';
+
 export type { ListenableLike } from './providers/platform/listenable.ts';
-export {
-  MeetingCallF,
-  type MeetingCallFConfig,
-  type MeetingCallState,
-  type MeetingCallStateChange,
-} from './providers/platform/meeting-call-f.ts';
-export {
-  readMeetingInputDWebhook,
-  verifyMeetingInputDWebhook,
-  type MeetingInputDWebhook,
-  type MeetingInputDWebhookRequest,
-} from './providers/platform/meeting-input-d-webhook.ts';
-export { MeetingInputD, type MeetingInputDConfig, type MeetingTarget } from './providers/platform/meeting-input-d.ts';
+export { MeetingCallF, type MeetingCallFConfig } from './providers/platform/meeting-call-f.ts';
+export { readMeetingInputDWebhook, verifyMeetingInputDWebhook } from './providers/platform/meeting-input-d-webhook.ts';
+export { MeetingInputD, type MeetingInputDConfig } from './providers/platform/meeting-input-d.ts';
 export { MeetingInputE, type MeetingInputEConfig } from './providers/platform/meeting-input-e.ts';
 export type { ActiveSpeaker, MeetingEnd, SpeakerAudio } from './providers/platform/meeting-input.ts';
-export type { MeetingSessionStatus } from './providers/platform/meeting-people-e.ts';
-export type { MeetingStreamState } from './providers/platform/meeting-stream-d.ts';
+
 export type { CallEnd, PhoneProvider } from './providers/platform/phone-provider.ts';
-export {
-  verifyPhoneSocketBSignature,
-  type PhoneSocketBSignatureOptions,
-} from './providers/platform/phone-socket-b-signature.ts';
+export { verifyPhoneSocketBSignature } from './providers/platform/phone-socket-b-signature.ts';
 export { PhoneSocketB, type PhoneSocketBConfig } from './providers/platform/phone-socket-b.ts';
-export {
-  verifyPhoneStreamASignature,
-  type PhoneStreamASignatureOptions,
-} from './providers/platform/phone-stream-a-signature.ts';
+export { verifyPhoneStreamASignature } from './providers/platform/phone-stream-a-signature.ts';
 export { PhoneStreamA, type PhoneStreamAConfig } from './providers/platform/phone-stream-a.ts';
 export type {
   CorkableStream,
@@ -253,116 +216,34 @@ export type {
   NodeSocketLike,
   PlatformSocket,
 } from './providers/platform/platform-socket.ts';
-export {
-  AlphaFlux,
-  type AlphaFluxConfig,
-  type AlphaFluxExtras,
-  type AlphaFluxOptions,
-} from './providers/stt/alpha-flux.ts';
-export { AlphaSTT, type AlphaSTTConfig, type AlphaSTTExtras, type AlphaSTTOptions } from './providers/stt/alpha-stt.ts';
-export { BetaSTT, type BetaSTTConfig, type BetaSTTOptions } from './providers/stt/beta-stt.ts';
-export {
-  DeltaSTT,
-  type DeltaContext,
-  type DeltaSTTConfig,
-  type DeltaSTTOptions,
-  type DeltaTranslation,
-} from './providers/stt/delta-stt.ts';
-export {
-  EpsilonSTT,
-  type EpsilonEncoding,
-  type EpsilonSTTConfig,
-  type EpsilonSTTOptions,
-  type EpsilonVocabulary,
-} from './providers/stt/epsilon-stt.ts';
-export { EtaSTT, type EtaSTTConfig, type EtaSTTOptions } from './providers/stt/eta-stt.ts';
-export { GammaSTT, type GammaSTTConfig, type GammaSTTOptions } from './providers/stt/gamma-stt.ts';
-export { IotaSTT, type IotaSTTConfig, type IotaSTTEncoding, type IotaSTTModel } from './providers/stt/iota-stt.ts';
-export { KappaSTT, type KappaSTTConfig, type KappaSTTOptions } from './providers/stt/kappa-stt.ts';
-export {
-  LambdaSTT,
-  type LambdaMediaEncoding,
-  type LambdaSTTConfig,
-  type LambdaSTTOptions,
-} from './providers/stt/lambda-stt.ts';
+export { AlphaFlux, type AlphaFluxConfig } from './providers/stt/alpha-flux.ts';
+export { AlphaSTT, type AlphaSTTConfig } from './providers/stt/alpha-stt.ts';
+export { BetaSTT, type BetaSTTConfig } from './providers/stt/beta-stt.ts';
+export { DeltaSTT, type DeltaSTTConfig } from './providers/stt/delta-stt.ts';
+export { EpsilonSTT, type EpsilonSTTConfig } from './providers/stt/epsilon-stt.ts';
+export { EtaSTT, type EtaSTTConfig } from './providers/stt/eta-stt.ts';
+export { GammaSTT, type GammaSTTConfig } from './providers/stt/gamma-stt.ts';
+export { IotaSTT, type IotaSTTConfig } from './providers/stt/iota-stt.ts';
+export { KappaSTT, type KappaSTTConfig } from './providers/stt/kappa-stt.ts';
+export { LambdaSTT, type LambdaSTTConfig } from './providers/stt/lambda-stt.ts';
 export type { NativePhrase } from './providers/stt/native-recognition.ts';
 export type { NativeSTTConfig } from './providers/stt/native-sessions.ts';
 export { NativeSTT } from './providers/stt/native-stt.ts';
-export {
-  ThetaRealtimeSTT,
-  type ThetaRealtimeSTTConfig,
-  type ThetaRealtimeSTTModel,
-  type ThetaRealtimeSTTOptions,
-  type ThetaTurnDetection,
-} from './providers/stt/theta-realtime-stt.ts';
-export { ZetaSTT, type ZetaSTTConfig, type ZetaSTTOptions, type ZetaVocabulary } from './providers/stt/zeta-stt.ts';
-export { AlphaTTS, type AlphaTTSConfig, type AlphaTTSFormat, type AlphaTTSVoice } from './providers/tts/alpha-tts.ts';
-export {
-  ChiTTS,
-  type ChiTTSConfig,
-  type ChiTTSEmotion,
-  type ChiTTSFormat,
-  type ChiTTSModel,
-  type ChiTTSVoiceModify,
-} from './providers/tts/chi-tts.ts';
-export {
-  GammaTTS,
-  type GammaTTSConfig,
-  type GammaTTSDictionary,
-  type GammaTTSFormat,
-  type GammaTTSModel,
-} from './providers/tts/gamma-tts.ts';
-export {
-  IotaTTS,
-  type IotaTTSConfig,
-  type IotaTTSEffectsProfile,
-  type IotaTTSEncoding,
-} from './providers/tts/iota-tts.ts';
-export { KappaTTS, type KappaTTSConfig, type KappaTTSFormat, type KappaTTSRole } from './providers/tts/kappa-tts.ts';
+export { ThetaRealtimeSTT, type ThetaRealtimeSTTConfig } from './providers/stt/theta-realtime-stt.ts';
+export { ZetaSTT, type ZetaSTTConfig } from './providers/stt/zeta-stt.ts';
+export { AlphaTTS, type AlphaTTSConfig } from './providers/tts/alpha-tts.ts';
+export { ChiTTS, type ChiTTSConfig } from './providers/tts/chi-tts.ts';
+export { GammaTTS, type GammaTTSConfig } from './providers/tts/gamma-tts.ts';
+export { IotaTTS, type IotaTTSConfig } from './providers/tts/iota-tts.ts';
+export { KappaTTS, type KappaTTSConfig } from './providers/tts/kappa-tts.ts';
 export { NativeTTS, type NativeTTSConfig } from './providers/tts/native-tts.ts';
-export { OmegaTTS, type OmegaTTSConfig, type OmegaTTSEngine, type OmegaTTSFormat } from './providers/tts/omega-tts.ts';
-export { PhiTTS, type PhiTTSConfig, type PhiTTSFormat, type PhiTTSModel } from './providers/tts/phi-tts.ts';
-export { PiTTS, type PiTTSConfig, type PiTTSEncoding, type PiTTSModel } from './providers/tts/pi-tts.ts';
-export {
-  PsiTTS,
-  type PsiTTSConfig,
-  type PsiTTSFormat,
-  type PsiTTSModel,
-  type PsiTTSReference,
-} from './providers/tts/psi-tts.ts';
-export {
-  RhoTTS,
-  type RhoTTSConfig,
-  type RhoTTSEmotion,
-  type RhoTTSFormat,
-  type RhoTTSModel,
-  type RhoTTSVoiceFilter,
-} from './providers/tts/rho-tts.ts';
-export {
-  SigmaTTS,
-  type SigmaTTSConfig,
-  type SigmaTTSFormat,
-  type SigmaTTSModel,
-  type SigmaTTSRegion,
-} from './providers/tts/sigma-tts.ts';
-export {
-  TauTTS,
-  type TauTTSConfig,
-  type TauTTSFormat,
-  type TauTTSModel,
-  type TauTTSVoiceFilter,
-} from './providers/tts/tau-tts.ts';
-export {
-  ThetaTTS,
-  type ThetaTTSConfig,
-  type ThetaTTSFormat,
-  type ThetaTTSModel,
-  type ThetaTTSVoice,
-} from './providers/tts/theta-tts.ts';
+export { OmegaTTS, type OmegaTTSConfig } from './providers/tts/omega-tts.ts';
+export { PhiTTS, type PhiTTSConfig } from './providers/tts/phi-tts.ts';
+export { PiTTS, type PiTTSConfig } from './providers/tts/pi-tts.ts';
+export { PsiTTS, type PsiTTSConfig } from './providers/tts/psi-tts.ts';
+export { RhoTTS, type RhoTTSConfig } from './providers/tts/rho-tts.ts';
+export { SigmaTTS, type SigmaTTSConfig } from './providers/tts/sigma-tts.ts';
+export { TauTTS, type TauTTSConfig } from './providers/tts/tau-tts.ts';
+export { ThetaTTS, type ThetaTTSConfig } from './providers/tts/theta-tts.ts';
 export type { TTSVoice } from './providers/tts/tts-voice.ts';
-export {
-  UpsilonTTS,
-  type UpsilonTTSConfig,
-  type UpsilonTTSFormat,
-  type UpsilonTTSModel,
-} from './providers/tts/upsilon-tts.ts';
+export { UpsilonTTS, type UpsilonTTSConfig } from './providers/tts/upsilon-tts.ts';

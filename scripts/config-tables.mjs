@@ -147,7 +147,7 @@ const byHand = [];
 let tables = 0;
 for (const page of filesBelow('docs/providers', '.md')) {
   const text = readFileSync(join(root, page), 'utf8');
-  const [, name] = /^# (\w+)/.exec(text) ?? [];
+  const [, name] = /^# (?:.+: )?(\w+)/.exec(text) ?? [];
   const [provider, configuration] = [names.get(name), names.get(`${name}Config`)];
   const file = provider?.valueDeclaration?.getSourceFile().fileName;
   const files = file ? filesOf(file) : [];

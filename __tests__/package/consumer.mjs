@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { bin, root } from '../../scripts/lib.mjs';
@@ -12,9 +12,17 @@ if (!consumer) throw new Error('These checks run on the packed tarball: npm run 
 
 export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** `rxvoice`, `rxvoice/operators`, …: what a user can import. */
+/** `deepgram`, `openai`, …: an entry for each vendor. */
+export const vendors = readdirSync(join(root, 'lib/vendors')).map((file) => file.replace('.ts', ''));
+
+/** The files of a target: one, or one for each vendor. */
+export const filesOf = (target) =>
+  target.includes('*') ? vendors.map((vendor) => target.replace('*', vendor)) : [target];
+
+/** `rxvoice`, `rxvoice/operators`, `rxvoice/deepgram`, …: what a user can import. */
 export const entries = Object.keys(manifest.exports)
   .filter((entry) => !/\.js(on)?$/.test(entry))
+  .flatMap((entry) => (entry === './*' ? vendors.map((vendor) => `./${vendor}`) : entry))
   .map((entry) => `rxvoice${entry.slice(1)}`);
 
 /** Where `__tests__/package` has the frameworks and bundlers. */

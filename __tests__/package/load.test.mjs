@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { bin, capture, filesBelow, node } from '../../scripts/lib.mjs';
-import { consumer, entries, manifest } from './consumer.mjs';
+import { consumer, entries, filesOf, manifest } from './consumer.mjs';
 
 const npmNode = (version) => ['npm', 'exec', '--yes', `--package=node@${version}`, '--', 'node'];
 const runtimes = [
@@ -37,7 +37,7 @@ import('rxvoice').then((imported) => {
 `,
 );
 // Jest and older bundlers know no `module-sync`: they load the CommonJS files.
-const commonjs = Object.values(manifest.exports).flatMap((entry) => entry.require?.default ?? []);
+const commonjs = Object.values(manifest.exports).flatMap(({ require }) => (require ? filesOf(require.default) : []));
 writeFileSync(
   join(consumer, 'commonjs.cjs'),
   `const { join } = require('node:path');
@@ -58,7 +58,7 @@ for (const [name, runtime] of runtimes) {
 }
 
 test('every target of the import conditions is in the tarball', () => {
-  const targets = (value) => (typeof value === 'string' ? [value] : Object.values(value).flatMap(targets));
+  const targets = (value) => (typeof value === 'string' ? filesOf(value) : Object.values(value).flatMap(targets));
   const missing = targets([manifest.imports, manifest.exports]).filter(
     (file) => !existsSync(join(consumer, 'node_modules/rxvoice', file)),
   );

@@ -2,9 +2,9 @@
 import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
 import { concatMap, delay, firstValueFrom, map, of, range, type Subscription } from 'rxjs';
-import { ChatVoiceC, type AudioChunk, type AudioMetadata, type VoiceConnectionLike } from '../../lib/index.ts';
+import { ChatVoiceC, type AudioChunk, type AudioMetadata } from '../../lib/index.ts';
 import { int16Bytes, int16View } from '../../lib/audio/index.ts';
-import type { ChatVoicePackages } from '../../lib/providers/platform/chat-voice-packages.ts';
+import type { ChatVoicePackages, VoiceConnectionLike } from '../../lib/providers/platform/chat-voice-packages.ts';
 import { concatBytes } from '../../samples/sandbox/pcm.ts';
 import { decodeSamples, encodeText } from '../../samples/sandbox/modem.ts';
 import { settle, TestClock } from '../transport/test-clock.ts';

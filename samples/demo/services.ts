@@ -1,4 +1,5 @@
-import { AlphaFlux, AlphaTTS, NuLLM, type AlphaFluxOptions } from 'rxvoice';
+import { AlphaFlux, AlphaTTS, NuLLM } from 'rxvoice';
+import type { AlphaFluxOptions } from 'rxvoice/deepgram';
 import { startSandbox } from '../sandbox/index.ts';
 
 /** Where the demo's providers find their services: the sandbox on this machine, or the real ones. */

@@ -25,7 +25,7 @@ const wire: ModelWire<MuRequest.MuLLMConfig, MessageAnswer> = {
 };
 
 /**
- * MuLLM: Anthropic Messages API (Claude), `https://api.anthropic.com`, https://platform.claude.com/docs
+ * Anthropic Messages API (Claude), `https://api.anthropic.com`, https://platform.claude.com/docs
  *
  * Needs the optional package `@anthropic-ai/sdk`, which builds the request: its headers and its version of the API.
  * rxvoice sends it, so timeouts, retries, cancellation and limits are the same as for all providers.

@@ -26,7 +26,7 @@ const profile: ChatProfile<NuLLMConfig> = {
 };
 
 /**
- * NuLLM: Groq chat completions, `https://api.groq.com/openai/v1`, https://console.groq.com/docs/api-reference
+ * Groq chat completions, `https://api.groq.com/openai/v1`, https://console.groq.com/docs/api-reference
  *
  * Reasoning models are asked to reason as little as they can.
  */

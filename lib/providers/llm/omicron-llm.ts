@@ -34,7 +34,7 @@ const profile: ChatProfile<OmicronLLMConfig> = {
 };
 
 /**
- * OmicronLLM: Gemini through its chat completions layer, `https://generativelanguage.googleapis.com/v1beta/openai`,
+ * Gemini through its chat completions layer, `https://generativelanguage.googleapis.com/v1beta/openai`,
  * https://ai.google.dev/gemini-api/docs/openai
  *
  * Its models are asked to reason as little as they can. Their signatures are sent back with the calls.

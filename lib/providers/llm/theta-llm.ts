@@ -60,7 +60,7 @@ const profile: ChatProfile<ThetaLLMConfig> = {
 };
 
 /**
- * ThetaLLM: OpenAI chat completions, `https://api.openai.com/v1`, https://platform.openai.com/docs/api-reference/chat
+ * OpenAI chat completions, `https://api.openai.com/v1`, https://platform.openai.com/docs/api-reference/chat
  *
  * Reasoning models are asked to reason as little as they can, and are not sent fields that they reject.
  */

@@ -39,7 +39,7 @@ const profile: ChatProfile<XiLLMConfig> = {
 };
 
 /**
- * XiLLM: Mistral chat completions, `https://api.mistral.ai/v1`, https://docs.mistral.ai/api
+ * Mistral chat completions, `https://api.mistral.ai/v1`, https://docs.mistral.ai/api
  *
  * Small models, which can skip reasoning, are asked to.
  */

@@ -76,7 +76,7 @@ const requestBytes = 7_400_000;
 const errorOf: HttpErrorOf = ({ reason }) => (reason === 'API_KEY_INVALID' ? { code: 'unauthorized' } : undefined);
 
 /**
- * IotaSTT: Google Cloud Speech-to-Text v1 (`speech:recognize`), `https://speech.googleapis.com`,
+ * Google Cloud Speech-to-Text v1 (`speech:recognize`), `https://speech.googleapis.com`,
  * https://cloud.google.com/speech-to-text/docs/reference/rest/v1/speech/recognize
  *
  * `transcribe(blob)` sends the recording at once and can be awaited. It accepts WAV and FLAC files, Opus in Ogg or WebM,

@@ -126,7 +126,7 @@ const wire: SocketWire<AlphaTTSConfig, undefined> = {
 };
 
 /**
- * AlphaTTS: Deepgram Aura text-to-speech, API V1 (`/v1/speak`), `https://api.deepgram.com`,
+ * Deepgram Aura text-to-speech, API V1 (`/v1/speak`), `https://api.deepgram.com`,
  * https://developers.deepgram.com/docs/tts-websocket
  *
  * One connection stays open between utterances; simultaneous utterances get one each. The service gives no word

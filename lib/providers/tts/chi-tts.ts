@@ -199,7 +199,7 @@ const wire: RequestWire<ChiTTSConfig> = {
 };
 
 /**
- * ChiTTS: MiniMax text-to-speech (T2A v2, `POST /v1/t2a_v2`), `https://api.minimax.io`,
+ * MiniMax text-to-speech (T2A v2, `POST /v1/t2a_v2`), `https://api.minimax.io`,
  * https://platform.minimax.io/docs/api-reference/speech-t2a-http
  *
  * Requests hold fewer than 10,000 characters; longer texts are split at sentences.

@@ -293,7 +293,7 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
 };
 
 /**
- * GammaTTS: ElevenLabs streaming text-to-speech (`/v1/text-to-speech/{voice}/multi-stream-input`),
+ * ElevenLabs streaming text-to-speech (`/v1/text-to-speech/{voice}/multi-stream-input`),
  * `https://api.elevenlabs.io`,
  * https://elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-multi-stream-input
  *

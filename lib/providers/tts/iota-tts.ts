@@ -129,7 +129,7 @@ const wire: RequestWire<IotaTTSConfig> = {
 };
 
 /**
- * IotaTTS: Google Cloud Text-to-Speech v1 (`text:synthesize`), `https://texttospeech.googleapis.com`,
+ * Google Cloud Text-to-Speech v1 (`text:synthesize`), `https://texttospeech.googleapis.com`,
  * https://cloud.google.com/text-to-speech/docs/reference/rest/v1/text/synthesize
  *
  * Text starting with `<speak` is SSML. At most 5,000 bytes per request; longer texts are split at sentences.

@@ -185,7 +185,7 @@ const wire: RequestWire<KappaTTSConfig> = {
 };
 
 /**
- * KappaTTS: Microsoft Azure AI Speech, text-to-speech over HTTP (`POST /cognitiveservices/v1`, SSML),
+ * Microsoft Azure AI Speech, text-to-speech over HTTP (`POST /cognitiveservices/v1`, SSML),
  * `https://<region>.tts.speech.microsoft.com`,
  * https://learn.microsoft.com/azure/ai-services/speech-service/rest-text-to-speech
  *

@@ -219,7 +219,7 @@ function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
 }
 
 /**
- * OmegaTTS: Amazon Polly (API 2016-06-10, `POST /v1/speech`, signed), `https://polly.<region>.amazonaws.com`,
+ * Amazon Polly (API 2016-06-10, `POST /v1/speech`, signed), `https://polly.<region>.amazonaws.com`,
  * https://docs.aws.amazon.com/polly/latest/dg/API_SynthesizeSpeech.html
  *
  * At most 3,000 characters per request; longer texts are split at sentences.

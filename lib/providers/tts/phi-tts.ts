@@ -168,7 +168,7 @@ const wire: RequestWire<PhiTTSConfig> = {
 };
 
 /**
- * PhiTTS: Rime text-to-speech (`POST /v1/rime-tts`), `https://users.rime.ai`, https://docs.rime.ai
+ * Rime text-to-speech (`POST /v1/rime-tts`), `https://users.rime.ai`, https://docs.rime.ai
  *
  * At most 1,000 characters per request; longer texts are split at sentences.
  */

@@ -210,7 +210,7 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
 };
 
 /**
- * PiTTS: Cartesia Sonic text-to-speech (`/tts/websocket`, version 2026-03-01), `https://api.cartesia.ai`,
+ * Cartesia Sonic text-to-speech (`/tts/websocket`, version 2026-03-01), `https://api.cartesia.ai`,
  * https://docs.cartesia.ai/api-reference/tts/websocket
  *
  * One connection speaks all utterances, each in its own context, so that intonation carries over from sentence to

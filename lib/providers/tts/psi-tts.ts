@@ -201,7 +201,7 @@ function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
 }
 
 /**
- * PsiTTS: Fish Audio text-to-speech (`POST /v1/tts`, MessagePack), `https://api.fish.audio`, https://docs.fish.audio
+ * Fish Audio text-to-speech (`POST /v1/tts`, MessagePack), `https://api.fish.audio`, https://docs.fish.audio
  *
  * Needs the optional package @msgpack/msgpack (>= 3.0.0).
  */

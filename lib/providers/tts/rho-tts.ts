@@ -210,7 +210,7 @@ function wireOf(): RequestWire<RhoTTSConfig> {
 }
 
 /**
- * RhoTTS: Speechify text-to-speech (Simba; `POST /v1/audio/stream/with-timestamps`, `POST /v1/audio/speech` for WAV),
+ * Speechify text-to-speech (Simba; `POST /v1/audio/stream/with-timestamps`, `POST /v1/audio/speech` for WAV),
  * `https://api.speechify.ai`, https://docs.speechify.ai
  *
  * Text starting with `<speak` is SSML; plain text is spoken with the configured emotion, pitch and speed. The free plan

@@ -119,7 +119,7 @@ const wire: RequestWire<SigmaTTSConfig> = {
 };
 
 /**
- * SigmaTTS: Murf text-to-speech (`POST /v1/speech/generate`, streaming `POST /v1/speech/stream`), `https://api.murf.ai`
+ * Murf text-to-speech (`POST /v1/speech/generate`, streaming `POST /v1/speech/stream`), `https://api.murf.ai`
  * (streaming: `https://global.api.murf.ai`), https://murf.ai/api/docs
  *
  * At most 3,000 characters per request; longer texts are split at sentences.

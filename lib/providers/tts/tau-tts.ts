@@ -109,7 +109,7 @@ const wire: RequestWire<TauTTSConfig> = {
 };
 
 /**
- * TauTTS: LMNT text-to-speech (`POST /v1/ai/speech/bytes`, with word times `POST /v1/ai/speech`),
+ * LMNT text-to-speech (`POST /v1/ai/speech/bytes`, with word times `POST /v1/ai/speech`),
  * `https://api.lmnt.com`, https://docs.lmnt.com
  *
  * At most 5,000 characters per request; longer texts are split at sentences.

@@ -75,7 +75,7 @@ const wire: RequestWire<ThetaTTSConfig> = {
 };
 
 /**
- * ThetaTTS: OpenAI text-to-speech (`POST /audio/speech`), `https://api.openai.com/v1`,
+ * OpenAI text-to-speech (`POST /audio/speech`), `https://api.openai.com/v1`,
  * https://platform.openai.com/docs/guides/text-to-speech
  *
  * At most 4,096 characters per request; longer texts are split at sentences.

@@ -78,7 +78,7 @@ const wire: RequestWire<UpsilonTTSConfig> = {
 };
 
 /**
- * UpsilonTTS: Smallest.ai Waves text-to-speech (Lightning), `https://api.smallest.ai/waves`,
+ * Smallest.ai Waves text-to-speech (Lightning), `https://api.smallest.ai/waves`,
  * https://docs.smallest.ai/waves
  *
  * Texts are split at 250 characters, beyond which the service's quality suffers. Accounts allow one request at a time,
