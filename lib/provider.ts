@@ -38,6 +38,7 @@ export type {
   AgentStep,
   AgentWire,
 } from './providers/agent/agent-wire.ts';
+export type { HeardPart } from './providers/agent/replies.ts';
 export { StreamingAgent } from './providers/agent/streaming-agent.ts';
 export { TrackInput, type TrackInputConfig } from './providers/input/track-input.ts';
 export type { ChatAnswer } from './providers/llm/chat-answer.ts';

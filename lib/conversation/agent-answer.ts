@@ -43,7 +43,7 @@ export type Agent = Pick<
   'name' | 'transcripts$' | 'speech$' | 'tokens$' | 'audio$' | 'audioDone$' | 'latency$'
 > &
   Pick<AgentProvider, 'injectUserMessage' | 'injectAgentMessage'> &
-  Partial<Pick<AgentProvider, 'functionCalls$' | 'functionEnds$'>>;
+  Partial<Pick<AgentProvider, 'functionCalls$' | 'functionEnds$' | 'usage$' | 'cutOff'>>;
 
 /** The streams and functions that make up a conversation with an agent. */
 export interface AgentPorts {
@@ -75,6 +75,13 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
     ...shared.speech,
     voice: agent,
     playoutMs: () => 3_000,
+    onCut: (heard) => {
+      try {
+        agent.cutOff?.(heard);
+      } catch (error) {
+        shared.report({ type: 'say.failed', error: byAgent(agent, error), role: 'llm' });
+      }
+    },
     transcode: (audio$, sourceOf) => ports.transcode?.(audio$, sourceOf) ?? audio$,
   };
   const context: Context = { ...shared, agent, voice };
@@ -97,7 +104,7 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
         return { type: 'agent.refused', error: byAgent(agent, error), ticket };
       }
     },
-    input$: merge(replies(context), latencies(agent), toolEvents(context)),
+    input$: merge(replies(context), latencies(agent), toolEvents(context), usages(context)),
   };
 }
 
@@ -244,10 +251,22 @@ function latencies(agent: Agent): Observable<Input> {
   return agent.latency$.pipe(map((latency): Input => ({ type: 'agent.latency', latency })));
 }
 
+/** What the agent's model costs, as events of the turn. */
+function usages({ agent, state$, emit }: Context): Observable<never> {
+  return (agent.usage$ ?? EMPTY).pipe(
+    withLatestFrom(state$),
+    tap(([tokens, state]) => emit('usage', { tokens }, { ...envelope(state), role: 'llm', provider: agent.name })),
+    ignoreElements(),
+  );
+}
+
+/** The turn that is being answered. */
+function envelope({ answering }: ConversationState): { readonly turnId?: string } {
+  return answering ? { turnId: answering.id } : {};
+}
+
 /** The agent's calls, as events of the turn. */
 function toolEvents({ agent, state$, emit }: Context): Observable<never> {
-  const envelope = ({ answering }: ConversationState): { turnId?: string } =>
-    answering ? { turnId: answering.id } : {};
   const calls$ = (agent.functionCalls$ ?? EMPTY).pipe(
     withLatestFrom(state$),
     tap(([call, state]) => emit('tool.call', { call }, envelope(state))),

@@ -13,7 +13,7 @@ import {
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
-import type { OutputProvider, PlaybackEvent } from '../core/roles.ts';
+import type { AgentHeard, OutputProvider, PlaybackEvent } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { eager } from '../stream/eager.ts';
 import { feed } from '../stream/feed.ts';
@@ -96,6 +96,8 @@ export interface SpeechContext {
   readonly pace: Pace;
   /** Is told what is heard. */
   readonly soundings: Soundings;
+  /** Is told what was heard of a speech that was cut off. */
+  readonly onCut?: (heard: AgentHeard) => void;
   readonly validate: Validate;
 }
 
@@ -141,6 +143,10 @@ export function speech(
       if (wasCreated) {
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
         for (const [provider, said] of script.charactersByVoice) emit('usage', { characters: said }, ofVoice(provider));
+      }
+      const { utteranceId } = script;
+      if (interrupted && utteranceId !== undefined) {
+        context.onCut?.({ utteranceId, playedMs: position, text: heard.text });
       }
       const audioMs = Math.max(0, script.receivedMs - position);
       const wasted = interrupted ? { characters: characters - heard.characters, audioMs } : noWaste;

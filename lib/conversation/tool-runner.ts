@@ -1,20 +1,14 @@
-import type { StandardSchemaV1 } from '@standard-schema/spec';
 import {
   catchError,
-  defaultIfEmpty,
   defer,
   finalize,
-  from,
-  isObservable,
   map,
   of,
   race,
   ReplaySubject,
   share,
   Subscription,
-  switchMap,
   throwIfEmpty,
-  takeLast,
   takeUntil,
   tap,
   type Observable,
@@ -23,7 +17,8 @@ import {
 import { messageOf } from '../core/errors.ts';
 import type { Message, ToolCall, ToolDefinition } from '../core/messages.ts';
 import { parametersOf } from '../core/standard-schema.ts';
-import type { JsonSchema, Tool, ToolContext } from '../core/tools.ts';
+import type { Tool, ToolContext } from '../core/tools.ts';
+import { executeTool } from '../stream/execute-tool.ts';
 import { merge } from '../stream/merge.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 import type { Emit } from './event-bus.ts';
@@ -165,7 +160,7 @@ function runTool(
   });
 }
 
-/** Validates the arguments, then runs the tool. */
+/** Runs the tool of that name. */
 function execute(
   tool: Tool | undefined,
   call: ToolCall,
@@ -173,39 +168,7 @@ function execute(
   given: Pick<ToolContext, 'signal' | 'handOver'>,
 ): Observable<unknown> {
   if (!tool) throw new Error(`there is no tool "${call.name}"; there are: ${tools.map(({ name }) => name).join(', ')}`);
-  if (call.args === undefined) throw new Error('the arguments are not valid JSON');
-  const { parameters, schema } = tool;
-  const fits$ = parameters ? defer(() => checkAgainstJsonSchema(call.args, parameters)) : of(undefined);
-  const context = { ...given, toolCallId: call.id, idempotencyKey: call.id };
-  return fits$.pipe(
-    switchMap(() =>
-      schema ? toObservable(schema['~standard'].validate(call.args)).pipe(map(valueOf)) : of(call.args),
-    ),
-    switchMap((args) => toObservable(tool.execute(args as never, context))),
-    defaultIfEmpty(undefined),
-    takeLast(1),
-  );
-}
-
-/** A value, a promise's value, or an Observable's values. */
-function toObservable<T>(result$: T | PromiseLike<T> | Observable<T>): Observable<T> {
-  if (isObservable(result$)) return result$;
-  const isPromise = typeof result$ === 'object' && result$ !== null && 'then' in result$;
-  return isPromise ? from(result$) : of(result$);
-}
-
-function valueOf(result: StandardSchemaV1.Result<unknown>): unknown {
-  if (!result.issues) return result.value;
-  throw new Error(`the arguments are not valid: ${result.issues.map(({ message }) => message).join('; ')}`);
-}
-
-/** The validator is loaded with the first call: most applications never need it. */
-async function checkAgainstJsonSchema(args: unknown, schema: JsonSchema): Promise<void> {
-  const { Validator } = await import('@cfworker/json-schema');
-  const { valid, errors } = new Validator(schema, '2020-12', false).validate(args);
-  if (valid) return;
-  const faults = errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`);
-  throw new Error(`the arguments do not fit the schema: ${faults.slice(0, 5).join('; ')}`);
+  return executeTool(tool, call, given);
 }
 
 function succeeded({ id }: ToolCall, value: unknown): ToolOutcome {

@@ -61,6 +61,10 @@ export interface TokenUsage {
   readonly cacheWriteTokens?: number;
   /** Of `outputTokens`, those of reasoning, which nobody hears. */
   readonly reasoningTokens?: number;
+  /** Of `inputTokens`, those of audio, which cost more; cached ones included. */
+  readonly inputAudioTokens?: number;
+  /** Of `outputTokens`, those of audio, which cost more. */
+  readonly outputAudioTokens?: number;
 }
 
 /** Why a generation ended. `filtered` is a refusal or a content filter. */

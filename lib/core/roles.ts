@@ -2,7 +2,7 @@ import type { Observable, ObservableInput, OperatorFunction } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import type { VoiceError } from './errors.ts';
 import type { Logger } from './logger.ts';
-import type { GenerateOptions, LLMEvent, Message } from './messages.ts';
+import type { GenerateOptions, LLMEvent, Message, TokenUsage } from './messages.ts';
 
 /** The five roles of a pipeline. */
 export type ProviderRole = 'input' | 'stt' | 'llm' | 'tts' | 'output';
@@ -317,6 +317,16 @@ export interface AgentText {
   readonly text: string;
 }
 
+/** What was heard of an agent's reply that was cut off. */
+export interface AgentHeard {
+  /** The reply's `utteranceId`. */
+  readonly utteranceId: string;
+  /** How much of its audio was heard, in milliseconds. */
+  readonly playedMs: number;
+  /** The text of that; empty if no word was heard whole. */
+  readonly text: string;
+}
+
 /** Speech-to-text, language model and text-to-speech behind one connection. */
 export interface AgentProvider extends ProviderContract {
   /** What the user says. Hot. */
@@ -339,6 +349,8 @@ export interface AgentProvider extends ProviderContract {
   readonly functionEnds$?: Observable<AgentFunctionEnd>;
   /** The latencies of each turn. Hot. */
   readonly latency$: Observable<AgentLatency>;
+  /** The tokens of each of the model's answers, as billed; absent if the agent does not report them. Hot. */
+  readonly usage$?: Observable<TokenUsage>;
   /** Formats that `sendAudio` accepts, best first. */
   readonly accepts: readonly AudioFormat[];
   /** Sets the format that `sendAudio` will be given; call before `connect()`. */
@@ -353,4 +365,6 @@ export interface AgentProvider extends ProviderContract {
   injectUserMessage(text: string): void;
   /** Makes the agent say a text. */
   injectAgentMessage(text: string): void;
+  /** Tells the agent that a reply was cut off, and what was heard of it: it remembers no more than that. */
+  cutOff?(heard: AgentHeard): void;
 }

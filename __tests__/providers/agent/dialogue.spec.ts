@@ -1,12 +1,12 @@
 import type { AgentFunctionCall } from '../../../lib/core/roles.ts';
 import type { AgentContext, AgentEffect, AgentWire } from '../../../lib/providers/agent/agent-wire.ts';
+import { advance } from '../../../lib/providers/agent/dialogue.ts';
 import {
-  advance,
   newDialogue,
   type AgentEvent,
   type AgentInput,
   type Dialogue,
-} from '../../../lib/providers/agent/dialogue.ts';
+} from '../../../lib/providers/agent/dialogue-state.ts';
 
 /** A wire whose messages are lists of the effects that they have, and whose state counts them. */
 const wire: AgentWire<object, number> = {
@@ -22,7 +22,7 @@ const wire: AgentWire<object, number> = {
       throw new Error('no such field');
     },
   },
-  result: ({ id }, content) => [{ type: 'result', id, content }],
+  result: (count, { id }, content) => [count, { type: 'send', message: { type: 'result', id, content } }],
 };
 const context: AgentContext<object> = { config: {}, input: wire.input({}), history: [], now: 0 };
 
@@ -202,6 +202,41 @@ describe('advance', () => {
       ['send {"command":2}', 'settled 1 gone', 'settled 2 gone', 'closed'],
     ],
     [
+      'tells a command why it was refused; a refusal of the opening fails the session',
+      [
+        ...[opened, connection('connected'), command(1, 'P')],
+        message({ type: 'refused', acknowledgement: 'P', message: 'no', code: 'configuration', recoverable: false }),
+        message({ type: 'refused', acknowledgement: 'P', message: 'no', code: 'configuration', recoverable: false }),
+      ],
+      ['metadata 24000', 'connected', 'send {"command":1}', 'settled 1', 'failure'],
+    ],
+    [
+      'holds a reply until all words of the user that are due have come, in order',
+      [
+        message({ type: 'words-due', item: 'u1' }, { type: 'words-due', item: 'u2' }, token('Yes.'), calls('a'), done),
+        message({ type: 'said', role: 'user', text: 'Two', item: 'u2' }),
+        message({ type: 'no-words', item: 'u1' }, { type: 'no-words', item: 'u9' }),
+      ],
+      [
+        ...['wait', 'wait', 'conversation Two', 'transcripts Two', 'transcripts '],
+        ...['tokens Yes.', 'functionCalls a', 'run a', 'audioDone undefined'],
+      ],
+    ],
+    [
+      'waits for words no longer than it must, and takes those that were heard so far',
+      [
+        message({ type: 'words-due', item: 'u1' }, { type: 'interim', text: 'Hel' }, token('Yes.')),
+        { type: 'overdue', item: 'u1' },
+        { type: 'overdue', item: 'u1' },
+      ],
+      ['wait', 'transcripts Hel', 'conversation Hel', 'transcripts Hel', 'tokens Yes.'],
+    ],
+    [
+      'has a lost connection take what it held with it',
+      [message({ type: 'words-due', item: 'u1' }, token('Yes.')), connection('reconnecting'), message(token('No.'))],
+      ['wait', 'reconnecting', 'tokens No.'],
+    ],
+    [
       'survives what is no message',
       [
         { type: 'message', data: '[]' },
@@ -225,6 +260,23 @@ describe('advance', () => {
       ...{ type: 'tell', stream: 'functionEnds' },
       value: { call: call('a'), durationMs: 250, type: 'error', content: 'no' },
     });
+  });
+
+  it('remembers of a reply what was heard of it, whenever its text comes', () => {
+    const cut = (utteranceId: string, text: string): Input => ({
+      ...{ type: 'cut', heard: { utteranceId, playedMs: 100, text } },
+    });
+    const textsOf = (...inputs: Input[]): string[] => run(...inputs).state.history.map(({ text }) => text);
+    const reply = [message(said('user', 'Hi')), audio(4_800)];
+    expect(textsOf(...reply, message(said('assistant', 'One two.'), done), cut('reply-1', 'One'))).toEqual([
+      'Hi',
+      'One',
+    ]);
+    expect(textsOf(...reply, cut('reply-1', 'One'), message(said('assistant', 'One two.')))).toEqual(['Hi', 'One']);
+    expect(textsOf(...reply, message(said('assistant', 'One two.'), done), cut('reply-1', ''))).toEqual(['Hi']);
+    expect(textsOf(...reply, message(said('assistant', 'One two.'), done), cut('reply-7', ''))).toEqual([
+      ...['Hi', 'One two.'],
+    ]);
   });
 
   it('remembers what both sides said, bounded', () => {

@@ -10,7 +10,9 @@ describe('a function with a time limit', () => {
       signals.push(signal);
       return new Promise((resolve) => setTimeout(resolve, 20, 'sunny'));
     };
-    runFunction(call, slow, ms, asyncScheduler).subscribe((outcome) => outcomes.push(outcome));
+    runFunction(call, { tools: [], handler: slow, timeoutMs: ms, scheduler: asyncScheduler }).subscribe((outcome) =>
+      outcomes.push(outcome),
+    );
     await new Promise((resolve) => setTimeout(resolve, 40));
     expect(outcomes).toEqual([{ type: 'result', content: 'sunny' }]);
     expect(signals.map(({ aborted }) => aborted)).toEqual([false]);

@@ -2,11 +2,14 @@ import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
 import type { VoiceErrorCode } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
-import type { RemoteConfig } from '../../core/remote-provider.ts';
+import type { TokenUsage } from '../../core/messages.ts';
+import type { Query, RemoteConfig } from '../../core/remote-provider.ts';
+import type { RetiringModel } from '../../core/retirement.ts';
 import type { AgentFunctionCall, AgentLatency, AgentText, SpeechEvent } from '../../core/roles.ts';
 import type { BackoffOptions } from '../../stream/backoff.ts';
-import type { SocketData } from '../../transport/reconnecting-socket.ts';
-import type { AgentFunctionHandler } from './function-calls.ts';
+import type { SocketClose, SocketData } from '../../transport/reconnecting-socket.ts';
+import type { AgentFunctionHandler, AgentTool } from './function-calls.ts';
+import type { HeardPart } from './replies.ts';
 
 /** Configuration of every agent. */
 export interface AgentConfig extends RemoteConfig {
@@ -35,19 +38,28 @@ export type AgentEffect =
   | { readonly type: 'voice'; readonly is: SpeechEvent['type'] }
   /**
    * A complete text of the conversation. The assistant's is also emitted as a token unless `token` already emitted its
-   * pieces.
+   * pieces. `item` names the user's words that were due; see `words-due`.
    */
-  | { readonly type: 'said'; readonly role: AgentText['role']; readonly text: string }
+  | { readonly type: 'said'; readonly role: AgentText['role']; readonly text: string; readonly item?: string }
+  /**
+   * The user's turn has ended, and its words come later, whatever comes of the reply before: the reply waits for them,
+   * up to 3 s, so that question and answer come in order.
+   */
+  | { readonly type: 'words-due'; readonly item: string }
+  /** The words that were due never come. */
+  | { readonly type: 'no-words'; readonly item: string }
   /** What the user has said so far, which may change. */
   | { readonly type: 'interim'; readonly text: string }
   /** A verbatim piece of the reply's text. */
   | { readonly type: 'token'; readonly text: string }
-  /** A chunk of the reply's audio, for services that send it inside messages. */
-  | { readonly type: 'audio'; readonly data: Uint8Array<ArrayBuffer> }
+  /** A chunk of the reply's audio, for services that send it inside messages; `item` is passed to {@link AgentWire.cut}. */
+  | { readonly type: 'audio'; readonly data: Uint8Array<ArrayBuffer>; readonly item?: string }
   /** The reply's audio is complete. */
   | { readonly type: 'audio-done' }
   /** Latencies measured by the service. */
   | { readonly type: 'latency'; readonly latency: AgentLatency }
+  /** The tokens of one of the model's answers. */
+  | { readonly type: 'usage'; readonly usage: TokenUsage }
   /** The model calls a function; `extras` is passed to {@link AgentWire.result} with its result. */
   | { readonly type: 'call'; readonly call: AgentFunctionCall; readonly extras?: WireObject }
   /** The service ran a function itself; without an id it is the oldest call of that name. */
@@ -56,6 +68,10 @@ export type AgentEffect =
   | { readonly type: 'cancelled'; readonly id: string }
   /** The service accepted a command; see {@link AgentCommand.acknowledgement}. */
   | { readonly type: 'acknowledged'; readonly acknowledgement: string }
+  /** The service refused a command for which {@link AgentCommand.acknowledgement} is due; one in the opening fails. */
+  | ({ readonly type: 'refused'; readonly acknowledgement: string } & AgentProblem)
+  /** Another connection is needed, and nothing failed: the opening restores the session there. */
+  | { readonly type: 'renew' }
   /** A message; objects are sent as JSON. Held until the service is ready. */
   | { readonly type: 'send'; readonly message: WireObject | SocketData }
   /** Something went wrong, but the session continues. */
@@ -81,8 +97,12 @@ export interface AgentContext<C> {
 
 /** An operation requested by the application. */
 export interface AgentCommand<S> {
-  /** Changes the wire's state and sends messages. */
-  readonly step: (state: S) => AgentStep<S>;
+  /**
+   * Changes the wire's state and sends messages.
+   *
+   * @param isOpen - Whether the opening was sent: if not, it will hold what the command says of the conversation.
+   */
+  readonly step: (state: S, isOpen: boolean) => AgentStep<S>;
   /**
    * The service's acknowledgement; those of one kind arrive in order. Such a command is covered by `opening`: it is not
    * sent while `opening` is pending, and counts as acknowledged once the service is ready.
@@ -104,10 +124,16 @@ export interface AgentWire<C, S> {
   readonly baseUrl: string;
   /** The path below the base address. */
   readonly path: string;
+  /** Query parameters. Default: none. */
+  query?(this: void, config: Readonly<C>): Query;
   /** Supported input formats, best first. */
   readonly accepts: readonly AudioFormat[];
   /** Rules for the configuration. */
   readonly rules: ConfigRules;
+  /** The models that the service retires. */
+  readonly retiring?: readonly RetiringModel[];
+  /** Functions that run here, before `onFunctionCall` is asked. Default: none. */
+  tools?(this: void, config: Readonly<C>): readonly AgentTool[];
   /** A conflict that the rules cannot express, as a sentence; `undefined` if there is none. */
   conflict?(this: void, config: Readonly<C>): string | undefined;
   /** The format of the user's audio unless configured. */
@@ -130,8 +156,12 @@ export interface AgentWire<C, S> {
   encode?(this: void, data: Uint8Array<ArrayBuffer>): SocketData;
   /** Readers by message type; binary frames that hold no message are the reply's audio. */
   readonly read: Readonly<Record<string, AgentReader<C, S>>>;
-  /** The messages that carry a call's result, as text, to the service. */
-  result(this: void, call: AgentFunctionCall, content: string, extras: WireObject): readonly WireObject[];
+  /** Carries a call's result, as text, to the service. */
+  result(this: void, state: S, call: AgentFunctionCall, content: string, extras: WireObject): AgentStep<S>;
+  /** Tells the service that a reply was cut off, and what was heard of it. Default: nothing. */
+  cut?(this: void, state: S, parts: readonly HeardPart[]): AgentStep<S>;
+  /** What a close means. Default, and for `undefined`: a lost connection. */
+  closes?(this: void, close: SocketClose): AgentProblem | undefined;
 }
 
 /** Reads a message. Typed as a method, so that a wire of any state fits. */

@@ -112,8 +112,10 @@ const wire: AgentWire<AlphaAgentConfig, AlphaState> = {
       ];
     },
   },
-  result: ({ id, name, clientSide }, content, extras) =>
-    clientSide ? [{ type: 'FunctionCallResponse', id, name, content, ...extras }] : [],
+  result: (state, { id, name }, content, extras) => [
+    state,
+    { type: 'send', message: { type: 'FunctionCallResponse', id, name, content, ...extras } },
+  ],
 };
 
 /**
@@ -149,7 +151,8 @@ export class AlphaAgent extends StreamingAgent<AlphaAgentConfig, AlphaState> {
 
   /** Sends a text to the agent as if the user had spoken it. */
   override injectUserMessage(text: string): void {
-    this.say('injectUserMessage', { type: 'InjectUserMessage', content: text });
+    const message = { type: 'InjectUserMessage', content: text };
+    this.act('injectUserMessage', (state) => [state, { type: 'send', message }]);
   }
 
   /**
@@ -159,7 +162,8 @@ export class AlphaAgent extends StreamingAgent<AlphaAgentConfig, AlphaState> {
    * in.
    */
   override injectAgentMessage(text: string, behavior: 'default' | 'queue' | 'interrupt' = 'default'): void {
-    this.say('injectAgentMessage', { type: 'InjectAgentMessage', message: text, behavior });
+    const message = { type: 'InjectAgentMessage', message: text, behavior };
+    this.act('injectAgentMessage', (state) => [state, { type: 'send', message }]);
   }
 
   protected override onConfigUpdate({ think, speak, listen }: Partial<AlphaAgentConfig>): void {

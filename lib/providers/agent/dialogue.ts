@@ -1,112 +1,37 @@
-import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { durationMs } from '../../audio/formats.ts';
 import { asString, ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
-import type {
-  AgentFunctionCall,
-  AgentFunctionEnd,
-  AgentLatency,
-  AgentText,
-  ConnectionEvent,
-  SpeechEvent,
-  TranscriptionResult,
-} from '../../core/roles.ts';
+import type { AgentHeard, AgentText, TranscriptionResult } from '../../core/roles.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
-import type { AgentCommand, AgentContext, AgentEffect, AgentWire } from './agent-wire.ts';
+import type { AgentContext, AgentEffect, AgentWire } from './agent-wire.ts';
+import {
+  noReply,
+  nothingDue,
+  type AgentInput,
+  type AgentStreams,
+  type AgentTold,
+  type Dialogue,
+  type DialogueStep,
+  type RunningCall,
+} from './dialogue-state.ts';
 import { failure, type FunctionOutcome } from './function-calls.ts';
-
-/** An agent's output streams and their values. */
-export interface AgentStreams {
-  readonly transcripts: TranscriptionResult;
-  readonly speech: SpeechEvent;
-  readonly tokens: string;
-  readonly conversation: AgentText;
-  readonly audio: AudioChunk;
-  readonly metadata: AudioMetadata;
-  readonly audioDone: undefined;
-  readonly functionCalls: AgentFunctionCall;
-  readonly functionEnds: AgentFunctionEnd;
-  readonly latency: AgentLatency;
-}
-
-/** A value for one of the agent's streams. */
-export type AgentTold = {
-  readonly [K in keyof AgentStreams]: { readonly type: 'tell'; readonly stream: K; readonly value: AgentStreams[K] };
-}[keyof AgentStreams];
-
-/** What the runner carries out, in order. */
-export type AgentEvent =
-  | AgentTold
-  | { readonly type: 'connection'; readonly event: ConnectionEvent }
-  /** A call to run here. */
-  | { readonly type: 'run'; readonly call: AgentFunctionCall }
-  /** A command was acknowledged; with an error, it never will be. */
-  | { readonly type: 'settled'; readonly id: number; readonly error?: Error }
-  | { readonly type: 'malformed'; readonly kind: string; readonly cause?: unknown }
-  | Extract<AgentEffect, { readonly type: 'send' | 'warning' | 'failure' | 'log' }>;
-
-/** Inputs of a session. */
-export type AgentInput<S> =
-  | { readonly type: 'message'; readonly data: SocketData }
-  /** The opening is being sent on a connection. */
-  | { readonly type: 'opened' }
-  /** `ended` is the error for whatever the end of the session leaves unfinished. */
-  | { readonly type: 'connection'; readonly event: ConnectionEvent; readonly ended: Error }
-  | { readonly type: 'command'; readonly id: number; readonly command: AgentCommand<S> }
-  /** A call that ran here has ended. */
-  | { readonly type: 'outcome'; readonly id: string; readonly outcome: FunctionOutcome };
-
-interface RunningCall {
-  readonly call: AgentFunctionCall;
-  readonly extras: WireObject;
-  /** The scheduler's time, in milliseconds. */
-  readonly startedAt: number;
-}
-
-/** A session of an agent: the wire's own state, and what all agents share. */
-export interface Dialogue<S> {
-  readonly wire: S;
-  readonly history: readonly AgentText[];
-  /** Whether the opening was sent on the current connection. */
-  readonly isOpened: boolean;
-  readonly isUserSpeaking: boolean;
-  /** `text`: none of the reply's text yet, or received as whole sentences, or in pieces. */
-  readonly reply: { readonly hasAudio: boolean; readonly text: 'none' | 'sentences' | 'pieces' };
-  /** Replies that had audio, across sessions. */
-  readonly replies: number;
-  readonly calls: readonly RunningCall[];
-  /** Ids of the most recent calls, so that none runs twice. */
-  readonly callIds: readonly string[];
-  /** Unacknowledged commands, oldest first; those in the opening count as acknowledged once the service is ready. */
-  readonly waiting: readonly { readonly id: number; readonly acknowledgement: string; readonly isInOpening: boolean }[];
-}
-
-/** A step of a session: its next state, then what to carry out. */
-export type DialogueStep<S> = readonly [state: Dialogue<S>, ...events: AgentEvent[]];
+import { asHeard, heardOf, latest, withAudio, withLateWords, type ReplyAudio } from './replies.ts';
 
 /** Limits on what is remembered. */
-const maxHistory = 80;
-const maxHistoryLength = 262_144;
 const maxCallIds = 256;
 /** Most functions that run at once. */
 const maxCalls = 128;
 /** Longest call, in characters. */
 const maxCallLength = 262_144;
 
-const noReply = { hasAudio: false, text: 'none' } as const;
+/** Most of a reply that waits for words: more than comes in that time. */
+const maxHeld = 2_048;
+/** Most turns whose words may be due. */
+const maxDue = 16;
 
-/** The initial state of a session. */
-export function newDialogue<S>(wire: S, replies: number): Dialogue<S> {
-  return {
-    wire,
-    history: [],
-    isOpened: false,
-    isUserSpeaking: false,
-    reply: noReply,
-    replies,
-    calls: [],
-    callIds: [],
-    waiting: [],
-  };
-}
+/** What waits for the words of the user that it replies to. */
+const replying: ReadonlySet<AgentEffect['type']> = new Set([
+  ...(['token', 'audio', 'audio-done', 'call', 'latency', 'usage'] as const),
+]);
 
 /** Folds an input into a session. Pure. */
 export function advance<C, S>(
@@ -115,8 +40,8 @@ export function advance<C, S>(
   input: AgentInput<S>,
   context: AgentContext<C>,
 ): DialogueStep<S> {
-  const enact = ([next, ...effects]: readonly [S, ...AgentEffect[]], from = state): DialogueStep<S> =>
-    steps({ ...from, wire: next }, effects, (before, effect) => apply(wire, before, effect, context));
+  const enact = (step: readonly [S, ...AgentEffect[]], from = state): DialogueStep<S> =>
+    enacted(wire, from, step, context);
 
   switch (input.type) {
     case 'message':
@@ -128,7 +53,7 @@ export function advance<C, S>(
     case 'command': {
       const { id, command } = input;
       const { acknowledgement } = command;
-      const [next, ...effects] = command.step(state.wire);
+      const [next, ...effects] = command.step(state.wire, state.isOpened);
       if (acknowledgement === undefined) return enact([next, ...effects]);
       const waiting = [...state.waiting, { id, acknowledgement, isInOpening: false }];
       // The pending opening will include it.
@@ -137,8 +62,12 @@ export function advance<C, S>(
     case 'outcome': {
       const running = state.calls.find(({ call }) => call.id === input.id && call.clientSide);
       if (!running) return [state];
-      return answered(wire, state, running, context.now, input.outcome);
+      return answered(wire, state, running, context, input.outcome);
     }
+    case 'cut':
+      return cutOff(wire, state, input.heard, context);
+    case 'overdue':
+      return state.due.includes(input.item) ? worded(wire, state, input.item, state.interim, context) : [state];
   }
 }
 
@@ -190,7 +119,7 @@ function reconnected<C, S>(
     }
     default: {
       // The next connection knows none of this one's calls.
-      const silent = { ...state, isOpened: false, isUserSpeaking: false, reply: noReply };
+      const silent = { ...state, ...nothingDue, isOpened: false, isUserSpeaking: false, reply: noReply };
       const [next, ...cancelled] = steps(silent, state.calls, (before, running) =>
         ended(before, running, now, { type: 'cancelled' }),
       );
@@ -206,27 +135,55 @@ function apply<C, S>(
   wire: AgentWire<C, S>,
   state: Dialogue<S>,
   effect: AgentEffect,
-  { config, now }: AgentContext<C>,
+  context: AgentContext<C>,
 ): DialogueStep<S> {
+  const { config, now } = context;
+  const isReply = replying.has(effect.type) || (effect.type === 'said' && effect.role === 'assistant');
+  const [due] = state.due;
+  if (isReply && due !== undefined) {
+    const waiting = { ...state, held: [...state.held, effect] };
+    if (waiting.held.length < maxHeld) return [waiting];
+    return worded(wire, { ...waiting, due: [due] }, due, state.interim, context);
+  }
   switch (effect.type) {
-    case 'voice':
+    case 'voice': {
       if (effect.is === 'ended') return silenced(state);
-      return [{ ...state, reply: noReply, isUserSpeaking: true }, tell('speech', { type: effect.is })];
-    case 'interim':
-      return [state, tell('transcripts', { ...transcript(effect.text), isFinal: false, utteranceComplete: false })];
-    case 'said':
-      return said(state, { role: effect.role, text: effect.text });
+      const [silent, ...unsaid] = unspoken(wire, { ...state, reply: noReply, isUserSpeaking: true }, context);
+      return [silent, ...unsaid, tell('speech', { type: effect.is })];
+    }
+    case 'interim': {
+      const interim = { ...transcript(effect.text), isFinal: false, utteranceComplete: false };
+      return [{ ...state, interim: effect.text }, tell('transcripts', interim)];
+    }
+    case 'said': {
+      const { role, text, item } = effect;
+      if (item === undefined) return said(state, { role, text });
+      if (state.due.includes(item)) return worded(wire, state, item, text, context);
+      return [{ ...state, history: withLateWords(state.history, text) }, tell('conversation', { role, text })];
+    }
+    case 'words-due':
+      return [
+        { ...state, due: [...state.due, effect.item].slice(-maxDue) },
+        { type: 'wait', item: effect.item },
+      ];
+    case 'no-words':
+      return state.due.includes(effect.item) ? worded(wire, state, effect.item, '', context) : [state];
     case 'token':
       return [{ ...state, reply: { ...state.reply, text: 'pieces' } }, tell('tokens', effect.text)];
     case 'audio': {
       const replies = state.reply.hasAudio ? state.replies : state.replies + 1;
-      const chunk = { data: effect.data, metadata: wire.output(config, state.wire), utteranceId: `reply-${replies}` };
-      return [{ ...state, replies, reply: { ...state.reply, hasAudio: true } }, tell('audio', chunk)];
+      const { data, item } = effect;
+      const [metadata, utteranceId] = [wire.output(config, state.wire), replyId(state)];
+      const audio = withAudio(state.audio, utteranceId, { item, ms: durationMs(data.length, metadata) });
+      const chunk = { data, metadata, utteranceId };
+      return [{ ...state, replies, audio, reply: { ...state.reply, hasAudio: true } }, tell('audio', chunk)];
     }
     case 'audio-done':
       return [{ ...state, reply: noReply }, tell('audioDone', undefined)];
     case 'latency':
       return Object.keys(effect.latency).length > 0 ? [state, tell('latency', effect.latency)] : [state];
+    case 'usage':
+      return [state, tell('usage', effect.usage)];
     case 'call': {
       const { call, extras = {} } = effect;
       if (state.callIds.includes(call.id)) return [state];
@@ -239,7 +196,7 @@ function apply<C, S>(
       const message = isLong
         ? `the call is longer than ${maxCallLength} characters`
         : `more than ${maxCalls} functions run at once`;
-      const [refused, ...sent] = answered(wire, next, running, now, failure(message));
+      const [refused, ...sent] = answered(wire, next, running, context, failure(message));
       return [refused, told, ...sent, { type: 'warning', message, code: 'overflow', recoverable: true }];
     }
     case 'called': {
@@ -253,14 +210,17 @@ function apply<C, S>(
       const running = state.calls.find(({ call }) => call.id === effect.id);
       return running ? ended(state, running, now, { type: 'cancelled' }) : [state];
     }
-    case 'acknowledged': {
-      const settled = state.waiting.find(
-        (each) => !each.isInOpening && each.acknowledgement === effect.acknowledgement,
-      );
-      if (!settled) return [state];
+    case 'acknowledged':
+    case 'refused': {
+      const { acknowledgement } = effect;
+      const settled = state.waiting.find((each) => !each.isInOpening && each.acknowledgement === acknowledgement);
+      const problem = effect.type === 'refused' ? effect : undefined;
+      if (!settled) return [state, ...(problem ? [{ ...problem, type: 'failure' } as const] : [])];
+      const { id } = settled;
+      const waiting = state.waiting.filter((each) => each !== settled);
       return [
-        { ...state, waiting: state.waiting.filter((each) => each !== settled) },
-        { type: 'settled', id: settled.id },
+        { ...state, waiting },
+        { type: 'settled', id, ...(problem && { problem }) },
       ];
     }
     default:
@@ -268,20 +228,82 @@ function apply<C, S>(
   }
 }
 
-/** The latest texts, as many as are remembered. */
-function latest(history: readonly AgentText[]): readonly AgentText[] {
-  let length = 0;
-  const kept = history.slice(-maxHistory);
-  return kept.slice(kept.findLastIndex(({ text }) => (length += text.length) > maxHistoryLength) + 1);
+/** The name of the current reply. */
+function replyId({ reply, replies }: Pick<Dialogue<unknown>, 'reply' | 'replies'>): string {
+  return `reply-${reply.hasAudio ? replies : replies + 1}`;
+}
+
+/** The user's words have come, or never will: the reply that waited for them begins. */
+function worded<C, S>(
+  wire: AgentWire<C, S>,
+  state: Dialogue<S>,
+  item: string,
+  text: string,
+  context: AgentContext<C>,
+): DialogueStep<S> {
+  const rest = { ...state, due: state.due.filter((each) => each !== item), interim: '' };
+  const [after, ...told] = text.trim() ? said(rest, { role: 'user', text }) : wordless(rest);
+  if (after.due.length > 0) return [after, ...told];
+  const [next, ...replied] = steps({ ...after, held: [] }, state.held, (before, effect) =>
+    apply(wire, before, effect, context),
+  );
+  return [next, ...told, ...replied];
+}
+
+/** A voice without words is no turn. */
+function wordless<S>(state: Dialogue<S>): DialogueStep<S> {
+  const [silent, ...ending] = silenced(state);
+  return [silent, ...ending, tell('transcripts', transcript(''))];
+}
+
+/** What is held of a reply when the user speaks is never heard; what it calls is still called. */
+function unspoken<C, S>(wire: AgentWire<C, S>, state: Dialogue<S>, context: AgentContext<C>): DialogueStep<S> {
+  const held = state.held.filter(({ type }) => type === 'call' || type === 'usage');
+  const metadata = wire.output(context.config, state.wire);
+  const [unheard] = state.held.reduce<readonly ReplyAudio[]>(
+    (parts, effect) =>
+      effect.type === 'audio'
+        ? withAudio(parts, '', { item: effect.item, ms: durationMs(effect.data.length, metadata) })
+        : parts,
+    [],
+  );
+  const next = { ...state, held };
+  return unheard && wire.cut ? enacted(wire, next, wire.cut(state.wire, heardOf(unheard, 0)), context) : [next];
+}
+
+/** A reply was cut off: what was not heard of it is forgotten, here and by the service. */
+function cutOff<C, S>(
+  wire: AgentWire<C, S>,
+  state: Dialogue<S>,
+  heard: AgentHeard,
+  context: AgentContext<C>,
+): DialogueStep<S> {
+  const { utteranceId, playedMs } = heard;
+  const reply = state.audio.find(({ id }) => id === utteranceId);
+  if (!reply) return [state];
+  const audio = state.audio.filter((each) => each !== reply);
+  const next = { ...state, audio, cutReply: utteranceId, history: asHeard(state.history, heard) };
+  return wire.cut ? enacted(wire, next, wire.cut(state.wire, heardOf(reply, playedMs)), context) : [next];
+}
+
+function enacted<C, S>(
+  wire: AgentWire<C, S>,
+  state: Dialogue<S>,
+  [next, ...effects]: readonly [S, ...AgentEffect[]],
+  context: AgentContext<C>,
+): DialogueStep<S> {
+  return steps({ ...state, wire: next }, effects, (before, effect) => apply(wire, before, effect, context));
 }
 
 function said<S>(state: Dialogue<S>, text: AgentText): DialogueStep<S> {
-  const history = latest([...state.history, text]);
   if (text.role === 'user') {
+    const history = latest([...state.history, text]);
     const [silent, ...ending] = silenced({ ...state, history, reply: noReply });
     return [silent, ...ending, tell('conversation', text), tell('transcripts', transcript(text.text))];
   }
   const told = tell('conversation', text);
+  const reply = replyId(state);
+  const history = reply === state.cutReply ? state.history : latest([...state.history, { ...text, reply }]);
   if (state.reply.text === 'pieces') return [{ ...state, history }, told];
   const token = state.reply.text === 'none' ? text.text : ` ${text.text}`;
   return [{ ...state, history, reply: { ...state.reply, text: 'sentences' } }, told, tell('tokens', token)];
@@ -297,13 +319,14 @@ function answered<C, S>(
   wire: AgentWire<C, S>,
   state: Dialogue<S>,
   running: RunningCall,
-  now: number,
+  context: AgentContext<C>,
   outcome: FunctionOutcome,
 ): DialogueStep<S> {
   const { call, extras } = running;
-  const messages = call.clientSide ? wire.result(call, outcome.content, extras) : [];
-  const [next, ...told] = ended(state, running, now, outcome);
-  return [next, ...told, ...messages.map((message) => ({ type: 'send', message }) as const)];
+  const [next, ...told] = ended(state, running, context.now, outcome);
+  if (!call.clientSide) return [next, ...told];
+  const [after, ...sent] = enacted(wire, next, wire.result(next.wire, call, outcome.content, extras), context);
+  return [after, ...told, ...sent];
 }
 
 function ended<S>(

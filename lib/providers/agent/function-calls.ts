@@ -1,6 +1,9 @@
 import { catchError, defer, finalize, from, map, of, race, tap, type Observable, type SchedulerLike } from 'rxjs';
 import { messageOf } from '../../core/errors.ts';
+import type { ToolDefinition } from '../../core/messages.ts';
 import type { AgentFunctionCall } from '../../core/roles.ts';
+import type { Tool } from '../../core/tools.ts';
+import { executeTool } from '../../stream/execute-tool.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 
 /** A function handler's second argument. */
@@ -8,6 +11,9 @@ export interface AgentFunctionContext {
   /** Aborted when the service cancels the call, on timeout, and when the connection ends. */
   readonly signal: AbortSignal;
 }
+
+/** A function that an agent's model may call: it runs itself, or `onFunctionCall` does. */
+export type AgentTool = Tool | ToolDefinition;
 
 /** Runs a call; the return value goes to the model, as JSON unless it is a string. */
 export type AgentFunctionHandler = (call: AgentFunctionCall, context: AgentFunctionContext) => unknown;
@@ -22,22 +28,25 @@ export interface FunctionOutcome {
 const maxContentLength = 256 * 1024;
 const maxErrorLength = 16 * 1024;
 
-/**
- * Runs a call and emits its outcome; errors are outcomes too. Unsubscribing aborts the handler's signal.
- *
- * @param timeoutMs - Time limit, in milliseconds.
- */
-export function runFunction(
-  call: AgentFunctionCall,
-  handler: AgentFunctionHandler | undefined,
-  timeoutMs: number,
-  scheduler: SchedulerLike,
-): Observable<FunctionOutcome> {
-  if (!handler) return of(failure(`no handler for ${call.name}: set onFunctionCall`));
+/** Where functions run. */
+export interface FunctionHost {
+  readonly tools: readonly AgentTool[];
+  readonly handler: AgentFunctionHandler | undefined;
+  /** Time limit, in milliseconds, unless the tool has its own. */
+  readonly timeoutMs: number;
+  readonly scheduler: SchedulerLike;
+}
+
+/** Runs a call and emits its outcome; errors are outcomes too. Unsubscribing aborts the function's signal. */
+export function runFunction(call: AgentFunctionCall, host: FunctionHost): Observable<FunctionOutcome> {
+  const tool = host.tools.find((each): each is Tool => each.name === call.name && 'execute' in each);
+  const run$ = tool ? ownRun(tool) : host.handler && handled(host.handler);
+  const timeoutMs = tool?.timeoutMs ?? host.timeoutMs;
+  if (!run$) return of(failure(`no handler for ${call.name}: set onFunctionCall`));
   const outcome$ = defer(() => {
     const abort = new AbortController();
     let isDone = false;
-    return from(Promise.resolve(handler(call, { signal: abort.signal }))).pipe(
+    return run$(call, { signal: abort.signal }).pipe(
       map(outcomeOf),
       tap(() => (isDone = true)),
       finalize(() => {
@@ -45,10 +54,23 @@ export function runFunction(
       }),
     );
   }).pipe(catchError((error: unknown) => of(failure(messageOf(error).slice(0, maxErrorLength)))));
-  const late$ = patientTimer(timeoutMs, scheduler).pipe(
+  const late$ = patientTimer(timeoutMs, host.scheduler).pipe(
     map(() => failure(`${call.name} did not finish within ${timeoutMs} ms`)),
   );
   return race(outcome$, late$);
+}
+
+type Run = (call: AgentFunctionCall, context: AgentFunctionContext) => Observable<unknown>;
+
+function handled(handler: AgentFunctionHandler): Run {
+  return (call, context) => from(Promise.resolve(handler(call, context)));
+}
+
+function ownRun(tool: Tool): Run {
+  const handOver = (name: string): never => {
+    throw new Error(`there is no agent "${name}" to hand over to`);
+  };
+  return (call, { signal }) => executeTool(tool, call, { signal, handOver });
 }
 
 function outcomeOf(result: unknown): FunctionOutcome {

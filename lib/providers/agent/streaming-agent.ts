@@ -3,19 +3,14 @@ import {
   BehaviorSubject,
   concatMap,
   filter,
-  firstValueFrom,
   ignoreElements,
   map,
-  mergeMap,
   ReplaySubject,
   scan,
   Subject,
   Subscription,
-  takeUntil,
   takeWhile,
   tap,
-  throwError,
-  timeout,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
@@ -24,12 +19,14 @@ import { takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
-import { oncePerKind, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { oncePerKind, parseJsonObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import type { TokenUsage } from '../../core/messages.ts';
 import { RemoteProvider } from '../../core/remote-provider.ts';
 import type {
   AgentFunctionCall,
   AgentFunctionEnd,
+  AgentHeard,
   AgentLatency,
   AgentProvider,
   AgentText,
@@ -43,18 +40,18 @@ import {
   type SocketData,
   type ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
-import type { AgentCommand, AgentConfig, AgentContext, AgentStep, AgentWire } from './agent-wire.ts';
+import type { AgentCommand, AgentConfig, AgentContext, AgentProblem, AgentWire } from './agent-wire.ts';
 import {
-  advance,
   newDialogue,
-  typeMember,
   type AgentEvent,
   type AgentInput,
   type AgentStreams,
   type AgentTold,
   type DialogueStep,
-} from './dialogue.ts';
-import { runFunction } from './function-calls.ts';
+} from './dialogue-state.ts';
+import { advance, typeMember } from './dialogue.ts';
+import type { FunctionHost } from './function-calls.ts';
+import { laterInputs, settlement } from './later-inputs.ts';
 
 /** Audio kept while there is no connection, in milliseconds. */
 const waitingMs = 60_000;
@@ -62,8 +59,6 @@ const waitingMs = 60_000;
 const maxMessageBytes = 16 * 1024 * 1024;
 /** Longest wait for a clean close on dispose(), in milliseconds. */
 const disposeMs = 200;
-/** Longest wait for an acknowledgement, in milliseconds. */
-const acknowledgementMs = 10_000;
 
 /** One session with the service: its connections, and the steps of its dialogue. */
 interface Session<S> {
@@ -112,6 +107,8 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   readonly functionEnds$: Observable<AgentFunctionEnd> = this.#told('functionEnds');
   /** The latencies of each turn, as far as the service reports them. Hot. */
   readonly latency$: Observable<AgentLatency> = this.#told('latency');
+  /** The tokens of each of the model's answers, as far as the service reports them. Hot. */
+  readonly usage$: Observable<TokenUsage> = this.#told('usage');
   /** The state of the connection. Hot; replays the latest event. */
   readonly connection$: Observable<ConnectionEvent> = this.handOut('connection$', this.#connection$);
 
@@ -144,8 +141,8 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       const message = `${this.name} does not support ${describeFormat(metadata)}: convert it to ${formats}`;
       throw this.error(message, { code: 'unsupported_format' });
     }
-    if (this.#session && !sameFormat(metadata, this.#format)) {
-      const message = `${this.name} uses ${describeFormat(this.#format)}: disconnect() before configureAudio()`;
+    if (this.#session && !sameFormat(metadata, this.inputFormat)) {
+      const message = `${this.name} uses ${describeFormat(this.inputFormat)}: disconnect() before configureAudio()`;
       throw this.error(message, { code: 'configuration' });
     }
     this.#input = metadata;
@@ -180,18 +177,22 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   /** Makes the agent say a text. */
   abstract injectAgentMessage(text: string): void;
 
+  /** Tells the service what was heard of a reply that was cut off; a pipeline does. */
+  cutOff(heard: AgentHeard): void {
+    this.#session?.inputs$.next({ type: 'cut', heard });
+  }
+
   /** Whether a session is running. */
   protected get hasSession(): boolean {
     return this.#session !== undefined;
   }
 
   /**
-   * Sends a message.
+   * Changes the wire's state and sends messages.
    *
    * @throws VoiceError `not_ready` when there is no session.
    */
-  protected say(method: string, message: WireObject): void {
-    const step = (state: S): AgentStep<S> => [state, { type: 'send', message }];
+  protected act(method: string, step: AgentCommand<S>['step']): void {
     this.#running(method).inputs$.next({ type: 'command', id: 0, command: { step } });
   }
 
@@ -203,27 +204,16 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   protected async command(method: string, command: AgentCommand<S>): Promise<void> {
     const { inputs$ } = this.#running(method);
     const id = ++this.#commands;
-    const settled$ = this.#events$.pipe(
-      filter((event) => event.type === 'settled'),
-      filter((settled) => settled.id === id),
-      mergeMap(({ error }) => (error ? throwError(() => error) : [undefined])),
-      timeout({
-        first: acknowledgementMs,
-        scheduler: this.#scheduler,
-        with: () => {
-          const message = `${this.name}.${method}() was not acknowledged within ${acknowledgementMs} ms`;
-          return throwError(() => this.error(message, { code: 'timeout', recoverable: true }));
-        },
-      }),
+    const settled = settlement(this.#events$, id, this.#scheduler, ({ message, ...problem }) =>
+      this.#problem({ message: `${method}(): ${message}`, ...problem }),
     );
-    const settled = firstValueFrom(settled$, { defaultValue: undefined });
     inputs$.next({ type: 'command', id, command });
     await settled;
   }
 
   /** Connection options that differ from the defaults. */
   protected sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
-    const { path, opensAfter, readyAfter, opening, keepAlive, typeOf = typeMember } = this.#wire;
+    const { path, query, opensAfter, readyAfter, opening, keepAlive, typeOf = typeMember } = this.#wire;
     const isOf = (type: string) => (data: SocketData) => typeOf(parseJsonObject(data) ?? {}) === type;
     return {
       reconnect: this.config.reconnect,
@@ -242,7 +232,10 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
           return isSilent && keepAlive ? JSON.stringify(keepAlive) : undefined;
         },
       },
-      request: async () => ({ url: this.resolveSocketUrl(path), ...(await this.resolveSocketCredentials()) }),
+      request: async () => ({
+        url: this.resolveSocketUrl(path, query?.(this.config)),
+        ...(await this.resolveSocketCredentials()),
+      }),
     };
   }
 
@@ -253,6 +246,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   protected override onInitialize(): void {
     this.assertAuth();
     this.assertConfig();
+    this.reportRetiring(this.#wire);
     this.resolveUrl('');
   }
 
@@ -264,12 +258,17 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   }
 
   /** The format of the user's audio. */
-  get #format(): AudioMetadata {
+  protected get inputFormat(): AudioMetadata {
     return this.#input ?? this.#wire.input(this.config);
   }
 
   #context(history: readonly AgentText[]): AgentContext<C> {
-    return { config: this.config, input: this.#format, history, now: this.#scheduler.now() };
+    return { config: this.config, input: this.inputFormat, history, now: this.#scheduler.now() };
+  }
+
+  get #functionHost(): FunctionHost {
+    const { onFunctionCall: handler, functionTimeoutMs: timeoutMs = 30_000 } = this.config;
+    return { tools: this.#wire.tools?.(this.config) ?? [], handler, timeoutMs, scheduler: this.#scheduler };
   }
 
   get #scheduler(): SchedulerLike {
@@ -295,9 +294,12 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     const socket = new ReconnectingSocket({
       ...this.transportOptions,
       maxMessageBytes,
-      maxOutboxBytes: 2 * bytesForMs(waitingMs, this.#format),
+      maxOutboxBytes: 2 * bytesForMs(waitingMs, this.inputFormat),
       // Only disconnect() ends a session: after any other close, reconnect.
-      classifyClose: () => 'retry',
+      classifyClose: (close) => {
+        const problem = this.#wire.closes?.(close);
+        return problem ? this.#problem(problem) : 'retry';
+      },
       // The opening restores everything a new connection needs.
       replay: () => [],
       ...this.sessionOptions(),
@@ -318,7 +320,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       ),
       socket.messages$.pipe(map((data) => ({ type: 'message', data }) as const)),
       socket.connection$.pipe(map((event) => this.#connected(event, steps$.value))),
-      this.#outcomes(),
+      laterInputs(this.#events$, () => this.#functionHost),
       session.inputs$,
     )
       .pipe(
@@ -338,19 +340,8 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     return { type: 'connection', event, ended: event.type === 'lost' ? event.error : ended };
   }
 
-  /** Runs calls here; each emits its outcome unless cancelled. */
-  #outcomes(): Observable<AgentInput<S>> {
-    return this.#events$.pipe(
-      filter((event) => event.type === 'run'),
-      mergeMap(({ call }) => {
-        const { onFunctionCall, functionTimeoutMs = 30_000 } = this.config;
-        const cancelled$ = this.functionEnds$.pipe(filter((end) => end.type === 'cancelled' && end.call === call));
-        return runFunction(call, onFunctionCall, functionTimeoutMs, this.#scheduler).pipe(
-          map((outcome) => ({ type: 'outcome', id: call.id, outcome }) as const),
-          takeUntil(cancelled$),
-        );
-      }),
-    );
+  #problem({ message, code, recoverable }: AgentProblem): VoiceError {
+    return this.error(`${this.name}: ${message}`, { code, recoverable });
   }
 
   #enact(event: AgentEvent, socket: ReconnectingSocket): void {
@@ -366,13 +357,16 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       }
       case 'warning':
       case 'failure': {
-        const { type, message, code, recoverable } = event;
-        const error = this.error(`${this.name}: ${message}`, { code, recoverable });
+        const { type, recoverable } = event;
+        const error = this.#problem(event);
         // An unrecoverable failure ends the session, which reports it.
         if (type === 'warning' || recoverable) this.report(error);
         if (type === 'failure') socket.reconnect(error);
         break;
       }
+      case 'renew':
+        socket.reconnect();
+        break;
       case 'malformed':
         this.#warnOnce(event.kind);
         this.logger.debug(`${this.name}: malformed message`, event.cause);
@@ -386,12 +380,12 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   }
 
   #fits(metadata: AudioMetadata): boolean {
-    if (sameFormat(metadata, this.#format)) return true;
+    if (sameFormat(metadata, this.inputFormat)) return true;
     try {
       this.configureAudio(metadata);
       return true;
     } catch {
-      this.#warnOnce(`expects ${describeFormat(this.#format)}; dropping ${describeFormat(metadata)}`);
+      this.#warnOnce(`expects ${describeFormat(this.inputFormat)}; dropping ${describeFormat(metadata)}`);
       return false;
     }
   }

@@ -1,0 +1,74 @@
+import { filter, firstValueFrom, map, mergeMap, takeUntil, throwError, timeout, type Observable } from 'rxjs';
+import type { SchedulerLike } from 'rxjs';
+import { merge } from '../../stream/merge.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
+import type { AgentProblem } from './agent-wire.ts';
+import type { AgentEvent, AgentInput } from './dialogue-state.ts';
+import { runFunction, type FunctionHost } from './function-calls.ts';
+
+/** Longest that a reply waits for the words of the user, in milliseconds. */
+const wordsMs = 3_000;
+
+/** Longest wait for an acknowledgement, in milliseconds. */
+const acknowledgementMs = 10_000;
+
+/**
+ * Resolves when a command is settled.
+ *
+ * @param errorOf - The error for a problem.
+ * @throws Whatever it was settled with, or `timeout` after 10 s.
+ */
+export async function settlement(
+  events$: Observable<AgentEvent>,
+  id: number,
+  scheduler: SchedulerLike,
+  errorOf: (problem: AgentProblem) => Error,
+): Promise<void> {
+  const late = `the command was not acknowledged within ${acknowledgementMs} ms`;
+  const settled$ = events$.pipe(
+    filter((event) => event.type === 'settled'),
+    filter((settled) => settled.id === id),
+    mergeMap(({ error, problem }) => {
+      const reason = problem ? errorOf(problem) : error;
+      return reason ? throwError(() => reason) : [undefined];
+    }),
+    timeout({
+      first: acknowledgementMs,
+      scheduler,
+      with: () => throwError(() => errorOf({ message: late, code: 'timeout', recoverable: true })),
+    }),
+  );
+  await firstValueFrom(settled$, { defaultValue: undefined });
+}
+
+/**
+ * What comes of a session's events in time: the outcome of each call that runs here, unless it is cancelled, and the end
+ * of each wait for words.
+ *
+ * @param hostOf - Where functions run, at the time of a call.
+ */
+export function laterInputs(
+  events$: Observable<AgentEvent>,
+  hostOf: () => FunctionHost,
+): Observable<Extract<AgentInput<unknown>, { readonly type: 'outcome' | 'overdue' }>> {
+  const outcomes$ = events$.pipe(
+    filter((event) => event.type === 'run'),
+    mergeMap(({ call }) => {
+      const cancelled$ = events$.pipe(
+        filter((event) => event.type === 'tell' && event.stream === 'functionEnds'),
+        filter(({ value }) => value.type === 'cancelled' && value.call === call),
+      );
+      return runFunction(call, hostOf()).pipe(
+        map((outcome) => ({ type: 'outcome', id: call.id, outcome }) as const),
+        takeUntil(cancelled$),
+      );
+    }),
+  );
+  const overdue$ = events$.pipe(
+    filter((event) => event.type === 'wait'),
+    mergeMap(({ item }) =>
+      patientTimer(wordsMs, hostOf().scheduler).pipe(map(() => ({ type: 'overdue', item }) as const)),
+    ),
+  );
+  return merge(outcomes$, overdue$);
+}

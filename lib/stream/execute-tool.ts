@@ -1,0 +1,54 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { defaultIfEmpty, defer, from, isObservable, map, of, switchMap, takeLast, type Observable } from 'rxjs';
+import type { JsonSchema, Tool, ToolContext } from '../core/tools.ts';
+
+/** A call of a tool. */
+interface Called {
+  readonly id: string;
+  /** Parsed; `undefined` if they are not JSON. */
+  readonly args: unknown;
+}
+
+/**
+ * Validates the arguments of a call, then runs the tool. Emits its last value once, and completes; errors if the
+ * arguments do not fit, or the tool fails.
+ */
+export function executeTool(
+  tool: Tool,
+  call: Called,
+  given: Pick<ToolContext, 'signal' | 'handOver'>,
+): Observable<unknown> {
+  if (call.args === undefined) throw new Error('the arguments are not valid JSON');
+  const { parameters, schema } = tool;
+  const fits$ = parameters ? defer(() => checkAgainstJsonSchema(call.args, parameters)) : of(undefined);
+  const context = { ...given, toolCallId: call.id, idempotencyKey: call.id };
+  return fits$.pipe(
+    switchMap(() =>
+      schema ? toObservable(schema['~standard'].validate(call.args)).pipe(map(valueOf)) : of(call.args),
+    ),
+    switchMap((args) => toObservable(tool.execute(args as never, context))),
+    defaultIfEmpty(undefined),
+    takeLast(1),
+  );
+}
+
+/** A value, a promise's value, or an Observable's values. */
+function toObservable<T>(result$: T | PromiseLike<T> | Observable<T>): Observable<T> {
+  if (isObservable(result$)) return result$;
+  const isPromise = typeof result$ === 'object' && result$ !== null && 'then' in result$;
+  return isPromise ? from(result$) : of(result$);
+}
+
+function valueOf(result: StandardSchemaV1.Result<unknown>): unknown {
+  if (!result.issues) return result.value;
+  throw new Error(`the arguments are not valid: ${result.issues.map(({ message }) => message).join('; ')}`);
+}
+
+/** The validator is loaded with the first call: most applications never need it. */
+async function checkAgainstJsonSchema(args: unknown, schema: JsonSchema): Promise<void> {
+  const { Validator } = await import('@cfworker/json-schema');
+  const { valid, errors } = new Validator(schema, '2020-12', false).validate(args);
+  if (valid) return;
+  const faults = errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`);
+  throw new Error(`the arguments do not fit the schema: ${faults.slice(0, 5).join('; ')}`);
+}
