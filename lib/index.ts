@@ -34,6 +34,7 @@ export {
 export type {
   AgentFunctionCall,
   AgentFunctionEnd,
+  AgentHeard,
   AgentLatency,
   AgentProvider,
   AgentText,
@@ -172,7 +173,9 @@ export { fallback, type Backups } from './providers/fallback.ts';
 
 export type { AlphaAgentConfig } from './providers/agent/alpha-agent-settings.ts';
 export { AlphaAgent } from './providers/agent/alpha-agent.ts';
-export type { AgentFunctionContext, AgentFunctionHandler } from './providers/agent/function-calls.ts';
+export type { AgentFunctionContext, AgentFunctionHandler, AgentTool } from './providers/agent/function-calls.ts';
+export type { ThetaAgentConfig } from './providers/agent/theta-agent-session.ts';
+export { ThetaAgent } from './providers/agent/theta-agent.ts';
 export { BufferInput, type BufferInputConfig } from './providers/input/buffer-input.ts';
 export { MicrophoneInput, type MicrophoneInputConfig } from './providers/input/microphone-input.ts';
 export { WebRTCInput, type WebRTCInputConfig } from './providers/input/webrtc-input.ts';

@@ -5,6 +5,7 @@ import { VoiceError } from '../../lib/core/errors.ts';
 import { asObject, asObjects, parseJsonObject } from '../../lib/core/guard.ts';
 import type { Logger } from '../../lib/core/logger.ts';
 import { AlphaAgent } from '../../lib/providers/agent/alpha-agent.ts';
+import { ThetaAgent } from '../../lib/providers/agent/theta-agent.ts';
 import { MeetingInputD } from '../../lib/providers/platform/meeting-input-d.ts';
 import { MeetingPeopleE, sessionStatuses } from '../../lib/providers/platform/meeting-people-e.ts';
 import { readStatsWanted, statsSections } from '../../lib/providers/platform/meeting-peer-e.ts';
@@ -24,7 +25,15 @@ class FakedMeeting extends MeetingInputD {
   }
 }
 
-class FakedAgent extends AlphaAgent {
+class FakedAlphaAgent extends AlphaAgent {
+  readonly sockets: FakeSockets = new FakeSockets({ pings: false });
+
+  protected override sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
+    return { ...super.sessionOptions(), openSocket: this.sockets.open };
+  }
+}
+
+class FakedThetaAgent extends ThetaAgent {
   readonly sockets: FakeSockets = new FakeSockets({ pings: false });
 
   protected override sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
@@ -93,6 +102,51 @@ async function phoned(create: (scheduler: TestClock) => PhoneStreamA | PhoneSock
   );
 }
 
+/** A whole session with an agent's service. */
+async function conversed(
+  create: (scheduler: TestClock, logger: Logger) => FakedAlphaAgent | FakedThetaAgent,
+  bytes: Bytes,
+): Promise<void> {
+  const clock = new TestClock();
+  const thrown: unknown[] = [];
+  const ignore = (): void => undefined;
+  // What reading a message throws is logged.
+  const debug = (_text: string, cause?: unknown): void => {
+    if (cause instanceof Error) thrown.push(cause);
+  };
+  const logger: Logger = { debug, info: ignore, warn: ignore, error: ignore, scope: () => logger };
+  const agent = create(clock, logger);
+  const [errors, heard] = [listTo(agent.errors$), listTo(agent.audio$)];
+  const [texts, calls] = [listTo(agent.conversation$), listTo(agent.functionCalls$)];
+  const [latencies, usages] = [listTo(agent.latency$), listTo(agent.usage$)];
+  await agent.initialize();
+  const connected = attempted(agent.connect());
+  await until(() => agent.sockets.all.length > 0);
+  const socket = agent.sockets.last;
+  socket.accept();
+  for (const line of linesOf(bytes)) socket.say(frameOf(line));
+  await clock.advance(100);
+  const disposed = agent.dispose();
+  await settle();
+  for (const each of agent.sockets.all) each.drop(1000);
+  await clock.advance(20_000);
+  await Promise.all([connected, disposed]);
+  assert(thrown.length === 0, `no message is too strange to read: ${String(thrown[0])}`);
+  assertExpected(errors);
+  assert(
+    heard.every(({ data }) => data.length > 0) && texts.every(({ text }) => text.trim() !== ''),
+    'nothing is empty',
+  );
+  assert(
+    calls.every(({ id, name }) => id !== '' && name !== ''),
+    'a call has an id and a name',
+  );
+  assert(
+    [...latencies, ...usages].every((each) => Object.values(each).every(Number.isFinite)),
+    'a latency is a number, and so is usage',
+  );
+}
+
 export const callTargets: Readonly<Record<string, Target>> = {
   phoneStreamA: (bytes) => phoned((scheduler) => new PhoneStreamA({ scheduler, maxBytesPerSecond: Infinity }), bytes),
 
@@ -152,44 +206,9 @@ export const callTargets: Readonly<Record<string, Target>> = {
     assert(typeof (speaker?.userId ?? '') === 'string', 'a speaker has an id');
   },
 
-  alphaAgent: async (bytes) => {
-    const clock = new TestClock();
-    const thrown: unknown[] = [];
-    const ignore = (): void => undefined;
-    // What reading a message throws is logged.
-    const debug = (_text: string, cause?: unknown): void => {
-      if (cause instanceof Error) thrown.push(cause);
-    };
-    const logger: Logger = { debug, info: ignore, warn: ignore, error: ignore, scope: () => logger };
-    const agent = new FakedAgent({ apiKey: 'a-key', scheduler: clock }, logger);
-    const [errors, heard] = [listTo(agent.errors$), listTo(agent.audio$)];
-    const [texts, calls] = [listTo(agent.conversation$), listTo(agent.functionCalls$)];
-    const latencies = listTo(agent.latency$);
-    await agent.initialize();
-    const connected = attempted(agent.connect());
-    await until(() => agent.sockets.all.length > 0);
-    const socket = agent.sockets.last;
-    socket.accept();
-    for (const line of linesOf(bytes)) socket.say(frameOf(line));
-    await clock.advance(100);
-    const disposed = agent.dispose();
-    await settle();
-    for (const each of agent.sockets.all) each.drop(1000);
-    await clock.advance(20_000);
-    await Promise.all([connected, disposed]);
-    assert(thrown.length === 0, `no message is too strange to read: ${String(thrown[0])}`);
-    assertExpected(errors);
-    assert(
-      heard.every(({ data }) => data.length > 0) && texts.every(({ text }) => text.trim() !== ''),
-      'nothing is empty',
-    );
-    assert(
-      calls.every(({ id, name }) => id !== '' && name !== ''),
-      'a call has an id and a name',
-    );
-    assert(
-      latencies.every((each) => Object.values(each).every(Number.isFinite)),
-      'a latency is a number',
-    );
-  },
+  alphaAgent: (bytes) =>
+    conversed((scheduler, logger) => new FakedAlphaAgent({ apiKey: 'a-key', scheduler }, logger), bytes),
+
+  thetaAgent: (bytes) =>
+    conversed((scheduler, logger) => new FakedThetaAgent({ apiKey: 'a-key', scheduler }, logger), bytes),
 };

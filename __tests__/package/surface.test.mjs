@@ -58,6 +58,7 @@ const names = [
   'TextInput',
   'TextOutput',
   'TextVoice',
+  'ThetaAgent',
   'ThetaLLM',
   'ThetaRealtimeSTT',
   'ThetaTTS',

@@ -18,7 +18,12 @@ const names = {
   gladia: { EpsilonSTT: 'GladiaSTT' },
   speechmatics: { ZetaSTT: 'SpeechmaticsSTT' },
   revai: { EtaSTT: 'RevAISTT' },
-  openai: { ThetaLLM: 'OpenAILLM', ThetaTTS: 'OpenAITTS', ThetaRealtimeSTT: 'OpenAIRealtimeSTT' },
+  openai: {
+    ThetaLLM: 'OpenAILLM',
+    ThetaTTS: 'OpenAITTS',
+    ThetaRealtimeSTT: 'OpenAIRealtimeSTT',
+    ThetaAgent: 'OpenAIAgent',
+  },
   google: { IotaSTT: 'GoogleSTT', IotaTTS: 'GoogleTTS', OmicronLLM: 'GeminiLLM', MeetingInputE: 'GoogleMeetInput' },
   azure: { KappaSTT: 'AzureSTT', KappaTTS: 'AzureTTS', MeetingCallF: 'TeamsMeetingCall' },
   aws: { LambdaSTT: 'AmazonTranscribeSTT', OmegaTTS: 'AmazonPollyTTS' },

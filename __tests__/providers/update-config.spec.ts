@@ -7,6 +7,7 @@ import {
   IotaSTT,
   KappaTTS,
   PhoneStreamA,
+  ThetaAgent,
   VoiceError,
   type Provider,
 } from 'rxvoice';
@@ -23,6 +24,7 @@ const cases: readonly (readonly [string, Provider<object>, object])[] = [
   ['region', new KappaTTS({ apiKey, region: 'westeurope', voiceName: 'v' }), { region: 'a/b' }],
   ['leadMs', new PhoneStreamA(), { leadMs: -1 }],
   ['greeting', new AlphaAgent({ apiKey }), { greeting: 7 }],
+  ['speed', new ThetaAgent({ apiKey }), { speed: 7 }],
 ];
 
 describe('updateConfig', () => {

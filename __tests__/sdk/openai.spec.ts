@@ -2,12 +2,24 @@
  * The client of the vendor whose chat completions all others copy, against the sandbox, and our wire against its. What
  * it may not send in the same way is in the tables here, with the reason.
  */
+import { Agent } from 'node:https';
+import { connect } from 'node:net';
 import OpenAI from 'openai';
+import { OpenAIRealtimeWS } from 'openai/realtime/ws';
+import type { RealtimeServerEvent } from 'openai/resources/realtime/realtime';
 import { filter, firstValueFrom, from, lastValueFrom, tap, toArray } from 'rxjs';
-import { CompatibleLLM, NuLLM, ThetaTTS, type LLMEvent, type Message } from '../../lib/index.ts';
+import {
+  CompatibleLLM,
+  NuLLM,
+  ThetaAgent,
+  ThetaTTS,
+  type AudioChunk,
+  type LLMEvent,
+  type Message,
+} from '../../lib/index.ts';
 import { startSandbox, type Sandbox, type VendorName } from '../../samples/sandbox/index.ts';
-import { decodeSamples } from '../../samples/sandbox/modem.ts';
-import { concatBytes, readSamples } from '../../samples/sandbox/pcm.ts';
+import { decodeSamples, encodeText } from '../../samples/sandbox/modem.ts';
+import { concatBytes, readSamples, writeSamples } from '../../samples/sandbox/pcm.ts';
 import { bothRecords, expectSameWire, until, type Stated } from './wire.ts';
 
 const key = 'sandbox-key';
@@ -173,6 +185,106 @@ describe('the official OpenAI client', () => {
     expectSameWire(ourWire, theirWire, {
       ...ofItsRequests,
       'header accept': 'it asks for bytes of any kind; the format is named in the body',
+    });
+  });
+
+  it('holds a conversation by /realtime, and ThetaAgent sends the same', async () => {
+    const { hostname, port } = new URL(sandbox.endpoints.theta);
+    // It connects by TLS only: this gives it a plain connection to the sandbox.
+    const agent = new Agent();
+    agent.createConnection = () => connect(Number(port), hostname);
+    const model = 'gpt-realtime-2.1';
+    const theirs = new OpenAIRealtimeWS({ model, options: { agent } }, client('theta'));
+    const events: RealtimeServerEvent[] = [];
+    theirs.on('event', (event) => events.push(event));
+    const typed = <T extends RealtimeServerEvent['type']>(type: T) =>
+      events.filter((event): event is Extract<RealtimeServerEvent, { type: T }> => event.type === type);
+    const has = (type: RealtimeServerEvent['type'], count = 1) => until(() => typed(type).length >= count);
+    const text = 'What is the weather in Paris?';
+    const sampleRate = 24_000;
+    const tones = encodeText('say the quick brown fox', sampleRate);
+    const samples = new Int16Array(Math.ceil(tones.length / sampleRate + 1) * sampleRate);
+    samples.set(tones);
+    const frames = Array.from({ length: samples.length / 480 }, (_, at) =>
+      writeSamples(samples.slice(at * 480, (at + 1) * 480), 'linear16'),
+    );
+    await has('session.created');
+    theirs.send({
+      ...{ type: 'session.update', event_id: 'settings' },
+      session: {
+        ...{ type: 'realtime', instructions: 'You are brief.', output_modalities: ['audio'], tool_choice: 'auto' },
+        ...{ max_output_tokens: 500, reasoning: { effort: 'low' } },
+        audio: {
+          input: {
+            format: { type: 'audio/pcm', rate: 24_000 },
+            transcription: { model: 'gpt-4o-mini-transcribe', language: 'en' },
+            noise_reduction: { type: 'near_field' },
+            turn_detection: { type: 'server_vad', threshold: 0.4, silence_duration_ms: 600, idle_timeout_ms: 30_000 },
+          },
+          output: { format: { type: 'audio/pcm', rate: 24_000 }, voice: 'marin', speed: 1.2 },
+        },
+        tools: [{ type: 'function', ...weather }],
+      },
+    });
+    await has('session.updated');
+    const content = [{ type: 'input_text', text } as const];
+    theirs.send({ type: 'conversation.item.create', item: { type: 'message', role: 'user', content } });
+    theirs.send({ type: 'response.create' });
+    await has('response.done');
+    const [call] = typed('response.function_call_arguments.done');
+    const output = { type: 'function_call_output', call_id: call?.call_id ?? '', output: '{"sky":"sunny"}' } as const;
+    theirs.send({ type: 'conversation.item.create', item: output });
+    theirs.send({ type: 'response.create' });
+    await has('response.done', 2);
+    for (const frame of frames)
+      theirs.send({ type: 'input_audio_buffer.append', audio: Buffer.from(frame).toString('base64') });
+    await has('response.done', 3);
+    await has('conversation.item.input_audio_transcription.completed');
+    const last = typed('response.output_audio.delta').at(-1)?.item_id ?? '';
+    theirs.send({ type: 'conversation.item.truncate', item_id: last, content_index: 0, audio_end_ms: 100 });
+    await has('conversation.item.truncated');
+    theirs.close();
+    const theirAudio = typed('response.output_audio.delta').map(({ delta }) => Buffer.from(delta, 'base64'));
+    const [said] = typed('conversation.item.input_audio_transcription.completed');
+    expect(said?.transcript).toBe('say the quick brown fox');
+    expect(typed('error')).toEqual([]);
+
+    const ours = await ready(
+      new ThetaAgent({
+        ...direct('theta'),
+        ...{
+          model,
+          voice: 'marin',
+          instructions: 'You are brief.',
+          toolChoice: 'auto',
+          maxOutputTokens: 500,
+          speed: 1.2,
+        },
+        ...{ reasoningEffort: 'low', noiseReduction: 'near_field' },
+        transcription: { model: 'gpt-4o-mini-transcribe', language: 'en' },
+        turnDetection: { threshold: 0.4, silenceDurationMs: 600, idleTimeoutMs: 30_000 },
+        tools: [{ ...weather, execute: () => ({ sky: 'sunny' }) }],
+      }),
+    );
+    const heard: AudioChunk[] = [];
+    ours.audio$.subscribe((chunk) => heard.push(chunk));
+    const done = (): Promise<void> => firstValueFrom(ours.audioDone$);
+    await ours.connect();
+    let turn = done();
+    ours.injectUserMessage(text);
+    await turn;
+    turn = done();
+    for (const data of frames) ours.sendAudio({ data });
+    await turn;
+    ours.cutOff({ utteranceId: heard.at(-1)?.utteranceId ?? '', playedMs: 100, text: '' });
+    const hear = (pieces: readonly Uint8Array[]): string =>
+      decodeSamples(readSamples(concatBytes([...pieces]), 'linear16'), sampleRate).text;
+    expect(hear(heard.map(({ data }) => data))).toBe(hear(theirAudio));
+    await ours.disconnect();
+    const [theirWire, ourWire] = bothRecords(sandbox, 'theta-agent');
+    expectSameWire(ourWire, theirWire, {
+      'header sec-websocket-key': 'random, for each connection',
+      'header sec-websocket-extensions': 'it offers compression, which costs time and gains nothing on audio',
     });
   });
 });

@@ -31,6 +31,14 @@ export const thetaRealtimeSTT: readonly RetiringModel[] = [
   { model: 'whisper-1', on: '2027-02-26', instead: 'gpt-live-transcribe' },
 ];
 
+/** Speech to speech. */
+export const thetaAgent: readonly RetiringModel[] = [
+  { model: 'gpt-realtime', on: '2027-01-20', instead: 'gpt-realtime-2.1' },
+  { model: 'gpt-realtime-mini', on: '2027-01-20', instead: 'gpt-realtime-2.1-mini' },
+  { model: 'gpt-4o-realtime-preview*', instead: 'gpt-realtime-2.1' },
+  { model: 'gpt-4o-mini-realtime-preview*', instead: 'gpt-realtime-2.1-mini' },
+];
+
 /** From then on its successor answers, and is billed (ai.google.dev/gemini-api/docs/deprecations). */
 export const omicronLLM: readonly RetiringModel[] = [
   { model: 'gemini-2.5-flash', on: '2026-12-01', instead: 'gemini-3.5-flash-lite' },

@@ -122,7 +122,7 @@ export const revai: ProxyTarget = {
 
 /** OpenAI: realtime transcription, chat and text-to-speech. */
 export const openai: ProxyTarget = {
-  providers: ['ThetaRealtimeSTT', 'ThetaLLM', 'ThetaTTS'],
+  providers: ['ThetaRealtimeSTT', 'ThetaLLM', 'ThetaTTS', 'ThetaAgent'],
   base: 'https://api.openai.com/v1',
   credential: bearer('OPENAI_API_KEY'),
   headers: ['openai-organization', 'openai-project'],

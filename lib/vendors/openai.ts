@@ -21,5 +21,14 @@ export {
   type ThetaRealtimeSTTConfig as OpenAIRealtimeSTTConfig,
   type ThetaRealtimeSTTModel,
   type ThetaRealtimeSTTOptions,
-  type ThetaTurnDetection,
 } from '../providers/stt/theta-realtime-stt.ts';
+export type {
+  ThetaAgentConfig,
+  ThetaAgentConfig as OpenAIAgentConfig,
+  ThetaAgentModel,
+  ThetaAgentTranscription,
+  ThetaAgentTurnDetection,
+  ThetaAgentVoice,
+} from '../providers/agent/theta-agent-session.ts';
+export { ThetaAgent, ThetaAgent as OpenAIAgent, type ThetaAgentState } from '../providers/agent/theta-agent.ts';
+export type { ThetaAccount, ThetaTurnDetection } from '../providers/theta-realtime.ts';

@@ -26,6 +26,7 @@ export const serviceNames = [
   'mu-llm',
   'theta-tts',
   'theta-realtime-stt',
+  'theta-agent',
   'upsilon-tts',
   'phi-tts',
   'chi-tts',

@@ -89,7 +89,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     if (!vendor) return new Refusal(404, { error: `No service at ${url.pathname}` }, `no vendor at ${url.pathname}`);
     const path = pathname.slice(vendor.mount.length + 1);
     const here = vendor.routes.filter((each) => isPath(path, each.path));
-    const route = here.find((each) => each.method === method);
+    const isMeant = (each: Route): boolean => each.method !== 'WS' || (each.takes?.(url.searchParams) ?? true);
+    const route = here.find((each) => each.method === method && isMeant(each));
     if (!route) {
       const known = here.map((each) => each.method).join(', ');
       return known

@@ -44,6 +44,8 @@ export interface HttpRoute extends RouteBase {
 }
 export interface SocketRoute extends RouteBase {
   readonly method: 'WS';
+  /** Which queries are meant for it, where several services share a path. Default: all. */
+  takes?(query: URLSearchParams): boolean;
   /** The vendor's error message on a socket, for the fault `error`. */
   readonly midStreamError?: unknown;
   /** Checks the query, then accepts; a {@link Refusal} thrown is sent instead. */

@@ -3,13 +3,21 @@ import { encodeBase64 } from '../../core/base64.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
 import { asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { SocketCredentials } from '../../core/remote-provider.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import { thetaRealtimeSTT } from '../retiring.ts';
+import {
+  settingsId,
+  thetaCloseKind,
+  thetaCredentials,
+  thetaErrorKind,
+  thetaFailures,
+  thetaFormats,
+  thetaTurnDetection,
+  type ThetaTurnDetection,
+} from '../theta-realtime.ts';
 import { ended, findEnd, isVoiced, noVoice, type OpenVoice } from './endpointer.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import type { STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
-import { settingsId, thetaCloseKind, thetaErrorKind, thetaFailures } from './theta-realtime-failures.ts';
 
 /** Configuration of {@link ThetaRealtimeSTT}. `language` is ISO 639-1, as a hint. */
 export interface ThetaRealtimeSTTConfig extends StreamingSTTConfig, ThetaRealtimeSTTOptions {
@@ -35,20 +43,6 @@ export type ThetaRealtimeSTTModel =
   | 'gpt-4o-transcribe'
   | 'whisper-1'
   | (string & {});
-
-/** How {@link ThetaRealtimeSTT} detects the end of an utterance. */
-export interface ThetaTurnDetection {
-  /** By silence, or by meaning; `turnDetection: null` leaves it to `finalize()`. Default: `server_vad`. */
-  readonly type?: 'server_vad' | 'semantic_vad';
-  /** How loud a voice must be, 0 to 1; `server_vad` only. Default: the service's, 0.5. */
-  readonly threshold?: number;
-  /** Audio to include before a voice, in milliseconds; `server_vad` only. Default: the service's, 300. */
-  readonly prefixPaddingMs?: number;
-  /** Silence that ends an utterance, in milliseconds; `server_vad` only. Default: 500. */
-  readonly silenceDurationMs?: number;
-  /** How soon an utterance may end; `semantic_vad` only. Default: the service's, `auto`. */
-  readonly eagerness?: 'low' | 'medium' | 'high' | 'auto';
-}
 
 /** Additional options of {@link ThetaRealtimeSTT}. */
 export interface ThetaRealtimeSTTOptions {
@@ -167,7 +161,7 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
   commands: { finalize: (state, context) => finalize(state, context) },
 
   query: () => ({ intent: 'transcription' }),
-  credentials: credentialsOf,
+  credentials: thetaCredentials,
   authType: () => 'bearer',
   conflict: conflictOf,
   opening: ({ config, format }) => [JSON.stringify(updateOf(config, format.encoding))],
@@ -307,23 +301,6 @@ function detailsOf(message: WireObject = {}) {
   };
 }
 
-/** A bearer; in browsers the service's subprotocols. */
-function credentialsOf(key: string, config: ThetaRealtimeSTTConfig): SocketCredentials {
-  const { organizationId, projectId } = config;
-  return {
-    headers: {
-      Authorization: `Bearer ${key}`,
-      ...(organizationId && { 'OpenAI-Organization': organizationId }),
-      ...(projectId && { 'OpenAI-Project': projectId }),
-    },
-    protocols: [
-      ...['realtime', `openai-insecure-api-key.${key}`],
-      ...(organizationId ? [`openai-organization.${organizationId}`] : []),
-      ...(projectId ? [`openai-project.${projectId}`] : []),
-    ],
-  };
-}
-
 /** Models that transcribe while the user speaks, and whose client ends the utterances. */
 const live: ReadonlySet<string> = new Set(['gpt-realtime-whisper', 'gpt-live-transcribe']);
 /** Models that support several languages, and words to listen for. */
@@ -363,12 +340,6 @@ function conflictOf(config: ThetaRealtimeSTTConfig): string | undefined {
   return conflicts.find(([applies]) => applies)?.[1];
 }
 
-const formats: Readonly<Partial<Record<AudioEncoding, WireObject>>> = {
-  linear16: { type: 'audio/pcm', rate: 24_000 },
-  mulaw: { type: 'audio/pcmu' },
-  alaw: { type: 'audio/pcma' },
-};
-
 /** The session settings, sent at the start and whenever they change. */
 function updateOf(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): WireObject {
   return { type: 'session.update', event_id: settingsId, session: sessionOf(config, encoding) };
@@ -382,19 +353,12 @@ function sessionOf(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): Wir
     type: 'transcription',
     audio: {
       input: {
-        format: formats[encoding],
+        format: thetaFormats[encoding],
         transcription: { ...wireParameters(config, rules), ...spoken },
         noise_reduction: noiseReduction && { type: noiseReduction },
-        turn_detection: detects(config) ? turnDetection(config.turnDetection ?? {}) : null,
+        turn_detection: detects(config) ? thetaTurnDetection(config.turnDetection ?? {}) : null,
       },
     },
     ...(includeLogprobs && { include: ['item.input_audio_transcription.logprobs'] }),
   };
-}
-
-function turnDetection({ type = 'server_vad', ...options }: ThetaTurnDetection): WireObject {
-  const { threshold, prefixPaddingMs, silenceDurationMs, eagerness } = options;
-  return type === 'semantic_vad'
-    ? { type, eagerness }
-    : { type, threshold, prefix_padding_ms: prefixPaddingMs, silence_duration_ms: silenceDurationMs };
 }

@@ -314,6 +314,11 @@ const agents: readonly ProviderRow[] = [
       }),
     ],
   },
+  {
+    ...{ name: 'ThetaAgent', roles: ['stt', 'llm', 'tts'], about: 'OpenAI Realtime: one model hears and speaks' },
+    ...{ vendor: 'theta', service: 'theta-agent', sockets: '/realtime' },
+    fields: [text('model', 'Model', { value: 'gpt-realtime-2.1' }), text('voice', 'Voice', { value: 'marin' })],
+  },
 ];
 
 /** Everything that a page can use; which of it the library has, and there is a service for, shows at run time. */

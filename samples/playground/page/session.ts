@@ -52,6 +52,9 @@ export class Session {
     const cast = castOf(setup, all, ({ name }, config) => {
       if (name === 'BufferInput') return callerFormat;
       if (name === 'BrowserLLM') return { onLoadProgress: (progress: unknown) => this.#onProgress(progress) };
+      if (name === 'ThetaAgent') {
+        return { instructions: setup.systemPrompt, ...(setup.greeting && { greeting: setup.greeting }) };
+      }
       if (name !== 'AlphaAgent') return {};
       const think = { ...(config['think'] as object | undefined), prompt: setup.systemPrompt };
       return { think, ...(setup.greeting && { greeting: setup.greeting }) };

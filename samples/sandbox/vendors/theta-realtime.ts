@@ -17,17 +17,20 @@ import {
   shape,
   string,
   textMember,
+  type Check,
 } from '../validate.ts';
 import type { Route } from '../vendor.ts';
 import { openAiRefusal } from './chat-completions.ts';
 
-const models = [
+/** The models that transcribe. */
+export const models: readonly string[] = [
   ...['whisper-1', 'gpt-4o-mini-transcribe', 'gpt-4o-mini-transcribe-2025-12-15', 'gpt-4o-transcribe'],
   ...['gpt-4o-transcribe-diarize', 'gpt-transcribe', 'gpt-live-transcribe', 'gpt-realtime-whisper'],
 ];
 const live = ['gpt-realtime-whisper', 'gpt-live-transcribe'];
 
-const format = anyOf(
+/** The formats of audio. */
+export const format: Check = anyOf(
   shape({ type: required(oneOf('audio/pcm')), rate: required(oneOf(24_000)) }),
   shape({ type: required(oneOf('audio/pcmu', 'audio/pcma')) }),
 );
@@ -56,7 +59,8 @@ const sessionShape = shape({
   include: arrayOf(oneOf('item.input_audio_transcription.logprobs')),
 });
 
-const encodings: Readonly<Record<string, SampleEncoding>> = {
+/** What the formats are. */
+export const encodings: Readonly<Record<string, SampleEncoding>> = {
   'audio/pcm': 'linear16',
   'audio/pcmu': 'mulaw',
   'audio/pcma': 'alaw',
@@ -282,8 +286,8 @@ class Listener {
   }
 }
 
-/** A key or a client secret, as header or as subprotocol. */
-function authorize({ headers, protocols }: Upgrade, credentials: Credentials): void {
+/** Refuses all but a key or a client secret, as header or as subprotocol. */
+export function authorize({ headers, protocols }: Upgrade, credentials: Credentials): void {
   const [scheme, value] = (headers['authorization'] ?? '').split(' ');
   const offered = protocols.find((each) => each.startsWith('openai-insecure-api-key.'));
   if (offered !== undefined && protocols[0] !== 'realtime')

@@ -14,6 +14,7 @@ import {
 } from '../validate.ts';
 import type { Refusal, Vendor } from '../vendor.ts';
 import { chatVendor, responseFormat, openAiRefusal, stop, toolChoice, tools } from './chat-completions.ts';
+import { thetaAgent } from './theta-agent.ts';
 import { thetaRealtime } from './theta-realtime.ts';
 import { thetaTts } from './theta-tts.ts';
 
@@ -138,5 +139,5 @@ export const theta: Vendor = chatVendor(
     },
     headers: () => ({ 'x-request-id': `req_${crypto.randomUUID().replaceAll('-', '')}` }),
   },
-  [thetaTts, ...thetaRealtime],
+  [thetaTts, thetaAgent, ...thetaRealtime],
 );

@@ -1,0 +1,203 @@
+import type { AudioMetadata } from '../../audio/types.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
+import { messageOf } from '../../core/errors.ts';
+import type { WireObject } from '../../core/guard.ts';
+import type { AgentText } from '../../core/roles.ts';
+import { parametersOf } from '../../core/standard-schema.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
+import {
+  settingsId,
+  thetaFormats,
+  thetaTurnDetection,
+  type ThetaAccount,
+  type ThetaTurnDetection,
+} from '../theta-realtime.ts';
+import type { AgentConfig, AgentContext } from './agent-wire.ts';
+import type { AgentTool } from './function-calls.ts';
+
+/** Configuration of {@link ThetaAgent}. */
+export interface ThetaAgentConfig extends AgentConfig, ThetaAccount {
+  /** Default: `gpt-realtime-2.1`. */
+  readonly model?: ThetaAgentModel;
+  /** A voice's name, or the id of one of your own. Default: the service's; it recommends `marin` and `cedar`. */
+  readonly voice?: ThetaAgentVoice;
+  /** Who the agent is, and how it talks. Default: the service's. */
+  readonly instructions?: string;
+  /** What the agent is asked to say at the start of a session. Default: it waits for the user. */
+  readonly greeting?: string;
+  /** Functions that the model may call: they run themselves, or `onFunctionCall` runs them. Default: none. */
+  readonly tools?: readonly AgentTool[];
+  /** Whether it may, must or must not call one, or which one. Default: `auto`. */
+  readonly toolChoice?: 'auto' | 'required' | 'none' | { readonly name: string };
+  /** What was said before this session. */
+  readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
+  /** How the service detects the end of the user's turn. Default: by silence. */
+  readonly turnDetection?: ThetaAgentTurnDetection;
+  /** For a microphone close to the mouth, or across the room. Default: none. */
+  readonly noiseReduction?: 'near_field' | 'far_field';
+  /** How the user's words are written down; the model itself hears the audio. */
+  readonly transcription?: ThetaAgentTranscription;
+  /** Times the usual speed, 0.25 to 1.5. Default: 1. */
+  readonly speed?: number;
+  /** Longest reply, in tokens, 1 to 4,096. Default: no limit. */
+  readonly maxOutputTokens?: number;
+  /** How long the model may think; only models that reason. Default: the service's. */
+  readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
+  /** The encoding of the agent's audio: linear16 at 24,000 Hz, or mulaw or alaw at 8,000 Hz. Default: linear16. */
+  readonly outputEncoding?: 'linear16' | 'mulaw' | 'alaw';
+  /** Further fields of the wire's `session`; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+}
+
+/** A model of {@link ThetaAgent}; others are passed through. */
+export type ThetaAgentModel = 'gpt-realtime-2.1' | 'gpt-realtime-2.1-mini' | 'gpt-realtime-2' | (string & {});
+
+/** A voice of {@link ThetaAgent}; other names are passed through. */
+export type ThetaAgentVoice =
+  | ('alloy' | 'ash' | 'ballad' | 'coral' | 'echo' | 'sage' | 'shimmer' | 'verse' | 'marin' | 'cedar')
+  | (string & {})
+  | { readonly id: string };
+
+/** How {@link ThetaAgent} detects the end of the user's turn. */
+export interface ThetaAgentTurnDetection extends ThetaTurnDetection {
+  /** Silence after which the agent speaks of its own accord, in milliseconds; `server_vad` only. Default: never. */
+  readonly idleTimeoutMs?: number;
+}
+
+/** How {@link ThetaAgent} writes down what the user says. */
+export interface ThetaAgentTranscription {
+  /** Default: `gpt-transcribe`. */
+  readonly model?: string;
+  /** ISO 639-1, as a hint. */
+  readonly language?: string;
+  /** What the conversation is about, and words to expect. */
+  readonly prompt?: string;
+}
+
+/** Rules for the configuration. */
+export const thetaAgentRules: ConfigRules = {
+  model: { type: 'text', default: 'gpt-realtime-2.1' },
+  instructions: { type: 'text' },
+  greeting: { type: 'text' },
+  'turnDetection.type': { oneOf: ['server_vad', 'semantic_vad'] },
+  'turnDetection.threshold': { min: 0, max: 1 },
+  'turnDetection.prefixPaddingMs': { min: 0, integer: true },
+  'turnDetection.silenceDurationMs': { min: 0, integer: true },
+  'turnDetection.idleTimeoutMs': { min: 5_000, max: 30_000, integer: true },
+  'turnDetection.eagerness': { oneOf: ['low', 'medium', 'high', 'auto'] },
+  noiseReduction: { oneOf: ['near_field', 'far_field'] },
+  'transcription.model': { type: 'text' },
+  'transcription.language': { type: 'text' },
+  'transcription.prompt': { type: 'text' },
+  speed: { min: 0.25, max: 1.5 },
+  maxOutputTokens: { min: 1, max: 4_096, integer: true },
+  reasoningEffort: { oneOf: ['minimal', 'low', 'medium', 'high', 'xhigh'] },
+  outputEncoding: { oneOf: ['linear16', 'mulaw', 'alaw'] },
+  functionTimeoutMs: { min: 1 },
+};
+
+/** What is wrong with the tools, as a sentence; `undefined` if nothing. */
+export function thetaAgentConflict({ tools = [], toolChoice }: ThetaAgentConfig): string | undefined {
+  if (!Array.isArray(tools)) return 'tools must be an array';
+  const names = tools.map((tool: Partial<AgentTool>) => tool.name);
+  const odd = names.find((name) => !/^[\w-]{1,64}$/.test(name ?? ''));
+  if (names.includes(odd)) return `tools must have names of 1 to 64 of a-z A-Z 0-9 _ -, not ${JSON.stringify(odd)}`;
+  const twice = names.find((name, at) => names.indexOf(name) < at);
+  if (twice !== undefined) return `tools has two of the name ${twice}`;
+  const chosen = typeof toolChoice === 'object' ? toolChoice.name : undefined;
+  if (chosen !== undefined && !names.includes(chosen)) return `toolChoice: there is no tool "${chosen}"`;
+  try {
+    for (const tool of tools as readonly AgentTool[]) parametersOf(tool);
+    return undefined;
+  } catch (error) {
+    return `tools: ${messageOf(error)}`;
+  }
+}
+
+/** The model in use. */
+export function modelOf({ model }: ThetaAgentConfig): string {
+  return model ?? 'gpt-realtime-2.1';
+}
+
+/** The format of the agent's audio. */
+export function outputOf({ outputEncoding: encoding = 'linear16' }: ThetaAgentConfig): AudioMetadata {
+  return { encoding, sampleRate: encoding === 'linear16' ? 24_000 : 8_000, channels: 1 };
+}
+
+/** The settings, and everything that was said so far. */
+export function openingOf({ config, input, history }: AgentContext<ThetaAgentConfig>): readonly WireObject[] {
+  const { context, greeting } = config;
+  const before = (context?.messages ?? []).map(({ role, content }) => itemOf(role, content));
+  return [
+    updateOf(config, input),
+    ...before,
+    ...history.map(({ role, text }) => itemOf(role, text)),
+    // A resumed conversation is not greeted again.
+    ...(greeting && history.length === 0 ? [sayOf(greeting)] : []),
+  ];
+}
+
+/**
+ * The `session.update` message.
+ *
+ * @param hasSpoken - Whether the voice was heard: from then on the service refuses one, even the same.
+ */
+export function updateOf(
+  config: ThetaAgentConfig,
+  { encoding }: AudioMetadata,
+  hasSpoken: boolean = false,
+): WireObject {
+  // An empty value clears what the service has; an absent one leaves it.
+  const {
+    instructions = hasSpoken ? '' : undefined,
+    voice,
+    tools = hasSpoken ? [] : undefined,
+    toolChoice,
+    turnDetection = {},
+    noiseReduction,
+    speed,
+  } = config;
+  const { idleTimeoutMs } = turnDetection;
+  const session = {
+    type: 'realtime',
+    instructions,
+    output_modalities: ['audio'],
+    audio: {
+      input: {
+        format: thetaFormats[encoding],
+        transcription: transcriptionOf(config),
+        noise_reduction: noiseReduction && { type: noiseReduction },
+        turn_detection: { ...thetaTurnDetection(turnDetection), idle_timeout_ms: idleTimeoutMs },
+      },
+      output: { format: thetaFormats[outputOf(config).encoding], voice: hasSpoken ? undefined : voice, speed },
+    },
+    tools: tools?.map((tool) => ({
+      ...{ type: 'function', name: tool.name, description: tool.description },
+      parameters: parametersOf(tool) ?? { type: 'object', properties: {} },
+    })),
+    tool_choice: typeof toolChoice === 'object' ? { type: 'function', name: toolChoice.name } : toolChoice,
+    max_output_tokens: config.maxOutputTokens,
+    reasoning: config.reasoningEffort && { effort: config.reasoningEffort },
+    ...config.extraBody,
+  };
+  return { type: 'session.update', event_id: settingsId, session };
+}
+
+/** A text of the conversation. */
+export function itemOf(role: AgentText['role'], text: string): WireObject {
+  const content = [{ type: role === 'user' ? 'input_text' : 'output_text', text }];
+  return { type: 'conversation.item.create', item: { type: 'message', role, content } };
+}
+
+/** Asks for a reply of given words: the service has no message for that. */
+export function sayOf(text: string): WireObject {
+  const instructions = `Say the following to the user, word for word, and nothing else:\n${text}`;
+  return { type: 'response.create', response: { instructions, tool_choice: 'none' } };
+}
+
+function transcriptionOf({ transcription = {} }: ThetaAgentConfig): WireObject {
+  const { model = 'gpt-transcribe', prompt } = transcription;
+  const language = transcription.language && primaryLanguage(transcription.language);
+  const isListing = /^gpt-(live-)?transcribe$/.test(model);
+  return { model, prompt, ...(isListing ? { languages: language && [language] } : { language }) };
+}
