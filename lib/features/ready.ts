@@ -1,14 +1,14 @@
+import { Provider } from '../core/provider.ts';
+
 /** What needs no service and no device is always ready. */
-export abstract class Ready {
-  initialize(): Promise<void> {
-    return Promise.resolve();
+export abstract class Ready extends Provider<object> {
+  readonly type = 'rest';
+
+  constructor() {
+    super({});
   }
 
-  dispose(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  isReady(): boolean {
+  override isReady(): boolean {
     return true;
   }
 }

@@ -32,11 +32,17 @@ export class Recording extends Ready implements TTSProvider {
   readonly #format: AudioMetadata | undefined;
   readonly #audio$ = new Subject<AudioChunk>();
   readonly #metadata$ = new Subject<AudioMetadata>();
-  /** What is said of it. Hot. */
-  readonly audio$: Observable<AudioChunk> = this.#audio$.asObservable();
-  /** The format of that. Hot. */
-  readonly metadata$: Observable<AudioMetadata> = this.#metadata$.asObservable();
   #utterances = 0;
+
+  /** What is said of it. Hot. */
+  get audio$(): Observable<AudioChunk> {
+    return this.handOut('audio$', this.#audio$);
+  }
+
+  /** The format of that. Hot. */
+  get metadata$(): Observable<AudioMetadata> {
+    return this.handOut('metadata$', this.#metadata$);
+  }
 
   /**
    * @param audio$ - All of it, or a stream such as a response's `body`, which can be said once.

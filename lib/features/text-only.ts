@@ -76,13 +76,22 @@ export class TextVoice extends Ready implements TTSProvider {
   readonly #audio$ = new Subject<AudioChunk>();
   readonly #metadata$ = new Subject<AudioMetadata>();
   readonly #words$ = new Subject<SpokenWord>();
-  /** A millisecond of silence for each piece. Hot. */
-  readonly audio$: Observable<AudioChunk> = this.#audio$.asObservable();
-  /** The format of that. Hot. */
-  readonly metadata$: Observable<AudioMetadata> = this.#metadata$.asObservable();
-  /** Each piece of the text. Hot. */
-  readonly words$: Observable<SpokenWord> = this.#words$.asObservable();
   #utterances = 0;
+
+  /** A millisecond of silence for each piece. Hot. */
+  get audio$(): Observable<AudioChunk> {
+    return this.handOut('audio$', this.#audio$);
+  }
+
+  /** The format of that. Hot. */
+  get metadata$(): Observable<AudioMetadata> {
+    return this.handOut('metadata$', this.#metadata$);
+  }
+
+  /** Each piece of the text. Hot. */
+  get words$(): Observable<SpokenWord> {
+    return this.handOut('words$', this.#words$);
+  }
 
   getMetadata(): AudioMetadata {
     return format;
@@ -117,9 +126,12 @@ export class TextOutput extends TextVoice implements OutputProvider {
   override readonly roles: readonly ProviderRole[] = ['tts', 'output'];
   readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16', sampleRates: [format.sampleRate] }];
   readonly #playback$ = new Subject<PlaybackEvent>();
-  /** The events of every `play()`. Hot. */
-  readonly playback$: Observable<PlaybackEvent> = this.#playback$.asObservable();
   #positionMs = 0;
+
+  /** The events of every `play()`. Hot. */
+  get playback$(): Observable<PlaybackEvent> {
+    return this.handOut('playback$', this.#playback$);
+  }
 
   get positionMs(): number {
     return this.#positionMs;

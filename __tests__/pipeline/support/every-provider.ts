@@ -6,6 +6,9 @@ const anyConfig = {
   ...{ sampleRate: 16_000, credentials: { accessKeyId: 'a', secretAccessKey: 'b' }, track: {}, voice: 'v' },
 };
 
+/** What takes something else than a configuration. */
+const others: Readonly<Record<string, unknown>> = { Recording: new Uint8Array(2) };
+
 /** A provider of each class among a module's exports, by the class's name. */
 export function everyProvider(exported: object): (readonly [name: string, provider: object])[] {
   return Object.entries(exported).flatMap(([name, value]) => {
@@ -18,7 +21,7 @@ export function everyProvider(exported: object): (readonly [name: string, provid
 function providerOf(value: unknown): object | undefined {
   const isProvider = typeof value === 'function' && value.prototype instanceof Object && 'isReady' in value.prototype;
   if (!isProvider) return undefined;
-  const provider: unknown = Reflect.construct(value, [anyConfig]);
+  const provider: unknown = Reflect.construct(value, [others[value.name] ?? anyConfig]);
   return typeof provider === 'object' && provider && 'name' in provider ? provider : undefined;
 }
 
