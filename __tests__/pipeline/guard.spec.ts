@@ -107,4 +107,18 @@ describe('a guard', () => {
     expect(ofType(masked.events, 'error')).toMatchObject([{ code: 'timeout' }]);
     await over(masked);
   });
+
+  it('of input: what a moderation refuses is replaced before the model and the hook see it', async () => {
+    const seen: string[] = [];
+    const rig = await call({
+      text: [guard({ sides: ['input'], moderate: ({ text }) => !text.includes('secret') })],
+      onUserTurn: ({ text }) => void seen.push(text),
+    });
+    rig.pipeline.send('My secret');
+    await rig.scheduler.advance(5_000);
+    expect(seen).toEqual(['…']);
+    expect(heard(rig)).toBe('You said ….');
+    expect(JSON.stringify(rig.pipeline.history.messages())).not.toMatch(/secret/);
+    await over(rig);
+  });
 });
