@@ -124,11 +124,6 @@ export class Script {
     return (this.#parts.find((part) => part.utteranceId === utteranceId) ?? this.#parts.at(-1))?.provider;
   }
 
-  /** The utterance that its last audio belongs to. */
-  get utteranceId(): string | undefined {
-    return this.#parts.at(-1)?.utteranceId;
-  }
-
   /** Number of characters sent to the TTS. */
   get characters(): number {
     return this.#parts.reduce((sum, part) => sum + charactersOf(part), 0);

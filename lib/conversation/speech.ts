@@ -124,6 +124,8 @@ export function speech(
     const synthesis = new Subscription();
     let phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
     let isFinished = false;
+    /** Of its last audio. */
+    let utteranceId: string | undefined;
     const playedMs = (): number => (phase === 'playing' || phase === 'audible' ? output.positionMs : 0);
 
     const end = (interrupted: boolean): void => {
@@ -144,7 +146,6 @@ export function speech(
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
         for (const [provider, said] of script.charactersByVoice) emit('usage', { characters: said }, ofVoice(provider));
       }
-      const { utteranceId } = script;
       if (interrupted && utteranceId !== undefined) {
         context.onCut?.({ utteranceId, playedMs: position, text: heard.text });
       }
@@ -155,7 +156,12 @@ export function speech(
 
     // Marked when it comes, however long it is held back.
     const onFirstAudio = (): void => subscriber.next('first-audio');
-    const prepared = prepare(request.synthesize(script, playedMs), onFirstAudio);
+    const synthesized$ = request.synthesize(script, playedMs).pipe(
+      tap((step) => {
+        if (step !== 'piece') ({ utteranceId = utteranceId } = step);
+      }),
+    );
+    const prepared = prepare(synthesized$, onFirstAudio);
     const { something$ } = prepared;
     synthesis.add(prepared.subscription);
 
