@@ -3,7 +3,8 @@ import { firstValueFrom, from, lastValueFrom, mergeMap, tap, toArray, type Obser
 import { VoiceError } from '../../lib/core/errors.ts';
 import { exchange as fetchExchange } from '../../lib/transport/http-fetch.ts';
 import { exchange as nodeExchange, keepConnections, warmConnection } from '../../lib/transport/http-node.ts';
-import { httpRequest, readText, type HttpExchange, type HttpExchangeEvent } from '../../lib/transport/http.ts';
+import type { HttpExchange, HttpExchangeEvent } from '../../lib/transport/http-exchange.ts';
+import { httpRequest, readText } from '../../lib/transport/http.ts';
 import { serve, until, type Site } from './http-fixture.ts';
 
 const get = (url: string): HttpExchange => ({ url: new URL(url), method: 'GET', headers: {}, body: undefined });

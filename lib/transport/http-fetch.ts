@@ -1,6 +1,6 @@
 import { EMPTY, finalize, Observable, Subscription } from 'rxjs';
 import { fromStream } from '../stream/bridge.ts';
-import type { HttpExchange, HttpExchangeEvent } from './http.ts';
+import type { HttpExchange, HttpExchangeEvent } from './http-exchange.ts';
 
 /** Performs an exchange through the global `fetch`: browsers and workers. */
 export function exchange(wire: HttpExchange): Observable<HttpExchangeEvent> {

@@ -2,7 +2,7 @@ import type * as http from 'node:http';
 import type * as https from 'node:https';
 import type { Socket } from 'node:net';
 import { finalize, Observable, Subscription, type Subscriber } from 'rxjs';
-import type { HttpExchange, HttpExchangeEvent } from './http.ts';
+import type { HttpExchange, HttpExchangeEvent } from './http-exchange.ts';
 
 type Scheme = typeof http | typeof https;
 

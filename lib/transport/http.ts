@@ -18,6 +18,7 @@ import { ByteQueue } from '../audio/byte-queue.ts';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
+import type { HttpExchange, HttpExchangeEvent } from './http-exchange.ts';
 import { exchangeBy } from './http-fetch.ts';
 import { statusError, type HttpErrorOf, type HttpResponse } from './http-error.ts';
 
@@ -83,18 +84,6 @@ export interface HttpRequest {
   /** What this service's error responses mean beyond their status; see {@link HttpErrorOf}. */
   readonly errorOf?: HttpErrorOf | undefined;
 }
-
-/** One exchange as performed by the runtime's adapter (`#http`). */
-export interface HttpExchange {
-  readonly url: URL;
-  readonly method: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array<ArrayBuffer> | undefined;
-}
-
-/** Events of an exchange: `connected`, `response`; completes when the body has ended. */
-export type HttpExchangeEvent =
-  { readonly type: 'connected' } | ({ readonly type: 'response' } & Omit<HttpResponse, 'provider'>);
 
 /**
  * Sends a request. Cold: each subscription is one request that lives as long as the response's body; unsubscribing
