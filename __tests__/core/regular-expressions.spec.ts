@@ -9,7 +9,12 @@ import ts from 'typescript';
 import { leastMs } from '../transport/least-time.ts';
 
 /** What only ever meets the application's own settings, or a test's texts. */
-const own = ['core/remote-provider.ts /\\/+$/', 'core/config-rule.ts /, ([^,]*)$/', 'testing/fakes.ts'];
+const own = [
+  'core/remote-provider.ts /\\/+$/',
+  'proxy/proxy-target.ts /\\/+$/',
+  'core/config-rule.ts /, ([^,]*)$/',
+  'testing/fakes.ts',
+];
 
 interface Expression {
   readonly where: string;
