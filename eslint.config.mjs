@@ -155,7 +155,7 @@ export default defineConfig(
           methods: false,
           strict: true,
           names: {
-            '^(answer|convert|hearing|hold|judge|output|reported|say|score|stage|synthesize|toOutput|transcode|_?vad)$': false,
+            '^(answer|convert|hearing|hold|judge|reported|say|score|stage|synthesize|toOutput|transcode|_?vad)$': false,
           },
         },
       ],

@@ -22,7 +22,7 @@ async function pass(
   let ended = 0;
   const source$ = from([...parts.map((text): LLMEvent => ({ type: 'token', text })), done]);
   const context = { scheduler, tell: (report: GuardReport) => void told.push(report), end: () => void (ended += 1) };
-  const events$ = guard(options).output?.(source$, context) ?? source$;
+  const events$ = guard(options).answer?.(source$, context) ?? source$;
   const events = await lastValueFrom(events$.pipe(toArray()));
   return { text: events.map((event) => (event.type === 'token' ? event.text : '')).join(''), events, told, ended };
 }
@@ -121,7 +121,7 @@ describe('guard()', () => {
       subscriber.next({ type: 'token', text: 'Bad. Go' });
     });
     const context = { scheduler, tell: () => undefined, end: () => undefined };
-    const events$ = guard({ rules, action: 'cut' }).output?.(source$, context) ?? source$;
+    const events$ = guard({ rules, action: 'cut' }).answer?.(source$, context) ?? source$;
     expect(await lastValueFrom(events$.pipe(toArray()))).toEqual([]);
     expect(isOpen).toBe(false);
   });
@@ -165,7 +165,7 @@ describe('guard()', () => {
           const source$ = cold<LLMEvent>('(a|)', { a: { type: 'token', text: 'Hello.' } });
           const isSlow = String(moderate).includes('Promise');
           const safe: LLMEvent = { type: 'token', text: expected };
-          expectObservable(transform.output?.(source$, context) ?? source$).toBe(isSlow ? '20ms (a|)' : '(a|)', {
+          expectObservable(transform.answer?.(source$, context) ?? source$).toBe(isSlow ? '20ms (a|)' : '(a|)', {
             a: safe,
           });
           clock.flush();

@@ -81,8 +81,8 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isGroup = (value: unknown): boolean => asObject(value) !== undefined;
 const isTransform = (value: unknown): boolean => {
-  const { start, output, input } = asObject(value) ?? {};
-  return [start, output, asObject(input)?.['judge']].some((each) => typeof each === 'function');
+  const { start, answer, input } = asObject(value) ?? {};
+  return [start, answer, asObject(input)?.['judge']].some((each) => typeof each === 'function');
 };
 const isTool = (value: unknown): boolean => {
   const { name, execute } = asObject(value) ?? {};

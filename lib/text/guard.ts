@@ -99,7 +99,7 @@ export function guard(options: GuardOptions): TextTransform {
     name: 'guard',
     ...(sides.includes('output')
       ? {
-          output: (events$, context) =>
+          answer: (events$, context) =>
             guarded(events$, context, options, rules, (text) => judge(text, 'output', context)),
         }
       : {}),

@@ -69,7 +69,7 @@ export interface TextTransform {
   /** Begins a text that is spoken. Each text of the conversation has a stage of its own. */
   readonly start?: (context: TextContext) => TextStage;
   /** The model's events as everybody else sees them. */
-  readonly output?: (events$: Observable<LLMEvent>, context: GuardContext) => Observable<LLMEvent>;
+  readonly answer?: (events$: Observable<LLMEvent>, context: GuardContext) => Observable<LLMEvent>;
   /** What the user's messages pass before the model sees them. */
   readonly input?: InputGuard;
 }
@@ -86,7 +86,7 @@ export function guardedOutput(
   transforms: readonly TextTransform[],
   context: GuardContext,
 ): Observable<LLMEvent> {
-  return transforms.reduce((passed$, { output }) => output?.(passed$, context) ?? passed$, events$);
+  return transforms.reduce((passed$, { answer }) => answer?.(passed$, context) ?? passed$, events$);
 }
 
 const asWritten: TextStage = { push: (text) => (text ? [verbatim(text)] : []), flush: () => [] };
