@@ -117,7 +117,7 @@ describe('The site', () => {
     await page.goto(`${origin}/documents/Playground.html`);
     const playground = page.frameLocator('iframe');
     await playground.locator('#scene').click();
-    await playground.locator('#decisions li:has-text("Paused")').waitFor();
-    await playground.locator('#decisions li:has-text("Resumed at the same sample")').waitFor();
+    await playground.locator('#decisions li:has-text("Paused")').first().waitFor();
+    await playground.locator('#decisions li:has-text("Resumed at the same sample")').first().waitFor();
   });
 });

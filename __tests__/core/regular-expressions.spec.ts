@@ -41,7 +41,7 @@ function expressions(): Expression[] {
   });
 }
 
-/** Expressions put together from parts, recorded while they are: those of the texts that a model writes. */
+/** Expressions put together from parts, recorded while they are: for what models write, users say and pages ask for. */
 async function builtExpressions(): Promise<Expression[]> {
   const found: Expression[] = [];
   const native = RegExp;
@@ -53,12 +53,17 @@ async function builtExpressions(): Promise<Expression[]> {
     },
   });
   try {
-    const [{ MarkdownText }] = await Promise.all([
-      import('../../lib/text/markdown.ts'),
-      import('../../lib/text/sentence-splitter.ts'),
-      import('../../lib/text/ssml.ts'),
-    ]);
+    await import('../../lib/text/ssml.ts');
+    const { MarkdownText } = await import('../../lib/text/markdown.ts');
+    const { blocklist, pattern } = await import('../../lib/text/guard-rules.ts');
+    const { wakePhrase } = await import('../../lib/operators/wake-phrase.ts');
+    const { findRoute } = await import('../../lib/proxy/target.ts');
+    await import('../../lib/text/sentence-splitter.ts');
     for (const fence of ['```', '~~~']) new MarkdownText().push(`${fence}js\ncode\n`);
+    blocklist(['a word', 'another']);
+    pattern(/word|other/);
+    wakePhrase('hey there');
+    findRoute([{ method: 'GET', path: '/v1/{id}/items' }], '/v1/1/items', 'GET');
   } finally {
     globalThis.RegExp = native;
   }

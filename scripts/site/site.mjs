@@ -41,6 +41,8 @@ const app = await Application.bootstrap(
     readme: join(root, 'docs/README.md'),
     projectDocuments: [...new Set(pages)].map((path) => join(root, path)),
     searchInDocuments: true,
+    // Who searches wants to read of it first, and only then its members.
+    searchGroupBoosts: { Guides: 50, Providers: 5 },
     customCss: join(root, 'scripts/site/site.css'),
     favicon: join(root, 'samples/playground/page/icon.svg'),
     navigationLinks: { Playground: 'playground/index.html' },
