@@ -315,7 +315,7 @@ const agents: readonly ProviderRow[] = [
     ],
   },
   {
-    ...{ name: 'ThetaAgent', roles: ['stt', 'llm', 'tts'], about: 'OpenAI Realtime, speech to speech' },
+    ...{ name: 'ThetaAgent', roles: ['stt', 'llm', 'tts'], about: 'OpenAI Realtime' },
     ...{ vendor: 'theta', service: 'theta-agent', sockets: '/realtime' },
     fields: [text('model', 'Model', { value: 'gpt-realtime-2.1' }), text('voice', 'Voice', { value: 'marin' })],
   },
