@@ -39,7 +39,7 @@ describe('The site', () => {
   let page: Page;
   let elsewhere: string[];
   beforeAll(async () => {
-    // What leads nowhere fails this.
+    // A broken link fails the build.
     const build = ['--conditions=rxvoice-source', '--import', 'tsx', 'scripts/site/site.mjs', folder];
     await promisify(execFile)(process.execPath, build, { cwd: root, maxBuffer: 1 << 26 });
     ({ server, origin } = await serveFiles());

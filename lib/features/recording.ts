@@ -72,7 +72,7 @@ export class Recording extends Ready implements TTSProvider {
           this.#metadata$.next(metadata);
           if (isPcmLike(metadata.encoding)) carry = new PcmCarry(frameBytes(metadata));
         }
-        // Nobody plays half a sample.
+        // Chunks hold whole samples.
         const data = carry?.push(bytes) ?? bytes;
         return data.length === 0 ? [] : [{ data, metadata, utteranceId }];
       };

@@ -26,7 +26,7 @@ export class TextInput extends Ready implements InputProvider, STTProvider {
   readonly name = 'TextInput';
   readonly roles: readonly ProviderRole[] = ['input', 'stt'];
   readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16' }];
-  /** Never emits, nor do the others. */
+  /** Never emits; neither do the other streams. */
   readonly audio$: Observable<never> = NEVER;
   readonly transcripts$: Observable<never> = NEVER;
   readonly speech$: Observable<never> = NEVER;

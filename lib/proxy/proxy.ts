@@ -42,10 +42,10 @@ interface Admitted {
   readonly grant: ProxyTokenGrant | undefined;
 }
 
-const busy: Refusal = { status: 503, code: 'busy', message: 'The proxy has too much to do', retryAfter: 1 };
-const unanswered: Refusal = { status: 504, code: 'no_answer', message: 'The proxy could not tell who this is' };
+const busy: Refusal = { status: 503, code: 'busy', message: 'The proxy takes no more calls now', retryAfter: 1 };
+const unanswered: Refusal = { status: 504, code: 'no_answer', message: 'Authentication took too long' };
 const unknownUser: Refusal = { status: 401, code: 'not_authorized', message: 'The proxy does not know this user' };
-const internal: Refusal = { status: 500, code: 'internal', message: 'The proxy has failed' };
+const internal: Refusal = { status: 500, code: 'internal', message: 'The proxy failed' };
 const noSocket: Refusal = {
   ...{ status: 426, code: 'no_socket', message: 'Sockets reach this proxy through its upgrade(), not through fetch()' },
 };
@@ -128,7 +128,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     const address = `at ${clientAddress(asked.headers, asked.address, options.trustProxy)}`;
     const { authenticate } = options;
     if (!authenticate) return address;
-    // Who guesses is held back before the application is asked again.
+    // A client that has guessed too often is turned away before the application is asked.
     const tired = clients.tired(address);
     if (tired) return tired;
     const asking = Promise.resolve()

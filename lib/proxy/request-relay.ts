@@ -22,7 +22,7 @@ export interface RequestCall {
   readonly fetch: typeof fetch;
   /** What the service is asked; of a signed request with its body. */
   upstream(body?: Uint8Array<ArrayBuffer>): Promise<Upstream>;
-  /** Told once, when nothing more is to come, and why if it came to nothing. */
+  /** Called once, when the call has ended; with the reason if it failed. */
   ended(status: number | 'broken off', failure?: Refusal): void;
 }
 

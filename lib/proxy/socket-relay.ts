@@ -58,7 +58,7 @@ export function isHandshake({ method, headers }: IncomingMessage): boolean {
 }
 
 /**
- * Notices when a client goes before it is accepted: nobody else reads its socket so long. It has nothing to say yet.
+ * Drops a client that leaves, or sends anything, before it is accepted: until then nobody else reads its socket.
  *
  * @returns What ends it.
  */

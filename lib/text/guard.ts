@@ -34,7 +34,7 @@ export interface GuardOptions {
   readonly replacement?: string;
   /** Said after a text that was cut; in place of an answer to a message that was. Default: nothing. */
   readonly say?: string;
-  /** Whether an answer waits until all of it was seen; else it is seen clause by clause. Default: false. */
+  /** Whether an answer waits until all of it is checked; else it is checked clause by clause. Default: false. */
   readonly buffered?: boolean;
   /** Whether a text may be said, or sent to the model: a service of yours, which may take its time. Default: none. */
   readonly moderate?: (request: ModerationRequest) => boolean | Promise<boolean>;
@@ -49,9 +49,8 @@ const maxHeld = 300;
 const heldBack = 100;
 
 /**
- * Sees texts before anybody else does: nothing that it has not seen is heard, told in an event of the model's, or
- * remembered. Its place in the list does not matter: it sees the text as the model writes it, and what would be spoken of
- * it. Events (`guard.acted`) say what was done and by which rule, not what was said.
+ * Checks every text first: nothing unchecked is heard, told in an event of the model's, or remembered. Its place in the
+ * list does not matter: it checks the text as the model writes it, and what would be spoken of it. Events (`guard.acted`) say what was done and by which rule, not what was said.
  *
  * @example
  * ```ts

@@ -3,7 +3,7 @@
  * their marble diagrams drawn, and the playground with a recorded scene. `npm run site`, then serve the folder `site`; `-- <folder>` takes
  * another one.
  *
- * Everything that leads nowhere fails the build: links between pages, to headings, to files.
+ * A broken link fails the build: to a page, a heading or a file.
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -41,7 +41,7 @@ const app = await Application.bootstrap(
     readme: join(root, 'docs/README.md'),
     projectDocuments: [...new Set(pages)].map((path) => join(root, path)),
     searchInDocuments: true,
-    // Who searches wants to read of it first, and only then its members.
+    // Guides come before the members of the API.
     searchGroupBoosts: { Guides: 50, Providers: 5 },
     customCss: join(root, 'scripts/site/site.css'),
     favicon: join(root, 'samples/playground/page/icon.svg'),
