@@ -117,6 +117,26 @@ describe('the judge of what is told as heard', () => {
   });
 });
 
+describe('the judge of an answer that begins with the cut of another', () => {
+  const speeches = [whole('Yes?'), cut(story, 'Once upon a'), whole('You said: river')];
+  const heard = (text: string): unknown => unheardWords({ ...told, heard: text }, logOf(...speeches));
+
+  it('forgives it the letter that runs into the cut one', () => {
+    expect(heard('Yes?Once upon a ti\uFFFD\uFFFDou said: river')).toEqual([]);
+    expect(heard('Yes?Once upon a ti\uFFFDYou said: river')).toEqual([]);
+    expect(heard('Yes?Once upon a tiYou said: river')).toEqual([]);
+  });
+
+  it('forgives no more, and none that is merely missing', () => {
+    for (const text of [
+      'Yes?Once upon a tiou said: river',
+      'Yes?Once upon a ti\uFFFD\uFFFDu said: river',
+      'Yes?Once upon a ti\uFFFD\uFFFDou river',
+    ])
+      expect(heard(text)).toHaveLength(1);
+  });
+});
+
 describe('the judge of how calls end', () => {
   it('takes a question without an answer where something went wrong, and says so', () => {
     expect(stuckAt({ ...told, unanswered: 1 }, { ...log, mishaps: ['llm timeout'] })).toEqual([]);

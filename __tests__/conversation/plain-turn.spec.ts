@@ -1,5 +1,9 @@
+import { of } from 'rxjs';
+import type { LLMEvent } from 'rxvoice';
 import { application, user, voiceTest, type VoiceTestOptions, type VoiceTestResult } from 'rxvoice/testing';
 import { ofType, timeline } from '../pipeline/support/timeline.ts';
+
+const done: LLMEvent = { type: 'done', finishReason: 'stop' };
 
 describe('a plain turn', () => {
   it('goes from the final transcript to the last word heard, in order', () => {
@@ -41,6 +45,40 @@ describe('a plain turn', () => {
       ...{ hook: 0, llmFirstToken: 100, aggregation: 30, ttsFirstAudio: 50, outputLead: 0, total: 180 },
     });
     expect(metrics).not.toHaveProperty('endpointing');
+  });
+
+  it('asks the model before the voice, which would hold the request up', () => {
+    const order: string[] = [];
+    const { heardText } = voiceTest({
+      llm: {
+        answer: () => {
+          order.push('model');
+          return 'Fine.';
+        },
+      },
+      wrapTTS: (tts) => ({
+        name: tts.name,
+        speak: (text$) => {
+          order.push('voice');
+          return tts.speak(text$);
+        },
+      }),
+      steps: { 0: user.final('how are you') },
+      untilMs: 10_000,
+    });
+    expect(order).toEqual(['model', 'voice']);
+    expect(heardText).toBe('Fine.');
+  });
+
+  it('loses no word of a model that has answered before the voice is there', () => {
+    const { heardText } = voiceTest({
+      llm: {
+        answer: () => of<LLMEvent[]>({ type: 'token', text: 'All ' }, { type: 'token', text: 'of it.' }, done),
+      },
+      steps: { 0: user.final('how are you') },
+      untilMs: 10_000,
+    });
+    expect(heardText).toBe('All of it.');
   });
 
   it('sends typed text through the same machine', () => {

@@ -518,3 +518,41 @@ describe('a wordless interruption', () => {
     expect(timeline(events, 'error')).toHaveLength(1);
   });
 });
+
+describe('turn.committed tells what ended the turn', () => {
+  const enders = (options: Story): readonly string[] =>
+    voiceTest({ llm: { answer: () => '' }, ...options, untilMs: 30_000 }).events.flatMap((event) =>
+      event.type === 'turn.committed' ? event.endedBy : [],
+    );
+  const said = { 0: user.interim('hello'), 900: user.final('hello') };
+  const quiet = { 60: user.voice(0), 400: user.interim('hello'), 1_250: user.silence(1_000), 1_300: marked('hello') };
+
+  it('a strategy, by its name', () => {
+    expect(enders({ steps: said })).toEqual(['stt']);
+    expect(enders({ steps: said, endpointing: stt() })).toEqual(['stt']);
+    expect(enders({ steps: said, endpointing: ({ completeAt = Infinity }) => completeAt })).toEqual(['custom']);
+    expect(enders({ steps: quiet, endpointing: silence(), vad: true })).toEqual(['silence']);
+    expect(enders({ steps: quiet, endpointing: scorer(() => 1), vad: true })).toEqual(['scorer']);
+  });
+
+  it('a bound that comes before it', () => {
+    const endpointing = scorer(() => 0.1, { maxMs: 2_000 });
+    expect(enders({ steps: quiet, endpointing: stt({ maxMs: 1_000 }), vad: true })).toEqual(['maxMs']);
+    expect(enders({ steps: quiet, endpointing, vad: true })).toEqual(['scorer']);
+    const talks = { 0: user.interim('a'), 400: user.interim('a b'), 800: user.interim('a b c') };
+    expect(enders({ steps: talks, endpointing: { maxTurnMs: 600 } })[0]).toBe('maxTurnMs');
+  });
+
+  it('push-to-talk, its limit, and a service that does not answer', () => {
+    const press = { 0: application.does('begin'), 900: user.final('hello') };
+    const steps = { ...press, 2_000: application.does('commit') };
+    expect(enders({ steps, endpointing: manual() })).toEqual(['manual']);
+    expect(enders({ steps: press, endpointing: manual({ maxTurnMs: 1_500 }) })).toEqual(['maxTurnMs']);
+    expect(enders({ steps, endpointing: manual(), stt: { finalize: (): void => undefined } })).toEqual(['timeout']);
+  });
+
+  it('words without a final, and a typed message', () => {
+    expect(enders({ steps: { 0: user.interim('hello') } })).toEqual(['timeout']);
+    expect(enders({ steps: { 0: application.send('hello') } })).toEqual(['text']);
+  });
+});

@@ -5,6 +5,8 @@ import { VoiceError } from '../../lib/core/errors.ts';
 import { asObject, asObjects, parseJsonObject } from '../../lib/core/guard.ts';
 import type { Logger } from '../../lib/core/logger.ts';
 import { AlphaAgent } from '../../lib/providers/agent/alpha-agent.ts';
+import { GammaAgent } from '../../lib/providers/agent/gamma-agent.ts';
+import { OmicronAgent } from '../../lib/providers/agent/omicron-agent.ts';
 import { ThetaAgent } from '../../lib/providers/agent/theta-agent.ts';
 import { MeetingInputD } from '../../lib/providers/platform/meeting-input-d.ts';
 import { MeetingPeopleE, sessionStatuses } from '../../lib/providers/platform/meeting-people-e.ts';
@@ -26,6 +28,22 @@ class FakedMeeting extends MeetingInputD {
 }
 
 class FakedAlphaAgent extends AlphaAgent {
+  readonly sockets: FakeSockets = new FakeSockets({ pings: false });
+
+  protected override sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
+    return { ...super.sessionOptions(), openSocket: this.sockets.open };
+  }
+}
+
+class FakedGammaAgent extends GammaAgent {
+  readonly sockets: FakeSockets = new FakeSockets({ pings: false });
+
+  protected override sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
+    return { ...super.sessionOptions(), openSocket: this.sockets.open };
+  }
+}
+
+class FakedOmicronAgent extends OmicronAgent {
   readonly sockets: FakeSockets = new FakeSockets({ pings: false });
 
   protected override sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
@@ -104,7 +122,10 @@ async function phoned(create: (scheduler: TestClock) => PhoneStreamA | PhoneSock
 
 /** A whole session with an agent's service. */
 async function conversed(
-  create: (scheduler: TestClock, logger: Logger) => FakedAlphaAgent | FakedThetaAgent,
+  create: (
+    scheduler: TestClock,
+    logger: Logger,
+  ) => FakedAlphaAgent | FakedGammaAgent | FakedOmicronAgent | FakedThetaAgent,
   bytes: Bytes,
 ): Promise<void> {
   const clock = new TestClock();
@@ -208,6 +229,12 @@ export const callTargets: Readonly<Record<string, Target>> = {
 
   alphaAgent: (bytes) =>
     conversed((scheduler, logger) => new FakedAlphaAgent({ apiKey: 'a-key', scheduler }, logger), bytes),
+
+  gammaAgent: (bytes) =>
+    conversed((scheduler, logger) => new FakedGammaAgent({ agentId: 'a', apiKey: 'a-key', scheduler }, logger), bytes),
+
+  omicronAgent: (bytes) =>
+    conversed((scheduler, logger) => new FakedOmicronAgent({ apiKey: 'a-key', scheduler }, logger), bytes),
 
   thetaAgent: (bytes) =>
     conversed((scheduler, logger) => new FakedThetaAgent({ apiKey: 'a-key', scheduler }, logger), bytes),

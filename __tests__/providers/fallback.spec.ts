@@ -404,6 +404,16 @@ describe('fallback() of voices', () => {
     );
   });
 
+  it('its words tell where the next voice began', async () => {
+    const first = new NamedTTS('A', { 'Three four five six.': 'dies in the middle' });
+    const tts = await chain(first, new NamedTTS('B'));
+    const places: unknown[] = [];
+    tts.words$?.subscribe(({ text, resumesAt }) => places.push(resumesAt === undefined ? text : [text, resumesAt]));
+    speak(tts, ['One two.', 'Three four five six.', 'Seven.']);
+    await clock.advance(3_000);
+    expect(places).toEqual(['One', 'two.', 'Three', 'four', ['five', 16], 'six.', 'Seven.']);
+  });
+
   it('without word times it says the sentence anew: a word twice is better than none', async () => {
     const sentence = 'the quick brown fox';
     const first = new NamedTTS('A', { [sentence]: 'dies in the middle' }, false);

@@ -165,6 +165,30 @@ describe('connections that are kept', () => {
     await until(() => site.sockets[0]?.destroyed === true);
   });
 
+  it('opened beforehand, carry a request with a path, headers and a body of its own', async () => {
+    keeper = keepConnections();
+    warmConnection(new URL(`${site.url}/v1`));
+    await until(() => site.sockets.length === 1);
+    const url = `${site.url}/v1/chat?trace=1`;
+    await firstValueFrom(httpRequest({ provider: 'TestLLM', url, headers: { 'X-Key': 'k' }, json: { a: 1 } }));
+    expect(site.requests).toMatchObject([
+      {
+        ...{ method: 'POST', url: '/v1/chat?trace=1', body: '{"a":1}' },
+        headers: { 'x-key': 'k', 'user-agent': 'rxvoice', 'content-type': 'application/json', 'content-length': '7' },
+      },
+    ]);
+    expect(site.sockets).toHaveLength(1);
+  });
+
+  it('opened beforehand, wait for a request that sends something', async () => {
+    keeper = keepConnections();
+    warmConnection(new URL(site.url));
+    await until(() => site.sockets.length === 1);
+    await firstValueFrom(httpRequest({ provider: 'TestLLM', url: site.url }).pipe(readText()));
+    await ask();
+    expect(site.requests.map(({ method }) => method)).toEqual(['GET', 'POST']);
+  });
+
   it('are not opened beforehand when one is there, or without a keeper', async () => {
     warmConnection(new URL(site.url));
     keeper = keepConnections();

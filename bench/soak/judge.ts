@@ -8,6 +8,7 @@ export interface Vitals {
   /** Calls under way, and those that have ended. */
   readonly calls: number;
   readonly ended: number;
+  /** Without compiled code. */
   readonly heapBytes: number;
   readonly rssBytes: number;
   /** What of it is not V8's heap: code, buffers, and what native code allocated or has not given back. */
@@ -124,21 +125,26 @@ export function unheardWords(call: Told, log: Log): readonly string[] {
 }
 
 /** How far what sounded is explained by what is told, and the speech that is not in it. */
-function farthest(audible: string, [first, ...others]: readonly Speech[], from = 0): Reached {
+function farthest(
+  audible: string,
+  [first, ...others]: readonly Speech[],
+  from = 0,
+  isAfterCut: boolean = false,
+): Reached {
   if (!first) return { at: from };
   let best: Reached = { at: from, of: first };
-  for (const end of endsOf(audible, from, first)) {
-    const found = farthest(audible, others, end);
+  for (const end of endsOf(audible, from, first, isAfterCut)) {
+    const found = farthest(audible, others, end, first.interrupted);
     if (found.of === undefined && found.at === audible.length) return found;
     if (found.at >= best.at) best = found;
   }
   return best;
 }
 
-/** Where a speech may end that sounds from somewhere. */
-function endsOf(audible: string, from: number, speech: Speech): readonly number[] {
+/** Where a speech may end that sounds from somewhere, or behind a cut. */
+function endsOf(audible: string, from: number, speech: Speech, isAfterCut: boolean): readonly number[] {
   const { text, heardText, interrupted } = speech;
-  if (!interrupted) return soundsTo(audible, from, heardText, speech);
+  if (!interrupted) return soundsTo(audible, from, heardText, speech, isAfterCut);
   const words = text.split(/\s+/);
   const heard = heardText.split(/\s+/).filter(Boolean).length;
   const least = Math.max(0, heard - 1);
@@ -147,7 +153,8 @@ function endsOf(audible: string, from: number, speech: Speech): readonly number[
     const [before, last] = [words.slice(0, count).join(' '), plain(words[count] ?? '')];
     // The word that it was cut in: what is told may lack it, or have it though it hardly began.
     for (let length = 0; length <= last.length; length++) {
-      for (const end of soundsTo(audible, from, `${before} ${last.slice(0, length)}`, speech)) ends.add(end);
+      for (const end of soundsTo(audible, from, `${before} ${last.slice(0, length)}`, speech, isAfterCut))
+        ends.add(end);
     }
   }
   // The character that it was cut in.
@@ -155,7 +162,13 @@ function endsOf(audible: string, from: number, speech: Speech): readonly number[
 }
 
 /** Where a text may end that sounds from somewhere, pauses and lost connections of the voice considered. */
-function soundsTo(audible: string, from: number, text: string, { resumes, restarts }: Speech): readonly number[] {
+function soundsTo(
+  audible: string,
+  from: number,
+  text: string,
+  { resumes, restarts }: Speech,
+  isAfterCut: boolean,
+): readonly number[] {
   const sentences = text.split(/(?<=[.!?]) /).map(letters);
   const all = sentences.join('');
   const starts = sentences.map((_, index) => sentences.slice(0, index).join('').length);
@@ -177,7 +190,13 @@ function soundsTo(audible: string, from: number, text: string, { resumes, restar
     if (restarts > 0 && start !== undefined) ends.push(...follow(at, start, spare, restarts - 1));
     return ends;
   };
-  return follow(from, 0, mostDamaged * (resumes + restarts), restarts);
+  const spare = mostDamaged * (resumes + restarts);
+  const whole = follow(from, 0, spare, restarts);
+  if (!isAfterCut || all === '') return whole;
+  // Without silence between the two, the first letter runs into the one that was cut.
+  const marks = /^\uFFFD*/.exec(audible.slice(from, from + mostDamaged))?.[0].length ?? 0;
+  const first = Array.from({ length: marks }, (_, index) => follow(from + index + 1, 1, spare, restarts));
+  return [...whole, ...first.flat()];
 }
 
 /** Without spaces: a pause in the middle of a word is no other word. */

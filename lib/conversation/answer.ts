@@ -1,4 +1,4 @@
-import { finalize, Observable, of, ReplaySubject, Subject, Subscription, tap } from 'rxjs';
+import { finalize, Observable, of, ReplaySubject, subscribeOn, Subscription, tap } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { TokenUsage } from '../core/messages.ts';
 import type { ProviderRole } from '../core/roles.ts';
@@ -44,6 +44,9 @@ interface Log {
   /** Token events so far. */
   readonly tokens: number;
 }
+
+/** Most rounds and fillers that wait for the voice to be set up: more than an answer has. */
+const maxWaitingRounds = 100;
 
 /** Most tokens of a round that wait for the rounds before it to be spoken: far more than any answer has. */
 const maxWaitingTokens = 100_000;
@@ -119,9 +122,11 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       // The model is stopped right after the voice, before anything is reckoned.
       synthesize: (script, playedMs) => synthesize(script, playedMs).pipe(finalize(() => generating.unsubscribe())),
     };
-    const speaking = speech(request, context.speech, (heard) => {
+    // The model is asked first: the voice is set up while the request is on its way.
+    const speech$ = speech(request, context.speech, (heard) => {
       result = heard;
-    }).subscribe({
+    });
+    const speaking = speech$.pipe(subscribeOn(scheduler)).subscribe({
       next: (passed) => {
         mark(momentOf[passed]);
       },
@@ -205,12 +210,12 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
   });
 }
 
-/** The text of each round as it comes; a round that waits for its turn loses nothing. */
+/** The text of each round as it comes; one that waits for its turn, or for the voice, loses nothing. */
 class Rounds {
-  readonly #rounds$ = new Subject<SpokenRound>();
+  readonly #rounds$ = new ReplaySubject<SpokenRound>(maxWaitingRounds);
   readonly #texts = new Map<number, ReplaySubject<string>>();
 
-  /** Each round as it begins. Hot. */
+  /** Each round as it begins. Hot; replays all. */
   get rounds$(): Observable<SpokenRound> {
     return this.#rounds$;
   }

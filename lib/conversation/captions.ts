@@ -13,6 +13,7 @@ import {
   timer,
 } from 'rxjs';
 import type { SpokenWord } from '../core/roles.ts';
+import { placedWords } from '../text/placed-words.ts';
 import { segmenterFor } from '../text/segmenter.ts';
 import { visualRange, type SpokenPiece } from '../text/spoken-piece.ts';
 import type { Emit } from './event-bus.ts';
@@ -136,13 +137,10 @@ function timesOf(round: ScriptRound, from: number, to: number): Pick<CaptionWord
   const { startMs, spoken, words } = round;
   let first: SpokenWord | undefined;
   let last: SpokenWord | undefined;
-  let read = 0;
-  for (const word of words) {
-    const at = spoken.indexOf(word.text, read);
-    if (at < 0) continue;
-    read = at + word.text.length;
-    if (at >= to) break;
-    if (read <= from) continue;
+  for (const { word, from: begin, to: end } of placedWords(spoken, words)) {
+    // A voice that began anew says words twice: the first time counts.
+    if (first && begin >= to) break;
+    if (begin >= to || end <= from) continue;
     first ??= word;
     last = word;
   }

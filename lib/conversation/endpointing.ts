@@ -52,12 +52,22 @@ export interface EndpointingBounds {
 export type Scorer = (text: string) => number | ObservableInput<number>;
 
 /**
+ * What ended the user's turn: a strategy (`custom`: the application's own); a bound, `maxMs` of silence or `maxTurnMs`;
+ * `commitTurn()` (`manual`); a service that gave no final in time (`timeout`); `send()` (`text`). `again`: an earlier
+ * message is answered after all, as after a cough that was taken for words.
+ */
+export type TurnEndedBy =
+  'stt' | 'silence' | 'scorer' | 'custom' | 'maxMs' | 'maxTurnMs' | 'manual' | 'timeout' | 'text' | 'again';
+
+/**
  * Decides when the user's turn is over: a function from what is known to the time of the end, on the same clock;
  * Infinity while the turn goes on. It is asked again with everything that is heard, and must be pure. The bounds that it
  * carries apply to what it returns. What it throws is reported, and the service's own judgment takes its place.
  */
 export interface EndOfTurn extends EndpointingBounds {
   (turn: HeardTurn): number;
+  /** What `turn.committed` names as having ended the turn. Default: `custom`. */
+  readonly endedBy?: 'stt' | 'silence' | 'scorer' | 'custom';
   /** Asked for each new text once the user is silent: how likely it is that the text is complete, 0 to 1. */
   readonly score?: Scorer;
   /** Whether speech-to-text is asked to finalize when a voice detector hears the voice end. Default: false. */
@@ -72,7 +82,10 @@ export interface EndOfTurn extends EndpointingBounds {
 export type Endpointing = EndOfTurn | EndpointingBounds;
 
 /** The turn is over when the speech-to-text service says so. */
-export const serviceDecides: EndOfTurn = ({ completeAt = Infinity }) => completeAt;
+export const serviceDecides: EndOfTurn = Object.assign<EndOfTurn, Pick<EndOfTurn, 'endedBy'>>(
+  ({ completeAt = Infinity }) => completeAt,
+  { endedBy: 'stt' },
+);
 
 /** The strategy, and its bounds. */
 export function strategyOf(endpointing: Endpointing = {}): readonly [EndOfTurn, EndpointingBounds] {
@@ -97,4 +110,12 @@ export function endsAt(turn: HeardTurn, strategy: EndOfTurn, bounds: Endpointing
   const wanted = Number.isNaN(decided) ? Infinity : decided;
   const earliest = Math.max(wanted, silentSince + leastSilence(bounds, pauseMs));
   return Math.min(earliest, silentSince + maxMs, startedAt + maxTurnMs);
+}
+
+/** What ended a turn that is over at a moment: the strategy, or a bound before it. */
+export function endedBy(turn: HeardTurn, strategy: EndOfTurn, bounds: EndpointingBounds, at: number): TurnEndedBy {
+  const { startedAt, silentSince = Infinity } = turn;
+  const { maxMs = Infinity, maxTurnMs = Infinity } = bounds;
+  if (at >= startedAt + maxTurnMs) return 'maxTurnMs';
+  return at >= silentSince + maxMs && !(strategy(turn) <= at) ? 'maxMs' : (strategy.endedBy ?? 'custom');
 }

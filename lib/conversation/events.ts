@@ -3,6 +3,7 @@ import type { VoiceErrorCode } from '../core/errors.ts';
 import type { FinishReason, TokenUsage, ToolCall } from '../core/messages.ts';
 import type { DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import type { GuardReport } from '../text/text-transform.ts';
+import type { TurnEndedBy } from './endpointing.ts';
 import type { HistoryItem } from './history.ts';
 import type { ServiceUsage, TurnMetrics } from './measurements.ts';
 
@@ -140,6 +141,8 @@ export interface VoiceEventMap {
   'turn.committed': {
     /** What is answered. */
     readonly text: string;
+    /** What ended the turn. */
+    readonly endedBy: TurnEndedBy;
   };
   /** The turn and its answer are over. */
   'turn.ended': { readonly reason: TurnEndReason };

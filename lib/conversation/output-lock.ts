@@ -9,8 +9,9 @@ export function enqueue(lock: OutputLock, speech: QueuedSpeech): OutputLock {
 
 /** Grants the output to the next speech if it is free. */
 export function grant(lock: OutputLock): OutputLock {
+  if (lock.speaking || lock.queue.length === 0) return lock;
   const [next, ...queue] = lock.queue;
-  return lock.speaking || !next ? lock : { speaking: { ...next, audible: false }, queue };
+  return next ? { speaking: { ...next, audible: false }, queue } : lock;
 }
 
 /** Marks the speech that holds the output as audible. */

@@ -37,6 +37,7 @@ export function overhear(
   const commit: Commit = {
     type: 'turn.commit',
     text: joinWords(state.overheard?.commit.text ?? '', result.text.trim()),
+    endedBy: 'stt',
     result,
     ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
   };

@@ -14,7 +14,13 @@ export type PushToTalk =
       readonly limitAt: number;
     }
   /** The application has ended it; the last final is due. */
-  | { readonly phase: 'committing'; readonly said: string; readonly text: string; readonly until: number };
+  | {
+      readonly phase: 'committing';
+      readonly said: string;
+      readonly text: string;
+      readonly endedBy: 'manual' | 'maxTurnMs';
+      readonly until: number;
+    };
 
 type PushToTalkStep = Step<{ readonly phase: 'idle' } | PushToTalk, TurnDecision>;
 
@@ -40,7 +46,8 @@ export function takePushToTalk(
   }
   if (state.phase === 'idle') return [state];
   if (state.phase === 'open') {
-    if (signal.type === 'commit' || signal.type === 'tick') return close(state, at, rules, unheardMs);
+    if (signal.type === 'commit') return close(state, 'manual', at, rules, unheardMs);
+    if (signal.type === 'tick') return close(state, 'maxTurnMs', at, rules, unheardMs);
     if (signal.type === 'speech') {
       return [{ ...state, isDue: signal.isBrief ? state.text !== '' : true }];
     }
@@ -58,7 +65,8 @@ export function takePushToTalk(
     if (!text) return [state];
     return [state.phase === 'open' ? { ...state, text, isDue: true } : { ...state, text }, words];
   }
-  return [{ phase: 'idle' }, whole ? { type: 'commit', text: whole, result } : { type: 'timeout', text: '' }];
+  const { endedBy } = state;
+  return [{ phase: 'idle' }, whole ? { type: 'commit', text: whole, endedBy, result } : { type: 'timeout', text: '' }];
 }
 
 /**
@@ -67,18 +75,21 @@ export function takePushToTalk(
  */
 function close(
   { said, text, isDue }: Extract<PushToTalk, { readonly phase: 'open' }>,
+  endedBy: 'manual' | 'maxTurnMs',
   at: number,
   { canFinalize, sttTimeoutMs }: TurnRules,
   unheardMs: number,
 ): PushToTalkStep {
-  if (said && !isDue && !canFinalize) return [{ phase: 'idle' }, { type: 'commit', text: said }];
+  if (said && !isDue && !canFinalize) return [{ phase: 'idle' }, { type: 'commit', text: said, endedBy }];
   const waitMs = canFinalize && isDue ? sttTimeoutMs : Math.min(unheardMs, sttTimeoutMs);
-  const closing: PushToTalk = { phase: 'committing', said, text, until: at + waitMs };
+  const closing: PushToTalk = { phase: 'committing', said, text, endedBy, until: at + waitMs };
   return canFinalize ? [closing, { type: 'finalize' }] : [closing];
 }
 
 function timedOut({ said, text }: PushToTalk): PushToTalkStep {
   const whole = joinWords(said, text);
   const timeout: TurnDecision = { type: 'timeout', text: whole };
-  return whole ? [{ phase: 'idle' }, timeout, { type: 'commit', text: whole }] : [{ phase: 'idle' }, timeout];
+  return whole
+    ? [{ phase: 'idle' }, timeout, { type: 'commit', text: whole, endedBy: 'timeout' }]
+    : [{ phase: 'idle' }, timeout];
 }

@@ -1,3 +1,4 @@
+import { takeStep } from '../stream/fold.ts';
 import { hasWords } from '../text/words.ts';
 import type { AgentHandlers } from './agent-turns.ts';
 import { withoutDetector, withoutVoice } from './detector-lost.ts';
@@ -90,7 +91,7 @@ const handlers: Handlers = {
     return [{ ...state, ids, says: [...state.says, say] }];
   },
   send: (state, { text, options, ticket }, at) => {
-    const input: Commit = { type: 'turn.commit', text, ticket, answer: options.answer };
+    const input: Commit = { type: 'turn.commit', text, endedBy: 'text', ticket, answer: options.answer };
     if (options.interrupt === false) {
       return [{ ...state, waiting: [...state.waiting, { ...input, isPatient: true }] }];
     }
@@ -186,14 +187,9 @@ function follow(before: ConversationState, step: ConversationStep, input: Input,
   const { state: user } = step[0].user;
   // What is heard of the user is told before what follows from it.
   const effects: Effect[] = user === before.user.state ? [] : [emit('user.state', { state: user })];
-  let [state] = addTo(effects, step);
-  for (const next of followers) [state] = addTo(effects, next(state, before, input, at));
+  let state = takeStep(effects, step);
+  for (const next of followers) state = takeStep(effects, next(state, before, input, at));
   return [state, ...effects];
-}
-
-function addTo(effects: Effect[], step: ConversationStep): ConversationStep {
-  for (let index = 1; index < step.length; index += 1) effects.push(step[index] as Effect);
-  return step;
 }
 
 type Follower = (state: ConversationState, before: ConversationState, input: Input, at: number) => ConversationStep;
@@ -211,13 +207,12 @@ const grantOutput: Follower = (state, before) => {
 };
 
 const tellStates: Follower = (state, before, input) => {
-  const [user, agent] = [state.user.state, agentStateOf(state)];
+  const agent = agentStateOf(state);
   const previous = input.type === 'started' ? 'idle' : agentStateOf(before);
-  return [
-    state,
-    ...(user === 'speaking' && before.user.state === 'silent' ? [{ type: 'warm' } as const] : []),
-    ...(agent === previous ? [] : [emit('agent.state', { state: agent, previous })]),
-  ];
+  const step: [ConversationState, ...Effect[]] = [state];
+  if (state.user.state === 'speaking' && before.user.state === 'silent') step.push({ type: 'warm' });
+  if (agent !== previous) step.push(emit('agent.state', { state: agent, previous }));
+  return step;
 };
 
 /** Asks again when all that came of an interruption was a voice. */
@@ -261,13 +256,8 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
   const isNew = signal.type === 'transcript' || signal.event === 'started';
   const isUnclear = before.isUnclear && !(signal.type === 'transcript' && signal.result.text.trim());
   const echoSince = signal.type === 'transcript' ? -Infinity : before.echoSince;
-  const state: ConversationState = {
-    ...before,
-    user,
-    isUnclear,
-    echoSince,
-    ...(isNew ? { superseded: undefined } : {}),
-  };
+  const superseded = isNew ? undefined : before.superseded;
+  const state: ConversationState = { ...before, user, isUnclear, echoSince, superseded };
   const isService = rules.isService && statusOf(state) !== 'speaking';
   if (statusOf(state) === 'free' || isPushToTalk || isService) return takeTurns(state, signal, at, rules);
   if (isKept(state, signal, at, rules)) return takeTurns(state, signal, at, rules);

@@ -2,6 +2,7 @@ import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import type { SpokenWord, TTSProvider } from '../core/roles.ts';
 import { segmenterFor } from '../text/segmenter.ts';
+import { placedWords } from '../text/placed-words.ts';
 import { visualRange, type SpokenPiece } from '../text/spoken-piece.ts';
 import { joinWords } from '../text/words.ts';
 
@@ -115,7 +116,7 @@ export class Script {
     part.complete = true;
     const spoken = spokenOf(part);
     const { length } = spoken;
-    if (length && part.receivedMs && isWhole(part, spoken, { characters: 0, ms: 0 }))
+    if (length && part.receivedMs && isWhole(part, spoken, untimed))
       this.#pace.msPerCharacter = part.receivedMs / length;
   }
 
@@ -201,7 +202,7 @@ export class Script {
       if (isFinished && part.isCompressed) {
         // How much audio there was is known now.
         const timed = timedBy(spoken, words, () => true);
-        return upTo(part, saysAll(localMs, spoken, timed) ? spoken.length : timed.characters);
+        return upTo(part, saysAll(localMs, spoken, timed) ? spoken.length : timed.farthest);
       }
       const { characters, exact } = charactersAt(part, words, localMs, this.#pace);
       estimated ||= !exact;
@@ -286,24 +287,28 @@ function timedBy(
   words: readonly SpokenWord[],
   isWanted: (to: number, word: SpokenWord) => boolean,
 ): Timed & { readonly exact: boolean; readonly next?: SpokenWord } {
-  let [characters, ms] = [0, 0];
+  let [characters, farthest, ms] = [0, 0, 0];
   let exact = words.length > 0;
-  for (const word of words) {
-    const at = spoken.indexOf(word.text, characters);
-    if (at < 0) continue;
-    const to = at + word.text.length;
-    if (!isWanted(to, word)) return { characters, ms, exact: exact && !word.estimated, next: word };
+  for (const { word, to } of placedWords(spoken, words)) {
+    if (!isWanted(to, word)) return { characters, farthest, ms, exact: exact && !word.estimated, next: word };
     [characters, ms] = [to, word.endMs];
+    farthest = Math.max(farthest, to);
     exact &&= !word.estimated;
   }
-  return { characters, ms, exact };
+  return { characters, farthest, ms, exact };
 }
 
 /** How far word timings reach in a text, and in its audio. */
 interface Timed {
+  /** The end of the last word. */
   readonly characters: number;
+  /** The end of the word that is farthest in the text: a voice that began anew may still be behind it. */
+  readonly farthest: number;
   readonly ms: number;
 }
+
+/** Where no word tells. */
+const untimed: Timed = { characters: 0, farthest: 0, ms: 0 };
 
 /** Whether a part's audio is complete, and may be that of all its text. */
 function isWhole({ complete, isCompressed, receivedMs }: Part, spoken: string, timed: Timed): boolean {
@@ -336,14 +341,14 @@ function charactersAt(
 ): { characters: number; exact: boolean } {
   const spoken = spokenOf(part);
   const timed = timedBy(spoken, words, (_, { endMs }) => endMs <= localMs + toleranceMs);
-  const { characters, ms, exact } = timed;
-  if (timed.next) return { characters, exact };
+  const { characters, farthest, ms, exact } = timed;
+  if (timed.next) return { characters: farthest, exact };
   const isOver = localMs >= part.receivedMs - toleranceMs;
   if (isOver && isWhole(part, spoken, timed)) return { characters: spoken.length, exact: true };
   const each = msPerCharacter(part, spoken, timed, cautiousPace(pace, spoken));
   const more = each > 0 ? Math.floor((localMs + toleranceMs - ms) / each) : 0;
   const length = Math.min(spoken.length, characters + Math.max(0, more));
-  return { characters: wholeWords(spoken, length), exact: false };
+  return { characters: Math.max(farthest, wholeWords(spoken, length)), exact: false };
 }
 
 /** When the first `characters` of a part's spoken text have sounded. */

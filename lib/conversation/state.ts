@@ -4,6 +4,7 @@ import type { TranscriptionResult, TTSProvider } from '../core/roles.ts';
 import { bargeInWaitsUntil, noBargeIn, type BargeIn } from './barge-in.ts';
 import type { SpeechTicket } from './commands.ts';
 import type { AnswerOptions, ConversationSettings } from './conversation-options.ts';
+import type { TurnEndedBy } from './endpointing.ts';
 import type { AgentState, DiscardReason, SpeechSource, TurnEndReason, UserState } from './events.ts';
 import { rulesOf, type Rules } from './rules.ts';
 import { unknownStt, type TurnRules } from './turn-rules.ts';
@@ -99,6 +100,7 @@ export interface OutputLock {
 export interface Commit {
   readonly type: 'turn.commit';
   readonly text: string;
+  readonly endedBy: TurnEndedBy;
   readonly result?: TranscriptionResult;
   /** When the user stopped speaking, if known. */
   readonly endOfSpeechAt?: number;

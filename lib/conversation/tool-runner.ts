@@ -25,7 +25,7 @@ import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 
 /** Default time limit of a tool. */
-const defaultTimeoutMs = 30_000;
+export const defaultTimeoutMs = 30_000;
 /** Longest result sent to the model, in characters. */
 const maxResultLength = 16_384;
 /** The result of a call that an interruption ended. */

@@ -1,8 +1,8 @@
-import type { TranscriptionResult } from '../core/roles.ts';
 import { emit, type HeardSignal } from './inputs.ts';
 import { dismiss, isInterruptible, isOrder, suspect } from './interruption.ts';
 import type { Rules } from './rules.ts';
 import { keepsTools, type ConversationState } from './state.ts';
+import type { TurnDecision } from './turn-rules.ts';
 import { openTurn, turnEnded, type ConversationStep } from './user-turn.ts';
 
 /**
@@ -30,7 +30,7 @@ export function listenDuringTools(
 /** What the user has said becomes a part of the turn that is being answered. */
 export function joinAnswer(
   before: ConversationState,
-  { text, result }: { readonly text: string; readonly result?: TranscriptionResult },
+  { text, endedBy, result }: Extract<TurnDecision, { readonly type: 'commit' }>,
   at: number,
 ): ConversationStep {
   const [state, turn, ...started] = openTurn(before, 'speech', at);
@@ -39,7 +39,7 @@ export function joinAnswer(
     { ...state, turn: undefined, lastWords: '', user: { state: 'silent' }, overheard: undefined },
     ...started,
     emit('transcript.final', { text, ...(result ? { result } : {}) }, { ...envelope, role: 'stt' }),
-    emit('turn.committed', { text }, envelope),
+    emit('turn.committed', { text, endedBy }, envelope),
     { type: 'join', text },
     ...turnEnded({ ...turn, committedAt: at }, 'merged'),
   ];

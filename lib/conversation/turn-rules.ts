@@ -1,5 +1,11 @@
 import type { SpeechEvent, TranscriptionResult } from '../core/roles.ts';
-import { strategyOf, type EndOfTurn, type Endpointing, type EndpointingBounds } from './endpointing.ts';
+import {
+  strategyOf,
+  type EndOfTurn,
+  type Endpointing,
+  type EndpointingBounds,
+  type TurnEndedBy,
+} from './endpointing.ts';
 
 /** The signals of a user. */
 export type UserSignal =
@@ -45,6 +51,7 @@ export type TurnDecision =
   | {
       readonly type: 'commit';
       readonly text: string;
+      readonly endedBy: TurnEndedBy;
       readonly result?: TranscriptionResult;
       /** When the user stopped speaking, on the scheduler's clock, if known. */
       readonly endOfSpeechAt?: number;

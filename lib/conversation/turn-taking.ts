@@ -2,7 +2,7 @@ import { concatMap, map, pipe, type OperatorFunction, type SchedulerLike } from 
 import type { TranscriptionResult } from '../core/roles.ts';
 import { fold, type Step } from '../stream/fold.ts';
 import { foldText, joinWords } from '../text/words.ts';
-import { endsAt, serviceDecides, type TurnScore } from './endpointing.ts';
+import { endedBy, endsAt, serviceDecides, type TurnEndedBy, type TurnScore } from './endpointing.ts';
 import { learnLag, learnPause, nothingLearnt, type Learnt } from './learnt.ts';
 import { openLimit, takePushToTalk, type PushToTalk } from './push-to-talk.ts';
 import {
@@ -169,16 +169,17 @@ function pushToTalk(
 type Listening = Extract<TurnTaking, { readonly phase: 'idle' | 'hearing' }>;
 type HearingState = Extract<TurnTaking, { readonly phase: 'hearing' }>;
 
+/** A turn of which nothing has been heard yet. */
+const unheard: Omit<Hearing, 'startedAt' | 'until'> = {
+  ...{ phase: 'hearing', said: '', text: '', result: undefined, speculation: undefined, score: undefined },
+  ...{ voice: 'unknown', voiceSince: undefined, silentSince: undefined, spokenUntil: undefined },
+  ...{ finalAt: undefined, completeAt: undefined, endsAt: Infinity, speculatesAt: Infinity },
+};
+
 function beginning(state: Listening, at: number, { sttTimeoutMs }: TurnRules): HearingState {
   const until = at + sttTimeoutMs;
   if (state.phase === 'hearing') return { ...state, until };
-  return {
-    ...{ phase: 'hearing', said: '', text: '', result: undefined, speculation: undefined, startedAt: at },
-    ...{ voice: 'unknown', voiceSince: undefined, silentSince: undefined, spokenUntil: undefined },
-    ...{ finalAt: undefined, completeAt: undefined, score: undefined },
-    ...{ endsAt: Infinity, speculatesAt: Infinity, until },
-    ...{ learnt: state.learnt, late: state.late },
-  };
+  return { ...unheard, startedAt: at, until, learnt: state.learnt, late: state.late };
 }
 
 function takeVoice(
@@ -296,14 +297,13 @@ function settle(before: HearingState, at: number, rules: TurnRules, decisions: r
   const asks = rules.endOfTurn.score && !isAsked && text && silentSince !== undefined && (voice === 'off' || finalAt);
   const state: HearingState = asks ? { ...before, score: { text, askedAt: at, value: undefined } } : before;
   const { learnt, startedAt, completeAt } = state;
-  const turn = {
-    ...{ text, startedAt, silentSince, finalAt, completeAt },
-    ...{ sttLagMs: learnt?.lagMs ?? rules.sttLagMs, score: state.score?.text === text ? state.score : undefined },
-  };
+  const sttLagMs = learnt?.lagMs ?? rules.sttLagMs;
+  const current = state.score?.text === text ? state.score : undefined;
+  const turn = { text, startedAt, silentSince, finalAt, completeAt, sttLagMs, score: current };
   const strategy = learnt?.isBroken ? serviceDecides : rules.endOfTurn;
   try {
     const end = endsAt(turn, strategy, rules.bounds, learnt?.pauseMs);
-    if (end <= at) return over(state, at, rules, decisions);
+    if (end <= at) return over(state, endedBy(turn, strategy, rules.bounds, at), at, rules, decisions);
     // Nothing more is due of speech-to-text.
     const until = finalAt !== undefined && end < Infinity ? Math.max(state.until, end) : state.until;
     return [{ ...state, endsAt: end, until }, ...decisions, ...(asks ? [{ type: 'score', text } as const] : [])];
@@ -316,7 +316,13 @@ function settle(before: HearingState, at: number, rules: TurnRules, decisions: r
 }
 
 /** The turn is over, with all that was said. */
-function over(state: HearingState, at: number, rules: TurnRules, decisions: readonly TurnDecision[]): TurnStep {
+function over(
+  state: HearingState,
+  by: TurnEndedBy,
+  at: number,
+  rules: TurnRules,
+  decisions: readonly TurnDecision[],
+): TurnStep {
   const { said, text, result, spokenUntil } = state;
   const whole = joinWords(said, text);
   const isPause = rules.bounds.dynamic === true && !rules.isBackchannel(whole);
@@ -324,7 +330,7 @@ function over(state: HearingState, at: number, rules: TurnRules, decisions: read
     turnOver(state, text || isPause ? { text, spokenUntil, at, isPause } : undefined),
     ...decisions,
     {
-      ...{ type: 'commit', text: whole },
+      ...{ type: 'commit', text: whole, endedBy: by },
       ...(result ? { result } : {}),
       ...(spokenUntil === undefined ? {} : { endOfSpeechAt: spokenUntil }),
     },
@@ -335,12 +341,13 @@ function over(state: HearingState, at: number, rules: TurnRules, decisions: read
 function goOn(state: HearingState, at: number, rules: TurnRules): TurnStep {
   const { said, text, result } = state;
   const whole = joinWords(said, text);
-  if (at >= state.endsAt) return over(state, at, rules, []);
+  // Asked again, the strategy says that it is over, and why.
+  if (at >= state.endsAt) return settle(state, at, rules);
   if (at >= state.until) {
     // Words that the service never made final were still spoken: they become the user's turn.
     const timeout: TurnDecision = { type: 'timeout', text: whole };
     if (!whole) return [turnOver(state), timeout];
-    return over({ ...state, result: undefined }, at, rules, text ? [timeout] : []);
+    return over({ ...state, result: undefined }, 'timeout', at, rules, text ? [timeout] : []);
   }
   const next: HearingState = { ...state, speculatesAt: Infinity };
   if (!result || state.speculation !== undefined) return [next];

@@ -24,9 +24,10 @@ export type ConversationStep = Step<ConversationState, Effect>;
 
 /** One step, then another. */
 export function chain(step: ConversationStep, next: (state: ConversationState) => ConversationStep): ConversationStep {
-  const [state, ...effects] = step;
-  const following = next(state);
-  if (following.length === 1 && following[0] === state) return step;
+  const following = next(step[0]);
+  if (step.length === 1) return following;
+  if (following.length === 1 && following[0] === step[0]) return step;
+  const [, ...effects] = step;
   const [after, ...more] = following;
   return [after, ...effects, ...more];
 }
@@ -181,7 +182,7 @@ export function reasonToCut({ candidate, output: { speaking } }: ConversationSta
 
 /** The user has said, or typed, something that will be answered. */
 export function commit(state: ConversationState, input: Commit, at: number): ConversationStep {
-  const { text, result, ticket, endOfSpeechAt, isRemembered = false } = input;
+  const { text, endedBy, result, ticket, endOfSpeechAt, isRemembered = false } = input;
   const { candidate } = state;
   const fits = candidate?.phase === 'preflight' && foldText(candidate.text) === foldText(text) && !ticket;
   if (candidate && !fits) {
@@ -198,7 +199,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
       ? []
       : [emit('transcript.final', { text, ...(result ? { result } : {}) }, { ...envelope, role: 'stt' })]),
     ...(isRemembered ? [] : [{ type: 'remember', text } as const]),
-    emit('turn.committed', { text }, envelope),
+    emit('turn.committed', { text, endedBy }, envelope),
   ];
   const told: ConversationState = {
     ...(ticket ? supersede(open) : open),

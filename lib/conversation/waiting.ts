@@ -9,7 +9,7 @@ const notHeard = { heardText: '', interrupted: true } as const;
 /** What is to be answered next: what has waited longest, else a message that lost its answer to what came to nothing. */
 function nextOf({ waiting, unanswered, turn, isDraining }: ConversationState): Commit | undefined {
   if (waiting[0] || unanswered === undefined || turn || isDraining) return waiting[0];
-  return { type: 'turn.commit', text: unanswered, isRemembered: true };
+  return { type: 'turn.commit', text: unanswered, endedBy: 'again', isRemembered: true };
 }
 
 /** Whether it may be answered now. What the user has not just said waits for the user as well as for the agent. */

@@ -7,7 +7,10 @@ import { lagOf } from './stt-lag.ts';
  * @param bounds - Default: those of the service.
  */
 export function stt(bounds: EndpointingBounds = {}): EndOfTurn {
-  return Object.assign<EndOfTurn, EndpointingBounds>(({ completeAt = Infinity }) => completeAt, bounds);
+  return Object.assign<EndOfTurn, Partial<EndOfTurn>>(({ completeAt = Infinity }) => completeAt, {
+    ...bounds,
+    endedBy: 'stt',
+  });
 }
 
 /**
@@ -39,7 +42,7 @@ export function silence(bounds: EndpointingBounds = {}): EndOfTurn {
   return Object.assign<EndOfTurn, Partial<EndOfTurn>>(
     ({ silentSince, finalAt, sttLagMs }) =>
       silentSince === undefined ? Infinity : Math.max(silentSince, finalAt ?? silentSince + sttLagMs),
-    { minMs: 500, maxMs: 3_000, ...bounds, finalizes: true, lagOf },
+    { minMs: 500, maxMs: 3_000, ...bounds, finalizes: true, lagOf, endedBy: 'silence' },
   );
 }
 
@@ -79,6 +82,6 @@ export function scorer(score: Scorer, options: ScorerOptions = {}): EndOfTurn {
       if (value === undefined) return Math.max(silentAt, askedAt + timeoutMs);
       return value < threshold ? turn.silentSince + maxMs : silentAt;
     },
-    { ...quiet, score },
+    { ...quiet, score, endedBy: 'scorer' },
   );
 }

@@ -262,12 +262,13 @@ export abstract class PipelineEvents {
 
   #callBack(event: VoiceEvent): void {
     this.#facts.note(event);
-    for (const type of [event.type, '*'] as const) {
-      if (this.#emitter.listenerCount(type) === 0) continue;
-      for (const callback of this.#emitter.listeners(type)) {
-        callSafely(callback, event, this.#onBrokenCallback);
-      }
-    }
+    this.#callAll(event.type, event);
+    this.#callAll('*', event);
+  }
+
+  #callAll(type: VoiceEventType | '*', event: VoiceEvent): void {
+    if (this.#emitter.listenerCount(type) === 0) return;
+    for (const callback of this.#emitter.listeners(type)) callSafely(callback, event, this.#onBrokenCallback);
   }
 }
 

@@ -1,7 +1,7 @@
 import { BehaviorSubject } from 'rxjs';
 
 /** Whether the browser's own voice is speaking, so that a recognizer without echo cancellation can stop listening. */
-export const nativeVoiceSpeaks$: BehaviorSubject<boolean> = /* @__PURE__ */ new BehaviorSubject<boolean>(false);
+export const nativeVoiceSpeaks$: BehaviorSubject<boolean> = new BehaviorSubject<boolean>(false);
 
 /** Whether the page runs on Android, whose browsers implement the Web Speech API less reliably. */
 export function isAndroid(): boolean {

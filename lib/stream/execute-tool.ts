@@ -33,7 +33,7 @@ export function executeTool(
 }
 
 /** A value, a promise's value, or an Observable's values. */
-function toObservable<T>(result$: T | PromiseLike<T> | Observable<T>): Observable<T> {
+export function toObservable<T>(result$: T | PromiseLike<T> | Observable<T>): Observable<T> {
   if (isObservable(result$)) return result$;
   const isPromise = typeof result$ === 'object' && result$ !== null && 'then' in result$;
   return isPromise ? from(result$) : of(result$);

@@ -5,6 +5,16 @@ import { Alarm, isDue } from './patient-timer.ts';
 /** The result of an input: the next state, and its effects in order. */
 export type Step<S, E> = readonly [state: S, ...effects: E[]];
 
+/**
+ * Adds a step's effects to those of the steps before it. Steps are many and short: by index, none costs an iterator.
+ *
+ * @returns The step's state.
+ */
+export function takeStep<S, E>(effects: E[], step: Step<S, E>): S {
+  for (let index = 1; index < step.length; index += 1) effects.push(step[index] as E);
+  return step[0];
+}
+
 /** A state machine as data. */
 export interface Machine<S, I, E> {
   readonly start: S;

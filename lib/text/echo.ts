@@ -21,12 +21,23 @@ export function repeats(text: string, heard: string, locale?: string): 'surely' 
   const sentences = heard.split(endOfSentence).map(foldText);
   if (sentences.includes(said)) return 'surely';
   const known = ` ${sentences.join(' ')} `;
-  const words = [...segmenterFor('word', locale).segment(said)].filter(({ isWordLike }) => isWordLike);
+  const words = wordsOf(said, locale);
   const length = Math.min(run, words.length);
-  const runs = words.slice(length - 1).map(({ index, segment }, from) => {
-    return said.slice(words[from]?.index, index + segment.length);
-  });
+  const runs = words.slice(length - 1).map(({ end }, from) => said.slice(words[from]?.start, end));
   const repeated = runs.filter((each) => known.includes(unspaced.test(each) ? each : ` ${each} `));
   if (runs.length === 0 || repeated.length < share * runs.length) return 'not';
   return words.length < run ? 'partly' : 'surely';
+}
+
+/** Letters and digits with spaces between them, as most texts are once folded. */
+const plain = /^[\p{L}\p{M}\p{N} ]*$/u;
+
+/** Where each word of a folded text is. Segmenters are slow, and most texts need none. */
+function wordsOf(text: string, locale?: string): { readonly start: number; readonly end: number }[] {
+  if (plain.test(text) && !unspaced.test(text)) {
+    return Array.from(text.matchAll(/[^ ]+/g), ({ 0: word, index: start }) => ({ start, end: start + word.length }));
+  }
+  return Array.from(segmenterFor('word', locale).segment(text))
+    .filter(({ isWordLike }) => isWordLike)
+    .map(({ index: start, segment }) => ({ start, end: start + segment.length }));
 }

@@ -61,5 +61,6 @@ export function foldText(text: string): string {
 /** Joins two texts, with a space where words would touch. */
 export function joinWords(left: string, right: string): string {
   if (!left || !right) return left || right;
-  return /\s$/.test(left) || /^\s/.test(right) ? left + right : `${left} ${right}`;
+  // A search for white space at the end would read the whole text.
+  return /\s/.test(left.slice(-1)) || /^\s/.test(right) ? left + right : `${left} ${right}`;
 }

@@ -42,7 +42,7 @@ export function keepConnections(): Subscription {
   });
 }
 
-/** Opens a connection for the next request to an address unless one is open; requires a keeper. Never fails. */
+/** Has a connection ready for the next POST to an address; requires a keeper. Never fails. */
 export function warmConnection(url: URL): void {
   if (keepers === 0) return;
   withScheme(
@@ -79,49 +79,40 @@ function poolOf(scheme: Scheme, protocol: string): Pool | undefined {
 /** Connections that outlive their request, or precede it. */
 interface Pool {
   readonly agent: http.Agent;
-  /** Whether a request got an idle connection, which the server may have closed at that moment. */
-  isWaited(request: http.ClientRequest): boolean;
+  /** Prepares the next POST to a host: it has its connection, and has sent nothing. */
   warm(url: URL): void;
+  /** The POST that was prepared for an address. Its connection may have been closed at this moment. */
+  take(url: URL): http.ClientRequest | undefined;
   close(): void;
 }
 
 function createPool(scheme: Scheme): Pool {
   // A connection unused for a minute may be dead without notice: a firewall has forgotten it.
-  const kept = { keepAlive: true, noDelay: true, timeout: 60_000 };
-  const agent: http.Agent = new scheme.Agent({ ...kept, maxFreeSockets: 64 });
-  const connect = agent.createConnection.bind(agent);
-  const waiting = new Map<string, Socket>();
-  const waited = new WeakSet<Socket>();
-  const keyOf = ({ host, port }: http.ClientRequestArgs): string => `${host}:${port}`;
-
-  agent.createConnection = (options, callback) => {
-    const key = keyOf(options);
-    const socket = waiting.get(key);
-    waiting.delete(key);
-    return socket?.ref() ?? connect(options, callback);
-  };
+  const agent: http.Agent = new scheme.Agent({ keepAlive: true, noDelay: true, timeout: 60_000, maxFreeSockets: 64 });
+  const waiting = new Map<string, http.ClientRequest>();
   return {
     agent,
-    isWaited: (request) => request.reusedSocket || (request.socket !== null && waited.has(request.socket)),
-    warm: ({ hostname, port, protocol }) => {
-      const host = hostname.replace(/^\[|\]$/g, '');
-      // An IP address has no name to request a certificate for.
-      const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host };
-      const options = { ...kept, ...name, host, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
-      const key = keyOf(options);
-      const isOpen = Object.keys(agent.freeSockets).some((name) => name.startsWith(`${key}:`));
-      if (isOpen || waiting.has(key)) return;
-      const socket = connect(options) as Socket;
-      const forget = (): void => {
-        if (waiting.get(key) === socket) waiting.delete(key);
-      };
-      waited.add(socket);
-      waiting.set(key, socket.unref());
-      socket.on('error', forget).on('close', forget);
-      socket.on('timeout', () => waiting.get(key) === socket && socket.destroy());
+    warm: (url) => {
+      const { host } = url;
+      if (waiting.has(host)) return;
+      const request = scheme.request(url, { method: 'POST', agent });
+      const isWaiting = (): boolean => waiting.get(host) === request;
+      const forget = (): boolean => isWaiting() && waiting.delete(host);
+      waiting.set(host, request);
+      request.on('socket', (socket) => isWaiting() && socket.unref());
+      request.on('timeout', () => isWaiting() && request.destroy());
+      request.on('error', forget).on('close', forget);
+    },
+    take: ({ host, pathname, search }) => {
+      const request = waiting.get(host);
+      if (!request) return undefined;
+      waiting.delete(host);
+      request.path = `${pathname}${search}`;
+      request.socket?.ref();
+      return request;
     },
     close: () => {
-      for (const socket of waiting.values()) socket.destroy();
+      for (const request of waiting.values()) request.destroy();
       agent.destroy();
     },
   };
@@ -137,15 +128,16 @@ function perform(
 ): void {
   const { url, method, headers, body } = wire;
   let isAnswered = false;
-  // Browsers send a User-Agent, and some services reject requests without one.
-  const named = { 'User-Agent': 'rxvoice', ...headers };
-  const request = scheme.request(url, { method, headers: named, agent: pool?.agent ?? false });
+  const warm = method === 'POST' ? pool?.take(url) : undefined;
+  const request = warm ?? scheme.request(url, { method, agent: pool?.agent ?? false });
   subscriber.add(() => request.destroy());
-  request.on('socket', (socket) => {
+  const onSocket = (socket: Socket): void => {
     const connected = (): void => subscriber.next({ type: 'connected' });
     if (socket.connecting) socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', connected);
     else connected();
-  });
+  };
+  if (request.socket) onSocket(request.socket);
+  else request.on('socket', onSocket);
   request.on('response', (response) => {
     isAnswered = true;
     subscriber.next(answer(response, () => subscriber.complete()));
@@ -154,9 +146,11 @@ function perform(
   request.on('error', (error: NodeJS.ErrnoException) => {
     if (subscriber.closed || isAnswered) return;
     // The server may close an idle connection at the very moment it is reused.
-    if (pool?.isWaited(request) && stale.has(error.code ?? '')) perform(scheme, wire, subscriber, undefined);
+    if ((warm ?? request.reusedSocket) && stale.has(error.code ?? '')) perform(scheme, wire, subscriber, undefined);
     else subscriber.error(error);
   });
+  // Browsers send a User-Agent, and some services reject requests without one.
+  for (const [name, value] of Object.entries({ 'User-Agent': 'rxvoice', ...headers })) request.setHeader(name, value);
   request.end(body);
 }
 

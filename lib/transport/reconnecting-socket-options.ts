@@ -38,6 +38,8 @@ export interface ReconnectingSocketOptions {
   readonly opensAfter?: (message: SocketData) => boolean;
   /** Whether a message marks the service as ready. Default: it is ready once the connection is open. */
   readonly isReady?: (message: SocketData) => boolean;
+  /** Sent first on every connection that is ready, before what waits for it. */
+  readonly prologue?: () => readonly SocketData[];
   /**
    * Sent when a later connection is ready, before messages queued in between. Replaces everything sent before: messages
    * still in a lost connection's buffer are not sent again.

@@ -305,7 +305,8 @@ export class ReconnectingSocket {
 
   #becomeReady(socket: RawSocket, isFirst: boolean): void {
     this.#socket = socket;
-    if (!isFirst) this.#outbox.unshift(this.#options.replay?.() ?? []);
+    const { prologue, replay } = this.#options;
+    this.#outbox.unshift([...(prologue?.() ?? []), ...(isFirst ? [] : (replay?.() ?? []))]);
     this.#outbox.drainInto(socket);
     if (this.#socket !== socket) return;
     this.#connection$.next({ type: 'connected' });

@@ -31,6 +31,7 @@ export interface TranscriberListener {
   step?(): void;
 }
 
+const none = new Int16Array(0);
 /** Silence that ends a word, in seconds. */
 const wordBreak = 0.1;
 const stepSeconds = 0.01;
@@ -44,7 +45,7 @@ export class Transcriber {
   readonly #decoder: ModemDecoder;
   readonly #rate: number;
   readonly #listener: TranscriberListener;
-  #pending: Int16Array = new Int16Array(0);
+  #pending: Int16Array = none;
   #steps = 0;
   #words: Word[] = [];
   #open: Word | undefined;
@@ -78,6 +79,8 @@ export class Transcriber {
       all.set(this.#pending);
       all.set(samples, this.#pending.length);
     }
+    // A listener may end the utterance in the middle of it.
+    this.#pending = none;
     let from = 0;
     for (;;) {
       const length = this.#nextStep() - this.#decoder.position;
@@ -90,8 +93,9 @@ export class Transcriber {
 
   /** Hears what is left, and ends the last word. */
   finish(): void {
-    if (this.#pending.length > 0) this.#step(this.#pending);
-    this.#pending = new Int16Array(0);
+    const rest = this.#pending;
+    this.#pending = none;
+    if (rest.length > 0) this.#step(rest);
     this.#closeWord();
   }
 

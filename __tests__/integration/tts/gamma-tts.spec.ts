@@ -1,5 +1,6 @@
 // Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
+import { Script } from '../../../lib/conversation/script.ts';
 import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { GammaTTS, type GammaTTSConfig, type GammaTTSFormat } from '../../../lib/providers/tts/gamma-tts.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
@@ -52,6 +53,36 @@ describe('GammaTTS in the sandbox', () => {
     text$.complete();
     expect(hear(await done).text.replace(/\s/g, '')).toBe('Firstsentence.Secondsentence.Thirdone.');
     expect(words.join(' ')).toBe('First sentence. Second sentence. Third one.');
+  });
+
+  it('a voice that is lost in a sentence says it anew, and no more counts as heard than sounded', async () => {
+    // 1.2 s of audio, in the first sentence.
+    sandbox.setFault('gamma-tts', { kind: 'dropAfter', messages: 6, times: 1 });
+    await tts.initialize();
+    const story = [
+      'Once upon a time a lighthouse stood at the end of a long pier. ',
+      'Its keeper was an old woman who knew every ship. One night a fog came in that was thicker than any before.',
+    ];
+    const script = new Script();
+    script.beginRound();
+    for (const text of story) {
+      const whole = { spokenStart: 0, spokenEnd: text.length, visualStart: 0, visualEnd: text.length };
+      script.addPiece({ spoken: text, visual: text, spans: [whole] });
+    }
+    tts.words$.subscribe((word) => script.addWord(word));
+    const chunks = await lastValueFrom(tts.speak(from(story)).pipe(toArray()));
+    for (const chunk of chunks) script.addAudio(chunk);
+    script.endRound();
+    const letters = (text: string): string => text.replace(/\s/g, '');
+    const sounded = letters(hear(chunks).text);
+    expect(sounded.indexOf('Once')).not.toBe(sounded.lastIndexOf('Once'));
+    const lengths = chunks.map((_, index) => {
+      const before = chunks.slice(0, index + 1);
+      const ms = before.reduce((sum, { data }) => sum + data.byteLength / 32, 0);
+      return [letters(script.heardAt(ms).text).length, letters(hear(before).text).length];
+    });
+    expect(lengths.filter(([heard = 0, audible = 0]) => heard > audible)).toEqual([]);
+    expect(script.heardAt(script.receivedMs).text).toBe(story.join(''));
   });
 
   it('speaks six utterances at once, though the service takes five', async () => {

@@ -37,7 +37,13 @@ const testWire = (switches: { fills: boolean; promises: boolean }): STTWire<Stre
   start: () => undefined,
   read: {
     final: (state, { ms }) => [state, { type: 'finalized', ms: asNumber(ms) ?? 0 }],
-    guess: (state, { text }) => [state, ...heardWords({ text: asString(text) ?? '' })],
+    guess: (state, { text, words }, context) => [
+      state,
+      ...heardWords({
+        text: asString(text) ?? '',
+        ...(words !== undefined && { words: context.words(words, (word) => asString(word['word'])) }),
+      }),
+    ],
     said: (state, { text, words }, context) => [
       state,
       {
@@ -633,6 +639,22 @@ describe('StreamingSTT: life', () => {
     stt.sendAudio({ data: tape(100, 100) });
     await connected(stt);
     expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(200)]));
+    await end({ stt, clock });
+  });
+
+  it('F1: words that a lost session told as final are not heard again by the next', async () => {
+    const { stt, clock, log } = given({ reconnect: { jitter: 'none', maxTries: 1 } });
+    await connected(stt);
+    stt.sendAudio({ data: tape(1_000) });
+    stt.sockets.last.say({ type: 'guess', text: 'one', words: [{ word: 'one', start: 0.1, end: 0.6 }] });
+    stt.sockets.last.drop();
+    await clock.advance(250);
+    stt.sockets.last.drop();
+    await settle();
+    expect(log.at(-1)).toBe('. one');
+    stt.sendAudio({ data: tape(100, 1_000) });
+    await connected(stt);
+    expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(500, 600)]));
     await end({ stt, clock });
   });
 

@@ -255,6 +255,34 @@ describe('assembleUtterance: words', () => {
     expect(words.map(({ text, startMs, endMs }) => [text, startMs, endMs])).toEqual([['again', 40, 140]]);
   });
 
+  it('tells where a voice began anew after a segment that was cut short', () => {
+    const word = (text: string, startMs: number): SynthesisEvent => ({
+      type: 'word',
+      text,
+      startMs,
+      endMs: startMs + 9,
+    });
+    const { words } = assemble([
+      ...[audio(ms(40)), word('One', 0), word('two.', 10), word('Three', 20)],
+      { type: 'segment', text: 'One two.', isCut: true },
+      ...[audio(ms(20)), word('Three', 0), word('four.', 10)],
+      { type: 'segment', text: 'Three four.' },
+      ...[audio(ms(10)), word('Five.', 0)],
+    ]);
+    expect(words.map(({ text, startMs, resumesAt }) => [text, startMs, resumesAt])).toEqual([
+      ...[
+        ['One', 0, undefined],
+        ['two.', 10, undefined],
+        ['Three', 20, undefined],
+      ],
+      ...[
+        ['Three', 40, 7],
+        ['four.', 50, undefined],
+        ['Five.', 60, undefined],
+      ],
+    ]);
+  });
+
   it('has none for compressed audio, whose length nobody here knows', () => {
     expect(assemble([audio(ms(40)), { type: 'segment', text: 'one' }], { format: mp3 }).words).toEqual([]);
   });

@@ -77,7 +77,7 @@ describe('The conversation on the page', () => {
     const call = { id: 'call-1', name: 'get_time', args: {}, argsText: '{}' };
     const item = { id: 'item-3', role: 'tool', toolCallId: 'call-1', content: '12:30', isError: false } as const;
     const called: readonly VoiceEvent[] = [
-      { type: 'turn.committed', at: 1, turnId: 'turn-1', text: 'what time is it' },
+      { type: 'turn.committed', at: 1, turnId: 'turn-1', text: 'what time is it', endedBy: 'stt' },
       { type: 'tool.call', at: 2, turnId: 'turn-1', call },
       { type: 'tool.result', at: 3, turnId: 'turn-1', call, content: '12:30', durationMs: 1 },
       { type: 'history.added', at: 3, item },
@@ -91,7 +91,7 @@ describe('The conversation on the page', () => {
     const call = { id: 'call-1', name: 'get_time', args: {}, argsText: '{}' };
     const { lines: called } = show([
       { type: 'turn.started', at: 0, turnId: 'turn-7', source: 'speech' },
-      { type: 'turn.committed', at: 1, turnId: 'turn-7', text: 'what time is it' },
+      { type: 'turn.committed', at: 1, turnId: 'turn-7', text: 'what time is it', endedBy: 'stt' },
       { type: 'llm.token', at: 2, turnId: 'turn-7', delta: 'One moment.' },
       { type: 'tool.call', at: 3, turnId: 'turn-7', call },
       { type: 'llm.token', at: 5, turnId: 'turn-7', delta: ' It is noon.' },

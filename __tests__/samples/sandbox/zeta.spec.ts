@@ -57,6 +57,14 @@ describe("the sandbox's Speechmatics", () => {
     client.close();
   });
 
+  it('hears the same in messages of any length', async () => {
+    const client = await ready();
+    for (const piece of pieces(speech([200, 'Hello world.', 500]), 3_334)) client.sendBytes(piece);
+    await until(client, 'EndOfUtterance');
+    expect(told(client).filter((line) => line.startsWith('final'))).toEqual(['final:Hello', 'final:world .']);
+    client.close();
+  });
+
   it('gives words their times, marks what they attach to, and speakers where they are asked for', async () => {
     const client = await ready({ ...conversation, diarization: 'speaker' });
     client.sendBytes(speech([200, 'Yes.', 500]));

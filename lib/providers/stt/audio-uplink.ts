@@ -137,10 +137,14 @@ export class AudioUplink {
   finalized(connectionMs: number): void {
     // Times beyond the audio would make what follows look final.
     if (!(connectionMs < maxMoment)) return;
-    const finalMs = this.audioMs(this.isPcm ? Math.min(connectionMs, this.sentMs) : connectionMs);
-    if (finalMs <= this.#settledMs) return;
-    this.#finalMs = finalMs;
-    this.#backlog?.release(finalMs);
+    this.settled(this.audioMs(this.isPcm ? Math.min(connectionMs, this.sentMs) : connectionMs));
+  }
+
+  /** Marks the audio before a moment as final. */
+  settled(audioMs: number): void {
+    if (audioMs <= this.#settledMs) return;
+    this.#finalMs = audioMs;
+    this.#backlog?.release(audioMs);
   }
 
   /** Adds audio; false when the oldest queued audio had to be dropped, but only once until a connection receives it. */

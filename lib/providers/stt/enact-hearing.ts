@@ -45,6 +45,7 @@ export function enactor(world: HearingWorld): (effect: HearingEffect, say: Say) 
     'end-audio': () => uplink.endStretch(),
     'await-final': ({ ask, ms }) => world.awaitFinal(ask, ms),
     finalized: ({ ms }) => uplink.finalized(ms),
+    settled: ({ audioMs }) => uplink.settled(audioMs),
     failure: (fault) => socket()?.reconnect(world.failure(fault)),
     reconnect: () => socket()?.reconnect(),
     'begin-again': () => {

@@ -1,6 +1,7 @@
 import { durationMs, isPcmLike } from '../../audio/formats.ts';
 import { ownEntry, asString, type WireObject } from '../../core/guard.ts';
 import type { SpeechEvent, TranscriptionResult } from '../../core/roles.ts';
+import { takeStep } from '../../stream/fold.ts';
 import type { SocketRequest } from '../../transport/reconnecting-socket.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
 import type { Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
@@ -72,6 +73,8 @@ export type HearingEffect =
   | Exclude<STTEffect, { type: 'voice' | 'result' | 'finish' | 'reset' | 'forget-address' }>
   | { readonly type: 'speech'; readonly event: SpeechEvent }
   | { readonly type: 'transcript'; readonly result: TranscriptionResult }
+  /** All words up to a moment of the audio were told as final, though not by the service. */
+  | { readonly type: 'settled'; readonly audioMs: number }
   /** The answer to a request is due within `ms` milliseconds. */
   | { readonly type: 'await-final'; readonly ask: number; readonly ms: number }
   /** A message that does not fit the wire. */
@@ -193,8 +196,11 @@ function onEnd<C extends StreamingSTTConfig, S>(
 ): HearingStep<S> {
   const [last, ...effects]: STTStep<S> = wire.end?.(hearing.wire, context) ?? [hearing.wire, { type: 'finish' }];
   const ended = { type: 'voice', is: 'ended' } as const;
+  // What is told as final now is not heard again by the next session.
+  const audioMs = hearing.utterance.newest?.words?.at(-1)?.endMs;
+  const settled = audioMs === undefined ? [] : [{ type: 'settled', audioMs } as const];
   const [{ utterance, watch }, ...told] = apply(wire, hearing, [last, ended, ...effects, { type: 'reset' }], context);
-  return [{ ...silentHearing(wire.start()), utterance: { ...utterance, isAsked: false }, watch }, ...told];
+  return [{ ...silentHearing(wire.start()), utterance: { ...utterance, isAsked: false }, watch }, ...settled, ...told];
 }
 
 /** One result comes for every request: at once when nothing is pending, else the service's, else the words so far. */
@@ -250,9 +256,7 @@ function apply<C extends StreamingSTTConfig, S>(
   const told: HearingEffect[] = [];
   let now = wire === hearing.wire ? hearing : { ...hearing, wire };
   for (const effect of effects) {
-    const [next, ...more] = enacted(now, effect, name, context);
-    now = next;
-    told.push(...more);
+    now = takeStep(told, enacted(now, effect, name, context));
   }
   return [now, ...told];
 }

@@ -7,6 +7,7 @@ import type { SpokenWord, TTSProvider } from '../../core/roles.ts';
 import { transcode } from '../../operators/transcode.ts';
 import { feed } from '../../stream/feed.ts';
 import { Alarm } from '../../stream/patient-timer.ts';
+import { countCharacters, placedWords } from '../../text/placed-words.ts';
 import { hasWords } from '../../text/words.ts';
 import { allFailed, type Failures } from '../fallback-provider.ts';
 
@@ -45,6 +46,10 @@ export interface SayInTurnOptions {
 /** A piece of the text, and what a voice has made of it so far. */
 interface Line {
   text: string;
+  /** How many characters of the whole text stand before it, white space aside. */
+  from: number;
+  /** Whether the next word is the first of an attempt that follows another. */
+  isAnew: boolean;
   voice: Voice;
   attempt: Subscription;
   /** The voice's own id of it. */
@@ -87,6 +92,8 @@ class SpeechInTurn {
   readonly #lines: Line[] = [];
   /** Where the audio of the first line starts, in milliseconds; `undefined` behind compressed audio. */
   #baseMs: number | undefined = 0;
+  /** Characters of the pieces begun, white space aside. */
+  #begun = 0;
   #hasEnded = false;
   #isBusy = false;
   #isStale = false;
@@ -136,7 +143,8 @@ class SpeechInTurn {
       this.#watch();
     }
     while (this.#lines.length < lookahead && this.#waiting.length > 0) {
-      const line = blankLine(this.#waiting.shift() ?? '', this.#options.current());
+      const line = blankLine(this.#waiting.shift() ?? '', this.#options.current(), this.#begun);
+      this.#begun += countCharacters(line.text);
       this.#lines.push(line);
       if (this.#lines.length === 1) this.#watch();
       this.#start(line);
@@ -223,7 +231,10 @@ class SpeechInTurn {
       if (word.utteranceId !== line.id) continue;
       line.told.push(word);
       if (base === undefined) continue;
-      onWord({ ...word, utteranceId, startMs: base + word.startMs, endMs: base + word.endMs });
+      const at = word.resumesAt ?? (line.isAnew ? 0 : undefined);
+      const resumesAt = at !== undefined && { resumesAt: line.from + at };
+      line.isAnew = false;
+      onWord({ ...word, ...resumesAt, utteranceId, startMs: base + word.startMs, endMs: base + word.endMs });
     }
   }
 
@@ -250,7 +261,8 @@ class SpeechInTurn {
     const hasPassed = line.passedMs > 0;
     const text = hasPassed ? restOf(line) : line.text;
     if (hasPassed) this.#moveBase(line);
-    Object.assign(line, blankLine(text, voice));
+    const from = line.from + countCharacters(line.text) - countCharacters(text);
+    Object.assign(line, blankLine(text, voice, from), { isAnew: hasPassed });
     if (hasPassed && !hasWords(text)) line.isDone = true;
     else this.#start(line);
   }
@@ -276,9 +288,18 @@ class SpeechInTurn {
   }
 }
 
-function blankLine(text: string, voice: Voice): Line {
+function blankLine(text: string, voice: Voice, from: number): Line {
   return {
-    ...{ text, voice, attempt: Subscription.EMPTY, id: undefined, metadata: undefined, hasSounded: false },
+    ...{
+      text,
+      from,
+      isAnew: false,
+      voice,
+      attempt: Subscription.EMPTY,
+      id: undefined,
+      metadata: undefined,
+      hasSounded: false,
+    },
     ...{ chunks: [], words: [], told: [], passedMs: 0, isDone: false, isHopeless: false },
   };
 }
@@ -286,10 +307,9 @@ function blankLine(text: string, voice: Voice): Line {
 /** What is left of a line's text: from the word on that was not passed on whole; all of it if nobody knows. */
 function restOf({ text, told, passedMs }: Line): string {
   let at = 0;
-  for (const word of told) {
+  for (const { word, to } of placedWords(text, told)) {
     if (word.estimated === true || word.endMs > passedMs + toleranceMs) break;
-    const found = text.indexOf(word.text, at);
-    if (found >= 0) at = found + word.text.length;
+    at = Math.max(at, to);
   }
   return text.slice(at).trimStart();
 }

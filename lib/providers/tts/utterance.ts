@@ -7,6 +7,7 @@ import { WavReader } from '../../audio/wav-reader.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { SpokenWord } from '../../core/roles.ts';
 import { incremental, type IncrementalStage } from '../../stream/incremental.ts';
+import { afterCharacters, countCharacters } from '../../text/placed-words.ts';
 import { spreadWords, type WordTiming } from './words/spread-words.ts';
 
 /** A wire's output while an utterance is synthesized. */
@@ -16,10 +17,10 @@ export type SynthesisEvent =
   /** A word's time as given by the service, from the start of the segment. */
   | ({ readonly type: 'word' } & WordTiming)
   /**
-   * The end of a segment: all audio since the last one (or the start) belongs to this text. Without a text it was cut
-   * short, and its audio has no words.
+   * The end of a segment: all audio since the last one (or the start) belongs to this text. Without a text its audio has
+   * no words. Of one that was cut short, what follows the text is said again.
    */
-  | { readonly type: 'segment'; readonly text?: string };
+  | { readonly type: 'segment'; readonly text?: string; readonly isCut?: boolean };
 
 /** An utterance's output: its chunks, and its words, each after the audio it came with. */
 export type UtteranceEvent =
@@ -58,6 +59,8 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
   #format: AudioMetadata | undefined;
   /** Whether the service timed words of the current segment. */
   #timed: boolean = false;
+  /** Whether the last segment was cut short, and no word has come since. */
+  #isAnew: boolean = false;
   /** Whether the start of the current segment is unknown, after a compressed one of unknown length. */
   #adrift: boolean = false;
   /** Words received before the first audio. */
@@ -82,24 +85,33 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
         this.#timed = true;
         return this.#words([{ text, startMs: startMs + this.#segmentMs, endMs: endMs + this.#segmentMs }], false);
       }
-      case 'segment':
-        return this.#endSegment(event.text ?? '');
+      case 'segment': {
+        const rest = this.#endSegment(event.text ?? '');
+        this.#isAnew = event.isCut ?? false;
+        return rest;
+      }
     }
   }
 
   flush(): UtteranceEvent[] {
-    return this.#endSegment(withoutFirst(this.#options.text(), this.#assigned));
+    return this.#endSegment(this.#restOfText());
   }
 
   #endSegment(text: string): UtteranceEvent[] {
     const rest = this.#audio(this.#segment.flush());
     const words = this.#timed ? [] : this.#words(spreadWords(text, this.#segmentMs, this.#positionMs), true);
-    this.#assigned += text.replace(/\s/g, '').length;
+    this.#assigned += countCharacters(text);
     this.#segmentMs = this.#positionMs;
     this.#adrift ||= this.#format !== undefined && !isPcmLike(this.#format.encoding);
     this.#timed = false;
     this.#segment = new SegmentReader(this.#options);
     return [...rest, ...words];
+  }
+
+  /** The text behind finished segments. */
+  #restOfText(): string {
+    const text = this.#options.text();
+    return text.slice(afterCharacters(text, this.#assigned));
   }
 
   #audio(piece: AudioPiece | undefined): UtteranceEvent[] {
@@ -122,9 +134,14 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
 
   #words(words: readonly WordTiming[], estimated: boolean): UtteranceEvent[] {
     const { utteranceId, provider } = this.#options;
-    const events = words.map(({ text, startMs, endMs }): UtteranceEvent => {
-      return { type: 'word', word: { text, startMs, endMs, utteranceId, ...(estimated && { estimated }) } };
+    const events = words.map(({ text, startMs, endMs }, index): UtteranceEvent => {
+      const resumesAt = index === 0 && this.#isAnew && { resumesAt: this.#assigned };
+      return {
+        type: 'word',
+        word: { text, startMs, endMs, ...resumesAt, utteranceId, ...(estimated && { estimated }) },
+      };
     });
+    if (events.length > 0) this.#isAnew = false;
     if (this.#format) return events;
     this.#early.push(...events);
     this.#earlyLength += words.reduce((length, { text }) => length + text.length, 0);
@@ -201,11 +218,4 @@ export function rawFormat(format: AudioMetadata): AudioMetadata {
   if (format.container !== 'wav') return format;
   const { encoding, sampleRate, channels, bitDepth } = format;
   return { encoding, sampleRate, channels, ...(bitDepth !== undefined && { bitDepth }) };
-}
-
-/** The text after its first `count` characters other than white space. */
-function withoutFirst(text: string, count: number): string {
-  let at = 0;
-  for (let left = count; left > 0 && at < text.length; at++) if (/\S/.test(text.charAt(at))) left--;
-  return text.slice(at);
 }

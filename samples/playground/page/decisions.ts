@@ -1,4 +1,4 @@
-import type { DiscardReason, IgnoreReason, TurnEndReason, VoiceEvent, VoiceEventType } from 'rxvoice';
+import type { DiscardReason, IgnoreReason, TurnEndedBy, TurnEndReason, VoiceEvent, VoiceEventType } from 'rxvoice';
 import { counted } from '../../marbles/timeline.ts';
 
 /** What a decision is about. */
@@ -36,6 +36,19 @@ const ignored: Readonly<Record<IgnoreReason, string>> = {
   echo: 'the agent hears itself',
 };
 
+const enders: Readonly<Record<TurnEndedBy, string>> = {
+  stt: 'speech-to-text says that the user has finished',
+  silence: 'the user has been silent for long enough',
+  scorer: 'the words are a whole sentence',
+  custom: 'the own strategy says so',
+  maxMs: 'no turn outlasts so long a silence',
+  maxTurnMs: 'no turn is longer',
+  manual: 'the button was let go',
+  timeout: 'speech-to-text did not finish in time',
+  text: 'it was typed',
+  again: 'what came after it was nothing',
+};
+
 const quoted = (text: string): string => (text.trim() ? `“${text.trim()}”` : 'no words');
 const ms = (value: number): string => `${Math.round(value)} ms`;
 
@@ -44,7 +57,7 @@ type Told = readonly [matter: Matter, text: string, why: string];
 /** What each event tells of a decision. */
 const decisions: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => Told } = {
   'turn.started': ({ source }) => ['turn', 'A turn begins', source === 'speech' ? 'the user speaks' : 'it was typed'],
-  'turn.committed': ({ text }) => ['turn', `The turn is over: ${quoted(text)}`, 'the user has finished'],
+  'turn.committed': ({ text, endedBy }) => ['turn', `The turn is over: ${quoted(text)}`, enders[endedBy]],
   'turn.ended': ({ reason }) => ['turn', `The turn ends as ${reason}`, ends[reason]],
   'transcript.timeout': ({ text }) => [
     'turn',

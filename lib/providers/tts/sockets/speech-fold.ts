@@ -235,7 +235,7 @@ function lose(step: SpeechStep, key: number, error: VoiceError): void {
   const { context, text, losses: before = 0 } = synthesisOf(step, key) ?? {};
   if (!context || !text) return;
   const losses = text.heard > text.from ? 1 : before + 1;
-  leave(step, key);
+  leave(step, key, true);
   if (losses > maxLosses || !error.recoverable) fail(step, key, error);
   else change(step, key, { losses });
 }

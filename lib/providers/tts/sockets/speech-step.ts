@@ -172,12 +172,14 @@ export function nextPiece({ pieces, said }: SpokenText): string | undefined {
   return said < pieces.length ? `${pieces[said] ?? ''} ` : undefined;
 }
 
-/** The rest of a text goes to another context, with times of its own. */
-export function leave(step: SpeechStep, key: number): void {
+/** The rest of a text goes to another context, with times of its own. What was cut short is said again. */
+export function leave(step: SpeechStep, key: number, isCut: boolean = false): void {
   const { context, text } = synthesisOf(step, key) ?? {};
   if (!text) return;
   const heard = heardInContext(text);
-  if (context && context.audioBytes > 0) emit(step, key, { type: 'segment', ...(heard && { text: heard }) });
+  if (context && context.audioBytes > 0) {
+    emit(step, key, { type: 'segment', ...(heard && { text: heard }), ...(isCut && { isCut }) });
+  }
   const anew = { context: undefined, resumeAt: undefined, hasFlushed: false, quietSince: step.at };
   change(step, key, { ...anew, text: restart(text) });
 }
