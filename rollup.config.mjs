@@ -3,21 +3,24 @@ import { posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
 import { transformSync } from 'esbuild';
+import { dts } from 'rollup-plugin-dts';
 import packageJson from './package.json' with { type: 'json' };
 
 const { dependencies, peerDependencies, exports, imports } = packageJson;
 const packages = Object.keys({ ...dependencies, ...peerDependencies });
 
-/** What users import, and the files behind the import conditions, which no import names. */
-const entries = [...Object.values(exports), ...Object.values(imports)]
-  .flatMap((entry) => entry['rxvoice-source'] ?? [])
-  .flatMap((source) => (typeof source === 'string' ? source : Object.values(source)))
-  .flatMap((source) => {
-    // An entry for each vendor.
+const sourcesOf = (map) => Object.values(map).flatMap((entry) => entry['rxvoice-source'] ?? []);
+const named = (files) =>
+  Object.fromEntries(files.map((file) => [file.replace(/^\.\/lib\/|\.ts$/g, ''), resolve(file)]));
+/** What users import; an entry for each vendor. */
+const entries = named(
+  sourcesOf(exports).flatMap((source) => {
     const [folder, ending] = source.split('*');
     return ending ? readdirSync(folder).map((name) => folder + name) : source;
-  });
-const input = Object.fromEntries(entries.map((file) => [file.replace(/^\.\/lib\/|\.ts$/g, ''), resolve(file)]));
+  }),
+);
+/** And the files behind the import conditions, which no import names. */
+const input = { ...entries, ...named(sourcesOf(imports).flatMap((conditions) => Object.values(conditions))) };
 const isEntry = (file) => Object.values(input).includes(file);
 
 /** What declarations name of the DOM, of which a Node project has no types. */
@@ -35,28 +38,41 @@ function portable(declaration) {
   const own = domNames
     .filter((name) => new RegExp(`\\b${name}\\b`).test(code))
     .map((name) => `type ${name} = typeof globalThis extends { ${name}: { prototype: infer T } } ? T : object;\n`);
-  // Without an empty export, everything in a declaration is exported.
-  return own.length > 0 ? text.replace(/(?=\/\/# sourceMappingURL)/, `${own.join('')}export {};\n`) : text;
+  const disposable = /\bSymbol\.asyncDispose\b/.test(code)
+    ? '/// <reference lib="esnext.disposable" preserve="true" />\n'
+    : '';
+  return disposable + text + own.join('');
 }
 
 /**
- * TypeScript leaves `.ts` in the imports of declarations and writes one set of them for every output; each format wants
- * its own, once.
+ * One set of declarations for both formats, so that a class is one type however it was loaded: those of CommonJS, which
+ * ES modules may import too.
  */
-const declarations = (extension, types) => ({
+const declarations = {
   name: 'declarations',
   generateBundle(_options, bundle) {
-    for (const [fileName, { source }] of Object.entries(bundle)) {
-      if (!/\.d\.ts(\.map)?$/.test(fileName)) continue;
-      delete bundle[fileName];
-      if (types === undefined) continue;
-      const text = (fileName.endsWith('.map') ? String(source) : portable(String(source)))
-        .replace(/((?:from|import\(?)\s*['"]\.{1,2}\/[^'"]+)\.ts(?=['"])/g, `$1.${extension}`)
-        .replace(/(sourceMappingURL=|"file":")([^"\s]+)\.d\.ts/g, `$1$2${types}`);
-      this.emitFile({ type: 'asset', fileName: fileName.replace('.d.ts', types), source: text });
+    for (const chunk of Object.values(bundle)) {
+      chunk.code = portable(chunk.code).replace(/\.d\.cts(?=['"])/g, '.cjs');
+      if (!chunk.isEntry) continue;
+      const path = `./${posix.basename(chunk.fileName, '.d.cts')}.cjs`;
+      const source = `export * from '${path}';\n`;
+      this.emitFile({ type: 'asset', fileName: chunk.fileName.replace('.d.cts', '.d.ts'), source });
     }
   },
-});
+};
+
+/** Node's ES modules are names for its CommonJS files: `import` and `require` share one copy of each class. */
+const nodeEntries = {
+  name: 'node-entries',
+  generateBundle(_options, bundle) {
+    for (const { isEntry: entry, fileName, exports: names } of Object.values(bundle)) {
+      if (!entry || fileName.startsWith('transport/')) continue;
+      const path = posix.relative(posix.join('node', posix.dirname(fileName)), fileName);
+      const source = `export { ${names.join(', ')} } from '${path}';\n`;
+      this.emitFile({ type: 'asset', fileName: `node/${fileName.replace('.cjs', '.js')}`, source });
+    }
+  },
+};
 
 /** The AudioWorklets, of which users' bundlers see only a text: minified, without a change of the lines around it. */
 const smallWorklets = {
@@ -117,15 +133,24 @@ const behindConstants = {
   },
 };
 
-/** One file for each of `lib`: bundlers take what an application uses. */
+/** A file that one other alone imports, and at once, stands in that one: it is loaded when that is. */
+function fileOf(file, { getModuleInfo }) {
+  const { importers, dynamicImporters } = getModuleInfo(file);
+  const [importer] = importers;
+  const alone = importers.length === 1 && dynamicImporters.length === 0 && !isEntry(file) && !isEntry(importer);
+  return alone ? fileOf(importer, { getModuleInfo }) : relative(resolve('lib'), file).replace(/\.ts$/, '');
+}
+
+/** Small files: bundlers take what an application uses, and each page loads what it needs. */
 const modules = {
   dir: 'dist',
   format: 'esm',
   entryFileNames: '[name].js',
-  sourcemap: true,
-  preserveModules: true,
-  preserveModulesRoot: 'lib',
-  plugins: [declarations('js', '.d.ts'), behindConstants, worklets],
+  chunkFileNames: '[name].js',
+  hoistTransitiveImports: false,
+  minifyInternalExports: false,
+  manualChunks: fileOf,
+  plugins: [behindConstants, worklets],
 };
 
 /** Node loads few large files four times as fast as many small ones: what entries share is one file for each of these. */
@@ -138,30 +163,46 @@ const chunks = {
 const chunkOf = Object.fromEntries(
   Object.entries(chunks).flatMap(([chunk, rooms]) => rooms.map((room) => [room, chunk])),
 );
-const chunked = (format, folder, extension, types) => ({
+const chunked = (extension, plugins) => ({
   dir: 'dist',
-  format,
-  entryFileNames: `${folder}[name].${extension}`,
-  chunkFileNames: `${folder}chunks/[name].${extension}`,
+  entryFileNames: `[name].${extension}`,
+  chunkFileNames: `chunks/[name].${extension}`,
   hoistTransitiveImports: false,
+  minifyInternalExports: false,
   manualChunks: (file) => (isEntry(file) ? undefined : chunkOf[relative(resolve('lib'), file).split(sep)[0]]),
-  sourcemap: true,
-  plugins: [declarations(extension, types)],
+  plugins,
 });
 
-export default {
-  input,
-  // As package.json says: an import of which nothing is used goes.
-  treeshake: { moduleSideEffects: false },
+const common = {
   external: (id) => /^(node:|#)/.test(id) || packages.some((name) => id === name || id.startsWith(`${name}/`)),
-  plugins: [
-    { name: 'clean', buildStart: () => rmSync('dist', { recursive: true, force: true }) },
-    typescript({ tsconfig: './tsconfig.build.json' }),
-    smallWorklets,
-  ],
-  output: [modules, chunked('esm', 'node/', 'js'), chunked('cjs', '', 'cjs', '.d.cts')],
   onwarn(warning) {
     if (warning.code === 'EMPTY_BUNDLE') return; // a file of types alone
     throw new Error(warning.message); // a cycle or an unused import fails the build
   },
 };
+
+export default [
+  {
+    ...common,
+    input,
+    // As package.json says: an import of which nothing is used goes.
+    treeshake: { moduleSideEffects: false },
+    plugins: [
+      { name: 'clean', buildStart: () => rmSync('dist', { recursive: true, force: true }) },
+      typescript({
+        tsconfig: './tsconfig.build.json',
+        declaration: false,
+        isolatedDeclarations: false,
+        removeComments: true,
+      }),
+      smallWorklets,
+    ],
+    output: [modules, { ...chunked('cjs', [nodeEntries]), format: 'cjs' }],
+  },
+  {
+    ...common,
+    input: entries,
+    plugins: [dts({ tsconfig: './tsconfig.build.json' })],
+    output: { ...chunked('d.cts', [declarations]), format: 'esm' },
+  },
+];

@@ -2,16 +2,22 @@
  * Packs what `npm run build` made, installs the tarball in a folder outside the repository as a user would, and runs the
  * checks of `__tests__/package` on it.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { capture, filesBelow, node, run } from './lib.mjs';
+import { capture, filesBelow, node, root, run } from './lib.mjs';
+import { publishedManifest } from './manifest.mjs';
 
 const consumer = mkdtempSync(join(tmpdir(), 'rxvoice-consumer-'));
 try {
-  const [{ filename }] = JSON.parse(
-    capture(['npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', consumer]),
-  );
+  // What `npm pack` holds, from a folder of its own: others read the repository's package.json at the same time.
+  const published = join(consumer, 'published');
+  for (const file of ['dist', 'README.md', 'LICENSE'])
+    cpSync(join(root, file), join(published, file), { recursive: true });
+  writeFileSync(join(published, 'package.json'), publishedManifest());
+  const pack = ['npm', 'pack', '--json', '--pack-destination', consumer];
+  const [{ filename }] = JSON.parse(capture(pack, { cwd: published }));
+  rmSync(published, { recursive: true });
   const tarball = join(consumer, filename);
   writeFileSync(join(consumer, 'package.json'), JSON.stringify({ name: 'consumer', private: true }));
   capture(['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball, 'rxjs@^7.8.0', 'react@^19.0.0'], {

@@ -3,11 +3,12 @@
  * page loads at first; what the library loads later, on demand, is named beside it. A figure above its gate fails.
  * `--json` prints the figures, `--files` also what the combination is made of.
  */
-import { existsSync, readdirSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
+import { bundlers } from './bundlers.mjs';
 import { root } from './lib.mjs';
 
 /** What fails (`gate`) and what the project aims at (`goal`), in bytes. */
@@ -24,38 +25,53 @@ const isBig = (kind) => kind === 'agent' || kind === 'platform';
 const combination = ['Pipeline', 'AlphaSTT', 'MuLLM', 'AlphaTTS', 'MicrophoneInput', 'BrowserAudioOutput'];
 const load = (file) => import(pathToFileURL(join(root, 'dist', file)));
 
-/** Bytes, gzipped, of what a page loads at first for an application that uses these names, and these files. */
+/** Optional packages, which an application brings or not: an import of them stays one. */
+const packagesLater = {
+  name: 'packages-later',
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^.]/ }, ({ kind, path }) =>
+      kind === 'dynamic-import' ? { path, external: true } : undefined,
+    );
+  },
+};
+
+/** Bytes, gzipped, of what a page loads at first, as esbuild splits an application that uses these names and files. */
 async function measure(names, external = [], own = []) {
-  const onDemand = {
-    name: 'on-demand',
-    setup({ onResolve }) {
-      onResolve({ filter: /./ }, ({ kind, path, resolveDir }) => {
-        if (kind !== 'dynamic-import') return undefined;
-        return { path: path.startsWith('.') ? relative(root, join(resolveDir, path)) : path, external: true };
-      });
-    },
-  };
   const contents = [
     `export { ${names.join(', ')} } from './dist/index.js';`,
     ...own.map((file, at) => `export * as own${at} from './${file}';`),
   ].join('\n');
   const { outputFiles, metafile } = await build({
     stdin: { contents, resolveDir: root },
-    ...{ bundle: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022', logLevel: 'error' },
-    ...{ write: false, metafile: true, outdir: 'out', external, plugins: [onDemand] },
+    ...{ bundle: true, splitting: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022' },
+    ...{ logLevel: 'error', write: false, metafile: true, outdir: 'out', external },
+    plugins: [packagesLater],
   });
-  const [{ inputs, imports }] = Object.values(metafile.outputs);
-  const files = Object.entries(inputs)
+  const code = new Map(Object.keys(metafile.outputs).map((name, at) => [name, outputFiles[at].text]));
+  const page = Object.keys(metafile.outputs).find((name) => metafile.outputs[name].entryPoint === '<stdin>');
+  const first = new Set([page]);
+  // A Set's iteration comes to what is added meanwhile.
+  for (const name of first) {
+    const imports = metafile.outputs[name].imports.filter((each) => each.kind === 'import-statement' && !each.external);
+    for (const { path } of imports) first.add(path);
+  }
+  const outputs = [...first].map((name) => metafile.outputs[name]);
+  const files = outputs
+    .flatMap(({ inputs }) => Object.entries(inputs))
     .map(([file, { bytesInOutput }]) => ({ file, bytes: bytesInOutput }))
     .filter(({ bytes }) => bytes > 0)
     .sort((a, b) => b.bytes - a.bytes);
-  const later = imports
+  const later = outputs
+    .flatMap(({ imports }) => imports)
     .filter(({ kind }) => kind === 'dynamic-import')
-    .map(({ path }) => path)
+    .map(({ path }) => metafile.outputs[path]?.entryPoint ?? path)
     .filter((path) => !files.some(({ file }) => file === path));
-  // A bundle that holds RxJS, as an application's does, imports nothing from it.
-  const code = outputFiles[0].text.replaceAll(/import\{[^}]*\}from"rxjs";/g, '');
-  return { bytes: gzipSync(code, { level: 9 }).length, later: [...new Set(later)], files };
+  // A bundle that holds RxJS, as an application's does, imports nothing from it; and bundlers name chunks as they like.
+  const text = [...first].map((name) => code.get(name)).join('');
+  const bytes = gzipSync(text.replaceAll(/(?:import|export)\{[^}]*\}(?:from"[^"]*")?;\n?|import"[^"]*";/g, ''), {
+    level: 9,
+  });
+  return { bytes: bytes.length, later: [...new Set(later)], files };
 }
 
 if (!existsSync(join(root, 'dist/index.js'))) throw new Error('There is no dist: npm run build');
@@ -79,6 +95,24 @@ add('P19', `${combination.join(' + ')}, RxJS included`, all, aims.all);
 add('P19', 'the same without RxJS', own, {});
 const ownLater = all.later.filter((path) => path.startsWith('dist/'));
 add('P19', 'the combination with RxJS and what it may load later', await measure(combination, [], ownLater), {});
+// Every bundler splits in its own way: what each page really loads, file by file as a server compresses them.
+const folder = join(root, '.cache/size');
+const page = join(folder, 'combination.js');
+mkdirSync(folder, { recursive: true });
+writeFileSync(
+  page,
+  `import { ${combination.join(', ')} } from '../../dist/index.js';\nglobalThis.used = [${combination.join(', ')}];`,
+);
+for (const [name, firstLoad] of Object.entries(bundlers)) {
+  const { files } = await firstLoad(page, folder);
+  const bytes = files.reduce((sum, code) => sum + gzipSync(code, { level: 9 }).length, 0);
+  add(
+    'P19',
+    `the combination with RxJS by ${name}, in ${files.length} file${files.length > 1 ? 's' : ''}`,
+    { bytes, later: [] },
+    {},
+  );
+}
 for (const { name, kind } of providers.filter((each) => !combination.includes(each.name))) {
   const more = await measure([...combination, name]);
   const later = more.later.filter((path) => !all.later.includes(path));
