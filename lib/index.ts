@@ -119,6 +119,7 @@ export type {
   EndOfTurn,
   HeardTurn,
   Scorer,
+  TurnEndedBy,
   TurnScore,
 } from './conversation/endpointing.ts';
 export { eventStreams, type EventStream, type StreamEvent } from './conversation/event-streams.ts';
@@ -164,9 +165,38 @@ export type { AnyProvider } from './pipeline/roles.ts';
 
 export { captions, type CaptionCue, type CaptionOptions } from './features/captions.ts';
 export type { CueWord } from './features/cues.ts';
+export { hangUpTool, type HangUpOptions } from './features/hang-up-tool.ts';
+export {
+  collectDigits,
+  keyBargeIn,
+  type DigitOptions,
+  type Digits,
+  type KeyBargeInOptions,
+  type KeyPad,
+} from './features/keys.ts';
+export {
+  mcpTools,
+  type McpClient,
+  type McpProgress,
+  type McpTool,
+  type McpToolHints,
+  type McpToolsOptions,
+} from './features/mcp-tools.ts';
 export { Recording } from './features/recording.ts';
+export {
+  sessions,
+  type DrainOptions,
+  type Session,
+  type SessionEnd,
+  type SessionEvent,
+  type SessionRefusal,
+  type Sessions,
+  type SessionScope,
+  type SessionsOptions,
+} from './features/sessions.ts';
 export { srt, webVtt, type SubtitleOptions } from './features/subtitles.ts';
 export { TextInput, TextOutput, TextVoice } from './features/text-only.ts';
+export { withApproval, type Approval, type ApprovalOptions, type ApprovalRequest } from './features/with-approval.ts';
 
 export type { FallbackOptions } from './providers/fallback-provider.ts';
 export { fallback, type Backups } from './providers/fallback.ts';
@@ -174,6 +204,10 @@ export { fallback, type Backups } from './providers/fallback.ts';
 export type { AlphaAgentConfig } from './providers/agent/alpha-agent-settings.ts';
 export { AlphaAgent } from './providers/agent/alpha-agent.ts';
 export type { AgentFunctionContext, AgentFunctionHandler, AgentTool } from './providers/agent/function-calls.ts';
+export type { GammaAgentConfig } from './providers/agent/gamma-agent-session.ts';
+export { GammaAgent } from './providers/agent/gamma-agent.ts';
+export type { OmicronAgentConfig } from './providers/agent/omicron-agent-session.ts';
+export { OmicronAgent } from './providers/agent/omicron-agent.ts';
 export type { ThetaAgentConfig } from './providers/agent/theta-agent-session.ts';
 export { ThetaAgent } from './providers/agent/theta-agent.ts';
 export { BufferInput, type BufferInputConfig } from './providers/input/buffer-input.ts';
@@ -188,6 +222,7 @@ export type {
 } from './providers/llm/browser-engine.ts';
 export { BrowserLLM, type BrowserLLMConfig } from './providers/llm/browser-llm.ts';
 export { CompatibleLLM, type CompatibleLLMConfig } from './providers/llm/compatible-llm.ts';
+export { fromLanguageModel, type LanguageModelConfig, type LanguageModelLike } from './providers/llm/language-model.ts';
 export { MuLLM } from './providers/llm/mu-llm.ts';
 export type { MuLLMConfig } from './providers/llm/mu-request.ts';
 export { NuLLM, type NuLLMConfig } from './providers/llm/nu-llm.ts';
@@ -207,9 +242,37 @@ export { MeetingInputD, type MeetingInputDConfig } from './providers/platform/me
 export { MeetingInputE, type MeetingInputEConfig } from './providers/platform/meeting-input-e.ts';
 export type { ActiveSpeaker, MeetingEnd, SpeakerAudio } from './providers/platform/meeting-input.ts';
 
+export {
+  callStates,
+  warmTransfer,
+  type CallControl,
+  type CallEndReason,
+  type CallState,
+  type CallStatus,
+  type CallStep,
+  type CallWatchOptions,
+  type PlacedCall,
+  type WarmTransferOptions,
+} from './providers/platform/call-control.ts';
+export type { CallServiceConfig } from './providers/platform/call-service.ts';
 export type { CallEnd, PhoneProvider } from './providers/platform/phone-provider.ts';
+export {
+  ncco,
+  PhoneSocketBCalls,
+  readPhoneSocketBStatus,
+  type NccoAction,
+  type PhoneSocketBCallsConfig,
+  type PhoneSocketBStep,
+} from './providers/platform/phone-socket-b-calls.ts';
 export { verifyPhoneSocketBSignature } from './providers/platform/phone-socket-b-signature.ts';
 export { PhoneSocketB, type PhoneSocketBConfig } from './providers/platform/phone-socket-b.ts';
+export {
+  PhoneStreamACalls,
+  readPhoneStreamAStatus,
+  twiml,
+  type PauseBehavior,
+  type PhoneStreamACallsConfig,
+} from './providers/platform/phone-stream-a-calls.ts';
 export { verifyPhoneStreamASignature } from './providers/platform/phone-stream-a-signature.ts';
 export { PhoneStreamA, type PhoneStreamAConfig } from './providers/platform/phone-stream-a.ts';
 export type {

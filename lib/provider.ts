@@ -34,10 +34,12 @@ export type {
   AgentContext,
   AgentEffect,
   AgentProblem,
+  AgentQuiet,
   AgentReader,
   AgentStep,
   AgentWire,
 } from './providers/agent/agent-wire.ts';
+export type { FunctionOutcome } from './providers/agent/function-calls.ts';
 export type { HeardPart } from './providers/agent/replies.ts';
 export { StreamingAgent } from './providers/agent/streaming-agent.ts';
 export { TrackInput, type TrackInputConfig } from './providers/input/track-input.ts';

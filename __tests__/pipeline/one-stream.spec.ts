@@ -30,6 +30,11 @@ const others: Readonly<Record<string, () => object>> = {
   'fallback(LLM)': () => library.fallback(new FakeLLM(), new FakeLLM()),
   'fallback(TTS)': () => library.fallback(new FakeTTS(), new FakeTTS()),
   'textModel()': () => library.textModel(() => 'Yes.'),
+  'fromLanguageModel()': () =>
+    library.fromLanguageModel({
+      ...{ specificationVersion: 'v3', provider: 'acme', modelId: 'one' },
+      doStream: () => Promise.resolve({ stream: new ReadableStream() }),
+    }),
 };
 
 /** The names of a class's streams that are made when read. */

@@ -4,9 +4,11 @@ import {
   AlphaTTS,
   CompatibleLLM,
   GammaTTS,
+  GammaAgent,
   IotaSTT,
   KappaTTS,
   PhoneStreamA,
+  OmicronAgent,
   ThetaAgent,
   VoiceError,
   type Provider,
@@ -24,6 +26,8 @@ const cases: readonly (readonly [string, Provider<object>, object])[] = [
   ['region', new KappaTTS({ apiKey, region: 'westeurope', voiceName: 'v' }), { region: 'a/b' }],
   ['leadMs', new PhoneStreamA(), { leadMs: -1 }],
   ['greeting', new AlphaAgent({ apiKey }), { greeting: 7 }],
+  ['stability', new GammaAgent({ apiKey, agentId: 'a' }), { stability: 7 }],
+  ['temperature', new OmicronAgent({ apiKey }), { temperature: 7 }],
   ['speed', new ThetaAgent({ apiKey }), { speed: 7 }],
 ];
 

@@ -195,7 +195,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     } catch (cause) {
       throw this.error(`${this.name}: "${redact(base)}" is not an absolute URL`, { code: 'configuration', cause });
     }
-    for (const [key, value] of new URLSearchParams(ownQuery)) url.searchParams.append(key, value);
+    if (ownQuery) for (const [key, value] of new URLSearchParams(ownQuery)) url.searchParams.append(key, value);
     appendQuery(url, query);
     const { extraQuery = {} } = this.config;
     for (const key of Object.keys(extraQuery)) url.searchParams.delete(key);

@@ -203,6 +203,11 @@ export interface SpokenWord {
   readonly endMs: number;
   /** True when the service gives no timings and the library distributed the words over the audio. */
   readonly estimated?: boolean;
+  /**
+   * Set on the first word after the voice began anew, as after a lost connection: how many characters of the utterance's
+   * text, white space aside, stand before it. Words may come twice.
+   */
+  readonly resumesAt?: number;
   /** As in the utterance's {@link AudioChunk}s. */
   readonly utteranceId: string;
 }

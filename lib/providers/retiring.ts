@@ -47,6 +47,12 @@ export const omicronLLM: readonly RetiringModel[] = [
   { model: 'gemini-2.0-flash-lite', instead: 'gemini-3.5-flash-lite' },
 ];
 
+/** Speech to speech. */
+export const omicronAgent: readonly RetiringModel[] = [
+  { model: 'gemini-2.0-flash-live-001', instead: 'gemini-3.8-live' },
+  { model: 'gemini-live-2.5-flash-preview', instead: 'gemini-3.8-live' },
+];
+
 /** Withdrawn from free and developer accounts on 2026-08-16: they get a 404 (console.groq.com/docs/deprecations). */
 export const nuLLM: readonly RetiringModel[] = [
   { model: 'llama-3.3-70b-versatile', instead: 'openai/gpt-oss-120b' },

@@ -36,6 +36,7 @@ export {
   elevenlabs,
   fish,
   gemini,
+  geminiLive,
   gladia,
   google,
   googleMeet,

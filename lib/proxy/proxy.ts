@@ -47,7 +47,9 @@ const unanswered: Refusal = { status: 504, code: 'no_answer', message: 'Authenti
 const unknownUser: Refusal = { status: 401, code: 'not_authorized', message: 'The proxy does not know this user' };
 const internal: Refusal = { status: 500, code: 'internal', message: 'The proxy failed' };
 const noSocket: Refusal = {
-  ...{ status: 426, code: 'no_socket', message: 'Sockets reach this proxy through its upgrade(), not through fetch()' },
+  ...{ status: 426, code: 'no_socket' },
+  message:
+    "Sockets go to upgrade() on Node's servers; elsewhere, name the service in tokens and use proxyToken() in pages",
 };
 const bodyRead: Refusal = {
   ...{ status: 500, code: 'body_read', message: 'The body was read before: the proxy must stand before body parsers' },

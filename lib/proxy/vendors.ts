@@ -60,12 +60,16 @@ export const assemblyai: ProxyTarget = {
   },
 };
 
-/** ElevenLabs: realtime speech-to-text and text-to-speech. */
+/** ElevenLabs: realtime speech-to-text, text-to-speech and agents. */
 export const elevenlabs: ProxyTarget = {
-  providers: ['GammaSTT', 'GammaTTS'],
+  providers: ['GammaSTT', 'GammaTTS', 'GammaAgent'],
   base: 'https://api.elevenlabs.io',
   credential: header('xi-api-key', 'ELEVENLABS_API_KEY'),
-  routes: [socket('/v1/speech-to-text/realtime'), socket('/v1/text-to-speech/{voice}/multi-stream-input')],
+  routes: [
+    '/v1/speech-to-text/realtime',
+    '/v1/text-to-speech/{voice}/multi-stream-input',
+    '/v1/convai/conversation',
+  ].map((path) => socket(path)),
   tokens: Object.fromEntries(
     ['realtime_scribe', 'tts_websocket'].map((type) => [
       `token/${type}`,
@@ -212,6 +216,17 @@ export const gemini: ProxyTarget = {
   base: 'https://generativelanguage.googleapis.com/v1beta/openai',
   credential: bearer('GEMINI_API_KEY'),
   routes: [chat],
+};
+
+/** Gemini Live: speech to speech. */
+export const geminiLive: ProxyTarget = {
+  providers: ['OmicronAgent'],
+  base: 'https://generativelanguage.googleapis.com',
+  credential: header('x-goog-api-key', 'GEMINI_API_KEY'),
+  routes: [socket('/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent')],
+  tokens: {
+    token: { ...post('/v1alpha/auth_tokens'), body: {}, answer: 'name', expiresInSeconds: 60 },
+  },
 };
 
 /** A server of your own that speaks the chat completions of OpenAI. */

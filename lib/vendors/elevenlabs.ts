@@ -1,4 +1,10 @@
 // ElevenLabs's classes, under the library's names and under the vendor's: the very same.
+export type {
+  GammaAgentConfig,
+  GammaAgentConfig as ElevenLabsAgentConfig,
+  GammaAgentFormat,
+} from '../providers/agent/gamma-agent-session.ts';
+export { GammaAgent, GammaAgent as ElevenLabsAgent, type GammaAgentState } from '../providers/agent/gamma-agent.ts';
 export {
   GammaSTT,
   GammaSTT as ElevenLabsSTT,

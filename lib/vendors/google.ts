@@ -29,3 +29,14 @@ export {
   type MeetingInputEConfig as GoogleMeetInputConfig,
 } from '../providers/platform/meeting-input-e.ts';
 export type { MeetingSessionStatus } from '../providers/platform/meeting-people-e.ts';
+export type {
+  OmicronAgentCompression,
+  OmicronAgentConfig,
+  OmicronAgentConfig as GeminiLiveAgentConfig,
+  OmicronAgentModel,
+  OmicronAgentTranscription,
+  OmicronAgentTurnDetection,
+  OmicronAgentVoice,
+} from '../providers/agent/omicron-agent-session.ts';
+export { OmicronAgent, OmicronAgent as GeminiLiveAgent } from '../providers/agent/omicron-agent.ts';
+export type { OmicronAgentState } from '../providers/agent/omicron-agent-turns.ts';

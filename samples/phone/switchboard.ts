@@ -2,14 +2,15 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   PhoneSocketB,
   PhoneStreamA,
-  Pipeline,
+  sessions,
   verifyPhoneSocketBSignature,
   verifyPhoneStreamASignature,
   type AlphaTTSConfig,
+  type Pipeline,
+  type Sessions,
 } from 'rxvoice';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { exposition, Metrics, type Snapshot } from './metrics.ts';
@@ -59,6 +60,12 @@ interface Platform {
   readonly phone: (startTimeoutMs: number) => PhoneStreamA | PhoneSocketB;
   readonly voice: AlphaTTSConfig;
   readonly isGenuine: (request: IncomingMessage, options: SwitchboardOptions) => Promise<boolean>;
+}
+
+/** A call that was accepted. */
+interface Call {
+  readonly platform: Platform;
+  readonly phone: PhoneStreamA | PhoneSocketB;
 }
 
 /** Who may call where. */
@@ -121,13 +128,25 @@ export class Switchboard implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
   readonly #softphone: ReturnType<typeof softphone>;
-  readonly #calls = new Set<Pipeline>();
-  readonly #idle = new Set<() => void>();
-  #isDraining = false;
+  readonly #calls: Sessions<Call>;
 
   private constructor(options: SwitchboardOptions) {
     this.#options = options;
     this.#softphone = softphone(options.services.real);
+    const { services, maxCalls = 200, systemPrompt, greeting } = options;
+    this.#calls = sessions<Call>({
+      maxSessions: maxCalls,
+      config: {
+        systemPrompt: systemPrompt ?? 'You are a concise assistant on the telephone.',
+        ...(greeting !== undefined && { greeting }),
+      },
+      create: ({ phone, platform }) => ({
+        providers: [phone, services.hear(), services.think(), services.speak(platform.voice)],
+      }),
+    });
+    this.#calls.events$.subscribe((event) => {
+      if (event.type !== 'refused') this.metrics.add('phone_calls_active', {}, event.type === 'opened' ? 1 : -1);
+    });
     for (const { name } of Object.values(platforms)) this.metrics.add('phone_calls_total', { platform: name }, 0);
     for (const reason of refusals) this.metrics.add('phone_calls_refused_total', { reason }, 0);
     this.#server = createServer((request, response) => {
@@ -152,17 +171,12 @@ export class Switchboard implements AsyncDisposable {
 
   /** Calls that are under way. */
   get calls(): number {
-    return this.#calls.size;
+    return this.#calls.all.length;
   }
 
   /** Takes no more calls; resolves when those under way have ended, or were ended after `patienceMs`. */
   async drain(patienceMs: number): Promise<void> {
-    this.#isDraining = true;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)));
-    await Promise.race([patience, new Promise<void>((resolve) => this.#whenIdle(resolve))]);
-    clearTimeout(timer);
-    await Promise.allSettled([...this.#calls].map((pipeline) => this.#hangUp(pipeline, lastWordsMs)));
+    await this.#calls.drain({ patienceMs, lastWordsMs });
     this.#server.closeAllConnections();
     if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve));
     this.metrics.close();
@@ -170,12 +184,6 @@ export class Switchboard implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.drain(0);
-  }
-
-  /** Whether a process can take one more call; else why not. */
-  #reasonToRefuse(): Refusal | undefined {
-    if (this.#isDraining) return 'draining';
-    return this.#calls.size >= (this.#options.maxCalls ?? 200) ? 'full' : undefined;
   }
 
   async #admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -186,25 +194,21 @@ export class Switchboard implements AsyncDisposable {
     };
     const isGenuine = await platform?.isGenuine(request, this.#options);
     // Asked last: the check takes time, and calls may have come meanwhile.
-    const reason = this.#reasonToRefuse();
+    const reason = this.#calls.refusal;
     if (!platform) refuse('404 Not Found', 'path');
     else if (!isGenuine) refuse('403 Forbidden', 'forged');
     else if (reason) refuse('503 Service Unavailable', reason);
     else this.#sockets.handleUpgrade(request, socket, head, (accepted) => this.#answer(platform, accepted));
   }
 
-  #answer({ name, phone: create, voice }: Platform, socket: WebSocket): void {
-    const { services, systemPrompt, greeting, answered, log, startTimeoutMs = 10_000 } = this.#options;
-    const phone = create(startTimeoutMs);
+  #answer(platform: Platform, socket: WebSocket): void {
+    const { answered, log, startTimeoutMs = 10_000 } = this.#options;
+    const { name } = platform;
+    const phone = platform.phone(startTimeoutMs);
     phone.attach(socket);
-    const pipeline = new Pipeline({
-      providers: [phone, services.hear(), services.think(), services.speak(voice)],
-      systemPrompt: systemPrompt ?? 'You are a concise assistant on the telephone.',
-      ...(greeting !== undefined && { greeting }),
-    });
-    this.#calls.add(pipeline);
+    const session = this.#calls.open({ platform, phone });
+    const { pipeline } = session;
     this.metrics.add('phone_calls_total', { platform: name });
-    this.metrics.add('phone_calls_active');
     pipeline.on('turn.metrics', ({ total }) => {
       this.metrics.add('phone_turns_total');
       this.metrics.add('phone_turn_ms_total', {}, Math.round(total ?? 0));
@@ -216,33 +220,12 @@ export class Switchboard implements AsyncDisposable {
       if (code !== 'retiring') this.metrics.add('phone_errors_total', { code });
       log?.(`${name}: ${message}`);
     });
-    pipeline.on('session.closed', () => void this.#hangUp(pipeline));
     // The other platform's phone waits for the beginning itself.
     const silent = setTimeout(() => {
-      if (phone instanceof PhoneStreamA && phone.getCallSid() === undefined) void this.#hangUp(pipeline);
+      if (phone instanceof PhoneStreamA && phone.getCallSid() === undefined) void session.end();
     }, startTimeoutMs);
     phone.onCallEnded(() => clearTimeout(silent));
     answered?.(pipeline, phone);
-    pipeline.start().catch(() => this.#hangUp(pipeline));
-  }
-
-  /** Ends a call, once; what the agent is saying may take `patienceMs` more. */
-  async #hangUp(pipeline: Pipeline, patienceMs = 0): Promise<void> {
-    if (!this.#calls.delete(pipeline)) return;
-    this.metrics.add('phone_calls_active', {}, -1);
-    if (patienceMs > 0) {
-      const said = pipeline.stop({ drain: true }).catch(() => undefined);
-      await Promise.race([said, sleep(patienceMs, undefined, { ref: false })]);
-    }
-    await pipeline.dispose().catch(() => undefined);
-    if (this.#calls.size > 0) return;
-    for (const resolve of this.#idle) resolve();
-    this.#idle.clear();
-  }
-
-  #whenIdle(resolve: () => void): void {
-    if (this.#calls.size === 0) resolve();
-    else this.#idle.add(resolve);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -251,9 +234,9 @@ export class Switchboard implements AsyncDisposable {
     const send = (status: number, type: string, body: string): void => {
       response.writeHead(status, { ...headers, 'content-type': type }).end(body);
     };
-    const health = { calls: this.#calls.size, draining: this.#isDraining };
+    const health = { calls: this.calls, draining: this.#calls.refusal === 'draining' };
     const json = (status: number, body: object): void => send(status, 'application/json', JSON.stringify(body));
-    const reason = this.#reasonToRefuse();
+    const reason = this.#calls.refusal;
     const pages: Readonly<Record<string, () => void | Promise<void>>> = {
       '/healthz': () => json(200, { status: 'ok', ...health }),
       '/readyz': () => json(reason ? 503 : 200, { status: reason ?? 'ready', ...health }),

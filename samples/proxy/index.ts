@@ -19,6 +19,7 @@ export const targets = {
   nu: vendors.groq,
   xi: vendors.mistral,
   omicron: vendors.gemini,
+  omicronAgent: vendors.geminiLive,
   compatible: vendors.compatible,
   pi: vendors.cartesia,
   rho: vendors.speechify,

@@ -1,9 +1,13 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { concatMap, filter, firstValueFrom, interval, map, range, Subscription, type Observable } from 'rxjs';
-import { AlphaFlux, AlphaTTS, BufferInput, NullOutput, NuLLM } from 'rxvoice';
+import { AlphaFlux, AlphaTTS, BufferInput, NullOutput, NuLLM, PhoneStreamA } from 'rxvoice';
 import type { AnyProvider, AudioChunk, Pipeline, VoiceEvent } from 'rxvoice';
 import { int16Bytes, int16View } from 'rxvoice/audio';
+import { WebSocketServer, type WebSocket } from 'ws';
 import type { Sandbox } from '../sandbox/index.ts';
 import { decodeSamples, encodeText } from '../sandbox/modem.ts';
+import { dial, type PhoneCaller } from '../sandbox/phone-caller.ts';
 
 const sampleRate = 16_000;
 const frameSamples = 320;
@@ -45,6 +49,20 @@ export class Kit implements Disposable {
       ...this.#service('alpha'),
       limits: { charactersPerMinute: 1e6, flushesPerMinute: 1e6 },
     });
+  }
+
+  /** A telephone call: the phone that the platform connects, and who is at the other end. */
+  async ring(): Promise<{ readonly phone: PhoneStreamA; readonly caller: PhoneCaller }> {
+    const phone = new PhoneStreamA();
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    server.once('connection', (socket: WebSocket) => phone.attach(socket));
+    await once(server, 'listening');
+    const caller = await dial({ url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}` });
+    this.#line.add(() => {
+      void caller.hangUp();
+      server.close();
+    });
+    return { phone, caller };
   }
 
   /** The caller picks up: from now on a frame goes out every 20 ms, silence unless something is said. */

@@ -32,6 +32,8 @@ export interface Limits {
   readonly betaAheadMs: number;
   /** GammaSTT: milliseconds without a message before the service closes; the vendor gives no number. Default: 20,000. */
   readonly gammaSttIdleMs: number;
+  /** GammaAgent: milliseconds between two pings, each of which wants an answer; the vendor gives no number. Default: 2,000. */
+  readonly gammaAgentPingMs: number;
   /** DeltaSTT: milliseconds without a message before the service ends the stream. Vendor: 20,000. */
   readonly deltaIdleMs: number;
   /** EpsilonSTT: milliseconds without a message before the socket closes; seen in the field. Default: 30,000. */
@@ -42,6 +44,8 @@ export interface Limits {
   readonly kappaIdleMs: number;
   /** LambdaSTT: milliseconds without audio before the service gives up. Vendor: 15,000. */
   readonly lambdaIdleMs: number;
+  /** OmicronAgent: how long a connection lasts, in milliseconds. Vendor: about 600,000. */
+  readonly omicronAgentSessionMs: number;
   /** UpsilonTTS: requests at once. Vendor: 1. */
   readonly upsilonConcurrency: number;
   /** PiTTS: contexts at once. Vendor: 2 in the smallest plan. */

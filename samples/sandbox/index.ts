@@ -17,6 +17,7 @@ import { kappa } from './vendors/kappa.ts';
 import { lambda } from './vendors/lambda.ts';
 import { mu } from './vendors/mu.ts';
 import { nu } from './vendors/nu.ts';
+import { omicronAgent } from './vendors/omicron-agent.ts';
 import { omicron } from './vendors/omicron.ts';
 import { omega } from './vendors/omega.ts';
 import { phi } from './vendors/phi.ts';
@@ -51,6 +52,7 @@ const vendors: readonly Vendor[] = [
   mu,
   nu,
   omicron,
+  omicronAgent,
   omega,
   phi,
   pi,
@@ -80,6 +82,7 @@ const mounts = {
   mu: '/mu',
   nu: '/nu/openai/v1',
   omicron: '/omicron/v1beta/openai',
+  omicronAgent: '/omicron',
   xi: '/xi/v1',
   omega: '/omega',
   phi: '/phi',
@@ -145,11 +148,13 @@ const vendorLimits: Limits = {
   alphaFluxIdleMs: 60_000,
   betaAheadMs: Number.POSITIVE_INFINITY,
   gammaSttIdleMs: 20_000,
+  gammaAgentPingMs: 2_000,
   deltaIdleMs: 20_000,
   epsilonIdleMs: 30_000,
   etaIdleMs: 30_000,
   kappaIdleMs: 180_000,
   lambdaIdleMs: 15_000,
+  omicronAgentSessionMs: 600_000,
   upsilonConcurrency: 1,
   piConcurrency: 2,
   rhoConcurrency: 1,

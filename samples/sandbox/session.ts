@@ -91,6 +91,12 @@ export class Session {
     this.#put(typeof message === 'string' ? message : JSON.stringify(message));
   }
 
+  /** Sends a JSON message as a binary frame. */
+  sendBinary(message: unknown): void {
+    if (!this.isOpen || !this.#apply(this.call.plan.beforeSend())) return;
+    this.#put(new TextEncoder().encode(JSON.stringify(message)));
+  }
+
   /** Sends a binary frame. */
   sendBytes(bytes: Uint8Array<ArrayBuffer>): void {
     if (!this.isOpen || !this.#apply(this.call.plan.beforeSend())) return;

@@ -4,78 +4,23 @@ import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { firstValueFrom } from 'rxjs';
 import { WebSocketServer, type WebSocket } from 'ws';
-import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
+import type { AudioMetadata } from '../../../lib/audio/types.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import type { AgentFunctionCall, AgentFunctionEnd, AgentText } from '../../../lib/core/roles.ts';
 import { AlphaAgent } from '../../../lib/providers/agent/alpha-agent.ts';
 import type { AlphaAgentConfig } from '../../../lib/providers/agent/alpha-agent-settings.ts';
-import type { ReconnectingSocketOptions } from '../../../lib/transport/reconnecting-socket.ts';
-import { FakeSockets } from '../../transport/fake-sockets.ts';
-import { settle, TestClock } from '../../transport/test-clock.ts';
+import { settle } from '../../transport/test-clock.ts';
+import { agentRig, liveRig, type Json } from './agent-rig.ts';
 
-/** The provider, with a service that is the test's. */
-class FakedAgent extends AlphaAgent {
-  readonly sockets: FakeSockets = new FakeSockets();
-  /** Whether the service plays its part in a closing handshake. */
-  isPolite: boolean = true;
-
-  override async dispose(): Promise<void> {
-    const gone = super.dispose();
-    await settle();
-    if (this.isPolite) for (const socket of this.sockets.all) socket.drop(1000);
-    await gone;
-  }
-
-  protected override sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
-    return { ...super.sessionOptions(), openSocket: this.sockets.open };
-  }
-}
-
-type Json = Record<string, unknown>;
 const welcome = { type: 'Welcome', request_id: 'fc553ec9-5874-49ca-a47c-b670d525a4b1' };
 const applied = { type: 'SettingsApplied' };
 const pcm = (length: number, kind: number = 1): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(kind);
 
-/** An agent on a clock of the test's, with all that it says kept. */
-function given(config: AlphaAgentConfig = {}) {
-  const clock = new TestClock();
-  const agent = new FakedAgent({ apiKey: 'canary-7f3a', scheduler: clock, reconnect: { jitter: 'none' }, ...config });
-  const log: string[] = [];
-  const audio: AudioChunk[] = [];
-  const errors: VoiceError[] = [];
-  const conversation: AgentText[] = [];
-  const latencies: Json[] = [];
-  const calls: AgentFunctionCall[] = [];
-  agent.speech$.subscribe(({ type }) => log.push(type));
-  agent.transcripts$.subscribe(({ text }) => log.push(`user: ${text}`));
-  agent.tokens$.subscribe((token) => log.push(`agent: ${token}`));
-  agent.audioDone$.subscribe(() => log.push('done'));
-  agent.metadata$.subscribe(({ encoding, sampleRate }) => log.push(`${encoding} ${sampleRate}`));
-  agent.audio$.subscribe((chunk) => audio.push(chunk));
-  agent.errors$.subscribe((error) => errors.push(error));
-  agent.conversation$.subscribe((text) => conversation.push(text));
-  agent.latency$.subscribe((latency) => latencies.push({ ...latency }));
-  agent.functionCalls$.subscribe((call) => calls.push(call));
-  const sent = (): Json[] => agent.sockets.last.texts.map((text) => JSON.parse(text) as Json);
-  return { clock, agent, log, audio, errors, conversation, latencies, calls, sent };
-}
+/** An agent that is not connected. */
+const given = (config: AlphaAgentConfig = {}) => agentRig(AlphaAgent, config);
 
-/** As {@link given}, connected, with its settings applied. */
-async function live(config: AlphaAgentConfig = {}) {
-  const rig = given(config);
-  await rig.agent.initialize();
-  const connected = rig.agent.connect();
-  await settle();
-  const accept = (): void => {
-    rig.agent.sockets.last.accept();
-    rig.agent.sockets.last.say(welcome);
-    rig.agent.sockets.last.say(applied);
-  };
-  accept();
-  await connected;
-  rig.log.length = 0;
-  return { ...rig, accept, say: (message: Json) => rig.agent.sockets.last.say(message) };
-}
+/** An agent whose settings were applied. */
+const live = (config: AlphaAgentConfig = {}) => liveRig(AlphaAgent, config, [welcome, applied]);
 
 async function failure(promise: Promise<unknown>): Promise<VoiceError> {
   try {
@@ -90,7 +35,7 @@ const settingsOf = (sent: readonly Json[]) => sent[0] as { agent: Json; audio: J
 
 describe('AlphaAgent: settings', () => {
   it('says nothing before Welcome, then its settings once, and no audio before they are applied', async () => {
-    const { agent, log, sent } = given();
+    const { agent, formats, sent } = given();
     await agent.initialize();
     const connected = agent.connect();
     agent.sendAudio({ data: pcm(640) });
@@ -115,10 +60,13 @@ describe('AlphaAgent: settings', () => {
         },
       },
     ]);
-    expect([agent.sockets.last.bytes.length, log]).toEqual([0, []]);
+    expect([agent.sockets.last.bytes.length, formats]).toEqual([0, []]);
     agent.sockets.last.say(applied);
     await connected;
-    expect([agent.sockets.last.bytes.length, log]).toEqual([640, ['linear16 24000']]);
+    expect([agent.sockets.last.bytes.length, formats]).toEqual([
+      640,
+      [{ encoding: 'linear16', sampleRate: 24000, channels: 1 }],
+    ]);
     await agent.dispose();
   });
 
@@ -633,7 +581,7 @@ describe('AlphaAgent: errors', () => {
     'SOMETHING_NEW',
   ]) {
     it(`${code} brings a new session that knows the conversation and all updates, without a second greeting`, async () => {
-      const { agent, clock, say, sent, errors, log, accept } = await live({ greeting: 'Hello!' });
+      const { agent, clock, say, sent, errors, formats, accept } = await live({ greeting: 'Hello!' });
       say({ type: 'ConversationText', role: 'assistant', content: 'Hello!' });
       say({ type: 'ConversationText', role: 'user', content: 'I am Ada.' });
       void agent.updatePrompt('Be brief.').catch(() => undefined);
@@ -659,7 +607,7 @@ describe('AlphaAgent: errors', () => {
       expect(settingsOf(sent()).agent).not.toHaveProperty('greeting');
       expect(sent()).toHaveLength(1);
       expect(agent.sockets.last.bytes.length).toBe(320);
-      expect(log.at(-1)).toBe('linear16 24000');
+      expect(formats).toHaveLength(2);
       await agent.dispose();
     });
   }

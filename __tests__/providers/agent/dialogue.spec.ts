@@ -22,7 +22,8 @@ const wire: AgentWire<object, number> = {
       throw new Error('no such field');
     },
   },
-  result: (count, { id }, content) => [count, { type: 'send', message: { type: 'result', id, content } }],
+  quiet: { afterMs: 1_000, read: (count) => [count, { type: 'audio-done' }] },
+  result: (count, { id }, { content }) => [count, { type: 'send', message: { type: 'result', id, content } }],
 };
 const context: AgentContext<object> = { config: {}, input: wire.input({}), history: [], now: 0 };
 
@@ -136,6 +137,18 @@ describe('advance', () => {
       'tells interim words without remembering them',
       [message({ type: 'interim', text: 'H' }), message(said('user', 'Hi'))],
       ['transcripts H', 'conversation Hi', 'transcripts Hi'],
+    ],
+    [
+      'ends a reply after which it was quiet, once, and none that has begun since',
+      [
+        ...[
+          audio(2),
+          { type: 'quiet', utteranceId: 'reply-1' } as const,
+          { type: 'quiet', utteranceId: 'reply-1' } as const,
+        ],
+        ...[audio(2), { type: 'quiet', utteranceId: 'reply-1' } as const],
+      ],
+      ['audio reply-1', 'audioDone undefined', 'audio reply-2'],
     ],
     ['tells no latency that says nothing', [message({ type: 'latency', latency: {} })], []],
     [
@@ -350,5 +363,17 @@ describe('advance', () => {
     });
     expect(events.find(({ type }) => type === 'warning')).toMatchObject({ code: 'overflow' });
     expect(state.calls).toHaveLength(128);
+  });
+
+  it('remembers what the service says was heard of a reply, unless the application said so', () => {
+    const corrected = (original: string, text: string): AgentEffect => ({ type: 'corrected', original, text });
+    const texts = (...inputs: Input[]): string[] => run(...inputs).state.history.map(({ text }) => text);
+    const cut: Input = { type: 'cut', heard: { utteranceId: 'reply-1', playedMs: 1, text: 'One' } };
+    const spoken = [audio(2), message(said('assistant', 'One two three.'))] as const;
+    expect(texts(...spoken, message(corrected('One two three.', 'One two')))).toEqual(['One two']);
+    expect(texts(...spoken, message(corrected('One two three.', '')))).toEqual([]);
+    expect(texts(...spoken, message(corrected('Four.', 'F')))).toEqual(['One two three.']);
+    expect(texts(...spoken, cut, message(corrected('One two three.', 'One two')))).toEqual(['One']);
+    expect(texts(...spoken, message(corrected('One two three.', 'One two')), cut)).toEqual(['One']);
   });
 });

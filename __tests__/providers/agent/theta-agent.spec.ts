@@ -1,33 +1,11 @@
 /** What only the service's own messages show: the order of words and replies, what was heard, calls, errors, sessions. */
 import { inspect } from 'node:util';
-import type { AudioChunk } from '../../../lib/audio/types.ts';
 import { encodeBase64 } from '../../../lib/core/base64.ts';
-import type { VoiceError } from '../../../lib/core/errors.ts';
-import type { TokenUsage } from '../../../lib/core/messages.ts';
-import type { AgentText } from '../../../lib/core/roles.ts';
 import { ThetaAgent } from '../../../lib/providers/agent/theta-agent.ts';
 import type { ThetaAgentConfig } from '../../../lib/providers/agent/theta-agent-session.ts';
-import type { ReconnectingSocketOptions } from '../../../lib/transport/reconnecting-socket.ts';
-import { FakeSockets } from '../../transport/fake-sockets.ts';
-import { settle, TestClock } from '../../transport/test-clock.ts';
+import { settle } from '../../transport/test-clock.ts';
+import { agentRig, liveRig, type Json } from './agent-rig.ts';
 
-/** The provider, with a service that is the test's. */
-class FakedAgent extends ThetaAgent {
-  readonly sockets: FakeSockets = new FakeSockets();
-
-  override async dispose(): Promise<void> {
-    const gone = super.dispose();
-    await settle();
-    for (const socket of this.sockets.all) socket.drop(1000);
-    await gone;
-  }
-
-  protected override sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
-    return { ...super.sessionOptions(), openSocket: this.sockets.open };
-  }
-}
-
-type Json = Record<string, unknown>;
 const words = 'conversation.item.input_audio_transcription';
 /** Audio of so many milliseconds. */
 const audioOf = (ms: number): string => encodeBase64(new Uint8Array(48 * ms).fill(1));
@@ -60,61 +38,17 @@ const problem = (code: string, more: Json = {}): Json => ({
   ...{ type: 'error', error: { type: 'invalid_request_error', code, message: 'because', ...more } },
 });
 
-/** An agent on a clock of the test's, with all that it says kept. */
-async function live(config: ThetaAgentConfig = {}) {
-  const clock = new TestClock();
-  const agent = new FakedAgent({ apiKey: 'canary-7f3a', scheduler: clock, reconnect: { jitter: 'none' }, ...config });
-  const log: string[] = [];
-  const audio: AudioChunk[] = [];
-  const errors: VoiceError[] = [];
-  const conversation: AgentText[] = [];
-  const usage: TokenUsage[] = [];
-  const latencies: unknown[] = [];
-  agent.speech$.subscribe(({ type }) => log.push(type));
-  agent.transcripts$.subscribe(({ text, isFinal }) => log.push(`${isFinal ? 'user' : 'interim'}: ${text}`));
-  agent.tokens$.subscribe((text) => log.push(`agent: ${text}`));
-  agent.audioDone$.subscribe(() => log.push('done'));
-  agent.functionCalls$.subscribe(({ name }) => log.push(`call ${name}`));
-  agent.audio$.subscribe((chunk) => audio.push(chunk));
-  agent.errors$.subscribe((error) => errors.push(error));
-  agent.conversation$.subscribe((text) => conversation.push(text));
-  agent.usage$.subscribe((tokens) => usage.push(tokens));
-  agent.latency$.subscribe((latency) => latencies.push(latency));
-  const sent = (): Json[] => agent.sockets.last.texts.map((text) => JSON.parse(text) as Json);
-  const say = (...messages: Json[]): void => {
-    for (const message of messages) agent.sockets.last.say(message);
-  };
-  const accept = (): void => {
-    agent.sockets.last.accept();
-    say({ type: 'session.created', session: {} }, { type: 'session.updated', session: {} });
-  };
-  await agent.initialize();
-  const connected = agent.connect();
-  await settle();
-  accept();
-  await connected;
-  const cleared = sent().length;
-  return {
-    clock,
-    agent,
-    log,
-    audio,
-    errors,
-    conversation,
-    usage,
-    latencies,
-    say,
-    accept,
-    sent,
-    since: () => sent().slice(cleared),
-  };
-}
+/** An agent that is connected. */
+const live = (config: ThetaAgentConfig = {}) =>
+  liveRig(ThetaAgent, config, [
+    { type: 'session.created', session: {} },
+    { type: 'session.updated', session: {} },
+  ]);
 
 describe('ThetaAgent: a session', () => {
   it('is opened by its settings, and takes no audio before they hold', async () => {
-    const clock = new TestClock();
-    const agent = new FakedAgent({
-      ...{ apiKey: 'canary-7f3a', scheduler: clock, voice: 'marin', instructions: 'Be brief.', speed: 1.2 },
+    const { agent } = agentRig(ThetaAgent, {
+      ...{ voice: 'marin', instructions: 'Be brief.', speed: 1.2 },
       turnDetection: { type: 'semantic_vad', eagerness: 'low' },
       transcription: { language: 'de-AT' },
       tools: [{ name: 'get_time' }],

@@ -422,6 +422,8 @@ describe('PhoneStreamA', () => {
       await phone.start();
       socket.tell(connected, start, media(frame(1), 22));
       expect([phone.getCallSid(), phone.getCustomParameters()]).toEqual([start.start.callSid, { user: '42' }]);
+      const { accountSid, streamSid } = start.start;
+      expect([phone.getAccountSid(), phone.getStreamSid()]).toEqual([accountSid, streamSid]);
 
       phone.enqueue(speech(200));
       const flushed = phone.flush();

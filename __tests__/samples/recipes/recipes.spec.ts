@@ -37,6 +37,33 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^read: hello to the eye$/m,
     /^heard: hello to the ear\s*$/m,
   ],
+  '10-tools': [
+    /^get_menu: soup, fish, cake$/m,
+    /^approve reserve_table \{"city":"Paris"\}\?\nreserve_table: reserved in Paris$/m,
+    /^reserve_table: Error: the call was refused: we are in Paris alone\.$/m,
+    /^heard: .*we are in Paris alone/m,
+  ],
+  '11-ai-sdk': [
+    /^local\.chat: \d+ in, \d+ out$/m,
+    /^tool: sunny in Paris$/im,
+    /^heard: .*get_weather says: sunny in Paris/im,
+  ],
+  '13-calls': [
+    /^person: ringing\n/m,
+    /^person: ended, busy$/m,
+    /^heard: .*calling.*goodbye/m,
+    /^call: ended, completed$/m,
+  ],
+  '15-sessions': [
+    /^session-1 opened$/m,
+    /^session-2 opened$/m,
+    /^refused: full\noverloaded$/m,
+    /^closed what was its own\nsession-1 closed: ended$/m,
+    /^closed what was its own\nsession-2 closed: drained$/m,
+    /^heard: hello$/m,
+    /^left: 0, draining$/m,
+  ],
+  '12-keys': [/^event: 2\nheard: Welcome back\.$/m],
 };
 
 describe('recipes', () => {

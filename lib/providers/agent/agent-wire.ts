@@ -8,7 +8,7 @@ import type { RetiringModel } from '../../core/retirement.ts';
 import type { AgentFunctionCall, AgentLatency, AgentText, SpeechEvent } from '../../core/roles.ts';
 import type { BackoffOptions } from '../../stream/backoff.ts';
 import type { SocketClose, SocketData } from '../../transport/reconnecting-socket.ts';
-import type { AgentFunctionHandler, AgentTool } from './function-calls.ts';
+import type { AgentFunctionHandler, AgentTool, FunctionOutcome } from './function-calls.ts';
 import type { HeardPart } from './replies.ts';
 
 /** Configuration of every agent. */
@@ -30,6 +30,10 @@ export interface AgentProblem {
   readonly code: VoiceErrorCode;
   /** Whether a new session may succeed. */
   readonly recoverable: boolean;
+  /** The service's own words. */
+  readonly cause?: string | undefined;
+  /** The service's id of the session, for its support. */
+  readonly requestId?: string | undefined;
 }
 
 /** The effects of a wire's step, in order. */
@@ -48,6 +52,8 @@ export type AgentEffect =
   | { readonly type: 'words-due'; readonly item: string }
   /** The words that were due never come. */
   | { readonly type: 'no-words'; readonly item: string }
+  /** The service remembers less of a reply than it said, as it was cut off; nothing if `text` is empty. */
+  | { readonly type: 'corrected'; readonly original: string; readonly text: string }
   /** What the user has said so far, which may change. */
   | { readonly type: 'interim'; readonly text: string }
   /** A verbatim piece of the reply's text. */
@@ -148,20 +154,37 @@ export interface AgentWire<C, S> {
   opening(this: void, state: S, context: AgentContext<C>): readonly WireObject[];
   /** The type of the message that marks the service as ready. */
   readonly readyAfter: string;
+  /** What follows the opening once the service is ready, before any audio. Default: nothing. */
+  prologue?(this: void, state: S, context: AgentContext<C>): readonly WireObject[];
   /** Sent while there is no audio to send. Default: nothing. */
   readonly keepAlive?: WireObject;
   /** Reads a message's type. Default: its `type` field. */
   typeOf?(this: void, message: WireObject): string | undefined;
-  /** Encodes the user's audio for the service. Default: unchanged, in a binary frame. */
+  /**
+   * Encodes the user's audio for the service, which then sends its own inside messages too. Default: both are binary
+   * frames.
+   */
   encode?(this: void, data: Uint8Array<ArrayBuffer>): SocketData;
-  /** Readers by message type; binary frames that hold no message are the reply's audio. */
+  /** Readers by message type; without `encode`, binary frames that hold no message are the reply's audio. */
   readonly read: Readonly<Record<string, AgentReader<C, S>>>;
-  /** Carries a call's result, as text, to the service. */
-  result(this: void, state: S, call: AgentFunctionCall, content: string, extras: WireObject): AgentStep<S>;
+  /** For services that do not tell the end of a reply's audio: read once none came for so long. Default: never. */
+  readonly quiet?: AgentQuiet<S>;
+  /** Carries a call's result, or what went wrong, as text, to the service. */
+  result(this: void, state: S, call: AgentFunctionCall, outcome: FunctionOutcome, extras: WireObject): AgentStep<S>;
   /** Tells the service that a reply was cut off, and what was heard of it. Default: nothing. */
   cut?(this: void, state: S, parts: readonly HeardPart[]): AgentStep<S>;
-  /** What a close means. Default, and for `undefined`: a lost connection. */
-  closes?(this: void, close: SocketClose): AgentProblem | undefined;
+  /** The connection is gone: its last words, and what the next one must know. Default: nothing. */
+  lost?(this: void, state: S): AgentStep<S>;
+  /** What a close means: the service has hung up, or a problem. Default, and for `undefined`: a lost connection. */
+  closes?(this: void, close: SocketClose, state: S): AgentProblem | 'hung-up' | undefined;
+}
+
+/** What a service's silence means; see {@link AgentWire.quiet}. */
+export interface AgentQuiet<S> {
+  /** Milliseconds after the latest audio. */
+  readonly afterMs: number;
+  /** The next state and its effects. Pure. */
+  read(this: void, state: S): AgentStep<S>;
 }
 
 /** Reads a message. Typed as a method, so that a wire of any state fits. */

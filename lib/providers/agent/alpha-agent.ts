@@ -112,7 +112,7 @@ const wire: AgentWire<AlphaAgentConfig, AlphaState> = {
       ];
     },
   },
-  result: (state, { id, name }, content, extras) => [
+  result: (state, { id, name }, { content }, extras) => [
     state,
     { type: 'send', message: { type: 'FunctionCallResponse', id, name, content, ...extras } },
   ],

@@ -61,6 +61,8 @@ export type AgentInput<S> =
   | { readonly type: 'outcome'; readonly id: string; readonly outcome: FunctionOutcome }
   /** A reply was cut off. */
   | { readonly type: 'cut'; readonly heard: AgentHeard }
+  /** No audio of a reply came for so long that it is over. */
+  | { readonly type: 'quiet'; readonly utteranceId: string | undefined }
   /** The words of an item were waited for long enough. */
   | { readonly type: 'overdue'; readonly item: string };
 

@@ -14,7 +14,7 @@ import {
   type RunningCall,
 } from './dialogue-state.ts';
 import { failure, type FunctionOutcome } from './function-calls.ts';
-import { asHeard, heardOf, latest, withAudio, withLateWords, type ReplyAudio } from './replies.ts';
+import { asHeard, corrected, heardOf, latest, withAudio, withLateWords, type ReplyAudio } from './replies.ts';
 
 /** Limits on what is remembered. */
 const maxCallIds = 256;
@@ -66,6 +66,10 @@ export function advance<C, S>(
     }
     case 'cut':
       return cutOff(wire, state, input.heard, context);
+    case 'quiet': {
+      const isOver = state.reply.hasAudio && replyId(state) === input.utteranceId;
+      return isOver && wire.quiet ? enact(wire.quiet.read(state.wire)) : [state];
+    }
     case 'overdue':
       return state.due.includes(input.item) ? worded(wire, state, input.item, state.interim, context) : [state];
   }
@@ -89,7 +93,7 @@ function readMessage<C, S>(
       return [state, { type: 'malformed', kind: `ignored a malformed message of type ${type}`, cause }];
     }
   }
-  if (typeof data !== 'string' && data.length > 0) return enact([state.wire, { type: 'audio', data }]);
+  if (typeof data !== 'string' && data.length > 0 && !wire.encode) return enact([state.wire, { type: 'audio', data }]);
   return [state, { type: 'malformed', kind: 'ignored a message that is not a JSON object with a type' }];
 }
 
@@ -102,8 +106,9 @@ function reconnected<C, S>(
   wire: AgentWire<C, S>,
   state: Dialogue<S>,
   { event, ended: error }: Extract<AgentInput<S>, { readonly type: 'connection' }>,
-  { config, now }: AgentContext<C>,
+  context: AgentContext<C>,
 ): DialogueStep<S> {
+  const { config, now } = context;
   const connection = { type: 'connection', event } as const;
   switch (event.type) {
     case 'connecting':
@@ -119,13 +124,14 @@ function reconnected<C, S>(
     }
     default: {
       // The next connection knows none of this one's calls.
-      const silent = { ...state, ...nothingDue, isOpened: false, isUserSpeaking: false, reply: noReply };
+      const [last, ...told] = wire.lost ? enacted(wire, state, wire.lost(state.wire), context) : [state];
+      const silent = { ...last, ...nothingDue, isOpened: false, isUserSpeaking: false, reply: noReply };
       const [next, ...cancelled] = steps(silent, state.calls, (before, running) =>
         ended(before, running, now, { type: 'cancelled' }),
       );
-      if (event.type === 'reconnecting') return [next, ...cancelled, connection];
+      if (event.type === 'reconnecting') return [next, ...told, ...cancelled, connection];
       const undone = state.waiting.map(({ id }) => ({ type: 'settled', id, error }) as const);
-      return [{ ...next, waiting: [] }, ...cancelled, ...undone, connection];
+      return [{ ...next, waiting: [] }, ...told, ...cancelled, ...undone, connection];
     }
   }
 }
@@ -161,6 +167,8 @@ function apply<C, S>(
       if (state.due.includes(item)) return worded(wire, state, item, text, context);
       return [{ ...state, history: withLateWords(state.history, text) }, tell('conversation', { role, text })];
     }
+    case 'corrected':
+      return [{ ...state, history: corrected(state.history, effect.original, effect.text) }];
     case 'words-due':
       return [
         { ...state, due: [...state.due, effect.item].slice(-maxDue) },
@@ -325,7 +333,7 @@ function answered<C, S>(
   const { call, extras } = running;
   const [next, ...told] = ended(state, running, context.now, outcome);
   if (!call.clientSide) return [next, ...told];
-  const [after, ...sent] = enacted(wire, next, wire.result(next.wire, call, outcome.content, extras), context);
+  const [after, ...sent] = enacted(wire, next, wire.result(next.wire, call, outcome, extras), context);
   return [after, ...told, ...sent];
 }
 

@@ -1,4 +1,15 @@
-import { filter, firstValueFrom, map, mergeMap, takeUntil, throwError, timeout, type Observable } from 'rxjs';
+import {
+  EMPTY,
+  filter,
+  firstValueFrom,
+  map,
+  mergeMap,
+  switchMap,
+  takeUntil,
+  throwError,
+  timeout,
+  type Observable,
+} from 'rxjs';
 import type { SchedulerLike } from 'rxjs';
 import { merge } from '../../stream/merge.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
@@ -42,15 +53,17 @@ export async function settlement(
 }
 
 /**
- * What comes of a session's events in time: the outcome of each call that runs here, unless it is cancelled, and the end
- * of each wait for words.
+ * What comes of a session's events in time: the outcome of each call that runs here, unless it is cancelled, the end of
+ * each wait for words, and the quiet after a reply.
  *
  * @param hostOf - Where functions run, at the time of a call.
+ * @param quietMs - How long no audio comes after a reply; `undefined` if the service tells its end.
  */
 export function laterInputs(
   events$: Observable<AgentEvent>,
   hostOf: () => FunctionHost,
-): Observable<Extract<AgentInput<unknown>, { readonly type: 'outcome' | 'overdue' }>> {
+  quietMs: number | undefined,
+): Observable<Extract<AgentInput<unknown>, { readonly type: 'outcome' | 'overdue' | 'quiet' }>> {
   const outcomes$ = events$.pipe(
     filter((event) => event.type === 'run'),
     mergeMap(({ call }) => {
@@ -70,5 +83,11 @@ export function laterInputs(
       patientTimer(wordsMs, hostOf().scheduler).pipe(map(() => ({ type: 'overdue', item }) as const)),
     ),
   );
-  return merge(outcomes$, overdue$);
+  const quiet$ = events$.pipe(
+    filter((event) => event.type === 'tell' && event.stream === 'audio'),
+    switchMap(({ value: { utteranceId } }) =>
+      patientTimer(quietMs ?? 0, hostOf().scheduler).pipe(map(() => ({ type: 'quiet', utteranceId }) as const)),
+    ),
+  );
+  return merge(outcomes$, overdue$, quietMs === undefined ? EMPTY : quiet$);
 }

@@ -70,6 +70,12 @@ export function asHeard(history: readonly Line[], { utteranceId, text }: AgentHe
   return latest(at < 0 ? [...others, ...heard] : [...others.slice(0, at), ...heard, ...others.slice(at)]);
 }
 
+/** The history with the service's own account of a reply that it cut off, unless it is known what was heard of it. */
+export function corrected(history: readonly Line[], original: string, text: string): readonly Line[] {
+  const at = history.findLastIndex((line) => line.role === 'assistant' && line.text === original);
+  return history.flatMap((line, index) => (index !== at ? [line] : text ? [{ ...line, text }] : []));
+}
+
 /** The history with words of the user that came after the reply to them had begun. */
 export function withLateWords(history: readonly Line[], text: string): readonly Line[] {
   const at = history.findLastIndex(({ role }) => role === 'user') + 1;

@@ -35,20 +35,11 @@ import type {
   TranscriptionResult,
 } from '../../core/roles.ts';
 import { merge } from '../../stream/merge.ts';
-import {
-  ReconnectingSocket,
-  type SocketData,
-  type ReconnectingSocketOptions,
-} from '../../transport/reconnecting-socket.ts';
+import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket-options.ts';
+import { ReconnectingSocket, type SocketData } from '../../transport/reconnecting-socket.ts';
 import type { AgentCommand, AgentConfig, AgentContext, AgentProblem, AgentWire } from './agent-wire.ts';
-import {
-  newDialogue,
-  type AgentEvent,
-  type AgentInput,
-  type AgentStreams,
-  type AgentTold,
-  type DialogueStep,
-} from './dialogue-state.ts';
+import type { AgentEvent, AgentInput, AgentStreams, AgentTold, DialogueStep } from './dialogue-state.ts';
+import { newDialogue } from './dialogue-state.ts';
 import { advance, typeMember } from './dialogue.ts';
 import type { FunctionHost } from './function-calls.ts';
 import { laterInputs, settlement } from './later-inputs.ts';
@@ -187,6 +178,11 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     return this.#session !== undefined;
   }
 
+  /** The wire's state of the running session. */
+  protected get wireState(): S | undefined {
+    return this.#session?.steps$.value[0].wire;
+  }
+
   /**
    * Changes the wire's state and sends messages.
    *
@@ -213,18 +209,14 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
 
   /** Connection options that differ from the defaults. */
   protected sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
-    const { path, query, opensAfter, readyAfter, opening, keepAlive, typeOf = typeMember } = this.#wire;
+    const { path, query, opensAfter, readyAfter, opening, prologue, keepAlive, typeOf = typeMember } = this.#wire;
     const isOf = (type: string) => (data: SocketData) => typeOf(parseJsonObject(data) ?? {}) === type;
     return {
       reconnect: this.config.reconnect,
       ...(opensAfter !== undefined && { opensAfter: isOf(opensAfter) }),
       isReady: isOf(readyAfter),
-      opening: () => {
-        const { inputs$, steps$ } = this.#running('connect');
-        inputs$.next({ type: 'opened' });
-        const [{ wire, history }] = steps$.value;
-        return opening(wire, this.#context(history)).map((message) => JSON.stringify(message));
-      },
+      opening: () => this.#restoring(opening, { type: 'opened' }),
+      ...(prologue && { prologue: () => this.#restoring(prologue) }),
       keepAlive: {
         message: () => {
           const isSilent = !this.#hasSentAudio;
@@ -262,6 +254,13 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     return this.#input ?? this.#wire.input(this.config);
   }
 
+  #restoring(messages: AgentWire<C, S>['opening'], ...inputs: readonly AgentInput<S>[]): readonly string[] {
+    const { inputs$, steps$ } = this.#running('connect');
+    for (const input of inputs) inputs$.next(input);
+    const [{ wire, history }] = steps$.value;
+    return messages(wire, this.#context(history)).map((message) => JSON.stringify(message));
+  }
+
   #context(history: readonly AgentText[]): AgentContext<C> {
     return { config: this.config, input: this.inputFormat, history, now: this.#scheduler.now() };
   }
@@ -295,10 +294,10 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       ...this.transportOptions,
       maxMessageBytes,
       maxOutboxBytes: 2 * bytesForMs(waitingMs, this.inputFormat),
-      // Only disconnect() ends a session: after any other close, reconnect.
+      // Only disconnect() ends a session, and a service that hangs up: after any other close, reconnect.
       classifyClose: (close) => {
-        const problem = this.#wire.closes?.(close);
-        return problem ? this.#problem(problem) : 'retry';
+        const meaning = this.#wire.closes?.(close, steps$.value[0].wire) ?? 'retry';
+        return meaning === 'hung-up' ? 'normal' : meaning === 'retry' ? meaning : this.#problem(meaning);
       },
       // The opening restores everything a new connection needs.
       replay: () => [],
@@ -306,8 +305,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     });
     const start: DialogueStep<S> = [newDialogue(this.#wire.start(this.config), this.#replies)];
     const steps$ = new BehaviorSubject(start);
-    const session: Session<S> = { socket, steps$, inputs$: new Subject(), life: new Subscription() };
-    this.#session = session;
+    const session = (this.#session = { socket, steps$, inputs$: new Subject(), life: new Subscription() });
     // Inputs that arrive while events are being carried out wait until those are done.
     const enacting = steps$.pipe(concatMap(([, ...events]) => events)).subscribe({
       next: (event) => this.#enact(event, socket),
@@ -320,7 +318,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       ),
       socket.messages$.pipe(map((data) => ({ type: 'message', data }) as const)),
       socket.connection$.pipe(map((event) => this.#connected(event, steps$.value))),
-      laterInputs(this.#events$, () => this.#functionHost),
+      laterInputs(this.#events$, () => this.#functionHost, this.#wire.quiet?.afterMs),
       session.inputs$,
     )
       .pipe(
@@ -340,8 +338,9 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     return { type: 'connection', event, ended: event.type === 'lost' ? event.error : ended };
   }
 
-  #problem({ message, code, recoverable }: AgentProblem): VoiceError {
-    return this.error(`${this.name}: ${message}`, { code, recoverable });
+  #problem({ message, cause, ...problem }: AgentProblem): VoiceError {
+    const words = cause === undefined ? undefined : new Error(this.redact(cause));
+    return this.error(`${this.name}: ${message}`, { ...problem, cause: words });
   }
 
   #enact(event: AgentEvent, socket: ReconnectingSocket): void {

@@ -1,6 +1,5 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { messageOf } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { AgentText } from '../../core/roles.ts';
 import { parametersOf } from '../../core/standard-schema.ts';
@@ -13,7 +12,7 @@ import {
   type ThetaTurnDetection,
 } from '../theta-realtime.ts';
 import type { AgentConfig, AgentContext } from './agent-wire.ts';
-import type { AgentTool } from './function-calls.ts';
+import { toolsProblem, type AgentTool } from './function-calls.ts';
 
 /** Configuration of {@link ThetaAgent}. */
 export interface ThetaAgentConfig extends AgentConfig, ThetaAccount {
@@ -98,20 +97,10 @@ export const thetaAgentRules: ConfigRules = {
 
 /** What is wrong with the tools, as a sentence; `undefined` if nothing. */
 export function thetaAgentConflict({ tools = [], toolChoice }: ThetaAgentConfig): string | undefined {
-  if (!Array.isArray(tools)) return 'tools must be an array';
-  const names = tools.map((tool: Partial<AgentTool>) => tool.name);
-  const odd = names.find((name) => !/^[\w-]{1,64}$/.test(name ?? ''));
-  if (names.includes(odd)) return `tools must have names of 1 to 64 of a-z A-Z 0-9 _ -, not ${JSON.stringify(odd)}`;
-  const twice = names.find((name, at) => names.indexOf(name) < at);
-  if (twice !== undefined) return `tools has two of the name ${twice}`;
+  const problem = toolsProblem(tools);
   const chosen = typeof toolChoice === 'object' ? toolChoice.name : undefined;
-  if (chosen !== undefined && !names.includes(chosen)) return `toolChoice: there is no tool "${chosen}"`;
-  try {
-    for (const tool of tools as readonly AgentTool[]) parametersOf(tool);
-    return undefined;
-  } catch (error) {
-    return `tools: ${messageOf(error)}`;
-  }
+  if (problem !== undefined || chosen === undefined || tools.some(({ name }) => name === chosen)) return problem;
+  return `toolChoice: there is no tool "${chosen}"`;
 }
 
 /** The model in use. */

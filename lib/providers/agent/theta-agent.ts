@@ -133,7 +133,7 @@ const wire: AgentWire<ThetaAgentConfig, ThetaAgentState> = {
     'response.done': onDone,
     error: onError,
   },
-  result(state, { id }, content) {
+  result(state, { id }, { content }) {
     const output = { type: 'function_call_output', call_id: id, output: content };
     const sent: AgentEffect = { type: 'send', message: { type: 'conversation.item.create', item: output } };
     const openCalls = state.openCalls.filter((each) => each !== id);

@@ -70,7 +70,7 @@ const inStream: Facts = {
 };
 
 /** Interprets an error response of a language model service. */
-const modelErrorOf: HttpErrorOf = ({ status, reason }) =>
+export const modelErrorOf: HttpErrorOf = ({ status, reason }) =>
   ownEntry(words, reason) ?? (status === undefined ? ownEntry(inStream, reason) : undefined);
 
 /** Configuration of every language model behind a service. */

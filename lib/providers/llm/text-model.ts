@@ -62,17 +62,16 @@ export function textModel(answer: AnswerText, config: TextModelConfig = {}, logg
   return new TextModel(answer, config, logger);
 }
 
-class TextModel extends Provider<TextModelConfig> implements LLMProvider {
+/** A model that need not know a wire: what it emits is text, or an event. */
+export abstract class TextSource<C extends TextModelConfig> extends Provider<C> implements LLMProvider {
   override readonly name: string;
   override readonly roles: readonly ProviderRole[] = ['llm'];
   override readonly type: ProviderType = 'rest';
-  readonly #answer$: AnswerText;
   readonly #tokens$ = new Subject<string>();
 
-  constructor(answer: AnswerText, config: TextModelConfig, logger?: Logger) {
+  constructor(name: string, config: C, logger?: Logger) {
     super(config, logger);
-    this.name = config.name ?? 'TextModel';
-    this.#answer$ = answer;
+    this.name = config.name ?? name;
   }
 
   get tokens$(): Observable<string> {
@@ -83,7 +82,7 @@ class TextModel extends Provider<TextModelConfig> implements LLMProvider {
     return defer(() => {
       this.assertReady('generate');
       let isDone = false;
-      const event$ = this.#ask(messages, options).pipe(
+      const event$ = this.ask(messages, options).pipe(
         map((piece): LLMEvent => (typeof piece === 'string' ? { type: 'token', text: piece } : piece)),
         tap((event) => {
           isDone ||= event.type === 'done';
@@ -99,8 +98,19 @@ class TextModel extends Provider<TextModelConfig> implements LLMProvider {
     });
   }
 
-  /** Asks for an answer; unsubscribing aborts the signal, then ends the source. */
-  #ask(messages: readonly Message[], options: GenerateOptions): Observable<Piece> {
+  /** Asks for an answer; unsubscribing ends its source. */
+  protected abstract ask(messages: readonly Message[], options: GenerateOptions): Observable<Piece>;
+}
+
+class TextModel extends TextSource<TextModelConfig> {
+  readonly #answer$: AnswerText;
+
+  constructor(answer: AnswerText, config: TextModelConfig, logger?: Logger) {
+    super('TextModel', config, logger);
+    this.#answer$ = answer;
+  }
+
+  protected override ask(messages: readonly Message[], options: GenerateOptions): Observable<Piece> {
     return new Observable((subscriber) => {
       const abort = new AbortController();
       subscriber.add(() => abort.abort());

@@ -1,4 +1,6 @@
 import { asyncScheduler, interval, Subject, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
+import { silenceByte } from '../../audio/formats.ts';
+import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
@@ -35,6 +37,9 @@ const closeGraceMs = 200;
 const pingMs = 8000;
 const maxMisses = 2;
 
+/** A tone lasts longer than its message takes, and who types too much does so at once: so long a secret is kept on. */
+const secretTailMs = 1000;
+
 const open = 1;
 const closed = 3;
 
@@ -49,6 +54,11 @@ export class PhoneLine {
   readonly #dtmf$ = new Subject<string>();
   /** Keys that the caller presses. Hot. */
   readonly dtmf$: Observable<string> = this.#dtmf$.asObservable();
+  readonly #secretDtmf$ = new Subject<string>();
+  /** The same, for its subscribers alone. Hot. */
+  readonly secretDtmf$: Observable<string> = this.#secretDtmf$.asObservable();
+  /** Until when keys and audio are kept secret after that, on the scheduler's clock. */
+  #secretUntil = -Infinity;
   #socket: PlatformSocket | undefined;
   #scheduler: SchedulerLike = asyncScheduler;
   #maxBytesPerSecond = 0;
@@ -81,6 +91,7 @@ export class PhoneLine {
     this.#budget = maxBytesPerSecond * 4;
     this.#budgetAt = scheduler.now();
     this.#misses = 0;
+    this.#secretUntil = -Infinity;
     this.#unwire = this.#wire(socket);
     if (socket.readyState === closed) this.end('closed');
     else if (isNodeSocket(socket) && socket.ping) this.#watchOver(socket);
@@ -111,8 +122,14 @@ export class PhoneLine {
 
   /** Reports a key that the caller pressed. */
   press(digit: string): void {
-    if (/^[0-9*#A-D]$/.test(digit)) this.#dtmf$.next(digit);
-    else this.warn('an unknown DTMF key');
+    if (!/^[0-9*#A-D]$/.test(digit)) this.warn('an unknown DTMF key');
+    else if (!this.#isSecret()) this.#dtmf$.next(digit);
+    else this.#secretDtmf$.next(digit);
+  }
+
+  /** The caller's audio, or silence while keys are secret: their tones would tell them. */
+  audible(chunk: AudioChunk, { encoding }: AudioMetadata): AudioChunk {
+    return this.#isSecret() ? { ...chunk, data: new Uint8Array(chunk.data.length).fill(silenceByte(encoding)) } : chunk;
   }
 
   /** Ends the call; closes its socket with `code` if still open. */
@@ -126,6 +143,12 @@ export class PhoneLine {
     if (code !== undefined) this.#close(socket, code, problem);
     if (problem) this.#handler.complain(` closed the call: ${problem}`, { code: 'overflow' });
     this.#handler.ended({ reason });
+  }
+
+  #isSecret(): boolean {
+    const now = this.#scheduler.now();
+    if (this.#secretDtmf$.observed) this.#secretUntil = now + secretTailMs;
+    return now < this.#secretUntil;
   }
 
   /** Terminates a peer that doesn't answer within 200 ms. */

@@ -23,6 +23,12 @@ export interface PhoneProvider<C extends PhoneConfig> extends CallProvider<C, Ca
   /** Keys that the caller presses: `0` to `9`, `*`, `#`, `A` to `D`. Hot. */
   readonly dtmf$: Observable<string>;
 
+  /**
+   * The same keys, for a subscriber alone: while there is one, and for 1 s after it, `dtmf$` is still and the
+   * caller's audio is silence, since their tones would tell the keys. `collectDigits()` uses it for secrets. Hot.
+   */
+  readonly secretDtmf$: Observable<string>;
+
   /** Calls back for each key; returns an unsubscribe function. */
   onDtmf(callback: (digit: string) => void): () => void;
 

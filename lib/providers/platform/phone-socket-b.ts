@@ -98,6 +98,10 @@ export class PhoneSocketB
     return this.handOut('dtmf$', this.#line.dtmf$);
   }
 
+  get secretDtmf$(): Observable<string> {
+    return this.handOut('secretDtmf$', this.#line.secretDtmf$);
+  }
+
   onDtmf(callback: (digit: string) => void): () => void {
     return this.listen(this.dtmf$, callback);
   }
@@ -205,7 +209,7 @@ export class PhoneSocketB
     if (opening) {
       const { metadata } = opening;
       const data = carry.push(bytes);
-      this.capture.push({ data, metadata, timestamp: this.#heardMs });
+      this.capture.push(this.#line.audible({ data, metadata, timestamp: this.#heardMs }, metadata));
       this.#heardMs += durationMs(data.length, metadata);
     } else if (earlyBytes + bytes.length <= maxEarlyBytes) {
       early.push(bytes);

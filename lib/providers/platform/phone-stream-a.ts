@@ -25,6 +25,7 @@ interface Stream {
   /** The same, as JSON. */
   readonly wireSid: string;
   readonly callSid: string | undefined;
+  readonly accountSid: string | undefined;
   readonly customParameters: Readonly<Record<string, string>>;
 }
 
@@ -78,6 +79,10 @@ export class PhoneStreamA
     return this.handOut('dtmf$', this.#line.dtmf$);
   }
 
+  get secretDtmf$(): Observable<string> {
+    return this.handOut('secretDtmf$', this.#line.secretDtmf$);
+  }
+
   onDtmf(callback: (digit: string) => void): () => void {
     return this.listen(this.dtmf$, callback);
   }
@@ -89,6 +94,16 @@ export class PhoneStreamA
   /** The platform's id of the call; `undefined` before its `start`. */
   getCallSid(): string | undefined {
     return this.#call.stream?.callSid;
+  }
+
+  /** The platform's id of the account that is called; `undefined` before the call's `start`. */
+  getAccountSid(): string | undefined {
+    return this.#call.stream?.accountSid;
+  }
+
+  /** The platform's id of the stream; `undefined` before the call's `start`. */
+  getStreamSid(): string | undefined {
+    return this.#call.stream?.streamSid;
   }
 
   /** The `<Parameter>`s of the TwiML; empty before the call's `start`. */
@@ -168,7 +183,7 @@ export class PhoneStreamA
     }
     const atMs = asString(timestamp);
     for (const chunk of this.#call.timeline.place(data, atMs === undefined ? undefined : Number(atMs))) {
-      this.capture.push(chunk);
+      this.capture.push(this.#line.audible(chunk, mulaw));
     }
   }
 
@@ -185,7 +200,7 @@ const unbound = new Set(['connected', 'start']);
 
 /** Reads a `start`, or says what is wrong with it; `format` when its audio is not mulaw at 8 kHz. */
 function readStart(message: WireObject): Stream | 'a start without streamSid' | 'format' {
-  const { callSid, customParameters, mediaFormat, ...start } = asObject(message['start']) ?? {};
+  const { accountSid, callSid, customParameters, mediaFormat, ...start } = asObject(message['start']) ?? {};
   const streamSid = asString(start['streamSid']) ?? asString(message['streamSid']);
   const { encoding = 'audio/x-mulaw', sampleRate = 8000, channels = 1 } = asObject(mediaFormat) ?? {};
   if (!streamSid) return 'a start without streamSid';
@@ -195,6 +210,7 @@ function readStart(message: WireObject): Stream | 'a start without streamSid' | 
     streamSid,
     wireSid: JSON.stringify(streamSid),
     callSid: asString(callSid),
+    accountSid: asString(accountSid),
     customParameters: Object.fromEntries(parameters),
   };
 }

@@ -319,6 +319,16 @@ const agents: readonly ProviderRow[] = [
     ...{ vendor: 'theta', service: 'theta-agent', sockets: '/realtime' },
     fields: [text('model', 'Model', { value: 'gpt-realtime-2.1' }), text('voice', 'Voice', { value: 'marin' })],
   },
+  {
+    ...{ name: 'GammaAgent', roles: ['stt', 'llm', 'tts'], about: 'ElevenLabs' },
+    ...{ vendor: 'gamma', service: 'gamma-agent', sockets: '/v1/convai/conversation' },
+    fields: [text('agentId', 'Agent', { required: true, value: 'agent_sandbox' }), text('voiceId', 'Voice')],
+  },
+  {
+    ...{ name: 'OmicronAgent', roles: ['stt', 'llm', 'tts'], about: 'Gemini Live' },
+    ...{ vendor: 'omicronAgent', service: 'omicron-agent', sockets: '/ws' },
+    fields: [text('model', 'Model', { value: 'gemini-3.8-live' }), text('voice', 'Voice', { value: 'Kore' })],
+  },
 ];
 
 /** Everything that a page can use; which of it the library has, and there is a service for, shows at run time. */

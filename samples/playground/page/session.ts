@@ -52,7 +52,7 @@ export class Session {
     const cast = castOf(setup, all, ({ name }, config) => {
       if (name === 'BufferInput') return callerFormat;
       if (name === 'BrowserLLM') return { onLoadProgress: (progress: unknown) => this.#onProgress(progress) };
-      if (name === 'ThetaAgent') {
+      if (['ThetaAgent', 'GammaAgent', 'OmicronAgent'].includes(name)) {
         return { instructions: setup.systemPrompt, ...(setup.greeting && { greeting: setup.greeting }) };
       }
       if (name !== 'AlphaAgent') return {};

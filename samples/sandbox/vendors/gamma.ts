@@ -1,6 +1,7 @@
 import type { Call, HttpRequest } from '../call.ts';
 import type { Credentials, Environment } from '../environment.ts';
 import type { Vendor } from '../vendor.ts';
+import { gammaAgent, gammaSignedUrl } from './gamma-agent.ts';
 import { gammaRefusal } from './gamma-refusal.ts';
 import { gammaStt, grantScribe } from './gamma-stt.ts';
 import { gammaTts } from './gamma-tts.ts';
@@ -30,6 +31,8 @@ export const gamma: Vendor = {
   routes: [
     gammaStt,
     gammaTts,
+    gammaAgent,
+    gammaSignedUrl,
     { service: 'gamma-stt', method: 'POST', path: '/v1/single-use-token/realtime_scribe', handle: grantScribe },
     { service: 'gamma-tts', method: 'POST', path: '/v1/single-use-token/tts_websocket', handle: grant },
   ],

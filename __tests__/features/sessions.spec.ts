@@ -1,0 +1,208 @@
+/** A house that takes more than it can carry, keeps guests who have left, or closes on somebody in mid-sentence. */
+import { Subject } from 'rxjs';
+import { sessions, type Session, type Sessions, type SessionsOptions } from 'rxvoice';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+import { ofType } from '../pipeline/support/timeline.ts';
+import { TestClock } from '../transport/test-clock.ts';
+
+interface House {
+  readonly scheduler: TestClock;
+  readonly house: Sessions<string>;
+  readonly told: string[];
+  readonly ended: string[];
+  readonly stts: FakeSTT[];
+  readonly callEnds: Subject<unknown>[];
+  readonly open: (who: string) => Promise<Session<string>>;
+}
+
+interface HouseOptions extends Omit<Partial<SessionsOptions<string>>, 'scheduler'> {
+  readonly scheduler?: TestClock;
+}
+
+function housed({ scheduler = new TestClock(), ...options }: HouseOptions = {}): House {
+  const [told, ended, stts, callEnds]: [string[], string[], FakeSTT[], Subject<unknown>[]] = [[], [], [], []];
+  const house = sessions<string>({
+    scheduler,
+    config: { systemPrompt: 'Be kind.' },
+    create: (who, scope) => {
+      const callEnded$ = new Subject<unknown>();
+      const stt = new FakeSTT({ scheduler });
+      stts.push(stt);
+      callEnds.push(callEnded$);
+      scope.add(() => ended.push(`${who} first`));
+      scope.add(() => ended.push(`${who} last`));
+      scope.signal.addEventListener('abort', () => ended.push(`${who} aborted`));
+      const input = Object.assign(new FakeInput({ scheduler }), { callEnded$ });
+      const llm = new FakeLLM({ scheduler, firstTokenMs: 0, tokenMs: 0 });
+      const tts = new FakeTTS({ scheduler, latencyMs: 0, msPerCharacter: 100 });
+      return { providers: [input, stt, llm, tts, new FakeOutput({ scheduler })] };
+    },
+    ...options,
+  });
+  house.events$.subscribe((event) => {
+    const who = event.type === 'refused' ? event.request : event.session.request;
+    told.push([event.type, who, ...('reason' in event ? [event.reason] : [])].join(' '));
+  });
+  const open = async (who: string): Promise<Session<string>> => {
+    const session = house.open(who);
+    await scheduler.advance(0);
+    return session;
+  };
+  return { scheduler, house, told, ended, stts, callEnds, open };
+}
+
+async function over(house: Sessions<string>, scheduler: TestClock): Promise<void> {
+  const disposed = house[Symbol.asyncDispose]();
+  await scheduler.advance(2_000);
+  await disposed;
+  expect([house.all.length, scheduler.pending]).toEqual([0, 0]);
+}
+
+describe('sessions()', () => {
+  it('refuses beyond its limit, with the reason, until one has gone', async () => {
+    const { house, open, told, scheduler } = housed({ maxSessions: 2 });
+    const ann = await open('ann');
+    await open('bob');
+    expect([house.refusal, house.all.length]).toEqual(['full', 2]);
+    expect(() => house.open('cid')).toThrow(/full, with 2 of 2/);
+    expect(told.at(-1)).toBe('refused cid full');
+    const gone = ann.end();
+    // It still holds its connections.
+    expect(house.refusal).toBe('full');
+    await scheduler.advance(2_000);
+    expect(await gone).toBe('asked');
+    expect(house.refusal).toBeUndefined();
+    await open('cid');
+    expect(house.all.map(({ request }) => request)).toEqual(['bob', 'cid']);
+    await over(house, scheduler);
+  });
+
+  it('shares the configuration and nothing else: one that ends disturbs no other', async () => {
+    const { house, open, stts, callEnds, scheduler, told, ended } = housed();
+    const [ann, bob] = [await open('ann'), await open('bob')];
+    const events: Parameters<typeof ofType>[0][number][] = [];
+    bob.pipeline.on('*', (event) => events.push(event));
+    stts[1]?.hearWords(FakeSTT.result('hello', 'final'));
+    callEnds[0]?.next({});
+    await scheduler.advance(5_000);
+    expect(await ann.ended).toBe('ended');
+    expect(ended).toEqual(['ann last', 'ann first', 'ann aborted']);
+    expect(told).toEqual(['opened ann', 'opened bob', 'closed ann ended']);
+    expect(ofType(events, 'speech.ended')).toMatchObject([{ heardText: 'You said hello.', interrupted: false }]);
+    await over(house, scheduler);
+    expect([ann.pipeline.state, bob.pipeline.state]).toEqual(['disposed', 'disposed']);
+  });
+
+  it('ends what was left, and not who speaks or is spoken to', async () => {
+    const { house, open, stts, scheduler, told } = housed({ idleMs: 10_000 });
+    await open('ann');
+    const bob = await open('bob');
+    await scheduler.advance(9_000);
+    stts[1]?.hearWords(FakeSTT.result('hello', 'final'));
+    await scheduler.advance(2_000);
+    expect(told).toEqual(['opened ann', 'opened bob', 'closed ann idle']);
+    bob.pipeline.say('A very long announcement. '.repeat(12));
+    await scheduler.advance(25_000);
+    expect(house.all.map(({ request }) => request)).toEqual(['bob']);
+    await scheduler.advance(30_000);
+    expect(told.at(-1)).toBe('closed bob idle');
+    expect(scheduler.pending).toBe(0);
+  });
+
+  it('drains: takes nobody, waits for those who end, lets the others finish their sentence', async () => {
+    const { house, open, callEnds, scheduler, told } = housed();
+    const heard: string[] = [];
+    const [, bob] = [await open('ann'), await open('bob')];
+    bob.pipeline.on('speech.ended', ({ heardText }) => heard.push(heardText));
+    const drained = house.drain({ patienceMs: 5_000, lastWordsMs: 3_000 });
+    expect(house.refusal).toBe('draining');
+    expect(() => house.open('cid')).toThrow(/draining/);
+    await scheduler.advance(1_000);
+    callEnds[0]?.next({});
+    await scheduler.advance(3_500);
+    expect(told.at(-1)).toBe('closed ann ended');
+    bob.pipeline.say('Goodbye for today.');
+    await scheduler.advance(5_000);
+    await drained;
+    expect(told.at(-1)).toBe('closed bob drained');
+    expect(heard).toEqual(['Goodbye for today.']);
+    expect(scheduler.pending).toBe(0);
+  });
+
+  it('waits for nobody longer than it says', async () => {
+    const { house, open, scheduler, told } = housed();
+    const ann = await open('ann');
+    ann.pipeline.say('This goes on and on and on, without an end.');
+    const drained = house.drain({ patienceMs: 0, lastWordsMs: 1_000 });
+    await scheduler.advance(1_100);
+    await drained;
+    expect(told.at(-1)).toBe('closed ann drained');
+  });
+
+  it('is drained at once when there is nobody', async () => {
+    const { house, scheduler } = housed();
+    const drained = house.drain();
+    await scheduler.advance(0);
+    await drained;
+    expect(scheduler.pending).toBe(0);
+  });
+
+  it('tells why a session could not start, and closes what was opened for it', async () => {
+    const scheduler = new TestClock();
+    const input = Object.assign(new FakeInput({ scheduler }), { start: () => Promise.reject(new Error('no line')) });
+    const { house, open, told, ended } = housed({
+      scheduler,
+      create: (who, scope) => {
+        scope.add(() => ended.push(who));
+        const others = [new FakeSTT({ scheduler }), new FakeLLM({ scheduler }), new FakeTTS({ scheduler })];
+        return { providers: [input, ...others, new FakeOutput({ scheduler })] };
+      },
+    });
+    const errors: unknown[] = [];
+    house.events$.subscribe((event) => errors.push(...('error' in event ? [event.error.message] : [])));
+    const ann = await open('ann');
+    await scheduler.advance(2_000);
+    expect(await ann.ended).toBe('failed');
+    expect([told, ended, errors]).toEqual([['opened ann', 'closed ann failed'], ['ann'], ['no line']]);
+  });
+
+  it('closes what was opened for a session that cannot be created', () => {
+    const ended: string[] = [];
+    const { house } = housed({
+      create: (who, scope) => {
+        scope.add(() => ended.push(who));
+        return { providers: [] };
+      },
+    });
+    expect(() => house.open('ann')).toThrow();
+    expect([ended, house.all.length]).toEqual([['ann'], 0]);
+  });
+
+  it('gives tools their own pipeline, and calls back at once for what comes too late', async () => {
+    const [scheduler, ended]: [TestClock, string[]] = [new TestClock(), []];
+    let late: (() => void) | undefined;
+    const { house, open } = housed({
+      scheduler,
+      create: (who, scope) => {
+        late = () => scope.add(() => ended.push(`${who} ${scope.pipeline().state}`));
+        const ends = [new FakeInput({ scheduler }), new FakeOutput({ scheduler }), new FakeSTT({ scheduler })];
+        return { providers: [...ends, new FakeLLM({ scheduler }), new FakeTTS({ scheduler })] };
+      },
+    });
+    const dan = await open('dan');
+    const gone = dan.end();
+    await scheduler.advance(2_000);
+    await gone;
+    late?.();
+    expect(ended).toEqual(['dan disposed']);
+    await over(house, scheduler);
+  });
+
+  it.each<[string, HouseOptions, RegExp]>([
+    ['half a session', { maxSessions: 1.5 }, /maxSessions must be a whole number from 0, not 1.5/],
+    ['no time', { idleMs: 0 }, /idleMs must be from 1/],
+    ['a time that no timer knows', { idleMs: 2 ** 31 }, /idleMs must be from 1/],
+  ])('refuses %s', (_, options, message) => {
+    expect(() => housed(options)).toThrow(message);
+  });
+});

@@ -1,0 +1,129 @@
+// Slow: telephone calls, at the speed of sound.
+/** A PIN that is found in an event, a log, a recording, the history, or at somebody else's service. */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { firstValueFrom } from 'rxjs';
+import { AlphaFlux, AlphaTTS, collectDigits, createLogger, NuLLM, PhoneSocketB, PhoneStreamA, Pipeline } from 'rxvoice';
+import type { AudioChunk, VoiceEvent } from 'rxvoice';
+import { WebSocketServer } from 'ws';
+import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
+import { decodeSamples } from '../../samples/sandbox/modem.ts';
+import { concatBytes, readSamples, type SampleEncoding } from '../../samples/sandbox/pcm.ts';
+import { dial } from '../../samples/sandbox/phone-caller.ts';
+import type { PhoneLine } from '../../samples/sandbox/phone-line.ts';
+import { dialSocket } from '../../samples/sandbox/phone-socket-caller.ts';
+import { until } from '../transport/test-clock.ts';
+
+const pin = '4711';
+
+interface Platform {
+  readonly name: string;
+  readonly create: () => PhoneStreamA | PhoneSocketB;
+  readonly ring: (url: string) => Promise<PhoneLine>;
+  readonly encoding: SampleEncoding;
+  readonly sampleRate: number;
+}
+
+const platforms: readonly Platform[] = [
+  {
+    name: 'PhoneStreamA',
+    create: () => new PhoneStreamA(),
+    ring: (url) => dial({ url }),
+    encoding: 'mulaw',
+    sampleRate: 8000,
+  },
+  {
+    name: 'PhoneSocketB',
+    create: () => new PhoneSocketB(),
+    ring: (url) => dialSocket({ url, sampleRate: 16_000 }),
+    encoding: 'linear16',
+    sampleRate: 16_000,
+  },
+];
+
+/** What the caller types, in tones as well, as a phone does; then says goodbye. Gives where the PIN is found. */
+async function leaksOf(sandbox: Sandbox, platform: Platform, secret: boolean): Promise<string[]> {
+  const { encoding, sampleRate } = platform;
+  const textOf = (bytes: Uint8Array): string => decodeSamples(readSamples(bytes, encoding), sampleRate).text;
+  const key = { apiKey: 'sandbox-key' };
+  const phone = platform.create();
+  const [logs, events, recorded]: [string[], VoiceEvent[], AudioChunk[]] = [[], [], []];
+  const log = (...words: unknown[]): void => void logs.push(JSON.stringify(words));
+  const pipeline = new Pipeline({
+    providers: [
+      phone,
+      new AlphaFlux({ ...key, endpoint: sandbox.endpoints.alpha, options: { eotThreshold: 0.6 } }),
+      new NuLLM({ ...key, endpoint: sandbox.endpoints.nu, model: 'openai/gpt-oss-20b' }),
+      new AlphaTTS({ ...key, endpoint: sandbox.endpoints.alpha, sampleRate: 8000, outputFormat: 'mulaw' }),
+    ],
+    inputEvents: true,
+    logger: createLogger({ debug: log, info: log, warn: log, error: log }, { level: 'debug' }),
+  });
+  pipeline.events$.subscribe((event) => events.push(event));
+  phone.audio$.subscribe((chunk) => recorded.push(chunk));
+
+  const server = new WebSocketServer({ port: 0 });
+  server.on('connection', (socket) => {
+    phone.attach(socket);
+    void pipeline.start();
+  });
+  await once(server, 'listening');
+  const caller = await platform.ring(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  await until(() => events.some(({ type }) => type === 'session.ready'));
+
+  const prompt = pipeline.say('pin', { store: false });
+  const typed = firstValueFrom(collectDigits(phone, { max: 4, prompt, secret }));
+  await caller.until(({ playedMs, bufferedMs }) => playedMs > 0 && bufferedMs === 0);
+  caller.say(pin);
+  for (const digit of pin) caller.press(digit);
+  expect(await typed).toEqual({ digits: pin, reason: 'max' });
+  // Typed too much, as people do.
+  caller.press('9');
+  // What is said later is heard again.
+  await caller.until(({ isSpeaking }) => !isSpeaking);
+  const quietAt = caller.nowMs;
+  await caller.until(({ nowMs }) => nowMs > quietAt + 1_500);
+  caller.say('say bye');
+  await caller.until(({ isSpeaking }) => !isSpeaking);
+  await until(() => events.some((event) => event.type === 'speech.ended' && /bye/i.test(event.heardText)));
+  caller.press('5');
+  await until(() => events.some((event) => event.type === 'dtmf.digit' && event.digit === '5'));
+  await caller.hangUp();
+  await until(() => events.some(({ type }) => type === 'session.closed'));
+  await pipeline.dispose();
+  server.close();
+
+  const facts = events.map((event) => ('chunk' in event ? event.type : JSON.stringify(event)));
+  const chunks = events.flatMap((event) => (event.type === 'audio.input' ? [event.chunk.data] : []));
+  const sent = sandbox
+    .records()
+    .flatMap(({ body, messages }) => [
+      Buffer.from(body).toString(),
+      ...messages.flatMap(({ text = '' }) => text),
+      textOf(concatBytes(messages.flatMap(({ from, bytes }) => (from === 'client' && bytes ? [bytes] : [])))),
+    ]);
+  const outputs: Readonly<Record<string, readonly string[]>> = {
+    events: facts,
+    keys: events.map((event) => (event.type === 'dtmf.digit' && event.digit !== '5' ? pin : '')),
+    logs,
+    'recorded events': [textOf(concatBytes(chunks))],
+    recording: [textOf(concatBytes(recorded.map(({ data }) => data)))],
+    history: [JSON.stringify(pipeline.history.items)],
+    services: sent,
+  };
+  return Object.keys(outputs).filter((name) => outputs[name]?.some((text) => text.includes(pin)));
+}
+
+describe.each(platforms)('a PIN on $name', (platform) => {
+  it('is nowhere when it is secret', async () => {
+    await using sandbox = await startSandbox();
+    expect(await leaksOf(sandbox, platform, true)).toEqual([]);
+  });
+
+  it('is in all of these otherwise: the search finds what there is', async () => {
+    await using sandbox = await startSandbox();
+    expect(await leaksOf(sandbox, platform, false)).toEqual([
+      ...['events', 'keys', 'recorded events', 'recording', 'history', 'services'],
+    ]);
+  });
+});

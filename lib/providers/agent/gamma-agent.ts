@@ -1,0 +1,348 @@
+import { sameFormat } from '../../audio/formats.ts';
+import type { AudioMetadata } from '../../audio/types.ts';
+import { decodeBase64, encodeBase64 } from '../../core/base64.ts';
+import { asNumber, asObject, asString, wireWord, type WireObject } from '../../core/guard.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { SocketCredentials } from '../../core/remote-provider.ts';
+import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
+import type { AgentContext, AgentEffect, AgentReader, AgentStep, AgentWire } from './agent-wire.ts';
+import {
+  acceptsOf,
+  contextual,
+  failureOf,
+  formatNamed,
+  gammaAgentConflict,
+  gammaAgentFormat,
+  gammaAgentRules,
+  inputOf,
+  openingOf,
+  userMessage,
+  type GammaAgentConfig,
+} from './gamma-agent-session.ts';
+import { StreamingAgent } from './streaming-agent.ts';
+
+/** A session of {@link GammaAgent}. */
+export interface GammaAgentState {
+  /** The service's id of the conversation on the present connection, or on the latest. */
+  readonly conversationId: string | undefined;
+  /** The format of the agent's audio. */
+  readonly output: AudioMetadata;
+  /** The event that interrupted the agent last: its audio up to there is not heard. */
+  readonly interrupted: number;
+  /** Whether the agent is replying, as far as its audio shows. */
+  readonly isReplying: boolean;
+  /** What is not heard: a second greeting, or the rest of a reply that was cut off here. */
+  readonly muted: 'greeting' | 'rest' | undefined;
+  /** Whether the user was told to be speaking. */
+  readonly isUserSpeaking: boolean;
+  /** What the user typed while there was no connection: the opening holds it. */
+  readonly typed: readonly string[];
+  /** What the user typed, which the service may write down as if it was spoken. */
+  readonly echoes: readonly string[];
+  /** When the user's words came, until the reply begins. */
+  readonly wordsAt: number | undefined;
+  /** The error that ended the previous connection, until the agent has spoken. */
+  readonly failedWith: string | undefined;
+}
+
+type Context = AgentContext<GammaAgentConfig>;
+type Step = AgentStep<GammaAgentState>;
+type Reader = AgentReader<GammaAgentConfig, GammaAgentState>;
+
+const start: GammaAgentState = {
+  ...{ conversationId: undefined, output: gammaAgentFormat, interrupted: -1, isReplying: false, muted: undefined },
+  ...{ isUserSpeaking: false, typed: [], echoes: [], wordsAt: undefined, failedWith: undefined },
+};
+
+/** Silence after which a reply is over, in milliseconds: audio comes faster than it sounds. */
+const quietMs = 1_000;
+/** Most typed texts that are remembered until they come back. */
+const maxEchoes = 16;
+
+/** Keys that another connection is needed for. */
+const sessionKeys: readonly string[] = [
+  ...['agentId', 'signedUrl', 'instructions', 'model', 'greeting', 'language', 'voiceId', 'stability', 'extraBody'],
+  ...['similarityBoost', 'speed', 'keywords', 'dynamicVariables', 'customLlmExtraBody', 'userId', 'extraQuery'],
+  ...['endpoint', 'proxyUrl'],
+];
+
+const ignored: Reader = (state) => [state];
+
+/** ElevenLabs' wire for agents. */
+const wire: AgentWire<GammaAgentConfig, GammaAgentState> = {
+  name: 'GammaAgent',
+  baseUrl: 'https://api.elevenlabs.io',
+  path: '/v1/convai/conversation',
+  query: ({ agentId }) => ({ agent_id: agentId }),
+  accepts: [],
+  rules: gammaAgentRules,
+  conflict: gammaAgentConflict,
+  tools: ({ tools = [] }) => tools,
+  input: inputOf,
+  output: (_config, { output }) => output,
+  start: () => start,
+  opening: ({ typed }, context) => openingOf(typed, context),
+  readyAfter: 'conversation_initiation_metadata',
+  encode: (data) => `{"user_audio_chunk":"${encodeBase64(data)}"}`,
+  quiet: { afterMs: quietMs, read: (state) => [{ ...state, isReplying: false }, { type: 'audio-done' }] },
+  read: {
+    conversation_initiation_metadata: onReady,
+    ping: (state, { ping_event: event }) => [
+      state,
+      { type: 'send', message: { type: 'pong', event_id: asObject(event)?.['event_id'] } },
+    ],
+    tentative_user_transcript: (state, { tentative_user_transcription_event: event }) => {
+      const text = asString(asObject(event)?.['user_transcript'])?.trim();
+      // While the agent speaks, the service decides whether that is an interruption.
+      if (!text || state.isReplying) return [state];
+      const [speaking, ...started] = voiced(state);
+      return [speaking, ...started, { type: 'interim', text }];
+    },
+    user_transcript: onWords,
+    interruption: (state, { interruption_event: event }) => {
+      const interrupted = asNumber(asObject(event)?.['event_id']) ?? state.interrupted;
+      return voiced({ ...state, interrupted: Math.max(state.interrupted, interrupted), muted: undefined });
+    },
+    agent_response: onResponse,
+    agent_response_correction: (state, { agent_response_correction_event: event }) => {
+      const { original_agent_response: original, corrected_agent_response: text } = asObject(event) ?? {};
+      const [before, after] = [asString(original)?.trim(), asString(text)?.trim() ?? ''];
+      return before ? [state, { type: 'corrected', original: before, text: after }] : [state];
+    },
+    audio: onAudio,
+    client_tool_call: (state, { client_tool_call: call }) => {
+      const { tool_call_id: id, tool_name: name, parameters } = asObject(call) ?? {};
+      return [state, ...called(asString(id), asString(name), asObject(parameters) ?? {})];
+    },
+    agent_tool_request: (state, { agent_tool_request: call }) => [state, ...ownCall(asObject(call) ?? {})],
+    agent_tool_response: (state, { agent_tool_response: call }) => [state, ...ownResult(asObject(call) ?? {})],
+    agent_tool_response_full_payload: (state, { agent_tool_response_full_payload: call }) => [
+      state,
+      ...ownResult(asObject(call) ?? {}),
+    ],
+    context_usage: (state, { context_usage_event: event }) => {
+      const inputTokens = asNumber(asObject(event)?.['context_tokens']);
+      return inputTokens === undefined ? [state] : [state, { type: 'usage', usage: { inputTokens } }];
+    },
+    guardrail_triggered: (state) => [
+      state,
+      {
+        ...{ type: 'warning', message: "one of the agent's guardrails stopped a reply", code: 'forbidden' },
+        ...{ recoverable: true, requestId: state.conversationId },
+      },
+    ],
+    error: onError,
+    ...{ vad_score: ignored, asr_initiation_metadata: ignored, internal_tentative_agent_response: ignored },
+    ...{ internal_turn_probability: ignored, agent_chat_response_part: ignored, agent_response_complete: ignored },
+  },
+  result: (state, { id }, { type, content }) => [
+    state,
+    {
+      type: 'send',
+      message: { type: 'client_tool_result', tool_call_id: id, result: content, is_error: type === 'error' },
+    },
+  ],
+  // The service has no message for that: what still comes of the reply is dropped here.
+  cut: (state) => [state.isReplying ? { ...state, isReplying: false, muted: 'rest' } : state],
+  closes({ code, reason }, { conversationId }) {
+    if (code === 1000) return 'hung-up';
+    return code === 1002 || code === 1008 || (code >= 3000 && code < 5000)
+      ? failureOf(`a close with ${code}`, reason, conversationId, code)
+      : undefined;
+  },
+};
+
+/**
+ * ElevenLabs Agents at `wss://api.elevenlabs.io/v1/convai/conversation?agent_id=…`: speech-to-text, language model and
+ * text-to-speech behind one connection, configured at the service. See
+ * https://elevenlabs.io/docs/agents-platform/libraries/web-sockets.
+ *
+ * After a lost connection it reconnects, and tells the agent the conversation as it was heard. It does not when the
+ * agent hangs up: then the session has ended.
+ */
+export class GammaAgent extends StreamingAgent<GammaAgentConfig, GammaAgentState> {
+  protected override readonly credentialKey: string = 'signedUrl, apiKey';
+
+  constructor(config: GammaAgentConfig, logger?: Logger) {
+    super({ ...wire, accepts: acceptsOf(config) }, config, logger);
+  }
+
+  /** The service's id of the running conversation, for its support and its records. */
+  get conversationId(): string | undefined {
+    return this.wireState?.conversationId;
+  }
+
+  /** Sends a text to the agent as if the user had spoken it; a reply in progress is cut off. */
+  override injectUserMessage(text: string): void {
+    this.act('injectUserMessage', (state, isOpen) => {
+      const said = { type: 'said', role: 'user', text } as const;
+      const echoes = [...state.echoes, text.trim()].slice(-maxEchoes);
+      if (!isOpen) return [{ ...state, echoes, typed: [...state.typed, text] }, said];
+      const muted = state.isReplying ? 'rest' : state.muted === 'greeting' ? undefined : state.muted;
+      return [{ ...state, echoes, isReplying: false, muted }, said, { type: 'send', message: userMessage(text) }];
+    });
+  }
+
+  /**
+   * The service has no message for this: it always fails.
+   *
+   * @throws VoiceError `configuration`.
+   */
+  override injectAgentMessage(): void {
+    const message = `${this.name} cannot be made to say a text: the service has no such message. Set greeting, or injectUserMessage()`;
+    throw this.error(message, { code: 'configuration', recoverable: true });
+  }
+
+  /** Tells the agent something to take into account, without asking for a reply. */
+  addContext(text: string): void {
+    this.act('addContext', (state) => [state, { type: 'send', message: contextual(text) }]);
+  }
+
+  /** Tells the agent that the user is busy, such as typing: it does not speak of its own accord for a moment. */
+  notifyUserActivity(): void {
+    this.act('notifyUserActivity', (state) => [state, { type: 'send', message: { type: 'user_activity' } }]);
+  }
+
+  /** An agent that anyone may talk to needs no credential. */
+  override assertAuth(): void {
+    if (this.directCredential || !this.config.agentId) super.assertAuth();
+  }
+
+  /** The key as header; a page needs a signed address. */
+  override async resolveSocketCredentials(): Promise<SocketCredentials> {
+    if (this.isProxyMode || !this.config.apiKey) return {};
+    return { headers: { 'xi-api-key': await this.resolveApiKey() } };
+  }
+
+  protected override get directCredential(): unknown {
+    return [this.config.signedUrl, this.config.apiKey].find(Boolean);
+  }
+
+  protected override sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
+    const options = super.sessionOptions();
+    const { signedUrl } = this.config;
+    if (this.isProxyMode || !signedUrl) return options;
+    return { ...options, request: async () => ({ url: this.#signed(await this.freshCredential(signedUrl)) }) };
+  }
+
+  /** What a session was begun with changes on a new connection, which is told of the conversation. */
+  protected override onConfigUpdate(changes: Partial<GammaAgentConfig>): void {
+    if (!this.hasSession || !sessionKeys.some((key) => key in changes)) return;
+    this.act('updateConfig', (state) => [state, { type: 'renew' }]);
+  }
+
+  #signed(address: string): URL {
+    let url: URL;
+    try {
+      url = new URL(address);
+    } catch {
+      throw this.error(`${this.name}: signedUrl is not an absolute URL`, { code: 'configuration' });
+    }
+    this.assertSecure(url);
+    for (const [key, value] of Object.entries(this.config.extraQuery ?? {})) url.searchParams.set(key, String(value));
+    return url;
+  }
+}
+
+function onReady(state: GammaAgentState, message: WireObject, { config, input, history }: Context): Step {
+  const event = asObject(message['conversation_initiation_metadata_event']) ?? {};
+  const conversationId = asString(event['conversation_id']);
+  const [takes, gives] = [asString(event['user_input_audio_format']), asString(event['agent_output_audio_format'])];
+  const [taken, given] = [formatNamed(takes ?? 'pcm_16000'), formatNamed(gives ?? 'pcm_16000')];
+  const isResumed = state.conversationId !== undefined && history.length > 0;
+  const next: GammaAgentState = {
+    ...{ ...start, conversationId, echoes: state.echoes, failedWith: state.failedWith },
+    ...{
+      output: given ?? gammaAgentFormat,
+      muted: isResumed && config.greeting === undefined ? 'greeting' : undefined,
+    },
+  };
+  const log: AgentEffect = { type: 'log', text: `conversation ${conversationId ?? 'without an id'}` };
+  const problem = {
+    type: 'failure',
+    code: 'unsupported_format',
+    recoverable: false,
+    requestId: conversationId,
+  } as const;
+  if (!given) return [next, log, { ...problem, message: `the agent speaks ${wireWord(gives)}: set it to pcm or ulaw` }];
+  if (taken && sameFormat(taken, input)) return [next, log];
+  const advice = taken ? `set inputFormat to ${wireWord(takes)}` : "set the agent's input to pcm or ulaw";
+  return [next, log, { ...problem, message: `the agent takes ${wireWord(takes)}: ${advice}` }];
+}
+
+/** The user speaks, which is told once. */
+function voiced(state: GammaAgentState): Step {
+  const next = { ...state, isReplying: false, isUserSpeaking: true };
+  return state.isUserSpeaking ? [next] : [next, { type: 'voice', is: 'started' }];
+}
+
+/** The agent speaks: the user does not, even if no words of theirs came. */
+function answering(state: GammaAgentState): Step {
+  const next = { ...state, isReplying: true, isUserSpeaking: false };
+  return state.isUserSpeaking ? [next, { type: 'voice', is: 'ended' }] : [next];
+}
+
+function onWords(state: GammaAgentState, message: WireObject, { now }: Context): Step {
+  const text = asString(asObject(message['user_transcription_event'])?.['user_transcript'])?.trim();
+  if (!text) return [state];
+  if (state.echoes.includes(text) && !state.isUserSpeaking) {
+    return [{ ...state, echoes: state.echoes.filter((each) => each !== text) }];
+  }
+  const [next, ...started] = voiced({ ...state, muted: undefined, wordsAt: now });
+  return [{ ...next, isUserSpeaking: false }, ...started, { type: 'said', role: 'user', text }];
+}
+
+function onResponse(state: GammaAgentState, message: WireObject): Step {
+  const event = asObject(message['agent_response_event']) ?? {};
+  const text = asString(event['agent_response'])?.trim();
+  if (!text || isInterrupted(state, event)) return [state];
+  if (state.muted === 'greeting') return [{ ...state, muted: 'rest' }];
+  const [next, ...ended] = answering({ ...state, muted: undefined });
+  return [next, ...ended, { type: 'said', role: 'assistant', text }];
+}
+
+function onAudio(state: GammaAgentState, message: WireObject, { now }: Context): Step {
+  const event = asObject(message['audio_event']) ?? {};
+  const data = decodeBase64(asString(event['audio_base_64']) ?? '');
+  if (!data || data.length === 0 || state.muted || isInterrupted(state, event)) return [state];
+  const { wordsAt } = state;
+  const latency: readonly AgentEffect[] =
+    wordsAt === undefined ? [] : [{ type: 'latency', latency: { totalMs: now - wordsAt } }];
+  const [next, ...ended] = answering({ ...state, wordsAt: undefined, failedWith: undefined });
+  return [next, ...ended, ...latency, { type: 'audio', data }];
+}
+
+/** Whether an event is of a reply that was interrupted. */
+function isInterrupted({ interrupted }: GammaAgentState, event: WireObject): boolean {
+  return (asNumber(event['event_id']) ?? Infinity) <= interrupted;
+}
+
+function called(id: string | undefined, name: string | undefined, args: WireObject, clientSide = true): AgentEffect[] {
+  if (!id || !name) return [];
+  return [{ type: 'call', call: { id, name, args, argsText: JSON.stringify(args), clientSide } }];
+}
+
+/** A call that the service runs itself; it tells of the others too. */
+function ownCall({ tool_call_id: id, tool_name: name, tool_type: type }: WireObject): AgentEffect[] {
+  return type === 'client' ? [] : called(asString(id), asString(name), {}, false);
+}
+
+function ownResult(call: WireObject): AgentEffect[] {
+  const { tool_call_id: id, tool_name: name, is_error: isError, full_tool_result: full } = call;
+  const content = asString(full) ?? (isError === true ? '{"error":"it failed"}' : '{"ok":true}');
+  return ownCall(call).flatMap((told) => [
+    told,
+    { type: 'called', id: asString(id), name: asString(name) ?? '', content },
+  ]);
+}
+
+function onError(state: GammaAgentState, message: WireObject): Step {
+  const event = asObject(message['error_event']) ?? message;
+  const type = wireWord(event['error_type'] ?? 'an error');
+  const sentence = [event['message'], event['reason']].map(asString).find(Boolean);
+  const problem = failureOf(type, sentence, state.conversationId);
+  // What fails twice without a reply in between will fail again.
+  const recoverable = problem.recoverable && state.failedWith !== type;
+  const log: AgentEffect = { type: 'log', text: `was told: ${sentence?.slice(0, 300) ?? 'nothing'}` };
+  return [{ ...state, failedWith: type }, log, { type: 'failure', ...problem, recoverable }];
+}

@@ -1,0 +1,225 @@
+import type { ConfigRules } from '../../core/config-rule.ts';
+import type { WireObject } from '../../core/guard.ts';
+import type { AgentText } from '../../core/roles.ts';
+import { parametersOf } from '../../core/standard-schema.ts';
+import type { AgentConfig, AgentContext } from './agent-wire.ts';
+import { toolsProblem, type AgentTool } from './function-calls.ts';
+
+/** Configuration of {@link OmicronAgent}. */
+export interface OmicronAgentConfig extends AgentConfig {
+  /** Default: `gemini-3.8-live`. */
+  readonly model?: OmicronAgentModel;
+  /** A voice's name. Default: the service's. */
+  readonly voice?: OmicronAgentVoice;
+  /** The language to speak, as a BCP 47 tag. Default: the user's. */
+  readonly language?: string;
+  /** Who the agent is, and how it talks. Default: nothing. */
+  readonly instructions?: string;
+  /** What the agent is asked to say at the start of a session. Default: it waits for the user. */
+  readonly greeting?: string;
+  /** Functions that the model may call: they run themselves, or `onFunctionCall` runs them. Default: none. */
+  readonly tools?: readonly AgentTool[];
+  /** Whether the model falls silent while a function runs, or may go on talking. Default: the model's. */
+  readonly functionBehavior?: 'blocking' | 'non-blocking';
+  /** When it speaks of a result that it did not wait for; `silent` is never. Default: the service's, `when-idle`. */
+  readonly functionScheduling?: 'interrupt' | 'when-idle' | 'silent';
+  /** What was said before this session. */
+  readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
+  /** How the service detects the user's turns; `false` leaves it to `startTurn()` and `endTurn()`. */
+  readonly turnDetection?: OmicronAgentTurnDetection | false;
+  /** How the user's words are written down; the model itself hears the audio. */
+  readonly transcription?: OmicronAgentTranscription;
+  /** 0 to 2. Default: the model's. */
+  readonly temperature?: number;
+  /** Longest reply, in tokens. Default: no limit. */
+  readonly maxOutputTokens?: number;
+  /** How long the model may think; `gemini-3.8-live` refuses any. Default: the model's. */
+  readonly thinkingLevel?: 'minimal' | 'low' | 'medium' | 'high';
+  /** When the oldest of the conversation is forgotten; `false` ends a session when it is full, after 15 minutes. */
+  readonly compression?: OmicronAgentCompression | false;
+  /** Further fields of the wire's `setup`; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+}
+
+/** A model of {@link OmicronAgent}; others are passed through. */
+export type OmicronAgentModel = 'gemini-3.8-live' | 'gemini-3.8-live-extended-thinking' | (string & {});
+
+/** A voice of {@link OmicronAgent}; other names are passed through. */
+export type OmicronAgentVoice =
+  ('Aoede' | 'Charon' | 'Fenrir' | 'Kore' | 'Leda' | 'Orus' | 'Puck' | 'Zephyr') | (string & {});
+
+/** How {@link OmicronAgent} detects the user's turns. */
+export interface OmicronAgentTurnDetection {
+  /** How readily a voice counts as one. Default: the service's, `high`. */
+  readonly startSensitivity?: 'low' | 'high';
+  /** How readily a turn counts as over. Default: the service's, `high`. */
+  readonly endSensitivity?: 'low' | 'high';
+  /** Voice before a turn begins, in milliseconds. Default: the service's. */
+  readonly prefixPaddingMs?: number;
+  /** Silence that ends a turn, in milliseconds. Default: the service's. */
+  readonly silenceDurationMs?: number;
+  /** Whether a voice interrupts the agent. Default: true. */
+  readonly interrupts?: boolean;
+}
+
+/** How {@link OmicronAgent} writes down what the user says. */
+export interface OmicronAgentTranscription {
+  /** Languages to expect, as BCP 47 tags. Default: any. */
+  readonly languages?: readonly string[];
+  /** Words to expect. */
+  readonly vocabulary?: readonly string[];
+}
+
+/** When {@link OmicronAgent} forgets the oldest of a conversation. */
+export interface OmicronAgentCompression {
+  /** So many tokens are too many. Default: the service's, four fifths of what the model takes. */
+  readonly triggerTokens?: number;
+  /** So many are kept. Default: half as many. */
+  readonly targetTokens?: number;
+}
+
+/** Rules for the configuration. */
+export const omicronAgentRules: ConfigRules = {
+  model: { type: 'text', default: 'gemini-3.8-live' },
+  voice: { type: 'text' },
+  language: { type: 'text' },
+  instructions: { type: 'text' },
+  greeting: { type: 'text' },
+  functionBehavior: { oneOf: ['blocking', 'non-blocking'] },
+  functionScheduling: { oneOf: ['interrupt', 'when-idle', 'silent'] },
+  'turnDetection.startSensitivity': { oneOf: ['low', 'high'] },
+  'turnDetection.endSensitivity': { oneOf: ['low', 'high'] },
+  'turnDetection.prefixPaddingMs': { min: 0, integer: true },
+  'turnDetection.silenceDurationMs': { min: 0, integer: true },
+  temperature: { min: 0, max: 2 },
+  maxOutputTokens: { min: 1, integer: true },
+  thinkingLevel: { oneOf: ['minimal', 'low', 'medium', 'high'] },
+  'compression.triggerTokens': { min: 1, integer: true },
+  'compression.targetTokens': { min: 1, integer: true },
+  functionTimeoutMs: { min: 1 },
+};
+
+/** What is wrong with the configuration, as a sentence; `undefined` if nothing. */
+export function omicronAgentConflict(config: OmicronAgentConfig): string | undefined {
+  if (config.thinkingLevel !== undefined && modelOf(config) === 'gemini-3.8-live') {
+    return 'thinkingLevel is refused by gemini-3.8-live: leave it out, or use gemini-3.8-live-extended-thinking';
+  }
+  return toolsProblem(config.tools ?? []);
+}
+
+/** The model in use. */
+export function modelOf({ model }: OmicronAgentConfig): string {
+  return model ?? 'gemini-3.8-live';
+}
+
+/** What a connection needs to go on with a conversation. */
+export interface Restored {
+  /** The service remembers what was said up to here. */
+  readonly handle: string | undefined;
+  /** What it is told instead. */
+  readonly turns: readonly WireObject[];
+  /** What it is asked at once: a question that was lost, or for the greeting. */
+  readonly ask: string | undefined;
+}
+
+/** How a conversation goes on: by the service's own memory if that has all that was said, else by what was heard. */
+export function restored(
+  { handle, untold }: { readonly handle: string | undefined; readonly untold: number },
+  { config, history }: AgentContext<OmicronAgentConfig>,
+): Restored {
+  const last = history.at(-1);
+  const question = last?.role === 'user' ? last.text : undefined;
+  if (handle !== undefined && untold <= (question === undefined ? 0 : 1)) {
+    return { handle, turns: [], ask: untold > 0 ? question : undefined };
+  }
+  const told = question === undefined ? history : history.slice(0, -1);
+  const before = (config.context?.messages ?? []).map(({ role, content }) => turnOf(role, content));
+  const { greeting } = config;
+  // A resumed conversation is not greeted again.
+  const ask = question ?? (greeting && history.length === 0 ? sayOf(greeting) : undefined);
+  return { handle: undefined, turns: [...before, ...told.map(({ role, text }) => turnOf(role, text))], ask };
+}
+
+/** The `setup` message. */
+export function setupOf(config: OmicronAgentConfig, { handle, turns }: Restored): WireObject {
+  const { instructions, tools = [], compression = {}, thinkingLevel, transcription = {} } = config;
+  const setup = {
+    model: modelOf(config).includes('/') ? modelOf(config) : `models/${modelOf(config)}`,
+    generationConfig: {
+      responseModalities: ['AUDIO'],
+      speechConfig: speechOf(config),
+      thinkingConfig: thinkingLevel && { thinkingLevel: wireName(thinkingLevel) },
+      temperature: config.temperature,
+      maxOutputTokens: config.maxOutputTokens,
+    },
+    systemInstruction: instructions ? { parts: [{ text: instructions }] } : undefined,
+    tools: tools.length > 0 ? [{ functionDeclarations: tools.map((tool) => declared(tool, config)) }] : undefined,
+    realtimeInputConfig: detectionOf(config),
+    inputAudioTranscription: { languageCodes: transcription.languages, customVocabulary: transcription.vocabulary },
+    outputAudioTranscription: {},
+    sessionResumption: { handle },
+    contextWindowCompression: compression !== false ? compressionOf(compression) : undefined,
+    historyConfig: turns.length > 0 ? { initialHistoryInClientContent: true } : undefined,
+    ...config.extraBody,
+  };
+  return { setup };
+}
+
+/** What follows the setup. */
+export function prologueOf({ turns, ask }: Restored): readonly WireObject[] {
+  return [
+    ...(turns.length > 0 ? [{ clientContent: { turns, turnComplete: true } }] : []),
+    ...(ask === undefined ? [] : [askOf(ask)]),
+  ];
+}
+
+/** A text that is to be replied to at once. */
+export function askOf(text: string): WireObject {
+  return { clientContent: { turns: [turnOf('user', text)], turnComplete: true } };
+}
+
+/** Asks for a reply of given words: the service has no message for that. */
+export function sayOf(text: string): string {
+  return `Say the following to the user, word for word, and nothing else:\n${text}`;
+}
+
+function turnOf(role: AgentText['role'], text: string): WireObject {
+  return { role: role === 'user' ? 'user' : 'model', parts: [{ text }] };
+}
+
+function speechOf({ voice, language: languageCode }: OmicronAgentConfig): WireObject | undefined {
+  if (!voice && !languageCode) return undefined;
+  return { voiceConfig: voice ? { prebuiltVoiceConfig: { voiceName: voice } } : undefined, languageCode };
+}
+
+function declared(tool: AgentTool, { functionBehavior }: OmicronAgentConfig): WireObject {
+  return {
+    ...{ name: tool.name, description: tool.description, parametersJsonSchema: parametersOf(tool) },
+    behavior: functionBehavior && wireName(functionBehavior),
+  };
+}
+
+function detectionOf({ turnDetection }: OmicronAgentConfig): WireObject | undefined {
+  if (turnDetection === undefined) return undefined;
+  if (turnDetection === false) return { automaticActivityDetection: { disabled: true } };
+  const { startSensitivity, endSensitivity, prefixPaddingMs, silenceDurationMs, interrupts = true } = turnDetection;
+  return {
+    automaticActivityDetection: {
+      startOfSpeechSensitivity: startSensitivity && `START_SENSITIVITY_${wireName(startSensitivity)}`,
+      endOfSpeechSensitivity: endSensitivity && `END_SENSITIVITY_${wireName(endSensitivity)}`,
+      ...{ prefixPaddingMs, silenceDurationMs },
+    },
+    activityHandling: interrupts ? undefined : 'NO_INTERRUPTION',
+  };
+}
+
+/** The wire's 64-bit numbers are texts. */
+function compressionOf({ triggerTokens, targetTokens }: OmicronAgentCompression): WireObject {
+  const textOf = (count: number | undefined): string | undefined => (count === undefined ? undefined : String(count));
+  return { triggerTokens: textOf(triggerTokens), slidingWindow: { targetTokens: textOf(targetTokens) } };
+}
+
+/** As the wire writes one of its words. */
+export function wireName(word: string): string {
+  return word.toUpperCase().replace('-', '_');
+}

@@ -1,0 +1,63 @@
+import { lastValueFrom, type Observable, type SchedulerLike } from 'rxjs';
+import type { Logger } from '../../core/logger.ts';
+import { httpRequest, readJson, readText, type HttpRequestHeaders, type HttpResponse } from '../../transport/http.ts';
+
+/** Configuration of every platform's calls by REST. */
+export interface CallServiceConfig {
+  /** Base address of the service, instead of the default. */
+  readonly endpoint?: string;
+  /** The application's own `fetch`. Default: the runtime's HTTP client. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Logs each exchange, at level debug. Default: none. */
+  readonly logger?: Logger;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** A request to the service. */
+export interface CallRequest {
+  readonly path: string;
+  readonly method?: 'GET' | 'POST' | 'PUT';
+  readonly json?: unknown;
+  /** Fields of a form, one of them several times where it has several values; without a value, a field is left out. */
+  readonly form?: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** Longest answer: a call's resource has a few kB. */
+const maxAnswerBytes = 256 * 1024;
+
+/** A platform's REST API, for what has to do with calls. Nothing is tried again by itself: nobody is called twice. */
+export class CallService {
+  readonly #name: string;
+  readonly #base: string;
+  readonly #config: CallServiceConfig;
+  readonly #authorize: () => Promise<HttpRequestHeaders>;
+
+  constructor(name: string, base: string, config: CallServiceConfig, authorize: () => Promise<HttpRequestHeaders>) {
+    this.#name = name;
+    this.#base = (config.endpoint ?? base).replace(/\/$/, '');
+    this.#config = config;
+    this.#authorize = authorize;
+  }
+
+  /** Asks, and gives the answer's JSON. */
+  read(request: CallRequest): Promise<unknown> {
+    return lastValueFrom(this.#ask(request).pipe(readJson(maxAnswerBytes)), { defaultValue: undefined });
+  }
+
+  /** Asks, and gives nothing: there may be no body. */
+  async send(request: CallRequest): Promise<void> {
+    await lastValueFrom(this.#ask(request).pipe(readText(maxAnswerBytes)), { defaultValue: '' });
+  }
+
+  #ask({ path, method, json, form }: CallRequest): Observable<HttpResponse> {
+    const { fetch, logger, scheduler } = this.#config;
+    const fields = Object.entries(form ?? {}).flatMap(([key, value = []]) => [value].flat().map((each) => [key, each]));
+    const type = form && { 'content-type': 'application/x-www-form-urlencoded' };
+    return httpRequest({
+      ...{ provider: this.#name, url: this.#base + path, method, json, fetch, logger, scheduler },
+      headers: async () => ({ ...type, ...(await this.#authorize()) }),
+      ...(form && { body: new URLSearchParams(fields).toString() }),
+    });
+  }
+}
