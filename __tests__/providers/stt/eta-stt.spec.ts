@@ -229,6 +229,20 @@ describe('EtaSTT: results', () => {
     expect(log).toEqual(['. one', '. two', '. three']);
   });
 
+  it('F11: nor when it is the last before the connection is lost', async () => {
+    const { clock, stt, say, log } = await live({ contentType: 'audio/x-flac' });
+    const one = final(1.9, text('one', 1, 1.5));
+    const ahead = final(3_000, text('two', 2, 2.5));
+    say(one, ahead, ahead);
+    expect(log).toEqual(['. one', '. two']);
+    stt.sendAudio({ data: tape(1_000) });
+    stt.sockets.last.drop();
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    say(greeting, one, final(2.9, text('three', 2, 2.5)));
+    expect(log).toEqual(['. one', '. two', '. three']);
+  });
+
   it('a final without words is nothing, and F15: a repeated one is one', async () => {
     const { say, log } = await live();
     say(final(0.1));

@@ -4,6 +4,7 @@ import type { AudioMetadata } from '../../audio/types.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import { AudioBacklog, EncodedBacklog } from './audio-backlog.ts';
 import { AudioFeed, type CatchUp, type FeedItem } from './audio-feed.ts';
+import { ConnectionClock } from './connection-clock.ts';
 import { leastSound, msBeforeVoice } from './voice-levels.ts';
 
 export type { CatchUp } from './audio-feed.ts';
@@ -61,6 +62,10 @@ export class AudioUplink {
   /** Whether a connection is open that has not received its first audio. */
   #isBeginning: boolean = false;
   #finalMs: number = 0;
+  /** The last final that is not dated beyond the audio. */
+  #believedMs: number = 0;
+  /** When the audio began, by the scheduler. */
+  #beganMs: number = 0;
   /** What was final when the connection began: it hears compressed audio from its start, and repeats it. */
   #repeatedMs: number = 0;
   #overflowing: boolean = false;
@@ -144,14 +149,14 @@ export class AudioUplink {
   settled(audioMs: number): void {
     if (audioMs <= this.#settledMs) return;
     this.#finalMs = audioMs;
+    if (audioMs > this.#latestMs) return;
+    this.#believedMs = audioMs;
     this.#backlog?.release(audioMs);
   }
 
   /** Adds audio; false when the oldest queued audio had to be dropped, but only once until a connection receives it. */
   push(data: Uint8Array<ArrayBuffer>): boolean {
-    const backlog = (this.#backlog ??= this.isPcm
-      ? new AudioBacklog(this.#options.format(), frameMs)
-      : new EncodedBacklog());
+    const backlog = this.#backlog ?? this.#begin();
     const frames = backlog.push(data);
     const feed = this.#heardBy;
     if (feed) {
@@ -223,7 +228,7 @@ export class AudioUplink {
     const { format, scheduler, minFrameMs, catchUp } = this.#options;
     if (isNew) {
       this.#clock = new ConnectionClock(this.#backlog?.startMs ?? 0);
-      this.#repeatedMs = this.#finalMs;
+      this.#repeatedMs = this.#believedMs;
     }
     this.close();
     this.#isEndOfStretch = false;
@@ -284,6 +289,7 @@ export class AudioUplink {
     this.#backlog = undefined;
     this.#clock = undefined;
     this.#finalMs = 0;
+    this.#believedMs = 0;
     this.#repeatedMs = 0;
     this.#afterAudio = [];
   }
@@ -296,8 +302,19 @@ export class AudioUplink {
     return this.isPcm ? this.#finalMs : this.#repeatedMs;
   }
 
+  /** Where the audio ends at the latest: compressed audio lasts no longer than since it began, or than its bytes allow. */
+  get #latestMs(): number {
+    if (this.isPcm || !this.#backlog) return Infinity;
+    return Math.max(this.#backlog.endMs, this.#options.scheduler().now() - this.#beganMs) + aheadMs;
+  }
+
   get #heardBy(): AudioFeed | undefined {
     return this.#options.isReady() && !this.#isBeginning ? this.#feed : undefined;
+  }
+
+  #begin(): AudioBacklog | EncodedBacklog {
+    this.#beganMs = this.#options.scheduler().now();
+    return (this.#backlog = this.isPcm ? new AudioBacklog(this.#options.format(), frameMs) : new EncodedBacklog());
   }
 
   #transmit(items: readonly FeedItem[]): void {
@@ -326,72 +343,5 @@ export class AudioUplink {
     const encoded = this.#options.encode(frame);
     this.#sentFrames += 1;
     return encoded;
-  }
-}
-
-/** Results concern the last few minutes at most. */
-const maxMarks = 1_024;
-
-/**
- * Converts connection time to audio time: the connection began mid-audio, receives silence of our own, and does not
- * receive all silence of the audio.
- */
-class ConnectionClock {
-  /** From each of these connection times on, the offset to audio time changes. */
-  #marks: { readonly at: number; readonly audioMs: number }[];
-  #sentMs: number = 0;
-
-  /** @param audioMs - Position of the first audio on the connection. */
-  constructor(audioMs: number) {
-    this.#marks = [{ at: 0, audioMs }];
-  }
-
-  /** Milliseconds sent on the connection. */
-  get sentMs(): number {
-    return this.#sentMs;
-  }
-
-  /** Counts audio that was sent. */
-  sent(ms: number): void {
-    this.#sentMs += ms;
-  }
-
-  /** Counts silence of our own that was sent. */
-  filled(ms: number): void {
-    const audioMs = this.toAudioMs(this.#sentMs);
-    this.#sentMs += ms;
-    this.#mark(audioMs);
-  }
-
-  /** The last that was sent was silence of our own. */
-  padded(ms: number): void {
-    this.#mark(this.toAudioMs(this.#sentMs - ms));
-  }
-
-  /** Counts audio that was not sent. */
-  leftOut(ms: number): void {
-    this.#mark(this.toAudioMs(this.#sentMs) + ms);
-  }
-
-  /** Another connection continues, with the audio from a position on. */
-  resume(audioMs: number): void {
-    const from = this.#marks.findLast((mark) => mark.audioMs <= audioMs);
-    if (!from) return;
-    this.#sentMs = from.at + audioMs - from.audioMs;
-    this.#marks = this.#marks.filter(({ at }) => at <= this.#sentMs);
-  }
-
-  #mark(audioMs: number): void {
-    this.#marks.push({ at: this.#sentMs, audioMs });
-    if (this.#marks.length > maxMarks) this.#marks.shift();
-  }
-
-  /** Converts a connection time to a position in all audio, in milliseconds. */
-  toAudioMs(ms: number): number {
-    const index = this.#marks.findLastIndex(({ at }) => at <= ms);
-    const mark = this.#marks[index] ?? this.#marks[0];
-    if (!mark) return ms;
-    const next = this.#marks[index + 1]?.audioMs ?? Infinity;
-    return Math.min(mark.audioMs + ms - mark.at, next);
   }
 }
