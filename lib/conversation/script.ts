@@ -1,10 +1,9 @@
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import type { SpokenWord, TTSProvider } from '../core/roles.ts';
-import { segmenterFor } from '../text/segmenter.ts';
 import { placedWords } from '../text/placed-words.ts';
-import { visualRange, type SpokenPiece } from '../text/spoken-piece.ts';
-import { joinWords } from '../text/words.ts';
+import { visualPrefix, type SpokenPiece } from '../text/spoken-piece.ts';
+import { endOfWord, joinWords, wholeWords } from '../text/words.ts';
 
 /** As most voices speak. */
 const usualMsPerCharacter = 85;
@@ -359,43 +358,4 @@ function msAt(part: Part, words: readonly SpokenWord[], characters: number, pace
   const rest = spoken.slice(timed.characters, characters);
   if (!/[\p{L}\p{N}]/u.test(rest)) return timed.ms;
   return timed.ms + rest.length * msPerCharacter(part, spoken, timed, paceMs);
-}
-
-/** Characters to look at before and after a position: longer than words are. */
-const nearby = 256;
-
-/** The end of the last word entirely within the first `length` characters; its cost does not grow with the text. */
-function wholeWords(text: string, length: number): number {
-  if (length >= text.length) return text.length;
-  // Words do not cross a space; where there is none nearby, as in some scripts, they are found from anywhere.
-  const far = Math.max(0, length - 2 * nearby);
-  const start = far && far + Math.max(0, text.slice(far, far + nearby).lastIndexOf(' '));
-  let end = start;
-  for (const { segment, index, isWordLike } of segmenterFor('word').segment(text.slice(start, length + nearby))) {
-    const [from, to] = [start + index, start + index + segment.length];
-    if (to > length) break;
-    // Attached text, such as a full stop, belongs to the word before it.
-    if (isWordLike || (end === from && segment.trim())) end = to;
-  }
-  return end;
-}
-
-/** The end of the first word after a position. */
-function endOfWord(text: string, from: number): number {
-  for (const { segment, index, isWordLike } of segmenterFor('word').segment(text.slice(from, from + nearby))) {
-    if (isWordLike) return from + index + segment.length;
-  }
-  return from;
-}
-
-/** The visual text of the first `characters` spoken ones. */
-function visualPrefix(pieces: readonly SpokenPiece[], characters: number): string {
-  let left = characters;
-  let prefix = '';
-  for (const piece of pieces) {
-    if (left < piece.spoken.length) return prefix + piece.visual.slice(0, visualRange(piece, 0, left)[1]);
-    prefix += piece.visual;
-    left -= piece.spoken.length;
-  }
-  return prefix;
 }

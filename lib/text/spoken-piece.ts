@@ -49,6 +49,18 @@ function visualStart(piece: SpokenPiece, start: number): number {
   return piece.visual.length;
 }
 
+/** @internal The visual text of the first `characters` spoken ones. */
+export function visualPrefix(pieces: readonly SpokenPiece[], characters: number): string {
+  let left = characters;
+  let prefix = '';
+  for (const piece of pieces) {
+    if (left < piece.spoken.length) return prefix + piece.visual.slice(0, visualRange(piece, 0, left)[1]);
+    prefix += piece.visual;
+    left -= piece.spoken.length;
+  }
+  return prefix;
+}
+
 /** @internal Whether a span is spoken as written. */
 export function isVerbatim({ spoken, visual }: SpokenPiece, span: SpokenSpan): boolean {
   return spoken.slice(span.spokenStart, span.spokenEnd) === visual.slice(span.visualStart, span.visualEnd);

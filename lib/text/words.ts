@@ -64,3 +64,30 @@ export function joinWords(left: string, right: string): string {
   // A search for white space at the end would read the whole text.
   return /\s/.test(left.slice(-1)) || /^\s/.test(right) ? left + right : `${left} ${right}`;
 }
+
+/** Characters to look at before and after a position: longer than words are. */
+const nearby = 256;
+
+/** The end of the last word entirely within the first `length` characters; its cost does not grow with the text. */
+export function wholeWords(text: string, length: number): number {
+  if (length >= text.length) return text.length;
+  // Words do not cross a space; where there is none nearby, as in some scripts, they are found from anywhere.
+  const far = Math.max(0, length - 2 * nearby);
+  const start = far && far + Math.max(0, text.slice(far, far + nearby).lastIndexOf(' '));
+  let end = start;
+  for (const { segment, index, isWordLike } of segmenterFor('word').segment(text.slice(start, length + nearby))) {
+    const [from, to] = [start + index, start + index + segment.length];
+    if (to > length) break;
+    // Attached text, such as a full stop, belongs to the word before it.
+    if (isWordLike || (end === from && segment.trim())) end = to;
+  }
+  return end;
+}
+
+/** The end of the first word after a position. */
+export function endOfWord(text: string, from: number): number {
+  for (const { segment, index, isWordLike } of segmenterFor('word').segment(text.slice(from, from + nearby))) {
+    if (isWordLike) return from + index + segment.length;
+  }
+  return from;
+}
