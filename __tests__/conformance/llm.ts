@@ -4,6 +4,7 @@ import type { VoiceError } from '../../lib/core/errors.ts';
 import { silentLogger, type Logger } from '../../lib/core/logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../lib/core/messages.ts';
 import type { ChatLLM, LLMConfig } from '../../lib/providers/llm/chat-llm.ts';
+import { llmContract } from '../../lib/testing/contracts/model-and-voice.ts';
 import {
   bodyJson,
   startSandbox,
@@ -18,6 +19,7 @@ import { until } from '../transport/http-fixture.ts';
 import { TestClock } from '../transport/test-clock.ts';
 
 const key = 'sandbox-key';
+const canary = 'canary-0123456789';
 type Llm = ChatLLM<LLMConfig>;
 
 /** A provider, and what is peculiar to its service. */
@@ -95,6 +97,13 @@ export function describeLLM({
       return passing(scheduler, outcomeOf(llm.generate(hi)));
     }
 
+    const contract = llmContract(() => create({ apiKey: key, endpoint: sandbox.endpoints[vendor] }, logger), {
+      questions: ['say one two three four five six seven', 'What is my name?'],
+      ...(!isOpen && { failing: () => create({ apiKey: canary, endpoint: sandbox.endpoints[vendor] }, logger) }),
+      credential: canary,
+    });
+    for (const { name: rule, run } of contract) it(rule, run);
+
     it('answers with a credential, and says what it cost', async () => {
       const events = await all((await ready()).generate(hi));
       expect(textOf(events)).toBe(hello);
@@ -114,11 +123,10 @@ export function describeLLM({
 
     if (!isOpen) {
       it('is refused with a wrong credential: once, for good, and nobody gets to see it', async () => {
-        const apiKey = 'canary-0123456789';
-        const { error } = await outcomeOf((await ready({ apiKey })).generate(hi));
+        const { error } = await outcomeOf((await ready({ apiKey: canary })).generate(hi));
         expect(error).toMatchObject({ code: 'unauthorized', status: refusedStatus, recoverable: false });
         expect(records()).toHaveLength(1);
-        expect([inspect(error, { depth: 9 }), inspect(llm, { depth: 9 }), ...lines].join()).not.toContain(apiKey);
+        expect([inspect(error, { depth: 9 }), inspect(llm, { depth: 9 }), ...lines].join()).not.toContain(canary);
       });
     }
 

@@ -7,6 +7,7 @@ import type { ConnectionEvent, TranscriptionResult } from '../../lib/core/roles.
 import type { StreamingSTT, StreamingSTTConfig } from '../../lib/providers/stt/streaming-stt.ts';
 import type { ReconnectingSocketOptions } from '../../lib/transport/reconnecting-socket.ts';
 import { openSocket as browserSocket } from '../../lib/transport/websocket-browser.ts';
+import { sttContract, type ContractUtterance } from '../../lib/testing/contracts/stt-contract.ts';
 import {
   sentAudio,
   startSandbox,
@@ -108,6 +109,7 @@ export function describeStreamingSTT(subject: STTSubject): void {
   describe(`${subject.name} in the sandbox`, () => {
     const audio = (said: readonly string[], metadata = subject.format ?? linear(16_000)): AudioChunk[] =>
       frames(said, metadata);
+    const said = (text: string): ContractUtterance => ({ text, audio: audio([text]) });
     let sandbox: Sandbox;
     const providers: Stt[] = [];
 
@@ -393,14 +395,14 @@ export function describeStreamingSTT(subject: STTSubject): void {
       }
     });
 
-    it('F62: two of them never hear each other', async () => {
-      const [one, two] = await Promise.all([ready(), ready()]);
-      const both = await Promise.all([
-        transcribe(one.stt, audio(['hello there'])),
-        transcribe(two.stt, audio(['good night'])),
-      ]);
-      expect(both).toEqual([['hello there'], ['good night']]);
+    // With F62: two of them never hear each other.
+    const contract = sttContract(() => subject.create(direct()), {
+      utterances: [said('hello there'), said('good night')],
+      inUse: () => sandbox.records().filter(({ status, close }) => status === 101 && !close).length,
+      failing: () => subject.create({ ...direct(), apiKey: 'canary-0123456789' }),
+      credential: 'canary-0123456789',
     });
+    for (const { name, run } of contract) it(name, run);
 
     it('sends the audio as it is, byte by byte', async () => {
       const { stt } = await ready();

@@ -5,6 +5,7 @@ import type { AudioChunk } from '../../lib/audio/types.ts';
 import { WavReader } from '../../lib/audio/wav-reader.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
 import type { SpokenWord } from '../../lib/core/roles.ts';
+import { ttsContract } from '../../lib/testing/contracts/model-and-voice.ts';
 import type { RemoteVoice, TTSConfig } from '../../lib/providers/tts/voice-service.ts';
 import {
   sentJson,
@@ -194,6 +195,15 @@ function describeVoice(
 
     // What follows is the same for every format.
     if (!isFirst) return;
+
+    const contract = ttsContract(() => create(direct()), {
+      texts: ['One two three.', 'Four five six seven.'],
+      hear: (chunks) => withoutSpace(hear(chunks).text),
+      inUse: () => sandbox.records().filter(({ status, close }) => status === 101 && !close).length,
+      failing: () => create({ ...direct(), apiKey: 'canary-0123456789' }),
+      credential: 'canary-0123456789',
+    });
+    for (const { name: rule, run } of contract) it(rule, run);
 
     it('says signs of markup, and any script, as they are', async () => {
       const tts = await ready();

@@ -11,6 +11,7 @@ import {
   Observable,
   of,
   Subject,
+  type Subscriber,
   type Subscription,
   takeUntil,
   tap,
@@ -48,6 +49,11 @@ abstract class Fake<C extends FakeConfig = FakeConfig> extends Provider<C> {
 
   protected get scheduler(): SchedulerLike {
     return this.config.scheduler ?? asyncScheduler;
+  }
+
+  /** Ends what a subscriber gets when `dispose()` begins. */
+  protected endWithDispose(subscriber: Subscriber<unknown>): void {
+    subscriber.add(this.aborted$('was disposed of').subscribe({ error: subscriber.error.bind(subscriber) }));
   }
 }
 
@@ -217,6 +223,7 @@ export class FakeLLM extends Fake<FakeLLMConfig> implements LLMProvider {
       const count = this.requests.push(request);
       const reply$ = this.config.answer?.(messages, count, this.scheduler) ?? `You said ${lastUserText(messages)}.`;
       const events$ = isObservable(reply$) ? reply$ : this.#inTime(reply$);
+      this.endWithDispose(subscriber);
       subscriber.add(() => {
         if (request.outcome === 'running') request.outcome = 'aborted';
       });
@@ -306,6 +313,7 @@ export class FakeTTS extends Fake<FakeTTSConfig> implements TTSProvider {
       const utteranceId = `fake-${++utterances}`;
       let spokenMs = 0;
       let done = false;
+      this.endWithDispose(subscriber);
       subscriber.add(() => {
         if (!done) this.cancelled++;
       });
@@ -324,9 +332,7 @@ export class FakeTTS extends Fake<FakeTTSConfig> implements TTSProvider {
               spokenMs += text.length * this.#msPerCharacter;
               subscriber.next(chunk);
             },
-            error: (error: unknown) => {
-              subscriber.error(error);
-            },
+            error: subscriber.error.bind(subscriber),
             complete: () => {
               done = true;
               subscriber.complete();

@@ -1,3 +1,17 @@
+export type { ContractCase, ContractOptions } from './contracts/contract.ts';
+export {
+  inputContract,
+  outputContract,
+  type InputContractOptions,
+  type OutputContractOptions,
+} from './contracts/input-and-output.ts';
+export {
+  llmContract,
+  ttsContract,
+  type LLMContractOptions,
+  type TTSContractOptions,
+} from './contracts/model-and-voice.ts';
+export { sttContract, type ContractUtterance, type STTContractOptions } from './contracts/stt-contract.ts';
 export * from './fakes.ts';
 export * from './record-replay.ts';
 export * from './text-audio.ts';

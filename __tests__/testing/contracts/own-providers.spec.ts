@@ -1,0 +1,31 @@
+/** The providers that need no service keep the contract that is asked of everybody's. */
+import { BufferInput } from '../../../lib/providers/input/buffer-input.ts';
+import { NullOutput } from '../../../lib/providers/output/null-output.ts';
+import { fallback } from '../../../lib/providers/fallback.ts';
+import { inputContract, outputContract } from '../../../lib/testing/contracts/input-and-output.ts';
+import { llmContract, ttsContract } from '../../../lib/testing/contracts/model-and-voice.ts';
+import { FakeLLM, FakeTTS } from '../../../lib/testing/fakes.ts';
+import { audioToText } from '../../../lib/testing/text-audio.ts';
+import { quick } from './break.ts';
+
+const model = (): FakeLLM => new FakeLLM({ firstTokenMs: 1, tokenMs: 1 });
+const voice = (): FakeTTS => new FakeTTS({ latencyMs: 1, msPerCharacter: 1 });
+const hear = { hear: (audio: Parameters<typeof audioToText>[0]) => audioToText(audio, 1) };
+
+const contracts = {
+  BufferInput: inputContract(() => new BufferInput(), {
+    ...quick,
+    capture: (input) => input.push(new Uint8Array(640)),
+  }),
+  NullOutput: outputContract(() => new NullOutput(), quick),
+  FakeLLM: llmContract(model, quick),
+  FakeTTS: ttsContract(voice, { ...quick, ...hear }),
+  'a chain of models': llmContract(() => fallback(model(), model()), quick),
+  'a chain of voices': ttsContract(() => fallback(voice(), voice()), { ...quick, ...hear }),
+};
+
+for (const [provider, contract] of Object.entries(contracts)) {
+  describe(provider, () => {
+    for (const { name, run } of contract) it(name, run);
+  });
+}
