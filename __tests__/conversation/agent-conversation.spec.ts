@@ -26,6 +26,26 @@ class ScriptedAgent {
   readonly latency$ = new Subject<never>();
   readonly injected: string[] = [];
 
+  readonly asked: string[] = [];
+
+  interrupt(): void {
+    this.asked.push('interrupt');
+  }
+
+  startTurn(): void {
+    this.asked.push('start');
+    this.speech$.next({ type: 'started' });
+  }
+
+  endTurn(): void {
+    this.asked.push('end');
+    this.speech$.next({ type: 'ended' });
+  }
+
+  cancelTurn(): void {
+    throw new Error('it detects turns itself');
+  }
+
   injectUserMessage(text: string): void {
     this.injected.push(`user ${text}`);
   }
@@ -94,6 +114,43 @@ describe('a conversation with an agent', () => {
       { role: 'user', content: 'hello' },
       { role: 'assistant', content: 'Good day.' },
     ]);
+  });
+
+  it('tells the service that a reply is no longer wanted, before any of it has come', () => {
+    const { events, agent } = run({
+      100: (scripted) => scripted.transcripts$.next(FakeSTT.result('hello', 'final')),
+      200: (_, commands$) => commands$.next({ type: 'interrupt' }),
+    });
+    expect(agent.asked).toEqual(['interrupt']);
+    expect(timeline(events, ...told)).toEqual([
+      '0 agent.state listening',
+      '100 turn.started',
+      '100 turn.committed hello',
+      '100 agent.state thinking',
+      '200 agent.state listening',
+      '200 turn.ended interrupted',
+    ]);
+  });
+
+  it('leaves push-to-talk to a service that takes turns by hand, and tells what it refuses', () => {
+    const { events, agent } = run({
+      100: (_, commands$) => commands$.next({ type: 'begin' }),
+      900: (scripted, commands$) => {
+        commands$.next({ type: 'commit' });
+        scripted.transcripts$.next(FakeSTT.result('hello', 'final'));
+      },
+      1_000: (scripted) => scripted.reply('Good day.'),
+      1_200: (_, commands$) => commands$.next({ type: 'begin' }),
+      1_300: (_, commands$) => commands$.next({ type: 'cancel' }),
+    });
+    expect(agent.asked).toEqual(['start', 'end', 'start']);
+    expect(timeline(events, 'turn.started', 'turn.committed', 'speech.started', 'turn.ended')).toEqual([
+      '900 turn.started',
+      '900 turn.committed hello',
+      '1000 speech.started',
+      '1200 turn.ended interrupted',
+    ]);
+    expect(ofType(events, 'error').map(({ message }) => message)).toEqual(['it detects turns itself']);
   });
 
   it('plays a greeting that nobody asked for', () => {

@@ -6,6 +6,7 @@ import { int16Bytes, int16View } from 'rxvoice/audio';
 import { sentJson, startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { decodeSamples, encodeText } from '../../samples/sandbox/modem.ts';
 import { readSamples, writeSamples } from '../../samples/sandbox/pcm.ts';
+import { until } from '../transport/test-clock.ts';
 
 const key = 'sandbox-key';
 const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
@@ -235,6 +236,50 @@ describe('ThetaAgent in the sandbox', () => {
 });
 
 describe('a pipeline with ThetaAgent', () => {
+  it('takes turns by push-to-talk, and drops a reply that is interrupted before it sounds', async () => {
+    await using sandbox = await startSandbox();
+    const input = new BufferInput();
+    const agent = new ThetaAgent({ apiKey: key, endpoint: sandbox.endpoints.theta, turnDetection: false });
+    await using pipeline = new Pipeline({ providers: [input, agent, new NullOutput()] });
+    await pipeline.start();
+    const next = <T extends VoiceEvent['type']>(type: T): Promise<VoiceEvent<T>> =>
+      firstValueFrom(pipeline.events$.pipe(filter((event) => event.type === type))) as Promise<VoiceEvent<T>>;
+    const tell = (text: string): void => {
+      input.push(int16Bytes(encodeText(text, 16_000)));
+      // A converter keeps the last of what it hears until it hears more.
+      input.push(new Uint8Array(16_000));
+    };
+
+    tell('say nothing of this');
+    pipeline.beginTurn();
+    tell('say jumps over');
+    const heard = next('speech.ended');
+    pipeline.commitTurn();
+    expect((await heard).heardText).toMatch(/^jumps over/i);
+
+    const ended = next('turn.ended');
+    const said = next('turn.committed');
+    pipeline.beginTurn();
+    tell('tell a story');
+    pipeline.commitTurn();
+    await said;
+    pipeline.interrupt();
+    expect(await ended).toMatchObject({ reason: 'interrupted' });
+    const [record] = sandbox.records('theta-agent');
+    const sent = (): string[] =>
+      (record ? (sentJson(record) as { type: string }[]) : [])
+        .map(({ type }) => type)
+        .filter((type) => !/append|session|truncate/.test(type));
+    await until(() => sent().at(-1) === 'response.cancel');
+    expect(sent()).toEqual([
+      ...['input_audio_buffer.clear', 'input_audio_buffer.commit', 'response.create'],
+      ...['input_audio_buffer.clear', 'input_audio_buffer.commit', 'response.create', 'response.cancel'],
+    ]);
+    expect(record?.refusal).toBeUndefined();
+    const known = pipeline.history.messages().map(({ content }) => words(content).slice(0, 2).join(' '));
+    expect(known).toEqual(['say jumps', 'jumps over', 'tell a']);
+  }, 30_000);
+
   it('talks, is interrupted, and remembers what was heard, as the service does', async () => {
     await using sandbox = await startSandbox();
     const line = new Subscription();

@@ -22,6 +22,7 @@ import {
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
+import { ownEntry } from '../core/guard.ts';
 import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
@@ -43,7 +44,8 @@ export type Agent = Pick<
   'name' | 'transcripts$' | 'speech$' | 'tokens$' | 'audio$' | 'audioDone$' | 'latency$'
 > &
   Pick<AgentProvider, 'injectUserMessage' | 'injectAgentMessage'> &
-  Partial<Pick<AgentProvider, 'functionCalls$' | 'functionEnds$' | 'usage$' | 'cutOff'>>;
+  Partial<Pick<AgentProvider, 'functionCalls$' | 'functionEnds$' | 'usage$' | 'cutOff'>> &
+  Partial<Pick<AgentProvider, 'interrupt' | 'startTurn' | 'endTurn' | 'cancelTurn'>>;
 
 /** The streams and functions that make up a conversation with an agent. */
 export interface AgentPorts {
@@ -284,8 +286,28 @@ function tellEnd(end: AgentFunctionEnd, emit: Emit, envelope: { readonly turnId?
   else emit(`tool.${end.type}`, { call, content: end.content, durationMs }, envelope);
 }
 
+/** What an agent's service is asked for by the application's commands, and whether the conversation does its part too. */
+const asked: Readonly<
+  Record<string, readonly [method: 'interrupt' | 'startTurn' | 'endTurn' | 'cancelTurn', isOurs: boolean]>
+> = {
+  interrupt: ['interrupt', true],
+  begin: ['startTurn', false],
+  commit: ['endTurn', false],
+  cancel: ['cancelTurn', true],
+};
+
 /** The application's commands, as far as an agent supports them. */
 export function agentCommand(agent: Agent, command: Command | TicketInterrupt): Observable<Input> {
+  const [method, isOurs = true] = ownEntry(asked, command.type) ?? [];
+  if (method && agent[method]) {
+    try {
+      agent[method]();
+    } catch (error) {
+      return of({ type: 'say.failed', error: byAgent(agent, error), role: 'stt' });
+    }
+    // The voice of a turn by hand is on `speech$`.
+    if (!isOurs) return EMPTY;
+  }
   if (command.type === 'send') {
     const { text, ticket } = command;
     return of({ type: 'agent.inject', as: 'user', text, ticket });

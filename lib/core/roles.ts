@@ -372,4 +372,12 @@ export interface AgentProvider extends ProviderContract {
   injectAgentMessage(text: string): void;
   /** Tells the agent that a reply was cut off, and what was heard of it: it remembers no more than that. */
   cutOff?(heard: AgentHeard): void;
+  /** Drops the reply that is being prepared or spoken. */
+  interrupt?(): void;
+  /** Push-to-talk: the user begins to speak. */
+  startTurn?(): void;
+  /** Push-to-talk: the user has spoken, and the agent replies. */
+  endTurn?(): void;
+  /** Push-to-talk: what the user said is forgotten. */
+  cancelTurn?(): void;
 }

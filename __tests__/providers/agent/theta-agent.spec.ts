@@ -149,7 +149,136 @@ describe('ThetaAgent: a session', () => {
         type: 'conversation.item.create',
         item: { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hi.' }] },
       },
+      // Nobody replied to that.
+      { type: 'response.create' },
     ]);
+    await agent.dispose();
+  });
+
+  it('ends a reply that a lost connection took along, and remembers what was said of it', async () => {
+    const { agent, clock, say, accept, sent, log } = await live();
+    say(started, stopped, committed('u1'), completed('u1', 'Weather?'), created('r1'));
+    say(token('r1', 'It is'), delta('r1', 'a1', 100), token('r1', ' sunny'));
+    agent.sockets.last.drop();
+    expect(log.at(-1)).toBe('done');
+    await clock.advance(300);
+    accept();
+    const texts = sent().flatMap(({ item }) => (item as { content: { text: string }[] } | undefined)?.content ?? []);
+    expect(texts.map(({ text }) => text)).toEqual(['Weather?', 'It is sunny']);
+    expect(sent().map(({ type }) => type)).not.toContain('response.create');
+    await agent.dispose();
+  });
+
+  it('asks again for a reply of which nothing was heard, and for what was to be said', async () => {
+    const { agent, clock, say, accept, sent, log } = await live();
+    say(started, stopped, committed('u1'), completed('u1', 'Weather?'), created('r1'));
+    agent.injectAgentMessage('We close soon.');
+    agent.sockets.last.drop();
+    expect(log.at(-1)).toBe('done');
+    await clock.advance(300);
+    accept();
+    expect(sent().map(({ type }) => type)).toEqual(['session.update', 'conversation.item.create', 'response.create']);
+    say(created('r2'), token('r2', 'Sunny.'), done('r2'));
+    expect(JSON.stringify(sent().at(-1))).toContain('We close soon.');
+    await agent.dispose();
+  });
+
+  it('asks for no reply that the user has interrupted', async () => {
+    const { agent, clock, say, accept, sent, log } = await live();
+    say(started, stopped, committed('u1'), completed('u1', 'Weather?'), created('r1'), started);
+    agent.sockets.last.drop();
+    expect(log).not.toContain('done');
+    await clock.advance(300);
+    accept();
+    expect(sent().map(({ type }) => type)).not.toContain('response.create');
+    await agent.dispose();
+  });
+});
+
+describe('ThetaAgent: turns by hand', () => {
+  const byHand = { turnDetection: false } as const;
+
+  it('are begun and ended by the application, and the reply is asked for', async () => {
+    const { agent, say, sent, since, log } = await live(byHand);
+    expect(sent()[0]).toMatchObject({ session: { audio: { input: { turn_detection: null } } } });
+    agent.startTurn();
+    agent.sendAudio({ data: new Uint8Array(4) });
+    agent.endTurn();
+    expect(since().map(({ type }) => type)).toEqual([
+      ...['input_audio_buffer.clear', 'input_audio_buffer.append', 'input_audio_buffer.commit', 'response.create'],
+    ]);
+    say(committed('u1'), created('r1'), completed('u1', 'Hi.'), token('r1', 'Hello.'), done('r1'));
+    expect(log).toEqual(['started', 'ended', 'user: Hi.', 'agent: Hello.', 'done']);
+    await agent.dispose();
+  });
+
+  it('cut off the reply before', async () => {
+    const { agent, say, since, log } = await live(byHand);
+    say(created('r1'), token('r1', 'Once upon'), delta('r1', 'a1', 100));
+    agent.startTurn();
+    agent.endTurn();
+    say(token('r1', ' a time'), done('r1', { status: 'cancelled' }));
+    expect(since().map(({ type }) => type)).toEqual([
+      ...['response.cancel', 'input_audio_buffer.clear', 'input_audio_buffer.commit', 'response.create'],
+    ]);
+    expect(log).toEqual(['agent: Once upon', 'started', 'ended']);
+    await agent.dispose();
+  });
+
+  it('without audio are not replied to', async () => {
+    const { agent, say, since, log, errors } = await live(byHand);
+    agent.startTurn();
+    agent.endTurn();
+    say(problem('input_audio_buffer_commit_empty'), created('r1'), token('r1', 'What?'), delta('r1', 'a1', 100));
+    say(done('r1', { status: 'cancelled' }));
+    expect(since().map(({ type }) => type)).toEqual([
+      ...['input_audio_buffer.clear', 'input_audio_buffer.commit', 'response.create', 'response.cancel'],
+    ]);
+    expect([log, errors]).toEqual([['started', 'ended'], []]);
+    await agent.dispose();
+  });
+
+  it('that are dropped are forgotten by the service', async () => {
+    const { agent, since, log } = await live(byHand);
+    agent.startTurn();
+    agent.cancelTurn();
+    expect(since().map(({ type }) => type)).toEqual(['input_audio_buffer.clear', 'input_audio_buffer.clear']);
+    expect(log).toEqual(['started', 'ended']);
+    await agent.dispose();
+  });
+
+  it('need a service that detects none', async () => {
+    const { agent } = await live();
+    for (const method of ['startTurn', 'endTurn', 'cancelTurn'] as const) {
+      expect(() => agent[method]()).toThrow(`ThetaAgent.${method}() needs turnDetection: false`);
+    }
+    await agent.dispose();
+  });
+});
+
+describe('ThetaAgent: interrupt()', () => {
+  it('cancels a reply of which nothing was heard yet, even one without an id', async () => {
+    const { agent, say, since, log } = await live();
+    agent.injectUserMessage('Weather?');
+    agent.interrupt();
+    agent.interrupt();
+    say(created('r1'), token('r1', 'It is'), delta('r1', 'a1', 100), done('r1', { status: 'cancelled' }));
+    expect(since().map(({ type }) => type)).toEqual(['conversation.item.create', 'response.create', 'response.cancel']);
+    expect(log).toEqual(['user: Weather?']);
+    agent.injectUserMessage('And now?');
+    expect(since().at(-1)).toEqual({ type: 'response.create' });
+    await agent.dispose();
+  });
+
+  it('has no reply asked for once a call has its result', async () => {
+    let finish: (result: string) => void = () => undefined;
+    const result = new Promise<string>((resolve) => (finish = resolve));
+    const { agent, say, since } = await live({ onFunctionCall: () => result });
+    say(created('r1'), called('r1', 'c1', 'a'), done('r1'));
+    agent.interrupt();
+    finish('A');
+    await settle();
+    expect(since().map(({ type }) => type)).toEqual(['conversation.item.create']);
     await agent.dispose();
   });
 });

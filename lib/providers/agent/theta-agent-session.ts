@@ -30,8 +30,8 @@ export interface ThetaAgentConfig extends AgentConfig, ThetaAccount {
   readonly toolChoice?: 'auto' | 'required' | 'none' | { readonly name: string };
   /** What was said before this session. */
   readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
-  /** How the service detects the end of the user's turn. Default: by silence. */
-  readonly turnDetection?: ThetaAgentTurnDetection;
+  /** How the service detects the user's turns; `false` leaves it to `startTurn()` and `endTurn()`. Default: by silence. */
+  readonly turnDetection?: ThetaAgentTurnDetection | false;
   /** For a microphone close to the mouth, or across the room. Default: none. */
   readonly noiseReduction?: 'near_field' | 'far_field';
   /** How the user's words are written down; the model itself hears the audio. */
@@ -146,7 +146,6 @@ export function updateOf(
     noiseReduction,
     speed,
   } = config;
-  const { idleTimeoutMs } = turnDetection;
   const session = {
     type: 'realtime',
     instructions,
@@ -156,7 +155,7 @@ export function updateOf(
         format: thetaFormats[encoding],
         transcription: transcriptionOf(config),
         noise_reduction: noiseReduction && { type: noiseReduction },
-        turn_detection: { ...thetaTurnDetection(turnDetection), idle_timeout_ms: idleTimeoutMs },
+        turn_detection: turnDetection === false ? null : detectionOf(turnDetection),
       },
       output: { format: thetaFormats[outputOf(config).encoding], voice: hasSpoken ? undefined : voice, speed },
     },
@@ -182,6 +181,10 @@ export function itemOf(role: AgentText['role'], text: string): WireObject {
 export function sayOf(text: string): WireObject {
   const instructions = `Say the following to the user, word for word, and nothing else:\n${text}`;
   return { type: 'response.create', response: { instructions, tool_choice: 'none' } };
+}
+
+function detectionOf({ idleTimeoutMs, ...options }: ThetaAgentTurnDetection): WireObject {
+  return { ...thetaTurnDetection(options), idle_timeout_ms: idleTimeoutMs };
 }
 
 function transcriptionOf({ transcription = {} }: ThetaAgentConfig): WireObject {

@@ -58,7 +58,7 @@ const session = shape({
         }),
       ),
       noise_reduction: anyOf(nothing, shape({ type: required(oneOf('near_field', 'far_field')) })),
-      turn_detection: turnDetection,
+      turn_detection: anyOf(nothing, turnDetection),
     }),
     output: shape({ format, voice: anyOf(filled, shape({ id: required(filled) })), speed: number(0.25, 1.5) }),
   }),
@@ -97,6 +97,8 @@ const event = (members: Parameters<typeof shape>[0]): Check =>
 export const messageShapes: Readonly<Record<string, Check>> = {
   'session.update': event({ session: required(session) }),
   'input_audio_buffer.append': event({ audio: required(base64) }),
+  'input_audio_buffer.commit': event({}),
+  'input_audio_buffer.clear': event({}),
   'conversation.item.create': event({ item: required(item), previous_item_id: filled }),
   'conversation.item.truncate': event({
     ...{ item_id: required(filled), content_index: required(oneOf(0)), audio_end_ms: required(integer(0)) },

@@ -31,6 +31,8 @@ interface Response {
 
 /** How long transcription takes after the end of a turn: the reply begins before. */
 const transcriptionMs = 20;
+/** The least audio of one commit, in milliseconds. */
+const leastCommitted = 100;
 /** A reply that the client words itself. */
 const dictated = /word for word[^\n]*\n([\s\S]+)$/;
 
@@ -46,6 +48,8 @@ class Agent {
   #response: Response | undefined;
   #hasSpoken = false;
   #speaking: string | undefined;
+  /** Milliseconds since the last commit. */
+  #bufferedMs = 0;
   #count = 0;
   #events = 0;
 
@@ -80,6 +84,12 @@ class Agent {
   readonly #handlers: Readonly<Record<string, (message: Json) => void>> = {
     'session.update': (message) => this.#update(message),
     'input_audio_buffer.append': (message) => this.#append(message),
+    'input_audio_buffer.commit': (message) => this.#commit(message),
+    'input_audio_buffer.clear': () => {
+      this.#transcriber?.reset();
+      [this.#speaking, this.#bufferedMs] = [undefined, 0];
+      this.#send('input_audio_buffer.cleared');
+    },
     'conversation.item.create': (message) => this.#create(message),
     'conversation.item.truncate': (message) => this.#truncate(message),
     'response.create': (message) => this.#asked(message),
@@ -110,13 +120,9 @@ class Agent {
   }
 
   #begin(): void {
-    const side = (name: string) => {
-      const type = textMember(member(member(this.#settings['audio'], name), 'format'), 'type') || 'audio/pcm';
-      const encoding = encodings[type] ?? 'linear16';
-      return { encoding, sampleRate: encoding === 'linear16' ? 24_000 : 8_000 };
-    };
-    this.#transcriber = new Transcriber(side('input'), { character: () => this.#voice(), step: () => this.#step() });
-    const { encoding, sampleRate } = side('output');
+    const heard = { character: () => this.#voice(), step: () => this.#step() };
+    this.#transcriber = new Transcriber(this.#side('input'), heard);
+    const { encoding, sampleRate } = this.#side('output');
     this.#talker = new Talker({
       ...{ encoding, sampleRate, chunkMs: 200, realtimeFactor: this.#environment.realtimeFactor },
       timers: this.#session.timers,
@@ -131,13 +137,31 @@ class Agent {
     });
   }
 
+  #side(name: 'input' | 'output') {
+    const type = textMember(member(member(this.#settings['audio'], name), 'format'), 'type') || 'audio/pcm';
+    const encoding = encodings[type] ?? 'linear16';
+    return { encoding, sampleRate: encoding === 'linear16' ? 24_000 : 8_000 };
+  }
+
   #append(message: Json): void {
     if (!this.#isSet) {
       this.#refuse('invalid_value', 'audio before session.updated is judged by other settings', message);
       return;
     }
     const bytes = new Uint8Array(Buffer.from(textMember(message, 'audio'), 'base64'));
+    const { encoding, sampleRate } = this.#side('input');
+    this.#bufferedMs += (bytes.length / bytesPerSample[encoding] / sampleRate) * 1000;
     this.#transcriber?.push(bytes);
+  }
+
+  #commit(message: Json): void {
+    if (this.#bufferedMs < leastCommitted) {
+      const text = `Error committing input audio buffer: buffer too small. Expected at least ${leastCommitted}ms of audio.`;
+      this.#error('input_audio_buffer_commit_empty', text, message);
+      return;
+    }
+    this.#transcriber?.finish();
+    this.#heard(this.#speaking ?? this.#newItem());
   }
 
   #create(message: Json): void {
@@ -203,7 +227,7 @@ class Agent {
   }
 
   #voice(): void {
-    if (this.#speaking !== undefined) return;
+    if (this.#speaking !== undefined || this.#detection === null) return;
     this.#speaking = this.#newItem();
     const at = Math.round((this.#transcriber?.now ?? 0) * 1000);
     this.#send('input_audio_buffer.speech_started', { audio_start_ms: at, item_id: this.#speaking });
@@ -215,14 +239,17 @@ class Agent {
     if (!transcriber || this.#speaking === undefined) return;
     const silence = Number(member(this.#detection, 'silence_duration_ms') ?? 500) / 1000;
     if (transcriber.quiet < Math.max(0.1, silence)) return;
-    const id = this.#speaking;
-    this.#speaking = undefined;
-    const text = sentence(transcriber.words);
-    transcriber.reset();
-    this.#send('input_audio_buffer.speech_stopped', {
-      audio_end_ms: Math.round(transcriber.now * 1000),
-      item_id: id,
-    });
+    const at = Math.round(transcriber.now * 1000);
+    this.#send('input_audio_buffer.speech_stopped', { audio_end_ms: at, item_id: this.#speaking });
+    this.#heard(this.#speaking);
+    this.#respond(undefined);
+  }
+
+  /** A turn of the user's. */
+  #heard(id: string): void {
+    const text = sentence(this.#transcriber?.words ?? []);
+    this.#transcriber?.reset();
+    [this.#speaking, this.#bufferedMs] = [undefined, 0];
     this.#send('input_audio_buffer.committed', { previous_item_id: this.#items.at(-1)?.id ?? null, item_id: id });
     this.#items.push({ id, turn: { role: 'user', text }, audioMs: 0 });
     const content = [{ type: 'input_audio', transcript: null }];
@@ -230,7 +257,6 @@ class Agent {
       item: { id, type: 'message', role: 'user', status: 'completed', content },
     });
     if (isObject(member(member(this.#settings['audio'], 'input'), 'transcription'))) void this.#transcribe(id, text);
-    this.#respond(undefined);
   }
 
   async #transcribe(id: string, text: string): Promise<void> {
