@@ -153,6 +153,18 @@ describe('a conversation with an agent', () => {
     expect(ofType(events, 'error').map(({ message }) => message)).toEqual(['it detects turns itself']);
   });
 
+  it('refuses images, which no agent takes', () => {
+    const ticket = new SpeechTicket();
+    const options = { images: [{ url: 'https://example.com/a.jpg' }] };
+    const { events, agent } = run({
+      100: (_, commands$) => commands$.next({ type: 'send', text: 'What is this?', options, ticket }),
+    });
+    expect(agent.injected).toEqual([]);
+    expect(ofType(events, 'error').map(({ message }) => message)).toEqual([
+      'ScriptedAgent takes no images: send them to a model',
+    ]);
+  });
+
   it('plays a greeting that nobody asked for', () => {
     const { history } = run({
       100: (agent) => {

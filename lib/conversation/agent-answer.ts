@@ -309,7 +309,12 @@ export function agentCommand(agent: Agent, command: Command | TicketInterrupt): 
     if (!isOurs) return EMPTY;
   }
   if (command.type === 'send') {
-    const { text, ticket } = command;
+    const { text, ticket, options } = command;
+    if (options.images?.length) {
+      const message = `${agent.name} takes no images: send them to a model`;
+      const error = new VoiceError(message, { code: 'configuration', provider: agent.name });
+      return of({ type: 'agent.refused', error, ticket });
+    }
     return of({ type: 'agent.inject', as: 'user', text, ticket });
   }
   if (command.type !== 'say') return of(command);

@@ -1,4 +1,5 @@
 import { Subject, type Observable, type ObservableInput } from 'rxjs';
+import type { MessageImage } from '../core/messages.ts';
 import type { TTSProvider } from '../core/roles.ts';
 import type { AnswerOptions, SettingsChange } from './conversation-options.ts';
 
@@ -18,6 +19,8 @@ export interface SayOptions {
 export interface SendOptions {
   /** Whether it interrupts the agent; otherwise it waits until agent and user have finished. Default: true. */
   readonly interrupt?: boolean;
+  /** Images that the message is about; of the model's service, only some models can see. */
+  readonly images?: readonly MessageImage[];
   /** How this answer is given; each key takes precedence over that of the pipeline's `answer`. */
   readonly answer?: AnswerOptions;
 }

@@ -76,7 +76,7 @@ export function enact(
       reportError(bus, effect.error, effect);
       break;
     case 'remember': {
-      const { role, ...item } = history.addUser(masked(effect.text));
+      const { role, ...item } = history.addUser(masked(effect.text), effect.images);
       // Two messages in a row are one.
       if (role === 'user' && 'text' in item) history.rewriteUser(masked(item.text));
       break;

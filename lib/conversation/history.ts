@@ -1,12 +1,19 @@
 import { Subject, type Observable } from 'rxjs';
 import { once, publicStream } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import type { Message, ToolCall } from '../core/messages.ts';
+import { imageUrl } from '../core/image-url.ts';
+import type { Message, MessageImage, ToolCall } from '../core/messages.ts';
 import { joinWords } from '../text/words.ts';
 
 /** An item of the conversation's history. */
 export type HistoryItem =
-  | { readonly id: string; readonly role: 'user'; readonly text: string }
+  | {
+      readonly id: string;
+      readonly role: 'user';
+      readonly text: string;
+      /** Images that it is about; those given as bytes are `data:` addresses. */
+      readonly images?: readonly { readonly url: string }[];
+    }
   | {
       readonly id: string;
       readonly role: 'assistant';
@@ -100,18 +107,24 @@ export class History {
   }
 
   /** Adds what the user said; merges it into the last message if that is also the user's. */
-  addUser(text: string): HistoryItem {
+  addUser(text: string, images: readonly MessageImage[] = []): HistoryItem {
     const last = this.#items.at(-1);
-    if (last?.role === 'user') return this.#update({ ...last, text: joinWords(last.text, text) });
-    const item = this.#add({ id: this.#id(), role: 'user', text });
+    const added = images.map((image) => ({ url: imageUrl(image) }));
+    if (last?.role === 'user') {
+      const all = [...(last.images ?? []), ...added];
+      return this.#update({ ...last, text: joinWords(last.text, text), ...(all.length > 0 && { images: all }) });
+    }
+    const item = this.#add({ id: this.#id(), role: 'user', text, ...(added.length > 0 && { images: added }) });
     this.#trim();
     return item;
   }
 
-  /** Replaces what the user said last; an empty text is not sent to the model, and gives way to the next message. */
+  /** Replaces what the user said last; an empty text, and its images, are not sent to the model, and give way to the next message. */
   rewriteUser(text: string): void {
     const last = this.lastSaid;
-    if (last && last.text !== text) this.#update({ ...last, text });
+    if (!last || last.text === text) return;
+    const { images, ...rest } = last;
+    this.#update({ ...rest, text, ...(images && text.trim() && { images }) });
   }
 
   /** Adds what the agent said; does nothing if none of it was heard. */
@@ -223,7 +236,10 @@ function textOf(item: HistoryItem): string {
 }
 
 function toMessage(item: HistoryItem): Message {
-  if (item.role === 'user') return { role: 'user', content: item.text };
+  if (item.role === 'user') {
+    const { text, images } = item;
+    return { role: 'user', content: text, ...(images && { images }) };
+  }
   if (item.role === 'tool') {
     const { toolCallId, content, isError } = item;
     return { role: 'tool', toolCallId, content, ...(isError ? { isError } : {}) };
@@ -236,10 +252,12 @@ function toMessage(item: HistoryItem): Message {
 function append(messages: Message[], message: Message): void {
   const last = messages.at(-1);
   if (message.role === 'user' && last?.role === 'user') {
-    messages[messages.length - 1] = { role: 'user', content: joinWords(last.content, message.content) };
+    const images = [...(last.images ?? []), ...(message.images ?? [])];
+    const content = joinWords(last.content, message.content);
+    messages[messages.length - 1] = { role: 'user', content, ...(images.length > 0 && { images }) };
   } else if (message.role === 'assistant' && last?.role === 'assistant' && !last.toolCalls) {
     messages[messages.length - 1] = { ...message, content: joinWords(last.content, message.content) };
-  } else if (message.content.trim() || message.role === 'tool' || (message.role === 'assistant' && message.toolCalls)) {
+  } else if (message.content.trim() || message.role === 'tool' || 'images' in message || 'toolCalls' in message) {
     messages.push(message);
   }
 }

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import type { TokenUsage } from '../core/messages.ts';
+import type { MessageImage, TokenUsage } from '../core/messages.ts';
 import type { AgentLatency, ProviderRole } from '../core/roles.ts';
 import type { Phrases } from '../text/phrases.ts';
 import type { UserTurn, UserTurnHook, UserTurnVerdict } from './conversation-options.ts';
@@ -170,7 +170,7 @@ export type Effect =
   | { readonly type: 'then'; readonly input: Input }
   | { readonly type: 'error'; readonly error: unknown; readonly role?: ProviderRole; readonly turnId?: string }
   | Extract<AgentSignal, { readonly type: 'agent.inject' }>
-  | { readonly type: 'remember'; readonly text: string }
+  | { readonly type: 'remember'; readonly text: string; readonly images?: readonly MessageImage[] | undefined }
   /** Adds to what the model is told after its tools have run. */
   | { readonly type: 'join'; readonly text: string }
   /** Replaces the user's last message. */

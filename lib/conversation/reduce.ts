@@ -91,7 +91,14 @@ const handlers: Handlers = {
     return [{ ...state, ids, says: [...state.says, say] }];
   },
   send: (state, { text, options, ticket }, at) => {
-    const input: Commit = { type: 'turn.commit', text, endedBy: 'text', ticket, answer: options.answer };
+    const input: Commit = {
+      type: 'turn.commit',
+      text,
+      endedBy: 'text',
+      ticket,
+      answer: options.answer,
+      images: options.images,
+    };
     if (options.interrupt === false) {
       return [{ ...state, waiting: [...state.waiting, { ...input, isPatient: true }] }];
     }

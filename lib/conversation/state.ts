@@ -1,5 +1,6 @@
 import type { Observable, ObservableInput } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
+import type { MessageImage } from '../core/messages.ts';
 import type { TranscriptionResult, TTSProvider } from '../core/roles.ts';
 import { bargeInWaitsUntil, noBargeIn, type BargeIn } from './barge-in.ts';
 import type { SpeechTicket } from './commands.ts';
@@ -107,6 +108,7 @@ export interface Commit {
   /** For a typed message. */
   readonly ticket?: SpeechTicket;
   readonly answer?: AnswerOptions | undefined;
+  readonly images?: readonly MessageImage[] | undefined;
   /** True for a message already in the history. */
   readonly isRemembered?: boolean;
   /** True for a message that waits until the agent and the user have finished. */

@@ -182,7 +182,7 @@ export function reasonToCut({ candidate, output: { speaking } }: ConversationSta
 
 /** The user has said, or typed, something that will be answered. */
 export function commit(state: ConversationState, input: Commit, at: number): ConversationStep {
-  const { text, endedBy, result, ticket, endOfSpeechAt, isRemembered = false } = input;
+  const { text, endedBy, result, ticket, endOfSpeechAt, images, isRemembered = false } = input;
   const { candidate } = state;
   const fits = candidate?.phase === 'preflight' && foldText(candidate.text) === foldText(text) && !ticket;
   if (candidate && !fits) {
@@ -198,7 +198,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     ...(ticket || isRemembered
       ? []
       : [emit('transcript.final', { text, ...(result ? { result } : {}) }, { ...envelope, role: 'stt' })]),
-    ...(isRemembered ? [] : [{ type: 'remember', text } as const]),
+    ...(isRemembered ? [] : [{ type: 'remember', text, images } as const]),
     emit('turn.committed', { text, endedBy }, envelope),
   ];
   const told: ConversationState = {

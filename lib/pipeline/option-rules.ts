@@ -132,8 +132,17 @@ export function assertOptions(options: PipelineOptions, changes: PipelineUpdate 
 
 /** @throws VoiceError `configuration` when an answer cannot be given like that. */
 export function assertAnswer(options: SendOptions): void {
-  const problem = configProblem(options, answerRules);
+  const problem = configProblem(options, answerRules) ?? ofImages(options);
   if (problem !== undefined) throw refused(problem);
+}
+
+function ofImages({ images = [] }: SendOptions): string | undefined {
+  const isImage = (image: unknown): boolean => {
+    const { url, data, mediaType } = asObject(image) ?? {};
+    return isText(url) || (data instanceof Uint8Array && isText(mediaType));
+  };
+  if (Array.isArray(images) && images.every(isImage)) return undefined;
+  return 'images must be a list of images, each { url } or { data, mediaType }';
 }
 
 /** A key that means nothing would leave a default in force, and nobody would know why. */

@@ -64,14 +64,14 @@ export abstract class PipelineControls extends PipelineEvents {
   }
 
   /**
-   * Sends what the user typed, handled like speech. Does nothing for blank text.
+   * Sends what the user typed, handled like speech, and images that it is about. Does nothing for blank text alone.
    *
-   * @throws VoiceError `configuration` when `answer` cannot work.
+   * @throws VoiceError `configuration` when `answer` or `images` cannot work.
    */
   send(text: string, options: SendOptions = {}): SpeechHandle {
     this.code.assertAnswer?.(options);
     const ticket = new SpeechTicket();
-    if (text.trim()) this.#request({ type: 'send', text, options, ticket }, ticket);
+    if (text.trim() || options.images?.length) this.#request({ type: 'send', text, options, ticket }, ticket);
     else ticket.settle({ heardText: '', interrupted: false });
     return ticket;
   }
