@@ -52,6 +52,7 @@ export type {
   AnswerContext,
   ModelContext,
   ModelEffect,
+  ModelHeaders,
   ModelRequest,
   ModelStep,
   ModelWire,

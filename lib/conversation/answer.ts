@@ -1,4 +1,4 @@
-import { finalize, Observable, of, ReplaySubject, subscribeOn, Subscription, tap } from 'rxjs';
+import { finalize, Observable, of, ReplaySubject, Subscription, tap } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { TokenUsage } from '../core/messages.ts';
 import type { ProviderRole } from '../core/roles.ts';
@@ -122,23 +122,6 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       // The model is stopped right after the voice, before anything is reckoned.
       synthesize: (script, playedMs) => synthesize(script, playedMs).pipe(finalize(() => generating.unsubscribe())),
     };
-    // The model is asked first: the voice is set up while the request is on its way.
-    const speech$ = speech(request, context.speech, (heard) => {
-      result = heard;
-    });
-    const speaking = speech$.pipe(subscribeOn(scheduler)).subscribe({
-      next: (passed) => {
-        mark(momentOf[passed]);
-      },
-      error: (error: unknown) => {
-        const isVoice = VoiceError.is(error) && error.provider !== context.speech.output.name;
-        fail(error, isVoice ? 'tts' : 'output');
-        subscriber.complete();
-      },
-      complete: () => {
-        subscriber.complete();
-      },
-    });
     const asked$ = generateAnswer({
       ...generation,
       cast,
@@ -179,6 +162,23 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       }),
     );
 
+    // The voice is set up while the request is on its way.
+    const speech$ = speech(request, context.speech, (heard) => {
+      result = heard;
+    });
+    const speaking = speech$.subscribe({
+      next: (passed) => {
+        mark(momentOf[passed]);
+      },
+      error: (error: unknown) => {
+        const isVoice = VoiceError.is(error) && error.provider !== context.speech.output.name;
+        fail(error, isVoice ? 'tts' : 'output');
+        subscriber.complete();
+      },
+      complete: () => {
+        subscriber.complete();
+      },
+    });
     return () => {
       speaking.unsubscribe();
       generating.unsubscribe();

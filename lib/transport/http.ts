@@ -99,14 +99,13 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
     new VoiceError(redact(`${provider}: ${message}`), { ...options, provider });
 
   return defer(() => {
-    const url = new URL(request.url);
-    const from = redactUrl(url);
+    const url = typeof request.url === 'string' ? new URL(request.url) : request.url;
     const startedAt = scheduler.now();
     const broken = (cause: unknown): never => {
-      throw VoiceError.is(cause) ? cause : connectionError(fail, from, cause);
+      throw VoiceError.is(cause) ? cause : connectionError(fail, redactUrl(url), cause);
     };
     const late = (what: string, ms: number): VoiceError =>
-      fail(`${from} ${what} within ${ms} ms`, { code: 'timeout', recoverable: true });
+      fail(`${redactUrl(url)} ${what} within ${ms} ms`, { code: 'timeout', recoverable: true });
 
     const exchange$ =
       typeof headers === 'function'
@@ -120,7 +119,7 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
         scheduler,
       }),
       filter((event) => event.type === 'response'),
-      tap(({ status }) => logger?.debug(`${from} ${status} after ${scheduler.now() - startedAt} ms`)),
+      tap(({ status }) => logger?.debug(`${redactUrl(url)} ${status} after ${scheduler.now() - startedAt} ms`)),
       map(({ status, headers, body$ }) => ({
         provider,
         status,
@@ -212,17 +211,17 @@ function perform({ fetch: own }: HttpRequest, wire: HttpExchange): Observable<Ht
 }
 
 function exchangeOf(request: HttpRequest, url: URL, headers: HttpRequestHeaders = {}): HttpExchange {
-  const { json, body = json === undefined ? undefined : JSON.stringify(json) } = request;
+  const { json, body = json === undefined ? undefined : JSON.stringify(json), extraHeaders } = request;
   const { method = body === undefined ? 'GET' : 'POST' } = request;
   const sent: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent[name] = value;
-  return { url, method, headers: withHeaders(sent, request.extraHeaders), body };
+  return { url, method, headers: extraHeaders ? withHeaders(sent, extraHeaders) : sent, body };
 }
 
 /** Headers with others over them, whose names may be written in another case. */
 export function withHeaders(
   headers: Readonly<Record<string, string>>,
-  extra: HttpRequestHeaders = {},
+  extra: HttpRequestHeaders,
 ): Record<string, string> {
   const names = new Set(Object.keys(extra).map((name) => name.toLowerCase()));
   const own = Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase()));

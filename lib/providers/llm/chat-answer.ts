@@ -145,7 +145,8 @@ function errorInArray(data: string): WireObject | undefined {
 }
 
 function usageOf(value: unknown): TokenUsage | undefined {
-  const usage = asObject(value) ?? {};
+  const usage = asObject(value);
+  if (!usage) return undefined;
   const details = (key: string): WireObject => asObject(usage[key]) ?? {};
   const counts = [
     ['inputTokens', asNumber(usage['prompt_tokens'])],

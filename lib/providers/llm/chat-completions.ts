@@ -88,11 +88,11 @@ export function chatWire<C extends ChatConfig>(profile: ChatProfile<C>): ModelWi
     callId,
     request: (messages, options, context) => ({
       url: context.url('/chat/completions'),
-      headers: async () => ({
+      headers: context.authorized((Authorization) => ({
         Accept: 'text/event-stream',
-        Authorization: await context.authorization(),
+        Authorization,
         ...headers?.(context.config),
-      }),
+      })),
       ...bodiesOf(profile, rules, messages, options, context),
     }),
     ...chatAnswer(hasCallsInText),

@@ -219,6 +219,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
       credential: () => this.resolveApiKey(),
       // An empty key, such as from an unset environment variable, is none.
       authorization: async () => (this.config.apiKey ? this.resolveAuthHeader() : undefined),
+      authorized: (headersOf) => this.authorized(headersOf),
       warn: (message) => this.#warnOnce(`${this.name}: ${message}`),
     };
   }
@@ -227,7 +228,10 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     const { tokenTimeoutMs = 30_000, scheduler } = this.config;
     const context = this.#answerContext(options);
     const answered: { requestId?: string | undefined } = {};
-    return defer(async () => this.#wire.request(messages, options, this.#context)).pipe(
+    return defer(() => {
+      const request = this.#wire.request(messages, options, this.#context);
+      return 'then' in request ? request : of(request);
+    }).pipe(
       switchMap((request) => this.#send(request)),
       switchMap((response) => {
         answered.requestId = requestIdOf(response.headers);

@@ -3,11 +3,14 @@ import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts'
 import type { RetiringModel } from '../../core/retirement.ts';
 import type { ServerSentEvent } from '../../transport/sse.ts';
 
+/** Headers of a request; `undefined` omits one. */
+export type ModelHeaders = Readonly<Record<string, string | undefined>>;
+
 /** A service's request for one answer. */
 export interface ModelRequest {
   readonly url: URL | string;
-  /** Computed for each attempt; `undefined` omits a header. */
-  readonly headers: () => Promise<Readonly<Record<string, string | undefined>>>;
+  /** A function is called for each attempt. */
+  readonly headers: ModelHeaders | (() => Promise<ModelHeaders>);
   /** The body: serialized as JSON, or raw. */
   readonly json?: unknown;
   readonly body?: string;
@@ -28,6 +31,11 @@ export interface ModelContext<C> {
   credential(this: void): Promise<string>;
   /** The Authorization header's value; `undefined` without a credential, and in proxy mode. */
   authorization(this: void): Promise<string | undefined>;
+  /**
+   * Headers with the Authorization header's value, `undefined` without a credential and in proxy mode: at once where
+   * nothing must be fetched for it, so that the request waits for nothing.
+   */
+  authorized(this: void, headersOf: (authorization: string | undefined) => ModelHeaders): ModelRequest['headers'];
   /** Logs each warning once. */
   warn(this: void, message: string): void;
 }
