@@ -1,4 +1,4 @@
-import { map, merge, range, startWith, Subject, take, tap, type Subscription } from 'rxjs';
+import { map, merge, Observable, range, startWith, Subject, take, tap, type Subscription } from 'rxjs';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { stallTimeout } from '../../lib/stream/stall-timeout.ts';
 import { marbles } from '../operators/marbles.ts';
@@ -192,6 +192,30 @@ describe('stallTimeout', () => {
     expect(clock.pending).toBe(0);
     limit$.next(50);
     waiting.unsubscribe();
+    expect(clock.pending).toBe(0);
+  });
+
+  it('sets and clears its timer after what it follows: neither a request, a value nor a cut waits for it', () => {
+    const clock = new TestClock();
+    const told: (readonly [string, number])[] = [];
+    const tell = (what: string): void => void told.push([what, clock.pending]);
+    const heard$ = new Subject<string>();
+    const source$ = new Observable<string>((subscriber) => {
+      tell('asked');
+      subscriber.add(heard$.subscribe(subscriber));
+      return () => tell('cut');
+    });
+    const idleMs = (value: string): number | undefined => (value === 'last' ? undefined : 50);
+    const waiting = source$.pipe(stallTimeout({ firstMs: 50, idleMs, scheduler: clock })).subscribe(tell);
+    heard$.next('last');
+    heard$.next('one more');
+    waiting.unsubscribe();
+    expect(told).toEqual([
+      ['asked', 0],
+      ['last', 1],
+      ['one more', 0],
+      ['cut', 1],
+    ]);
     expect(clock.pending).toBe(0);
   });
 

@@ -70,18 +70,20 @@ export function stallTimeout<T>(options: StallTimeoutOptions<T>): MonoTypeOperat
         limitMs = limitAfter(value);
         stalled = 'idle';
         last = value;
+        subscriber.next(value);
         watch();
       };
 
-      watch();
-      subscriber.add(alarm);
+      // Timers are set after what they follow, and cleared after what ends: neither a request nor its end waits for one.
       feed(source$, subscriber, {
         next: (value) => {
           if (isProgress(value)) advance(value);
-          subscriber.next(value);
+          else subscriber.next(value);
         },
         complete: () => subscriber.complete(),
       });
+      subscriber.add(alarm);
+      watch();
     });
 }
 
