@@ -32,11 +32,18 @@ export function repeats(text: string, heard: string, locale?: string): 'surely' 
 /** Letters and digits with spaces between them, as most texts are once folded. */
 const plain = /^[\p{L}\p{M}\p{N} ]*$/u;
 
+function betweenSpaces(text: string): { readonly start: number; readonly end: number }[] {
+  let end = -1;
+  return text.split(' ').map((word) => {
+    const start = end + 1;
+    end = start + word.length;
+    return { start, end };
+  });
+}
+
 /** Where each word of a folded text is. Segmenters are slow, and most texts need none. */
 function wordsOf(text: string, locale?: string): { readonly start: number; readonly end: number }[] {
-  if (plain.test(text) && !unspaced.test(text)) {
-    return Array.from(text.matchAll(/[^ ]+/g), ({ 0: word, index: start }) => ({ start, end: start + word.length }));
-  }
+  if (plain.test(text) && !unspaced.test(text)) return betweenSpaces(text);
   return Array.from(segmenterFor('word', locale).segment(text))
     .filter(({ isWordLike }) => isWordLike)
     .map(({ index: start, segment }) => ({ start, end: start + segment.length }));

@@ -42,11 +42,16 @@ function withoutMark(found: string, at: number, text: string): string {
   return isInNumber ? found : '';
 }
 
+/** Words as most transcripts have them once they are in lower case: nothing is left to fold. */
+const folded = /^[a-z\d]+(?: [a-z\d]+)*$/;
+
 /**
  * Normalizes a transcript for comparison: NFKC, case folded, punctuation and symbols removed except in numbers, white
  * space collapsed. "Book the flight." equals "book the flight", but not "do not book the flight".
  */
 export function foldText(text: string): string {
+  const lower = text.trim().toLowerCase();
+  if (folded.test(lower)) return lower;
   return text
     .normalize('NFKC')
     .toLowerCase()
