@@ -27,7 +27,7 @@ import { once } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { oncePerKind } from '../core/guard.ts';
 import type { ConnectionEvent, DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
-import { fold, type Machine } from '../stream/fold.ts';
+import { eachEffect, fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
 import { hasWords } from '../text/words.ts';
 import { isSuspected } from './barge-in.ts';
@@ -132,9 +132,10 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       ),
       // State before effects: an answer that is cut off reports what was heard before anything else happens.
       step$.pipe(
-        tap(([state, ...effects]) => {
+        tap((step) => {
+          const [state] = step;
           if (state !== state$.value) state$.next(state);
-          effects.forEach((effect) => enact(effect, world));
+          eachEffect(step, (effect) => enact(effect, world));
         }),
       ),
     );

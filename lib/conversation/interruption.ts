@@ -10,7 +10,7 @@ import {
   type BargeInStage,
 } from './barge-in.ts';
 import type { PreflightRules } from './conversation-options.ts';
-import type { IgnoreReason } from './events.ts';
+import type { IgnoreReason, VoiceEventEnvelope } from './events.ts';
 import { tellInterim } from './interim.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
 import { answerTime, overhear } from './overheard.ts';
@@ -152,7 +152,7 @@ function enterStages(
             return [state, told, ...resumed, { type: 'release', wasPaused }];
           }
           case 'confirmed':
-            return cause ? confirm(state, at - since, at, wasPaused, cause) : [state];
+            return cause ? confirm(state, at - since, at, wasPaused, envelope, cause) : [state];
         }
       }),
     [{ ...before, bargeIn }],
@@ -173,14 +173,13 @@ function confirm(
   detectMs: number,
   at: number,
   wasPaused: boolean,
+  envelope: Pick<VoiceEventEnvelope, 'turnId' | 'speechId'>,
   { signal, isOrder }: Cause,
 ): ConversationStep {
-  const { answering } = state;
-  const measured = answering ? { answering: withMeasured(answering, { bargeInDetect: detectMs }) } : {};
+  const answering = state.answering && withMeasured(state.answering, { bargeInDetect: detectMs });
   // Nothing that the user wants to stop is begun again.
   const reason = isOrder ? 'interrupted' : reasonToCut(state);
-  const [silent, ...effects] = cut({ ...state, ...measured }, 'user', reason, at);
-  const envelope = speechEnvelope(state);
+  const [silent, ...effects] = cut({ ...state, answering }, 'user', reason, at);
   return [
     silent,
     ...effects,

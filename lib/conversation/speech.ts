@@ -119,7 +119,7 @@ export function speech(
     const turn = request.turnId === undefined ? {} : { turnId: request.turnId };
     const envelope = { speechId: id, ...turn };
     const script = new Script(context.pace);
-    const ofVoice = (provider: string = voice.name): Envelope => ({ ...envelope, role: 'tts', provider });
+    const ofVoice = (provider: string = voice.name): Envelope => ({ speechId: id, ...turn, role: 'tts', provider });
     const playback = new Subscription();
     const synthesis = new Subscription();
     let phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
@@ -281,12 +281,13 @@ function playToTheEnd(
   const stalls$ = playbackHold$.pipe(switchMap((isHeld) => (isHeld ? NEVER : watch$)));
   return new Observable((subscriber) => {
     const none = (): void => undefined;
-    feed(stalls$, subscriber, { next: none, complete: none });
     const played$ = output.play(context.transcode(chunks$.pipe(tap(onChunk)), sourceOf));
+    // First, so that a cut silences the output first too.
     feed(fromInput(played$).pipe(validate('playback')), subscriber, {
       next: (event) => subscriber.next(event),
       complete: () => subscriber.complete(),
     });
+    feed(stalls$, subscriber, { next: none, complete: none });
   });
 }
 

@@ -303,5 +303,6 @@ export function sameCandidate(left: Candidate | undefined, right: Candidate | un
 export function speechEnvelope(state: ConversationState): { readonly turnId?: string; readonly speechId?: string } {
   const { speaking } = state.output;
   const turnId = speaking ? (speaking.turnId ?? state.answering?.id) : state.answering?.id;
-  return { ...(turnId === undefined ? {} : { turnId }), ...(speaking ? { speechId: speaking.id } : {}) };
+  if (!speaking) return turnId === undefined ? {} : { turnId };
+  return turnId === undefined ? { speechId: speaking.id } : { turnId, speechId: speaking.id };
 }

@@ -145,31 +145,33 @@ function withCandidate(
 
 /** Discards what was prepared. This is published once the answer has reported its cost. */
 export function discard(state: ConversationState, reason: DiscardReason, at: number): ConversationStep {
-  return state.candidate?.phase === 'preflight'
-    ? [ending(state, { reason: 'cancelled', discard: reason, at })]
+  const { candidate } = state;
+  return candidate?.phase === 'preflight'
+    ? [{ ...state, candidate: ending(candidate, { reason: 'cancelled', discard: reason, at }) }]
     : [state];
 }
 
-/** The answer will end, and report what was heard. */
-function ending(state: ConversationState, cut: Cut): ConversationState {
-  const { candidate } = state;
-  if (!candidate || candidate.phase === 'ending') return state;
-  const wasPreflight = candidate.phase === 'preflight';
-  return { ...state, candidate: { ...candidate, phase: 'ending', wasPreflight, cut } };
+/** An answer that will end, and report what was heard. */
+function ending(candidate: Candidate, cut: Cut): Candidate {
+  if (candidate.phase === 'ending') return candidate;
+  return { ...candidate, phase: 'ending', wasPreflight: candidate.phase === 'preflight', cut };
 }
 
 /** Silences the agent, and aborts what it was preparing. */
 export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, at: number): ConversationStep {
   const says = state.says.filter(({ interruptible }) => !interruptible && by === 'user');
-  const silenced = { ...state, says, output: withdraw(state.output, says) };
+  const output = withdraw(state.output, says);
   const { candidate, answering } = state;
   const isUnbegun = candidate && candidate.phase !== 'ending' && !candidateOf(state);
-  if (!isUnbegun) return [ending(silenced, { reason, discard: 'cancelled', at })];
+  if (!isUnbegun) {
+    const ended = candidate && ending(candidate, { reason, discard: 'cancelled', at });
+    return [{ ...state, says, output, candidate: ended }];
+  }
   // None of it has begun, so nobody will report its outcome.
   const unanswered = reason === 'merged' ? candidate.text : state.unanswered;
   const ended = answering ? turnEnded(answering, reason) : [];
   return [
-    { ...silenced, candidate: undefined, answering: undefined, unanswered },
+    { ...state, says, output, candidate: undefined, answering: undefined, unanswered },
     ...ended,
     ...settle(candidate.tickets, { heardText: '', interrupted: true }),
   ];

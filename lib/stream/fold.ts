@@ -15,6 +15,11 @@ export function takeStep<S, E>(effects: E[], step: Step<S, E>): S {
   return step[0];
 }
 
+/** Calls back with each effect of a step, in order. */
+export function eachEffect<S, E>(step: Step<S, E>, enact: (effect: E) => void): void {
+  for (let index = 1; index < step.length; index += 1) enact(step[index] as E);
+}
+
 /** A state machine as data. */
 export interface Machine<S, I, E> {
   readonly start: S;

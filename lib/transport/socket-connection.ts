@@ -2,7 +2,7 @@ import { failRefused, openSocket as runtimeSocket } from '#websocket';
 import { asyncScheduler, defer, from, Observable, switchMap, throwError } from 'rxjs';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
-import { fold, type Machine, type Step } from '../stream/fold.ts';
+import { eachEffect, fold, takeStep, type Machine, type Step } from '../stream/fold.ts';
 import type { ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
 import { openWith } from './websocket-browser.ts';
 import {
@@ -91,9 +91,10 @@ export function reduceSocket(rules: SocketRules, phase: SocketPhase, input: Sock
     case 'message': {
       if (phase.type === 'connecting') return [phase];
       const { data } = input;
+      const effects: SocketEffect[] = [{ type: 'message', data }];
       const heard = alive(rules, phase, at);
-      const [next, ...effects] = advance(rules, heard, opensAfter?.(data) ?? false, isReady?.(data) ?? false, at);
-      return [next, { type: 'message', data }, ...effects];
+      const step = advance(rules, heard, opensAfter?.(data) ?? false, isReady?.(data) ?? false, at);
+      return [takeStep(effects, step), ...effects];
     }
     case 'alive':
       return [phase.type === 'connecting' ? phase : alive(rules, phase, at)];
@@ -164,6 +165,7 @@ export function connectOnce(
     );
     const fail = (error: unknown): void => subscriber.error(error);
     const enact = (effect: SocketEffect): void => {
+      if (subscriber.closed) return;
       switch (effect.type) {
         case 'message':
           context.onMessage(effect.data);
@@ -200,9 +202,7 @@ export function connectOnce(
     subscriber.add(failure$.subscribe({ next: fail, error: fail }));
     subscriber.add(
       wire$.pipe(fold(machine, scheduler)).subscribe({
-        next: ([, ...effects]) => {
-          for (const effect of effects) if (!subscriber.closed) enact(effect);
-        },
+        next: (step) => eachEffect(step, enact),
         error: fail,
       }),
     );

@@ -31,8 +31,8 @@ export function transcribedWords(
 
 /** The speaker of all the words; `undefined` when there are several, or none is known. */
 export function soleSpeaker(words: readonly TranscribedWord[]): string | undefined {
-  const [first, ...others] = words;
-  return others.every(({ speaker }) => speaker === first?.speaker) ? first?.speaker : undefined;
+  const sole = words[0]?.speaker;
+  return sole !== undefined && words.every(({ speaker }) => speaker === sole) ? sole : undefined;
 }
 
 /** The mean confidence of the words; `undefined` if none has one. */
