@@ -1,5 +1,5 @@
 /**
- * Compiles every `ts` fence of README, docs and TSDoc with the project's own settings. Those that are tests are run by
+ * Compiles every `ts` and `tsx` fence of README, docs and TSDoc with the project's own settings. Those that are tests are run by
  * `__tests__/docs/examples.spec.ts`.
  */
 import { writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const origins = new Map(fences.map(({ module, file }) => [module, file]));
 const config = {
   extends: '../tsconfig.json',
   compilerOptions: { rootDir: '..' },
-  include: ['examples-*/*.ts'],
+  include: ['examples-*/*.ts', 'examples-*/*.tsx'],
   exclude: [],
 };
 const project = '.cache/tsconfig.examples.json';

@@ -1,7 +1,7 @@
 /**
- * The `ts` fences of README, docs and TSDoc, each as a module of its own in a folder for its document: at the line where it stands,
- * so that messages name the place to mend. A fence that begins with `// name.ts` is the module of that name, which others
- * of the same document import as `./name.ts`.
+ * The `ts` and `tsx` fences of README, docs and TSDoc, each as a module of its own in a folder for its document: at the
+ * line where it stands, so that messages name the place to mend. A fence that begins with `// name.ts` (JSX: `// name.tsx`)
+ * is the module of that name, which others of the same document import as `./name.ts`.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -49,14 +49,16 @@ export function writeFences(name, files = documents()) {
         refused.push(`${file}:${at + 1}: a fence without an end`);
         break;
       }
-      if (/^(typescript|tsx)$/.test(language) || (language === 'ts' && more)) {
-        refused.push(`${file}:${at + 1}: write \`\`\`ts and nothing after it, so that the code is compiled`);
-      } else if (language === 'ts') {
+      const isNamed = /^\s*\/\/ [\w.-]+\.tsx$/.test(lines[at + 1] ?? '');
+      if (language === 'typescript' || (language === 'tsx' && !isNamed) || (/^tsx?$/.test(language) && more)) {
+        const why = 'and nothing after it, so that the code is compiled; JSX begins with `// name.tsx`';
+        refused.push(`${file}:${at + 1}: write \`\`\`ts ${why}`);
+      } else if (/^tsx?$/.test(language)) {
         const code = lines
           .slice(at + 1, end)
           .map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line))
           .join('\n');
-        const [, own = `line-${at + 1}.ts`] = /^\/\/ ([\w-]+\.ts)\n/.exec(code) ?? [];
+        const [, own = `line-${at + 1}.ts`] = /^\/\/ ([\w.-]+\.tsx?)\n/.exec(code) ?? [];
         const module = `.cache/${name}-${file.replaceAll(/[/.]/g, '-')}/${own}`;
         mkdirSync(dirname(join(root, module)), { recursive: true });
         writeFileSync(join(root, module), `${'\n'.repeat(at + 1)}${code}\n`);
