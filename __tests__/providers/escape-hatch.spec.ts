@@ -13,6 +13,7 @@ import { OmicronLLM } from '../../lib/providers/llm/omicron-llm.ts';
 import { ThetaLLM } from '../../lib/providers/llm/theta-llm.ts';
 import { XiLLM } from '../../lib/providers/llm/xi-llm.ts';
 import { AlphaSTT } from '../../lib/providers/stt/alpha-stt.ts';
+import { KappaTTS } from '../../lib/providers/tts/kappa-tts.ts';
 import { ThetaTTS } from '../../lib/providers/tts/theta-tts.ts';
 import { OmegaTTS } from '../../lib/providers/tts/omega-tts.ts';
 import { outcomeOf } from './llm/llm-fixture.ts';
@@ -93,17 +94,25 @@ describe('the escape hatch', () => {
   }
 
   it('voices by requests have it too, a signed one beside its signature', async () => {
-    const config = { endpoint: address(), ...extras, maxRetries: 0 };
+    const extraBody = { speed: 3, brand_new: { on: true } };
+    const extraHeaders = { ...extras.extraHeaders, 'X-Amz-Meta': 'call-17' };
+    const config = { endpoint: address(), ...extras, extraHeaders, extraBody, maxRetries: 0 };
     const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
     const theta = await ready(new ThetaTTS({ apiKey: 'sk-1', ...config }));
     const omega = await ready(new OmegaTTS({ credentials, voiceId: 'Joanna', region: 'eu-west-1', ...config }));
     for (const voice of [theta, omega]) {
       const failed = firstValueFrom(voice.speak(['Hello.']).pipe(timeout(5_000)));
       await expect(failed).rejects.toMatchObject({ status: 418, requestId: 'req_418' });
-      const { url, headers } = seen.at(-1) ?? {};
+      const { url, headers, body } = seen.at(-1) ?? {};
+      expect(body).toMatchObject(extraBody);
       expect(url?.searchParams.get('api-version')).toBe('2026-11-01');
-      expect(headers).toMatchObject({ 'x-gateway': 'eu' });
+      expect(headers).toMatchObject({ 'x-gateway': 'eu', 'x-amz-meta': 'call-17' });
     }
+    // AWS refuses headers of its own that are not signed; others a proxy may change.
+    expect(seen.at(-1)?.headers.authorization).toMatch(/SignedHeaders=content-type;host;x-amz-date;x-amz-meta,/);
+    const kappa = new KappaTTS({ apiKey: 'k', region: 'westeurope', voiceName: 'en-US-JennyNeural', extraBody });
+    providers.push(kappa);
+    await expect(kappa.initialize()).rejects.toThrow('extraBody has no place in its requests');
   });
 
   it('a socket has it too: in Node the headers as well, beside the credential', async () => {

@@ -161,7 +161,8 @@ const wire: RequestWire<KappaTTSConfig> = {
     pitch: { min: -12, max: 12 },
     volume: { min: 0, max: 100 },
   }),
-  problem: ({ region, outputFormat = usualFormat }) => {
+  problem: ({ region, outputFormat = usualFormat, extraBody }) => {
+    if (extraBody) return 'extraBody has no place in its requests: they are SSML';
     if (region && !isAzureRegion(region)) return `region must be a name such as westeurope, not "${region}"`;
     const kinds = 'audio-…-mp3, raw-…-pcm, riff-…-pcm, raw-8khz-8bit-mono-mulaw, ogg-…-opus or webm-…-opus';
     return formatOf(outputFormat) ? undefined : `outputFormat must be one of ${kinds}, not "${outputFormat}"`;

@@ -130,6 +130,7 @@ function requestFor(text: string, config: OmegaTTSConfig, output?: object): Spee
     Text: isMarkup && !isSsml(text) ? `<speak>${text}</speak>` : text,
     TextType: isMarkup ? 'ssml' : 'text',
     VoiceId,
+    ...config.extraBody,
   };
   // Sends exactly the signed text; in lower case, so that the signed header replaces it.
   return { path: '/v1/speech', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
@@ -205,8 +206,10 @@ function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
       );
       return merge(events$, marks$).pipe(withWords(text, config));
     },
-    sign: ({ headers, body }, url) => {
-      const sent = { 'content-type': headers?.['content-type'] ?? '' };
+    sign: ({ headers, body }, url, extraHeaders) => {
+      // Only what AWS has signed: a proxy on the way may change the others.
+      const amazons = Object.entries(extraHeaders).filter(([name]) => /^x-amz-/i.test(name));
+      const sent = { 'content-type': headers?.['content-type'] ?? '', ...Object.fromEntries(amazons) };
       return signer().headers({ method: 'POST', url, headers: sent, body });
     },
     errorOf: (failure) => {

@@ -186,7 +186,8 @@ function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
       const { speed, volume, normalize_loudness, ...parameters } = wireParameters(config, psiTTSRules);
       const prosody = { speed, volume, normalize_loudness };
       const isProsodic = Object.values(prosody).some((value) => value !== undefined);
-      const body = { text, ...parameters, references, prosody: isProsodic ? prosody : undefined };
+      const own = { text, ...parameters, references, prosody: isProsodic ? prosody : undefined };
+      const body = { ...own, ...config.extraBody };
       return {
         path: config.wordTimings ? '/v1/tts/stream/with-timestamp' : '/v1/tts',
         headers: { 'Content-Type': 'application/msgpack', model: config.model ?? 's2.1-pro' },

@@ -26,7 +26,7 @@ import {
 } from 'rxjs';
 import { WavReader } from '../../../audio/wav-reader.ts';
 import { messageOf, VoiceError } from '../../../core/errors.ts';
-import { oncePerKind } from '../../../core/guard.ts';
+import { asObject, oncePerKind } from '../../../core/guard.ts';
 import { OnDemand } from '../../../core/on-demand.ts';
 import { isRecoverable } from '../../../stream/backoff.ts';
 import { fromAbort } from '../../../stream/bridge.ts';
@@ -232,7 +232,7 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
       // The configuration may change before the answer arrives.
       const metadata = this.#wire.format(this.#config);
       return defer(async () => this.#wire.request(text, this.#context)).pipe(
-        switchMap((request) => this.#ask(request, firstByteMs)),
+        switchMap((request) => this.#ask(withFields(request, this.#config.extraBody), firstByteMs)),
         switchMap((response) => this.read(response)),
         map((event) => (event.type === 'audio' ? { metadata, ...event } : event)),
       );
@@ -259,7 +259,7 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
   async #credential(request: SpeechRequest, url: URL): Promise<HttpRequestHeaders> {
     const { voice } = this.#host;
     if (voice.isProxyMode) return {};
-    if (this.#wire.sign) return this.#wire.sign(request, url);
+    if (this.#wire.sign) return this.#wire.sign(request, url, this.#config.extraHeaders ?? {});
     if (!this.#wire.credential) return { Authorization: await voice.resolveAuthHeader() };
     return this.#wire.credential(await voice.resolveApiKey(), this.#config);
   }
@@ -351,6 +351,12 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
       );
     });
   }
+}
+
+/** A request with the application's own fields; a wire whose body is not JSON adds them itself. */
+function withFields(request: SpeechRequest, extraBody: RequestTTSConfig['extraBody']): SpeechRequest {
+  const json = asObject(request.json);
+  return json && extraBody ? { ...request, json: { ...json, ...extraBody } } : request;
 }
 
 /** Whether a piece of audio has more than the header of a WAV file, or than a part of one. */

@@ -7,6 +7,8 @@ import type { TTSConfig, VoiceService, WireErrors } from '../voice-service.ts';
 
 /** Configuration of every text-to-speech provider over HTTP. */
 export interface RequestTTSConfig extends TTSConfig {
+  /** Additional fields of each synthesis request, under the service's own names; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Most simultaneous requests, across all texts. Default: as the service's smallest plan allows. */
   readonly concurrency?: number;
   /** Longest wait in `synthesize()` and `finalize()` for a request's first audio, in milliseconds. Default: 60,000. */
@@ -61,7 +63,7 @@ export interface RequestWire<C> extends VoiceService<C> {
   /** The headers that carry the credential. Default: Authorization. */
   credential?(key: string, config: C): HttpRequestHeaders;
   /** The headers that sign a request, for a service whose credential is not sent. */
-  sign?(request: SpeechRequest, url: URL): Promise<HttpRequestHeaders>;
+  sign?(request: SpeechRequest, url: URL, extraHeaders: Readonly<Record<string, string>>): Promise<HttpRequestHeaders>;
   /** Hosts of the files that answers name, over https. Default: only what answers the requests. */
   readonly fileHosts?: RegExp;
   /** The service's limit of simultaneous requests per account. Default: none. */
