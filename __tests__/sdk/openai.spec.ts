@@ -12,6 +12,7 @@ import {
   CompatibleLLM,
   NuLLM,
   ThetaAgent,
+  ThetaLLM,
   ThetaTTS,
   type AudioChunk,
   type LLMEvent,
@@ -167,6 +168,63 @@ describe('the official OpenAI client', () => {
       await until(() => theirWire.aborted && ourWire.aborted);
     });
   }
+
+  it('answers and calls by /responses, and ThetaLLM sends the same', async () => {
+    const model = 'gpt-5-mini';
+    const parameters = weather.parameters;
+    const common = {
+      ...{ model, instructions: 'Be brief.', store: false, max_output_tokens: 200, reasoning: { effort: 'low' } },
+      ...{ include: ['reasoning.encrypted_content'], stream_options: { include_obfuscation: false } },
+      tools: [{ type: 'function', ...weather, parameters, strict: false }],
+    } satisfies Partial<OpenAI.Responses.ResponseCreateParams>;
+    const asked: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'What is the weather in Paris?' }];
+    const first = await client('theta')
+      .responses.stream({ ...common, input: asked })
+      .finalResponse();
+    const thought = first.output.find((item) => item.type === 'reasoning');
+    const call = first.output.find((item) => item.type === 'function_call');
+    if (!thought || !call) throw new Error('it did not call');
+    const { id, summary, encrypted_content } = thought;
+    const second = await client('theta')
+      .responses.stream({
+        ...common,
+        input: [
+          ...asked,
+          { type: 'reasoning', id, summary, encrypted_content: encrypted_content ?? '' },
+          { role: 'assistant', content: first.output_text },
+          { type: 'function_call', call_id: call.call_id, name: call.name, arguments: call.arguments },
+          { type: 'function_call_output', call_id: call.call_id, output: '{"sky":"sunny"}' },
+        ],
+      })
+      .finalResponse();
+    expect(second.output_text).toContain('sunny');
+
+    const ours = await ready(
+      new ThetaLLM({
+        ...{ ...direct('theta'), api: 'responses', model, systemPrompt: 'Be brief.', maxTokens: 200 },
+        reasoningEffort: 'low',
+      }),
+    );
+    const question = { role: 'user', content: 'What is the weather in Paris?' } as const;
+    await lastValueFrom(ours.generate([question], { tools: [weather] }).pipe(toArray()));
+    const toolCall = {
+      ...{ id: call.call_id, name: call.name, args: { city: 'Paris' }, argsText: call.arguments },
+      providerExtras: { reasoning: [{ type: 'reasoning', id, summary, encrypted_content }] },
+    };
+    const round: Message[] = [
+      question,
+      { role: 'assistant', content: first.output_text, toolCalls: [toolCall] },
+      { role: 'tool', toolCallId: call.call_id, content: '{"sky":"sunny"}' },
+    ];
+    const events = await lastValueFrom(ours.generate(round, { tools: [weather] }).pipe(toArray()));
+    expect(events.map((event) => (event.type === 'token' ? event.text : '')).join('')).toBe(second.output_text);
+    const { input_tokens: inputTokens, output_tokens: outputTokens } = second.usage ?? {};
+    expect(events.at(-1)).toMatchObject({ usage: { inputTokens, outputTokens } });
+    const [theirFirst, theirSecond, ourFirst, ourSecond] = sandbox.records('theta-llm');
+    if (!theirFirst || !theirSecond || !ourFirst || !ourSecond) throw new Error('there are not four requests');
+    expectSameWire(ourFirst, theirFirst, ofItsStreams);
+    expectSameWire(ourSecond, theirSecond, ofItsStreams);
+  });
 
   it('speaks by /audio/speech, and ThetaTTS sends the same', async () => {
     const input = 'The quick brown fox.';

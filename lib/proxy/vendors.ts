@@ -130,7 +130,7 @@ export const openai: ProxyTarget = {
   base: 'https://api.openai.com/v1',
   credential: bearer('OPENAI_API_KEY'),
   headers: ['openai-organization', 'openai-project'],
-  routes: [socket('/realtime'), chat, post('/audio/speech')],
+  routes: [socket('/realtime'), chat, post('/responses'), post('/audio/speech')],
   tokens: {
     token: {
       ...post('/realtime/client_secrets'),

@@ -1,12 +1,24 @@
+import type { WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import type { ToolCall } from '../../core/messages.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { thetaLLM } from '../retiring.ts';
 import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
 import { ChatLLM } from './chat-llm.ts';
+import type { ModelWire } from './model-wire.ts';
+import type * as Responses from './theta-responses.ts';
 
 /** Configuration of {@link ThetaLLM}. */
 export interface ThetaLLMConfig extends ChatConfig {
   /** The model's id; required. For voice: `gpt-5.4-mini`, here without reasoning. */
   readonly model: string;
+  /**
+   * The vendor's API: `chat` is chat completions, which others copy; with `responses`, models keep their reasoning while
+   * they call tools, and have tools of the service's. Fixed at construction. Default: `chat`.
+   */
+  readonly api?: 'chat' | 'responses';
+  /** Tools that the service runs itself, in its own terms, such as `{ type: 'web_search' }`; `responses` only. */
+  readonly serviceTools?: readonly Readonly<Record<string, unknown>>[];
   /** The organization to bill, for a key that serves several. */
   readonly organizationId?: string;
   /** The project to count the request against. */
@@ -55,17 +67,70 @@ const profile: ChatProfile<ThetaLLMConfig> = {
   reasoningEffort: (model) => familyOf(model)?.effort,
   refusedFields,
   retiring: thetaLLM,
-  rules: { organizationId: { type: 'text' }, projectId: { type: 'text' } },
+  rules: { api: { oneOf: ['chat', 'responses'] }, organizationId: { type: 'text' }, projectId: { type: 'text' } },
   headers: ({ organizationId, projectId }) => ({ 'OpenAI-Organization': organizationId, 'OpenAI-Project': projectId }),
 };
 
+/** An answer of the Responses API, as read so far. */
+export interface ResponsesAnswer {
+  readonly calls: readonly Pick<ToolCall, 'id' | 'name' | 'args' | 'argsText'>[];
+  /** What the model thought before its calls, which only the service can read. */
+  readonly reasoning: readonly WireObject[];
+  readonly hasText: boolean;
+}
+
+/** What is known of a model. */
+export interface ResponsesFacts {
+  /** The reasoning effort with the fastest first token. */
+  readonly effort: string | undefined;
+  /** Whether it reasons at all. */
+  readonly reasons: boolean;
+  /** Fields that it rejects. */
+  readonly refused: readonly string[];
+}
+
+/** The wire of the Responses API; who speaks chat completions does not load it. */
+function responsesWire(): ModelWire<ThetaLLMConfig, ResponsesAnswer> {
+  const { rules, ...chat } = chatWire(profile);
+  const onDemand = new OnDemand(profile.name, () => import('./theta-responses.ts'));
+  let code: typeof Responses | undefined;
+  const loaded = (): typeof Responses => {
+    if (!code) throw new Error('initialize() has not loaded it');
+    return code;
+  };
+  return {
+    ...chat,
+    rules,
+    prepare: async () => {
+      code = await onDemand.load();
+    },
+    start: { calls: [], reasoning: [], hasText: false },
+    request: (messages, options, context) => {
+      const { model, reasoningEffort } = context.config;
+      const family = familyOf(model);
+      const effort = reasoningEffort ?? family?.effort;
+      const facts = {
+        ...{ effort: family?.effort, refused: refusedFields(model, effort) },
+        reasons: family !== undefined && (family.effort !== undefined || family.samples !== undefined),
+      };
+      return loaded().requestOf(messages, options, context, facts);
+    },
+    read: (state, event, context) => loaded().readEvent(state, event, context),
+    end: () => undefined,
+    readWhole: (state, json, context) => loaded().readResponse(state, json, context),
+  };
+}
+
 /**
  * OpenAI chat completions, `https://api.openai.com/v1`, https://platform.openai.com/docs/api-reference/chat
+ *
+ * With `api: 'responses'` it is the Responses API, `/responses`,
+ * https://platform.openai.com/docs/api-reference/responses
  *
  * Reasoning models are asked to reason as little as they can, and are not sent fields that they reject.
  */
 export class ThetaLLM extends ChatLLM<ThetaLLMConfig> {
   constructor(config: ThetaLLMConfig, logger?: Logger) {
-    super(chatWire(profile), config, logger);
+    super(config.api === 'responses' ? responsesWire() : chatWire(profile), config, logger);
   }
 }

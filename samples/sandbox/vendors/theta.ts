@@ -16,6 +16,7 @@ import type { Refusal, Vendor } from '../vendor.ts';
 import { chatVendor, responseFormat, openAiRefusal, stop, toolChoice, tools } from './chat-completions.ts';
 import { thetaAgent } from './theta-agent.ts';
 import { thetaRealtime } from './theta-realtime.ts';
+import { thetaResponses } from './theta-responses.ts';
 import { thetaTts } from './theta-tts.ts';
 
 const known =
@@ -95,7 +96,7 @@ function checkModel(body: Readonly<Record<string, unknown>>): Refusal | undefine
   return undefined;
 }
 
-/** OpenAI: `https://api.openai.com/v1`, `/chat/completions`, `/audio/speech` and `/realtime`. */
+/** OpenAI: `https://api.openai.com/v1`, `/chat/completions`, `/responses`, `/audio/speech` and `/realtime`. */
 export const theta: Vendor = chatVendor(
   {
     service: 'theta-llm',
@@ -139,5 +140,5 @@ export const theta: Vendor = chatVendor(
     },
     headers: () => ({ 'x-request-id': `req_${crypto.randomUUID().replaceAll('-', '')}` }),
   },
-  [thetaTts, thetaAgent, ...thetaRealtime],
+  [thetaResponses(checkModel), thetaTts, thetaAgent, ...thetaRealtime],
 );
