@@ -16,7 +16,7 @@ import {
 } from '../../samples/sandbox/index.ts';
 import { decodeSamples as decodeModem, type Heard } from '../../samples/sandbox/modem.ts';
 import { concatBytes } from '../../samples/sandbox/pcm.ts';
-import { TestClock, until } from '../transport/test-clock.ts';
+import { settle, TestClock, until } from '../transport/test-clock.ts';
 
 export { until };
 
@@ -371,6 +371,26 @@ function describeVoice(
       expect(error.code).toBe('timeout');
       sandbox.clearFaults();
       expectText(await speak(tts, ['Next turn.']), ['Next turn.']);
+    });
+
+    it('is warmed without a word to the service, so that nothing is billed twice', async () => {
+      const tts = await ready();
+      tts.warm();
+      const isSocket = tts.type === 'websocket';
+      if (isSocket) await until(() => sandbox.records(service).length > 0);
+      tts.warm();
+      await settle();
+      expect(sandbox.records(service)).toHaveLength(isSocket ? 1 : 0);
+      const sent = sandbox
+        .records(service)
+        .flatMap(({ messages }) => messages.filter((each) => each.from === 'client'));
+      expect(sent).toEqual([]);
+      expectText(await speak(tts, ['Said once.']), ['Said once.']);
+      const asked = sandbox.records(service).length;
+      sandbox.clearRecords();
+      expectText(await speak(tts, ['Said again.']), ['Said again.']);
+      // By now a request of the warm-up would have arrived.
+      expect(asked - (isSocket ? 1 : 0)).toBe(sandbox.records(service).length);
     });
 
     it('connects no more after dispose(), even when it is warmed (F43)', async () => {
