@@ -107,7 +107,16 @@ const timeless = 'Time comes from a SchedulerLike.';
 const pure = 'A runtime is met in the rim files of transport and in providers only.';
 
 export default defineConfig(
-  globalIgnores(['**/node_modules', 'dist', 'docs/api', 'site', 'out', 'coverage', '.cache']),
+  globalIgnores([
+    '**/node_modules',
+    'dist',
+    'docs/api',
+    'site',
+    'out',
+    'coverage',
+    '.cache',
+    'create-rxvoice/templates',
+  ]),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   {

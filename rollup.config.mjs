@@ -1,8 +1,8 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
-import { transformSync } from 'esbuild';
+import { buildSync, transformSync } from 'esbuild';
 import { dts } from 'rollup-plugin-dts';
 import packageJson from './package.json' with { type: 'json' };
 
@@ -95,6 +95,20 @@ const worklets = {
   },
 };
 
+/** `npx rxvoice sandbox`: one file, small, of the sample. Who wants compressed audio installs the encoders. */
+const command = {
+  name: 'command',
+  writeBundle({ dir }) {
+    const licence = readFileSync('node_modules/@msgpack/msgpack/LICENSE', 'utf8');
+    buildSync({
+      ...{ entryPoints: ['samples/sandbox/bin.ts'], outfile: resolve(dir, 'bin.js'), bundle: true, minify: true },
+      ...{ platform: 'node', format: 'esm', target: 'node20', logLevel: 'error' },
+      external: ['ws', 'mediabunny', '@mediabunny/aac-encoder', 'opusscript', 'wasm-media-encoders'],
+      banner: { js: `#!/usr/bin/env node\n/* With @msgpack/msgpack:\n${licence}*/` },
+    });
+  },
+};
+
 /**
  * What an entry exports of code that is also loaded later stands behind a file of its own. esbuild, when it splits, gives
  * each page everything that the files which it imports name, if another page needs it or it is loaded later: a page with
@@ -150,7 +164,7 @@ const modules = {
   hoistTransitiveImports: false,
   minifyInternalExports: false,
   manualChunks: fileOf,
-  plugins: [behindConstants, worklets],
+  plugins: [behindConstants, worklets, command],
 };
 
 /** Node loads few large files four times as fast as many small ones: what entries share is one file for each of these. */

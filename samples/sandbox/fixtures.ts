@@ -1,11 +1,10 @@
 /**
  * Compressed audio that carries the modem's voice, made by the encoders that services use: LAME, libopus, and FFmpeg's
- * AAC. FLAC needs none: its verbatim subframes need no compression.
+ * AAC. FLAC needs none: its verbatim subframes need no compression. Each encoder is loaded when it is needed: the packed
+ * sandbox (`npx rxvoice sandbox`) has none of them.
  */
-import { registerAacEncoder } from '@mediabunny/aac-encoder';
-import { AdtsOutputFormat, AudioSample, AudioSampleSource, BufferTarget, Output, Quality } from 'mediabunny';
-import OpusScript from 'opusscript';
-import { createMp3Encoder } from 'wasm-media-encoders';
+import type OpusScript from 'opusscript';
+import type * as Lame from 'wasm-media-encoders';
 import { concatBytes } from './pcm.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -23,17 +22,28 @@ function little(value: number, length: number): Bytes {
 /** Audio of a text in `mp3`, `aac`, `opus` (in Ogg), `webm` (Opus) or `flac`. */
 export async function compressed(format: string, samples: Int16Array, sampleRate: number): Promise<Bytes> {
   if (format === 'flac') return flac(samples, sampleRate);
-  if (format === 'opus') return oggOpus(opusPackets(samples, sampleRate));
-  if (format === 'webm') return webmOpus(opusPackets(samples, sampleRate));
+  try {
+    return await encoded(format, samples, sampleRate);
+  } catch (cause) {
+    const packages = 'wasm-media-encoders opusscript mediabunny @mediabunny/aac-encoder';
+    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
+    throw new Error(`the sandbox needs encoders for ${format}: npm install --save-dev ${packages}`, { cause });
+  }
+}
+
+async function encoded(format: string, samples: Int16Array, sampleRate: number): Promise<Bytes> {
+  if (format === 'opus') return oggOpus(await opusPackets(samples, sampleRate));
+  if (format === 'webm') return webmOpus(await opusPackets(samples, sampleRate));
   return format === 'aac' ? adts(samples, sampleRate) : mp3(samples, sampleRate);
 }
 
-const lame = new Map<number, ReturnType<typeof createMp3Encoder>>();
+const lame = new Map<number, ReturnType<typeof Lame.createMp3Encoder>>();
 
 /** MPEG-1, MPEG-2 or MPEG-2.5 Layer III, mono, at a constant bitrate. */
 async function mp3(samples: Int16Array, sampleRate: number): Promise<Bytes> {
   const rate = mp3Rates.find((each) => each === sampleRate);
   if (!rate) throw new Error(`the sandbox makes no MP3 at ${sampleRate} Hz`);
+  const { createMp3Encoder } = await import('wasm-media-encoders');
   const starting = lame.get(rate) ?? createMp3Encoder();
   lame.set(rate, starting);
   const encoder = await starting;
@@ -48,6 +58,11 @@ export const makesAac: boolean = !('Bun' in globalThis);
 
 /** AAC-LC, mono, in ADTS frames. */
 async function adts(samples: Int16Array, sampleRate: number): Promise<Bytes> {
+  const [{ registerAacEncoder }, mediabunny] = await Promise.all([
+    import('@mediabunny/aac-encoder'),
+    import('mediabunny'),
+  ]);
+  const { AdtsOutputFormat, AudioSample, AudioSampleSource, BufferTarget, Output, Quality } = mediabunny;
   registerAacEncoder();
   const target = new BufferTarget();
   const output = new Output({ format: new AdtsOutputFormat(), target });
@@ -72,9 +87,10 @@ interface OpusAudio {
   readonly length: number;
 }
 
-function opusPackets(samples: Int16Array, sampleRate: number): OpusAudio {
+async function opusPackets(samples: Int16Array, sampleRate: number): Promise<OpusAudio> {
+  const { default: Opus } = await import('opusscript');
   const rate = opusRates.find((each) => each === sampleRate) ?? 48_000;
-  const encoder = new OpusScript(rate, 1, OpusScript.Application.AUDIO);
+  const encoder: OpusScript = new Opus(rate, 1, Opus.Application.AUDIO);
   encoder.setBitrate(64_000);
   const step = sampleRate / rate;
   const all =
