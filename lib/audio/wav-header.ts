@@ -38,6 +38,10 @@ const unknownLength = 0xffffffff;
 /** RIFF, and its variants for more than 4 GB (EBU Tech 3306), whose sizes are stored elsewhere. */
 const riffIds: readonly string[] = ['RIFF', 'RF64', 'BW64'];
 
+/** What they begin with. */
+const letterR = 0x52;
+const letterB = 0x42;
+
 /** The bytes of a `fmt ` chunk that matter: up to the sub-format tag of WAVE_FORMAT_EXTENSIBLE. */
 const formatLength = 26;
 
@@ -48,6 +52,9 @@ export function chunkId(bytes: Uint8Array, at: number): string {
 
 /** Whether bytes start a WAV file; `undefined` if there are too few to tell. */
 export function isWav(bytes: Uint8Array): boolean | undefined {
+  const first = bytes[0];
+  // Of most audio the first byte tells.
+  if (first !== undefined && first !== letterR && first !== letterB) return false;
   const riff = chunkId(bytes, 0);
   if (!riffIds.some((id) => id.startsWith(riff))) return false;
   const wave = chunkId(bytes, 8);

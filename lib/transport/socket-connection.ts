@@ -91,8 +91,11 @@ export function reduceSocket(rules: SocketRules, phase: SocketPhase, input: Sock
     case 'message': {
       if (phase.type === 'connecting') return [phase];
       const { data } = input;
-      const effects: SocketEffect[] = [{ type: 'message', data }];
+      const message = { type: 'message', data } as const;
       const heard = alive(rules, phase, at);
+      // Nothing more depends on what is said.
+      if (heard.hasOpening && heard.isReady) return [heard, message];
+      const effects: SocketEffect[] = [message];
       const step = advance(rules, heard, opensAfter?.(data) ?? false, isReady?.(data) ?? false, at);
       return [takeStep(effects, step), ...effects];
     }

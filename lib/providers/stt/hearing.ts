@@ -1,7 +1,7 @@
 import { durationMs, isPcmLike } from '../../audio/formats.ts';
 import { ownEntry, asString, type WireObject } from '../../core/guard.ts';
 import type { SpeechEvent, TranscriptionResult } from '../../core/roles.ts';
-import { takeStep } from '../../stream/fold.ts';
+import { eachEffect, takeStep } from '../../stream/fold.ts';
 import type { SocketRequest } from '../../transport/reconnecting-socket.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
 import type { Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
@@ -250,14 +250,15 @@ const silent = { type: 'result', kind: 'complete', text: '' } as const;
 function apply<C extends StreamingSTTConfig, S>(
   { name }: STTWire<C, S>,
   hearing: Hearing<S>,
-  [wire, ...effects]: STTStep<S> = [hearing.wire],
+  step: STTStep<S> = [hearing.wire],
   context: STTContext<C>,
 ): HearingStep<S> {
+  const [wire] = step;
   const told: HearingEffect[] = [];
   let now = wire === hearing.wire ? hearing : { ...hearing, wire };
-  for (const effect of effects) {
+  eachEffect(step, (effect) => {
     now = takeStep(told, enacted(now, effect, name, context));
-  }
+  });
   return [now, ...told];
 }
 

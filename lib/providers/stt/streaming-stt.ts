@@ -28,6 +28,7 @@ import {
   type TransportOptions,
 } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
+import { eachEffect } from '../../stream/fold.ts';
 import { merge } from '../../stream/merge.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 import type {
@@ -316,9 +317,9 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   /** Folds one input: the state advances before its effects run, so that whoever reacts to one sees the new state. */
   #hear(input: HearingInput<C>, say: Say = (data) => void this.#socket?.send(data)): void {
-    const [hearing, ...effects] = hear(this.#wire, this.#hearing, input, this.#context);
-    this.#hearing = hearing;
-    for (const effect of effects) this.#enact(effect, say);
+    const step = hear(this.#wire, this.#hearing, input, this.#context);
+    this.#hearing = step[0];
+    eachEffect(step, (effect) => this.#enact(effect, say));
   }
 
   #listen(): Listening {

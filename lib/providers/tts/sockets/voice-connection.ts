@@ -15,7 +15,7 @@ import type { AudioMetadata } from '../../../audio/types.ts';
 import type { VoiceError } from '../../../core/errors.ts';
 import { oncePerKind } from '../../../core/guard.ts';
 import type { ConnectionEvent } from '../../../core/roles.ts';
-import { fold } from '../../../stream/fold.ts';
+import { eachEffect, fold, type Step } from '../../../stream/fold.ts';
 import type {
   ReconnectingSocket,
   ReconnectingSocketOptions,
@@ -67,9 +67,7 @@ export class VoiceConnection {
     });
     const { messages$, connection$, errors$ } = this.session;
     for (const subscription of [
-      this.#inputs$
-        .pipe(fold(speech(options), scheduler))
-        .subscribe(listener(([, ...effects]) => this.#enactAll(effects))),
+      this.#inputs$.pipe(fold(speech(options), scheduler)).subscribe(listener((step) => this.#enactAll(step))),
       messages$.subscribe(listener((data) => this.#happens({ type: 'message', data }))),
       connection$.pipe(map(happeningOf(errors.error))).subscribe(listener((event) => event && this.#happens(event))),
       // A text being spoken receives the failure itself.
@@ -121,10 +119,10 @@ export class VoiceConnection {
     this.#inputs$.next(input);
   }
 
-  #enactAll(effects: readonly SpeechEffect[]): void {
-    const enact = (): void => effects.forEach((effect) => this.#enact(effect));
-    const messages = effects.filter(({ type }) => type === 'send').length;
-    if (messages > 1) this.session.together(enact);
+  #enactAll(step: Step<unknown, SpeechEffect>): void {
+    const enact = (): void => eachEffect(step, (effect) => this.#enact(effect));
+    // Several of them may be messages.
+    if (step.length > 2) this.session.together(enact);
     else enact();
   }
 
