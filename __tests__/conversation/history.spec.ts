@@ -37,8 +37,8 @@ describe('History', () => {
 
   it('keeps within its budget of tokens, and the last turn whatever it takes', () => {
     const countTokens = (text: string): number => text.split(' ').length;
-    // A turn is 2 + 0 + 1 + 2 words, and an empty text counts one.
-    const made = history(10, { maxTokens: 20, countTokens });
+    // A turn is 2 + 2 + 1 + 2 words: the call counts too.
+    const made = history(10, { maxTokens: 21, countTokens });
     expect(made.items.filter(({ role }) => role === 'user')).toHaveLength(3);
     const long = history(3, { maxTokens: 1, countTokens });
     expect(roles(long)).toBe('uata');
@@ -104,6 +104,38 @@ describe('History', () => {
     expect(changes[0]).toEqual({ type: 'truncated', removed: 4 });
     expect(changes.filter(({ type }) => type === 'added')).toHaveLength(12);
     expect(changes.at(-1)).toEqual({ type: 'truncated', removed: 4 });
+  });
+
+  it('keeps within its budget while tools run, too', () => {
+    const made = history(3, { maxTokens: 30, countTokens: (text) => text.split(' ').length });
+    made.addUser('look around');
+    const long = result('c9', 'sea '.repeat(20));
+    made.addToolRound('', [call('c9')], [long]);
+    expect(roles(made)).toBe('uat');
+  });
+
+  it('says when, in which turn, by whom and in which language', () => {
+    const made = new History();
+    made.addUser('bonjour', [], { at: 10, turnId: 'turn-1', language: 'fr', speaker: 'S1' });
+    made.addUser('and hello', [], { at: 20, turnId: 'turn-2', language: 'en' });
+    made.addAssistant(spoken('hi'), { at: 30, turnId: 'turn-2' });
+    const [user, agent] = made.items;
+    // One message that began at 10, in the language and the turn of its end.
+    expect(user).toMatchObject({ text: 'bonjour and hello', at: 10, turnId: 'turn-2', language: 'en', speaker: 'S1' });
+    expect(agent).toMatchObject({ at: 30, turnId: 'turn-2' });
+  });
+
+  it('puts a summary in the place of its oldest items, which is nothing that the user said', () => {
+    const made = history(2);
+    const changes: HistoryChange[] = [];
+    made.changes$.subscribe((change) => changes.push(change));
+    made.dropOldest(8, 'They looked.');
+    expect(made.items).toMatchObject([{ role: 'user', text: 'They looked.', isSummary: true }]);
+    expect(changes).toMatchObject([{ type: 'truncated', removed: 8, summary: { text: 'They looked.' } }]);
+    expect(made.lastSaid).toBeUndefined();
+    made.addUser('and now?');
+    expect(made.items).toHaveLength(2);
+    expect(made.messages()).toEqual([{ role: 'user', content: 'They looked. and now?' }]);
   });
 
   it('tells of each change', () => {

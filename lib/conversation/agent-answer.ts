@@ -124,7 +124,8 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
     };
     const end = ({ heard, text, interrupted, silentAt, wasted }: SpeechResult): void => {
       const { text: heardText, estimated } = heard;
-      history.addAssistant({ generated: text, heard: heardText, interrupted, estimated });
+      const facts = { at: scheduler.now(), turnId };
+      history.addAssistant({ generated: text, heard: heardText, interrupted, estimated }, facts);
       report({
         type: 'answer.ended',
         candidate: id,

@@ -5,7 +5,7 @@ import type { ProviderRole } from '../core/roles.ts';
 import { withAnswer, type Cast } from './cast.ts';
 import type { Emit } from './event-bus.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
-import type { History } from './history.ts';
+import type { History, HistoryFacts } from './history.ts';
 import type { AgentReport } from './inputs.ts';
 import { nothingHeard, speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import type { Candidate } from './state.ts';
@@ -75,6 +75,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     const cast = (): Cast => withAnswer(generation.cast(), candidate.answer);
     const { answer, speakAhead, tts } = cast();
 
+    const facts = (): HistoryFacts => ({ at: scheduler.now(), turnId });
     const mark = (moment: TurnMoment): void => {
       moments[moment] ??= scheduler.now();
     };
@@ -143,8 +144,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         report({ type: 'answer.tools', candidate: id, tools });
       },
       onToolRound: (part, text, calls, outcomes) => {
-        log = withItem(log, part, history.addToolRound(text, calls, outcomes));
-        for (const words of context.joined.splice(0)) history.addUser(words);
+        log = withItem(log, part, history.addToolRound(text, calls, outcomes, facts()));
+        for (const words of context.joined.splice(0)) history.addUser(words, [], facts());
       },
     });
     const step$ = refusal === undefined ? asked$ : of(...wordsOf(refusal, cast()));
@@ -186,8 +187,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       const { heard, interrupted } = result;
       const silentAt = Math.max(result.silentAt, scheduler.now());
       if (isCommitted) {
-        remember(log, result, history);
-        for (const words of context.joined.splice(0)) history.addUser(words);
+        remember(log, result, history, facts());
+        for (const words of context.joined.splice(0)) history.addUser(words, [], facts());
         const asked = log.asking === undefined ? undefined : log.parts[log.asking];
         if (asked) emit('llm.aborted', { text: asked.text }, { turnId, role: 'llm', provider: asked.cast.llm.name });
       }
@@ -286,13 +287,13 @@ function tell(
 }
 
 /** Remembers what was heard; tools still running are recorded as such, or as cancelled. */
-function remember(before: Log, { heard, interrupted }: SpeechResult, history: History): void {
+function remember(before: Log, { heard, interrupted }: SpeechResult, history: History, facts: HistoryFacts): void {
   const { running } = before;
   const outcomes = running?.round.interrupt((late) => {
     history.updateToolResult(late);
   });
   const { parts } = running
-    ? withItem(before, running.part, history.addToolRound(running.text, running.calls, outcomes ?? []))
+    ? withItem(before, running.part, history.addToolRound(running.text, running.calls, outcomes ?? [], facts))
     : before;
   for (const [index, { text, stored, item }] of parts.entries()) {
     const said = heard.rounds[index] ?? '';
@@ -303,7 +304,7 @@ function remember(before: Log, { heard, interrupted }: SpeechResult, history: Hi
       estimated: heard.estimated,
     };
     if (item !== undefined) history.settle(item, spoken);
-    else if (stored) history.addAssistant(spoken);
+    else if (stored) history.addAssistant(spoken, facts);
   }
 }
 

@@ -1,13 +1,13 @@
-import type { Subject } from 'rxjs';
+import type { SchedulerLike, Subject } from 'rxjs';
 import { callSafely, catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
-import type { OutputProvider, ProviderRole } from '../core/roles.ts';
+import type { OutputProvider, ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import { loadPhrases } from '../text/phrases.ts';
 import type { InputGuard } from '../text/text-transform.ts';
 import type { Answerer } from './answerer.ts';
 import { SpeechTicket } from './commands.ts';
 import type { EventBus } from './event-bus.ts';
-import type { History, HistoryChange } from './history.ts';
+import type { History, HistoryChange, HistoryFacts } from './history.ts';
 import type { Effect, Input } from './inputs.ts';
 import type { ScoreQuestion } from './score.ts';
 
@@ -15,6 +15,7 @@ import type { ScoreQuestion } from './score.ts';
 export interface World {
   readonly output: Pick<OutputProvider, 'name' | 'positionMs' | 'pause' | 'resume' | 'setVolume'>;
   readonly history: History;
+  readonly scheduler: SchedulerLike;
   readonly joined: string[];
   /** What the user's words pass before they are remembered. */
   readonly guards: () => readonly InputGuard[];
@@ -54,6 +55,7 @@ export function enact(
     hook,
     inject,
     guards,
+    scheduler,
   }: World,
 ): void {
   /** Runs a method of a provider: one of the application may be async, and reject. */
@@ -76,7 +78,8 @@ export function enact(
       reportError(bus, effect.error, effect);
       break;
     case 'remember': {
-      const { role, ...item } = history.addUser(masked(effect.text), effect.images);
+      const facts = { at: scheduler.now(), turnId: effect.turnId, ...factsOf(effect.result) };
+      const { role, ...item } = history.addUser(masked(effect.text), effect.images, facts);
       // Two messages in a row are one.
       if (role === 'user' && 'text' in item) history.rewriteUser(masked(item.text));
       break;
@@ -142,6 +145,11 @@ export function enact(
   }
 }
 
+/** Who spoke, and in which language. */
+function factsOf({ metadata: { language, speaker } = {} }: Partial<TranscriptionResult> = {}): HistoryFacts {
+  return { ...(language === undefined ? {} : { language }), ...(speaker === undefined ? {} : { speaker }) };
+}
+
 /** Says what the application wants said when it could not hear what a voice said. */
 function sayAgain(text: string | undefined, later$: Subject<Input>): void {
   if (!text) return;
@@ -169,8 +177,10 @@ export function reportError(
 
 /** Publishes a change of the history. */
 export function publishHistory(change: HistoryChange, bus: EventBus): void {
-  if (change.type === 'truncated') bus.emit('history.truncated', { removed: change.removed });
-  else bus.emit(`history.${change.type}`, { item: change.item });
+  if (change.type === 'truncated') {
+    const { type: _, ...truncated } = change;
+    bus.emit('history.truncated', truncated);
+  } else bus.emit(`history.${change.type}`, { item: change.item });
 }
 
 /** The role that an error of a speech concerns. */

@@ -258,6 +258,8 @@ export interface VoiceEventMap {
     readonly source: SpeechSource;
     /** Whether the user can interrupt it. */
     readonly interruptible: boolean;
+    /** Whether it is added to the history. */
+    readonly stored: boolean;
   };
   /** Its first sample plays. */
   'speech.started': { readonly source: SpeechSource };
@@ -314,6 +316,8 @@ export interface VoiceEventMap {
   'history.truncated': {
     /** Number of items removed. */
     readonly removed: number;
+    /** What stands in their place, if they were summarized. */
+    readonly summary?: HistoryItem;
   };
   /** The caller pressed a key. */
   'dtmf.digit': {

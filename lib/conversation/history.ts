@@ -5,34 +5,51 @@ import { imageUrl } from '../core/image-url.ts';
 import type { Message, MessageImage, ToolCall } from '../core/messages.ts';
 import { joinWords } from '../text/words.ts';
 
+/** When, in which turn, by whom and in which language something was said, as far as that is known. */
+export interface HistoryFacts {
+  /** When it was added, in milliseconds on the pipeline's clock: since 1970 (UTC) unless it has another `scheduler`. */
+  readonly at?: number;
+  readonly turnId?: string;
+  /** The user's language, as the speech-to-text service tells it. BCP 47. */
+  readonly language?: string;
+  /** Who of several speaks, under the speech-to-text service's own name. */
+  readonly speaker?: string;
+}
+
 /** An item of the conversation's history. */
-export type HistoryItem =
-  | {
-      readonly id: string;
-      readonly role: 'user';
-      readonly text: string;
-      /** Images that it is about; those given as bytes are `data:` addresses. */
-      readonly images?: readonly { readonly url: string }[];
-    }
-  | {
-      readonly id: string;
-      readonly role: 'assistant';
-      /** The model's text. */
-      readonly generated: string;
-      /** The audible part, in whole words; this is what the model is told later. */
-      readonly heard: string;
-      readonly interrupted: boolean;
-      /** True when `heard` was computed without word timings from the service. */
-      readonly estimated: boolean;
-      readonly toolCalls?: readonly ToolCall[];
-    }
-  | {
-      readonly id: string;
-      readonly role: 'tool';
-      readonly toolCallId: string;
-      readonly content: string;
-      readonly isError: boolean;
-    };
+export type HistoryItem = HistoryFacts & { readonly id: string } & (
+    | {
+        readonly role: 'user';
+        readonly text: string;
+        /** Images that it is about; those given as bytes are `data:` addresses. */
+        readonly images?: readonly { readonly url: string }[];
+        /** Whether it sums up what was said before, in place of that: see `summarize()`. Default: false. */
+        readonly isSummary?: boolean;
+      }
+    | AssistantItem
+    | ToolItem
+  );
+
+/** What the agent has said, or the tools that it has called. */
+interface AssistantItem {
+  readonly role: 'assistant';
+  /** The model's text. */
+  readonly generated: string;
+  /** The audible part, in whole words; this is what the model is told later. */
+  readonly heard: string;
+  readonly interrupted: boolean;
+  /** True when `heard` was computed without word timings from the service. */
+  readonly estimated: boolean;
+  readonly toolCalls?: readonly ToolCall[];
+}
+
+/** The result of a tool. */
+interface ToolItem {
+  readonly role: 'tool';
+  readonly toolCallId: string;
+  readonly content: string;
+  readonly isError: boolean;
+}
 
 /** Options of {@link History}. */
 export interface HistoryOptions {
@@ -48,7 +65,8 @@ export interface HistoryOptions {
 export type HistoryChange =
   | { readonly type: 'added'; readonly item: HistoryItem }
   | { readonly type: 'updated'; readonly item: HistoryItem }
-  | { readonly type: 'truncated'; readonly removed: number };
+  /** The oldest items were dropped; a summary, if there is one, stands in their place. */
+  | { readonly type: 'truncated'; readonly removed: number; readonly summary?: HistoryItem };
 
 /** The outcome of an assistant's text. */
 export interface Spoken {
@@ -102,19 +120,27 @@ export class History {
 
   /** @internal What the user said last; the agent may have said something of its own accord since. */
   get lastSaid(): Extract<HistoryItem, { readonly role: 'user' }> | undefined {
-    const last = this.#items.findLast(({ role }) => role === 'user');
+    const last = this.#items.findLast((item) => item.role === 'user' && !item.isSummary);
     return last?.role === 'user' ? last : undefined;
   }
 
   /** Adds what the user said; merges it into the last message if that is also the user's. */
-  addUser(text: string, images: readonly MessageImage[] = []): HistoryItem {
+  addUser(text: string, images: readonly MessageImage[] = [], facts?: HistoryFacts): HistoryItem {
     const last = this.#items.at(-1);
     const added = images.map((image) => ({ url: imageUrl(image) }));
-    if (last?.role === 'user') {
+    if (last?.role === 'user' && !last.isSummary) {
       const all = [...(last.images ?? []), ...added];
-      return this.#update({ ...last, text: joinWords(last.text, text), ...(all.length > 0 && { images: all }) });
+      const { at = facts?.at } = last;
+      const known = { ...facts, ...(at === undefined ? {} : { at }), ...(all.length > 0 && { images: all }) };
+      return this.#update({ ...last, ...known, text: joinWords(last.text, text) });
     }
-    const item = this.#add({ id: this.#id(), role: 'user', text, ...(added.length > 0 && { images: added }) });
+    const item = this.#add({
+      id: this.#id(),
+      role: 'user',
+      text,
+      ...facts,
+      ...(added.length > 0 && { images: added }),
+    });
     this.#trim();
     return item;
   }
@@ -128,9 +154,9 @@ export class History {
   }
 
   /** Adds what the agent said; does nothing if none of it was heard. */
-  addAssistant({ generated, heard, interrupted, estimated }: Spoken): void {
+  addAssistant({ generated, heard, interrupted, estimated }: Spoken, facts?: HistoryFacts): void {
     if (!heard.trim()) return;
-    this.#add({ id: this.#id(), role: 'assistant', generated, heard, interrupted, estimated });
+    this.#add({ id: this.#id(), role: 'assistant', generated, heard, interrupted, estimated, ...facts });
     this.#trim();
   }
 
@@ -139,12 +165,19 @@ export class History {
    *
    * @returns The item's id, for {@link settle}.
    */
-  addToolRound(generated: string, toolCalls: readonly ToolCall[], results: readonly ToolOutcome[]): string {
+  addToolRound(
+    generated: string,
+    toolCalls: readonly ToolCall[],
+    results: readonly ToolOutcome[],
+    facts?: HistoryFacts,
+  ): string {
     const id = this.#id();
-    this.#add({ id, role: 'assistant', generated, heard: generated, interrupted: false, estimated: false, toolCalls });
+    const said = { generated, heard: generated, interrupted: false, estimated: false };
+    this.#add({ id, role: 'assistant', ...said, toolCalls, ...facts });
     for (const { toolCallId, content, isError } of results) {
-      this.#add({ id: this.#id(), role: 'tool', toolCallId, content, isError });
+      this.#add({ id: this.#id(), role: 'tool', toolCallId, content, isError, ...facts });
     }
+    this.#trim();
     return id;
   }
 
@@ -180,11 +213,20 @@ export class History {
 
   /** Replaces everything. */
   import(items: readonly HistoryItem[]): void {
-    const removed = this.#items.length;
-    this.#items = [];
-    if (removed) this.#changes$.next({ type: 'truncated', removed });
+    if (this.#items.length > 0) this.dropOldest(this.#items.length);
     for (const item of items) this.#add({ ...item, id: this.#id() });
     this.#trim();
+  }
+
+  /**
+   * Drops the oldest items. To tear no tool's call from its result, drop whole turns.
+   *
+   * @param summary - Stands in their place, for the model as if the user had said it.
+   */
+  dropOldest(removed: number, summary?: string): void {
+    const by: HistoryItem[] = summary ? [{ id: this.#id(), role: 'user', text: summary, isSummary: true }] : [];
+    this.#items = [...by, ...this.#items.slice(removed)];
+    this.#changes$.next({ type: 'truncated', removed, ...(by[0] ? { summary: by[0] } : {}) });
   }
 
   #tell(what: string, cause: unknown): void {
@@ -210,29 +252,35 @@ export class History {
   /** Drops whole turns from the front, so that a tool call never loses its result. */
   #trim(): void {
     const { maxTurns, maxTokens = Infinity } = this.#options;
-    const starts = this.#items.flatMap((item, index) => (beginsTurn(item, this.#items[index - 1]) ? [index] : []));
-    const tokens = (from: number): number =>
-      this.#items.slice(from).reduce((sum, item) => sum + this.#count(textOf(item)), 0);
-    let cut = 0;
-    while (starts.length > 1 && (starts.length > maxTurns || tokens(cut) > maxTokens)) {
-      starts.shift();
-      cut = starts[0] ?? cut;
+    let turns = 0;
+    let tokens = 0;
+    let kept = this.#items.length;
+    for (let index = kept - 1; index >= 0; index--) {
+      const item = this.#items[index];
+      if (!item) break;
+      if (maxTokens < Infinity) tokens += this.#count(textOf(item));
+      // The last turn is kept whatever it takes.
+      if (turns > 0 && (turns >= maxTurns || tokens > maxTokens)) break;
+      if (!beginsTurn(item, this.#items[index - 1])) continue;
+      turns += 1;
+      kept = index;
     }
-    if (!cut) return;
-    this.#items = this.#items.slice(cut);
-    this.#changes$.next({ type: 'truncated', removed: cut });
+    if (kept > 0 && turns > 0) this.dropOldest(kept);
   }
 }
 
-/** A turn begins with what the user says, or with what the agent says unprompted. */
-function beginsTurn(item: HistoryItem, before: HistoryItem | undefined): boolean {
+/** @internal A turn begins with what the user says, or with what the agent says unprompted. */
+export function beginsTurn(item: HistoryItem, before: HistoryItem | undefined): boolean {
   if (item.role === 'user') return true;
   return item.role === 'assistant' && (!before || (before.role === 'assistant' && !before.toolCalls));
 }
 
-function textOf(item: HistoryItem): string {
+/** @internal What the model is sent of an item. */
+export function textOf(item: HistoryItem): string {
   if (item.role === 'user') return item.text;
-  return item.role === 'assistant' ? item.heard : item.content;
+  if (item.role === 'tool') return item.content;
+  const calls = (item.toolCalls ?? []).map(({ name, argsText }) => `${name} ${argsText}`);
+  return [item.heard, ...calls].filter(Boolean).join(' ');
 }
 
 function toMessage(item: HistoryItem): Message {

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { MessageImage, TokenUsage } from '../core/messages.ts';
-import type { AgentLatency, ProviderRole } from '../core/roles.ts';
+import type { AgentLatency, ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import type { Phrases } from '../text/phrases.ts';
 import type { UserTurn, UserTurnHook, UserTurnVerdict } from './conversation-options.ts';
 import type { Command, SpeechOutcome, SpeechTicket } from './commands.ts';
@@ -170,7 +170,13 @@ export type Effect =
   | { readonly type: 'then'; readonly input: Input }
   | { readonly type: 'error'; readonly error: unknown; readonly role?: ProviderRole; readonly turnId?: string }
   | Extract<AgentSignal, { readonly type: 'agent.inject' }>
-  | { readonly type: 'remember'; readonly text: string; readonly images?: readonly MessageImage[] | undefined }
+  | {
+      readonly type: 'remember';
+      readonly text: string;
+      readonly images?: readonly MessageImage[] | undefined;
+      readonly turnId: string;
+      readonly result: TranscriptionResult | undefined;
+    }
   /** Adds to what the model is told after its tools have run. */
   | { readonly type: 'join'; readonly text: string }
   /** Replaces the user's last message. */

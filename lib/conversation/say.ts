@@ -20,10 +20,14 @@ export function sayIt(say: Say, context: SayContext): Observable<unknown> {
   const { id, source, interruptible, store, urgent, tickets } = say;
   const onEnd = ({ heard, text, interrupted, silentAt }: SpeechResult): void => {
     const { estimated } = heard;
-    if (store) context.history.addAssistant({ generated: text, heard: heard.text, interrupted, estimated });
+    if (store) {
+      const facts = { at: context.speech.scheduler.now() };
+      context.history.addAssistant({ generated: text, heard: heard.text, interrupted, estimated }, facts);
+    }
     context.report({ type: 'say.ended', id, tickets, outcome: { heardText: heard.text, interrupted }, silentAt });
   };
-  const request = { id, source, interruptible, urgent, synthesize: context.synthesize(say), gate$: of(true) };
+  const synthesize = context.synthesize(say);
+  const request = { id, source, interruptible, stored: store, urgent, synthesize, gate$: of(true) };
   return speech(request, context.speech, onEnd).pipe(
     catchError((error: unknown) => {
       context.report({ type: 'say.failed', error, role: context.roleOf(error) });

@@ -32,6 +32,8 @@ export interface SpeechRequest {
   readonly turnId?: string;
   readonly source: SpeechSource;
   readonly interruptible: boolean;
+  /** Whether it is remembered. Default: true. */
+  readonly stored?: boolean;
   /** Whether it goes before others that wait for the output. */
   readonly urgent?: boolean;
   /**
@@ -115,7 +117,7 @@ export function speech(
 ): Observable<SpeechMark> {
   return new Observable((subscriber) => {
     const { emit, output, report, voice } = context;
-    const { id, source, interruptible, urgent = false } = request;
+    const { id, source, interruptible, stored = true, urgent = false } = request;
     const turn = request.turnId === undefined ? {} : { turnId: request.turnId };
     const envelope = { speechId: id, ...turn };
     const script = new Script(context.pace);
@@ -179,7 +181,7 @@ export function speech(
     };
     const play$ = (): Observable<PlaybackEvent> => {
       phase = 'created';
-      emit('speech.created', { source, interruptible }, envelope);
+      emit('speech.created', { source, interruptible, stored }, envelope);
       subscriber.next('first-piece');
       report({ type: 'speech.ready', speech: { ...turn, id, source, interruptible, urgent } });
       return context.mayPlay$(id).pipe(

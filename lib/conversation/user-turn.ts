@@ -200,7 +200,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     ...(ticket || isRemembered
       ? []
       : [emit('transcript.final', { text, ...(result ? { result } : {}) }, { ...envelope, role: 'stt' })]),
-    ...(isRemembered ? [] : [{ type: 'remember', text, images } as const]),
+    ...(isRemembered ? [] : [{ type: 'remember', text, images, turnId: turn.id, result } as const]),
     emit('turn.committed', { text, endedBy }, envelope),
   ];
   const told: ConversationState = {
