@@ -139,6 +139,7 @@ export { handoff, type HandoffOptions } from './conversation/handoff.ts';
 export {
   History,
   type HistoryChange,
+  type HistoryFacts,
   type HistoryItem,
   type HistoryOptions,
   type Spoken,
@@ -166,6 +167,8 @@ export type { AnyProvider } from './pipeline/roles.ts';
 export { captions, type CaptionCue, type CaptionOptions } from './features/captions.ts';
 export type { CueWord } from './features/cues.ts';
 export { hangUpTool, type HangUpOptions } from './features/hang-up-tool.ts';
+export { MemoryHistory, type Eventually, type HistoryStore } from './features/history-store.ts';
+export { IndexedDbHistory } from './features/indexed-db-history.ts';
 export {
   collectDigits,
   keyBargeIn,
@@ -183,6 +186,7 @@ export {
   type McpToolsOptions,
 } from './features/mcp-tools.ts';
 export { Recording } from './features/recording.ts';
+export { remember, type Memory, type RememberOptions } from './features/remember.ts';
 export {
   sessions,
   type DrainOptions,
@@ -194,7 +198,9 @@ export {
   type SessionScope,
   type SessionsOptions,
 } from './features/sessions.ts';
+export { SqliteHistory, type SqliteDatabase } from './features/sqlite-history.ts';
 export { srt, webVtt, type SubtitleOptions } from './features/subtitles.ts';
+export { summarize, type SummarizeOptions, type Summary } from './features/summarize.ts';
 export { TextInput, TextOutput, TextVoice } from './features/text-only.ts';
 export { withApproval, type Approval, type ApprovalOptions, type ApprovalRequest } from './features/with-approval.ts';
 

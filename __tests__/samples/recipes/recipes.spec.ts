@@ -37,6 +37,14 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^read: hello to the eye$/m,
     /^heard: hello to the ear\s*$/m,
   ],
+  '08-history': [
+    /^kept: one two$/im,
+    /^resumed: 2 items$/m,
+    /^summarized$/m,
+    /^user: Earlier in this conversation: /m,
+    /say goodbye$/m,
+    /^assistant: goodbye/im,
+  ],
   '10-tools': [
     /^get_menu: soup, fish, cake$/m,
     /^approve reserve_table \{"city":"Paris"\}\?\nreserve_table: reserved in Paris$/m,

@@ -1,0 +1,29 @@
+import type { HistoryItem } from '../conversation/history.ts';
+import { withItem, type HistoryStore } from './history-store.ts';
+import { IndexedDbTable } from './indexed-db.ts';
+
+/** Conversations in the browser's IndexedDB: a page that is closed or reloaded goes on where it was. */
+export class IndexedDbHistory implements HistoryStore {
+  readonly #table: IndexedDbTable<readonly HistoryItem[]>;
+
+  /** @param options - `name` of the database. Default: `rxvoice-history`. */
+  constructor({ name = 'rxvoice-history' }: { readonly name?: string } = {}) {
+    this.#table = new IndexedDbTable(name);
+  }
+
+  async load(conversation: string): Promise<readonly HistoryItem[]> {
+    return (await this.#table.get(conversation)) ?? [];
+  }
+
+  put(conversation: string, item: HistoryItem): Promise<unknown> {
+    return this.#table.update(conversation, (items = []) => withItem(items, item));
+  }
+
+  save(conversation: string, items: readonly HistoryItem[]): Promise<unknown> {
+    return this.#table.set(conversation, items);
+  }
+
+  delete(conversation: string): Promise<unknown> {
+    return this.#table.delete(conversation);
+  }
+}

@@ -1,0 +1,178 @@
+import { ignoreElements, Subject, Subscription, tap, type Observable } from 'rxjs';
+import type { VoiceEvent } from '../conversation/events.ts';
+import type { HistoryItem } from '../conversation/history.ts';
+import { publicStream } from '../core/application-code.ts';
+import { VoiceError } from '../core/errors.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import { merge } from '../stream/merge.ts';
+import { joinWords } from '../text/words.ts';
+import { withItem, type HistoryStore } from './history-store.ts';
+
+/** Options of {@link remember}. */
+export interface RememberOptions {
+  /** Where it is kept. */
+  readonly store: HistoryStore;
+  /** Which conversation it is: one at a time may be under way with the same name. */
+  readonly conversation: string;
+}
+
+/** A conversation that is being kept. */
+export interface Memory {
+  /** The items it has gone on from. Empty for a new conversation. */
+  readonly resumed: readonly HistoryItem[];
+  /** What the store threw or rejected with. Hot. */
+  readonly errors$: Observable<VoiceError>;
+  /** Resolves when all that has happened so far is kept, or has failed to be. Never rejects. */
+  saved(): Promise<void>;
+  /** Keeps nothing more, and resolves when all so far is kept. The end of the pipeline does the same. Never rejects. */
+  end(): Promise<void>;
+}
+
+/** The words that have begun to sound of a speech which is under way. */
+interface Heard {
+  readonly speechId: string;
+  readonly turnId: string | undefined;
+  readonly at: number;
+  readonly words: readonly Pick<VoiceEvent<'caption.word'>, 'text' | 'range' | 'estimated'>[];
+}
+
+/**
+ * Keeps a conversation in a store, and goes on with what the store has of it: after a crash, from the word that was heard
+ * last. Every change of the history is written at once, and each word of the agent as it is heard.
+ *
+ * @example
+ * ```ts
+ * import { MemoryHistory, remember, type Pipeline } from 'rxvoice';
+ *
+ * declare const pipeline: Pipeline;
+ *
+ * const memory = await remember(pipeline, { store: new MemoryHistory(), conversation: 'caller-4711' });
+ * if (memory.resumed.length > 0) pipeline.update({ greeting: 'Where were we?' });
+ * await pipeline.start();
+ * ```
+ *
+ * @throws VoiceError `not_ready` when the pipeline runs already: what was said would be lost. What the store's `load` throws.
+ */
+export async function remember(
+  pipeline: Pick<Pipeline, 'history' | 'events$' | 'captions$' | 'state'>,
+  { store, conversation }: RememberOptions,
+): Promise<Memory> {
+  const { history } = pipeline;
+  const assertIdle = (): void => {
+    if (pipeline.state !== 'running') return;
+    throw new VoiceError('remember: call it before start()', { code: 'not_ready' });
+  };
+  assertIdle();
+  const resumed = await store.load(conversation);
+  assertIdle();
+  if (resumed.length > 0) history.import(resumed);
+  // Ids of turns go on from there.
+  history.lastId = Math.max(
+    history.lastId,
+    ...resumed.map(({ turnId = '' }) => Number(/\d{1,9}$/.exec(turnId)?.[0] ?? 0)),
+  );
+
+  const errors$ = new Subject<VoiceError>();
+  const unstored = new Set<string>();
+  let heard: Heard | undefined;
+  /** What waits to be written: everything, or some items. */
+  let pending: 'all' | readonly HistoryItem[] = history.items.length > 0 ? 'all' : [];
+  let writing: Promise<void> | undefined;
+
+  const write = async (): Promise<void> => {
+    while (pending === 'all' || pending.length > 0) {
+      const now = pending;
+      pending = [];
+      try {
+        if (now === 'all') await store.save(conversation, asHeard(history.items, heard));
+        else for (const item of now) await store.put(conversation, item);
+      } catch (cause) {
+        pending = 'all';
+        errors$.next(VoiceError.from(cause, { code: 'internal' }));
+        return;
+      }
+    }
+  };
+  const begin = (): void => {
+    writing ??= Promise.resolve()
+      .then(write)
+      .finally(() => {
+        writing = undefined;
+      });
+  };
+  const keep = (items: 'all' | readonly HistoryItem[]): void => {
+    pending = items === 'all' || pending === 'all' ? 'all' : items.reduce(withItem, [...pending]);
+    begin();
+  };
+  const onEvent = (event: VoiceEvent): void => {
+    const { speechId = '' } = event;
+    if (event.type === 'speech.created' && !event.stored) unstored.add(speechId);
+    if (event.type === 'caption.word' && !unstored.has(speechId)) {
+      const words = heard?.speechId === speechId ? heard.words : [];
+      heard = { speechId, turnId: event.turnId, at: event.at, words: [...words, event] };
+      const { turnId } = event;
+      const isOfIt = (item: HistoryItem): boolean =>
+        !history.items.includes(item) || (item.role === 'assistant' && turnId !== undefined && item.turnId === turnId);
+      keep(asHeard(history.items, heard).filter(isOfIt));
+    } else if (event.type === 'speech.ended') {
+      unstored.delete(speechId);
+      if (heard?.speechId !== speechId) return;
+      // The history has it, or is told of it in this tick, as far as it is worth remembering.
+      heard = undefined;
+      keep('all');
+    }
+  };
+  const changes = new Subscription();
+  const changed$ = history.changes$.pipe(
+    tap((change) => keep(change.type === 'truncated' || heard !== undefined ? 'all' : [change.item])),
+  );
+  // Captions are made while somebody listens to `captions$`; they come with the other events.
+  const event$ = merge(pipeline.captions$.pipe(ignoreElements()), pipeline.events$).pipe(
+    tap({ next: onEvent, complete: () => changes.unsubscribe() }),
+  );
+  changes.add(changed$.subscribe());
+  changes.add(event$.subscribe());
+  begin();
+  const saved = async (): Promise<void> => {
+    while (writing) await writing;
+  };
+  return {
+    resumed,
+    errors$: publicStream(errors$, () => undefined),
+    saved,
+    end: () => {
+      changes.unsubscribe();
+      return saved();
+    },
+  };
+}
+
+/**
+ * The items as a crash would leave them: with what was heard so far of the speech that is under way. The rounds of an answer
+ * that called tools are in the history already, as they were generated.
+ */
+function asHeard(items: readonly HistoryItem[], heard: Heard | undefined): readonly HistoryItem[] {
+  if (!heard) return items;
+  const { speechId, turnId, at } = heard;
+  // The last one has only begun.
+  const words = heard.words.slice(0, -1);
+  let before = '';
+  const known = items.map((item): HistoryItem => {
+    if (item.role !== 'assistant' || !item.toolCalls || turnId === undefined || item.turnId !== turnId) return item;
+    const from = joinWords(before, item.generated).length - item.generated.length;
+    before = joinWords(before, item.generated);
+    const last = words.findLast(({ range }) => range[1] <= before.length);
+    const said = item.generated.slice(0, Math.max(0, (last?.range[1] ?? 0) - from));
+    if (said === item.heard || said.length === item.generated.trimEnd().length) return item;
+    return { ...item, heard: said, interrupted: true };
+  });
+  const rest = words.filter(({ range }) => range[0] >= before.length);
+  const text = rest.reduce((joined, word, index) => {
+    const isApart = index > 0 && word.range[0] > (rest[index - 1]?.range[1] ?? 0);
+    return `${joined}${isApart ? ' ' : ''}${word.text}`;
+  }, '');
+  if (text === '') return known;
+  const facts = { at, ...(turnId === undefined ? {} : { turnId }) };
+  const said = { generated: text, heard: text, interrupted: true, estimated: words.some(({ estimated }) => estimated) };
+  return [...known, { id: `heard-${speechId}`, role: 'assistant', ...said, ...facts }];
+}
