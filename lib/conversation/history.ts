@@ -26,30 +26,19 @@ export type HistoryItem = HistoryFacts & { readonly id: string } & (
         /** Whether it sums up what was said before, in place of that: see `summarize()`. Default: false. */
         readonly isSummary?: boolean;
       }
-    | AssistantItem
-    | ToolItem
+    | {
+        readonly role: 'assistant';
+        /** The model's text. */
+        readonly generated: string;
+        /** The audible part, in whole words; this is what the model is told later. */
+        readonly heard: string;
+        readonly interrupted: boolean;
+        /** True when `heard` was computed without word timings from the service. */
+        readonly estimated: boolean;
+        readonly toolCalls?: readonly ToolCall[];
+      }
+    | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string; readonly isError: boolean }
   );
-
-/** What the agent has said, or the tools that it has called. */
-interface AssistantItem {
-  readonly role: 'assistant';
-  /** The model's text. */
-  readonly generated: string;
-  /** The audible part, in whole words; this is what the model is told later. */
-  readonly heard: string;
-  readonly interrupted: boolean;
-  /** True when `heard` was computed without word timings from the service. */
-  readonly estimated: boolean;
-  readonly toolCalls?: readonly ToolCall[];
-}
-
-/** The result of a tool. */
-interface ToolItem {
-  readonly role: 'tool';
-  readonly toolCallId: string;
-  readonly content: string;
-  readonly isError: boolean;
-}
 
 /** Options of {@link History}. */
 export interface HistoryOptions {
