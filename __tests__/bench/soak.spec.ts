@@ -117,6 +117,27 @@ describe('the judge of what is told as heard', () => {
   });
 });
 
+describe('the judge of a voice that is lost and begins anew', () => {
+  const heard = (text: string, speech: Partial<Speech>): unknown =>
+    unheardWords(
+      { ...told, heard: `Yes?${text}You said: river` },
+      logOf(whole('Yes?'), { ...cut(story, 'Once'), ...speech }, whole('You said: river')),
+    );
+
+  it('takes what sounded before, which may be more than what did after', () => {
+    for (const text of ['Once upon aOnce', 'Once upOnc', 'OncOnce up', 'Once'])
+      expect(heard(text, { restarts: 1 })).toEqual([]);
+  });
+
+  it('finds words that sounded twice without a loss, and more or fewer than are told', () => {
+    expect(heard('Once upon aOnce', { restarts: 0 })).toHaveLength(1);
+    expect(heard('Once upon aOnceOnce', { restarts: 1 })).toHaveLength(1);
+    expect(heard('Once upon a time a lOnce', { restarts: 1 })).toHaveLength(1);
+    expect(heard('Once upon aOnce', { restarts: 1, heardText: 'Once upon a time a lighthouse' })).toHaveLength(1);
+    expect(heard('Once upon aOnce', { restarts: 1, interrupted: false })).toHaveLength(1);
+  });
+});
+
 describe('the judge of an answer that begins with the cut of another', () => {
   const speeches = [whole('Yes?'), cut(story, 'Once upon a'), whole('You said: river')];
   const heard = (text: string): unknown => unheardWords({ ...told, heard: text }, logOf(...speeches));

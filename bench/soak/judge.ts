@@ -120,8 +120,8 @@ export function unheardWords(call: Told, log: Log): readonly string[] {
   const audible = letters(call.heard);
   const { at, of } = farthest(audible, speeches);
   if (of === undefined && at === audible.length) return [];
-  const rest = audible.slice(at, at + 80);
-  return [of ? `"${of.heardText}" is told as heard, and what sounded is "${rest}"` : `nobody tells of "${rest}"`];
+  const sounded = `"${audible.slice(at, at + 80)}" after "${audible.slice(Math.max(0, at - 40), at)}"`;
+  return [of ? `"${of.heardText}" is told as heard, and what sounded is ${sounded}` : `nobody tells of ${sounded}`];
 }
 
 /** How far what sounded is explained by what is told, and the speech that is not in it. */
@@ -161,33 +161,44 @@ function endsOf(audible: string, from: number, speech: Speech, isAfterCut: boole
   return [...ends].flatMap((each) => (audible[each] === damaged ? [each, each + 1] : [each])).sort((a, b) => b - a);
 }
 
-/** Where a text may end that sounds from somewhere, pauses and lost connections of the voice considered. */
+/**
+ * Where a text may end that sounds from somewhere, pauses and lost connections of the voice considered: of a cut speech
+ * it is as far as any of its attempts came.
+ */
 function soundsTo(
   audible: string,
   from: number,
   text: string,
-  { resumes, restarts }: Speech,
+  { interrupted, resumes, restarts }: Speech,
   isAfterCut: boolean,
 ): readonly number[] {
   const sentences = text.split(/(?<=[.!?]) /).map(letters);
   const all = sentences.join('');
   const starts = sentences.map((_, index) => sentences.slice(0, index).join('').length);
-  const follow = (at: number, index: number, spare: number, restarts: number): readonly number[] => {
-    if (index === all.length) {
-      // The mark at the end that it was paused in.
-      return audible[at] === damaged && spare > 0 ? [at, ...follow(at + 1, index, spare - 1, restarts)] : [at];
-    }
+  const follow = (
+    at: number,
+    index: number,
+    spare: number,
+    restarts: number,
+    hasSounded: boolean = false,
+  ): readonly number[] => {
     const ends: number[] = [];
-    if (audible[at] === all[index]) ends.push(...follow(at + 1, index + 1, spare, restarts));
+    const isWhole = index === all.length;
+    if (isWhole || hasSounded) ends.push(at);
+    // The mark at the end that it was paused in.
+    if (isWhole && audible[at] === damaged && spare > 0) ends.push(...follow(at + 1, index, spare - 1, restarts));
+    if (!isWhole && audible[at] === all[index]) ends.push(...follow(at + 1, index + 1, spare, restarts, hasSounded));
     // In place of punctuation, which nobody counts, or of a letter, which does not sound again.
-    if (at < audible.length && audible[at] !== all[index] && spare > 0) {
-      ends.push(...follow(at + 1, index, spare - 1, restarts), ...follow(at + 1, index + 1, spare - 1, restarts));
+    if (!isWhole && at < audible.length && audible[at] !== all[index] && spare > 0) {
+      ends.push(...follow(at + 1, index, spare - 1, restarts, hasSounded));
+      ends.push(...follow(at + 1, index + 1, spare - 1, restarts, hasSounded));
     }
     // A letter that it was paused in, and that is not said again.
-    if (spare > 1) ends.push(...follow(at, index + 1, spare - 2, restarts));
-    // A voice that is lost begins its sentence anew.
+    if (!isWhole && spare > 1) ends.push(...follow(at, index + 1, spare - 2, restarts, hasSounded));
+    // A voice that is lost begins its sentence anew; it may be cut before it has caught up.
     const start = starts.findLast((each) => each < index);
-    if (restarts > 0 && start !== undefined) ends.push(...follow(at, start, spare, restarts - 1));
+    if (restarts > 0 && start !== undefined && (!isWhole || interrupted))
+      ends.push(...follow(at, start, spare, restarts - 1, hasSounded || isWhole));
     return ends;
   };
   const spare = mostDamaged * (resumes + restarts);
