@@ -1,8 +1,8 @@
-import { filter, firstValueFrom, lastValueFrom, map, Subject, toArray } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, map, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Pipeline, type AudioChunk, type SpokenWord } from 'rxvoice';
 import { int16View } from 'rxvoice/audio';
-import { FakeInput, FakeLLM, FakeOutput, FakeSTT, user, voiceTest } from 'rxvoice/testing';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, ttsContract, user, voiceTest } from 'rxvoice/testing';
 import { MorseTTS } from './morse-tts.ts';
 
 /** Dots and dashes of audio with the default dot of 60 ms: 960 samples. */
@@ -13,6 +13,9 @@ function marksOf(chunks: readonly AudioChunk[]): string {
   );
   return units.join('').replaceAll('###', '-').replaceAll('#', '.').trim();
 }
+
+// What every voice has to do: the rules of the role.
+for (const { name, run } of ttsContract(() => new MorseTTS(), { hear: marksOf })) it(name, run);
 
 it('says words as they come, and says when each of them sounds', async () => {
   const tts = new MorseTTS();
@@ -40,22 +43,6 @@ it('is cold: nothing is asked for before somebody listens, and nothing after the
     expectObservable(spoken$, listens).toBe(heard, { a: 8 * 1_920, b: 10 * 1_920 });
     expectSubscriptions(text$.subscriptions).toBe(asked);
   });
-});
-
-it('gives each listener its own utterance, and everybody all of them', async () => {
-  const tts = new MorseTTS();
-  const all: (string | undefined)[] = [];
-  tts.audio$.subscribe(({ utteranceId }) => all.push(utteranceId));
-  const [one$, two$] = [new Subject<string>(), new Subject<string>()];
-  const heard = [one$, two$].map((text$) => firstValueFrom(tts.speak(text$).pipe(toArray())));
-  one$.next('e');
-  two$.next('t');
-  one$.complete();
-  two$.complete();
-  const [one = [], two = []] = await Promise.all(heard);
-  expect([marksOf(one), marksOf(two)]).toEqual(['.', '-']);
-  expect(all).toEqual([one[0]?.utteranceId, two[0]?.utteranceId]);
-  await tts.dispose();
 });
 
 it('survives a subscriber that throws, and tells of it', async () => {
