@@ -8,6 +8,8 @@ import {
   of,
   ReplaySubject,
   retry,
+  startWith,
+  Subject,
   switchMap,
   tap,
   throwError,
@@ -29,7 +31,8 @@ export interface MicrophoneInputConfig extends TrackInputConfig {
   /** Sample rate delivered, in Hz; the device keeps its own. Default: 16,000. */
   readonly sampleRate?: number;
   /**
-   * The preferred microphone, as `navigator.mediaDevices.enumerateDevices()` names it. Default: the system's choice.
+   * The preferred microphone, as `navigator.mediaDevices.enumerateDevices()` names it; another one by `updateConfig()`
+   * takes over at once. Default: the system's choice.
    */
   readonly deviceId?: string;
   /** Whether the browser cancels what the page plays; without it the agent hears itself. Default: true. */
@@ -42,6 +45,9 @@ export interface MicrophoneInputConfig extends TrackInputConfig {
 
 /** Interval between searches for a lost microphone, in milliseconds (docs/faults.md, F52). */
 const searchMs = 1_000;
+
+/** Keys that the browser takes when it opens a microphone. */
+const constrained = ['deviceId', 'echoCancellation', 'noiseSuppression', 'autoGainControl'];
 
 /** Duration of pure zeros that no real room produces, in milliseconds (F54). */
 const zerosMs = 5_000;
@@ -83,6 +89,8 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   override readonly name = 'MicrophoneInput' as const;
   protected override readonly sampleRate: number;
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
+  /** The configuration chooses another microphone, or other constraints. */
+  readonly #chosen$ = new Subject<void>();
   #zerosMs = 0;
   #isMuted = false;
 
@@ -97,6 +105,12 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
    */
   get connection$(): Observable<ConnectionEvent> {
     return this.handOut('connection$', this.#connection$);
+  }
+
+  /** A running session takes another microphone, and other constraints, at once. */
+  protected override onConfigUpdate(changed: Partial<MicrophoneInputConfig>): void {
+    super.onConfigUpdate(changed);
+    if (constrained.some((key) => key in changed)) this.#chosen$.next();
   }
 
   protected override tracks$(capture: TrackCapture): Observable<unknown> {
@@ -122,6 +136,11 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
         },
       }),
     );
+    // Another microphone, or other constraints, take the place of what is open.
+    const chosen$ = this.#chosen$.pipe(
+      startWith(undefined),
+      switchMap(() => microphone$),
+    );
     const changed$ = changes$.pipe(
       tap(() => this.tell({ type: 'changed' })),
       switchMap(() => []),
@@ -129,7 +148,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
     return defer(() => {
       setAudioSession('play-and-record');
       this.#connection$.next({ type: 'connecting' });
-      return merge(microphone$, changed$);
+      return merge(chosen$, changed$);
     }).pipe(
       finalize(() => {
         setAudioSession('auto');

@@ -1,10 +1,11 @@
+import { VoiceError } from '../../core/errors.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
 
 /** Configuration of {@link BrowserAudioOutput}. */
 export interface BrowserAudioOutputConfig extends ContextOutputConfig {
   /**
-   * The speaker, as `navigator.mediaDevices.enumerateDevices()` names it; Chromium only. The browser's echo
-   * cancellation may only cover the default. Default: the system's choice.
+   * The speaker, as `navigator.mediaDevices.enumerateDevices()` names it; Chromium only. `updateConfig()` changes it while
+   * it sounds. The browser's echo cancellation may only cover the default. Default: the system's choice.
    */
   readonly sinkId?: string;
 }
@@ -17,6 +18,7 @@ export interface BrowserAudioOutputConfig extends ContextOutputConfig {
 export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> {
   override readonly name = 'BrowserAudioOutput' as const;
   protected override readonly channels = 2;
+  #context: AudioContext | undefined;
   protected override readonly elsewhere = 'NullOutput or a phone provider';
 
   constructor(config: BrowserAudioOutputConfig = {}, logger?: ConstructorParameters<typeof ContextOutput>[1]) {
@@ -25,8 +27,17 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
 
   protected override async connect(context: AudioContext, node: AudioNode): Promise<void> {
     const { sinkId } = this.config;
+    this.#context = context;
     if (sinkId !== undefined) await this.#choose(context, sinkId);
     node.connect(context.destination);
+  }
+
+  /** What sounds goes on at another speaker; `undefined` is the system's choice. */
+  protected override onConfigUpdate(changed: Partial<BrowserAudioOutputConfig>): void {
+    super.onConfigUpdate(changed);
+    const context = this.#context;
+    if (!('sinkId' in changed) || !context || context.state === 'closed') return;
+    this.#choose(context, changed.sinkId ?? '').catch((error: unknown) => this.report(VoiceError.from(error)));
   }
 
   async #choose(context: AudioContext & { setSinkId?(id: string): Promise<void> }, sinkId: string): Promise<void> {
