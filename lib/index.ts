@@ -69,6 +69,7 @@ export type { Markup } from './text/markup.ts';
 export { markdown, type MarkdownOptions } from './text/markdown.ts';
 export { loadPhrases, type Phrases } from './text/phrases.ts';
 export { pronunciations } from './text/pronunciations.ts';
+export { spokenForms, type SpokenForms, type SpokenFormsOptions } from './text/spoken-forms.ts';
 export type { SpokenPiece, SpokenSpan } from './text/spoken-piece.ts';
 export { ssml } from './text/ssml.ts';
 export type {

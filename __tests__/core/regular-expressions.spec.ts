@@ -59,6 +59,7 @@ async function builtExpressions(): Promise<Expression[]> {
     const { wakePhrase } = await import('../../lib/operators/wake-phrase.ts');
     const { findRoute } = await import('../../lib/proxy/target.ts');
     await import('../../lib/text/sentence-splitter.ts');
+    await spokenForms();
     for (const fence of ['```', '~~~']) new MarkdownText().push(`${fence}js\ncode\n`);
     blocklist(['a word', 'another']);
     pattern(/word|other/);
@@ -68,6 +69,13 @@ async function builtExpressions(): Promise<Expression[]> {
     globalThis.RegExp = native;
   }
   return found;
+}
+
+/** Each language's rules, and those of every language. */
+async function spokenForms(): Promise<void> {
+  const { createReader } = await import('../../lib/text/spoken/reader.ts');
+  const { languageOf } = await import('../../lib/text/spoken/en.ts');
+  createReader(languageOf, 'en-US');
 }
 
 const general = [' ', 'a', 'A', '1', '-', '.', '<', '>', '"', ':', '=', '/', '_', '\n', '*', ','];

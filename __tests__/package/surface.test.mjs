@@ -107,6 +107,7 @@ const names = [
   'remember',
   'sessions',
   'silentLogger',
+  'spokenForms',
   'srt',
   'ssml',
   'summarize',

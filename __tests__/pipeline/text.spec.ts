@@ -1,5 +1,5 @@
 /** Answers that are silence because nothing in them can be read aloud, or that are remembered as they were never written. */
-import { markdown, pronunciations } from 'rxvoice';
+import { markdown, pronunciations, spokenForms } from 'rxvoice';
 import { audioToText } from 'rxvoice/testing';
 import { call, over, type Call } from './support/call.ts';
 import { ofType } from './support/timeline.ts';
@@ -34,6 +34,22 @@ describe('text', () => {
     await rig.scheduler.advance(10_000);
     expect(heard(rig)).toContain('Learn **SQL** now.');
     await over(rig);
+  });
+
+  it('has its numbers in words, unless the voice reads them itself', async () => {
+    const forms = spokenForms('en-US');
+    await forms.load();
+    for (const [normalizesText, said] of [
+      [false, 'It is five kilometers.'],
+      [true, 'It is 5 km.'],
+    ] as const) {
+      const rig = await call({ text: [markdown(), forms], normalizesText });
+      rig.pipeline.say('It is 5 km.');
+      await rig.scheduler.advance(10_000);
+      expect(heard(rig)).toBe(said);
+      expect(ofType(rig.events, 'speech.ended')[0]).toMatchObject({ heardText: 'It is 5 km.' });
+      await over(rig);
+    }
   });
 
   it('is spoken by halves of words, and remembered by whole ones', async () => {

@@ -8,7 +8,10 @@ import type { ConversationState } from './state.ts';
 /** The model and the voice of a pipeline. */
 export interface Performers {
   readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm' | 'patienceMs'>;
-  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'delivers' | 'warm'>;
+  readonly tts: Pick<
+    TTSProvider,
+    'name' | 'speak' | 'words$' | 'maxTextLength' | 'normalizesText' | 'delivers' | 'warm'
+  >;
 }
 
 /** Who answers, and with what. */

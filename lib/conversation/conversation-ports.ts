@@ -27,7 +27,10 @@ export interface ConversationPorts {
   readonly device$?: Observable<DeviceEvent>;
   readonly commands$: Observable<Command>;
   readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm' | 'patienceMs'>;
-  readonly tts: Pick<TTSProvider, 'name' | 'speak' | 'words$' | 'maxTextLength' | 'delivers' | 'warm'>;
+  readonly tts: Pick<
+    TTSProvider,
+    'name' | 'speak' | 'words$' | 'maxTextLength' | 'normalizesText' | 'delivers' | 'warm'
+  >;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs' | 'pause' | 'resume' | 'setVolume'>;
   /** Whether `speech$` reports the end of speech. Default: false. */
   readonly reportsSpeechEnd?: boolean;

@@ -123,7 +123,7 @@ export function synthesizeText(
                   ...(locale === undefined ? {} : { locale }),
                   ...(tts.maxTextLength === undefined ? {} : { maxChars: tts.maxTextLength }),
                 }),
-                speakable(text, { locale, codeNotice }),
+                speakable(text, { locale, codeNotice, normalizesText: tts.normalizesText }),
               ),
           concatMap((piece) => {
             const isFree = isOpen || (speakAhead && !hasBegun);

@@ -230,6 +230,11 @@ export interface TTSProvider extends ProviderContract {
   /** Longest piece of `text$`, in characters. */
   readonly maxTextLength?: number | undefined;
   /**
+   * Whether it reads numbers, dates, money and signs out itself: `true`, or the languages (BCP 47) in which it does.
+   * `spokenForms()` leaves texts for it as they are. Default: false.
+   */
+  readonly normalizesText?: boolean | readonly string[] | undefined;
+  /**
    * What it delivers if it does not speak: the text itself, to be read, or a recording of it. Then `text$` is the text as
    * it is written and as it comes, and nobody is billed for its characters. Default: speech.
    */

@@ -9,6 +9,7 @@ export * from '../stream/stall-timeout.ts';
 export * from '../text/sentence-splitter.ts';
 export { markdown, type MarkdownOptions } from '../text/markdown.ts';
 export * from '../text/pronunciations.ts';
+export * from '../text/spoken-forms.ts';
 export { visualRange, type SpokenPiece, type SpokenSpan } from '../text/spoken-piece.ts';
 export type {
   GuardAction,

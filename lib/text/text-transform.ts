@@ -8,6 +8,8 @@ export interface TextContext {
   readonly locale?: string | undefined;
   /** What announces a text that is nothing but code, in the language of the conversation. Default: in English. */
   readonly codeNotice?: string | undefined;
+  /** Whether the voice reads numbers and signs out itself, or in which languages. Default: unknown. */
+  readonly normalizesText?: boolean | readonly string[] | undefined;
 }
 
 /**

@@ -25,15 +25,24 @@ export interface CallOptions extends Omit<Partial<PipelineOptions>, 'providers' 
   readonly scheduler?: TestClock;
   readonly llm?: FakeLLMConfig;
   readonly voice?: FakeTTSConfig;
+  /** Whether the voice reads numbers out itself. */
+  readonly normalizesText?: boolean;
 }
 
 /** Begins a conversation. */
-export async function call({ llm, voice, scheduler = new TestClock(), ...options }: CallOptions = {}): Promise<Call> {
+export async function call({
+  llm,
+  voice,
+  normalizesText = false,
+  scheduler = new TestClock(),
+  ...options
+}: CallOptions = {}): Promise<Call> {
   const input = new FakeInput({ scheduler });
   const stt = new FakeSTT({ scheduler });
   const output = new FakeOutput({ scheduler });
   const model = new FakeLLM({ scheduler, firstTokenMs: 0, tokenMs: 0, ...llm });
-  const tts = new FakeTTS({ scheduler, latencyMs: 0, msPerCharacter: 100, ...voice });
+  const fake = new FakeTTS({ scheduler, latencyMs: 0, msPerCharacter: 100, ...voice });
+  const tts = Object.assign(fake, { normalizesText });
   const pipeline = new Pipeline({ providers: [input, stt, model, tts, output], scheduler, ...options });
   const events: VoiceEvent[] = [];
   pipeline.on('*', (event) => events.push(event));

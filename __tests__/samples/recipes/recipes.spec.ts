@@ -14,6 +14,11 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^written: "```ts\\nconst answer = 42;\\n```"$/m,
     /^heard: Here is some code\.$/m,
   ],
+  '02-spoken-forms': [
+    /^heard: The train leaves at three forty-five p m and costs forty-two dollars and fifty cents\.$/im,
+    /^written: The train leaves at \*\*3:45 pm\*\* and costs \$42\.50\.$/m,
+    /^heard: Der Zug f.*hrt um f.*nfzehn Uhr/im,
+  ],
   '03-guardrails': [
     /^input, card: replace\nheard: my card is that number$/im,
     /^output, blocklist: cut\nheard: it is fine\. Let us stay polite\.$/im,

@@ -184,6 +184,7 @@ const wire: RequestWire<ChiTTSConfig> = {
     return { sampleRate, channels, ...formats[formatOf(config)] };
   },
   // Longer texts should stream, which WAV files do not.
+  normalizesText: ({ textNormalization = false }) => textNormalization,
   maxTextLength: (config) => (isStreamed(config) ? 9_999 : 3_000),
   // The service's own, and the storage that it uses.
   fileHosts: /^(.+\.)?(minimaxi?\.(io|cn|com|chat)|minimax-[\w-]+\.oss-[\w-]+\.aliyuncs\.com)$/,

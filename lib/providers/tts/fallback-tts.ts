@@ -37,6 +37,17 @@ export class FallbackTTS extends FallbackProvider<TTSProvider> implements TTSPro
     return Math.min(...this.members.map(({ maxTextLength = Infinity }) => maxTextLength));
   }
 
+  /** In which languages all of them read numbers and signs out themselves. */
+  get normalizesText(): boolean | readonly string[] {
+    return this.members
+      .map(({ normalizesText = false }) => normalizesText)
+      .reduce((all, each) => {
+        if (typeof all !== 'object') return all && each;
+        if (typeof each !== 'object') return each && all;
+        return all.filter((language) => each.includes(language));
+      });
+  }
+
   /** The format of the voice in use, if it is known in advance. */
   getMetadata(): AudioMetadata | undefined {
     return this.inUse.getMetadata?.();

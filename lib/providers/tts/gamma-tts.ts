@@ -242,6 +242,7 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
     const [name, rate] = outputFormat.split('_');
     return { encoding: 'linear16', ...ownEntry(formats, name), sampleRate: Number(rate), channels: 1 };
   },
+  normalizesText: ({ applyTextNormalization }) => applyTextNormalization === 'on',
   maxTextLength: (config) => ownEntry(textLimits, modelOf(config)) ?? 10_000,
   // In Node the key is a header; a page can only use a single-use token, fetched by an `apiKey` factory.
   credentials: (key, { apiKey }) => {

@@ -96,6 +96,7 @@ const wire: RequestWire<IotaTTSConfig> = {
     channels: 1,
     ...(ownEntry(formats, audioEncoding) ?? formats.MP3),
   }),
+  normalizesText: () => true,
   maxTextLength: () => 5000,
   lengthOf: utf8Length,
   markupOf: (text) => (isSsml(text) ? ssml : undefined),

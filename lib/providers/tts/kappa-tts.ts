@@ -170,6 +170,7 @@ const wire: RequestWire<KappaTTSConfig> = {
   openFormat: () => ({ key: 'outputFormat', samples: 'raw-24khz-16bit-mono-pcm' }),
   format: ({ outputFormat = usualFormat }) =>
     formatOf(outputFormat) ?? { encoding: 'mp3', sampleRate: 24_000, channels: 1 },
+  normalizesText: () => true,
   maxTextLength: ({ rate = 1 }) => Math.floor(longestText * Math.min(1, rate)),
   markupOf: (text) => (isSsml(text) ? ssml : undefined),
   credential: (key, config) =>

@@ -74,6 +74,8 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
   readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16', sampleRates: [8_000] }];
   /** Longest utterance in characters: some voices stop after 15 s. */
   readonly maxTextLength = 180;
+  /** The system's voices read numbers and signs out themselves. */
+  readonly normalizesText = true;
 
   /** Receives the chunks; set by {@link NativeTTS.onAudio}. */
   protected audioCallback: ((chunk: AudioChunk) => void) | undefined = undefined;

@@ -187,6 +187,7 @@ function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
     },
     openFormat: () => ({ key: 'outputFormat', samples: 'pcm' }),
     format: metadataOf,
+    normalizesText: () => true,
     maxTextLength: () => 3000,
     // It is undocumented whether the service counts code points or UTF-16 units: the latter are never fewer.
     lengthOf: (character) => character.length,

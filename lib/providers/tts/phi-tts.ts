@@ -143,6 +143,7 @@ const wire: RequestWire<PhiTTSConfig> = {
       .map((key) => `${key} is not supported by ${modelOf(config)}, and was not sent`),
   openFormat: () => ({ key: 'audioFormat', samples: 'pcm' }),
   format: (config) => ({ sampleRate: rateOf(config), channels: 1, ...known(config).metadata }),
+  normalizesText: ({ noTextNormalization = false }) => !noTextNormalization && ['en'],
   maxTextLength: () => 1000,
   request: (text, { config }) => {
     const { accept, metadata } = known(config);

@@ -148,6 +148,8 @@ function nearestWord(speed: number): string {
 const wire: SocketWire<PiTTSConfig, undefined> = {
   name: 'PiTTS',
   baseUrl: 'https://api.cartesia.ai',
+  normalizesText: () => true,
+
   rules: ({ speed }) => ({
     voiceId: { required: true, type: 'text' },
     modelId: { type: 'text' },

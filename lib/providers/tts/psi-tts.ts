@@ -173,6 +173,7 @@ function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
     rules: (config) => ({ ...psiTTSRules, sampleRate: { oneOf: formatOf(config).sampleRates } }),
     problem: ({ referenceId, references }) =>
       referenceId !== undefined && references !== undefined ? 'set referenceId or references, not both' : undefined,
+    normalizesText: ({ normalize = true }) => normalize && ['en', 'zh'],
     retiring: psiTTS,
     openFormat: () => ({ key: 'format', samples: 'wav' }),
     format: (config) => {

@@ -95,6 +95,11 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
     return this.#service.maxTextLength?.(this.config) ?? Infinity;
   }
 
+  /** Whether the service reads numbers, dates, money and signs out itself, or in which languages (BCP 47). */
+  get normalizesText(): boolean | readonly string[] {
+    return this.#service.normalizesText?.(this.config) ?? false;
+  }
+
   protected override get defaultBaseUrl(): string | undefined {
     const { baseUrl } = this.#service;
     return typeof baseUrl === 'function' ? baseUrl(this.config) : baseUrl;

@@ -192,6 +192,7 @@ function wireOf(): RequestWire<RhoTTSConfig> {
     retiring: rhoTTS,
     openFormat: () => ({ key: 'audioFormat', samples: 'pcm' }),
     format: (config) => ({ sampleRate: rateOf(config), channels: 1, ...formatOf(config).metadata }),
+    normalizesText: ({ textNormalization = false }) => textNormalization,
     maxTextLength: (config) => (isStreamed(config) ? 20_000 : 2_000) - rhoDocument('', config).length,
     lengthOf: (character) => escapeXml(character).length,
     markupOf: (text) => (isSsml(text) ? ssml : undefined),

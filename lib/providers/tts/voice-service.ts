@@ -82,6 +82,8 @@ export interface VoiceService<C> {
   format(config: C): AudioMetadata;
   /** Most characters per message or request; longer texts are split at sentences. Default: no limit. */
   maxTextLength?(config: C): number;
+  /** Whether it reads numbers and signs out itself, or in which languages. Default: false. */
+  normalizesText?(config: C): boolean | readonly string[];
   /** What the service's error responses mean beyond their status. */
   errorOf?(failure: HttpFailure, config: C): HttpErrorFacts | undefined;
   /** The credentials of a WebSocket upgrade. Default: the Authorization header, or subprotocols in a browser. */

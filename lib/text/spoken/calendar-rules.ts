@@ -1,0 +1,83 @@
+import type { Rule } from './language.ts';
+import { anyOf, wordEnds, type RuleParts } from './parts.ts';
+
+/** In which order a locale writes a date of numbers. */
+function orderOf(locale: string): string {
+  const format = new Intl.DateTimeFormat(locale, { dateStyle: 'short', timeZone: 'UTC', calendar: 'gregory' });
+  return format
+    .formatToParts(0)
+    .map(({ type }) => (type === 'day' || type === 'month' || type === 'year' ? type[0] : ''))
+    .join('');
+}
+
+/** Dates: 2026-11-23, 23/11/2026, 23 November 2026, Nov. 23. */
+export function dateRules({ language, locale, months, monthNames }: RuleParts): Rule[] {
+  const { dateLink = '', ordinalMarks, dottedOrdinals = false } = language;
+  const isMonthFirst = orderOf(locale).startsWith('md');
+  const say =
+    (dayFirst?: boolean): Rule['say'] =>
+    ({ day: dayText, month: monthText = '', year: yearText, first, second }, { before }) => {
+      let [day, month] = [Number(dayText), months.get(monthText) ?? Number(monthText)];
+      if (first !== undefined) [day, month] = [Number(first), Number(second)];
+      if (first !== undefined && isMonthFirst) [day, month] = [month, day];
+      if (month > 12) [day, month] = [month, day];
+      const monthName = monthNames[month - 1];
+      if (day < 1 || day > 31 || monthName === undefined) return undefined;
+      const year = yearText === undefined ? undefined : Number(yearText.length === 2 ? `20${yearText}` : yearText);
+      return language.date({ day, month, monthName, year, before, ...(dayFirst === undefined ? {} : { dayFirst }) });
+    };
+  const link = dateLink && `(?:${dateLink})?`;
+  const month = `(?<month>${anyOf(months.keys())})(?![\\p{L}\\p{M}])\\.?`;
+  const mark = ordinalMarks ? `(?:${ordinalMarks})?` : '';
+  const year = `(?:,? ${link}(?<year>[12]\\d{3}))?`;
+  const day = '(?<day>[0-3]?\\d)';
+  const pair = (sign: string): string => `(?<first>[0-3]?\\d)${sign}(?<second>[0-3]?\\d)${sign}`;
+  return [
+    { pattern: `(?<year>[12]\\d{3})[-/.](?<month>[01]?\\d)[-/.]${day}${wordEnds}`, say: say() },
+    ...['\\.', '/', '-'].map((sign) => ({
+      pattern: `${pair(sign)}(?<year>[12]\\d{3}${sign === '/' || dottedOrdinals ? '|\\d\\d' : ''})${wordEnds}`,
+      say: say(),
+    })),
+    ...(months.size > 0
+      ? [
+          {
+            pattern: `${day}${mark}${dottedOrdinals ? '\\.?' : ''} ?${link}${month}${year}${wordEnds}`,
+            say: say(true),
+          },
+          { pattern: `${month} ${day}${mark}${year}${wordEnds}`, say: say(false) },
+        ]
+      : []),
+  ];
+}
+
+function lower(text: string = ''): string {
+  return text.toLowerCase();
+}
+
+/** Times of day: 3:45 pm, 15:45, 3 pm. */
+export function timeRules({ language }: RuleParts): Rule[] {
+  const { before: head = '', after: tail = '' } = language.timeMarks;
+  const hour = '(?<hour>[01]?\\d|2[0-4])';
+  const minute = '(?<minute>[0-5]\\d)';
+  const opening = head && `(?<head>${head})\\s?`;
+  const closing = tail && `\\s?(?<tail>${tail})(?![\\p{L}\\p{M}\\d])`;
+  const clock = `${hour}:${minute}(?::(?<second>[0-5]\\d))?`;
+  const patterns = [
+    ...(head ? [`${opening}${clock}${wordEnds}`] : []),
+    ...(tail ? [`${clock}${closing}`, `${hour}${closing}`] : []),
+    ...(language.times ?? []).map((pattern) => pattern + wordEnds),
+    `${clock}${wordEnds}`,
+  ];
+  return patterns.map((pattern) => ({
+    pattern,
+    takesDot: true,
+    say: ({ hour: hours, minute: minutes, second, head: front, tail: back, mark }, { before }) =>
+      language.time({
+        hour: Number(hours),
+        minute: minutes === undefined ? undefined : Number(minutes),
+        second: second === undefined ? undefined : Number(second),
+        mark: lower(front ?? back ?? mark),
+        before,
+      }),
+  }));
+}

@@ -1,0 +1,132 @@
+import { addressRules } from './address-rules.ts';
+import { amountRules, unitWords } from './amount-rules.ts';
+import { dateRules, timeRules } from './calendar-rules.ts';
+import type { Rule, SpokenLanguage } from './language.ts';
+import { sayDigits, sayNumeral, sayWhole } from './numbers.ts';
+import { wordEnds, type RuleParts } from './parts.ts';
+
+/** All rules of a language: the first that matches counts. */
+export function rulesOf(parts: RuleParts): readonly Rule[] {
+  const { language } = parts;
+  return [
+    ...addressRules(language),
+    ...(language.rules ?? []),
+    ...dateRules(parts),
+    ...timeRules(parts),
+    ...phoneRules(language),
+    ...amountRules(parts),
+    ...numberRules(parts),
+    ...language.abbreviations,
+    ...acronymRules(language),
+  ];
+}
+
+/** Words that belong to numbers, in lower case. */
+export function hotWords({ language, months }: RuleParts): ReadonlySet<string> {
+  const { hot, magnitudes, units = {}, dateLink = '' } = language;
+  return new Set([
+    ...hot.split(/\s+/),
+    ...dateLink.trim().split(/\s+/),
+    ...[...Object.keys(magnitudes), ...Object.keys(units), ...unitWords, ...months.keys()].map((word) =>
+      word.toLowerCase(),
+    ),
+  ]);
+}
+
+function phoneRules(language: SpokenLanguage): Rule[] {
+  const { words, phonePause = ', ', phoneGroup = (digits: string): string => sayDigits(digits, language) } = language;
+  const space = language.spaced === false ? '' : ' ';
+  const say = (written: string): string | undefined => {
+    const groups = written.match(/\d{1,15}/g) ?? [];
+    const { length } = groups.join('');
+    if (length < 7 || length > 19) return undefined;
+    const [first = '', ...rest] = groups;
+    const isAbroad = written.startsWith('+');
+    const said = [isAbroad ? `${words.plus}${space}${sayDigits(first, language)}` : phoneGroup(first)];
+    return [...said, ...rest.map(phoneGroup)].join(phonePause);
+  };
+  const next = '[ \\u00a0\\u202f.\\-‑–]';
+  return [
+    `\\+\\d{1,15}(?:${next}?\\(\\d{1,5}\\))?(?:${next}\\d{1,12}){0,7}`,
+    `\\(\\d{2,5}\\) ?\\d{1,8}(?:${next}\\d{2,8}){0,5}`,
+    // Not a range, a date or thousands: three groups and more, or a trunk prefix, or a local number.
+    `\\d{2,5}(?:${next}\\d{2,5}){2,5}`,
+    `0\\d{2,5}[ /\\-]\\d{4,9}`,
+    `\\d{3}-\\d{4}`,
+    `0\\d{8,11}`,
+  ].map((pattern) => ({ pattern: `(?<phone>${pattern})${wordEnds}`, say: ({ phone = '' }) => say(phone) }));
+}
+
+function numberRules({ language, number, read }: RuleParts): Rule[] {
+  const { words, ordinal, ordinalMarks, spaced = true } = language;
+  const space = spaced ? ' ' : '';
+  const numeral = (written: string): string => sayNumeral(read(written), language);
+  const range = (from: string, to: string): string => `${numeral(from)}${space}${words.to}${space}${numeral(to)}`;
+  const gap = spaced ? '[ \\u00a0\\u202f]' : ' ?';
+  const countedRules = (['m', 'f'] as const).flatMap((gender): Rule[] => {
+    const nouns = language.counted?.[gender];
+    if (!nouns) return [];
+    return [
+      {
+        pattern: `(?<count>${number})(?=${gap}(?:${nouns}))`,
+        say: ({ count = '' }) => sayNumeral(read(count), language, gender),
+      },
+    ];
+  });
+  return [
+    ...(ordinal && ordinalMarks
+      ? [
+          {
+            pattern: `(?<ordinal>\\d{1,6}) ?(?<mark>${ordinalMarks})${wordEnds}`,
+            say: ({ ordinal: value, mark = '' }, context) => ordinal(Number(value), mark, context),
+          } satisfies Rule,
+        ]
+      : []),
+    {
+      pattern: `(?<from>${number}) ?[–—] ?(?<to>${number})${wordEnds}`,
+      say: ({ from = '', to = '' }) => range(from, to),
+    },
+    {
+      pattern: `(?<from>[1-9]\\d{0,3})-(?<to>[1-9]\\d{0,3})${wordEnds}(?!-)`,
+      say: ({ from = '', to = '' }) => (Number(from) < Number(to) ? range(from, to) : undefined),
+    },
+    ...countedRules,
+    { pattern: `(?<number>[-−]?${number})${wordEnds}`, say: ({ number: written = '' }) => numeral(written) },
+    {
+      // A version, or an address of a machine.
+      pattern: `(?<dotted>\\d{1,5}(?:\\.\\d{1,5}){2,5})${wordEnds}`,
+      say: ({ dotted = '' }) =>
+        dotted
+          .split('.')
+          .map((part) => sayWhole(part, language))
+          .join(`${space}${words.dot}${space}`),
+    },
+    {
+      pattern: `\\+(?<positive>${number})${wordEnds}`,
+      say: ({ positive = '' }) => `${words.plus}${space}${numeral(positive)}`,
+    },
+    { pattern: `(?<long>\\d{16,64})${wordEnds}`, say: ({ long = '' }) => sayDigits(long, language) },
+  ];
+}
+
+function acronymRules({ acronyms, letters, spaced = true }: SpokenLanguage): Rule[] {
+  const spelled = new Set(acronyms.split(/\s+/));
+  const names = letters?.split(' ');
+  const nameOf = (letter: string): string => names?.[letter.charCodeAt(0) - 65] ?? letter;
+  const spell = (word: string): string => Array.from(word, nameOf).join(spaced || !names ? ' ' : '');
+  return [
+    {
+      pattern: '(?<dotted>(?:[A-Z]\\.){2,6})(?![\\p{L}\\d])',
+      // Whether a sentence ends before "U.S. Navy", nobody knows.
+      say: ({ dotted = '' }, { after }) =>
+        spell(dotted.replace(/\./g, '')) + (/^["'”’)\]]*(?:$|\n)/.test(after) ? '.' : ''),
+    },
+    {
+      pattern: `(?<acronym>[A-Z]{2,6})(?<many>s?)${wordEnds}(?![@_]|[-&'’]\\p{L})`,
+      say: ({ acronym = '', many }) => {
+        const isSpelled = spelled.has(acronym) || !/[AEIOUY]|^(.)\1*$|^[IVX]+$/.test(acronym);
+        return isSpelled ? `${spell(acronym)}${many ? "'s" : ''}` : undefined;
+      },
+    },
+  ];
+}
