@@ -22,7 +22,7 @@ const order = [
     'pipeline',
     'features',
   ],
-  ...['endpointing', 'vad', 'testing', 'react', 'proxy', 'vendors'],
+  ...['endpointing', 'vad', 'testing', 'react', 'proxy', 'opentelemetry', 'vendors'],
 ];
 /** What a room does without although it stands before it: the engine knows no provider, and no provider's wire. */
 const strangers = {
@@ -35,6 +35,10 @@ const strangers = {
   react: [
     ...['audio', 'stream', 'text', 'transport', 'playback', 'operators', 'providers'],
     ...['endpointing', 'vad', 'testing'],
+  ],
+  opentelemetry: [
+    ...['audio', 'stream', 'text', 'transport', 'playback', 'operators', 'providers', 'features'],
+    ...['endpointing', 'vad', 'testing', 'react', 'proxy'],
   ],
   proxy: [
     ...['audio', 'stream', 'text', 'playback', 'operators', 'providers', 'conversation', 'pipeline', 'features'],

@@ -19,8 +19,10 @@ try {
   const [{ filename }] = JSON.parse(capture(pack, { cwd: published }));
   rmSync(published, { recursive: true });
   const tarball = join(consumer, filename);
+  // What entries import at once.
+  const peers = ['rxjs@^7.8.0', 'react@^19.0.0', '@opentelemetry/api@^1.9.0'];
   writeFileSync(join(consumer, 'package.json'), JSON.stringify({ name: 'consumer', private: true }));
-  capture(['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball, 'rxjs@^7.8.0', 'react@^19.0.0'], {
+  capture(['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball, ...peers], {
     cwd: consumer,
   });
   const { code } = await run(

@@ -67,6 +67,11 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^heard: .*calling.*goodbye/m,
     /^call: ended, completed$/m,
   ],
+  '18-telemetry': [
+    /^voice_session\n {2}invoke_agent\n {4}chat openai\/gpt-oss-20b$/m,
+    /^ {4}chat openai\/gpt-oss-20b: \d+ tokens$/m,
+    /^ {4}speak$/m,
+  ],
   '15-sessions': [
     /^session-1 opened$/m,
     /^session-2 opened$/m,

@@ -1,0 +1,1 @@
+export { traceConversation, type TraceOptions, type TracedService } from './trace-conversation.ts';
