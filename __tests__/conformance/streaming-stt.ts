@@ -47,6 +47,8 @@ export interface STTSubject {
   readonly refused?: readonly [code: VoiceError['code'], status: number];
   /** The audio of a connection, where it is wrapped. */
   readonly audioOf?: (record: ServiceRecord) => Uint8Array;
+  /** Whether results have the id that the service's support asks for. Default: true. */
+  readonly hasRequestId?: boolean;
   /** A temporary credential as a page gets it, where the service has a form for browsers that is its own. */
   readonly token?: (sandbox: Sandbox) => Promise<string>;
 }
@@ -183,6 +185,21 @@ export function describeStreamingSTT(subject: STTSubject): void {
       expect(timed.every(({ startMs = -1, endMs = -1 }) => startMs >= 0 && endMs > startMs)).toBe(true);
       // `is` follows five characters of 80 ms.
       expect(Math.abs((timed[1]?.startMs ?? 0) - 400)).toBeLessThan(60);
+    });
+
+    it("results have the service's id, which its support asks for", async () => {
+      const { stt, results } = await ready();
+      expect(await transcribe(stt, audio(['hello there']))).toEqual(['hello there']);
+      const ids = [...new Set(results.map(({ metadata }) => metadata?.requestId))];
+      if (subject.hasRequestId === false) {
+        expect(ids).toEqual([undefined]);
+        return;
+      }
+      const [record] = sandbox.records(subject.service);
+      const told = record?.messages.filter(({ from }) => from === 'service').map(({ text = '' }) => text) ?? [];
+      const asked = record?.query.map(([, value]) => value) ?? [];
+      expect(ids).toEqual([expect.stringMatching(/^.{6,}$/)]);
+      expect([...told, ...asked].some((text) => text.includes(ids[0] ?? ''))).toBe(true);
     });
 
     it('works through a proxy, which it sends no credential', async () => {

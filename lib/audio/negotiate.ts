@@ -47,6 +47,12 @@ export function takes(format: AudioFormat, metadata: AudioMetadata): boolean {
   );
 }
 
+/** The format of audio that nobody described: the first that is accepted. Default: linear16 at 16 kHz, mono. */
+export function firstOf([first = { encoding: 'linear16' }]: readonly AudioFormat[]): AudioMetadata {
+  const { encoding, sampleRates, channels } = first;
+  return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
+}
+
 /** The combination in one row that suits a source best. */
 function nearest(source: AudioMetadata, format: AudioFormat): AudioMetadata | undefined {
   const { encoding, sampleRates = [source.sampleRate], channels = [1], containers = ['raw'] } = format;

@@ -127,6 +127,10 @@ export interface TranscriptionResult {
     /** BCP 47. */
     readonly language?: string;
     readonly speaker?: string;
+    /** The channel of the audio, from 0, where the service transcribes channels apart. */
+    readonly channel?: number;
+    /** The service's id of the session or the request: its support asks for it. */
+    readonly requestId?: string;
     /** The text in other languages, if the service was asked for it; it may lag behind until the utterance is complete. */
     readonly translations?: readonly Translation[];
     /** Additional data, under the vendor's own names. */

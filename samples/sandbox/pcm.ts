@@ -83,6 +83,36 @@ export class SampleReader {
   }
 }
 
+/** Takes interleaved channels apart, however the audio is cut. */
+export class ChannelSplitter {
+  readonly #sampleBytes: number;
+  readonly #channels: number;
+  #rest: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+
+  constructor(encoding: SampleEncoding, channels: number) {
+    this.#sampleBytes = bytesPerSample[encoding];
+    this.#channels = channels;
+  }
+
+  /** The bytes of each channel. */
+  split(bytes: Uint8Array): Uint8Array<ArrayBuffer>[] {
+    const all = new Uint8Array(this.#rest.length + bytes.length);
+    all.set(this.#rest);
+    all.set(bytes, this.#rest.length);
+    const [size, channels] = [this.#sampleBytes, this.#channels];
+    const frames = Math.floor(all.length / (size * channels));
+    this.#rest = all.slice(frames * size * channels);
+    return Array.from({ length: channels }, (_, channel) => {
+      const own = new Uint8Array(frames * size);
+      for (let frame = 0; frame < frames; frame++) {
+        const from = (frame * channels + channel) * size;
+        own.set(all.subarray(from, from + size), frame * size);
+      }
+      return own;
+    });
+  }
+}
+
 /** Mono samples from bytes that hold whole samples. */
 export function readSamples(bytes: Uint8Array, encoding: SampleEncoding): Int16Array<ArrayBuffer> {
   return new SampleReader(encoding).read(bytes);

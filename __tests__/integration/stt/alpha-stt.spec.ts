@@ -2,12 +2,19 @@
 import { filter, firstValueFrom } from 'rxjs';
 import { AlphaSTT } from '../../../lib/providers/stt/alpha-stt.ts';
 import { startSandbox } from '../../../samples/sandbox/index.ts';
+import { describeChannels } from '../../conformance/channels.ts';
 import { describeStreamingSTT, frames, linear, mulaw } from '../../conformance/streaming-stt.ts';
 
 describeStreamingSTT({
   ...{ name: 'AlphaSTT', vendor: 'alpha', service: 'alpha-stt', first: 'alpha-stt', greetings: 0 },
   formats: [...[8_000, 16_000, 24_000, 48_000].map(linear), mulaw],
   create: (config) => new AlphaSTT(config),
+});
+
+describeChannels({
+  ...{ name: 'AlphaSTT', vendor: 'alpha', service: 'alpha-stt' },
+  create: (config) => new AlphaSTT({ ...config, options: { multichannel: true } }),
+  drop: { kind: 'dropAfter', messages: 61, of: 'received', times: 3 },
 });
 
 describe('AlphaSTT: what is peculiar to it', () => {

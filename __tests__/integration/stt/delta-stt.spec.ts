@@ -5,7 +5,7 @@ import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeStreamingSTT, frames, linear, mulaw } from '../../conformance/streaming-stt.ts';
 
 describeStreamingSTT({
-  ...{ name: 'DeltaSTT', vendor: 'delta', service: 'delta-stt', first: 'delta-stt', greetings: 0 },
+  ...{ name: 'DeltaSTT', vendor: 'delta', service: 'delta-stt', first: 'delta-stt', greetings: 0, hasRequestId: false },
   formats: [
     ...[...[8_000, 16_000, 24_000, 48_000].map(linear), mulaw],
     { encoding: 'linear32', sampleRate: 16_000, channels: 1, bitDepth: 32 },

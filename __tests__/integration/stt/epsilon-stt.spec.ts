@@ -2,6 +2,7 @@
 import { filter, firstValueFrom } from 'rxjs';
 import { EpsilonSTT, type EpsilonSTTConfig, type TranscriptionResult, type VoiceError } from '../../../lib/index.ts';
 import { bodyJson, startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
+import { describeChannels } from '../../conformance/channels.ts';
 import { describeStreamingSTT, frames, linear, mulaw } from '../../conformance/streaming-stt.ts';
 
 describeStreamingSTT({
@@ -9,6 +10,13 @@ describeStreamingSTT({
   formats: [8_000, 16_000, 32_000, 44_100, 48_000].map(linear),
   resumes: true,
   create: (config) => new EpsilonSTT({ endpointing: 0.3, ...config }),
+});
+
+describeChannels({
+  ...{ name: 'EpsilonSTT', vendor: 'epsilon', service: 'epsilon-stt' },
+  create: (config) => new EpsilonSTT({ ...config, channels: 2 }),
+  // Another session hears what was not final.
+  drop: { kind: 'close', code: 4_404, after: 61, of: 'received', times: 3 },
 });
 
 describe('EpsilonSTT: what is peculiar to it', () => {

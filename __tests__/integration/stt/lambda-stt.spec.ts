@@ -22,6 +22,7 @@ const audioOf = ({ messages }: ServiceRecord): Uint8Array =>
 
 describeStreamingSTT({
   ...{ name: 'LambdaSTT', vendor: 'lambda', service: 'lambda-stt', first: 'lambda-stt', greetings: 0 },
+  hasRequestId: false,
   formats: [8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000].map(linear),
   ...{ refused: ['unauthorized', 403] as const, dropAfter: 15 },
   audioOf,

@@ -353,6 +353,7 @@ describe('AlphaFlux: the sessions of the reference', () => {
           { text: 'I', startMs: 560, endMs: 600, confidence: 0.92 },
         ],
         language: 'en',
+        requestId: 'ad12514a-0d38-4f7e-8fba-cce10d8f174c',
       },
     });
   });

@@ -31,6 +31,10 @@ function results(transcript: string, start: number, duration: number, flags: Rec
     ...flags,
   };
 }
+const word = (text: string, start: number) => ({
+  ...{ word: text, punctuated_word: text, confidence: 0.9 },
+  ...{ start, end: start + 0.5 },
+});
 const final = { is_final: true };
 const ending = { is_final: true, speech_final: true };
 
@@ -258,6 +262,7 @@ describe('AlphaSTT: results', () => {
       channel: { alternatives: [{ transcript: 'hola', confidence: 1, words, languages: ['es', 'en'] }] },
     });
     expect(all[0]?.metadata).toEqual({
+      requestId: 'r',
       words: [{ text: 'hola', startMs: 0, endMs: 1_000, confidence: 1, speaker: '1' }],
       language: 'es',
       speaker: '1',
@@ -368,6 +373,120 @@ describe('AlphaSTT: the session', () => {
     expect(stt.sockets.last.bytes).toEqual([...tape(500, 500)]);
     say(results('two', 0, 0.5, ending));
     expect(log).toEqual(['- one', '. one two']);
+  });
+});
+
+describe('AlphaSTT: channels', () => {
+  /** Two channels, with four seconds of audio. */
+  const stereo = async () => {
+    const test = await live({ options: { multichannel: true } }, { audioMs: 8_000 });
+    const on = (channel: number, ...[text, start, duration, flags]: Parameters<typeof results>): void =>
+      test.say(results(text, start, duration, { ...flags, channel_index: [channel, 2] }));
+    const said = (): string[] =>
+      test.results.map(({ text, isFinal, utteranceComplete, utteranceId, metadata }) => {
+        const kind = utteranceComplete ? '.' : isFinal ? '-' : '~';
+        return `${String(metadata?.channel)} ${utteranceId?.slice(9) ?? ''} ${kind} ${text}`;
+      });
+    return { ...test, on, said };
+  };
+
+  it('asks for as many as the audio has, and takes up to twenty', async () => {
+    const metadata = { encoding: 'linear16', sampleRate: 8_000, channels: 3 } as const;
+    const { query } = await asked({ options: { multichannel: true } }, metadata);
+    expect(query).toMatchObject({ multichannel: 'true', channels: '3' });
+    const { stt } = made({ options: { multichannel: true } });
+    expect(stt.accepts[0]?.channels).toHaveLength(20);
+    expect(made().stt.accepts[0]?.channels).toBeUndefined();
+  });
+
+  it('two utterances are open at once, each with its channel and its id', async () => {
+    const { on, said, speech } = await stereo();
+    on(0, 'one', 0, 1);
+    on(1, 'uno', 0, 1);
+    on(0, 'One.', 0, 1, ending);
+    on(1, 'uno dos', 0, 2);
+    on(1, 'Uno dos.', 0, 2, ending);
+    expect(said()).toEqual(['0 1 ~ one', '1 2 ~ uno', '0 1 . One.', '1 2 ~ uno dos', '1 2 . Uno dos.']);
+    expect(speech).toEqual(['started', 'ended']);
+  });
+
+  it('the end of words asks for final results of its channel alone', async () => {
+    const { on, say, texts } = await stereo();
+    on(0, 'one', 0, 1);
+    on(1, 'uno', 0, 1);
+    say({ type: 'UtteranceEnd', channel: [1, 2], last_word_end: 0.5 });
+    expect(texts()).toEqual([{ type: 'Finalize', channel: 1 }]);
+  });
+
+  it('finalize() completes what is open, and a channel with nothing to say says nothing', async () => {
+    const { stt, on, said, clock } = await stereo();
+    const answer = { ...ending, from_finalize: true };
+    on(1, 'uno', 0, 1);
+    stt.finalize();
+    on(0, '', 0, 4, answer);
+    on(1, 'Uno.', 0, 4, answer);
+    stt.finalize();
+    expect(said()).toEqual(['1 1 ~ uno', '1 1 . Uno.', 'undefined 2 . ']);
+    await clock.advance(5_000);
+    expect(said()).toHaveLength(3);
+  });
+
+  it('finalize() that is answered by silent channels alone brings one result', async () => {
+    const { stt, on, said } = await stereo();
+    stt.finalize();
+    on(0, '', 0, 3, { ...ending, from_finalize: true });
+    on(1, '', 0, 3, { ...ending, from_finalize: true });
+    expect(said()).toEqual(['0 1 . ']);
+  });
+
+  it('finalize() that nobody answers makes the words of each channel final', async () => {
+    const { stt, on, said, speech, clock } = await stereo();
+    on(0, 'one', 0, 1);
+    on(1, 'uno', 0, 1);
+    stt.finalize();
+    await clock.advance(5_000);
+    expect(said().slice(2)).toEqual(['0 1 . one', '1 2 . uno']);
+    expect(speech).toEqual(['started', 'ended']);
+  });
+
+  it('disconnect() completes the words of each', async () => {
+    const { stt, on, said, clock } = await stereo();
+    on(0, 'one', 0, 1, final);
+    on(1, 'uno', 0, 1);
+    const ended = stt.disconnect();
+    await clock.advance(1_000);
+    await ended;
+    expect(said()).toEqual(['0 1 - one', '1 2 ~ uno', '0 1 . one', '1 2 . uno']);
+  });
+
+  it('F7: a new connection hears what one of them needs, and says no word of the other twice', async () => {
+    const { stt, on, said, clock } = await stereo();
+    on(0, 'One two.', 0, 2, ending);
+    on(1, '', 0, 1, final);
+    on(1, 'uno', 1, 1);
+    stt.sockets.last.drop(1011, '');
+    await clock.advance(1_000);
+    stt.sockets.last.accept();
+    await settle();
+    // From the second that is not final on the second channel: four bytes for each of 16,000 samples.
+    expect(stt.sockets.last.bytes).toEqual([...tape(8_000).slice(64_000)]);
+    on(0, 'one two three', 0, 1.5, {
+      channel: {
+        alternatives: [{ transcript: 'two three', confidence: 1, words: [word('two', 0.4), word('three', 1)] }],
+      },
+    });
+    on(1, 'Uno.', 0, 1, ending);
+    on(0, 'Three.', 1, 1, ending);
+    expect(said()).toEqual(['0 1 . One two.', '1 2 ~ uno', '0 3 ~ three', '1 2 . Uno.', '0 3 . Three.']);
+  });
+
+  it('F11: ignores a channel that the audio does not have', async () => {
+    const { on, said, say } = await stereo();
+    on(2, 'two', 0, 1);
+    on(-1, 'minus', 0, 1);
+    on(0.5, 'half', 0, 1);
+    say({ type: 'UtteranceEnd', channel: ['x'] });
+    expect(said()).toEqual([]);
   });
 });
 
@@ -511,6 +630,7 @@ describe('AlphaSTT: the sessions of the reference', () => {
       ...{ text: 'What is the weather?', isFinal: true, utteranceComplete: true, isPreflight: false },
       ...{ confidence: 0.995, utteranceId: 'AlphaSTT-1' },
       metadata: {
+        requestId: '8c8ebea9-dbec-45fa-a035-e4632cb05b5f',
         words: [
           { text: 'What', startMs: 440, endMs: 600, confidence: 0.98 },
           { text: 'is', startMs: 600, endMs: 720, confidence: 0.99 },

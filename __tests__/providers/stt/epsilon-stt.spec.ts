@@ -255,7 +255,7 @@ describe('EpsilonSTT: results', () => {
     expect(results).toEqual([
       {
         ...{ text: 'Hello', isFinal: false, utteranceComplete: false, isPreflight: false },
-        ...{ utteranceId: 'EpsilonSTT-1', metadata: { language: 'en' } },
+        ...{ utteranceId: 'EpsilonSTT-1', metadata: { language: 'en', requestId: 's' } },
       },
       {
         ...{ text: 'Hello world.', isFinal: true, utteranceComplete: true, isPreflight: false, confidence: 0.9 },
@@ -264,6 +264,7 @@ describe('EpsilonSTT: results', () => {
           words: [{ text: 'Hello world.', startMs: 200, endMs: 800, confidence: 0.95, speaker: '1' }],
           language: 'en',
           speaker: '1',
+          requestId: 's',
         },
       },
     ]);
@@ -314,12 +315,42 @@ describe('EpsilonSTT: results', () => {
     const test = await live({ channels: 2 });
     test.say(transcript('1', true, 'one', { channel: 1 }));
     const [result] = test.results;
-    expect([result?.metadata?.['channel'], result?.metadata?.speaker]).toEqual([1, '1']);
+    expect([result?.metadata?.channel, result?.metadata?.speaker]).toEqual([1, '1']);
     const mono = await live();
     mono.say(transcript('1', true, 'one', { channel: 0 }));
     expect(mono.results[0]?.metadata).not.toHaveProperty('channel');
     await end(test);
     await end(mono);
+  });
+
+  it('two utterances are open at once, each with its channel; a voice ends with the last', async () => {
+    const test = await live({ channels: 2 });
+    const voice = (type: string, channel: number) => ({ type, data: { time: 1, channel } });
+    test.say(voice('speech_start', 0));
+    test.say(voice('speech_start', 1));
+    test.say(transcript('00_1', false, 'one', { channel: 0 }));
+    test.say(transcript('01_1', false, 'uno', { channel: 1 }));
+    test.say(transcript('00_1', true, 'One.', { channel: 0 }));
+    test.say(voice('speech_end', 0));
+    test.say(voice('speech_end', 1));
+    test.say(transcript('01_1', true, 'Uno.', { channel: 1 }));
+    expect(test.log).toEqual(['started', '~ one', '~ uno', '. One.', 'ended', '. Uno.']);
+    expect(test.results.map(({ utteranceId, metadata }) => [utteranceId?.slice(11), metadata?.channel])).toEqual([
+      ...[['1', 0] as const, ['2', 1] as const, ['1', 0] as const, ['2', 1] as const],
+    ]);
+    await end(test);
+  });
+
+  it('F7: a channel that nobody speaks on holds no audio back from being final', async () => {
+    const test = await live({ channels: 2 });
+    test.stt.sendAudio({ data: tape(15_000) });
+    test.say(transcript('00_1', true, 'one', { channel: 0, start: 7, end: 8, words: [] }));
+    test.stt.updateConfig({ languages: ['fr'] });
+    await test.clock.advance(0);
+    await accept(test, 2);
+    // A second before the end of those words: four bytes for each of 16,000 samples.
+    expect(test.stt.sockets.last.bytes.length).toBe(15_000 * 32 - 7 * 64_000);
+    await end(test);
   });
 
   it('tells when a voice was heard, if the service does', async () => {

@@ -40,10 +40,10 @@ const message = (fields: Record<string, unknown>): HearingInput<AlphaSTTConfig> 
 });
 const words = (transcript: string, how: Record<string, unknown> = {}): HearingInput<AlphaSTTConfig> =>
   message({ type: 'Results', ...how, channel: { alternatives: [{ transcript }] } });
-const loud = (limitMs: number | false): HearingInput<AlphaSTTConfig> => ({
-  ...{ type: 'sent', limitMs },
+const loud: HearingInput<AlphaSTTConfig> = {
+  type: 'sent',
   frames: [new Uint8Array(Int16Array.from({ length: 16_000 }, () => 16_000).buffer)],
-});
+};
 
 describe('hear(): one fold of a wire', () => {
   const cases: Readonly<Record<string, readonly [readonly HearingInput<AlphaSTTConfig>[], readonly string[]]>> = {
@@ -83,14 +83,16 @@ describe('hear(): one fold of a wire', () => {
       [{ type: 'message', message: undefined }, message({ type: 'constructor' }), words('a')],
       ['malformed', 'log', 'started', 'AlphaSTT-1 ~ a'],
     ],
-    'voice without an answer counts, an answer ends the count, another beginning starts it again': [
-      [loud(2_000), words(''), loud(2_000), begin, loud(2_000), loud(2_000), loud(false)],
-      ['dead'],
-    ],
   };
   for (const [name, [inputs, expected]] of Object.entries(cases)) {
     it(name, () => expect(played(inputs)).toEqual(expected));
   }
+
+  it('voice without an answer counts, an answer ends the count, another beginning starts it again', () => {
+    const inputs = [loud, words(''), loud, begin, loud, loud];
+    expect(played(inputs, { config: { silenceTimeoutMs: 2_000 } })).toEqual(['dead']);
+    expect(played(inputs, { config: { silenceTimeoutMs: false } })).toEqual([]);
+  });
 
   it('what was final before is not said again', () => {
     const repeated = words('a', { is_final: true, speech_final: true, start: 0, duration: 1 });

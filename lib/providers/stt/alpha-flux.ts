@@ -166,6 +166,7 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
     UNPARSABLE_CLIENT_MESSAGE: { code: 'protocol', hint: 'it did not understand a message' },
     INTERNAL_SERVER_ERROR: { code: 'server', recoverable: true, hint: 'reconnecting' },
   },
+  requestIdOf: ({ request_id: id }) => id,
   start: () => ({ canPing: true, isOpen: false, finished: [], changes: fresh }),
   read: {
     TurnInfo: onTurn,

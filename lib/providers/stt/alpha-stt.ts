@@ -4,9 +4,9 @@ import { asArray, asNumber, asObject, asObjects, asString, wireWord, type WireOb
 import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { endless, isEndless } from './stt-wire.ts';
-import type { ResultKind, Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
-import { meanConfidence } from './stt-words.ts';
+import { endless, isEndless, onChannel } from './stt-wire.ts';
+import type { ResultKind, Said, STTContext, STTEffect, STTReader, STTStep, STTWire } from './stt-wire.ts';
+import { meanConfidence, newWords } from './stt-words.ts';
 
 /** Additional options of {@link AlphaSTT}. */
 export interface AlphaSTTExtras {
@@ -14,6 +14,11 @@ export interface AlphaSTTExtras {
   readonly vadEvents?: boolean;
   /** Words to listen for, of 500 tokens at most. Nova-3 only. `updateConfig()` changes them without reconnecting. */
   readonly keyterms?: readonly string[];
+  /**
+   * Transcribes each channel of the audio apart; results name theirs in `metadata.channel`. The service bills each, and
+   * takes up to 20. Default: false.
+   */
+  readonly multichannel?: boolean;
   /** Additional parameters, as in the service's docs. */
   readonly parameters?: Query;
 }
@@ -54,20 +59,43 @@ const rules: ConfigRules = {
   'options.utteranceEndMs': { min: 1_000, integer: true, orFalse: true, wire: 'utterance_end_ms', default: 1_000 },
   'options.vadEvents': { type: 'boolean', wire: 'vad_events', default: true },
   'options.keyterms': { type: 'texts', wire: 'keyterm' },
+  'options.multichannel': { type: 'boolean', wire: 'multichannel' },
 };
 
-/** The utterance so far, on a connection. */
 interface AlphaSession {
-  /** Final segments. */
-  readonly segments: readonly Said[];
-  /** The interim result after them. */
-  readonly interim: Said | undefined;
+  /** The utterance of each channel; audio that is transcribed as one is channel 0. */
+  readonly channels: Readonly<Record<number, AlphaUtterance>>;
   /** What the connection was asked for, and told since. */
   readonly told: Query;
 }
 
+/** The utterance so far, on a connection. */
+interface AlphaUtterance {
+  /** Final segments. */
+  readonly segments: readonly Said[];
+  /** The interim result after them. */
+  readonly interim: Said | undefined;
+}
+
 type Context = STTContext<AlphaSTTConfig>;
 type Step = STTStep<AlphaSession>;
+type UtteranceStep = STTStep<AlphaUtterance>;
+
+/** Reads a message about an utterance; `channel` is defined where channels are transcribed apart. */
+type UtteranceReader = (
+  utterance: AlphaUtterance,
+  message: WireObject,
+  context: Context,
+  channel: number | undefined,
+) => UtteranceStep;
+
+const nothing: AlphaUtterance = { segments: [], interim: undefined };
+
+/** The service's encodings. */
+const encodings = ['linear16', 'linear32', 'mulaw', 'alaw'] as const;
+
+/** How many channels it takes apart; stereo is the usual. */
+const channelCounts: readonly number[] = [2, 1, ...Array.from({ length: 18 }, (_, more) => 3 + more)];
 
 /** Most segments of an utterance. */
 const maxSegments = 256;
@@ -77,19 +105,21 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaSession> = {
   name: 'AlphaSTT',
   baseUrl: () => 'https://api.deepgram.com',
   path: '/v1/listen',
-  accepts: () => [{ encoding: 'linear16' }, { encoding: 'linear32' }, { encoding: 'mulaw' }, { encoding: 'alaw' }],
+  accepts: ({ options }) =>
+    encodings.map((encoding) => ({ encoding, ...(options?.multichannel && { channels: channelCounts }) })),
   rules,
   pauseMs: ({ options: { endpointing = 300 } = {} }) => (endpointing === false ? undefined : endpointing),
   // Interim results come about once a second, without words in silence.
   promisesMessages: ({ interimResults = true, options }) => interimResults || options?.utteranceEndMs !== false,
-  start: () => ({ segments: [], interim: undefined, told: {} }),
+  start: () => ({ channels: {}, told: {} }),
+  requestIdOf: ({ request_id: id, metadata }) => id ?? asObject(metadata)?.['request_id'],
   read: {
-    SpeechStarted: (state, { timestamp }) => {
+    SpeechStarted: onChannels((utterance, { timestamp }) => {
       const seconds = asNumber(timestamp);
-      return [state, { type: 'voice', is: 'started', ms: seconds === undefined ? undefined : seconds * 1_000 }];
-    },
-    Results: onResults,
-    UtteranceEnd: onUtteranceEnd,
+      return [utterance, { type: 'voice', is: 'started', ms: seconds === undefined ? undefined : seconds * 1_000 }];
+    }),
+    Results: onChannels(onResults),
+    UtteranceEnd: onChannels(onUtteranceEnd),
     Metadata: (state, { request_id: id }) => [
       state,
       { type: 'log', text: `request ${asString(id) ?? 'without an id'} ended` },
@@ -101,7 +131,7 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaSession> = {
         ? onRefused(state, message['code'] ?? message['variant'])
         : [state, { type: 'log', text: `the service reports ${wireWord(message['variant'])}` }],
   },
-  commands: { finalize },
+  commands: { finalize: (state) => [state, finalize()] },
 
   query: queryOf,
   conflict({ options: { model = 'nova-3', keyterms } = {} }) {
@@ -126,7 +156,13 @@ export const alphaWire: STTWire<AlphaSTTConfig, AlphaSession> = {
     return { message, code: 'unsupported_format', status: code };
   },
   farewell: () => ['{"type":"CloseStream"}'],
-  end: (state) => complete({ ...state, segments: state.interim ? [...state.segments, state.interim] : state.segments }),
+  end: ({ channels, ...state }, { config }) => [
+    { ...state, channels: {} },
+    ...Object.entries(channels).flatMap(([channel, { segments, interim }]) => {
+      const [, ...effects] = complete({ segments: interim ? [...segments, interim] : segments, interim });
+      return onChannel(config.options?.multichannel ? Number(channel) : undefined, effects);
+    }),
+  ],
 };
 
 /**
@@ -221,46 +257,73 @@ function refusesChange({ variant, message }: WireObject): boolean {
   return variant === 'SchemaError' && /"type":\s*"Configure"/.test(asString(message) ?? '');
 }
 
+/** Reads a message with its channel's utterance. */
+function onChannels(read: UtteranceReader): STTReader<AlphaSTTConfig, AlphaSession> {
+  return (state, message, context) => {
+    const { config, format } = context;
+    // Results have it in a field of its own: their `channel` is what was said.
+    const [named] = [message['channel_index'], message['channel']].flatMap(
+      (index) => asNumber(asArray(index)[0]) ?? [],
+    );
+    const channel = config.options?.multichannel ? (named ?? 0) : undefined;
+    const at = channel ?? 0;
+    if (!Number.isInteger(at) || at < 0 || at >= format.channels) return [state];
+    const [utterance, ...effects] = read(state.channels[at] ?? nothing, message, context, channel);
+    return [{ ...state, channels: { ...state.channels, [at]: utterance } }, ...onChannel(channel, effects)];
+  };
+}
+
 /** The words stopped; of which utterance, only the time of the last word says. */
-function onUtteranceEnd(state: AlphaSession, { last_word_end: seconds }: WireObject, context: Context): Step {
-  const { segments, interim } = state;
+function onUtteranceEnd(
+  utterance: AlphaUtterance,
+  { last_word_end: seconds }: WireObject,
+  context: Context,
+  channel: number | undefined,
+): UtteranceStep {
+  const { segments, interim } = utterance;
   const lastMs = context.toAudioMs((asNumber(seconds) ?? Infinity) * 1_000);
   const [first] = interim?.words ?? [];
   const isLate = first?.startMs !== undefined && lastMs <= first.startMs;
-  if (isLate) return segments.length === 0 ? [state] : endedBefore(state);
+  if (isLate) return segments.length === 0 ? [utterance] : endedBefore(utterance);
   // Its words are no more final than the interim result that contains them.
-  return segments.length === 0 && interim ? finalize(state) : complete(state);
+  return segments.length === 0 && interim ? [utterance, finalize(channel)] : complete(utterance);
 }
 
 /** The final segments were an utterance; the interim result belongs to the next. */
-function endedBefore(state: AlphaSession): Step {
-  const { interim } = state;
-  const [over, ...effects] = complete(state);
+function endedBefore(utterance: AlphaUtterance): UtteranceStep {
+  const { interim } = utterance;
+  const [over, ...effects] = complete(utterance);
   const again: readonly STTEffect[] = interim ? [{ type: 'voice', is: 'started' }, result('interim', [interim])] : [];
   return [{ ...over, interim }, ...effects, ...again];
 }
 
-function finalize(state: AlphaSession): Step {
-  return [state, { type: 'send-after-audio', message: { type: 'Finalize' } }];
+/** Asks for final results: of one channel, or of all. */
+function finalize(channel?: number): STTEffect {
+  return { type: 'send-after-audio', message: { type: 'Finalize', channel } };
 }
 
-function onResults(state: AlphaSession, message: WireObject, context: Context): Step {
-  const segment = segmentOf(message, context);
+function onResults(
+  utterance: AlphaUtterance,
+  message: WireObject,
+  context: Context,
+  channel: number | undefined,
+): UtteranceStep {
+  const segment = segmentOf(message, context, channel);
   const hasText = segment.text !== '';
   if (message['is_final'] !== true) {
-    if (!hasText) return [state];
+    if (!hasText) return [utterance];
     const voice: STTEffect = { type: 'voice', is: 'started' };
-    return [{ ...state, interim: segment }, voice, result('interim', [...state.segments, segment])];
+    return [{ ...utterance, interim: segment }, voice, result('interim', [...utterance.segments, segment])];
   }
   const [start, duration] = [asNumber(message['start']), asNumber(message['duration'])];
   const endMs = start === undefined || duration === undefined ? undefined : (start + duration) * 1_000;
-  if (endMs !== undefined && context.isFinal(endMs) && hasText) return [state];
-  const segments = hasText ? [...state.segments, segment] : state.segments;
-  const next: AlphaSession = { ...state, segments, interim: undefined };
+  if (endMs !== undefined && context.isFinal(endMs, channel) && hasText) return [utterance];
+  const segments = hasText ? [...utterance.segments, segment] : utterance.segments;
+  const next: AlphaUtterance = { segments, interim: undefined };
   const isAsked = message['from_finalize'] === true;
   const isTooLong = isEndless(segments, maxSegments);
   const isOver = isAsked || message['speech_final'] === true || isTooLong;
-  const [last, ...effects]: Step =
+  const [last, ...effects]: UtteranceStep =
     isOver || neverEnds(context.config)
       ? complete(next, isAsked)
       : [next, ...(hasText ? [result('segment', segments)] : [])];
@@ -268,20 +331,23 @@ function onResults(state: AlphaSession, message: WireObject, context: Context): 
   return [last, ...settled, ...effects, ...(isTooLong ? [endless] : [])];
 }
 
-function segmentOf(message: WireObject, context: Context): Said {
+function segmentOf(message: WireObject, context: Context, channel: number | undefined): Said {
   const [alternative = {}] = asObjects(asObject(message['channel'])?.['alternatives']);
+  const heard = newWords(alternative['words'], context.isFinal, channel);
+  const words = context.words(heard, (word) => asString(word['punctuated_word']) ?? asString(word['word']));
+  const isWhole = heard.length === asObjects(alternative['words']).length;
   return {
-    text: asString(alternative['transcript'])?.trim() ?? '',
-    words: context.words(alternative['words'], (word) => asString(word['punctuated_word']) ?? asString(word['word'])),
+    text: isWhole ? (asString(alternative['transcript'])?.trim() ?? '') : words.map(({ text }) => text).join(' '),
+    words,
     confidence: asNumber(alternative['confidence']),
     language: asString(asArray(alternative['languages'])[0]),
   };
 }
 
-function complete(state: AlphaSession, evenEmpty: boolean = false): Step {
-  const { segments } = state;
+function complete(utterance: AlphaUtterance, evenEmpty: boolean = false): UtteranceStep {
+  const { segments } = utterance;
   const said = segments.length > 0 || evenEmpty ? [result('complete', segments)] : [];
-  return [{ ...state, segments: [], interim: undefined }, { type: 'voice', is: 'ended' }, ...said];
+  return [nothing, { type: 'voice', is: 'ended' }, ...said];
 }
 
 function result(kind: ResultKind, segments: readonly Said[]): STTEffect {

@@ -4,6 +4,7 @@ import type { AudioMetadata } from '../../audio/types.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import { AudioBacklog, EncodedBacklog } from './audio-backlog.ts';
 import { AudioFeed, type CatchUp, type FeedItem } from './audio-feed.ts';
+import { ChannelFinals } from './channel-finals.ts';
 import { ConnectionClock } from './connection-clock.ts';
 import { leastSound, msBeforeVoice } from './voice-levels.ts';
 
@@ -66,6 +67,8 @@ export class AudioUplink {
   #believedMs: number = 0;
   /** When the audio began, by the scheduler. */
   #beganMs: number = 0;
+  /** What is final of each channel, where channels are transcribed apart. */
+  readonly #finals: ChannelFinals = new ChannelFinals();
   /** What was final when the connection began: it hears compressed audio from its start, and repeats it. */
   #repeatedMs: number = 0;
   #overflowing: boolean = false;
@@ -131,22 +134,25 @@ export class AudioUplink {
     return this.#clock?.toAudioMs(connectionMs) ?? connectionMs;
   }
 
-  /** Whether the audio before a connection time is already final. */
-  isFinal(connectionMs: number): boolean {
+  /** Whether the audio before a connection time is already final, of a channel or of all. */
+  isFinal(connectionMs: number, channel?: number): boolean {
     if (!(connectionMs < maxMoment)) return false;
     const ms = this.audioMs(connectionMs);
-    return ms <= this.#settledMs || ms === this.#finalMs;
+    return ms <= this.#settledMs || ms === this.#finalMs || this.#finals.covers(ms, channel);
   }
 
-  /** Marks the audio before a connection time as final. */
-  finalized(connectionMs: number): void {
+  /** Marks the audio before a connection time as final, of a channel or of all. */
+  finalized(connectionMs: number, channel?: number): void {
     // Times beyond the audio would make what follows look final.
     if (!(connectionMs < maxMoment)) return;
-    this.settled(this.audioMs(this.isPcm ? Math.min(connectionMs, this.sentMs) : connectionMs));
+    this.settled(this.audioMs(this.isPcm ? Math.min(connectionMs, this.sentMs) : connectionMs), channel);
   }
 
-  /** Marks the audio before a moment as final. */
-  settled(audioMs: number): void {
+  /** Marks the audio before a moment as final, of a channel or of all. */
+  settled(momentMs: number, channel?: number): void {
+    const { channels } = this.#options.format();
+    // Another channel may need what one is done with.
+    const audioMs = channel === undefined ? momentMs : this.#finals.add(momentMs, channel, channels);
     if (audioMs <= this.#settledMs) return;
     this.#finalMs = audioMs;
     if (audioMs > this.#latestMs) return;
@@ -290,6 +296,7 @@ export class AudioUplink {
     this.#clock = undefined;
     this.#finalMs = 0;
     this.#believedMs = 0;
+    this.#finals.reset();
     this.#repeatedMs = 0;
     this.#afterAudio = [];
   }

@@ -15,7 +15,7 @@ import {
   type Subscription,
 } from 'rxjs';
 import { bytesForMs, describeFormat } from '../../audio/formats.ts';
-import { takes } from '../../audio/negotiate.ts';
+import { firstOf, takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
@@ -156,8 +156,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   }
 
   get #liveFormat(): AudioMetadata {
-    const { encoding, sampleRates } = this.accepts[0] ?? { encoding: 'linear16' };
-    return this.#format ?? { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: 1 };
+    return this.#format ?? firstOf(this.accepts);
   }
 
   #open(): Session {

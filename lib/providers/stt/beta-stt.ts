@@ -237,6 +237,7 @@ export const betaWire: STTWire<BetaSTTConfig, BetaTurns> = {
   catchUpSpeed: 1.25,
   endingMs: ({ minTurnSilence = 0, maxTurnSilence = 1_280 }) => Math.max(minTurnSilence, maxTurnSilence),
   failures: betaFailures,
+  requestIdOf: ({ type, id }) => (type === 'Begin' ? id : undefined),
   start: () => ({ finished: [], isUnformatted: false }),
   read: {
     Begin: (state, { id }) => [state, { type: 'log', text: `session ${asString(id) ?? 'without an id'} begins` }],

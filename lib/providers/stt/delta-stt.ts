@@ -166,6 +166,8 @@ export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
   catchUpSpeed: 1.25,
   endingMs: ({ maxEndpointDelayMs = 2_000 }) => maxEndpointDelayMs,
   failures,
+  // Only its errors have one.
+  requestIdOf: ({ request_id: id }) => id,
   start: () => nothing,
   // It reports its progress, whether or not there are words.
   promisesMessages: () => true,

@@ -44,8 +44,8 @@ export function enactor(world: HearingWorld): (effect: HearingEffect, say: Say) 
     'silence-after-audio': ({ ms }) => uplink.pad(ms),
     'end-audio': () => uplink.endStretch(),
     'await-final': ({ ask, ms }) => world.awaitFinal(ask, ms),
-    finalized: ({ ms }) => uplink.finalized(ms),
-    settled: ({ audioMs }) => uplink.settled(audioMs),
+    finalized: ({ ms, channel }) => uplink.finalized(ms, channel),
+    settled: ({ audioMs, channel }) => uplink.settled(audioMs, channel),
     failure: (fault) => socket()?.reconnect(world.failure(fault)),
     reconnect: () => socket()?.reconnect(),
     'begin-again': () => {

@@ -8,7 +8,8 @@ import { primaryLanguage } from '../../core/wire-names.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type { SocketRequest, SocketRequestContext } from '../../transport/reconnecting-socket.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { completed, type STTContext, type STTEffect, type STTStep, type STTWire } from './stt-wire.ts';
+import { completed, onChannel, type STTContext, type STTEffect, type STTStep, type STTWire } from './stt-wire.ts';
+import { newWords } from './stt-words.ts';
 
 /** The service's names for the encodings it supports. */
 const encodings: Readonly<Record<EpsilonEncoding, AudioEncoding>> = {
@@ -87,7 +88,10 @@ interface EpsilonSession {
   readonly base: number | undefined;
   /** The most recent utterances to end, to recognize their late results. */
   readonly finished: readonly string[];
-  readonly hasVoice: boolean;
+  /** The channels that have a voice; audio that is transcribed as one is channel 0. */
+  readonly voices: readonly number[];
+  /** Those whose words are not final. */
+  readonly unfinished: readonly number[];
 }
 
 type Context = STTContext<EpsilonSTTConfig>;
@@ -95,7 +99,10 @@ type Step = STTStep<EpsilonSession>;
 
 const remembered = 8;
 
-const fresh: EpsilonSession = { acknowledged: 0, base: undefined, finished: [], hasVoice: false };
+/** How late the service may tell of a voice, in milliseconds. */
+const leadMs = 1_000;
+
+const fresh: EpsilonSession = { acknowledged: 0, base: undefined, finished: [], voices: [], unfinished: [] };
 
 const stop: WireObject = { type: 'stop_recording' };
 
@@ -112,17 +119,24 @@ export const epsilonWire: STTWire<EpsilonSTTConfig, EpsilonSession> = {
   keepsAddress: true,
   // It acknowledges audio.
   promisesMessages: () => true,
+  requestIdOf: ({ session_id: id }) => id,
   start: () => fresh,
   read: {
     audio_chunk: onAcknowledged,
-    speech_start: (state, message) => [
-      { ...state, hasVoice: true },
-      { type: 'voice', is: 'started', ms: momentOf(message) },
-    ],
-    speech_end: (state, message) => [
-      { ...state, hasVoice: false },
-      { type: 'voice', is: 'ended', ms: momentOf(message) },
-    ],
+    speech_start: (state, { data }, context) => {
+      const channel = channelOf(data, context);
+      return [
+        { ...state, voices: [...without(state.voices, channel), channel ?? 0] },
+        { type: 'voice', is: 'started', ms: momentOf(data), channel },
+      ];
+    },
+    speech_end: (state, { data }, context) => {
+      const channel = channelOf(data, context);
+      return [
+        { ...state, voices: without(state.voices, channel) },
+        { type: 'voice', is: 'ended', ms: momentOf(data), channel },
+      ];
+    },
     transcript: onTranscript,
   },
   each(state, { error }) {
@@ -232,37 +246,76 @@ function onAcknowledged(state: EpsilonSession, { data }: WireObject, { format }:
 }
 
 /** When a voice started or ended, in milliseconds. */
-function momentOf({ data }: WireObject): number | undefined {
+function momentOf(data: unknown): number | undefined {
   const seconds = asNumber(asObject(data)?.['time']);
   return seconds === undefined ? undefined : seconds * 1_000;
+}
+
+/** The channel that a message is about; `undefined` where there is one. */
+function channelOf(data: unknown, { format: { channels } }: Context): number | undefined {
+  const channel = asNumber(asObject(data)?.['channel']) ?? 0;
+  if (channels === 1) return undefined;
+  return Number.isInteger(channel) && channel >= 0 && channel < channels ? channel : 0;
+}
+
+function without(channels: readonly number[], channel: number = 0): readonly number[] {
+  return channels.filter((each) => each !== channel);
 }
 
 function onTranscript(state: EpsilonSession, { data }: WireObject, context: Context): Step {
   const { id, is_final: isFinal, utterance } = asObject(data) ?? {};
   const { text: given, language: spoken, ...details } = asObject(utterance) ?? {};
-  const [text, language, name] = [asString(given)?.trim(), asString(spoken), asString(id)];
-  if (!text || (name !== undefined && state.finished.includes(name))) return [state];
+  const channel = channelOf(utterance, context);
+  const heard = newWords(details['words'], context.isFinal, channel);
+  const isWhole = heard.length === asArray(details['words']).length;
+  const text = isWhole ? asString(given)?.trim() : textOf(heard);
+  const [language, name] = [asString(spoken), asString(id)];
+  if (name !== undefined && state.finished.includes(name)) return [state];
+  if (!text) return isWhole ? [state] : [state, { type: 'reset', channel }];
   if (isFinal !== true) {
+    const unfinished = [...without(state.unfinished, channel), channel ?? 0];
     // A final result can arrive in mid-speech.
-    const voice: readonly STTEffect[] = state.hasVoice ? [{ type: 'voice', is: 'started' }] : [];
-    return [state, ...voice, { type: 'result', kind: 'interim', text, language }];
+    const voice: readonly STTEffect[] = state.voices.includes(channel ?? 0) ? [{ type: 'voice', is: 'started' }] : [];
+    return [
+      { ...state, unfinished },
+      ...onChannel(channel, [...voice, { type: 'result', kind: 'interim', text, language }]),
+    ];
   }
   const finished = name === undefined ? state.finished : [name, ...state.finished].slice(0, remembered);
+  const next: EpsilonSession = { ...state, finished, unfinished: without(state.unfinished, channel) };
   // Channels stand for speakers.
-  const channel = (context.config.channels ?? 1) > 1 ? asNumber(details['channel']) : undefined;
   const { speaker = channel } = details;
   const words = context
-    .words(details['words'], ({ word }) => asString(word))
+    .words(heard, ({ word }) => asString(word))
     .map((word) =>
       typeof speaker === 'number' || typeof speaker === 'string' ? { ...word, speaker: String(speaker) } : word,
     );
-  const endMs = (asNumber(details['end']) ?? NaN) * 1_000;
   return [
-    { ...state, finished },
-    ...completed({
-      ...{ text, language, words, confidence: asNumber(details['confidence']) },
-      ...(channel !== undefined && { fields: { channel } }),
-    }),
-    ...(Number.isNaN(endMs) ? [] : [{ type: 'finalized', ms: endMs } as const]),
+    next,
+    ...onChannel(channel, completed({ text, language, words, confidence: asNumber(details['confidence']) })),
+    ...finalized(next, (asNumber(details['end']) ?? NaN) * 1_000, channel, context),
+  ];
+}
+
+const textOf = (words: readonly WireObject[]): string =>
+  words
+    .map(({ word }) => asString(word) ?? '')
+    .join('')
+    .trim();
+
+/** What is final of a channel, and of those that nobody speaks on: the service says nothing about them. */
+function finalized(
+  { voices, unfinished }: EpsilonSession,
+  endMs: number,
+  channel: number | undefined,
+  { format: { channels } }: Context,
+): readonly STTEffect[] {
+  if (Number.isNaN(endMs)) return [];
+  if (channel === undefined) return [{ type: 'finalized', ms: endMs }];
+  const busy = new Set([...voices, ...unfinished, channel]);
+  const silent = Array.from({ length: channels }, (_, each) => each).filter((each) => !busy.has(each));
+  return [
+    { type: 'finalized', ms: endMs, channel },
+    ...silent.map((each) => ({ type: 'finalized', ms: endMs - leadMs, channel: each }) as const),
   ];
 }

@@ -129,6 +129,7 @@ export const etaWire: STTWire<EtaSTTConfig, undefined> = {
   minFrameMs: 250,
   catchUpSpeed: 1.5,
   failures,
+  requestIdOf: ({ type, id }) => (type === 'connected' ? id : undefined),
   start: () => undefined,
   read: {
     connected: (state, { id }) => [state, { type: 'log', text: `job ${asString(id) ?? 'without an id'} begins` }],

@@ -20,6 +20,7 @@ import {
   tap,
 } from 'rxjs';
 import { isPcmLike } from '../../audio/formats.ts';
+import { firstOf } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { ConnectionEvent, SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
@@ -223,9 +224,7 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
   }
 
   get #audioFormat(): AudioMetadata {
-    if (this.#format) return this.#format;
-    const { encoding, sampleRates, channels } = this.accepts[0] ?? { encoding: 'linear16' };
-    return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
+    return this.#format ?? firstOf(this.accepts);
   }
 
   #begin(): Session {

@@ -179,6 +179,7 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
   endingMs: silenceMs,
   pauseMs: (config) => (config.commitStrategy === 'manual' ? undefined : silenceMs(config)),
   failures: gammaFailures,
+  requestIdOf: ({ session_id: id }) => id,
   start: () => ({ isAsked: false }),
   read: {
     ...Object.fromEntries(Object.keys(gammaFailures).map((kind) => [kind, failing(kind)])),

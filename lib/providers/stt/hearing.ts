@@ -1,11 +1,23 @@
 import { durationMs, isPcmLike } from '../../audio/formats.ts';
 import { ownEntry, asString, type WireObject } from '../../core/guard.ts';
-import type { SpeechEvent, TranscriptionResult } from '../../core/roles.ts';
 import { eachEffect, takeStep } from '../../stream/fold.ts';
 import type { SocketRequest } from '../../transport/reconnecting-socket.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
-import type { Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
-import { soleSpeaker } from './stt-words.ts';
+import type { STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
+import {
+  finishes,
+  isOpen,
+  newestWords,
+  noUtterances,
+  resets,
+  says,
+  silent,
+  speaks,
+  type Telling,
+  type UtteranceEffect,
+  type Utterances,
+  type UtterancesStep,
+} from './utterances.ts';
 import { isLoud, noVoices, withVoices, type Voices } from './voice-levels.ts';
 
 type Frames = readonly Uint8Array<ArrayBuffer>[];
@@ -14,7 +26,7 @@ type Frames = readonly Uint8Array<ArrayBuffer>[];
 export interface Hearing<S> {
   /** The wire's state. */
   readonly wire: S;
-  readonly utterance: Utterance;
+  readonly utterances: Utterances;
   readonly watch: Watch;
   /** The address of the current connection, if the next one may reuse it. */
   readonly address: SocketRequest | undefined;
@@ -22,20 +34,8 @@ export interface Hearing<S> {
   readonly isResumed: boolean;
   /** Identifies the stretch of audio the service is hearing; new when it starts over. */
   readonly id: string;
-}
-
-interface Utterance {
-  /** Utterances so far. */
-  readonly count: number;
-  /** Id of the current utterance. */
-  readonly id: string | undefined;
-  /** The latest words of an utterance that is not complete. */
-  readonly newest: Said | undefined;
-  readonly hasVoice: boolean;
-  /** Counts requests for the final result. */
-  readonly asks: number;
-  /** Whether the answer to the newest is pending. */
-  readonly isAsked: boolean;
+  /** The service's id of the session, once it is known. */
+  readonly requestId: string | undefined;
 }
 
 /** Voice sent to the service and not yet answered, in audio time (docs/faults.md, F10). */
@@ -57,11 +57,13 @@ export type HearingInput<C> =
   /** The answer to a request did not come in time. */
   | { readonly type: 'overdue'; readonly ask: number }
   | { readonly type: 'connecting' }
+  /** The address of a connection is known, and what it calls the session. */
+  | { readonly type: 'addressed'; readonly requestId: string | undefined }
   | { readonly type: 'granted'; readonly address: SocketRequest }
   | { readonly type: 'forget' }
   | { readonly type: 'begin'; readonly id: string }
   | { readonly type: 'audio'; readonly data: Uint8Array<ArrayBuffer> }
-  | { readonly type: 'sent'; readonly frames: Frames; readonly limitMs: number | false }
+  | { readonly type: 'sent'; readonly frames: Frames }
   | { readonly type: 'tick'; readonly canPing: boolean }
   | { readonly type: 'gap'; readonly quietMs: number }
   | { readonly type: 'changed'; readonly changed: Partial<C> }
@@ -71,10 +73,9 @@ export type HearingInput<C> =
 /** What the runner carries out. */
 export type HearingEffect =
   | Exclude<STTEffect, { type: 'voice' | 'result' | 'finish' | 'reset' | 'forget-address' }>
-  | { readonly type: 'speech'; readonly event: SpeechEvent }
-  | { readonly type: 'transcript'; readonly result: TranscriptionResult }
-  /** All words up to a moment of the audio were told as final, though not by the service. */
-  | { readonly type: 'settled'; readonly audioMs: number }
+  | UtteranceEffect
+  /** All words up to a moment of the audio were told as final, of a channel or of all, though not by the service. */
+  | { readonly type: 'settled'; readonly audioMs: number; readonly channel: number | undefined }
   /** The answer to a request is due within `ms` milliseconds. */
   | { readonly type: 'await-final'; readonly ask: number; readonly ms: number }
   /** A message that does not fit the wire. */
@@ -97,11 +98,12 @@ const unmeasured = 0.25;
 export function silentHearing<S>(wire: S): Hearing<S> {
   return {
     wire,
-    utterance: { count: 0, id: undefined, newest: undefined, hasVoice: false, asks: 0, isAsked: false },
+    utterances: noUtterances,
     watch: answered,
     address: undefined,
     isResumed: false,
     id: '',
+    requestId: undefined,
   };
 }
 
@@ -127,7 +129,9 @@ export function hear<C extends StreamingSTTConfig, S>(
     case 'overdue':
       return onOverdue(wire, hearing, input.ask, context);
     case 'connecting':
-      return apply(wire, hearing, wire.connecting?.(state, context), context);
+      return apply(wire, { ...hearing, requestId: undefined }, wire.connecting?.(state, context), context);
+    case 'addressed':
+      return [{ ...hearing, requestId: input.requestId }];
     case 'granted':
       return [{ ...hearing, address: input.address, isResumed: before.address !== undefined }];
     case 'forget':
@@ -136,7 +140,7 @@ export function hear<C extends StreamingSTTConfig, S>(
       const { id } = input;
       const [begun, ...effects] = apply(wire, { ...hearing, id }, wire.begin?.(state, { ...context, id }), context);
       // What was asked is asked now, after the audio that comes first.
-      if (!begun.utterance.isAsked) return [begun, ...effects];
+      if (!begun.utterances.isAsked) return [begun, ...effects];
       const [next, ...asked] = ask(wire, begun, context);
       return [next, ...effects, ...asked];
     }
@@ -162,11 +166,13 @@ export function hear<C extends StreamingSTTConfig, S>(
 
 function onMessage<C extends StreamingSTTConfig, S>(
   wire: STTWire<C, S>,
-  hearing: Hearing<S>,
+  before: Hearing<S>,
   message: WireObject | undefined,
   context: STTContext<C>,
 ): HearingStep<S> {
-  if (!message) return [hearing, { type: 'malformed', kind: 'ignored an unreadable message' }];
+  if (!message) return [before, { type: 'malformed', kind: 'ignored an unreadable message' }];
+  const requestId = wireId(wire.requestIdOf?.(message)) ?? before.requestId;
+  const hearing = requestId === before.requestId ? before : { ...before, requestId };
   const type = typeOf(wire, message, hearing.wire) ?? 'unknown';
   try {
     const [looked, ...noted] = wire.each?.(hearing.wire, message, context) ?? [hearing.wire];
@@ -197,10 +203,16 @@ function onEnd<C extends StreamingSTTConfig, S>(
   const [last, ...effects]: STTStep<S> = wire.end?.(hearing.wire, context) ?? [hearing.wire, { type: 'finish' }];
   const ended = { type: 'voice', is: 'ended' } as const;
   // What is told as final now is not heard again by the next session.
-  const audioMs = hearing.utterance.newest?.words?.at(-1)?.endMs;
-  const settled = audioMs === undefined ? [] : [{ type: 'settled', audioMs } as const];
-  const [{ utterance, watch }, ...told] = apply(wire, hearing, [last, ended, ...effects, { type: 'reset' }], context);
-  return [{ ...silentHearing(wire.start()), utterance: { ...utterance, isAsked: false }, watch }, ...settled, ...told];
+  const settled = newestWords(hearing.utterances).flatMap(({ words, channel }) => {
+    const audioMs = words?.at(-1)?.endMs;
+    return audioMs === undefined ? [] : [{ type: 'settled', audioMs, channel } as const];
+  });
+  const [{ utterances, watch }, ...told] = apply(wire, hearing, [last, ended, ...effects, { type: 'reset' }], context);
+  return [
+    { ...silentHearing(wire.start()), utterances: { ...utterances, isAsked: false }, watch },
+    ...settled,
+    ...told,
+  ];
 }
 
 /** One result comes for every request: at once when nothing is pending, else the service's, else the words so far. */
@@ -210,9 +222,10 @@ function onFinalize<C extends StreamingSTTConfig, S>(
   { isPending, isReady }: Extract<HearingInput<C>, { type: 'finalize' }>,
   context: STTContext<C>,
 ): HearingStep<S> {
-  const { utterance } = hearing;
-  if (!isPending && !utterance.newest && !utterance.hasVoice) return says(hearing, silent, wire.name, context.config);
-  const asked = { ...hearing, utterance: { ...utterance, isAsked: true } };
+  const { utterances } = hearing;
+  if (!isPending && !isOpen(utterances))
+    return within(hearing, says(utterances, silent, telling(wire, hearing, context)));
+  const asked = { ...hearing, utterances: { ...utterances, isAsked: true } };
   return isReady ? ask(wire, asked, context) : [asked];
 }
 
@@ -221,9 +234,9 @@ function ask<C extends StreamingSTTConfig, S>(
   hearing: Hearing<S>,
   context: STTContext<C>,
 ): HearingStep<S> {
-  const { utterance } = hearing;
-  const asks = utterance.asks + 1;
-  const asked = { ...hearing, utterance: { ...utterance, asks } };
+  const { utterances } = hearing;
+  const asks = utterances.asks + 1;
+  const asked = { ...hearing, utterances: { ...utterances, asks } };
   const [next, ...effects] = apply(wire, asked, wire.commands?.['finalize']?.(hearing.wire, context), context);
   return [next, ...effects, { type: 'await-final', ask: asks, ms: wire.finalMs ?? finalMs }];
 }
@@ -234,59 +247,52 @@ function onOverdue<C extends StreamingSTTConfig, S>(
   asked: number,
   context: STTContext<C>,
 ): HearingStep<S> {
-  const { isAsked, asks, newest } = hearing.utterance;
+  const { isAsked, asks } = hearing.utterances;
   if (!isAsked || asks !== asked) return [hearing];
   // What comes late must not say it again.
-  const said: readonly STTEffect[] = newest
-    ? [{ type: 'finalized', ms: context.sentMs }, { type: 'finish' }]
-    : [silent];
-  return apply(wire, hearing, [hearing.wire, ...said, ...(wire.overdue?.(hearing.wire, context) ?? [])], context);
+  const said: readonly STTEffect[] =
+    newestWords(hearing.utterances).length > 0
+      ? [{ type: 'finalized', ms: context.sentMs }, { type: 'finish' }]
+      : [silent];
+  const step: STTStep<S> = [hearing.wire, ...said, ...(wire.overdue?.(hearing.wire, context) ?? [])];
+  const [next, ...effects] = apply(wire, hearing, step, context);
+  return [{ ...next, utterances: { ...next.utterances, isAsked: false } }, ...effects];
 }
-
-/** The result of an utterance without words. */
-const silent = { type: 'result', kind: 'complete', text: '' } as const;
 
 /** The state after a step of the wire, with its effects for the runner. */
 function apply<C extends StreamingSTTConfig, S>(
-  { name }: STTWire<C, S>,
+  wire: STTWire<C, S>,
   hearing: Hearing<S>,
   step: STTStep<S> = [hearing.wire],
   context: STTContext<C>,
 ): HearingStep<S> {
-  const [wire] = step;
+  const [state] = step;
   const told: HearingEffect[] = [];
-  let now = wire === hearing.wire ? hearing : { ...hearing, wire };
+  let now = state === hearing.wire ? hearing : { ...hearing, wire: state };
   eachEffect(step, (effect) => {
-    now = takeStep(told, enacted(now, effect, name, context));
+    now = takeStep(told, enacted(wire, now, effect, context));
   });
   return [now, ...told];
 }
 
-function enacted<S>(
+function enacted<C extends StreamingSTTConfig, S>(
+  wire: STTWire<C, S>,
   hearing: Hearing<S>,
   effect: STTEffect,
-  name: string,
-  { config, toAudioMs }: STTContext<StreamingSTTConfig>,
+  context: STTContext<C>,
 ): HearingStep<S> {
-  const { utterance } = hearing;
+  const { utterances } = hearing;
   switch (effect.type) {
-    case 'voice':
-      return speaks(hearing, effect.is, effect.ms === undefined ? undefined : toAudioMs(effect.ms));
+    case 'voice': {
+      const positionMs = effect.ms === undefined ? undefined : context.toAudioMs(effect.ms);
+      return within(hearing, speaks(utterances, effect.is, effect.channel, positionMs));
+    }
     case 'result':
-      return says(hearing, effect, name, config);
-    case 'finish': {
-      const [quiet, ...told] = speaks(hearing, 'ended');
-      if (!utterance.newest) return [quiet, ...told];
-      const [next, ...more] = says(quiet, { ...utterance.newest, kind: 'complete' }, name, config);
-      return [next, ...told, ...more];
-    }
-    case 'reset': {
-      const [quiet, ...told] = speaks(hearing, 'ended');
-      const next = { ...quiet, utterance: { ...quiet.utterance, id: undefined, newest: undefined } };
-      if (!utterance.isAsked) return [next, ...told];
-      const [answered, ...more] = says(next, silent, name, config);
-      return [answered, ...told, ...more];
-    }
+      return within(hearing, says(utterances, effect, telling(wire, hearing, context)));
+    case 'finish':
+      return within(hearing, finishes(utterances, effect.channel, telling(wire, hearing, context)));
+    case 'reset':
+      return within(hearing, resets(utterances, effect.channel, telling(wire, hearing, context)));
     case 'forget-address':
       return [{ ...hearing, address: undefined }];
     default:
@@ -294,52 +300,23 @@ function enacted<S>(
   }
 }
 
-function speaks<S>(hearing: Hearing<S>, type: SpeechEvent['type'], positionMs?: number): HearingStep<S> {
-  const hasVoice = type !== 'ended';
-  if (hearing.utterance.hasVoice === hasVoice) return [hearing];
-  return [
-    { ...hearing, utterance: { ...hearing.utterance, hasVoice } },
-    { type: 'speech', event: { type, ...(positionMs !== undefined && { positionMs }) } },
-  ];
+function within<S>(hearing: Hearing<S>, [utterances, ...effects]: UtterancesStep): HearingStep<S> {
+  return [utterances === hearing.utterances ? hearing : { ...hearing, utterances }, ...effects];
 }
 
-function says<S>(
-  hearing: Hearing<S>,
-  said: Omit<Extract<STTEffect, { type: 'result' }>, 'type'>,
-  name: string,
-  config: Readonly<StreamingSTTConfig>,
-): HearingStep<S> {
-  const { utterance } = hearing;
-  const { kind, text, confidence, words, language = config.language, translations, fields } = said;
-  const isComplete = kind === 'complete';
-  const newest = isComplete ? undefined : said;
-  // Nobody knows of an utterance whose words were never emitted.
-  if (kind === 'interim' && config.interimResults === false)
-    return [{ ...hearing, utterance: { ...utterance, newest } }];
-  const count = utterance.id === undefined ? utterance.count + 1 : utterance.count;
-  const utteranceId = utterance.id ?? `${name}-${count}`;
-  const speaker = soleSpeaker(words ?? []);
-  const result: TranscriptionResult = {
-    text,
-    isFinal: kind === 'segment' || isComplete,
-    utteranceComplete: isComplete,
-    isPreflight: kind === 'preflight',
-    ...(confidence !== undefined && { confidence }),
-    utteranceId,
-    metadata: {
-      ...fields,
-      ...(words && { words }),
-      ...(language !== undefined && { language }),
-      ...(speaker !== undefined && { speaker }),
-      ...(translations && { translations }),
-    },
-  };
-  const isAsked = utterance.isAsked && !isComplete;
-  const next = { ...utterance, count, id: isComplete ? undefined : utteranceId, newest, isAsked };
-  return [
-    { ...hearing, utterance: next },
-    { type: 'transcript', result },
-  ];
+function telling<C extends StreamingSTTConfig, S>(
+  { name }: STTWire<C, S>,
+  { requestId }: Hearing<S>,
+  { config: { language, interimResults = true } }: STTContext<C>,
+): Telling {
+  return { name, language, interimResults, requestId };
+}
+
+/** Longest id of a session: some are of a UUID and more. */
+const maxIdLength = 128;
+
+function wireId(id: unknown): string | undefined {
+  return typeof id === 'string' && id.length > 0 && id.length <= maxIdLength ? id : undefined;
 }
 
 const answered: Watch = { unansweredMs: 0, voices: noVoices, alarms: 0 };
@@ -357,9 +334,10 @@ function watched<C>({ watch }: { watch: Watch }, { type }: HearingInput<C>): Wat
 function onSent<C extends StreamingSTTConfig, S>(
   wire: STTWire<C, S>,
   hearing: Hearing<S>,
-  { frames, limitMs }: Extract<HearingInput<C>, { type: 'sent' }>,
+  { frames }: Extract<HearingInput<C>, { type: 'sent' }>,
   { config, format }: STTContext<C>,
 ): HearingStep<S> {
+  const limitMs: number | false = config.silenceTimeoutMs ?? wire.silenceTimeoutMs ?? 10_000;
   if (limitMs === false || !isPcmLike(format.encoding)) return [hearing];
   const promises = wire.promisesMessages?.(config) ?? false;
   const { alarms } = hearing.watch;

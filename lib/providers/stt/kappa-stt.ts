@@ -182,6 +182,7 @@ export const kappaWire: STTWire<KappaSTTConfig, KappaTurn> = {
   overdue: () => [{ type: 'reconnect' }],
   gapMs,
   gap: silenceInGaps(gapMs, endingMs, idleMs),
+  idParameter: 'X-ConnectionId',
   start: () => ({ id: '', pendingMs: 0, hypothesis: undefined, isCut: false, isIntroduced: false }),
   read: {
     'turn.start': (state) => [state, { type: 'log', text: 'a turn begins' }],

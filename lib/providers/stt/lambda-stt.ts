@@ -168,6 +168,8 @@ export const lambdaWire: STTWire<LambdaSTTConfig, LambdaResults> = {
   catchUpSpeed: 2,
   gapMs,
   gap: silenceInGaps(gapMs, endingMs, idleMs),
+  // Only if the application names the session.
+  idParameter: 'session-id',
   start: () => ({ finished: [] }),
   read: {
     TranscriptEvent: (state, { body }, context) =>

@@ -15,7 +15,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import { bytesForMs, describeFormat, describeFormats, sameFormat } from '../../audio/formats.ts';
-import { takes } from '../../audio/negotiate.ts';
+import { firstOf, takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import type { VoiceError } from '../../core/errors.ts';
@@ -78,10 +78,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     encode: (frame) => this.#wire.encode?.(frame, this.#hearing.wire, this.#context) ?? frame,
     isReady: () => this.#socket?.isReady ?? false,
     send: (data) => void this.#socket?.send(data),
-    onSent: (frames) => {
-      const limitMs = this.config.silenceTimeoutMs ?? this.#wire.silenceTimeoutMs ?? 10_000;
-      this.#hear({ type: 'sent', frames, limitMs });
-    },
+    onSent: (frames) => this.#hear({ type: 'sent', frames }),
   });
   readonly #enact = enactor({
     uplink: this.#uplink,
@@ -240,6 +237,11 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return {};
   }
 
+  /** An error with the id of the session, if there is one. */
+  protected override error(message: string, options: Parameters<RemoteProvider<C>['error']>[1]): VoiceError {
+    return super.error(message, { requestId: this.#hearing.requestId, ...options });
+  }
+
   /** Converts a fault of the service to an error. */
   protected failure(fault: STTFault): VoiceError {
     const { text, ...options } = explained(fault, this.#wire.failures, (sentence) => this.redact(sentence));
@@ -304,9 +306,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   /** The format of the audio being sent. */
   protected get format(): AudioMetadata {
-    if (this.#format) return this.#format;
-    const { encoding, sampleRates, channels } = this.accepts[0] ?? { encoding: 'linear16' };
-    return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
+    return this.#format ?? firstOf(this.accepts);
   }
 
   /** Limits on queued audio; none for a connection that only says goodbye. */

@@ -22,6 +22,8 @@ export interface ResultDetails {
   readonly words?: readonly TranscribedWord[] | undefined;
   /** BCP 47. Default: the configured one. */
   readonly language?: string | undefined;
+  /** Default: that of all the words. */
+  readonly speaker?: string | undefined;
   /** The text in other languages. */
   readonly translations?: readonly Translation[] | undefined;
   /** Vendor-specific data, for `metadata`. */
@@ -58,18 +60,26 @@ export type STTFault =
   /** A failure without a name of the service's; `message` follows the provider's name. */
   | (Omit<Failure, 'hint'> & { readonly message: string });
 
-/** A wire's effects, carried out in order. */
+/**
+ * A wire's effects, carried out in order. Where channels are transcribed apart, several utterances are open at once: an
+ * effect's `channel`, from 0, says which it concerns. By default, it concerns all audio.
+ */
 export type STTEffect =
   /** The state of the speaker's voice, and the connection time of the change, if known; repetitions are ignored. */
-  | { readonly type: 'voice'; readonly is: SpeechEvent['type']; readonly ms?: number | undefined }
+  | {
+      readonly type: 'voice';
+      readonly is: SpeechEvent['type'];
+      readonly ms?: number | undefined;
+      readonly channel?: number | undefined;
+    }
   /** The full text of the utterance so far. All results up to a `complete` one belong to one utterance. */
-  | ({ readonly type: 'result'; readonly kind: ResultKind } & Said)
+  | ({ readonly type: 'result'; readonly kind: ResultKind; readonly channel?: number | undefined } & Said)
   /** The utterance is over: its latest words are its final text. */
-  | { readonly type: 'finish' }
+  | { readonly type: 'finish'; readonly channel?: number | undefined }
   /** Whatever follows belongs to another utterance. */
-  | { readonly type: 'reset' }
+  | { readonly type: 'reset'; readonly channel?: number | undefined }
   /** The audio before a connection time, in milliseconds, is final: the next connection starts there. */
-  | { readonly type: 'finalized'; readonly ms: number }
+  | { readonly type: 'finalized'; readonly ms: number; readonly channel?: number | undefined }
   /** A message; objects are sent as JSON. */
   | { readonly type: 'send'; readonly message: WireObject | SocketData }
   /** A message about the audio so far: sent after that audio, on whichever connection carries it. */
@@ -121,8 +131,11 @@ export interface STTContext<C> {
   readonly isResumed: boolean;
   /** Converts a connection time to a position in all audio, in milliseconds. */
   readonly toAudioMs: (connectionMs: number) => number;
-  /** Whether the audio before a connection time was already final, so that its results are repeats. */
-  readonly isFinal: (connectionMs: number) => boolean;
+  /**
+   * Whether the audio before a connection time was already final, so that its results are repeats. Of several channels,
+   * each has its own; the next connection starts where the first of them is not final.
+   */
+  readonly isFinal: (connectionMs: number, channel?: number) => boolean;
   /**
    * Converts the wire's words, whose `start` and `end` count from the connection's start.
    *
@@ -235,6 +248,10 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
   decode?(data: SocketData): WireObject | undefined;
   /** A message's type, for `read`. Default: its `type` field. */
   typeOf?(message: WireObject, state: S): string | undefined;
+  /** The service's id of the session, in a message that has one: its support asks for it. */
+  requestIdOf?(message: WireObject): unknown;
+  /** The query parameter of the address that has the id of the session. */
+  readonly idParameter?: string;
   /** Called with each message before its reader. */
   each?(state: S, message: WireObject, context: STTContext<C>): STTStep<S>;
 
@@ -296,6 +313,11 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
   isLast?(message: WireObject, state: S, context: STTContext<C>): boolean;
   /** The session has ended. Default: the latest words become final (`finish`). */
   end?(state: S, context: STTContext<C>): STTStep<S>;
+}
+
+/** The effects as those of a channel; `undefined` for audio that is transcribed as one. */
+export function onChannel(channel: number | undefined, effects: readonly STTEffect[]): readonly STTEffect[] {
+  return channel === undefined ? effects : effects.map((effect) => ({ ...effect, channel }));
 }
 
 /** Speech has started, with words that may change. */

@@ -29,6 +29,24 @@ export function transcribedWords(
   });
 }
 
+/**
+ * The wire's words, with `start` and `end` in seconds of the connection, that a channel has not said before: after a
+ * reconnect, it is heard again from where another was not final.
+ *
+ * @param isFinal - Of the context.
+ * @param channel - `undefined` for audio that is transcribed as one.
+ */
+export function newWords(
+  value: unknown,
+  isFinal: (connectionMs: number, channel?: number) => boolean,
+  channel: number | undefined,
+): readonly WireObject[] {
+  const words = asObjects(value);
+  if (channel === undefined) return words;
+  const middleMs = ({ start, end }: WireObject): number => ((asNumber(start) ?? NaN) + (asNumber(end) ?? NaN)) * 500;
+  return words.filter((word) => !isFinal(middleMs(word), channel));
+}
+
 /** The speaker of all the words; `undefined` when there are several, or none is known. */
 export function soleSpeaker(words: readonly TranscribedWord[]): string | undefined {
   const sole = words[0]?.speaker;

@@ -138,6 +138,7 @@ export const thetaRealtimeWire: STTWire<ThetaRealtimeSTTConfig, ThetaTalk> = {
   retiring: thetaRealtimeSTT,
   reportsSpeechEnd: true,
   failures: thetaFailures,
+  requestIdOf: ({ session }) => asObject(session)?.['id'],
   start: () => ({ items: [], finished: [], commits: [], voice: noVoice, hasVoice: false, isOver: false }),
   read: {
     'input_audio_buffer.speech_started': (state, { audio_start_ms: startMs }, { config }) => [

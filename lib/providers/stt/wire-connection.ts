@@ -17,6 +17,7 @@ import { Listening } from './listening.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
 import { unknownFailure, type Failures, type STTContext, type STTFault, type STTWire } from './stt-wire.ts';
 import { transcribedWords } from './stt-words.ts';
+import { isOpen } from './utterances.ts';
 
 /** Sends at once. */
 export type Say = (data: SocketData) => void;
@@ -94,9 +95,8 @@ export function beginning<C extends StreamingSTTConfig, S>(host: WireHost<C, S>)
   const { wire, uplink, context, hearing, hear } = host;
   const resumeMs = wire.resumesAtMs?.(hearing().wire, context);
   const first: SocketData[] = [];
-  const { newest, hasVoice } = hearing().utterance;
   // What the service heard without a word is not said again.
-  if (resumeMs === undefined && !newest && !hasVoice) uplink.forgetQuiet();
+  if (resumeMs === undefined && !isOpen(hearing().utterances)) uplink.forgetQuiet();
   uplink.open(resumeMs === undefined);
   hear({ type: 'begin', id: hexUuid() }, (data) => void first.push(data));
   return [...first, ...uplink.first(resumeMs, context.isEnding)];
@@ -107,9 +107,13 @@ async function addressOf<C extends StreamingSTTConfig, S>(
   context: SocketRequestContext,
 ): Promise<SocketRequest> {
   hear({ type: 'connecting' });
-  if (!wire.keepsAddress) return request(context);
-  const address = hearing().address ?? (await request(context));
-  hear({ type: 'granted', address });
+  const kept = wire.keepsAddress ? hearing().address : undefined;
+  const address = kept ?? (await request(context));
+  if (wire.keepsAddress) hear({ type: 'granted', address });
+  if (wire.idParameter !== undefined) {
+    const requestId = new URL(address.url).searchParams.get(wire.idParameter) ?? undefined;
+    hear({ type: 'addressed', requestId });
+  }
   return address;
 }
 
@@ -191,7 +195,7 @@ export function liveContext<C>(
       return facts.hearing().isResumed;
     },
     toAudioMs: (connectionMs) => uplink.audioMs(connectionMs),
-    isFinal: (connectionMs) => uplink.isFinal(connectionMs),
+    isFinal: (connectionMs, channel) => uplink.isFinal(connectionMs, channel),
     words: (value, textOf, unitMs = 1_000) => transcribedWords(value, textOf, (time) => uplink.momentOf(time * unitMs)),
   };
 }

@@ -251,6 +251,7 @@ export const zetaWire: STTWire<ZetaSTTConfig, ZetaUtterance> = {
   catchUpSpeed: 2,
   endingMs: ({ endOfUtteranceSilenceTrigger: trigger = defaultTrigger }) => trigger * 1_000,
   failures: zetaFailures,
+  requestIdOf: ({ message, id }) => (message === 'RecognitionStarted' ? id : undefined),
   start: () => ({ finals: [], partial: [], delimiter: ' ' }),
   // It acknowledges audio.
   promisesMessages: () => true,

@@ -1,9 +1,9 @@
 import type { Environment } from '../environment.ts';
-import { isSampleEncoding } from '../pcm.ts';
+import { ChannelSplitter, isSampleEncoding } from '../pcm.ts';
 import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
-import { meanConfidence, plain, round, sentence, sniffWav, Transcriber } from '../transcriber.ts';
-import type { AudioSettings, Word } from '../transcriber.ts';
+import { round, sniffWav } from '../transcriber.ts';
+import type { AudioSettings } from '../transcriber.ts';
 import {
   anyOf,
   anything,
@@ -19,6 +19,7 @@ import {
   shape,
 } from '../validate.ts';
 import type { SocketRoute } from '../vendor.ts';
+import { AlphaChannel } from './alpha-channel.ts';
 import { alphaRefusal, invalidQuery, noSuchModel } from './alpha-refusal.ts';
 
 const nova2 = [
@@ -59,7 +60,7 @@ const parameters = {
   language: (value: string) => /^([a-z]{2,3}(-[A-Za-z0-9]{2,8})*|multi)$/.test(value),
   encoding: rule.oneOf(...encodings),
   sample_rate: rule.integer(8000, 192000),
-  channels: rule.integer(1, 8),
+  channels: rule.integer(1, 20),
   multichannel: rule.boolean,
   interim_results: rule.boolean,
   punctuate: rule.boolean,
@@ -106,25 +107,10 @@ const configure = shape({
 const maxTokens = 500;
 /** How long the service is mute after more of them, before it closes. */
 const muteMs = 30_000;
-const digits = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine'];
-
 /** The service counts in a way of its own; here a token is up to four characters of a word. */
 function tokensIn(terms: readonly string[]): number {
   return terms.flatMap((term) => term.split(/\s+/)).reduce((sum, { length }) => sum + Math.ceil(length / 4), 0);
 }
-
-/** Text with its numbers in digits. */
-function inDigits(text: string): string {
-  return text.replace(/[a-z]+/gi, (word) => {
-    const digit = digits.indexOf(word.toLowerCase());
-    return digit < 0 ? word : String(digit);
-  });
-}
-
-/** The gaps of the modem would end every character with less; real services have such a floor too. */
-const shortestEndpointing = 0.1;
-/** A segment that runs longer becomes final although the speaker goes on. */
-const longestSegment = 5;
 
 function check(upgrade: Upgrade): void {
   const { query } = upgrade;
@@ -150,7 +136,6 @@ function check(upgrade: Upgrade): void {
   if (query.has('encoding') !== query.has('sample_rate')) throw invalidQuery('encoding and sample_rate go together');
   const encoding = query.get('encoding');
   if (encoding && !isSampleEncoding(encoding)) throw invalidQuery(`the sandbox cannot decode ${encoding}`);
-  if (query.get('multichannel') === 'true') throw invalidQuery('the sandbox hears one channel');
 }
 
 function settings(query: URLSearchParams): AudioSettings | undefined {
@@ -163,35 +148,17 @@ class Listener {
   readonly #session: Session;
   readonly #query: URLSearchParams;
   readonly #requestId: string;
-  readonly #interims: boolean;
-  readonly #formatted: boolean;
-  readonly #endpointing: number;
-  readonly #utteranceEnd: number;
-  #transcriber: Transcriber | undefined;
-  #segmentStart = 0;
-  #lastWordEnd: number | undefined;
-  #inSpeech = false;
-  #unfinished = false;
+  #channels: readonly AlphaChannel[] = [];
+  #split: (bytes: Uint8Array) => readonly Uint8Array[] = (bytes) => [bytes];
   #closing = false;
-  #numerals: boolean;
   #isMute = false;
 
   constructor(session: Session, query: URLSearchParams, requestId: string) {
     this.#session = session;
     this.#query = query;
     this.#requestId = requestId;
-    const on = (name: string): boolean => query.get(name) === 'true';
-    this.#interims = on('interim_results');
-    this.#formatted = on('punctuate') || on('smart_format');
-    this.#numerals = on('numerals');
-    const endpointing = query.get('endpointing') ?? '10';
-    this.#endpointing =
-      endpointing === 'false'
-        ? Number.POSITIVE_INFINITY
-        : Math.max(shortestEndpointing, (Number(endpointing) || 10) / 1000);
-    this.#utteranceEnd = Number(query.get('utterance_end_ms') ?? Number.POSITIVE_INFINITY) / 1000;
     const known = settings(query);
-    if (known) this.#transcriber = this.#listen(known);
+    if (known) this.#listen(known);
   }
 
   hear(bytes: Uint8Array<ArrayBuffer>): void {
@@ -200,8 +167,8 @@ class Listener {
       this.closeStream();
       return;
     }
-    if (this.#transcriber) {
-      this.#transcriber.push(bytes);
+    if (this.#channels.length > 0) {
+      this.#push(bytes);
       return;
     }
     const wav = sniffWav(bytes);
@@ -213,14 +180,14 @@ class Listener {
       );
       return;
     }
-    this.#transcriber = this.#listen(wav.settings);
-    this.#transcriber.push(wav.samples);
+    this.#listen(wav.settings);
+    this.#push(wav.samples);
   }
 
   command(text: string): void {
     const type = parseType(text);
     if (type === 'KeepAlive') return;
-    if (type === 'Finalize') this.#finalize();
+    if (type === 'Finalize') this.#finalize(member(JSON.parse(text), 'channel'));
     else if (type === 'Configure') this.#configure(JSON.parse(text));
     else if (type === 'CloseStream') this.closeStream();
     else this.#session.close(1008, 'DATA-0000', `not a message of this API: ${text.slice(0, 100)}`);
@@ -228,12 +195,11 @@ class Listener {
 
   closeStream(): void {
     this.#closing = true;
-    const duration = this.#transcriber?.now ?? 0;
-    this.#transcriber?.finish();
-    this.#result({ is_final: true, speech_final: false });
+    const duration = this.#channels[0]?.now ?? 0;
+    for (const channel of this.#channels) channel.close();
     this.#session.send({
       ...{ type: 'Metadata', transaction_key: 'deprecated', request_id: this.#requestId, sha256: '0'.repeat(64) },
-      ...{ created: new Date().toISOString(), duration: round(duration), channels: 1 },
+      ...{ created: new Date().toISOString(), duration: round(duration), channels: this.#channels.length || 1 },
     });
     this.#session.close(1000);
   }
@@ -252,7 +218,7 @@ class Listener {
       this.#session.timers.after(muteMs, () => this.#session.close(1011, 'NET-0000', 'too many key terms'));
     } else {
       const numerals = member(features, 'numerals');
-      if (typeof numerals === 'boolean') this.#numerals = numerals;
+      if (typeof numerals === 'boolean') for (const channel of this.#channels) channel.numerals = numerals;
       this.#session.send({ type: 'ConfigureSuccess', request_id: this.#requestId, ...(keyterms && { keyterms }) });
     }
   }
@@ -262,101 +228,31 @@ class Listener {
     this.#session.send({ type: 'ConfigureFailure', request_id: this.#requestId, code, description });
   }
 
-  #finalize(): void {
+  /** Of one channel, or of all. */
+  #finalize(channel: unknown): void {
     if (this.#isMute) return;
-    this.#transcriber?.finish();
-    this.#result({ is_final: true, speech_final: true, from_finalize: true });
-    this.#unfinished = false;
+    for (const each of typeof channel === 'number' ? this.#channels.slice(channel, channel + 1) : this.#channels)
+      each.finalize();
   }
 
-  #listen(format: AudioSettings): Transcriber {
-    return new Transcriber(format, {
-      voice: (at) => this.#voice(at),
-      word: () => this.#word(),
-      step: () => this.#step(),
-    });
-  }
-
-  #voice(at: number): void {
-    if (this.#inSpeech) return;
-    this.#inSpeech = true;
-    if (this.#query.get('vad_events') !== 'true') return;
-    this.#session.send({ type: 'SpeechStarted', channel: [0, 1], timestamp: round(at) });
-  }
-
-  #word(): void {
-    const last = this.#transcriber?.words.at(-1);
-    if (!last || this.#closing) return;
-    this.#lastWordEnd = last.end;
-    this.#unfinished = true;
-    if (last.end - this.#segmentStart > longestSegment) this.#result({ is_final: true, speech_final: false });
-    else if (this.#interims) this.#result({ is_final: false, speech_final: false });
-  }
-
-  #step(): void {
-    const transcriber = this.#transcriber;
-    if (!transcriber) return;
-    const { now, quiet } = transcriber;
-    if (quiet >= this.#endpointing && this.#unfinished) {
-      this.#result({ is_final: true, speech_final: true });
-      this.#unfinished = false;
+  #listen(format: AudioSettings): void {
+    const { encoding, channels = 1 } = format;
+    const [session, query, id] = [this.#session, this.#query, this.#requestId];
+    if (query.get('multichannel') !== 'true') {
+      this.#channels = [new AlphaChannel(session, query, id, format)];
+      return;
     }
-    if (quiet >= Math.max(shortestEndpointing, Math.min(this.#endpointing, 1))) this.#inSpeech = false;
-    if (
-      this.#lastWordEnd !== undefined &&
-      now - this.#lastWordEnd >= this.#utteranceEnd &&
-      quiet >= shortestEndpointing
-    ) {
-      this.#session.send({ type: 'UtteranceEnd', channel: [0, 1], last_word_end: round(this.#lastWordEnd) });
-      this.#lastWordEnd = undefined;
-    }
-    if (now - this.#segmentStart <= longestSegment || quiet < shortestEndpointing) return;
-    const words = transcriber.words.length > 0;
-    if (words || quiet > longestSegment) this.#result({ is_final: true, speech_final: !words });
+    const splitter = new ChannelSplitter(encoding, channels);
+    this.#split = (bytes) => splitter.split(bytes);
+    this.#channels = Array.from(
+      { length: channels },
+      (_, at) => new AlphaChannel(session, query, id, { ...format, channels: 1 }, [at, channels]),
+    );
   }
 
-  #result(flags: { is_final: boolean; speech_final: boolean; from_finalize?: boolean }): void {
-    const heard = this.#transcriber?.words ?? [];
-    const words = this.#numerals ? heard.map((word) => ({ ...word, text: inDigits(word.text) })) : heard;
-    const now = this.#transcriber?.now ?? 0;
-    const shown = words.map((word) => this.#wire(word));
-    const language = this.#query.get('language') === 'multi' ? { languages: ['en'] } : {};
-    this.#session.send({
-      type: 'Results',
-      channel_index: [0, 1],
-      duration: round(now - this.#segmentStart),
-      start: round(this.#segmentStart),
-      is_final: flags.is_final,
-      speech_final: flags.speech_final,
-      channel: {
-        alternatives: [
-          {
-            transcript: this.#formatted ? sentence(words) : words.map(({ text }) => plain(text)).join(' '),
-            confidence: meanConfidence(words),
-            ...language,
-            words: shown,
-          },
-        ],
-      },
-      metadata: {
-        request_id: this.#requestId,
-        model_info: { name: 'general-nova-3', version: '2025-04-17.21547', arch: 'nova-3' },
-        model_uuid: '40bd3654-e622-47c4-a111-63a61b23bfe8',
-      },
-      from_finalize: flags.from_finalize ?? false,
-    });
-    if (!flags.is_final) return;
-    this.#transcriber?.reset();
-    this.#segmentStart = now;
-  }
-
-  #wire({ text, start, end, confidence }: Word): Record<string, unknown> {
-    return {
-      ...{ word: plain(text), start: round(start), end: round(end), confidence },
-      ...(this.#query.get('language') === 'multi' ? { language: 'en' } : {}),
-      ...(this.#formatted ? { punctuated_word: text } : {}),
-      ...(this.#query.get('diarize') === 'true' || this.#query.has('diarize_model') ? { speaker: 0 } : {}),
-    };
+  #push(bytes: Uint8Array): void {
+    const apart = this.#split(bytes);
+    this.#channels.forEach((channel, at) => channel.push(apart[at] ?? new Uint8Array(0)));
   }
 }
 

@@ -1,11 +1,10 @@
 import type { Call, HttpRequest } from '../call.ts';
 import type { Credentials, Environment } from '../environment.ts';
-import { bytesPerSample } from '../pcm.ts';
+import { bytesPerSample, ChannelSplitter } from '../pcm.ts';
 import type { SampleEncoding } from '../pcm.ts';
 import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
-import { meanConfidence, round, Transcriber } from '../transcriber.ts';
-import type { Word } from '../transcriber.ts';
+import { round } from '../transcriber.ts';
 import {
   anyOf,
   arrayOf,
@@ -22,6 +21,7 @@ import {
 } from '../validate.ts';
 import { Refusal } from '../vendor.ts';
 import type { Vendor } from '../vendor.ts';
+import { EpsilonChannel } from './epsilon-channel.ts';
 
 const messages: Readonly<Record<number, string>> = {
   400: 'Invalid parameter(s). See validation_errors for more details.',
@@ -112,19 +112,15 @@ interface Wanted {
 class Live {
   readonly id: string;
   readonly #wanted: Wanted;
-  readonly #transcriber: Transcriber;
+  readonly #channels: readonly EpsilonChannel[];
+  readonly #splitter: ChannelSplitter;
   readonly #bytesPerSecond: number;
-  readonly #endpointing: number;
-  readonly #longest: number;
   readonly #language: string;
   readonly #utterances: unknown[] = [];
   #session: Session | undefined;
   #started = false;
   #stopped = false;
   #received = 0;
-  #utterance = 0;
-  #speaking = false;
-  #speechSince = 0;
 
   constructor(id: string, config: unknown) {
     this.id = id;
@@ -143,13 +139,18 @@ class Live {
     const sampleRate = value('sample_rate', 16000);
     const channels = value('channels', 1);
     this.#bytesPerSecond = sampleRate * channels * bytesPerSample[encoding];
-    this.#endpointing = value('endpointing', 0.05);
-    this.#longest = value('maximum_duration_without_endpointing', 5);
     const languages = member(member(config, 'language_config'), 'languages');
     this.#language = Array.isArray(languages) && typeof languages[0] === 'string' ? languages[0] : 'en';
-    this.#transcriber = new Transcriber(
-      { encoding, sampleRate, channels },
-      { voice: (at) => this.#voice(at), word: () => this.#partial(), step: () => this.#step() },
+    this.#splitter = new ChannelSplitter(encoding, channels);
+    this.#channels = Array.from(
+      { length: channels },
+      (_, channel) =>
+        new EpsilonChannel({
+          ...{ channel, encoding, sampleRate, language: this.#language },
+          endpointing: value('endpointing', 0.05),
+          longest: value('maximum_duration_without_endpointing', 5),
+          tell: (type, data) => this.#tell(type, data),
+        }),
     );
   }
 
@@ -174,7 +175,8 @@ class Live {
       const data = { byte_range: range, time_range: range.map((at) => round(at / this.#bytesPerSecond)) };
       this.#send('audio_chunk', { acknowledged: true, error: null, data });
     }
-    this.#transcriber.push(bytes);
+    const apart = this.#splitter.split(bytes);
+    this.#channels.forEach((channel, at) => channel.push(apart[at] ?? new Uint8Array(0)));
   }
 
   stop(): void {
@@ -189,8 +191,7 @@ class Live {
       const data = { recording_duration: duration, recording_left_to_process: 0 };
       this.#send('stop_recording', { acknowledged: true, error: null, data });
     }
-    this.#transcriber.finish();
-    this.#final();
+    for (const channel of this.#channels) channel.finish();
     if (this.#wanted.lifecycle) this.#send('end_recording', { data: { recording_duration: duration } });
     if (this.#wanted.post) this.#postProcessing(duration);
     if (this.#wanted.lifecycle) this.#send('end_session');
@@ -202,59 +203,21 @@ class Live {
     const transcription = { full_transcript: full, languages: [this.#language], utterances: this.#utterances };
     const metadata = {
       audio_duration: duration,
-      number_of_distinct_channels: 1,
-      billing_time: duration,
+      number_of_distinct_channels: this.#channels.length,
+      billing_time: duration * this.#channels.length,
       transcription_time: 0.1,
     };
     this.#send('post_transcript', { data: transcription });
     this.#send('post_final_transcript', { data: { metadata, transcription } });
   }
 
-  #voice(at: number): void {
-    if (this.#speaking) return;
-    this.#speaking = true;
-    this.#speechSince = at;
-    if (this.#wanted.speech) this.#send('speech_start', { data: { time: round(at), channel: 0 } });
-  }
-
-  #partial(): void {
-    if (this.#wanted.partials && !this.#stopped) this.#transcript(false);
-  }
-
-  #step(): void {
-    const { quiet, now, words } = this.#transcriber;
-    const paused = quiet >= this.#endpointing && quiet >= 0.1;
-    if (words.length > 0 && (paused || now - this.#speechSince >= this.#longest)) this.#final();
-    if (!this.#speaking || !paused) return;
-    this.#speaking = false;
-    if (this.#wanted.speech) this.#send('speech_end', { data: { time: round(now - quiet), channel: 0 } });
-  }
-
-  #final(): void {
-    if (this.#transcriber.words.length === 0) return;
-    if (this.#wanted.finals) this.#transcript(true);
-    this.#utterance++;
-    this.#speechSince = this.#transcriber.now;
-    this.#transcriber.reset();
-  }
-
-  #transcript(isFinal: boolean): void {
-    const { words } = this.#transcriber;
-    const [first] = words;
-    const last = words.at(-1);
-    if (!first || !last) return;
-    const confidence = isFinal ? meanConfidence(words) : 0.62;
-    const shown = (each: Word): unknown => ({
-      ...{ word: ` ${each.text}`, start: round(each.start), end: round(each.end) },
-      confidence: isFinal ? each.confidence : 0.62,
-    });
-    const utterance = {
-      ...{ text: words.map(({ text }) => ` ${text}`).join(''), start: round(first.start), end: round(last.end) },
-      ...{ language: this.#language, confidence, channel: 0, words: words.map(shown) },
-    };
-    if (isFinal) this.#utterances.push(utterance);
-    const id = `00_${String(this.#utterance).padStart(8, '0')}`;
-    this.#send('transcript', { data: { id, is_final: isFinal, utterance } });
+  /** What a channel has to say, to those who want it. */
+  #tell(type: string, data: Record<string, unknown>): void {
+    const isFinal = data['is_final'] === true;
+    if (type === 'transcript' && isFinal) this.#utterances.push(data['utterance']);
+    const { speech, finals, partials } = this.#wanted;
+    const isWanted = type !== 'transcript' ? speech : isFinal ? finals : partials && !this.#stopped;
+    if (isWanted) this.#send(type, { data });
   }
 
   #send(type: string, more: Record<string, unknown> = {}): void {

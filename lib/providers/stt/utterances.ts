@@ -1,0 +1,174 @@
+import type { SpeechEvent, TranscriptionResult } from '../../core/roles.ts';
+import type { STTEffect } from './stt-wire.ts';
+import { soleSpeaker } from './stt-words.ts';
+
+/** A result of the wire. */
+type Result = Omit<Extract<STTEffect, { type: 'result' }>, 'type'>;
+
+/** What is being said, on one channel or on several at once. */
+export interface Utterances {
+  /** Utterances so far. */
+  readonly count: number;
+  /** Counts requests for the final result. */
+  readonly asks: number;
+  /** Whether the answer to the newest is pending. */
+  readonly isAsked: boolean;
+  /** The current one of each channel. Audio that is transcribed as one is channel 0. */
+  readonly current: Readonly<Record<number, Utterance>>;
+}
+
+interface Utterance {
+  readonly id: string | undefined;
+  /** Its latest words, while it is not complete. */
+  readonly newest: Result | undefined;
+  readonly hasVoice: boolean;
+}
+
+/** What the application hears of them. */
+export type UtteranceEffect =
+  | { readonly type: 'speech'; readonly event: SpeechEvent }
+  | { readonly type: 'transcript'; readonly result: TranscriptionResult };
+
+export type UtterancesStep = readonly [Utterances, ...UtteranceEffect[]];
+
+/** What results say besides the wire's words. */
+export interface Telling {
+  /** The provider's name, for ids. */
+  readonly name: string;
+  readonly language: string | undefined;
+  readonly interimResults: boolean;
+  /** The service's id of the session. */
+  readonly requestId: string | undefined;
+}
+
+const none: Utterance = { id: undefined, newest: undefined, hasVoice: false };
+
+/** Before any audio. */
+export const noUtterances: Utterances = { count: 0, asks: 0, isAsked: false, current: {} };
+
+/** The result of an utterance without words. */
+export const silent = { type: 'result', kind: 'complete', text: '' } as const;
+
+/** Whether an utterance is open: words or a voice, on any channel but one. */
+export function isOpen({ current }: Utterances, except?: number): boolean {
+  return Object.entries(current).some(
+    ([channel, { newest, hasVoice }]) => Number(channel) !== except && (newest !== undefined || hasVoice),
+  );
+}
+
+/** The latest words of each utterance that is not complete. */
+export function newestWords({ current }: Utterances): readonly Result[] {
+  return Object.values(current).flatMap(({ newest }) => newest ?? []);
+}
+
+/** A voice starts with the first channel that has one, and ends with the last. */
+export function speaks(
+  utterances: Utterances,
+  type: SpeechEvent['type'],
+  channel: number = 0,
+  positionMs?: number,
+): UtterancesStep {
+  const hasVoice = type !== 'ended';
+  const next = changed(utterances, channel, { hasVoice });
+  if (hasVoices(utterances) === hasVoices(next)) return [next];
+  return [next, { type: 'speech', event: { type, ...(positionMs !== undefined && { positionMs }) } }];
+}
+
+/** A result of the wire; without a `channel`, it is of audio that is transcribed as one. */
+export function says(
+  utterances: Utterances,
+  said: Result,
+  { name, language: configured, interimResults, requestId }: Telling,
+): UtterancesStep {
+  const { kind, text, confidence, words, language = configured, speaker: named, translations, fields, channel } = said;
+  const at = channel ?? 0;
+  const utterance = utterances.current[at] ?? none;
+  const isComplete = kind === 'complete';
+  const newest = isComplete ? undefined : said;
+  // Nobody knows of an utterance whose words were never emitted.
+  if (kind === 'interim' && !interimResults) return [changed(utterances, at, { newest })];
+  const count = utterance.id === undefined ? utterances.count + 1 : utterances.count;
+  const utteranceId = utterance.id ?? `${name}-${count}`;
+  const after = changed(utterances, at, { id: isComplete ? undefined : utteranceId, newest });
+  const isAsked = utterances.isAsked && !(isComplete && !isOpen(after, at));
+  // One answer is enough, of channels that have nothing to say.
+  if (
+    channel !== undefined &&
+    isComplete &&
+    text === '' &&
+    utterance.id === undefined &&
+    isAsked === utterances.isAsked
+  )
+    return [after];
+  const speaker = soleSpeaker(words ?? []) ?? named;
+  const result: TranscriptionResult = {
+    text,
+    isFinal: kind === 'segment' || isComplete,
+    utteranceComplete: isComplete,
+    isPreflight: kind === 'preflight',
+    ...(confidence !== undefined && { confidence }),
+    utteranceId,
+    metadata: {
+      ...fields,
+      ...(words && { words }),
+      ...(language !== undefined && { language }),
+      ...(speaker !== undefined && { speaker }),
+      ...(channel !== undefined && { channel }),
+      ...(translations && { translations }),
+      ...(requestId !== undefined && { requestId }),
+    },
+  };
+  return [
+    { ...after, count, isAsked },
+    { type: 'transcript', result },
+  ];
+}
+
+/** The latest words are final, of a channel or of all. */
+export function finishes(utterances: Utterances, channel: number | undefined, telling: Telling): UtterancesStep {
+  return onChannels(utterances, channel, (before, at) => {
+    const [quiet, ...told] = speaks(before, 'ended', at);
+    const newest = quiet.current[at]?.newest;
+    if (!newest) return [quiet, ...told];
+    const [next, ...more] = says(quiet, { ...newest, kind: 'complete' }, telling);
+    return [next, ...told, ...more];
+  });
+}
+
+/** What follows belongs to other utterances, on a channel or on all. */
+export function resets(utterances: Utterances, channel: number | undefined, telling: Telling): UtterancesStep {
+  const [over, ...told] = onChannels(utterances, channel, (before, at) => {
+    const [quiet, ...ended] = speaks(before, 'ended', at);
+    return [changed(quiet, at, none), ...ended];
+  });
+  if (!over.isAsked || isOpen(over)) return [over, ...told];
+  const [answered, ...more] = says(over, silent, telling);
+  return [answered, ...told, ...more];
+}
+
+function onChannels(
+  utterances: Utterances,
+  channel: number | undefined,
+  step: (before: Utterances, at: number) => UtterancesStep,
+): UtterancesStep {
+  const channels = channel === undefined ? Object.keys(utterances.current).map(Number) : [channel];
+  return channels.reduce<UtterancesStep>(
+    ([before, ...told], at) => {
+      const [after, ...more] = step(before, at);
+      return [after, ...told, ...more];
+    },
+    [utterances],
+  );
+}
+
+function hasVoices({ current }: Utterances): boolean {
+  return Object.values(current).some(({ hasVoice }) => hasVoice);
+}
+
+function changed(utterances: Utterances, channel: number, change: Partial<Utterance>): Utterances {
+  const before = utterances.current[channel] ?? none;
+  const isSame = Object.entries(change).every(([key, value]) => before[key as keyof Utterance] === value);
+  return isSame
+    ? utterances
+    : { ...utterances, current: { ...utterances.current, [channel]: { ...before, ...change } } };
+}
