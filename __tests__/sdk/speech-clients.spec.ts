@@ -232,6 +232,53 @@ describe('further official speech-to-text clients', () => {
     });
   });
 
+  it('Azure: languages, segments and speakers are asked for as by the client', async () => {
+    const frames = framesOf(16_000, 100, 1_000);
+    const stream = azure.AudioInputStream.createPushStream(azure.AudioStreamFormat.getWaveFormatPCM(16_000, 16, 1));
+    const endpoint = `${sandbox.endpoints.kappa}/stt/speech/universal/v2`;
+    const config = azure.SpeechConfig.fromEndpoint(new URL(address(endpoint)), key);
+    config.setProperty(azure.PropertyId.Speech_SegmentationMaximumTimeMs, '30000');
+    config.setProperty(azure.PropertyId.SpeechServiceResponse_DiarizeIntermediateResults, 'true');
+    const languages = azure.AutoDetectSourceLanguageConfig.fromLanguages(['en-US', 'de-DE']);
+    languages.mode = azure.LanguageIdMode.Continuous;
+    azure.Recognizer.enableTelemetry(false);
+    const audio = azure.AudioConfig.fromStreamInput(stream);
+    const transcriber = azure.ConversationTranscriber.FromConfig(config, languages, audio);
+    const heard: unknown[] = [];
+    let isOver = false;
+    transcriber.transcribed = (_sender, { result }) => heard.push([result.text, result.language, result.speakerId]);
+    transcriber.canceled = () => (isOver = true);
+    await new Promise<void>((started, failed) => transcriber.startTranscribingAsync(started, failed));
+    for (const { data } of frames) stream.write(data.slice().buffer);
+    stream.close();
+    await until(() => isOver);
+    await new Promise<void>((ended, failed) => transcriber.close(ended, failed));
+    await closed('kappa-stt');
+    expect(heard).toEqual([[said, 'en-US', 'Guest-1']]);
+
+    await hears(
+      new KappaSTT({
+        ...{ apiKey: key, endpoint, catchUpSpeed: false, segmentationMaximumTimeMs: 30_000 },
+        ...{ languages: ['en-US', 'de-DE'], enableSpeakerDiarization: true, interimSpeakers: true },
+      }),
+      frames,
+    );
+    await closed('kappa-stt');
+    const contexts = bothRecords(sandbox, 'kappa-stt').map((record) => {
+      const text = record.messages.flatMap(({ text: each = '' }) => (each.includes('speech.context') ? each : []))[0];
+      return JSON.parse(text?.slice(text.indexOf('{')) ?? '{}') as Record<string, Record<string, unknown>>;
+    });
+    const [their, our] = contexts;
+    expect(our?.['languageId']).toEqual(their?.['languageId']);
+    const { conversation, speakerDiarization, mode } = their?.['phraseDetection'] ?? {};
+    const audioSessionId: unknown = expect.stringMatching(/^[\dA-F]{32}$/);
+    expect(our?.['phraseDetection']).toMatchObject({
+      ...{ conversation, mode },
+      speakerDiarization: { ...(speakerDiarization as object), audioSessionId },
+    });
+    expect(our?.['phraseOutput']).toMatchObject(their?.['phraseOutput'] ?? {});
+  });
+
   it('AWS: the client is understood, and LambdaSTT sends what it sends', async () => {
     const frames = framesOf(16_000, 100);
     const host = '127.0.0.1:8443';

@@ -1,5 +1,5 @@
 // Slow: audio at the speed of sound, and faults that make it wait and try again.
-import { filter, firstValueFrom } from 'rxjs';
+import { filter, firstValueFrom, skip } from 'rxjs';
 import { KappaSTT, type KappaSTTConfig, type TranscriptionResult, type VoiceError } from '../../../lib/index.ts';
 import { startSandbox, type Sandbox, type ServiceRecord } from '../../../samples/sandbox/index.ts';
 import { concatBytes } from '../../../samples/sandbox/pcm.ts';
@@ -113,10 +113,55 @@ describe('KappaSTT: what is peculiar to it', () => {
     expect([errors, sandbox.records('kappa-stt')[0]?.path]).toEqual([[], '/stt/speech/universal/v2']);
   });
 
+  it('identifies the language of each phrase, at the address that can', async () => {
+    const { errors, results } = await live({ languages: ['en-US', 'de-DE'] });
+    for (const text of ['hello there', 'grüß dich']) {
+      const said = heard(text);
+      say(text);
+      await said;
+    }
+    const languages = results.filter(({ isFinal }) => isFinal).map(({ metadata }) => metadata?.language);
+    expect([languages, errors]).toEqual([['en-US', 'de-DE'], []]);
+    const [record] = sandbox.records('kappa-stt');
+    expect([record?.path, new Map(record?.query).get('lidEnabled')]).toEqual(['/stt/speech/universal/v2', 'true']);
+  });
+
+  for (const interimSpeakers of [false, true]) {
+    it(`tells speakers apart, in every turn${interimSpeakers ? ', and before they have finished' : ''}`, async () => {
+      const { errors, results } = await live({ enableSpeakerDiarization: true, interimSpeakers });
+      for (const text of ['hello there', 'WHO IS THAT', 'hm']) {
+        const said = heard(text);
+        say(text);
+        await said;
+      }
+      const final = results.filter(({ isFinal }) => isFinal).map(({ metadata }) => metadata?.speaker);
+      expect([final, errors]).toEqual([['Guest-1', 'Guest-2', undefined], []]);
+      const interim = new Set(results.filter(({ isFinal }) => !isFinal).map(({ metadata }) => metadata?.speaker));
+      expect(interim.has('Guest-1')).toBe(interimSpeakers);
+      expect(sandbox.records('kappa-stt').map(({ refusal }) => refusal)).toEqual([undefined]);
+    });
+  }
+
+  it('ends a phrase that lasts too long', async () => {
+    const { complete } = await live({ segmentationMaximumTimeMs: 20_000 });
+    const words = Array.from({ length: 60 }, () => 'again');
+    const last = firstValueFrom(
+      stt.transcripts$.pipe(
+        filter(({ utteranceComplete }) => utteranceComplete),
+        skip(1),
+      ),
+    );
+    say(words.join(' '));
+    await last;
+    expect([complete().length, complete().join(' ')]).toEqual([2, words.join(' ')]);
+  });
+
   it('every key is taken by the service', async () => {
     const { errors } = await live({
       ...{ outputFormat: 'detailed', profanity: 'raw', initialSilenceTimeoutMs: 5_000, phrases: ['Contoso'] },
       ...{ segmentationSilenceTimeoutMs: 300, stableIntermediateThreshold: 2, storeAudio: true, language: 'de-DE' },
+      ...{ languages: ['de-DE', 'en-US'], languageIdentification: 'atStart', segmentationStrategy: 'semantic' },
+      ...{ enableSpeakerDiarization: true, interimSpeakers: true, segmentationMaximumTimeMs: 30_000 },
     });
     const said = heard('hallo');
     say('hallo');

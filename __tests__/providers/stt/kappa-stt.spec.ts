@@ -177,7 +177,35 @@ describe('KappaSTT: address and credential', () => {
     expect([...custom.url.searchParams.keys()]).toEqual(['cid', 'format', 'X-ConnectionId']);
   });
 
+  it('asks for languages, segments and speakers', async () => {
+    const { url, messages } = await request({
+      ...{ languages: ['en-US', 'de-DE'], segmentationStrategy: 'semantic', enableSpeakerDiarization: true },
+    });
+    expect([url.pathname, url.searchParams.get('lidEnabled')]).toEqual(['/stt/speech/universal/v2', 'true']);
+    expect(messages[1]?.body).toMatchObject({
+      languageId: { languages: ['en-US', 'de-DE'], mode: 'DetectContinuous' },
+      phraseDetection: {
+        mode: 'Conversation',
+        conversation: { segmentation: { mode: 'Semantic' } },
+        speakerDiarization: { mode: 'Anonymous', audioOffsetMs: 0, diarizeIntermediates: false },
+      },
+    });
+    expect(messages[1]?.body).not.toHaveProperty('phraseDetection.language');
+    const timed = await request({
+      segmentationMaximumTimeMs: 30_000,
+      languages: ['fr-FR'],
+      languageIdentification: 'atStart',
+    });
+    expect(timed.messages[1]?.body).toMatchObject({
+      languageId: { mode: 'DetectAtAudioStart' },
+      phraseDetection: { conversation: { segmentation: { mode: 'Custom', segmentationForcedTimeoutMs: 30_000 } } },
+    });
+  });
+
   const wrong: readonly (readonly [KappaSTTConfig, string])[] = [
+    [{ ...direct, segmentationMaximumTimeMs: 5_000 }, 'segmentationMaximumTimeMs'],
+    [{ ...direct, languages: Array.from({ length: 11 }, () => 'en-US') }, 'languages'],
+    [{ ...direct, enableSpeakerDiarization: true, recognitionMode: 'dictation' }, 'enableSpeakerDiarization needs'],
     [{ region: 'westeurope' }, 'apiKey'],
     [{ apiKey: 'k' }, 'region is missing'],
     [{ ...direct, region: 'evil.example/' }, 'region must be'],
@@ -427,6 +455,23 @@ describe('KappaSTT: results', () => {
       await stt.dispose();
     });
   }
+
+  it('another connection goes on with the same speakers, from where it hears', async () => {
+    const { stt, clock, say } = await live({ enableSpeakerDiarization: true });
+    const speakersOf = (): unknown => sent(stt)[1]?.body;
+    const id = expect.stringMatching(/^[\dA-F]{32}$/) as unknown;
+    const before = speakersOf();
+    expect(before).toMatchObject({ phraseDetection: { speakerDiarization: { audioSessionId: id, audioOffsetMs: 0 } } });
+    const { audioSessionId } = (before as { phraseDetection: { speakerDiarization: { audioSessionId: string } } })
+      .phraseDetection.speakerDiarization;
+    say('speech.phrase', { RecognitionStatus: 'Success', DisplayText: 'Hi.', Offset: 0, Duration: 4_000_000 });
+    stt.sockets.last.drop(1006, '');
+    await clock.advance(1_000);
+    stt.sockets.last.accept();
+    expect(speakersOf()).toMatchObject({
+      phraseDetection: { speakerDiarization: { audioSessionId, audioOffsetMs: 400 } },
+    });
+  });
 
   it('updateConfig() is told to another connection, which hears what was not recognised', async () => {
     const { stt, clock } = await live();

@@ -42,6 +42,18 @@ export interface KappaSTTOptions {
   readonly initialSilenceTimeoutMs?: number;
   /** Silence that ends a phrase, 100 to 5,000 milliseconds. Default: the service's, some 500. */
   readonly segmentationSilenceTimeoutMs?: number;
+  /** Longest phrase, 20,000 to 70,000 milliseconds; then it ends in mid-speech. Default: the service's. */
+  readonly segmentationMaximumTimeMs?: number;
+  /** What ends a phrase: silence, or with `semantic` the end of a sentence. Default: the service's, silence. */
+  readonly segmentationStrategy?: 'default' | 'semantic';
+  /** Languages to identify, BCP 47, at most 10: results name the one spoken. Default: `language` alone. */
+  readonly languages?: readonly string[];
+  /** When the language is identified: at the start, of at most 4, or again and again. Default: `continuous`. */
+  readonly languageIdentification?: 'atStart' | 'continuous';
+  /** Tells speakers apart; `metadata.speaker` names them. Only with `conversation`. Default: false. */
+  readonly enableSpeakerDiarization?: boolean;
+  /** Whether interim results name the speaker too. Default: false. */
+  readonly interimSpeakers?: boolean;
   /**
    * How many times a word must be recognized before it appears in an interim result, 1 or more. Default: the service's.
    */
@@ -64,6 +76,12 @@ export const kappaSTTRules: ConfigRules = {
   wordLevelTimestamps: { type: 'boolean' },
   initialSilenceTimeoutMs: { min: 0, integer: true, wire: 'initialSilenceTimeoutMs' },
   segmentationSilenceTimeoutMs: { min: 100, max: 5_000, integer: true, wire: 'segmentationSilenceTimeoutMs' },
+  segmentationMaximumTimeMs: { min: 20_000, max: 70_000, integer: true },
+  segmentationStrategy: { oneOf: ['default', 'semantic'] },
+  languages: { type: 'texts', maxLength: 10 },
+  languageIdentification: { oneOf: ['atStart', 'continuous'] },
+  enableSpeakerDiarization: { type: 'boolean' },
+  interimSpeakers: { type: 'boolean' },
   stableIntermediateThreshold: { min: 1, integer: true, wire: 'stableIntermediateThreshold' },
   phrases: { type: 'texts' },
   storeAudio: { type: 'boolean', wire: 'storeAudio', toWire: (isOn) => (isOn === true ? true : undefined) },
@@ -89,24 +107,58 @@ function kappaQuery(config: KappaSTTConfig): Query {
     language: config.customModelId === undefined ? language : undefined,
     ...others,
     wordLevelTimestamps: hasWordTimes(config) ? true : undefined,
+    lidEnabled: config.languages ? true : undefined,
   };
 }
 
+/** What ends a phrase; `undefined` for the service's own way. */
+function segmentationOf(config: KappaSTTConfig): WireObject | undefined {
+  const { segmentationSilenceTimeoutMs: silenceMs, segmentationMaximumTimeMs: maximumMs } = config;
+  const isTimed = silenceMs !== undefined || maximumMs !== undefined;
+  if (!isTimed && config.segmentationStrategy === undefined) return undefined;
+  const mode = isTimed ? 'Custom' : config.segmentationStrategy === 'semantic' ? 'Semantic' : 'Normal';
+  return { mode, segmentationSilenceTimeoutMs: silenceMs, segmentationForcedTimeoutMs: maximumMs };
+}
+
+/** A stretch of audio in which the service tells speakers apart, across connections. */
+interface KappaSpeakers {
+  readonly audioSessionId: string;
+  /** Where the turn starts in it, in milliseconds. */
+  readonly audioOffsetMs: number;
+}
+
 /** Sent with each turn. */
-function kappaContext(config: KappaSTTConfig): WireObject {
+function kappaContext(config: KappaSTTConfig, speakers: KappaSpeakers): WireObject {
   const { language = 'en-US', recognitionMode = 'conversation', outputFormat = 'simple', phrases = [] } = config;
-  const { initialSilenceTimeoutMs, segmentationSilenceTimeoutMs, profanity } = config;
-  const segmentation = { mode: 'Custom', segmentationSilenceTimeoutMs };
+  const { initialSilenceTimeoutMs, profanity, languages, languageIdentification = 'continuous' } = config;
+  const segmentation = segmentationOf(config);
   return {
+    ...(languages && {
+      languageId: {
+        languages,
+        mode: languageIdentification === 'continuous' ? 'DetectContinuous' : 'DetectAtAudioStart',
+        onSuccess: { action: 'Recognize' },
+        onUnknown: { action: 'None' },
+        priority: 'PrioritizeLatency',
+      },
+    }),
     phraseDetection: {
       mode: modes[recognitionMode],
-      language,
+      language: languages ? undefined : language,
       initialSilenceTimeout: initialSilenceTimeoutMs,
-      ...(segmentationSilenceTimeoutMs !== undefined && { [recognitionMode]: { segmentation } }),
+      ...(segmentation && { [recognitionMode]: { segmentation } }),
+      ...(config.enableSpeakerDiarization && {
+        speakerDiarization: {
+          mode: 'Anonymous',
+          ...speakers,
+          diarizeIntermediates: config.interimSpeakers ?? false,
+        },
+      }),
       enrichment: { profanity: profanity && profanity.charAt(0).toUpperCase() + profanity.slice(1) },
     },
     phraseOutput: {
       format: outputFormat === 'detailed' ? 'Detailed' : 'Simple',
+      ...(languages && { interimResults: { resultType: 'Auto' }, phraseResults: { resultType: 'Always' } }),
       ...(hasWordTimes(config) && { detailed: { options: ['WordTimings'] } }),
     },
     ...(phrases.length > 0 && {
@@ -130,6 +182,7 @@ interface KappaPhrase {
   readonly words: readonly WireObject[];
   readonly confidence: number | undefined;
   readonly language: string | undefined;
+  readonly speaker: string | undefined;
   /** All alternatives, best first. */
   readonly nBest: readonly WireObject[];
 }
@@ -145,6 +198,8 @@ interface KappaTurn {
   readonly isCut: boolean;
   /** Whether the client has introduced itself on this connection. */
   readonly isIntroduced: boolean;
+  /** Identifies the audio whose speakers are told apart, across connections. */
+  readonly audioSessionId: string;
 }
 
 type Context = STTContext<KappaSTTConfig>;
@@ -157,6 +212,8 @@ const tailMs = 50;
 const ticksPerMs = 10_000;
 
 const gapMs = 500;
+
+const universalPath = '/stt/speech/universal/v2';
 
 const [endingMs, idleMs] = [3_000, 60_000];
 
@@ -183,7 +240,10 @@ export const kappaWire: STTWire<KappaSTTConfig, KappaTurn> = {
   gapMs,
   gap: silenceInGaps(gapMs, endingMs, idleMs),
   idParameter: 'X-ConnectionId',
-  start: () => ({ id: '', pendingMs: 0, hypothesis: undefined, isCut: false, isIntroduced: false }),
+  start: () => ({
+    ...{ id: '', pendingMs: 0, hypothesis: undefined },
+    ...{ isCut: false, isIntroduced: false, audioSessionId: '' },
+  }),
   read: {
     'turn.start': (state) => [state, { type: 'log', text: 'a turn begins' }],
     'turn.end': onTurnEnd,
@@ -202,7 +262,10 @@ export const kappaWire: STTWire<KappaSTTConfig, KappaTurn> = {
       authType === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'Ocp-Apim-Subscription-Key': key };
     return { headers: credential, query: credential };
   },
-  conflict({ region, endpoint }, isProxyMode) {
+  conflict({ region, endpoint, recognitionMode = 'conversation', ...config }, isProxyMode) {
+    if (config.enableSpeakerDiarization && recognitionMode !== 'conversation') {
+      return 'enableSpeakerDiarization needs recognitionMode conversation';
+    }
     if (region !== undefined && !isAzureRegion(region)) return 'region must be a name such as westeurope';
     return region || endpoint || isProxyMode ? undefined : 'region is missing: set it, endpoint or proxyUrl';
   },
@@ -230,10 +293,12 @@ export class KappaSTT extends StreamingSTT<KappaSTTConfig, KappaTurn> {
   }
 
   protected override async request(): Promise<SocketRequest> {
-    const { recognitionMode = 'conversation' } = this.config;
-    // The newer address has no mode: the messages specify it.
-    const isWhole = this.resolveBaseUrl()?.endsWith('/universal/v2');
-    const path = isWhole ? '' : `/speech/recognition/${recognitionMode}/cognitiveservices/v1`;
+    const { recognitionMode = 'conversation', languages } = this.config;
+    // The newer address has no mode: the messages specify it. Only there, languages are identified continuously.
+    const isWhole = this.resolveBaseUrl()?.endsWith(universalPath);
+    const isUniversal = languages !== undefined && recognitionMode !== 'dictation';
+    const ownPath = isUniversal ? universalPath : `/speech/recognition/${recognitionMode}/cognitiveservices/v1`;
+    const path = isWhole ? '' : ownPath;
     const url = this.resolveSocketUrl(path, { ...kappaQuery(this.config), 'X-ConnectionId': uspId() });
     return { url, ...(await this.resolveSocketCredentials()) };
   }
@@ -251,10 +316,12 @@ function begin(state: KappaTurn, context: Context): Step {
   const system = { name: 'rxvoice', version: '1', build: 'JavaScript', lang: 'JavaScript' };
   const introduction = text('speech.config', { context: { system }, recognition: recognitionMode });
   const header = uspAudio({ path: 'audio', requestId, now, contentType: 'audio/x-wav' }, riffHeader(format));
+  const audioSessionId = state.audioSessionId || requestId;
+  const speakers: KappaSpeakers = { audioSessionId, audioOffsetMs: Math.round(context.toAudioMs(0)) };
   return [
-    { id: requestId, pendingMs, hypothesis: undefined, isCut: false, isIntroduced: true },
+    { id: requestId, pendingMs, hypothesis: undefined, isCut: false, isIntroduced: true, audioSessionId },
     ...(state.isIntroduced ? [] : [introduction]),
-    text('speech.context', kappaContext(config)),
+    text('speech.context', kappaContext(config, speakers)),
     { type: 'send', message: header },
   ];
 }
@@ -269,8 +336,8 @@ function onTurnEnd(state: KappaTurn, { requestId }: WireObject, { isEnding, pend
 
 function onHypothesis(state: KappaTurn, { body }: WireObject): Step {
   const hypothesis = readPhrase(body);
-  const { text, language } = hypothesis;
-  return text ? [{ ...state, hypothesis }, ...heard({ text, language })] : [state];
+  const { text, language, speaker } = hypothesis;
+  return text ? [{ ...state, hypothesis }, ...heard({ text, language, speaker })] : [state];
 }
 
 function onPhrase(state: KappaTurn, { body }: WireObject, context: Context): Step {
@@ -287,21 +354,24 @@ function onPhrase(state: KappaTurn, { body }: WireObject, context: Context): Ste
 }
 
 function complete(phrase: KappaPhrase, context: Context): readonly STTEffect[] {
-  const { text, confidence, language, words, nBest } = phrase;
+  const { text, confidence, language, speaker, words, nBest } = phrase;
   return completed({
-    text,
-    confidence,
-    language,
+    ...{ text, confidence, language, speaker },
     ...(words.length > 0 && { words: context.words(words, ({ word }) => asString(word), 1) }),
     ...(nBest.length > 0 && { fields: { nBest } }),
   });
 }
+
+/** The service's name for a speaker that it does not know yet. */
+const unknownSpeaker = 'Unknown';
 
 /** Reads a `speech.hypothesis`, a `speech.fragment` or a `speech.phrase`. */
 function readPhrase(value: unknown): KappaPhrase {
   const body = asObject(value) ?? {};
   const nBest = asObjects(body['NBest']);
   const [best = {}] = nBest;
+  const named = asString(body['SpeakerId']);
+  const speaker = named === unknownSpeaker ? undefined : named;
   const text =
     asString(best['Display']) ??
     asString(best['DisplayText']) ??
@@ -314,11 +384,12 @@ function readPhrase(value: unknown): KappaPhrase {
     words: asObjects(best['Words']).map(
       ({ Word: word, Offset: offset, Duration: duration, Confidence: confidence }) => {
         const start = msOf(offset);
-        return { word, start, end: start + msOf(duration), confidence, speaker: body['SpeakerId'] };
+        return { word, start, end: start + msOf(duration), confidence, speaker };
       },
     ),
     confidence: asNumber(best['Confidence']),
     language: asString(asObject(body['PrimaryLanguage'])?.['Language']),
+    speaker,
     nBest,
   };
 }

@@ -11,6 +11,8 @@ import {
   checkQuery,
   filled,
   integer,
+  member,
+  number,
   object,
   oneOf,
   query as rule,
@@ -51,15 +53,32 @@ const configuration = shape({
   }),
   recognition: oneOf('conversation', 'interactive', 'dictation'),
 });
+const action = (...actions: readonly string[]) => shape({ action: oneOf(...actions) });
 const contextOf = shape({
+  languageId: shape({
+    languages: arrayOf(filled, 1, 10),
+    mode: oneOf('DetectAtAudioStart', 'DetectContinuous', 'DetectSegments'),
+    onSuccess: action('Recognize', 'None'),
+    onUnknown: action('RecognizeWithDefaultLanguage', 'None'),
+    priority: oneOf('Auto', 'PrioritizeLatency', 'PrioritizeAccuracy'),
+  }),
   phraseDetection: shape({
     ...{ mode: oneOf('Interactive', 'Conversation', 'Dictation'), language: filled, initialSilenceTimeout: integer(0) },
+    speakerDiarization: shape({
+      mode: oneOf('None', 'Identity', 'Anonymous'),
+      audioSessionId: (value, path) =>
+        /^[\dA-Fa-f]{32}$/.test(String(value)) ? undefined : `${path} must be a UUID without dashes`,
+      audioOffsetMs: number(0),
+      diarizeIntermediates: boolean,
+    }),
     ...{ conversation: segmentation, interactive: segmentation, dictation: segmentation },
     voiceOnsetSensitivity: filled,
     enrichment: shape({ profanity: oneOf('Masked', 'Removed', 'Raw') }),
   }),
   phraseOutput: shape({
     format: oneOf('Simple', 'Detailed'),
+    interimResults: shape({ resultType: oneOf('Auto', 'StableFragment', 'Hypothesis', 'None') }),
+    phraseResults: shape({ resultType: oneOf('Always', 'None') }),
     detailed: shape({ options: arrayOf(oneOf('WordTimings', 'WordConfidence', 'DisplayWordTimings', 'SNR')) }),
   }),
   dgi: shape({
@@ -71,6 +90,12 @@ const contextOf = shape({
 /** Silence that ends a phrase, and a turn, in seconds. */
 const phraseEnd = 0.5;
 const turnEnd = 1.5;
+
+/** Whoever shouts is the second guest; of a single word, the service does not know yet. */
+function speakerOf(words: readonly Word[]): string {
+  if (words.length < 2) return 'Unknown';
+  return words.every(({ text }) => text === text.toUpperCase()) ? 'Guest-2' : 'Guest-1';
+}
 
 const encodings: Readonly<Record<number, SampleEncoding>> = { 1: 'linear16', 6: 'alaw', 7: 'mulaw' };
 const ticks = (seconds: number): number => Math.round(seconds * 1e7);
@@ -123,6 +148,12 @@ class Listener {
   #detailed = false;
   #times = false;
   #silence = phraseEnd;
+  /** Longest phrase, in seconds. */
+  #longest = Number.POSITIVE_INFINITY;
+  #languages: readonly string[] = [];
+  /** Whether speakers are told apart: in phrases, or in hypotheses too. */
+  #speakers: 'no' | 'phrases' | 'all' = 'no';
+  #audioSession: unknown;
   #transcriber: Transcriber | undefined;
   #speaking = false;
 
@@ -168,10 +199,18 @@ class Listener {
     this.#turn = requestId;
     const output = context['phraseOutput'] as { format?: string; detailed?: { options?: string[] } } | undefined;
     const given = (context['phraseDetection'] as Readonly<Record<string, unknown>> | undefined)?.[this.#mode];
-    const custom = (given as { segmentation?: { segmentationSilenceTimeoutMs?: number } } | undefined)?.segmentation;
+    const custom = member(given, 'segmentation');
+    const speakers = member(context['phraseDetection'], 'speakerDiarization');
+    const languages = member(context['languageId'], 'languages');
+    const audioSession = member(speakers, 'audioSessionId');
+    if (this.#audioSession !== undefined && audioSession !== this.#audioSession) return 'another audioSessionId';
+    this.#audioSession = audioSession;
+    this.#speakers = !speakers ? 'no' : member(speakers, 'diarizeIntermediates') === true ? 'all' : 'phrases';
+    this.#languages = Array.isArray(languages) ? languages.map(String) : [];
+    this.#longest = Number(member(custom, 'segmentationForcedTimeoutMs') ?? Number.POSITIVE_INFINITY) / 1000;
     this.#detailed = this.#query.get('format') === 'detailed' || output?.format === 'Detailed';
     this.#times = this.#query.has('wordLevelTimestamps') || output?.detailed?.options?.includes('WordTimings') === true;
-    this.#silence = (custom?.segmentationSilenceTimeoutMs ?? phraseEnd * 1000) / 1000;
+    this.#silence = Number(member(custom, 'segmentationSilenceTimeoutMs') ?? phraseEnd * 1000) / 1000;
     this.#transcriber = undefined;
     this.#speaking = false;
     return undefined;
@@ -223,12 +262,25 @@ class Listener {
     if (!first || !last) return;
     const text = words.map((word) => plain(word.text)).join(' ');
     const span = { Offset: ticks(first.start), Duration: ticks(last.end - first.start) };
-    this.#say(this.#mode === 'dictation' ? 'speech.fragment' : 'speech.hypothesis', { Text: text, ...span });
+    this.#say(this.#mode === 'dictation' ? 'speech.fragment' : 'speech.hypothesis', {
+      ...{ Text: text, ...span, ...this.#languageOf(words) },
+      ...(this.#speakers === 'all' && { SpeakerId: speakerOf(words) }),
+    });
+  }
+
+  /** English is the first of the languages, as the sandbox hears it; anything that is not ASCII is the second. */
+  #languageOf(words: readonly Word[]): Record<string, unknown> {
+    const isFirst = words.every(({ text }) => /^[ -~]*$/.test(text));
+    const [first, second = first] = this.#languages;
+    return first === undefined ? {} : { PrimaryLanguage: { Language: isFirst ? first : second, Confidence: 'High' } };
   }
 
   #step(): void {
     const transcriber = this.#transcriber;
-    if (!transcriber || transcriber.quiet < this.#silence) return;
+    if (!transcriber) return;
+    const since = transcriber.words[0]?.start ?? transcriber.now;
+    if (transcriber.now - since >= this.#longest) this.#phrase();
+    if (transcriber.quiet < this.#silence) return;
     const hadWords = transcriber.words.length > 0;
     this.#phrase();
     const isOver = this.#mode === 'interactive' ? hadWords : transcriber.quiet >= turnEnd && this.#speaking;
@@ -255,7 +307,8 @@ class Listener {
       ...(this.#times && { Words: words.map((word) => this.#word(word)) }),
     };
     this.#say('speech.phrase', {
-      ...{ RecognitionStatus: 'Success', ...span },
+      ...{ RecognitionStatus: 'Success', ...span, ...this.#languageOf(words) },
+      ...(this.#speakers !== 'no' && { SpeakerId: speakerOf(words) }),
       ...(this.#detailed ? { NBest: [best] } : { DisplayText: display }),
     });
     transcriber.reset();
