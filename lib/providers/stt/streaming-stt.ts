@@ -50,8 +50,7 @@ export type { StreamingSTTConfig } from './streaming-stt-config.ts';
 
 /**
  * Speech-to-text over a WebSocket: runs an {@link STTWire}. Folds inputs (messages, connections, operations, time)
- * through the wire and carries out its effects. Audio is kept until final, and sent again on the next connection after
- * a loss; times count from the start of all audio, across connections.
+ * through the wire and carries out its effects. Keeps audio until it is final, and sends it again after a loss.
  *
  * @typeParam C - The provider's configuration.
  * @typeParam S - The wire's state.
