@@ -22,7 +22,7 @@ const order = [
     'pipeline',
     'features',
   ],
-  ...['endpointing', 'vad', 'testing', 'react', 'proxy', 'opentelemetry', 'vendors'],
+  ...['endpointing', 'vad', 'testing', 'react', 'remote', 'proxy', 'opentelemetry', 'vendors'],
 ];
 /** What a room does without although it stands before it: the engine knows no provider, and no provider's wire. */
 const strangers = {
@@ -38,11 +38,12 @@ const strangers = {
   ],
   opentelemetry: [
     ...['audio', 'stream', 'text', 'transport', 'playback', 'operators', 'providers', 'features'],
-    ...['endpointing', 'vad', 'testing', 'react', 'proxy'],
+    ...['endpointing', 'vad', 'testing', 'react', 'remote', 'proxy'],
   ],
+  remote: ['text', 'operators', 'features', 'endpointing', 'vad', 'testing', 'react'],
   proxy: [
     ...['audio', 'stream', 'text', 'playback', 'operators', 'providers', 'conversation', 'pipeline', 'features'],
-    ...['endpointing', 'vad', 'testing', 'react'],
+    ...['endpointing', 'vad', 'testing', 'react', 'remote'],
   ],
 };
 const rooms = Object.fromEntries(

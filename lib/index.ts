@@ -199,6 +199,13 @@ export {
   type SessionScope,
   type SessionsOptions,
 } from './features/sessions.ts';
+export {
+  sharePipeline,
+  type SharedCommand,
+  type SharedPage,
+  type SharedStream,
+  type SharePipelineOptions,
+} from './features/share-pipeline.ts';
 export { SqliteHistory, type SqliteDatabase } from './features/sqlite-history.ts';
 export { srt, webVtt, type SubtitleOptions } from './features/subtitles.ts';
 export { summarize, type SummarizeOptions, type Summary } from './features/summarize.ts';
@@ -262,6 +269,9 @@ export {
   type WarmTransferOptions,
 } from './providers/platform/call-control.ts';
 export type { CallServiceConfig } from './providers/platform/call-service.ts';
+export { PageSocket, type PagePresence, type PageSocketConfig } from './providers/platform/page-socket.ts';
+export { PageSockets, type PageRequest, type PageSocketsOptions } from './providers/platform/page-sockets.ts';
+export type { PageCommand, PageHello } from './transport/page-wire.ts';
 export type { CallEnd, PhoneProvider } from './providers/platform/phone-provider.ts';
 export {
   ncco,

@@ -25,6 +25,7 @@ export { Capture, type CaptureOptions } from './playback/capture.ts';
 export { ContextOutput, type ContextOutputConfig } from './playback/context-output.ts';
 export type { PlayoutSink } from './playback/paced-line.ts';
 export { PacedOutput } from './playback/paced-output.ts';
+export type { HeardPlayer } from './playback/paced-output.ts';
 export { Playout, type PlayoutOptions } from './playback/playout.ts';
 export { SpeakerMixer, type SpeakerMixerOptions } from './playback/speaker-mixer.ts';
 

@@ -1,5 +1,5 @@
 /**
- * What an application pays: minified and gzipped browser bundles of `dist` (benchmarks P19 to P21). Counted is what the
+ * What an application pays: minified and gzipped browser bundles of `dist` (benchmarks P19 to P21, P28). Counted is what the
  * page loads at first; what the library loads later, on demand, is named beside it. A figure above its gate fails.
  * `--json` prints the figures, `--files` also what the combination is made of.
  */
@@ -18,6 +18,8 @@ const aims = {
   alone: { websocket: { gate: 11_000, goal: 8_000 }, rest: { gate: 8_000, goal: 6_000 } },
   /** One more in the combination; agents, phones and meetings bring twice as much. */
   more: { gate: 2_500, goal: 1_500 },
+  /** A page of a pipeline that runs on a server (P28). */
+  remote: { gate: 15_000, goal: 12_000 },
 };
 const twice = ({ gate, goal }) => ({ gate: 2 * gate, goal: 2 * goal });
 const isBig = (kind) => kind === 'agent' || kind === 'platform';
@@ -38,7 +40,7 @@ const packagesLater = {
 /** Bytes, gzipped, of what a page loads at first, as esbuild splits an application that uses these names and files. */
 async function measure(names, external = [], own = []) {
   const contents = [
-    `export { ${names.join(', ')} } from './dist/index.js';`,
+    ...(names.length > 0 ? [`export { ${names.join(', ')} } from './dist/index.js';`] : []),
     ...own.map((file, at) => `export * as own${at} from './${file}';`),
   ].join('\n');
   const { outputFiles, metafile } = await build({
@@ -119,6 +121,7 @@ for (const { name, kind } of providers.filter((each) => !combination.includes(ea
   const aim = isBig(kind) ? twice(aims.more) : aims.more;
   add('P21', `${name}, one more`, { bytes: more.bytes - all.bytes, later }, aim);
 }
+add('P28', 'rxvoice/remote, without RxJS', await measure([], ['rxjs'], ['dist/remote/index.js']), aims.remote);
 for (const { name } of providers) {
   const bundle = await measure([name], ['rxjs']);
   // Its socket may be among what is loaded later.

@@ -50,6 +50,7 @@ export interface PhoneSubject {
 export class FakePhoneSocket implements DomSocketLike {
   readyState: number = 1;
   bufferedAmount: number = 0;
+  binaryType: string = 'blob';
   readonly sent: Frame[] = [];
   readonly closes: (number | undefined)[] = [];
   readonly #listeners = new Map<string, Set<(event: DomSocketEvent) => void>>();
@@ -77,6 +78,9 @@ export class FakePhoneSocket implements DomSocketLike {
       const data = frame instanceof Uint8Array ? frame.slice().buffer : frame;
       for (const listener of [...(this.#listeners.get('message') ?? [])]) listener({ data });
     }
+  }
+  open(): void {
+    for (const listener of [...(this.#listeners.get('open') ?? [])]) listener({});
   }
   drop(): void {
     this.readyState = 3;

@@ -26,6 +26,7 @@ import { sse } from '../../lib/transport/sse.ts';
 import { TestClock } from '../transport/test-clock.ts';
 import { callTargets } from './call-targets.ts';
 import { assert, assertSame, cut, textOf, type Bytes, type Target } from './promises.ts';
+import { pageTargets } from './page-targets.ts';
 import { signedTargets } from './signed-targets.ts';
 
 /** What a stream gives, or the code of the VoiceError that it fails with. */
@@ -58,6 +59,7 @@ const secrets = { signatureSecret: 'secret', authToken: 'secret', secretToken: '
 
 export const targets: Readonly<Record<string, Target>> = {
   ...callTargets,
+  ...pageTargets,
   ...signedTargets,
   wav: (bytes) => {
     const read = (pieces: readonly Bytes[]): unknown[] => {

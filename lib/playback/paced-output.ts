@@ -4,10 +4,27 @@ import { Provider } from '../core/provider.ts';
 import type { OutputProvider, PlaybackEvent } from '../core/roles.ts';
 import type { Playout } from './playout.ts';
 
-/** A provider whose output role is a {@link Playout}; subclasses supply the playout and its sink. */
+/** What an output needs of its player. */
+export type HeardPlayer = Pick<
+  Playout,
+  | 'playback$'
+  | 'heard$'
+  | 'positionMs'
+  | 'tailMs'
+  | 'play'
+  | 'enqueue'
+  | 'flush'
+  | 'stop'
+  | 'pause'
+  | 'resume'
+  | 'setVolume'
+  | 'hold'
+>;
+
+/** A provider whose output role is a player; subclasses supply it, such as a `Playout` and its sink. */
 export abstract class PacedOutput<C extends object> extends Provider<C> implements OutputProvider {
   abstract readonly accepts: readonly AudioFormat[];
-  protected abstract readonly playout: Playout;
+  protected abstract readonly playout: HeardPlayer;
 
   get playback$(): Observable<PlaybackEvent> {
     return this.handOut('playback$', this.playout.playback$);

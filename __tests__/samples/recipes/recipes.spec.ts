@@ -81,6 +81,13 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^heard: hello$/m,
     /^left: 0, draining$/m,
   ],
+  '17-remote': [
+    /^link: connected$/m,
+    /^link: reconnecting$/m,
+    /^link: connected$/m,
+    /^heard: 1, 2, 3, 4, 5\.$/m,
+    /^link: closed$/m,
+  ],
   '12-keys': [/^event: 2\nheard: Welcome back\.$/m],
 };
 

@@ -1,0 +1,369 @@
+import {
+  PageSockets,
+  sharePipeline,
+  VoiceError,
+  type AudioChunk,
+  type PageSocket,
+  type PageSocketConfig,
+  type Pipeline,
+} from 'rxvoice';
+import { EMPTY, Subject } from 'rxjs';
+import { parsePlayFrame, parseServerMessage } from '../../../lib/remote/server-messages.ts';
+import { encodeFrame, encodePageWire, type PageHello, type PageMessage } from '../../../lib/transport/page-wire.ts';
+import { FakePhoneSocket } from '../../conformance/phone.ts';
+import { settle, TestClock } from '../../transport/test-clock.ts';
+
+const own = { headers: { host: 'localhost:8080', origin: 'http://localhost:8080' } };
+const hello = (more: Partial<PageHello> = {}): PageHello => ({
+  ...{ type: 'hello', rate: 16_000, received: 0, heard: 0, seen: 0 },
+  ...more,
+});
+const format = { encoding: 'linear16', sampleRate: 24_000, channels: 1 } as const;
+/** Audio in which no two frames are alike. */
+const speech = (ms: number): AudioChunk => {
+  const samples = Int16Array.from({ length: ms * 24 }, (_, at) => at % 32_768);
+  return { data: new Uint8Array(samples.buffer), metadata: format };
+};
+
+class Page extends FakePhoneSocket {
+  get messages(): Record<string, unknown>[] {
+    return this.sent.flatMap((data) =>
+      typeof data === 'string' ? [parseServerMessage(data) as unknown as Record<string, unknown>] : [],
+    );
+  }
+  get types(): unknown[] {
+    return this.messages.map(({ type }) => type);
+  }
+  /** Frames of audio received: from, to, by play. */
+  get audio(): { play: number; at: number; frames: number; first: number }[] {
+    return this.sent.flatMap((data) => {
+      const frame = typeof data === 'string' ? undefined : parsePlayFrame(data);
+      if (!frame) return [];
+      const [first = 0] = new Int16Array(frame.data.buffer);
+      return { play: frame.play, at: frame.at, frames: frame.data.length / 2, first };
+    });
+  }
+  tell(...messages: readonly PageMessage[]): void {
+    this.say(...messages.map(encodePageWire));
+  }
+}
+
+/** A server's pages, on a clock that stands still. */
+function serve(config: PageSocketConfig = {}, more: object = {}) {
+  const clock = new TestClock();
+  const opened: PageSocket[] = [];
+  const pages = new PageSockets({ open: (page) => opened.push(page), scheduler: clock, config, ...more });
+  const call = (message: unknown = hello(), request: object = own): Page => {
+    const socket = new Page();
+    pages.accept(socket, request as typeof own);
+    socket.say(typeof message === 'string' ? message : encodePageWire(message as PageHello));
+    return socket;
+  };
+  return { clock, opened, pages, call };
+}
+
+async function opened(config: PageSocketConfig = {}) {
+  const server = serve(config);
+  const socket = server.call();
+  const [page] = server.opened;
+  if (!page) throw new Error('not opened');
+  const errors: string[] = [];
+  page.errors$.subscribe(({ message }) => errors.push(message));
+  await page.initialize();
+  await page.start();
+  const { session, token } = socket.messages[0] as { session: string; token: string };
+  const back = (more: Partial<PageHello> = {}): Page => server.call(hello({ session, token, ...more }));
+  return { ...server, socket, page, errors, session, token, back };
+}
+
+describe('PageSockets', () => {
+  it.each([
+    ['a page of this port', own, true],
+    ['a program', { headers: { host: 'localhost:8080' } }, true],
+    ['a page of another port', { headers: { host: 'localhost:8080', origin: 'http://localhost:3000' } }, false],
+    ['a page elsewhere', { headers: { host: 'localhost:8080', origin: 'https://evil.example' } }, false],
+    [
+      'a name pointed at this machine',
+      { headers: { host: 'evil.example:8080', origin: 'http://evil.example:8080' } },
+      false,
+    ],
+    ['no origin that is one', { headers: { host: 'localhost:8080', origin: 'null' } }, false],
+  ] as const)('by default, %s: %j', (_who, request, isAllowed) => {
+    const { call, opened } = serve();
+    const socket = call(hello(), request);
+    expect([opened.length, socket.closes]).toEqual(isAllowed ? [1, []] : [0, [1008]]);
+  });
+
+  it('allows the listed origins alone', () => {
+    const { call, opened } = serve({}, { origins: ['https://app.example.com'] });
+    call(hello(), { headers: new Headers({ origin: 'https://app.example.com' }) });
+    expect(opened).toHaveLength(1);
+    expect(call(hello(), own).closes).toEqual([1008]);
+  });
+
+  it.each(['', '{}', 'x'.repeat(5000), '{"type":"ping"}', JSON.stringify(hello())])(
+    'refuses a socket whose first message is no hello: %j',
+    (first) => {
+      const { call, opened } = serve();
+      expect(call(first).closes).toEqual([1008]);
+      expect(opened).toEqual([]);
+    },
+  );
+
+  it('refuses a socket that says nothing for ten seconds, and a crowd of such sockets', async () => {
+    const { clock, pages } = serve({}, { maxWaiting: 2 });
+    const sockets = [new Page(), new Page(), new Page()];
+    for (const socket of sockets) pages.accept(socket, own);
+    expect(sockets.map(({ closes }) => closes)).toEqual([[], [], [1013]]);
+    await clock.advance(9999);
+    expect(sockets[0]?.closes).toEqual([]);
+    await clock.advance(1);
+    expect(sockets.map(({ closes }) => closes)).toEqual([[1008], [1008], [1013]]);
+    expect(sockets.map(({ listeners }) => listeners)).toEqual([0, 0, 0]);
+  });
+
+  it('has room for so many pages, and refuses one that the application has no room for', () => {
+    const full = serve({}, { maxPages: 1 });
+    expect([full.call().closes, full.call().closes]).toEqual([[], [1013]]);
+    const open = (): never => {
+      throw new VoiceError('full', { code: 'overloaded' });
+    };
+    const { call, pages } = serve({}, { open });
+    expect(call().closes[0]).toBe(1013);
+    expect(pages.all).toEqual([]);
+  });
+
+  it('lets nobody into a session without its token', async () => {
+    const { call, session, token, socket } = await opened();
+    const wrong = token.replace(/^./, (digit) => (digit === '0' ? '1' : '0'));
+    expect(call(hello({ session, token: wrong })).closes).toEqual([4002]);
+    expect(call(hello({ session })).closes).toEqual([4002]);
+    expect(call(hello({ session: token.slice(32), token })).closes).toEqual([4002]);
+    expect(socket.closes).toEqual([]);
+    expect(call(hello({ session, token })).types[0]).toBe('welcome');
+    expect(socket.closes).toEqual([4001]);
+  });
+
+  it('ends all with its own end', async () => {
+    const { pages, socket, call } = await opened();
+    pages[Symbol.dispose]();
+    expect([socket.closes, pages.all]).toEqual([[4000], []]);
+    expect(call().closes).toEqual([1013]);
+  });
+});
+
+describe('PageSocket', () => {
+  it('delivers what the microphone hears once, whatever comes twice', async () => {
+    const { page, socket, back, errors } = await opened();
+    const heard: AudioChunk[] = [];
+    page.audio$.subscribe((chunk) => heard.push(chunk));
+    const frame = (at: number): Uint8Array<ArrayBuffer> => encodeFrame([at], new Uint8Array(640).fill(at / 320 + 1));
+    socket.say(frame(0), frame(320));
+    const again = back();
+    expect(again.messages[0]).toMatchObject({ resumed: true, mic: 640 });
+    again.say(frame(320), encodeFrame([480], new Uint8Array(640).fill(9)), frame(960));
+    expect(heard.map(({ data, timestamp }) => [data[0], data.length, timestamp])).toEqual([
+      [1, 640, 0],
+      [2, 640, 20],
+      [9, 320, 40],
+      [4, 640, 60],
+    ]);
+    again.say(new Uint8Array(3), 'nonsense', '{"type":"hello"}');
+    expect(errors).toHaveLength(2);
+  });
+
+  it('sends as much as the lead, and more as it is heard', async () => {
+    const { page, socket } = await opened({ leadMs: 1000 });
+    const events: string[] = [];
+    const done = page.play([speech(3000)]);
+    done.subscribe({
+      next: ({ type, positionMs }) => events.push(`${type} ${positionMs}`),
+      complete: () => events.push('over'),
+    });
+    await settle();
+    const sent = (): number => socket.audio.reduce((sum, { frames }) => sum + frames, 0);
+    expect(sent()).toBe(24_000);
+    socket.tell({ type: 'heard', play: 1, at: 12_000, tailMs: 0 });
+    expect([sent(), page.positionMs]).toEqual([36_000, 500]);
+    // Nobody has heard what was not sent.
+    socket.tell(
+      { type: 'heard', play: 1, at: 4_000_000, tailMs: 0 },
+      { type: 'heard', play: 7, at: 72_000, tailMs: 0 },
+    );
+    expect(page.positionMs).toBe(1500);
+    socket.tell({ type: 'heard', play: 1, at: 60_000, tailMs: 0 });
+    expect(socket.messages.at(-1)).toEqual({ type: 'end', id: 1, at: 72_000 });
+    socket.tell({ type: 'heard', play: 1, at: 72_000, tailMs: 0 });
+    expect(events.at(0)).toBe('started 0');
+    expect(events.slice(-2)).toEqual(['finished 3000', 'over']);
+    expect(socket.audio.every(({ at, first }) => first === at % 32_768)).toBe(true);
+  });
+
+  it('goes on by the clock for a moment between two reports, and no further', async () => {
+    const { page, socket, clock } = await opened();
+    page.play([speech(3000)]).subscribe();
+    await settle();
+    expect(page.positionMs).toBe(0);
+    socket.tell({ type: 'heard', play: 1, at: 2400, tailMs: 30 });
+    await clock.advance(50);
+    expect([page.positionMs, page.tailMs]).toEqual([150, 30]);
+    await clock.advance(5000);
+    expect(page.positionMs).toBe(300);
+    page.pause();
+    expect(socket.types.at(-1)).toBe('pause');
+    await clock.advance(100);
+    expect(page.positionMs).toBe(300);
+    // The page tells where it has paused.
+    socket.tell({ type: 'heard', play: 1, at: 7680, tailMs: 0 });
+    expect(page.positionMs).toBe(320);
+    page.setVolume(0.2);
+    page.resume();
+    expect(socket.types.slice(-2)).toEqual(['volume', 'resume']);
+  });
+
+  it('sends nothing of an answer after its cut (F41)', async () => {
+    const { page, socket } = await opened({ leadMs: 1000 });
+    const playing = page.play([speech(3000)]).subscribe();
+    await settle();
+    socket.tell({ type: 'heard', play: 1, at: 4800, tailMs: 0 });
+    playing.unsubscribe();
+    expect(socket.types.at(-1)).toBe('cut');
+    const { length } = socket.sent;
+    socket.tell({ type: 'heard', play: 1, at: 9600, tailMs: 0 });
+    expect(socket.sent).toHaveLength(length);
+    expect(page.positionMs).toBe(200);
+  });
+
+  it('goes on with what a page that is back has not received', async () => {
+    const { page, socket, back } = await opened({ leadMs: 1000 });
+    page.play([speech(3000)]).subscribe();
+    await settle();
+    socket.tell({ type: 'heard', play: 1, at: 4800, tailMs: 0 });
+    socket.drop();
+    const again = back({ play: 1, received: 20_000, heard: 19_000 });
+    expect(again.messages[1]).toEqual({ type: 'play', id: 1, from: 20_000, paused: false, volume: 1 });
+    expect(again.audio[0]).toMatchObject({ at: 20_000, first: 20_000 });
+    const next = again.audio.reduce((at, frame) => (frame.at === at ? at + frame.frames : -1), 20_000);
+    expect(next).toBe(19_000 + 24_000);
+    expect(page.positionMs).toBeCloseTo(19_000 / 24, 0);
+  });
+
+  it('goes on from what was heard with a page that has lost all, and cuts what it should not play', async () => {
+    const { page, socket, back } = await opened({ leadMs: 1000 });
+    const playing = page.play([speech(3000)]).subscribe();
+    await settle();
+    socket.tell({ type: 'heard', play: 1, at: 4800, tailMs: 0 });
+    page.pause();
+    const reloaded = back();
+    expect(reloaded.messages[1]).toEqual({ type: 'play', id: 1, from: 4800, paused: true, volume: 1 });
+    expect(reloaded.audio[0]).toMatchObject({ at: 4800, first: 4800 });
+    reloaded.drop();
+    playing.unsubscribe();
+    expect(back({ play: 1, received: 9600, heard: 9600 }).messages.at(-1)).toEqual({ type: 'cut', id: 1 });
+  });
+
+  it('keeps events for a page that is away, within bounds, and sends each once', async () => {
+    const { page, socket, back } = await opened();
+    const token = (delta: string): object => ({ type: 'llm.token', at: 1, delta });
+    page.tell(token('a'));
+    page.tell(token('b'));
+    socket.drop();
+    page.tell(token('c'));
+    const again = back({ seen: 1 });
+    expect(again.messages.filter(({ type }) => type === 'event').map(({ seq }) => seq)).toEqual([2, 3]);
+    again.tell({ type: 'ping', seen: 3 });
+    expect(again.messages.at(-1)).toEqual({ type: 'pong', mic: 0 });
+    again.drop();
+    for (let count = 0; count < 11_000; count++) page.tell(token('x'));
+    const late = back({ seen: 3 });
+    expect(late.messages[0]).toMatchObject({ missed: 1000 });
+    expect(late.messages.filter(({ type }) => type === 'event')).toHaveLength(10_000);
+  });
+
+  it('waits for a page that is gone, and ends when it does not return', async () => {
+    const { page, socket, back, clock, call, session, token } = await opened({ resumeMs: 5000 });
+    const told: string[] = [];
+    page.presence$.subscribe((presence) => told.push(presence));
+    page.onCallEnded(({ reason }) => told.push(reason));
+    socket.drop();
+    await clock.advance(4999);
+    const again = back();
+    await clock.advance(10_000);
+    again.drop();
+    await clock.advance(5000);
+    expect(told).toEqual(['connected', 'away', 'connected', 'away', 'gone', 'closed']);
+    expect(call(hello({ session, token })).closes).toEqual([4002]);
+  });
+
+  it('takes a silent page for gone, and a goodbye at its word', async () => {
+    const { page, socket, clock, back } = await opened();
+    await clock.advance(15_000);
+    expect(socket.closes).toEqual([1001]);
+    const ends: string[] = [];
+    page.onCallEnded(({ reason }) => ends.push(reason));
+    const again = back();
+    again.tell({ type: 'bye' });
+    expect([ends, again.closes]).toEqual([['stopped'], [4000]]);
+  });
+
+  it('closes the socket of a page that floods it', async () => {
+    const { socket, errors } = await opened();
+    const frame = encodeFrame([0], new Uint8Array(60_000));
+    for (let count = 0; count < 30; count++) socket.say(frame);
+    expect(socket.closes).toEqual([1009]);
+    const huge = await opened();
+    huge.socket.say(encodeFrame([0], new Uint8Array(65_536)));
+    expect(huge.socket.closes).toEqual([1009]);
+    expect(errors).toHaveLength(1);
+  });
+});
+
+describe('sharePipeline', () => {
+  const streams = ['state$', 'transcripts$', 'tokens$', 'captions$', 'metrics$', 'tools$', 'errors$'] as const;
+  function share(options?: Parameters<typeof sharePipeline>[2]) {
+    const sources = Object.fromEntries(streams.map((name) => [name, new Subject<object>()]));
+    const done: string[] = [];
+    const pipeline = {
+      ...sources,
+      send: (text: string) => done.push(`send ${text}`),
+      interrupt: () => done.push('interrupt'),
+      beginTurn: () => done.push('beginTurn'),
+    } as unknown as Pipeline;
+    const told: object[] = [];
+    const commands$ = new Subject<{ type: 'interrupt' | 'beginTurn' } | { type: 'send'; text: string }>();
+    sharePipeline(pipeline, { commands$, callEnded$: EMPTY, tell: (event) => told.push(event) }, options);
+    commands$.next({ type: 'send', text: 'x' });
+    commands$.next({ type: 'interrupt' });
+    commands$.next({ type: 'beginTurn' });
+    sources['tools$']?.next({ type: 'tool.call', at: 1, call: { args: { card: '4111' } } });
+    sources['errors$']?.next({ type: 'error', at: 1, provider: 'NuLLM', message: 'm', cause: new Error('secret') });
+    sources['state$']?.next({ type: 'session.closed', at: 1, usage: [{ role: 'llm', provider: 'NuLLM' }] });
+    const metadata = { words: [], language: 'en', requestId: 'vendor' };
+    const result = { text: 'a', isFinal: true, utteranceComplete: true, isPreflight: false, metadata };
+    sources['transcripts$']?.next({ type: 'transcript.final', at: 1, provider: 'AlphaFlux', text: 'a', result });
+    return { told, done };
+  }
+
+  it("lets out what is listed, without providers, services' fields and causes", () => {
+    const { told, done } = share();
+    const { metadata, ...rest } = {
+      ...{ text: 'a', isFinal: true, utteranceComplete: true, isPreflight: false },
+      metadata: { words: [], language: 'en' },
+    };
+    expect(told).toEqual([
+      { type: 'session.closed', at: 1, usage: [] },
+      { type: 'transcript.final', at: 1, text: 'a', result: { ...rest, metadata } },
+    ]);
+    expect(done).toEqual(['send x', 'interrupt', 'beginTurn']);
+  });
+
+  it('does what is listed, and nothing else', () => {
+    const { told, done } = share({ streams: ['tools$', 'errors$'], commands: ['interrupt'] });
+    expect(told.map((event) => JSON.parse(JSON.stringify(event)) as object)).toEqual([
+      { type: 'tool.call', at: 1, call: { args: { card: '4111' } } },
+      { type: 'error', at: 1, message: 'm' },
+    ]);
+    expect(done).toEqual(['interrupt']);
+    expect(share({ streams: [], commands: [] })).toEqual({ told: [], done: [] });
+  });
+});

@@ -1,0 +1,95 @@
+import { EMPTY, type Observable, Subscription, takeUntil, tap } from 'rxjs';
+import type { TranscriptionResult } from '../core/roles.ts';
+import type { EventStream } from '../conversation/event-streams.ts';
+import type { VoiceEvent } from '../conversation/events.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import { merge } from '../stream/merge.ts';
+
+/** A stream of events that may leave the server: all but the audio. */
+export type SharedStream = Exclude<EventStream, 'audio$'>;
+
+/** What a page may ask for: to send text, to interrupt, to begin, commit and cancel turns. */
+export type SharedCommand = 'send' | 'interrupt' | 'turns';
+
+/** Options of {@link sharePipeline}. */
+export interface SharePipelineOptions {
+  /**
+   * The streams that the page gets. `tools$` and `history$` have the arguments and results of tools, `errors$` what
+   * services say. Default: `state$`, `transcripts$`, `tokens$`, `captions$` and `metrics$`.
+   */
+  readonly streams?: readonly SharedStream[];
+  /** What the page may do. Default: all three. */
+  readonly commands?: readonly SharedCommand[];
+}
+
+/** The page's end: a `PageSocket`. */
+export interface SharedPage {
+  readonly commands$: Observable<
+    | { readonly type: 'send'; readonly text: string }
+    | { readonly type: 'interrupt' | 'beginTurn' | 'commitTurn' | 'cancelTurn' }
+  >;
+  readonly callEnded$: Observable<unknown>;
+  /** Sends an event to the page, now or when it is back. */
+  tell(event: object): void;
+}
+
+/** What leaves by default. */
+const usualStreams: readonly SharedStream[] = ['state$', 'transcripts$', 'tokens$', 'captions$', 'metrics$'];
+const usualCommands: readonly SharedCommand[] = ['send', 'interrupt', 'turns'];
+
+/**
+ * Gives a page with `rxvoice/remote` a pipeline's events, those of the listed streams and no others, and the page's
+ * commands to the pipeline. No event names a provider, has a service's own fields, or the cause of an error.
+ *
+ * @returns What ends it; the end of the call does so as well.
+ */
+export function sharePipeline(
+  pipeline: Pipeline,
+  page: SharedPage,
+  { streams = usualStreams, commands = usualCommands }: SharePipelineOptions = {},
+): Subscription {
+  const shared = new Subscription();
+  const events$: Observable<VoiceEvent> = merge(...streams.map((name): Observable<VoiceEvent> => pipeline[name]));
+  const told$ = (streams.length > 0 ? events$ : EMPTY).pipe(
+    tap((event) => page.tell(publicEvent(event))),
+    takeUntil(page.callEnded$),
+  );
+  shared.add(told$.subscribe());
+  const may = (command: SharedCommand): boolean => commands.includes(command);
+  const done$ = page.commands$.pipe(
+    tap((command) => {
+      if (command.type === 'send') {
+        if (may('send')) pipeline.send(command.text);
+      } else if (may(command.type === 'interrupt' ? 'interrupt' : 'turns')) pipeline[command.type]();
+    }),
+    takeUntil(page.callEnded$),
+  );
+  shared.add(done$.subscribe());
+  return shared;
+}
+
+/** An event as a page may see it. */
+function publicEvent(event: VoiceEvent): object {
+  const { provider: _, ...rest } = event;
+  if (rest.type === 'session.closed') return { ...rest, usage: [] };
+  if (rest.type === 'error') return { ...rest, cause: undefined };
+  return 'result' in rest ? { ...rest, result: publicResult(rest.result) } : rest;
+}
+
+/** A result without what the service has added. */
+function publicResult({ metadata, ...result }: TranscriptionResult): TranscriptionResult {
+  const { text, isFinal, utteranceComplete, isPreflight, confidence } = result;
+  const { words, language, speaker, translations } = metadata ?? {};
+  return {
+    ...{ text, isFinal, utteranceComplete, isPreflight },
+    ...(confidence !== undefined && { confidence }),
+    ...(metadata && {
+      metadata: {
+        ...(words && { words }),
+        ...(language && { language }),
+        ...(speaker && { speaker }),
+        ...(translations && { translations }),
+      },
+    }),
+  };
+}

@@ -1,0 +1,59 @@
+import { asNumber, asString, ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import {
+  count,
+  headerOf,
+  maxSendLength,
+  pageRates,
+  pageWireVersion,
+  word,
+  type MicFrame,
+  type PageCommand,
+  type PageMessage,
+} from '../../transport/page-wire.ts';
+
+type Reader = (message: WireObject) => PageMessage | undefined;
+
+const command =
+  (type: Exclude<PageCommand['type'], 'send'>): Reader =>
+  () => ({ type });
+
+const readers: Readonly<Record<string, Reader>> = {
+  hello: ({ version, rate, session, token, play, received, heard, seen }) => {
+    if (version !== pageWireVersion || typeof rate !== 'number' || !pageRates.includes(rate)) return undefined;
+    const [id, secret, at] = [word(session), word(token), count(play)];
+    return {
+      ...{ type: 'hello', rate },
+      ...(id !== undefined && { session: id }),
+      ...(secret !== undefined && { token: secret }),
+      ...(at !== undefined && { play: at }),
+      ...{ received: count(received) ?? 0, heard: count(heard) ?? 0, seen: count(seen) ?? 0 },
+    };
+  },
+  heard: ({ play, at, tailMs }) => {
+    const [id, frames] = [count(play), count(at)];
+    if (id === undefined || frames === undefined) return undefined;
+    return { type: 'heard', play: id, at: frames, tailMs: Math.min(2000, Math.max(0, asNumber(tailMs) ?? 0)) };
+  },
+  ping: ({ seen }) => ({ type: 'ping', seen: count(seen) ?? 0 }),
+  send: ({ text }) => {
+    const words = asString(text);
+    return words !== undefined && words.length <= maxSendLength ? { type: 'send', text: words } : undefined;
+  },
+  interrupt: command('interrupt'),
+  beginTurn: command('beginTurn'),
+  commitTurn: command('commitTurn'),
+  cancelTurn: command('cancelTurn'),
+  bye: () => ({ type: 'bye' }),
+};
+
+/** Reads a page's text message; `undefined` for anything that is none. Never throws. */
+export function parsePageMessage(text: string): PageMessage | undefined {
+  const message = parseJsonObject(text);
+  return message && ownEntry(readers, asString(message['type']))?.(message);
+}
+
+/** Reads a page's binary message: audio of its microphone; `undefined` if it is not whole samples. */
+export function parseMicFrame(bytes: Uint8Array): MicFrame | undefined {
+  const [at] = headerOf(bytes, 1) ?? [];
+  return at === undefined ? undefined : { at, data: new Uint8Array(bytes.subarray(4)) };
+}

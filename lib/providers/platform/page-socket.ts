@@ -1,0 +1,256 @@
+import { asyncScheduler, BehaviorSubject, Subject, type Observable, type SchedulerLike } from 'rxjs';
+import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import { configProblem } from '../../core/config-rule.ts';
+import { encodeHex, hexUuid } from '../../core/hex.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { HeardPlayer } from '../../playback/paced-output.ts';
+import { Alarm } from '../../stream/patient-timer.ts';
+import {
+  encodeFrame,
+  encodePageWire,
+  pageCloses,
+  type PageCommand,
+  type PageHello,
+  type PageMessage,
+  type ServerMessage,
+} from '../../transport/page-wire.ts';
+import { CallProvider } from './call-provider.ts';
+import { PageLine, PagePlayout } from './page-line.ts';
+import { parseMicFrame, parsePageMessage } from './page-messages.ts';
+import { PhoneLine, phoneRules } from './phone-line.ts';
+import type { CallEnd, PhoneConfig } from './phone-provider.ts';
+import type { PlatformSocket } from './platform-socket.ts';
+
+/** Configuration of {@link PageSocket}. */
+export interface PageSocketConfig extends PhoneConfig {
+  /** Sample rate of what the page plays, in Hz: 8000, 16,000, 24,000 or 48,000. Default: 24,000. */
+  readonly sampleRate?: 8000 | 16_000 | 24_000 | 48_000;
+  /** Audio that the page may hold unheard, 200 to 20,000 ms: a gap in the network so long is not heard. Default: 3000. */
+  readonly leadMs?: number;
+  /** How long the conversation waits for a page that is gone, in milliseconds, to 600,000. Default: 30,000. */
+  readonly resumeMs?: number;
+}
+
+/** Whether the page is there: `away` while its socket is lost, `gone` for good. */
+export type PagePresence = 'connected' | 'away' | 'gone';
+
+/** Longest silence of a page, which pings every 4 s, in milliseconds. */
+const silenceMs = 15_000;
+
+/** Events kept for a page that is away, and their length in UTF-16 code units; beyond it the oldest are dropped. */
+const maxEvents = 10_000;
+const maxEventsLength = 1_000_000;
+
+/**
+ * A browser's page as a telephone: `rxvoice/remote` on one WebSocket. No service; {@link PageSockets} accepts sockets and
+ * leads each to its page.
+ *
+ * The user's audio is linear16, mono, at the page's rate. Answers are converted to linear16 at `sampleRate`. The page
+ * reports what was heard, so positions, the history and barge-in go by its speaker. A lost socket is no end: the page has
+ * `resumeMs` to return, and hears what it has not heard.
+ */
+export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
+  override readonly name = 'PageSocket' as const;
+  override readonly accepts: readonly AudioFormat[] = [
+    { encoding: 'linear16' },
+    { encoding: 'linear32' },
+    { encoding: 'mulaw' },
+    { encoding: 'alaw' },
+  ];
+  /** Unguessable, but no secret: for logs. */
+  readonly session: string = hexUuid();
+  protected override readonly playout: HeardPlayer;
+  readonly #playout: PagePlayout;
+  readonly #token = encodeHex(crypto.getRandomValues(new Uint8Array(32)));
+  readonly #scheduler: SchedulerLike;
+  readonly #line = new PhoneLine({
+    receive: (data) => this.#receive(data),
+    ended: () => this.#left(),
+    complain: (problem, options) => this.report(this.error(this.name + problem, options)),
+  });
+  readonly #presence$ = new BehaviorSubject<PagePresence>('away');
+  readonly #commands$ = new Subject<PageCommand>();
+  readonly #away: Alarm;
+  readonly #silence: Alarm;
+  #rate = 16_000;
+  /** The next frame of the microphone. */
+  #micAt = 0;
+  #told: { readonly seq: number; readonly text: string }[] = [];
+  #toldLength = 0;
+  #seq = 0;
+  #isReplaced = false;
+
+  constructor(config: PageSocketConfig = {}, logger?: Logger) {
+    super(config, logger);
+    const { sampleRate = 24_000, leadMs = 3000, scheduler = asyncScheduler } = config;
+    this.#scheduler = scheduler;
+    this.#away = new Alarm(scheduler, () => this.#over('closed'));
+    this.#silence = new Alarm(scheduler, () => this.#line.end('closed', 1001, `no message for ${silenceMs} ms`));
+    this.playout = this.#playout = new PagePlayout(
+      new PageLine({
+        ...{ format: formatOf(sampleRate), leadMs, scheduler },
+        isOpen: () => this.#line.isOpen,
+        send: (message) => this.#send(message),
+        sendAudio: (play, at, data) => this.#line.send(encodeFrame([play, at], data)),
+      }),
+    );
+  }
+
+  /** Whether the page is there. Replays the latest value. */
+  get presence$(): Observable<PagePresence> {
+    return this.handOut('presence$', this.#presence$);
+  }
+
+  /** What the page asks for; nothing happens by itself: see `sharePipeline()`. Hot. */
+  get commands$(): Observable<PageCommand> {
+    return this.handOut('commands$', this.#commands$);
+  }
+
+  /** The format of the user's audio: the page chooses its rate. */
+  override getMetadata(): AudioMetadata {
+    return formatOf(this.#rate);
+  }
+
+  /** Whether a page that says so may go on with this session. Takes the same time for every token of one length. */
+  admits({ session, token = '' }: PageHello): boolean {
+    if (session !== this.session || token.length !== this.#token.length) return false;
+    let difference = 0;
+    for (let at = 0; at < token.length; at++) difference |= token.charCodeAt(at) ^ this.#token.charCodeAt(at);
+    return difference === 0 && this.#presence$.value !== 'gone';
+  }
+
+  /** Takes a socket that has said hello; closes one that it has already. {@link PageSockets} calls it. */
+  attach(socket: PlatformSocket, hello: PageHello): void {
+    if (this.#presence$.value === 'gone') return;
+    const resumed = hello.session === this.session;
+    this.#isReplaced = true;
+    this.#line.end('closed', pageCloses.replaced);
+    this.#isReplaced = false;
+    if (!resumed) {
+      this.#rate = hello.rate;
+      this.begin();
+    }
+    this.#away.set(Infinity);
+    this.#silence.set(this.#scheduler.now() + silenceMs);
+    this.#line.attach(socket, this.config);
+    const { sampleRate: rate = 24_000, resumeMs = 30_000 } = this.config;
+    const missed = Math.max(0, (this.#told[0]?.seq ?? this.#seq + 1) - 1 - hello.seen);
+    const [session, token, mic] = [this.session, this.#token, this.#micAt];
+    this.#send({ type: 'welcome', session, token, resumed, rate, mic, resumeMs, missed });
+    this.#forget(hello.seen);
+    for (const { text } of this.#told) this.#line.send(text);
+    this.#playout.goOn(hello);
+    if (this.#line.isOpen) this.#presence$.next('connected');
+  }
+
+  /** Sends an event to the page, now or when it is back. */
+  tell(event: object): void {
+    if (this.#presence$.value === 'gone') return;
+    this.#seq += 1;
+    const text = encodePageWire({ type: 'event', seq: this.#seq, event });
+    this.#told.push({ seq: this.#seq, text });
+    this.#toldLength += text.length;
+    this.#line.send(text);
+    while (this.#told.length > maxEvents || (this.#toldLength > maxEventsLength && this.#told.length > 1)) {
+      this.#forget(this.#told[0]?.seq ?? 0);
+    }
+  }
+
+  /** Ends the conversation with the page. */
+  hangUp(): void {
+    this.#over('closed');
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, {
+      ...phoneRules,
+      leadMs: { min: 200, max: 20_000 },
+      resumeMs: { min: 0, max: 600_000 },
+      sampleRate: { oneOf: [8000, 16_000, 24_000, 48_000] },
+    });
+  }
+
+  protected override leave(): void {
+    this.#over('closed');
+  }
+
+  /** Its socket is gone: it may return. */
+  #left(): void {
+    this.#silence.set(Infinity);
+    if (this.#isReplaced || this.#presence$.value === 'gone') return;
+    const { resumeMs = 30_000 } = this.config;
+    this.#away.set(this.#scheduler.now() + resumeMs);
+    this.#presence$.next('away');
+  }
+
+  #over(reason: CallEnd['reason']): void {
+    if (this.#presence$.value === 'gone') return;
+    this.#presence$.next('gone');
+    this.#away.unsubscribe();
+    this.#silence.unsubscribe();
+    this.#line.end('closed', pageCloses.over);
+    this.#told = [];
+    this.end({ reason });
+  }
+
+  #receive(data: string | Uint8Array): void {
+    this.#silence.set(this.#scheduler.now() + silenceMs);
+    if (typeof data !== 'string') {
+      this.#hear(data);
+      return;
+    }
+    const message = parsePageMessage(data);
+    if (message) this.#read(message);
+    else this.#line.warn('malformed messages');
+  }
+
+  #read(message: PageMessage): void {
+    switch (message.type) {
+      case 'hello':
+        this.#line.warn('a second hello');
+        break;
+      case 'heard':
+        this.#playout.report(message);
+        break;
+      case 'ping':
+        this.#forget(message.seen);
+        this.#send({ type: 'pong', mic: this.#micAt });
+        break;
+      case 'bye':
+        this.#over('stopped');
+        break;
+      default:
+        this.#commands$.next(message);
+    }
+  }
+
+  /** What was sent twice, because its arrival was not known, is heard once. */
+  #hear(bytes: Uint8Array): void {
+    const frame = parseMicFrame(bytes);
+    if (!frame) {
+      this.#line.warn('malformed audio');
+      return;
+    }
+    const known = Math.max(0, this.#micAt - frame.at) * 2;
+    const data = frame.data.subarray(known);
+    if (data.length === 0) return;
+    const at = frame.at + known / 2;
+    this.#micAt = at + data.length / 2;
+    this.capture.push({ data, metadata: this.getMetadata(), timestamp: (at / this.#rate) * 1000 });
+  }
+
+  #send(message: ServerMessage<object>): void {
+    this.#line.send(encodePageWire(message));
+  }
+
+  /** The page has received events up to this one. */
+  #forget(seq: number): void {
+    const kept = this.#told.findIndex((event) => event.seq > seq);
+    const dropped = this.#told.splice(0, kept < 0 ? this.#told.length : kept);
+    for (const { text } of dropped) this.#toldLength -= text.length;
+  }
+}
+
+function formatOf(sampleRate: number): AudioMetadata {
+  return { encoding: 'linear16', sampleRate, channels: 1, bitDepth: 16 };
+}

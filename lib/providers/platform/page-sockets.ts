@@ -1,0 +1,189 @@
+import { asyncScheduler, timer, type SchedulerLike } from 'rxjs';
+import { messageOf, VoiceError } from '../../core/errors.ts';
+import { silentLogger, type Logger } from '../../core/logger.ts';
+import { pageCloses, type PageHello } from '../../transport/page-wire.ts';
+import { parsePageMessage } from './page-messages.ts';
+import { PageSocket, type PageSocketConfig } from './page-socket.ts';
+import { isNodeSocket, type DomSocketEvent, type PlatformSocket } from './platform-socket.ts';
+
+/** What is known of a socket's request: Node's `IncomingMessage`, or a `Request`. */
+export interface PageRequest {
+  readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** Options of {@link PageSockets}. */
+export interface PageSocketsOptions<R extends PageRequest> {
+  /**
+   * A new page: start its pipeline. What it throws refuses the page; a VoiceError `overloaded`, such as `sessions()`
+   * throws, tells it to come back later.
+   */
+  readonly open: (page: PageSocket, request: R) => void;
+  /** Configuration of each page. */
+  readonly config?: PageSocketConfig;
+  /** Origins of allowed pages, such as `https://app.example.com`. Default: pages of this port on this machine. */
+  readonly origins?: readonly string[];
+  /** Most pages at once, those that are away included. Default: 100. */
+  readonly maxPages?: number;
+  /** Most sockets that have not said hello yet. Default: 64. */
+  readonly maxWaiting?: number;
+  /** Longest wait for a socket's hello, in milliseconds. Default: 10,000. */
+  readonly helloMs?: number;
+  /** Is told of refused sockets. Default: silent. */
+  readonly logger?: Logger;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** Longest hello, in bytes. */
+const maxHelloBytes = 4096;
+
+const loopback = /^(127(\.\d{1,3}){3}|\[::1\]|localhost)$/;
+
+/**
+ * Accepts the sockets of pages with `rxvoice/remote`: a new page is opened, one that has lost its socket goes on with its
+ * session. Who the user is, the application checks before.
+ *
+ * @example
+ * ```ts
+ * import { PageSockets, sessions, sharePipeline, type AnyProvider, type PageSocket } from 'rxvoice';
+ * import { WebSocketServer } from 'ws';
+ *
+ * declare const services: () => AnyProvider[];
+ *
+ * const conversations = sessions({ create: (page: PageSocket) => ({ providers: [page, ...services()] }) });
+ * const pages = new PageSockets({
+ *   origins: ['https://app.example.com'],
+ *   open: (page) => sharePipeline(conversations.open(page).pipeline, page),
+ * });
+ * new WebSocketServer({ port: 8080, maxPayload: 65_536 }).on('connection', (socket, request) => {
+ *   pages.accept(socket, request);
+ * });
+ * ```
+ */
+export class PageSockets<R extends PageRequest = PageRequest> implements Disposable {
+  readonly #options: PageSocketsOptions<R>;
+  readonly #logger: Logger;
+  readonly #pages = new Map<string, PageSocket>();
+  #waiting = 0;
+  #isClosed = false;
+
+  constructor(options: PageSocketsOptions<R>) {
+    this.#options = options;
+    this.#logger = options.logger ?? silentLogger;
+  }
+
+  /** The pages, those that are away included. */
+  get all(): readonly PageSocket[] {
+    return [...this.#pages.values()];
+  }
+
+  /** Whether a request comes from a page that may connect: for a server that answers 403 before the upgrade. */
+  allows(request: R): boolean {
+    const [origin, host = ''] = [headerOf(request, 'origin'), headerOf(request, 'host')];
+    // Programs do not name a page, and browsers always do.
+    if (origin === undefined) return true;
+    const { origins } = this.#options;
+    if (origins) return origins.includes(origin);
+    if (!URL.canParse(origin)) return false;
+    const page = new URL(origin);
+    return page.host === host && loopback.test(page.hostname);
+  }
+
+  /** Takes a `ws` or DOM WebSocket that the application has accepted: at once, before its first message. */
+  accept(socket: PlatformSocket, request: R): void {
+    const { maxWaiting = 64, helloMs = 10_000, scheduler = asyncScheduler } = this.#options;
+    // It can fail before anybody else listens.
+    if (isNodeSocket(socket)) socket.on('error', () => undefined);
+    if (!this.allows(request)) {
+      this.#refuse(socket, pageCloses.refused, 'not an allowed page');
+      return;
+    }
+    if (this.#isClosed || this.#waiting >= maxWaiting) {
+      this.#refuse(socket, pageCloses.full, 'too many sockets wait');
+      return;
+    }
+    this.#waiting += 1;
+    const late = timer(helloMs, scheduler).subscribe({ next: () => settle(undefined), error: () => undefined });
+    const unlisten = listenOnce(socket, (first) => settle(first));
+    const settle = (first: string | undefined): void => {
+      late.unsubscribe();
+      unlisten();
+      this.#waiting -= 1;
+      const hello = first === undefined || first.length > maxHelloBytes ? undefined : parsePageMessage(first);
+      if (hello?.type === 'hello') this.#welcome(socket, hello, request);
+      else this.#refuse(socket, pageCloses.refused, 'no hello');
+    };
+  }
+
+  /** Ends all conversations, and refuses new ones. */
+  [Symbol.dispose](): void {
+    this.#isClosed = true;
+    for (const page of this.all) page.hangUp();
+  }
+
+  #welcome(socket: PlatformSocket, hello: PageHello, request: R): void {
+    const { maxPages = 100, config = {}, open, logger, scheduler } = this.#options;
+    if (hello.session !== undefined) {
+      const page = this.#pages.get(hello.session);
+      if (page?.admits(hello)) page.attach(socket, hello);
+      else this.#refuse(socket, pageCloses.unknown, 'no such session');
+      return;
+    }
+    if (this.#isClosed || this.#pages.size >= maxPages) {
+      this.#refuse(socket, pageCloses.full, 'too many pages');
+      return;
+    }
+    const page = new PageSocket({ ...(scheduler && { scheduler }), ...config }, logger);
+    this.#pages.set(page.session, page);
+    page.attach(socket, hello);
+    page.onCallEnded(() => this.#pages.delete(page.session));
+    try {
+      open(page, request);
+    } catch (cause) {
+      const isFull = VoiceError.is(cause) && cause.code === 'overloaded';
+      this.#logger.warn(`PageSockets: a page is refused: ${messageOf(cause)}`);
+      close(socket, isFull ? pageCloses.full : 1011);
+      page.hangUp();
+    }
+  }
+
+  #refuse(socket: PlatformSocket, code: number, reason: string): void {
+    this.#logger.debug(`PageSockets: a socket is refused: ${reason}`);
+    close(socket, code, reason);
+  }
+}
+
+function close(socket: PlatformSocket, code: number, reason?: string): void {
+  try {
+    socket.close(code, reason);
+  } catch {
+    // It is closed already.
+  }
+}
+
+function headerOf({ headers }: PageRequest, name: string): string | undefined {
+  const value = headers instanceof Headers ? headers.get(name) : headers[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** Calls back with a socket's first text, or with `undefined` if it is none or the socket closes. */
+function listenOnce(socket: PlatformSocket, callback: (text: string | undefined) => void): () => void {
+  const onClose = (): void => callback(undefined);
+  if (isNodeSocket(socket)) {
+    const onMessage = (data: unknown, isBinary?: boolean): void =>
+      callback(isBinary === true || !(data instanceof Uint8Array) ? undefined : new TextDecoder().decode(data));
+    socket.on('message', onMessage);
+    socket.on('close', onClose);
+    return () => {
+      socket.off('message', onMessage);
+      socket.off('close', onClose);
+    };
+  }
+  const onMessage = ({ data }: DomSocketEvent): void => callback(typeof data === 'string' ? data : undefined);
+  socket.addEventListener('message', onMessage);
+  socket.addEventListener('close', onClose);
+  return () => {
+    socket.removeEventListener('message', onMessage);
+    socket.removeEventListener('close', onClose);
+  };
+}

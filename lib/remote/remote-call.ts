@@ -1,0 +1,281 @@
+import { interval, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
+import type { AudioChunk } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
+import type { InputProvider } from '../core/roles.ts';
+import type { VoiceEvent } from '../conversation/events.ts';
+import { merge } from '../stream/merge.ts';
+import {
+  encodeFrame,
+  encodePageWire,
+  type PageCommand,
+  type PageMessage,
+  type ServerMessage,
+} from '../transport/page-wire.ts';
+import { messagesOf, type RemoteLink, type RemoteSocket } from './remote-link.ts';
+import { parsePlayFrame, parseServerMessage } from './server-messages.ts';
+import type { RemoteSpeaker } from './speaker.ts';
+
+/** One conversation's ends. */
+export interface CallOptions {
+  readonly open: () => RemoteSocket;
+  readonly microphone: InputProvider;
+  readonly speaker: RemoteSpeaker;
+  readonly isMuted: () => boolean;
+  readonly scheduler: SchedulerLike;
+  readonly onEvent: (event: VoiceEvent) => void;
+  readonly onLink: (link: RemoteLink) => void;
+  /** The server has said welcome: the first time, or again. */
+  readonly onWelcome: (rate: number, isFirst: boolean) => void;
+  readonly onEnd: (error: VoiceError) => void;
+}
+
+type Welcome = Extract<ServerMessage, { type: 'welcome' }>;
+
+/** What the page plays. */
+interface RemotePlay {
+  readonly id: number;
+  /** Frames: the next that is wanted, what the server was told of, and where it ends. */
+  received: number;
+  told: number;
+  endsAt?: number | undefined;
+}
+
+/** Something for the server; `end`: the position of the microphone after it. */
+interface Outgoing {
+  readonly end: number;
+  readonly data: string | Uint8Array<ArrayBuffer>;
+  readonly isAudio: boolean;
+  isSent: boolean;
+}
+
+/** How often positions are reported and the server is pinged, in milliseconds. */
+const reportMs = 100;
+const pingMs = 4000;
+
+/** Frames of 20 ms and commands kept until the server has them: 10 s. */
+const maxOutgoing = 500;
+
+/** What a server may send ahead, in seconds, and what a socket may hold back, in bytes. */
+const maxAheadSeconds = 60;
+const maxBufferedBytes = 1024 * 1024;
+
+/** A conversation with a server, over one socket after another. */
+export class RemoteCall {
+  readonly #options: CallOptions;
+  readonly #own = new Subscription();
+  #socket: RemoteSocket | undefined;
+  #welcome: Welcome | undefined;
+  #isLinked = false;
+  #play: RemotePlay | undefined;
+  #seen = 0;
+  #micAt = 0;
+  #outgoing: Outgoing[] = [];
+  #toldAt = -Infinity;
+  #pingedAt = -Infinity;
+
+  constructor(options: CallOptions) {
+    this.#options = options;
+  }
+
+  /** Connects; ends with `close()`. */
+  open(): void {
+    const { scheduler, speaker, microphone, onLink } = this.#options;
+    onLink({ type: 'connecting' });
+    const messages$ = messagesOf({
+      open: this.#options.open,
+      onOpen: (socket) => this.#hello(socket),
+      resumeMs: () => this.#welcome?.resumeMs,
+      onRetry: (attempt, delayMs, error) => {
+        this.#isLinked = false;
+        onLink({ type: 'reconnecting', attempt, delayMs, error });
+      },
+      scheduler,
+    }).pipe(tap((data) => this.#receive(data)));
+    const moves$: Observable<unknown> = merge(speaker.moved$, interval(reportMs, scheduler));
+    const work$ = merge(
+      messages$,
+      microphone.audio$.pipe(tap((chunk) => this.#hear(chunk))),
+      moves$.pipe(tap(() => this.#tell())),
+      interval(pingMs, scheduler).pipe(tap(() => this.#ping())),
+    );
+    this.#own.add(work$.subscribe({ error: (cause: unknown) => this.#options.onEnd(VoiceError.from(cause)) }));
+  }
+
+  /** Sends a command, now or when the server is back. */
+  command(command: PageCommand): void {
+    this.#put({ end: this.#micAt, data: encodePageWire(command), isAudio: false, isSent: false });
+  }
+
+  /** Says goodbye, and ends it. */
+  close(): void {
+    if (this.#isLinked) this.#send({ type: 'bye' });
+    this.#own.unsubscribe();
+  }
+
+  #hello(socket: RemoteSocket): void {
+    const { microphone, speaker } = this.#options;
+    const { session, token } = this.#welcome ?? {};
+    this.#socket = socket;
+    this.#isLinked = false;
+    const { id, received = 0 } = this.#play ?? {};
+    this.#send({
+      ...{ type: 'hello', rate: microphone.getMetadata().sampleRate },
+      ...(session !== undefined && token !== undefined && { session, token }),
+      ...(id !== undefined && { play: id }),
+      ...{ received, heard: Math.min(received, Math.floor(speaker.heard)), seen: this.#seen },
+    });
+  }
+
+  #receive(data: unknown): void {
+    if (typeof data !== 'string') {
+      const frame = data instanceof ArrayBuffer ? parsePlayFrame(new Uint8Array(data)) : undefined;
+      if (frame) this.#hold(frame.play, frame.at, new Int16Array(frame.data.buffer));
+      return;
+    }
+    const message = parseServerMessage(data);
+    // A newer server may say more than this page knows.
+    if (message && (this.#isLinked || message.type === 'welcome')) this.#read(message);
+  }
+
+  #read(message: ServerMessage<VoiceEvent>): void {
+    switch (message.type) {
+      case 'welcome':
+        this.#resume(message);
+        break;
+      case 'event':
+        if (message.seq <= this.#seen) break;
+        this.#seen = message.seq;
+        this.#options.onEvent(message.event);
+        break;
+      case 'volume':
+        this.#options.speaker.setVolume(message.value);
+        break;
+      case 'pong':
+        this.#arrived(message.mic);
+        break;
+      case 'play':
+        this.#begin(message);
+        break;
+      default:
+        if (message.id === this.#play?.id) this.#order(this.#play, message);
+    }
+  }
+
+  #resume(welcome: Welcome): void {
+    if (this.#isLinked) return;
+    const isFirst = this.#welcome === undefined;
+    this.#welcome = welcome;
+    this.#isLinked = true;
+    this.#options.onLink({ type: 'connected', resumed: welcome.resumed, missed: welcome.missed });
+    this.#options.onWelcome(welcome.rate, isFirst);
+    this.#arrived(welcome.mic);
+    for (const each of this.#outgoing) if (each.isAudio) each.isSent = false;
+    this.#flush();
+  }
+
+  #begin({ id, from, paused, volume }: Extract<ServerMessage, { type: 'play' }>): void {
+    const { speaker } = this.#options;
+    speaker.setVolume(volume);
+    if (id === this.#play?.id) {
+      this.#play.endsAt = undefined;
+      if (paused) speaker.pause();
+      else speaker.resume();
+    } else {
+      this.#play = { id, received: from, told: from };
+      speaker.begin(from, paused);
+    }
+  }
+
+  #order(play: RemotePlay, message: Exclude<Extract<ServerMessage, { id: number }>, { type: 'play' }>): void {
+    const { speaker } = this.#options;
+    switch (message.type) {
+      case 'end':
+        play.endsAt = message.at;
+        if (message.at === play.received) speaker.end();
+        break;
+      case 'pause':
+        speaker.pause();
+        break;
+      case 'resume':
+        speaker.resume();
+        break;
+      case 'cut':
+        speaker.stop();
+        this.#play = undefined;
+    }
+  }
+
+  /** Plays what is new of a frame. */
+  #hold(id: number, at: number, samples: Int16Array<ArrayBuffer>): void {
+    const play = this.#play;
+    const { speaker } = this.#options;
+    if (!this.#isLinked || id !== play?.id || at > play.received) return;
+    const news = samples.subarray(play.received - at);
+    const ahead = play.received + news.length - speaker.heard;
+    if (ahead > maxAheadSeconds * (this.#welcome?.rate ?? 0)) {
+      throw new VoiceError('RemotePipeline: the server sends too much', { code: 'overflow' });
+    }
+    if (news.length === 0) return;
+    play.received += news.length;
+    speaker.push(news);
+  }
+
+  /** Reports what was heard. */
+  #tell(): void {
+    const play = this.#play;
+    const { speaker, scheduler } = this.#options;
+    if (!play || !this.#isLinked) return;
+    const at = Math.min(play.received, Math.floor(speaker.heard));
+    const isOver = at === play.endsAt;
+    const now = scheduler.now();
+    if (at === play.told || (!isOver && now - this.#toldAt < reportMs)) return;
+    this.#toldAt = now;
+    play.told = at;
+    this.#send({ type: 'heard', play: play.id, at, tailMs: Math.round(speaker.tailMs) });
+  }
+
+  #hear({ data }: AudioChunk): void {
+    const { isMuted } = this.#options;
+    if (!this.#welcome) return;
+    const at = this.#micAt;
+    this.#micAt += data.length / 2;
+    const audio = isMuted() ? new Uint8Array(data.length) : data;
+    this.#put({ end: this.#micAt, data: encodeFrame([at], audio), isAudio: true, isSent: false });
+    this.#ping();
+  }
+
+  /** The server has the microphone's audio up to a position. */
+  #arrived(mic: number): void {
+    this.#outgoing = this.#outgoing.filter(({ end, isAudio, isSent }) => end > mic || (!isAudio && !isSent));
+  }
+
+  #put(outgoing: Outgoing): void {
+    this.#outgoing.push(outgoing);
+    if (this.#outgoing.length > maxOutgoing) this.#outgoing.shift();
+    this.#flush();
+  }
+
+  #flush(): void {
+    const socket = this.#socket;
+    if (!this.#isLinked || socket?.readyState !== 1) return;
+    // A network that takes nothing is as good as lost.
+    if (socket.bufferedAmount > maxBufferedBytes) socket.close();
+    else {
+      for (const each of this.#outgoing) {
+        if (!each.isSent) socket.send(each.data);
+        each.isSent = true;
+      }
+    }
+  }
+
+  #ping(): void {
+    const now = this.#options.scheduler.now();
+    if (!this.#isLinked || now - this.#pingedAt < pingMs) return;
+    this.#pingedAt = now;
+    this.#send({ type: 'ping', seen: this.#seen });
+  }
+
+  #send(message: PageMessage): void {
+    if (this.#socket?.readyState === 1) this.#socket.send(encodePageWire(message));
+  }
+}

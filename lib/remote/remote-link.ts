@@ -1,0 +1,113 @@
+import { defer, Observable, retry, timer, timeout, type SchedulerLike } from 'rxjs';
+import { VoiceError, type VoiceErrorCode } from '../core/errors.ts';
+import { ownEntry } from '../core/guard.ts';
+import { pageCloses } from '../transport/page-wire.ts';
+
+/** A WebSocket as browsers have it. */
+export interface RemoteSocket {
+  readonly readyState: number;
+  readonly bufferedAmount: number;
+  binaryType: string;
+  /** Listens to `open`, `message`, `error` and `close`. */
+  addEventListener(type: string, listener: (event: { readonly data?: unknown; readonly code?: number }) => void): void;
+  /** Sends a text message, or a binary one. */
+  send(data: string | Uint8Array<ArrayBuffer>): void;
+  /** Starts the closing handshake. */
+  close(code?: number): void;
+}
+
+/** The connection to the server. */
+export type RemoteLink =
+  | { readonly type: 'connecting' }
+  /** `resumed`: the conversation goes on; `missed`: how many events the server could not keep meanwhile. */
+  | { readonly type: 'connected'; readonly resumed: boolean; readonly missed: number }
+  | { readonly type: 'reconnecting'; readonly attempt: number; readonly delayMs: number; readonly error: VoiceError }
+  /** For good; without an error when it was asked for. */
+  | { readonly type: 'closed'; readonly error?: VoiceError };
+
+/** How a link is made. */
+export interface LinkOptions {
+  readonly open: () => RemoteSocket;
+  readonly onOpen: (socket: RemoteSocket) => void;
+  /** How long the server waits for the page, in milliseconds; `undefined` until it has said so. */
+  readonly resumeMs: () => number | undefined;
+  readonly onRetry: (attempt: number, delayMs: number, error: VoiceError) => void;
+  readonly scheduler: SchedulerLike;
+}
+
+/** Longest silence of a server, which answers pings, in milliseconds. */
+const silenceMs = 12_000;
+
+/** Longest wait before the first retry and before any, in milliseconds. */
+const [firstMs, mostMs] = [250, 4000];
+
+const endings: Readonly<Record<number, readonly [VoiceErrorCode, string]>> = {
+  [pageCloses.over]: ['connection', 'the server has ended the conversation'],
+  [pageCloses.replaced]: ['connection', 'the conversation goes on in another page'],
+  [pageCloses.unknown]: ['not_found', 'the server no longer knows the conversation: start again'],
+  [pageCloses.refused]: ['forbidden', 'the server refuses this page: list its origin on the server'],
+};
+
+/** The messages of a server, over one socket after another, until the server or the time puts an end to it. */
+export function messagesOf(options: LinkOptions): Observable<unknown> {
+  const { scheduler } = options;
+  let attempt = 0;
+  let lostAt = 0;
+  const each$ = defer(() => socketMessages(options)).pipe(
+    timeout({
+      each: silenceMs,
+      scheduler,
+      with: () => {
+        throw lost('timeout', `the server was silent for ${silenceMs} ms`, true);
+      },
+    }),
+  );
+  const counted$ = new Observable<unknown>((subscriber) =>
+    each$.subscribe({
+      next: (data) => {
+        attempt = 0;
+        subscriber.next(data);
+      },
+      error: (error: unknown) => subscriber.error(error),
+    }),
+  );
+  return counted$.pipe(
+    retry({
+      delay: (cause: unknown) => {
+        const error = VoiceError.from(cause);
+        const resumeMs = options.resumeMs();
+        const now = scheduler.now();
+        if (attempt === 0) lostAt = now;
+        if (!error.recoverable || resumeMs === undefined || now - lostAt > resumeMs) throw error;
+        const delayMs = Math.min(mostMs, firstMs * 2 ** attempt) * (0.5 + Math.random() / 2);
+        attempt += 1;
+        options.onRetry(attempt, delayMs, error);
+        return timer(delayMs, scheduler);
+      },
+    }),
+  );
+}
+
+function socketMessages({ open, onOpen }: LinkOptions): Observable<unknown> {
+  return new Observable((subscriber) => {
+    const socket = open();
+    socket.binaryType = 'arraybuffer';
+    socket.addEventListener('open', () => {
+      if (!subscriber.closed) onOpen(socket);
+    });
+    socket.addEventListener('message', ({ data }) => subscriber.next(data));
+    socket.addEventListener('error', () => undefined);
+    socket.addEventListener('close', ({ code = 1006 }) => {
+      const [kind, message] = ownEntry(endings, String(code)) ?? [];
+      if (kind && message !== undefined) subscriber.error(lost(kind, message, false, code));
+      else if (code === pageCloses.full)
+        subscriber.error(lost('overloaded', 'the server has no room: try later', true, code));
+      else subscriber.error(lost('connection', `the connection to the server was lost (${code})`, true, code));
+    });
+    return () => socket.close(1000);
+  });
+}
+
+function lost(code: VoiceErrorCode, message: string, recoverable: boolean, status?: number): VoiceError {
+  return new VoiceError(`RemotePipeline: ${message}`, { code, recoverable, status });
+}

@@ -1,0 +1,359 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import {
+  asyncScheduler,
+  filter,
+  ReplaySubject,
+  Subject,
+  Subscription,
+  tap,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import { publicStream } from '../core/application-code.ts';
+import { VoiceError } from '../core/errors.ts';
+import { OnDemand } from '../core/on-demand.ts';
+import type { DeviceEvent, InputProvider } from '../core/roles.ts';
+import { eventStreams, type EventStream, type StreamEvent } from '../conversation/event-streams.ts';
+import type { AgentState, VoiceEvent, VoiceEventType } from '../conversation/events.ts';
+import { Facts, stateLike } from '../pipeline/facts.ts';
+import { maxSendLength, pageRates, type PageCommand } from '../transport/page-wire.ts';
+import { RemoteCall } from './remote-call.ts';
+import type { RemoteLink, RemoteSocket } from './remote-link.ts';
+import { PageSpeaker, type RemoteSpeaker } from './speaker.ts';
+
+/** Options of a {@link RemotePipeline}. */
+export interface RemotePipelineOptions {
+  /** The server's socket, such as `wss://voice.example.com/talk`, or `/talk` on the page's own server. */
+  readonly url: string;
+  /** What is heard: linear16, mono, at 8, 16, 24 or 48 kHz. Default: the user's microphone, at 16 kHz. */
+  readonly microphone?: InputProvider;
+  /** What plays. Default: the page's speaker. */
+  readonly speaker?: RemoteSpeaker;
+  /** Where the page serves `rxvoice/worklets.js`, if its Content-Security-Policy forbids `blob:` scripts. */
+  readonly workletUrl?: string;
+  /** Opens a socket. Default: the browser's `WebSocket`. */
+  readonly openSocket?: (url: string) => RemoteSocket;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/**
+ * A pipeline that runs on your server, in a page: microphone, speaker and its events. No key and no service is in the page;
+ * the server shares what it wants to with `sharePipeline()`. The streams are those of a `Pipeline`, of the events that the
+ * server shares; those of the page's own devices, and their errors, are always there.
+ *
+ * A lost connection is made again, and the conversation goes on: nothing that was said is heard twice or lost, as far as
+ * ten seconds of the microphone and the server's patience reach.
+ *
+ * @example
+ * ```ts
+ * import { RemotePipeline } from 'rxvoice/remote';
+ *
+ * const voice = new RemotePipeline({ url: '/talk' });
+ * voice.transcripts$.subscribe((event) => console.log(event.type, event.text));
+ * document.querySelector('button')?.addEventListener('click', () => void voice.start());
+ * ```
+ */
+export class RemotePipeline implements AsyncDisposable {
+  readonly #options: RemotePipelineOptions;
+  readonly #scheduler: SchedulerLike;
+  readonly #all$ = new Subject<VoiceEvent>();
+  readonly #facts = new Facts();
+  readonly #link$ = new ReplaySubject<RemoteLink>(1);
+  #session: RemoteSession | undefined;
+  #isMuted = false;
+  #agentState: AgentState = 'idle';
+
+  /** All events, in order. Hot; never errors. */
+  readonly events$: Observable<VoiceEvent> = this.#handOut(this.#all$);
+  /** As of a `Pipeline`; replays what is true now. */
+  readonly state$: Observable<StreamEvent<'state$'>> = this.#stream('state$');
+  /** As of a `Pipeline`: the server's providers. Not shared by default; replays what is true now. */
+  readonly connection$: Observable<StreamEvent<'connection$'>> = this.#stream('connection$');
+  /** As of a `Pipeline`. */
+  readonly transcripts$: Observable<StreamEvent<'transcripts$'>> = this.#stream('transcripts$');
+  /** As of a `Pipeline`. Not shared by default. */
+  readonly turns$: Observable<StreamEvent<'turns$'>> = this.#stream('turns$');
+  /** As of a `Pipeline`. Not shared by default. */
+  readonly preflight$: Observable<StreamEvent<'preflight$'>> = this.#stream('preflight$');
+  /** As of a `Pipeline`. Not shared by default. */
+  readonly bargeIn$: Observable<StreamEvent<'bargeIn$'>> = this.#stream('bargeIn$');
+  /** As of a `Pipeline`. */
+  readonly tokens$: Observable<StreamEvent<'tokens$'>> = this.#stream('tokens$');
+  /** As of a `Pipeline`. Not shared by default. */
+  readonly tools$: Observable<StreamEvent<'tools$'>> = this.#stream('tools$');
+  /** As of a `Pipeline`. Not shared by default. */
+  readonly speech$: Observable<StreamEvent<'speech$'>> = this.#stream('speech$');
+  /** As of a `Pipeline`. */
+  readonly captions$: Observable<StreamEvent<'captions$'>> = this.#stream('captions$');
+  /** As of a `Pipeline`. Not shared by default. */
+  readonly history$: Observable<StreamEvent<'history$'>> = this.#stream('history$');
+  /** As of a `Pipeline`. Not shared by default. */
+  readonly call$: Observable<StreamEvent<'call$'>> = this.#stream('call$');
+  /** As of a `Pipeline`: the page's microphone. Replays the latest of each. */
+  readonly input$: Observable<StreamEvent<'input$'>> = this.#stream('input$');
+  /** As of a `Pipeline`: the page's speaker. Replays the latest. */
+  readonly output$: Observable<StreamEvent<'output$'>> = this.#stream('output$');
+  /** As of a `Pipeline`. */
+  readonly metrics$: Observable<StreamEvent<'metrics$'>> = this.#stream('metrics$');
+  /** What went wrong in the page without ending the conversation, and on the server, if it shares that. */
+  readonly errors$: Observable<StreamEvent<'errors$'>> = this.#stream('errors$');
+  /** The connection to the server. Replays the latest value. */
+  readonly link$: Observable<RemoteLink> = this.#handOut(this.#link$);
+
+  constructor(options: RemotePipelineOptions) {
+    this.#options = options;
+    this.#scheduler = options.scheduler ?? asyncScheduler;
+  }
+
+  /** `running` from a successful `start()` on, also while the connection is lost. */
+  get state(): 'idle' | 'starting' | 'running' {
+    if (!this.#session) return 'idle';
+    return this.#session.isRunning ? 'running' : 'starting';
+  }
+
+  /** What the agent is doing. */
+  get agentState(): AgentState {
+    return this.#agentState;
+  }
+
+  /**
+   * Begins a conversation; resolves once the server hears the user. Call it in a click, so that the page may play.
+   *
+   * @throws VoiceError `permission` or `device` for the microphone; `connection`, `timeout`, `overloaded` or `forbidden`
+   * for the server; `configuration`; `aborted` when `stop()` came first.
+   */
+  start(): Promise<void> {
+    this.#session ??= this.#begin();
+    return this.#session.started;
+  }
+
+  /** Ends the conversation, on the server as well. */
+  async stop(): Promise<void> {
+    await this.#end();
+  }
+
+  /** Ends the conversation, and the streams. */
+  async dispose(): Promise<void> {
+    await this.#end();
+    this.#all$.complete();
+    this.#link$.complete();
+  }
+
+  /** Same as `dispose()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  /**
+   * Sends what the user typed.
+   *
+   * @throws VoiceError `configuration` for more than 10,000 characters.
+   */
+  send(text: string): void {
+    if (text.length > maxSendLength) {
+      throw new VoiceError(`RemotePipeline: send() takes ${maxSendLength} characters`, { code: 'configuration' });
+    }
+    if (text.trim()) this.#command({ type: 'send', text });
+  }
+
+  /** Cuts off what the agent is saying or preparing. */
+  interrupt(): void {
+    this.#command({ type: 'interrupt' });
+  }
+
+  /** Push-to-talk: the user starts speaking. Interrupts the agent. */
+  beginTurn(): void {
+    this.#command({ type: 'beginTurn' });
+  }
+
+  /** Push-to-talk: the user has finished. */
+  commitTurn(): void {
+    this.#command({ type: 'commitTurn' });
+  }
+
+  /** Push-to-talk: drops what was said. */
+  cancelTurn(): void {
+    this.#command({ type: 'cancelTurn' });
+  }
+
+  /** Sends silence from now on: what the microphone hears does not leave the page. */
+  mute(): void {
+    this.#mute(true);
+  }
+
+  /** Sends the user's audio again. */
+  unmute(): void {
+    this.#mute(false);
+  }
+
+  #mute(muted: boolean): void {
+    this.#isMuted = muted;
+    this.#tell({ type: 'input.muted', at: this.#scheduler.now(), muted });
+  }
+
+  /** @throws VoiceError `not_ready` outside a conversation. */
+  #command(command: PageCommand): void {
+    if (!this.#session?.isRunning) {
+      throw new VoiceError('RemotePipeline: await start() first', { code: 'not_ready' });
+    }
+    this.#session.command(command);
+  }
+
+  #begin(): RemoteSession {
+    const { url, openSocket = (address: string): RemoteSocket => new WebSocket(address), workletUrl } = this.#options;
+    const scheduler = this.#scheduler;
+    const { microphone, speaker = new PageSpeaker(workletUrl, scheduler) } = this.#options;
+    const ownMicrophone = new OnDemand('RemotePipeline', async () => {
+      const { MicrophoneInput } = await import('../providers/input/microphone-input.ts');
+      return new MicrophoneInput({ ...(workletUrl !== undefined && { workletUrl }), scheduler });
+    });
+    const openMicrophone = (): Promise<InputProvider> => Promise.resolve(microphone ?? ownMicrophone.load());
+    const session: RemoteSession = new RemoteSession(openMicrophone, speaker, {
+      open: () => openSocket(addressOf(url)),
+      isMuted: () => this.#isMuted,
+      scheduler,
+      onEvent: (event) => this.#tell(event),
+      onLink: (link) => this.#link$.next(link),
+      onDevice: (type, change) => this.#tell({ type, at: scheduler.now(), change }),
+      onError: ({ code, message, recoverable }) =>
+        this.#tell({ type: 'error', at: scheduler.now(), code, message, recoverable, cause: undefined }),
+      onOver: (error) => {
+        if (this.#session === session) this.#close(error);
+      },
+    });
+    return session;
+  }
+
+  async #end(): Promise<void> {
+    const session = this.#session;
+    if (!session) return;
+    this.#close();
+    await session.closed;
+  }
+
+  #close(error?: VoiceError): void {
+    const session = this.#session;
+    this.#session = undefined;
+    session?.close(error ?? new VoiceError('RemotePipeline: stop() was called first', { code: 'aborted' }));
+    if (this.#agentState !== 'idle') {
+      this.#tell({ type: 'agent.state', at: this.#scheduler.now(), state: 'idle', previous: this.#agentState });
+    }
+    this.#link$.next({ type: 'closed', ...(error && { error }) });
+  }
+
+  #tell(event: VoiceEvent): void {
+    if (event.type === 'agent.state') this.#agentState = event.state;
+    this.#facts.note(event);
+    this.#all$.next(event);
+  }
+
+  #stream<S extends EventStream>(name: S): Observable<StreamEvent<S>> {
+    const types: readonly VoiceEventType[] = eventStreams[name];
+    const events$ = this.#all$.pipe(filter((event) => types.includes(event.type)));
+    const stream$ = stateLike.has(name) ? this.#facts.before(types, events$) : events$;
+    return this.#handOut(stream$) as Observable<StreamEvent<S>>;
+  }
+
+  /** What a subscriber throws is an event, unless it is thrown about that. */
+  #handOut<T>(stream$: Observable<T>): Observable<T> {
+    return publicStream(stream$, (cause) => {
+      const message = `a subscriber threw: ${VoiceError.from(cause).message}`;
+      const at = this.#scheduler.now();
+      this.#tell({ type: 'error', at, code: 'internal', message, recoverable: false, cause });
+    });
+  }
+}
+
+type SessionOptions = Omit<
+  ConstructorParameters<typeof RemoteCall>[0],
+  'microphone' | 'speaker' | 'onWelcome' | 'onEnd'
+> & {
+  readonly onDevice: (type: 'input.device' | 'output.device', change: DeviceEvent) => void;
+  readonly onError: (error: VoiceError) => void;
+  readonly onOver: (error: VoiceError) => void;
+};
+
+/** One conversation: the devices and the call. */
+class RemoteSession {
+  readonly started: Promise<void>;
+  /** Resolves when the devices are free. */
+  readonly closed: Promise<void>;
+  isRunning: boolean = false;
+  readonly #options: SessionOptions;
+  readonly #own = new Subscription();
+  readonly #speaker: RemoteSpeaker;
+  readonly #abort = new AbortController();
+  #call: RemoteCall | undefined;
+
+  constructor(openMicrophone: () => Promise<InputProvider>, speaker: RemoteSpeaker, options: SessionOptions) {
+    this.#options = options;
+    this.#speaker = speaker;
+    const { signal } = this.#abort;
+    const microphone = openMicrophone();
+    this.started = new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(VoiceError.from(signal.reason)));
+      microphone.then((input) => this.#prepare(input, resolve)).catch(this.#fail);
+    });
+    // Who does not wait for it is told by `link$`.
+    this.started.catch(() => undefined);
+    this.closed = new Promise((resolve) => {
+      signal.addEventListener('abort', () => {
+        microphone.then((input) => input.dispose()).then(resolve, () => resolve());
+      });
+    });
+    const change$ = speaker.device$?.pipe(tap((change) => options.onDevice('output.device', change)));
+    this.#own.add(change$?.subscribe());
+  }
+
+  command(command: PageCommand): void {
+    this.#call?.command(command);
+  }
+
+  close(error: VoiceError): void {
+    this.isRunning = false;
+    this.#call?.close();
+    this.#own.unsubscribe();
+    this.#speaker.close();
+    this.#abort.abort(error);
+  }
+
+  readonly #fail = (cause: unknown): void => this.#options.onOver(VoiceError.from(cause));
+
+  /** The permission is asked for before the server is. */
+  async #prepare(microphone: InputProvider, resolve: () => void): Promise<void> {
+    const { onDevice, onError } = this.#options;
+    const isOver = (): boolean => this.#abort.signal.aborted;
+    if (isOver()) return;
+    this.#own.add(microphone.errors$?.pipe(tap(onError)).subscribe());
+    this.#own.add(microphone.device$?.pipe(tap((change) => onDevice('input.device', change))).subscribe());
+    await microphone.initialize();
+    const { encoding, sampleRate, channels } = microphone.getMetadata();
+    if (encoding !== 'linear16' || channels !== 1 || !pageRates.includes(sampleRate)) {
+      const message = 'RemotePipeline: the microphone must deliver linear16, mono, at 8, 16, 24 or 48 kHz';
+      throw new VoiceError(message, { code: 'configuration' });
+    }
+    if (!isOver()) await microphone.start();
+    if (isOver()) return;
+    this.#call = new RemoteCall({
+      ...this.#options,
+      ...{ microphone, speaker: this.#speaker },
+      onWelcome: (rate, isFirst) => {
+        if (isFirst) this.#listen(rate).then(resolve).catch(this.#fail);
+      },
+      onEnd: this.#fail,
+    });
+    this.#call.open();
+  }
+
+  async #listen(rate: number): Promise<void> {
+    await this.#speaker.open(rate);
+    this.isRunning = !this.#abort.signal.aborted;
+  }
+}
+
+/** A page's own server is named by a path. */
+function addressOf(url: string): string {
+  const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href;
+  return new URL(url, page).href.replace(/^http/, 'ws');
+}

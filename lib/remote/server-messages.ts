@@ -1,0 +1,72 @@
+import { asBoolean, asNumber, asObject, asString, ownEntry, parseJsonObject, type WireObject } from '../core/guard.ts';
+import type { VoiceEvent } from '../conversation/events.ts';
+import {
+  count,
+  factor,
+  headerOf,
+  pageRates,
+  pageWireVersion,
+  word,
+  type PlayFrame,
+  type ServerMessage,
+} from '../transport/page-wire.ts';
+import { readEvent } from './event-shapes.ts';
+
+type Reader = (message: WireObject) => ServerMessage<VoiceEvent> | undefined;
+
+const ofPlay =
+  (type: 'pause' | 'resume' | 'cut'): Reader =>
+  ({ id }) => {
+    const play = count(id);
+    return play === undefined ? undefined : { type, id: play };
+  };
+
+const readers: Readonly<Record<string, Reader>> = {
+  welcome: ({ version, session, token, resumed, rate, mic, resumeMs, missed }) => {
+    const [id, secret, waitMs] = [word(session), word(token), asNumber(resumeMs)];
+    if (version !== pageWireVersion || id === undefined || secret === undefined || waitMs === undefined)
+      return undefined;
+    if (typeof rate !== 'number' || !pageRates.includes(rate)) return undefined;
+    const counts = { mic: count(mic) ?? 0, missed: count(missed) ?? 0 };
+    return {
+      type: 'welcome',
+      session: id,
+      token: secret,
+      resumed: resumed === true,
+      rate,
+      resumeMs: waitMs,
+      ...counts,
+    };
+  },
+  play: ({ id, from, paused, volume }) => {
+    const [play, at] = [count(id), count(from)];
+    if (play === undefined || at === undefined) return undefined;
+    return { type: 'play', id: play, from: at, paused: asBoolean(paused) ?? false, volume: factor(volume) };
+  },
+  end: ({ id, at }) => {
+    const [play, frames] = [count(id), count(at)];
+    return play === undefined || frames === undefined ? undefined : { type: 'end', id: play, at: frames };
+  },
+  pause: ofPlay('pause'),
+  resume: ofPlay('resume'),
+  cut: ofPlay('cut'),
+  volume: ({ value }) => ({ type: 'volume', value: factor(value) }),
+  pong: ({ mic }) => ({ type: 'pong', mic: count(mic) ?? 0 }),
+  event: ({ seq, event }) => {
+    const [number, payload] = [count(seq), readEvent(asObject(event))];
+    return number === undefined || !payload ? undefined : { type: 'event', seq: number, event: payload };
+  },
+};
+
+/** Reads a server's text message; `undefined` for anything that is none. Never throws. */
+export function parseServerMessage(text: string): ServerMessage<VoiceEvent> | undefined {
+  const message = parseJsonObject(text);
+  return message && ownEntry(readers, asString(message['type']))?.(message);
+}
+
+/** Reads a server's binary message: audio of a play; `undefined` if it is not whole samples. */
+export function parsePlayFrame(bytes: Uint8Array): PlayFrame | undefined {
+  const [play, at] = headerOf(bytes, 2) ?? [];
+  if (play === undefined || at === undefined) return undefined;
+  return { play, at, data: new Uint8Array(bytes.subarray(8)) };
+}

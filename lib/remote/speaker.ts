@@ -1,0 +1,170 @@
+import { Subject, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
+import { ByteQueue } from '../audio/byte-queue.ts';
+import type { AudioMetadata } from '../audio/types.ts';
+import type { DeviceEvent } from '../core/roles.ts';
+import { closeContext, keepRunning, openContext } from '../playback/audio-context.ts';
+import type { LinePlay } from '../playback/line.ts';
+import { playbackProcessor } from '../playback/processors.ts';
+import { WorkletLine } from '../playback/worklet-line.ts';
+
+/** Plays what a server says. Positions are frames of the play, from its beginning. */
+export interface RemoteSpeaker {
+  /** Opens the device, for linear16, mono, at this rate in Hz. What is played before waits. */
+  open(sampleRate: number): Promise<void>;
+  /** Drops the play before, and begins one at a position, paused if need be. */
+  begin(from: number, paused: boolean): void;
+  /** Adds to the play. */
+  push(samples: Int16Array<ArrayBuffer>): void;
+  /** No more is expected. */
+  end(): void;
+  /** Silences playback at once; `resume()` continues at the very next sample. */
+  pause(): void;
+  /** Continues after `pause()`. */
+  resume(): void;
+  /** Silences playback for good. */
+  stop(): void;
+  /** A factor, 0 to 1. */
+  setVolume(volume: number): void;
+  /** What was heard. */
+  readonly heard: number;
+  /** How long it would go on if it were silenced now, in milliseconds. */
+  readonly tailMs: number;
+  /** Emits when the position may have moved, at least ten times a second. Hot. */
+  readonly moved$: Observable<unknown>;
+  /** Whether the browser lets the audio play. Hot. */
+  readonly device$?: Observable<DeviceEvent>;
+  /** Releases the device. */
+  close(): void;
+}
+
+const name = 'RemotePipeline';
+
+/** The page's speaker. The context runs at the server's rate, so the browser resamples. */
+export class PageSpeaker implements RemoteSpeaker {
+  readonly #moved$ = new Subject<void>();
+  readonly moved$: Observable<void> = this.#moved$.asObservable();
+  readonly #device$ = new Subject<DeviceEvent>();
+  readonly device$: Observable<DeviceEvent> = this.#device$.asObservable();
+  readonly #workletUrl: string | undefined;
+  readonly #scheduler: SchedulerLike;
+  readonly #line: WorkletLine;
+  #opened = new Subscription();
+  #isClosed = false;
+  #sampleRate = 0;
+  #play: PagePlay | undefined;
+  #from = 0;
+
+  constructor(workletUrl: string | undefined, scheduler: SchedulerLike) {
+    this.#workletUrl = workletUrl;
+    this.#scheduler = scheduler;
+    this.#line = new WorkletLine({
+      onBegin: () => undefined,
+      onFrozen: () => void this.open(this.#sampleRate).catch(() => undefined),
+      scheduler,
+    });
+  }
+
+  get heard(): number {
+    return this.#from + this.#line.heard / 4;
+  }
+
+  get tailMs(): number {
+    return this.#line.tailMs;
+  }
+
+  async open(sampleRate: number): Promise<void> {
+    this.#sampleRate = sampleRate;
+    const elsewhere = 'a speaker of your own';
+    const context = await openContext({ provider: name, elsewhere, workletUrl: this.#workletUrl, sampleRate });
+    if (this.#isClosed) {
+      closeContext(context);
+      return;
+    }
+    const gain = new GainNode(context);
+    const node = new AudioWorkletNode(context, playbackProcessor, { numberOfInputs: 0, outputChannelCount: [1] });
+    node.connect(gain).connect(context.destination);
+    this.#opened.unsubscribe();
+    this.#opened = new Subscription(() => {
+      node.port.postMessage({ type: 'close' });
+      node.port.close();
+      closeContext(context);
+    });
+    const events$ = keepRunning(context, this.#scheduler).pipe(tap((event) => this.#device$.next(event)));
+    this.#opened.add(events$.subscribe());
+    this.#line.attach({ context, node, gain, channels: 1 });
+  }
+
+  begin(from: number, paused: boolean): void {
+    this.stop();
+    this.#from = from;
+    this.#play = new PagePlay(this.#sampleRate, () => this.#moved$.next());
+    this.#line.start(this.#play);
+    if (paused) this.pause();
+  }
+
+  push(samples: Int16Array<ArrayBuffer>): void {
+    if (!this.#play) return;
+    const floats = Float32Array.from(samples, (sample) => sample / 32_768);
+    this.#play.queue.push(new Uint8Array(floats.buffer));
+    this.#play.isDrained = false;
+    this.#line.feed();
+  }
+
+  end(): void {
+    if (!this.#play) return;
+    this.#play.isDrained = true;
+    this.#line.feed();
+  }
+
+  pause(): void {
+    if (this.#play) this.#play.isSilent = true;
+    this.#line.halt();
+  }
+
+  resume(): void {
+    if (this.#play) this.#play.isSilent = false;
+    this.#line.go();
+  }
+
+  stop(): void {
+    if (this.#play) this.#line.cut();
+    this.#play = undefined;
+  }
+
+  setVolume(volume: number): void {
+    this.#line.setVolume(volume);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.stop();
+    this.#opened.unsubscribe();
+  }
+}
+
+/** What a line sees of the play. */
+class PagePlay implements LinePlay {
+  readonly queue: ByteQueue = new ByteQueue();
+  readonly format: AudioMetadata;
+  readonly nextProgressMs: number = Infinity;
+  isDrained: boolean = false;
+  isSilent: boolean = false;
+  readonly #moved: () => void;
+
+  constructor(sampleRate: number, moved: () => void) {
+    this.format = { encoding: 'linear32', sampleRate, channels: 1 };
+    this.#moved = moved;
+  }
+
+  get end(): number {
+    return this.queue.end;
+  }
+
+  sounds(): void {}
+
+  dries(): void {}
+
+  moves(): void {
+    this.#moved();
+  }
+}

@@ -1,0 +1,135 @@
+import { asNumber, asString, type WireObject } from '../core/guard.ts';
+
+/** Version of the wire between `rxvoice/remote` and `PageSocket` (docs/remote.md). */
+export const pageWireVersion = 1;
+
+/** Sample rates of either direction, in Hz. */
+export const pageRates: readonly number[] = [8000, 16_000, 24_000, 48_000];
+
+/** What the server closes a page's socket with: the first three are final. */
+export const pageCloses = {
+  /** The conversation has ended. */
+  over: 4000,
+  /** Another socket of the same page has taken its place. */
+  replaced: 4001,
+  /** No such session, or the wrong token. */
+  unknown: 4002,
+  /** Not a page's wire, or not an allowed page. */
+  refused: 1008,
+  /** No room for another conversation. */
+  full: 1013,
+} as const;
+
+/** Longest text of a `send`, in UTF-16 code units. */
+export const maxSendLength = 10_000;
+
+/** The first message of each of a page's sockets. Positions and lengths are frames: samples of one channel. */
+export interface PageHello {
+  readonly type: 'hello';
+  /** Sample rate of the page's audio, in Hz. */
+  readonly rate: number;
+  /** To go on with a session. */
+  readonly session?: string;
+  readonly token?: string;
+  /** The play that the page is at, what it has received of it, and what was heard. */
+  readonly play?: number;
+  readonly received: number;
+  readonly heard: number;
+  /** The number of the last event that it has received. */
+  readonly seen: number;
+}
+
+/** A command of the page's user. */
+export type PageCommand =
+  | { readonly type: 'send'; readonly text: string }
+  | { readonly type: 'interrupt' | 'beginTurn' | 'commitTurn' | 'cancelTurn' };
+
+/** A text message of a page. */
+export type PageMessage =
+  | PageHello
+  | PageCommand
+  /** So much of a play was heard; `tailMs`: how long the device would go on if it were silenced now. */
+  | { readonly type: 'heard'; readonly play: number; readonly at: number; readonly tailMs: number }
+  | { readonly type: 'ping'; readonly seen: number }
+  | { readonly type: 'bye' };
+
+/** A text message of the server. `E` is what an event was validated as. */
+export type ServerMessage<E = WireObject> =
+  | {
+      readonly type: 'welcome';
+      readonly session: string;
+      readonly token: string;
+      readonly resumed: boolean;
+      /** Sample rate of the server's audio, in Hz. */
+      readonly rate: number;
+      /** How much of the microphone's audio has arrived. */
+      readonly mic: number;
+      /** How long the session waits for a page that is gone, in milliseconds. */
+      readonly resumeMs: number;
+      /** How many events were dropped meanwhile. */
+      readonly missed: number;
+    }
+  /** Audio of this play follows, from a position on; it goes on if the page is at it already. */
+  | {
+      readonly type: 'play';
+      readonly id: number;
+      readonly from: number;
+      readonly paused: boolean;
+      readonly volume: number;
+    }
+  /** Nothing more of it is expected: it ends at a position. */
+  | { readonly type: 'end'; readonly id: number; readonly at: number }
+  | { readonly type: 'pause' | 'resume' | 'cut'; readonly id: number }
+  | { readonly type: 'volume'; readonly value: number }
+  | { readonly type: 'pong'; readonly mic: number }
+  | { readonly type: 'event'; readonly seq: number; readonly event: E };
+
+/** Audio of the microphone, from a position on. */
+export interface MicFrame {
+  readonly at: number;
+  /** linear16. */
+  readonly data: Uint8Array<ArrayBuffer>;
+}
+
+/** Audio of a play, from a position on. */
+export interface PlayFrame extends MicFrame {
+  readonly play: number;
+}
+
+/** A message as text; those that begin a session carry the version. */
+export function encodePageWire(message: PageMessage | ServerMessage<object>): string {
+  const isFirst = message.type === 'hello' || message.type === 'welcome';
+  return JSON.stringify(isFirst ? { ...message, version: pageWireVersion } : message);
+}
+
+/** A binary message: numbers of 32 bits, little-endian, then the samples. */
+export function encodeFrame(header: readonly number[], data: Uint8Array): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(header.length * 4 + data.length);
+  const view = new DataView(bytes.buffer);
+  header.forEach((value, index) => view.setUint32(index * 4, value, true));
+  bytes.set(data, header.length * 4);
+  return bytes;
+}
+
+/** The numbers before a binary message's samples; `undefined` if it is not whole samples. */
+export function headerOf(bytes: Uint8Array, length: number): number[] | undefined {
+  if (bytes.length < length * 4 || bytes.length % 2 !== 0) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Array.from({ length }, (_, index) => view.getUint32(index * 4, true));
+}
+
+/** A whole number that fits a header. */
+export function count(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 2 ** 32 ? value : undefined;
+}
+
+/** A volume, 0 to 1. Default: 1. */
+export function factor(value: unknown): number {
+  return Math.min(1, Math.max(0, asNumber(value) ?? 1));
+}
+
+/** A session's id, or its token. */
+export function word(value: unknown): string | undefined {
+  const text = asString(value);
+  return text !== undefined && /^[\da-f]{32,64}$/.test(text) ? text : undefined;
+}
