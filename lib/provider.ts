@@ -70,7 +70,7 @@ export {
   endless,
   heard,
   isEndless,
-  remember,
+  withFinished,
   silenceInGaps,
   unknownFailure,
   type Failure,

@@ -15,4 +15,11 @@ declare global {
   var sound: typeof clocks;
 }
 
-Object.assign(globalThis, { rxvoice: library, remote: remotely, pcm: samples, rxjs: reactive, modem: voice, sound: clocks });
+Object.assign(globalThis, {
+  rxvoice: library,
+  remote: remotely,
+  pcm: samples,
+  rxjs: reactive,
+  modem: voice,
+  sound: clocks,
+});

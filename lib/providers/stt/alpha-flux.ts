@@ -11,7 +11,7 @@ import {
   type STTStep,
   type STTWire,
   type Said,
-  remember,
+  withFinished,
 } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
 
@@ -255,7 +255,7 @@ function onTurn(state: AlphaFluxTurns, message: WireObject, context: Context): S
     ...(said.text || isAsked ? [{ type: 'result', kind, ...said } as const] : []),
   ];
   if (kind !== 'complete') return [{ ...state, isOpen: true }, ...told];
-  const over: Step = [{ ...state, isOpen: false, finished: remember(state.finished, turn) }, ...told];
+  const over: Step = [{ ...state, isOpen: false, finished: withFinished(state.finished, turn) }, ...told];
   return [...over, { type: 'reset' }, { type: 'finalized', ms: endMs }];
 }
 

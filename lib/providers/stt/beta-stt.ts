@@ -14,7 +14,7 @@ import {
   type Said,
   completed,
   heard,
-  remember,
+  withFinished,
 } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
 
@@ -305,7 +305,7 @@ function onTurn(state: BetaTurns, message: WireObject, context: Context): Step {
   }
   const [released, ...effects] = release(state);
   if (message['end_of_turn'] !== true) return [released, ...effects, ...(turn.text ? heard(turn) : [])];
-  const over = { ...released, finished: remember(state.finished, order) };
+  const over = { ...released, finished: withFinished(state.finished, order) };
   const ends = asObjects(message['words']).map(({ end }) => asNumber(end) ?? 0);
   const final: STTEffect = { type: 'finalized', ms: Math.max(...ends, 0) };
   // The other models always format, and may never flag it.

@@ -13,7 +13,7 @@ import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import {
   completed,
   heard,
-  remember,
+  withFinished,
   silenceInGaps,
   type STTContext,
   type STTFault,
@@ -259,7 +259,11 @@ function onResult(state: LambdaResults, result: WireObject, context: Context): S
   const endMs = (asNumber(EndTime) ?? 0) * 1_000;
   // Channels are transcribed separately: a final result in one says nothing about the other.
   const isNew = !context.isFinal(endMs) || endMs === 0 || channel !== undefined;
-  return [{ finished: remember(finished, id) }, { type: 'finalized', ms: endMs }, ...(isNew ? completed(said) : [])];
+  return [
+    { finished: withFinished(finished, id) },
+    { type: 'finalized', ms: endMs },
+    ...(isNew ? completed(said) : []),
+  ];
 }
 
 /** A result's words, without punctuation. With separate channels, these stand for speakers. */

@@ -361,7 +361,7 @@ export const endless: STTEffect = {
 const remembered = 8;
 
 /** Notes what has finished. Any number may be next: one far ahead must not make those that follow look late. */
-export function remember<T>(finished: readonly T[], id: T | undefined): readonly T[] {
+export function withFinished<T>(finished: readonly T[], id: T | undefined): readonly T[] {
   return id === undefined ? finished : [id, ...finished].slice(0, remembered);
 }
 
