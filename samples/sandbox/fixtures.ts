@@ -58,11 +58,10 @@ export const makesAac: boolean = !('Bun' in globalThis);
 
 /** AAC-LC, mono, in ADTS frames. */
 async function adts(samples: Int16Array, sampleRate: number): Promise<Bytes> {
-  const [{ registerAacEncoder }, mediabunny] = await Promise.all([
-    import('@mediabunny/aac-encoder'),
-    import('mediabunny'),
-  ]);
-  const { AdtsOutputFormat, AudioSample, AudioSampleSource, BufferTarget, Output, Quality } = mediabunny;
+  const { AdtsOutputFormat, AudioSample, AudioSampleSource, BufferTarget, Output, Quality } =
+    await import('mediabunny');
+  // One after the other: Jest's module loader fails on two imports at once that share a module.
+  const { registerAacEncoder } = await import('@mediabunny/aac-encoder');
   registerAacEncoder();
   const target = new BufferTarget();
   const output = new Output({ format: new AdtsOutputFormat(), target });
