@@ -3,18 +3,21 @@ import { NuLLM } from '../../../lib/providers/llm/nu-llm.ts';
 import type { NuLLMConfig } from '../../../lib/providers/llm/nu-llm.ts';
 
 describe("a model's request", () => {
+  let llm: NuLLM | undefined;
+  afterEach(() => llm?.dispose());
+
   async function asking(config: Partial<NuLLMConfig>) {
     const sent: (string | null)[] = [];
     const fetch = (_: unknown, { headers }: RequestInit = {}): Promise<Response> => {
       sent.push(new Headers(headers).get('authorization'));
       return Promise.resolve(new Response());
     };
-    const llm = new NuLLM({ model: 'openai/gpt-oss-20b', fetch, maxRetries: 0, ...config });
-    await llm.initialize();
+    const model = (llm = new NuLLM({ model: 'openai/gpt-oss-20b', fetch, maxRetries: 0, ...config }));
+    await model.initialize();
     return {
-      llm,
+      model,
       sent,
-      ask: () => llm.generate([{ role: 'user', content: 'Hi' }]).subscribe({ error: () => undefined }),
+      ask: () => model.generate([{ role: 'user', content: 'Hi' }]).subscribe({ error: () => undefined }),
     };
   }
 
@@ -39,12 +42,12 @@ describe("a model's request", () => {
   });
 
   it('masks a key that it has sent', async () => {
-    const { llm } = await asking({
+    const { model } = await asking({
       apiKey: 'plainly-secret',
       fetch: () => Promise.reject(new Error('refused plainly-secret')),
     });
     const error = await new Promise((resolve) => {
-      llm.generate([{ role: 'user', content: 'Hi' }]).subscribe({ error: resolve });
+      model.generate([{ role: 'user', content: 'Hi' }]).subscribe({ error: resolve });
     });
     expect(String(error)).not.toContain('plainly-secret');
   });
