@@ -81,6 +81,7 @@ export {
   type STTContext,
   type STTEffect,
   type STTFault,
+  type STTNote,
   type STTKeepAlive,
   type STTReader,
   type STTStep,

@@ -5,5 +5,6 @@ export {
   type ZetaSTTConfig,
   type ZetaSTTConfig as SpeechmaticsSTTConfig,
   type ZetaSTTOptions,
+  type ZetaTranslation,
   type ZetaVocabulary,
 } from '../providers/stt/zeta-stt.ts';

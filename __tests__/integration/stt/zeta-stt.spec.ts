@@ -1,7 +1,15 @@
 // Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { filter, firstValueFrom } from 'rxjs';
-import { ZetaSTT, type TranscriptionResult, type VoiceError, type ZetaSTTConfig } from '../../../lib/index.ts';
+import {
+  ZetaSTT,
+  type SoundEvent,
+  type SpeechTranslation,
+  type TranscriptionResult,
+  type VoiceError,
+  type ZetaSTTConfig,
+} from '../../../lib/index.ts';
 import { sentJson, startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
+import { silence } from '../../../samples/sandbox/modem.ts';
 import { describeStreamingSTT, frames, inBrowser, linear, mulaw } from '../../conformance/streaming-stt.ts';
 
 async function token(sandbox: Sandbox): Promise<string> {
@@ -63,6 +71,50 @@ describe('ZetaSTT: what is peculiar to it', () => {
     });
     await stt.disconnect();
     expect([errors, sandbox.records('zeta-stt')[0]?.refusal]).toEqual([[], undefined]);
+  });
+
+  it('has translations with results, and the final ones after them', async () => {
+    const { results, errors } = await ready({ translation: { to: ['es', 'de', 'eo'] } });
+    const told: SpeechTranslation[] = [];
+    stt.translations$.subscribe((each) => told.push(each));
+    await stt.connect();
+    for (const text of ['hello there', 'good night']) {
+      const heard = complete();
+      say(text);
+      await heard;
+    }
+    await stt.disconnect();
+    const [first, second] = results.filter(({ utteranceComplete }) => utteranceComplete);
+    expect(first?.metadata?.translations).toEqual([
+      { text: 'olleh ereht', language: 'es' },
+      { text: 'olleh ereht', language: 'de' },
+    ]);
+    expect(second?.metadata?.translations?.[0]).toEqual({ text: 'doog thgin', language: 'es' });
+    const finals = told.filter(({ isFinal, language }) => isFinal && language === 'de').map(({ text }) => text);
+    expect(finals).toEqual(['olleh ereht', 'doog thgin']);
+    expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('unsupported_translation_pair')]);
+  });
+
+  it('tells of music, which is not speech', async () => {
+    const { results } = await ready({ audioEvents: ['music'] });
+    const sounds: SoundEvent[] = [];
+    stt.sounds$.subscribe((event) => sounds.push(event));
+    await stt.connect();
+    // Beats of an A.
+    const music = silence(3_000, 16_000).map((_, at) =>
+      at % 6_400 < 4_800 ? 8_000 * Math.sin((2 * Math.PI * 440 * at) / 16_000) : 0,
+    );
+    for (const samples of [music, silence(1_500, 16_000)]) {
+      stt.sendAudio({ data: new Uint8Array(samples.buffer), metadata: linear(16_000) });
+    }
+    const heard = complete();
+    say('hello');
+    expect((await heard).text).toBe('hello');
+    expect(sounds.map(({ type, sound }) => [type, sound])).toEqual([
+      ['started', 'music'],
+      ['ended', 'music'],
+    ]);
+    expect(results.every(({ text }) => text === '' || 'hello'.startsWith(text))).toBe(true);
   });
 
   it('ends an utterance on request', async () => {

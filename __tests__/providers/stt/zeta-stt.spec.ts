@@ -132,6 +132,9 @@ describe('ZetaSTT: the first message and the credential', () => {
     [{ punctuation: { sensitivity: 2 } }, 'punctuation.sensitivity'],
     [{ volumeThreshold: 101 }, 'volumeThreshold'],
     [{ apiKey: '' }, 'credential'],
+    [{ translation: { to: [] } }, 'translation.to needs'],
+    [{ translation: { to: ['de', 'es', 'fr', 'it', 'nl', 'pl'] } }, 'translation.to'],
+    [{ audioEvents: 'music' } as object, 'audioEvents'],
   ];
   for (const [config, key] of wrong) {
     it(`refuses ${JSON.stringify(config).slice(0, 60)}`, async () => {
@@ -284,6 +287,95 @@ describe('ZetaSTT: results', () => {
       say({ message: 'Info', type, reason: 'r' });
     }
     expect([log, errors, types()]).toEqual([[], [], ['connected']]);
+  });
+
+  describe('translations', () => {
+    const config = { translation: { to: ['es', 'zh-CN'] } };
+    const translation = (content: string, from: number, end: number, language: string = 'es', isFinal = true) => ({
+      ...{ message: isFinal ? 'AddTranslation' : 'AddPartialTranslation', format: '2.9', language },
+      results: [{ content, start_time: from, end_time: end, speaker: 'S1' }],
+    });
+
+    it('are asked for, with what may change if results are', async () => {
+      expect((await asked(config)).first).toMatchObject({
+        translation_config: { target_languages: ['es', 'cmn'], enable_partials: true },
+      });
+      const { first } = await asked({ ...config, interimResults: false });
+      expect(first).toMatchObject({ translation_config: { enable_partials: false } });
+    });
+
+    it('come with the result whose words they translate: what is final, then what may change', async () => {
+      const { say, results: all } = await live(config);
+      say(final('Hello .', 0, 0.5));
+      say(translation('Hol', 0, 0.5, 'es', false));
+      say(translation('Hola.', 0, 0.5));
+      say(final('friend', 0.5, 1), translation('ami', 0.5, 1, 'es', false), translation('你好。', 0, 0.5, 'cmn'));
+      say(translation('朋友', 0.5, 1, 'cmn', false));
+      say(ends);
+      const told = all.map(({ metadata }) => metadata?.translations);
+      expect(told.slice(0, 3)).toEqual([
+        ...[undefined, [{ text: 'Hol', language: 'es' }], [{ text: 'Hola.', language: 'es' }]],
+      ]);
+      expect(all.at(-1)).toMatchObject({
+        ...{ text: 'Hello. friend', utteranceComplete: true },
+        metadata: {
+          translations: [
+            { text: 'Hola. ami', language: 'es' },
+            { text: '你好。朋友', language: 'cmn' },
+          ],
+        },
+      });
+    });
+
+    it('that come after the end of their utterance are on translations$, and not those of the next', async () => {
+      const { stt, say, results: all } = await live(config);
+      const told: unknown[] = [];
+      stt.translations$.subscribe((each) => told.push(each));
+      say(final('one', 0, 0.5), ends, translation('uno', 0, 0.5));
+      say(final('two', 0.5, 1), translation('uno.', 0, 0.5), translation('dos', 0.5, 1), ends);
+      expect(told).toEqual([
+        { text: 'uno', language: 'es', isFinal: true, startMs: 0, endMs: 500, speaker: 'S1' },
+        { text: 'uno.', language: 'es', isFinal: true, startMs: 0, endMs: 500, speaker: 'S1' },
+        { text: 'dos', language: 'es', isFinal: true, startMs: 500, endMs: 1_000, speaker: 'S1' },
+      ]);
+      expect(all.map(({ metadata }) => metadata?.translations)).toEqual([
+        ...[undefined, undefined, undefined],
+        ...[[{ text: 'dos', language: 'es' }], [{ text: 'dos', language: 'es' }]],
+      ]);
+    });
+
+    it('are whole after a reconnect: the utterance is heard again from its beginning', async () => {
+      const { say, stt, clock, results: all } = await live(config);
+      say(final('one', 0, 0.4), ends, final('two', 0.4, 0.6), translation('dos', 0.4, 0.6));
+      stt.sockets.last.drop();
+      await clock.advance(250);
+      stt.sockets.last.accept();
+      say(started);
+      expect(stt.sockets.last.bytes.length / 32).toBe(600);
+      say(final('two three', 0, 0.5), ends, translation('one', 0, 0.5));
+      say(final('four', 0.5, 0.6), translation('cuatro', 0.5, 0.6), ends);
+      expect(all.filter(({ utteranceComplete }) => utteranceComplete).map(({ text }) => text)).toEqual([
+        ...['one', 'two three', 'four'],
+      ]);
+      expect(all.at(-1)?.metadata?.translations).toEqual([{ text: 'cuatro', language: 'es' }]);
+    });
+  });
+
+  it('tells of sounds that are not speech, and where in the audio', async () => {
+    expect((await asked({ audioEvents: ['music', 'laughter'] })).first).toMatchObject({
+      audio_events_config: { types: ['music', 'laughter'] },
+    });
+    const { stt, say, log } = await live({ audioEvents: ['music'] });
+    const sounds: unknown[] = [];
+    stt.sounds$.subscribe((event) => sounds.push(event));
+    say({ message: 'AudioEventStarted', event: { type: 'music', start_time: 0.2, confidence: 0.8 } });
+    say({ message: 'AudioEventEnded', event: { type: 'music', end_time: 0.9 } });
+    say({ message: 'AudioEventStarted', event: 'music' });
+    expect(sounds).toEqual([
+      { type: 'started', sound: 'music', positionMs: 200, confidence: 0.8 },
+      { type: 'ended', sound: 'music', positionMs: 900 },
+    ]);
+    expect(log).toEqual([]);
   });
 
   it('F11: nothing malformed is a result, and nothing throws', async () => {

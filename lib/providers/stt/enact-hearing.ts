@@ -5,6 +5,7 @@ import type { ReconnectingSocket, SocketData } from '../../transport/reconnectin
 import type { AudioUplink } from './audio-uplink.ts';
 import type { HearingEffect } from './hearing.ts';
 import type { Listening } from './listening.ts';
+import type { STTNote } from './stt-notes.ts';
 import type { STTFault } from './stt-wire.ts';
 import { encoded, type Say } from './wire-connection.ts';
 
@@ -15,6 +16,7 @@ export interface HearingWorld {
   readonly listening: () => Listening | undefined;
   readonly transcript: (result: TranscriptionResult) => void;
   readonly speech: (event: SpeechEvent) => void;
+  readonly note: (note: STTNote) => void;
   /** What a service that starts to hear is sent first. */
   readonly beginning: () => readonly SocketData[];
   readonly failure: (fault: STTFault) => VoiceError;
@@ -38,6 +40,7 @@ export function enactor(world: HearingWorld): (effect: HearingEffect, say: Say) 
   const enactors: Enactors = {
     transcript: ({ result }) => world.transcript(result),
     speech: ({ event }) => world.speech(event),
+    note: ({ note }) => world.note(note),
     send: ({ message }, say) => say(encoded(message)),
     'send-after-audio': ({ message }) => listening() && uplink.say(encoded(message)),
     silence: ({ ms }) => uplink.fill(ms),

@@ -43,7 +43,7 @@ import { enactor } from './enact-hearing.ts';
 import { hear, silentHearing, type Hearing, type HearingEffect, type HearingInput } from './hearing.ts';
 import { disposeMs, sendAll, type Listening } from './listening.ts';
 import { laterKeys, streamingRules, type StreamingSTTConfig } from './streaming-stt-config.ts';
-import type { STTContext, STTFault, STTWire } from './stt-wire.ts';
+import type { STTContext, STTFault, STTNote, STTWire } from './stt-wire.ts';
 import { beginning, explained, listen, liveContext, type Say, type WireHost } from './wire-connection.ts';
 
 export type { StreamingSTTConfig } from './streaming-stt-config.ts';
@@ -85,6 +85,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     listening: () => this.#listening,
     transcript: (result) => this.#transcripts$.next(result),
     speech: (event) => this.#speech$.next(event),
+    note: (note) => this.onNote(note),
     beginning: () => beginning(this.#host),
     failure: (fault) => this.failure(fault),
     awaitFinal: (ask, ms) => this.#awaitFinal(ask, ms),
@@ -247,6 +248,9 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return this.error(`${this.name}: ${text}`, options);
   }
 
+  /** Takes what the service tells besides its results. Default: drops it. */
+  protected onNote(_note: STTNote): void {}
+
   protected override get transportOptions(): TransportOptions {
     const options = super.transportOptions;
     return { ...options, connectTimeoutMs: options.connectTimeoutMs ?? this.#wire.connectTimeoutMs?.(this.config) };
@@ -322,11 +326,8 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   #listen(): Listening {
-    const common = {
-      ...this.transportOptions,
-      reconnect: this.config.reconnect,
-      maxOutboxBytes: this.#uplink.isPcm ? 2 * bytesForMs(waitingMs, this.format) : undefined,
-    };
+    const maxOutboxBytes = this.#uplink.isPcm ? 2 * bytesForMs(waitingMs, this.format) : undefined;
+    const common = { ...this.transportOptions, reconnect: this.config.reconnect, maxOutboxBytes };
     return listen(this.#host, common, this.socketOptions());
   }
 
@@ -378,7 +379,6 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   #replaceDead({ isFinal, limitMs }: Extract<HearingEffect, { type: 'dead' }>): void {
     const message = `${this.name}: no answer to ${limitMs} ms of speech: treating the connection as dead`;
     const error = this.error(message, { code: 'timeout', recoverable: !isFinal });
-    // The session reports what ends it.
     if (!isFinal) this.report(error);
     this.#socket?.reconnect(error);
   }

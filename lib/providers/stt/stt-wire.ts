@@ -8,6 +8,9 @@ import type { SpeechEvent, TranscribedWord, Translation } from '../../core/roles
 import type { HttpErrorOf } from '../../transport/http-error.ts';
 import type { SocketClose, SocketData } from '../../transport/reconnecting-socket.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
+import type { STTNote } from './stt-notes.ts';
+
+export type { STTNote } from './stt-notes.ts';
 
 /**
  * The kind of a result: `interim` may change, `preflight` announces a likely end, `segment` is final but not complete,
@@ -80,6 +83,8 @@ export type STTEffect =
   | { readonly type: 'reset'; readonly channel?: number | undefined }
   /** The audio before a connection time, in milliseconds, is final: the next connection starts there. */
   | { readonly type: 'finalized'; readonly ms: number; readonly channel?: number | undefined }
+  /** What the service tells besides its results, for the class's `onNote()`. */
+  | { readonly type: 'note'; readonly note: STTNote }
   /** A message; objects are sent as JSON. */
   | { readonly type: 'send'; readonly message: WireObject | SocketData }
   /** A message about the audio so far: sent after that audio, on whichever connection carries it. */

@@ -1,13 +1,14 @@
+import { type Observable, Subject } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { type ConfigRule, type ConfigRules, wireParameters } from '../../core/config-rule.ts';
-import { type WireObject, asNumber, asObject, asObjects, asString, ownEntry, wireWord } from '../../core/guard.ts';
+import { type WireObject, asNumber, asObject, asString, ownEntry, wireWord } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { TranscribedWord } from '../../core/roles.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import { type NamedEncodings, formatsOf, nameOf } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
+import type { SoundEvent, SpeechTranslation, STTNote } from './stt-notes.ts';
 import {
-  type Failures,
   type STTContext,
   type STTEffect,
   type STTStep,
@@ -18,6 +19,18 @@ import {
   isEndless,
 } from './stt-wire.ts';
 import { meanConfidence } from './stt-words.ts';
+import { zetaFailures } from './zeta-stt-failures.ts';
+import { type Item, itemsOf, textOf } from './zeta-stt-items.ts';
+import {
+  type Translated,
+  ended,
+  nothingTranslated,
+  onSound,
+  restarted,
+  textsIn,
+  translationsIn,
+  withSentences,
+} from './zeta-stt-extras.ts';
 
 /** Configuration of {@link ZetaSTT}. `language` is ISO 639-1 or a pack such as `cmn_en`; default: `en`. */
 export interface ZetaSTTConfig extends ZetaSTTOptions {
@@ -31,12 +44,22 @@ export interface ZetaSTTConfig extends ZetaSTTOptions {
   readonly endOfUtteranceSilenceTrigger?: number;
   /** Tells speakers apart; `metadata.words` name them. Default: false. */
   readonly enableSpeakerDiarization?: boolean;
+  /** Languages into which speech is translated; results have it in `metadata.translations`, and `translations$`. */
+  readonly translation?: ZetaTranslation;
+  /** Sounds to tell of on `sounds$`: `laughter`, `applause`, `music`. Default: none. */
+  readonly audioEvents?: readonly ('laughter' | 'applause' | 'music')[];
   /** Words to listen for, at most 1,000. */
   readonly additionalVocab?: readonly (string | ZetaVocabulary)[];
 }
 
 /** The service's names for the encodings it supports. */
 const zetaEncodings: NamedEncodings = { pcm_s16le: 'linear16', pcm_f32le: 'linear32', mulaw: 'mulaw' };
+
+/** What {@link ZetaSTT} translates into. */
+export interface ZetaTranslation {
+  /** At most five languages, in ISO 639-1; regions are dropped. From any of them into English, or from English. */
+  readonly to: readonly string[];
+}
 
 /** A word to listen for. */
 export interface ZetaVocabulary {
@@ -104,6 +127,8 @@ export const zetaSTTRules: Readonly<Record<string, ZetaRule>> = {
     live: true,
     wire: 'conversation_config.end_of_utterance_silence_trigger',
   },
+  'translation.to': { type: 'texts', maxLength: 5 },
+  audioEvents: { type: 'texts' },
   enableSpeakerDiarization: { type: 'boolean', wire: 'diarization', toWire: (isOn) => (isOn ? 'speaker' : undefined) },
   maxSpeakers: { min: 2, integer: true, wire: 'speaker_diarization_config.max_speakers' },
   speakerSensitivity: { min: 0, max: 1, wire: 'speaker_diarization_config.speaker_sensitivity' },
@@ -135,6 +160,7 @@ const locales: ReadonlySet<string> = new Set(['en-GB', 'en-US', 'en-AU', 'cmn-Ha
 function zetaConflict(config: ZetaSTTConfig): string | undefined {
   const { additionalVocab = [], maxDelay = Infinity, enableSpeakerDiarization = false, maxSpeakers } = config;
   const { endOfUtteranceSilenceTrigger: trigger = defaultTrigger } = config;
+  if (config.translation?.to.length === 0) return 'translation.to needs a language';
   if (additionalVocab.length > maxVocabulary) return `additionalVocab must have at most ${maxVocabulary} entries`;
   if (maxDelay <= trigger) {
     return `maxDelay must be more than endOfUtteranceSilenceTrigger (${trigger}), not ${maxDelay}`;
@@ -146,6 +172,7 @@ function zetaConflict(config: ZetaSTTConfig): string | undefined {
 
 /** The first message: the audio's format, and the transcription settings. */
 function zetaStart(config: ZetaSTTConfig, { encoding, sampleRate }: AudioMetadata): WireObject {
+  const { translation, audioEvents = [], interimResults = true } = config;
   return {
     message: 'StartRecognition',
     audio_format: { type: 'raw', encoding: nameOf(zetaEncodings, encoding), sample_rate: sampleRate },
@@ -154,6 +181,10 @@ function zetaStart(config: ZetaSTTConfig, { encoding, sampleRate }: AudioMetadat
       additional_vocab: config.additionalVocab,
       ...config.parameters,
     },
+    ...(translation && {
+      translation_config: { target_languages: translation.to.map(languageOf), enable_partials: interimResults },
+    }),
+    ...(audioEvents.length > 0 && { audio_events_config: { types: audioEvents } }),
   };
 }
 
@@ -180,49 +211,6 @@ function languageOf(tag: string): string {
   return base === 'zh' ? 'cmn' : base;
 }
 
-const again = { recoverable: true, retryAfterMs: 5_000 } as const;
-
-/** What the service's errors mean, by type, and its close codes. */
-const zetaFailures: Failures = {
-  not_authorised: { code: 'unauthorized', status: 401, hint: 'check the credential' },
-  not_allowed: { code: 'forbidden', status: 403, hint: 'the account lacks permission' },
-  invalid_message: { code: 'protocol', hint: 'it did not understand a message' },
-  invalid_model: { code: 'configuration', hint: 'check language and operatingPoint' },
-  invalid_language: { code: 'configuration', hint: 'check language' },
-  invalid_config: { code: 'configuration', hint: 'it rejected a setting' },
-  invalid_audio_type: { code: 'configuration', hint: 'it rejected the audio format' },
-  invalid_output_format: { code: 'configuration', hint: 'it rejected a setting' },
-  protocol_error: { code: 'protocol', hint: 'it did not expect a message' },
-  timelimit_exceeded: { code: 'quota', hint: "the account's time is used up" },
-  insufficient_funds: { code: 'quota', hint: "the account's funds are used up" },
-  quota_exceeded: { code: 'rate_limited', ...again, hint: 'too many sessions at once' },
-  job_error: { code: 'server', ...again, hint: 'reconnecting' },
-  unknown_error: { code: 'server', ...again, hint: 'reconnecting' },
-  data_error: { code: 'server', recoverable: true, hint: 'reconnecting' },
-  buffer_error: { code: 'overloaded', recoverable: true, hint: 'audio arrived faster than it could process' },
-  session_transfer: { code: 'server', recoverable: true, hint: 'reconnecting' },
-  idle_timeout: { code: 'timeout', recoverable: true, hint: 'it heard nothing for too long; starting another session' },
-  session_timeout: { code: 'timeout', recoverable: true, hint: 'the session reached its time limit; starting another' },
-  1003: { code: 'protocol', hint: 'it did not expect a message' },
-  1011: { code: 'server', ...again, hint: 'reconnecting' },
-  4001: { code: 'unauthorized', hint: 'check the credential' },
-  4003: { code: 'forbidden', hint: 'the account lacks permission' },
-  4004: { code: 'configuration', hint: 'check language and operatingPoint' },
-  4005: { code: 'rate_limited', ...again, hint: 'too many sessions at once' },
-  4006: { code: 'quota', hint: "the account's time is used up" },
-  4013: { code: 'server', ...again, hint: 'reconnecting' },
-};
-
-/** A word or a punctuation mark. */
-interface Item {
-  readonly text: string;
-  /** The neighbors to join without a space. */
-  readonly attaches: string;
-  /** `undefined` for punctuation. */
-  readonly word: TranscribedWord | undefined;
-  readonly language: string | undefined;
-}
-
 /** The utterance so far. */
 interface ZetaUtterance {
   /** Final items. */
@@ -231,6 +219,10 @@ interface ZetaUtterance {
   readonly partial: readonly Item[];
   /** The separator between words of the language. */
   readonly delimiter: string;
+  /** Its translations. */
+  readonly translated: Translated;
+  /** End of the service's final words, in milliseconds of the connection. */
+  readonly finalMs: number | undefined;
 }
 
 type Context = STTContext<ZetaSTTConfig>;
@@ -252,7 +244,7 @@ export const zetaWire: STTWire<ZetaSTTConfig, ZetaUtterance> = {
   endingMs: ({ endOfUtteranceSilenceTrigger: trigger = defaultTrigger }) => trigger * 1_000,
   failures: zetaFailures,
   requestIdOf: ({ message, id }) => (message === 'RecognitionStarted' ? id : undefined),
-  start: () => ({ finals: [], partial: [], delimiter: ' ' }),
+  start: () => ({ finals: [], partial: [], delimiter: ' ', translated: nothingTranslated, finalMs: undefined }),
   // It acknowledges audio.
   promisesMessages: () => true,
   read: {
@@ -263,8 +255,12 @@ export const zetaWire: STTWire<ZetaSTTConfig, ZetaUtterance> = {
     AudioAdded: (state) => [state],
     AddPartialTranscript: onPartial,
     AddTranscript: onFinal,
-    EndOfUtterance: (state, { forced }) => complete(state, forced === true),
-    EndOfTranscript: (state) => complete(state),
+    AddPartialTranslation: (state, message, context) => onTranslation(state, message, context, false),
+    AddTranslation: (state, message, context) => onTranslation(state, message, context, true),
+    AudioEventStarted: onSound,
+    AudioEventEnded: onSound,
+    EndOfUtterance: (state, { forced }, context) => complete(state, context, forced === true),
+    EndOfTranscript: (state, _message, context) => complete(state, context),
     Warning: (state, { type }) => [state, { type: 'warning', text: `the service warns (${wireWord(type)})` }],
     Error: (state, { type, reason }) => [state, { type: 'failure', kind: wireWord(type), sentence: asString(reason) }],
   },
@@ -280,14 +276,21 @@ export const zetaWire: STTWire<ZetaSTTConfig, ZetaUtterance> = {
   typeOf: ({ message }) => asString(message),
   opening: ({ config, format }) => [JSON.stringify(zetaStart(config, format))],
   isReady: ({ message }) => message === 'RecognitionStarted',
-  begin: (state) => [{ ...state, partial: [] }],
+  // What is translated is heard again from its beginning, so that it is translated whole.
+  begin: (state, { config }) => [
+    {
+      ...state,
+      ...{ finals: config.translation ? [] : state.finals, partial: [], finalMs: undefined },
+      translated: restarted(state.translated),
+    },
+  ],
   reconfigure(state, changed, { config }) {
     const message = zetaUpdate(config, Object.keys(changed));
     return message && [state, { type: 'send', message }];
   },
   farewell: (_state, { sentFrames }) => [JSON.stringify({ message: 'EndOfStream', last_seq_no: sentFrames })],
   isLast: ({ message }) => message === 'EndOfTranscript',
-  end: (state) => complete({ ...state, finals: [...state.finals, ...state.partial] }),
+  end: (state, context) => complete({ ...state, finals: [...state.finals, ...state.partial] }, context),
 };
 
 /**
@@ -295,13 +298,31 @@ export const zetaWire: STTWire<ZetaSTTConfig, ZetaUtterance> = {
  * speakers. See https://docs.speechmatics.com/api-ref/realtime-transcription-websocket.
  */
 export class ZetaSTT extends StreamingSTT<ZetaSTTConfig, ZetaUtterance> {
+  readonly #translations$ = new Subject<SpeechTranslation>();
+  readonly #sounds$ = new Subject<SoundEvent>();
+
   constructor(config: ZetaSTTConfig, logger?: Logger) {
     super(zetaWire, config, logger);
+  }
+
+  /** Translations, as they come: a final one often after the complete result of its words. Hot. */
+  get translations$(): Observable<SpeechTranslation> {
+    return this.handOut('translations$', this.#translations$);
+  }
+
+  /** Sounds of `audioEvents` that start and end. Hot. */
+  get sounds$(): Observable<SoundEvent> {
+    return this.handOut('sounds$', this.#sounds$);
   }
 
   /** Ends the speaker's utterance at the end of the audio so far: its complete result follows. */
   forceEndOfUtterance(): void {
     this.tell('finalize');
+  }
+
+  protected override onNote(note: STTNote): void {
+    if (note.type === 'translation') this.#translations$.next(note.translation);
+    else this.#sounds$.next(note.event);
   }
 }
 
@@ -315,24 +336,42 @@ function onPartial(state: ZetaUtterance, message: WireObject, context: Context):
 function onFinal(state: ZetaUtterance, message: WireObject, context: Context): Step {
   const items = itemsOf(message, context);
   const endSeconds = asNumber(asObject(message['metadata'])?.['end_time']);
-  const final: readonly STTEffect[] = endSeconds === undefined ? [] : [{ type: 'finalized', ms: endSeconds * 1_000 }];
-  const next = { ...state, finals: [...state.finals, ...items], partial: [] };
+  const finalMs = endSeconds === undefined ? state.finalMs : endSeconds * 1_000;
+  const next = { ...state, finals: [...state.finals, ...items], partial: [], finalMs };
   const isTooLong = isEndless(next.finals, maxItems);
-  const [last, ...told]: Step = isTooLong ? complete(next) : [next, ...(items.length > 0 ? interim(next) : [])];
+  const isKept = context.config.translation !== undefined && next.finals.length > 0;
+  const final: readonly STTEffect[] =
+    endSeconds === undefined || isKept ? [] : [{ type: 'finalized', ms: endSeconds * 1_000 }];
+  const [last, ...told]: Step = isTooLong
+    ? complete(next, context)
+    : [next, ...(items.length > 0 ? interim(next) : [])];
   return [last, ...final, ...told, ...(isTooLong ? [endless] : [])];
 }
 
-function interim({ finals, partial, delimiter }: ZetaUtterance): readonly STTEffect[] {
-  const said = saidIn([...finals, ...partial], delimiter);
+function onTranslation(state: ZetaUtterance, message: WireObject, context: Context, isFinal: boolean): Step {
+  const sentences = translationsIn(message, context, isFinal);
+  const translated = withSentences(state.translated, asString(message['language']), sentences);
+  const notes = sentences.map((translation) => ({ type: 'note', note: { type: 'translation', translation } }) as const);
+  const next = { ...state, translated };
+  return [next, ...notes, ...(translated === state.translated ? [] : interim(next))];
+}
+
+function interim({ finals, partial, delimiter, translated }: ZetaUtterance): readonly STTEffect[] {
+  const said = saidIn([...finals, ...partial], delimiter, translated);
   return said.words.length > 0 ? heard(said) : [];
 }
 
-function complete(state: ZetaUtterance, evenEmpty: boolean = false): Step {
-  const { finals, delimiter } = state;
-  const said = saidIn(finals, delimiter);
+function complete(state: ZetaUtterance, context: Context, evenEmpty: boolean = false): Step {
+  const { finals, delimiter, translated, finalMs } = state;
+  const said = saidIn(finals, delimiter, translated);
   const confidence = meanConfidence(said.words);
+  const isKept = context.config.translation !== undefined && finals.length > 0 && finalMs !== undefined;
   return [
-    { ...state, finals: [], partial: [] },
+    {
+      ...{ ...state, finals: [], partial: [] },
+      translated: finalMs === undefined ? translated : ended(translated, context.toAudioMs(finalMs)),
+    },
+    ...(isKept ? [{ type: 'finalized', ms: finalMs } as const] : []),
     ...(finals.length > 0 || evenEmpty ? [{ type: 'voice', is: 'ended' } as const] : []),
     // Punctuation alone belongs to the previous utterance.
     ...(said.words.length > 0 || evenEmpty ? [{ type: 'result', kind: 'complete', ...said, confidence } as const] : []),
@@ -340,42 +379,15 @@ function complete(state: ZetaUtterance, evenEmpty: boolean = false): Step {
 }
 
 /** The text of words and punctuation; the confidence of non-final words is meaningless. */
-function saidIn(items: readonly Item[], delimiter: string): Said & { readonly words: readonly TranscribedWord[] } {
+function saidIn(
+  items: readonly Item[],
+  delimiter: string,
+  translated: Translated,
+): Said & { readonly words: readonly TranscribedWord[] } {
   return {
+    translations: textsIn(translated),
     text: textOf(items, delimiter),
     words: items.flatMap(({ word }) => word ?? []),
     language: items.find(({ language }) => language !== undefined)?.language,
   };
-}
-
-/** A transcript's words and punctuation. */
-function itemsOf({ results }: WireObject, { words: wordsOf }: Context): Item[] {
-  return asObjects(results).flatMap((result) => {
-    const { type, start_time: start, end_time: end, attaches_to: attaches } = result;
-    const [alternative = {}] = asObjects(result['alternatives']);
-    const { content, language, speaker } = alternative;
-    const text = asString(content);
-    if (!text) return [];
-    // UU is an unknown speaker.
-    const known = speaker === 'UU' ? undefined : speaker;
-    const spoken = type === 'punctuation' ? [] : [{ ...alternative, start, end, speaker: known }];
-    const [word] = wordsOf(spoken, () => text);
-    return { text, word, attaches: asString(attaches) ?? 'none', language: asString(language) };
-  });
-}
-
-/** Their combined text, with `delimiter` between words. Punctuation of the previous utterance is skipped. */
-function textOf(items: readonly Item[], delimiter: string): string {
-  const first = items.findIndex(({ attaches }) => !attachesTo('previous', attaches));
-  return items
-    .slice(Math.max(first, 0))
-    .map(({ text, attaches }, at, all) => {
-      const isAttached = attachesTo('previous', attaches) || attachesTo('next', all[at - 1]?.attaches);
-      return at === 0 || isAttached ? text : delimiter + text;
-    })
-    .join('');
-}
-
-function attachesTo(neighbour: 'previous' | 'next', attaches: string | undefined): boolean {
-  return attaches === neighbour || attaches === 'both';
 }

@@ -78,6 +78,11 @@ const messages: Readonly<Record<string, Check>> = {
         transcript_filtering_config: object,
       }),
     ),
+    translation_config: shape({
+      target_languages: required(arrayOf(filled, 0, 5)),
+      enable_partials: boolean,
+    }),
+    audio_events_config: shape({ types: arrayOf(oneOf('applause', 'laughter', 'music')) }),
   }),
   SetRecognitionConfig: shape({ message: anything, transcription_config: required(shape(live)) }),
   ForceEndOfUtterance: shape({ message: anything, timestamp: number(0), channel: string }),
@@ -87,6 +92,17 @@ const messages: Readonly<Record<string, Check>> = {
 
 /** The gaps of the modem would end every character with less. */
 const shortestSilence = 0.1;
+
+/** Languages that are translated from and to English. */
+const translatable: ReadonlySet<string> = new Set(
+  `bg ca cmn cs da de el es et fi fr gl hi hr hu id it ja ko lt lv ms nl no pl pt ro ru sk sl sv tr uk vi`.split(' '),
+);
+
+/** The sandbox's translation: each word backwards. */
+const translated = ({ text }: Word): string => [...text].reverse().join('');
+
+/** Sound without words that is music, and the silence that ends it, in seconds. */
+const musicSeconds = 1;
 
 class Recognition {
   readonly #session: Session;
@@ -98,6 +114,15 @@ class Recognition {
   #hasWords = false;
   #finalAt = 0;
   #over = false;
+  /** Languages to translate into. */
+  #targets: readonly string[] = [];
+  #translatesPartials = false;
+  /** Final words of the sentence that is not translated yet. */
+  #untranslated: readonly Word[] = [];
+  #reportsMusic = false;
+  /** When the latest character was heard, or the latest silence. */
+  #wordless = 0;
+  #isMusic = false;
 
   constructor(session: Session) {
     this.#session = session;
@@ -145,8 +170,9 @@ class Recognition {
     const encoding = encodings[textMember(format, 'encoding')] ?? 'linear16';
     this.#transcriber = new Transcriber(
       { encoding, sampleRate: Number(member(format, 'sample_rate')) },
-      { word: () => this.#onWord(), step: () => this.#step() },
+      { word: () => this.#onWord(), character: () => this.#onCharacter(), step: () => this.#step() },
     );
+    this.#listenForMusic(member(message, 'audio_events_config'));
     this.#session.send({
       ...{ message: 'RecognitionStarted', orchestrator_version: '2025.11.07+cd4ff775c0+14.7.0' },
       id: crypto.randomUUID(),
@@ -155,6 +181,51 @@ class Recognition {
         ...{ word_delimiter: ' ', writing_direction: 'left-to-right' },
       },
     });
+    this.#translate(member(message, 'translation_config'));
+  }
+
+  #translate(config: unknown): void {
+    if (!isObject(config)) return;
+    const wanted = member(config, 'target_languages') as readonly string[];
+    for (const target of wanted.filter((each) => !translatable.has(each))) {
+      const reason = `Translation from en to ${target} is not supported`;
+      this.#session.send({ message: 'Warning', type: 'unsupported_translation_pair', reason });
+    }
+    this.#targets = wanted.filter((each) => translatable.has(each));
+    this.#translatesPartials = member(config, 'enable_partials') === true;
+    if (this.#targets.length > 0) return;
+    const reason = 'No supported target languages were specified';
+    this.#session.send({ message: 'Warning', type: 'empty_translation_target_list', reason });
+  }
+
+  #listenForMusic(config: unknown): void {
+    const types = member(config, 'types');
+    this.#reportsMusic = isObject(config) && (!Array.isArray(types) || types.includes('music'));
+  }
+
+  #onCharacter(): void {
+    this.#wordless = this.#transcriber?.now ?? 0;
+    this.#endMusic();
+  }
+
+  /** Sound that is no speech is music. */
+  #hearMusic(quiet: number): void {
+    const { now } = this.#transcriber ?? { now: 0 };
+    if (quiet >= musicSeconds) {
+      this.#wordless = now;
+      this.#endMusic();
+    } else if (this.#reportsMusic && !this.#isMusic && now - this.#wordless >= 2 * musicSeconds) {
+      this.#isMusic = true;
+      const event = { type: 'music', start_time: round(this.#wordless), confidence: 0.8 };
+      this.#session.send({ message: 'AudioEventStarted', event });
+    }
+  }
+
+  #endMusic(): void {
+    if (!this.#isMusic) return;
+    this.#isMusic = false;
+    const end = round(this.#transcriber?.now ?? 0);
+    this.#session.send({ message: 'AudioEventEnded', event: { type: 'music', end_time: end } });
   }
 
   #set(message: unknown): void {
@@ -168,10 +239,14 @@ class Recognition {
     this.#hasWords = true;
     this.#finalize(words.length - 1);
     this.#partial(words.slice(-1));
+    if (this.#translatesPartials) {
+      this.#translation('AddPartialTranslation', [...this.#untranslated, ...words.slice(-1)]);
+    }
   }
 
   #step(): void {
     const { quiet } = this.#transcriber ?? { quiet: 0 };
+    this.#hearMusic(quiet);
     const trigger = Number(member(this.#settings['conversation_config'], 'end_of_utterance_silence_trigger') ?? 0);
     if (this.#hasWords && trigger > 0 && quiet >= Math.max(shortestSilence, trigger)) this.#endUtterance();
   }
@@ -184,6 +259,19 @@ class Recognition {
     this.#final += words.length;
     this.#transcript('AddTranscript', words, last.end, flags);
     this.#finalAt = last.end;
+    this.#untranslated = [...this.#untranslated, ...words];
+  }
+
+  /** What follows a transcript, as late as its end: a final translation comes after the end of its utterance. */
+  #translation(message: 'AddTranslation' | 'AddPartialTranslation', words: readonly Word[]): void {
+    const [first, last] = [words[0], words.at(-1)];
+    if (!first || !last) return;
+    const speaker = this.#settings['diarization'] === 'speaker' ? { speaker: 'S1' } : {};
+    const content = words.map(translated).join(' ');
+    for (const target of this.#targets) {
+      const results = [{ content, start_time: round(first.start), end_time: round(last.end), ...speaker }];
+      this.#session.send({ message, format: '2.9', language: target, results });
+    }
   }
 
   #partial(words: readonly Word[], flags: Record<string, unknown> = {}): void {
@@ -202,9 +290,15 @@ class Recognition {
         ...flags,
       });
     }
+    this.#endSentence();
     this.#transcriber?.reset();
     this.#hasWords = false;
     this.#final = 0;
+  }
+
+  #endSentence(): void {
+    this.#translation('AddTranslation', this.#untranslated);
+    this.#untranslated = [];
   }
 
   #end(lastSeqNo: unknown): void {
@@ -215,6 +309,7 @@ class Recognition {
     this.#over = true;
     this.#transcriber?.finish();
     this.#finalize(this.#transcriber?.words.length ?? 0);
+    this.#endSentence();
     this.#session.send({ message: 'EndOfTranscript' });
   }
 
