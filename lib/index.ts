@@ -165,6 +165,7 @@ export type { PipelineOptions, PipelineUpdate } from './pipeline/pipeline-option
 export { Pipeline, type PipelineState } from './pipeline/pipeline.ts';
 export type { AnyProvider } from './pipeline/roles.ts';
 
+export { cachedVoice, type CachedVoice } from './features/cached-voice.ts';
 export { captions, type CaptionCue, type CaptionOptions } from './features/captions.ts';
 export type { CueWord } from './features/cues.ts';
 export { hangUpTool, type HangUpOptions } from './features/hang-up-tool.ts';
@@ -186,6 +187,15 @@ export {
   type McpToolHints,
   type McpToolsOptions,
 } from './features/mcp-tools.ts';
+export type { CachedVoiceOptions } from './features/phrase-cache.ts';
+export {
+  FilePhrases,
+  IndexedDbPhrases,
+  MemoryPhrases,
+  type CachedPhrase,
+  type PhraseFiles,
+  type PhraseStore,
+} from './features/phrase-store.ts';
 export { Recording } from './features/recording.ts';
 export { remember, type Memory, type RememberOptions } from './features/remember.ts';
 export {

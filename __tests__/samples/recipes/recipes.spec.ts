@@ -30,6 +30,11 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^WEBVTT\n\n1\n00:00:0\d\.\d{3} --> 00:00:0\d\.\d{3}\n<v Caller>Say the line is\nclear\n/m,
     /^2\n00:00:0\d\.\d{3} --> 00:00:0\d\.\d{3}\n<v Nova>[Tt]he line is clear\b/m,
   ],
+  '05-cached-speech': [
+    /^asked: hello, one moment$/m,
+    /^heard: hello\s*one moment\s*goodbye\s*$/m,
+    /^asked: hello, one moment, goodbye$/m,
+  ],
   '05-recorded-speech': [
     /^remembered: calls are recorded$/m,
     /^heard: calls are recorded\s*hello\s*$/m,

@@ -1,0 +1,114 @@
+import { EMPTY, lastValueFrom, Observable, of, ReplaySubject, Subject, tap } from 'rxjs';
+import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
+import type { InitializeOptions, ProviderRole, SpokenWord, TTSProvider } from '../core/roles.ts';
+import { sentences } from '../operators/sentences.ts';
+import { fromInput } from '../stream/bridge.ts';
+import { merge } from '../stream/merge.ts';
+import { PhraseCache, textOf, type CachedVoiceOptions } from './phrase-cache.ts';
+import type { CachedPhrase } from './phrase-store.ts';
+
+/** A voice that says phrases from a cache. */
+export interface CachedVoice extends TTSProvider {
+  /**
+   * Has the voice speak what the cache does not have yet, one phrase after the other: greetings and notices before a call.
+   * Initialize the voice first, by `pipeline.initialize()` if a pipeline speaks with it: the output's format is part of the
+   * key. Give texts as they are spoken, without Markdown.
+   *
+   * @throws VoiceError What the voice throws; the phrases before are kept.
+   */
+  prepare(phrases: readonly string[], options?: { readonly locale?: string }): Promise<void>;
+}
+
+/** Audio from the cache comes in chunks of this size, in bytes: whole samples of every format. */
+const chunkBytes = 15_360;
+/** Most pieces of a text that wait for the voice. */
+const maxPieces = 10_000;
+
+/**
+ * A voice whose phrases are synthesized once. What is complete when it is said is a phrase: what `say()` is given as a
+ * string, a greeting, a tool's filler. An answer that the model still writes passes straight through, and is kept nowhere. A
+ * phrase is kept with its words' times when all of it was spoken, under a key of the voice, its settings and the text.
+ *
+ * @example
+ * ```ts
+ * import { AlphaTTS, cachedVoice, MemoryPhrases } from 'rxvoice';
+ *
+ * const voice = cachedVoice(new AlphaTTS({ apiKey: '…' }), { store: new MemoryPhrases() });
+ * await voice.initialize();
+ * await voice.prepare(['Hello! How can I help you?']);
+ * ```
+ */
+export function cachedVoice(tts: TTSProvider, options: CachedVoiceOptions): CachedVoice {
+  const audio$ = new Subject<AudioChunk>();
+  const metadata$ = new Subject<AudioMetadata>();
+  const words$ = new Subject<SpokenWord>();
+  const cache = new PhraseCache(tts, options);
+  let utterances = 0;
+
+  const play$ = ({ text: _, audio, format, words }: CachedPhrase): Observable<AudioChunk> =>
+    new Observable((subscriber) => {
+      const utteranceId = `cached-${(utterances += 1)}`;
+      metadata$.next(format);
+      for (let at = 0; at < audio.length && !subscriber.closed; at += chunkBytes) {
+        const chunk: AudioChunk = { data: audio.slice(at, at + chunkBytes), metadata: format, utteranceId };
+        audio$.next(chunk);
+        subscriber.next(chunk);
+        // Words belong to an utterance that is known.
+        if (at === 0) for (const word of words) words$.next({ ...word, utteranceId });
+      }
+      subscriber.complete();
+    });
+
+  const voice: CachedVoice = {
+    name: tts.name,
+    roles: ['tts'] satisfies readonly ProviderRole[],
+    audio$: merge(tts.audio$, audio$),
+    metadata$: merge(tts.metadata$, metadata$),
+    words$: tts.words$ ? merge(tts.words$, words$) : words$.asObservable(),
+    ...(tts.state$ ? { state$: tts.state$ } : {}),
+    ...(tts.errors$ ? { errors$: tts.errors$ } : {}),
+    ...(tts.connection$ ? { connection$: tts.connection$ } : {}),
+    get maxTextLength() {
+      return tts.maxTextLength;
+    },
+    get normalizesText() {
+      return tts.normalizesText;
+    },
+    ...(tts.delivers ? { delivers: tts.delivers } : {}),
+    initialize: (options?: InitializeOptions) => tts.initialize(options),
+    dispose: () => tts.dispose(),
+    isReady: () => tts.isReady(),
+    getMetadata: () => tts.getMetadata?.(),
+    configureOutput: (accepts: readonly AudioFormat[]) => tts.configureOutput?.(accepts),
+    warm: () => tts.warm?.(),
+    speak: (text$) =>
+      new Observable((subscriber) => {
+        const pieces: string[] = [];
+        // A voice may take its text later than it comes.
+        const held$ = new ReplaySubject<string>(maxPieces);
+        let isComplete = false as boolean;
+        const given$ = fromInput(text$).pipe(
+          tap({ next: (piece) => pieces.push(piece), complete: () => (isComplete = true) }),
+        );
+        subscriber.add(given$.subscribe(held$));
+        const isPhrase = isComplete && pieces.length > 0;
+        subscriber.add((isPhrase ? cache.say(pieces, play$) : tts.speak(held$)).subscribe(subscriber));
+      }),
+    prepare: async (phrases, { locale } = {}) => {
+      for (const text of phrases) {
+        const { maxTextLength: maxChars } = tts;
+        const piece$ = of(text).pipe(
+          sentences({ ...(locale === undefined ? {} : { locale }), ...(maxChars === undefined ? {} : { maxChars }) }),
+        );
+        const pieces: string[] = [];
+        await lastValueFrom(piece$.pipe(tap((piece) => pieces.push(piece))), { defaultValue: undefined });
+        if (textOf(pieces) === '') continue;
+        await lastValueFrom(
+          cache.prepare(pieces, () => EMPTY),
+          { defaultValue: undefined },
+        );
+      }
+    },
+  };
+  return voice;
+}
