@@ -30,6 +30,8 @@ export interface AudioChunk {
   readonly timestamp?: number;
   /** The utterance that a synthesized chunk belongs to. */
   readonly utteranceId?: string;
+  /** The service's id of the request, or the connection, that a synthesized chunk came from: its support asks for it. */
+  readonly requestId?: string;
   /** Compressed audio: whether a file ends with this chunk, such as a sentence's. Absent: it may continue. */
   readonly endsFile?: boolean;
 }

@@ -113,6 +113,7 @@ const idHeaders = [
   'x-requestid',
   'x-goog-request-id',
   'x-generation-id',
+  'trace-id',
 ];
 
 /** The service's id of a request, by which its support finds it. */
@@ -221,7 +222,7 @@ const words = paths(
 );
 const delays = paths('error.details.0.retryDelay error.details.1.retryDelay error.details.2.retryDelay');
 
-const requestIds = paths('request_id error.request_id requestId error.requestId detail.request_id');
+const requestIds = paths('request_id error.request_id requestId error.requestId detail.request_id trace_id');
 
 const isWord = (value: unknown): value is string => typeof value === 'string' && /^[\w.:-]{1,64}$/.test(value);
 const isSentence = (value: unknown): value is string => typeof value === 'string' && value !== '' && !isWord(value);

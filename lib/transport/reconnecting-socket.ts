@@ -118,6 +118,11 @@ export class ReconnectingSocket {
     this.errors$ = this.#errors$.asObservable();
   }
 
+  /** The service's id of the connection, in its answer to the upgrade, if there is one: in Node. */
+  get requestId(): string | undefined {
+    return this.#socket?.requestId;
+  }
+
   /** Whether the service accepts messages now. */
   get isReady(): boolean {
     return this.#socket !== undefined;

@@ -64,6 +64,8 @@ export interface RawSocketHandler {
 
 /** A runtime's WebSocket, chosen by the import condition `#websocket`. */
 export interface RawSocket {
+  /** The service's id of the connection, in its answer to the upgrade; absent where the runtime shows no headers. */
+  readonly requestId?: string | undefined;
   /** Bytes sent that are still queued on this machine. */
   readonly bufferedAmount: number;
   send(data: SocketData): void;

@@ -4,7 +4,7 @@ import { of, type Observable } from 'rxjs';
 import type { RawData, WebSocket } from 'ws';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { isUntrusted, withHeaders } from './http.ts';
-import { statusError, type StatusErrorContext } from './http-error.ts';
+import { requestIdOf, statusError, type StatusErrorContext } from './http-error.ts';
 import { addressOf, malformedRequest, type RawSocket, type RawSocketFactory, type SocketRefusal } from './socket.ts';
 
 /** Longest wait for the peer to complete a closing handshake after a protocol violation. */
@@ -20,6 +20,7 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
   // Whether the owner knows of the end, or wants no more calls.
   let over = false;
   let violated = false;
+  let requestId: string | undefined;
   const end = (code: number, reason: string, cause?: unknown): void => {
     if (over) return;
     over = true;
@@ -42,6 +43,9 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
     let failure: unknown;
     // The listeners stay until `close`: an abandoned socket can still fail, and an unhandled `error` event would crash
     // the process.
+    created.on('upgrade', (response) => {
+      requestId = requestIdOf(headersOf(response));
+    });
     created.on('open', () => {
       if (!over) handler.opened();
     });
@@ -72,6 +76,9 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
   }
 
   return {
+    get requestId() {
+      return requestId;
+    },
     get bufferedAmount() {
       return socket?.bufferedAmount ?? 0;
     },
@@ -157,6 +164,12 @@ function closeCodeOf(error: Error): number | undefined {
   return typeof code === 'string' && code.startsWith('WS_ERR_') ? 1002 : undefined;
 }
 
+function headersOf(response: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(response.headers)) if (value !== undefined) headers[name] = String(value);
+  return headers;
+}
+
 function readRefusal(response: IncomingMessage, then: (refusal: SocketRefusal) => void): void {
   const parts: Uint8Array[] = [];
   let length = 0;
@@ -171,10 +184,7 @@ function readRefusal(response: IncomingMessage, then: (refusal: SocketRefusal) =
       body.set(part.subarray(0, body.length - at), at);
       at += Math.min(part.length, body.length - at);
     }
-    const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries(response.headers))
-      if (value !== undefined) headers[name] = String(value);
-    then({ status: response.statusCode ?? 0, headers, body });
+    then({ status: response.statusCode ?? 0, headers: headersOf(response), body });
   };
   // The status is worth more than the rest of its explanation.
   const late = setTimeout(finish, refusalMs);

@@ -107,6 +107,7 @@ const wire: SocketWire<AlphaTTSConfig, undefined> = {
   farewell: ['{"type":"Close"}'],
   start: undefined,
   typeOf: ({ type }) => asString(type),
+  requestIdOf: ({ type, request_id: id }) => (type === 'Metadata' ? asString(id) : undefined),
   read: {
     binary: (state, _message, { data }) => (typeof data === 'string' ? [state] : [state, { type: 'audio', data }]),
     Flushed: (state) => [state, { type: 'end' }],

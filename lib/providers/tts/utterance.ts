@@ -13,7 +13,12 @@ import { spreadWords, type WordTiming } from './words/spread-words.ts';
 /** A wire's output while an utterance is synthesized. */
 export type SynthesisEvent =
   /** Raw bytes, split anywhere, with or without a WAV header. */
-  | { readonly type: 'audio'; readonly data: Uint8Array<ArrayBuffer>; readonly metadata?: AudioMetadata }
+  | {
+      readonly type: 'audio';
+      readonly data: Uint8Array<ArrayBuffer>;
+      readonly metadata?: AudioMetadata;
+      readonly requestId?: string | undefined;
+    }
   /** A word's time as given by the service, from the start of the segment. */
   | ({ readonly type: 'word' } & WordTiming)
   /**
@@ -57,6 +62,8 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
   #positionMs: number = 0;
   #segmentMs: number = 0;
   #format: AudioMetadata | undefined;
+  /** The id of the request that the audio comes from. */
+  #requestId: string | undefined;
   /** Whether the service timed words of the current segment. */
   #timed: boolean = false;
   /** Whether the last segment was cut short, and no word has come since. */
@@ -77,6 +84,7 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
   push(event: SynthesisEvent): UtteranceEvent[] {
     switch (event.type) {
       case 'audio':
+        this.#requestId = event.requestId;
         return this.#audio(this.#segment.push(event.data, event.metadata));
       case 'word': {
         const { text, startMs, endMs } = event;
@@ -127,6 +135,7 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
       ...(isNew && { metadata }),
       ...(raw && { timestamp: this.#positionMs }),
       ...(endsFile && { endsFile }),
+      ...(this.#requestId !== undefined && { requestId: this.#requestId }),
     };
     if (raw) this.#positionMs += durationMs(data.byteLength, metadata);
     return [{ type: 'chunk', chunk }, ...this.#early.splice(0)];

@@ -182,8 +182,11 @@ async function answer(
   let atMs = 0;
   await sendAudio(request, audio, {
     ...{ timers, realtimeFactor, contentType, bytesPerSecond: (audio.length / samples.length) * rate },
+    headers: {
+      'x-request-id': `req_${crypto.randomUUID()}`,
+      ...(route === 'marks' && { 'speechify-audio-content-type': contentType }),
+    },
     ...(route === 'marks' && {
-      headers: { 'speechify-audio-content-type': contentType },
       eventName: 'speech.chunk',
       event: (base64: string): unknown => {
         const speech_marks = marksOf(text, atMs, (atMs += 200));

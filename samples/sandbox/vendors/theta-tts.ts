@@ -82,6 +82,7 @@ async function handle(request: HttpRequest, { timers, realtimeFactor }: Environm
       timers,
       realtimeFactor,
       contentType: mediaTypes[format] ?? '',
+      headers: { 'x-request-id': `req_${crypto.randomUUID().replaceAll('-', '')}` },
       bytesPerSecond: (audio.length / samples.length) * sampleRate,
     },
     ...(sse ? { event: (base64: string): unknown => ({ type: 'speech.audio.delta', audio: base64 }) } : {}),

@@ -25,7 +25,7 @@ import {
   toArray,
 } from 'rxjs';
 import { WavReader } from '../../../audio/wav-reader.ts';
-import { messageOf, VoiceError } from '../../../core/errors.ts';
+import { messageOf, VoiceError, withRequestId } from '../../../core/errors.ts';
 import { asObject, oncePerKind } from '../../../core/guard.ts';
 import { OnDemand } from '../../../core/on-demand.ts';
 import { isRecoverable } from '../../../stream/backoff.ts';
@@ -47,6 +47,7 @@ import {
   requestRetries,
   warmConnection,
 } from '../../../transport/http.ts';
+import { requestIdOf } from '../../../transport/http-error.ts';
 import type { SynthesisEvent } from '../utterance.ts';
 import type { Speaker, TTSCallOptions, VoiceHost, VoiceRunner } from '../voice-service.ts';
 import { settleFormat } from './open-format.ts';
@@ -206,19 +207,23 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
     const late = (): VoiceError =>
       this.#context.error(`no audio arrived within ${firstAudioMs} ms`, { code: 'timeout', recoverable: true });
     return defer(() => {
-      const attempt$ = defer(() => this.#exchange(text, firstAudioMs)).pipe(
-        stallTimeout({ firstMs: firstAudioMs, scheduler, error: late }),
-        this.#audible(text),
-        this.#judged(),
-        this.#retried(),
-      );
+      const attempt$ = defer(() => {
+        const answered: Answered = { requestId: undefined };
+        return this.#exchange(text, firstAudioMs, answered).pipe(
+          stallTimeout({ firstMs: firstAudioMs, scheduler, error: late }),
+          this.#audible(text),
+          catchError((cause: unknown) => {
+            throw withRequestId(VoiceError.from(cause, { provider: this.#host.voice.name }), answered.requestId);
+          }),
+        );
+      }).pipe(this.#judged(), this.#retried());
       return this.#requests.hold(attempt$);
     });
   }
 
   /** What is said of one text: its answer, and what the wire adds to it. */
-  #exchange(text: string, firstByteMs: number): Observable<SynthesisEvent> {
-    const events$ = this.#answer(text, firstByteMs);
+  #exchange(text: string, firstByteMs: number, answered: Answered): Observable<SynthesisEvent> {
+    const events$ = this.#answer(text, firstByteMs, answered);
     const context = {
       ...this.#context,
       ask: (request) => this.#ask(request, firstByteMs),
@@ -227,14 +232,17 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
   }
 
   /** One text's answer, from the request's credential to the end of its body. */
-  #answer(text: string, firstByteMs: number): Observable<SynthesisEvent> {
+  #answer(text: string, firstByteMs: number, answered: Answered): Observable<SynthesisEvent> {
     return defer(() => {
       // The configuration may change before the answer arrives.
       const metadata = this.#wire.format(this.#config);
       return defer(async () => this.#wire.request(text, this.#context)).pipe(
         switchMap((request) => this.#ask(withFields(request, this.#config.extraBody), firstByteMs)),
-        switchMap((response) => this.read(response)),
-        map((event) => (event.type === 'audio' ? { metadata, ...event } : event)),
+        switchMap((response) => {
+          answered.requestId = requestIdOf(response.headers);
+          return this.read(response);
+        }),
+        map((event) => (event.type === 'audio' ? { metadata, requestId: answered.requestId, ...event } : event)),
       );
     });
   }
@@ -295,7 +303,7 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
     let { renewsCredential } = this.#host.transport();
     return catchError((cause: unknown) => {
       const error = VoiceError.from(cause, { provider });
-      const { code, status, message } = error;
+      const { code, status, message, requestId } = error;
       if (code === 'timeout' && status === undefined) timeouts++;
       if (code === 'unauthorized' && !error.recoverable && renewsCredential) {
         renewsCredential = false;
@@ -306,10 +314,11 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
           provider,
           recoverable: true,
           retryAfterMs: 0,
+          requestId,
         });
       }
       // Two timeouts are enough waiting.
-      throw timeouts < 2 ? error : new VoiceError(message, { code, cause: error, provider });
+      throw timeouts < 2 ? error : new VoiceError(message, { code, cause: error, provider, requestId });
     });
   }
 
@@ -351,6 +360,11 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
       );
     });
   }
+}
+
+/** What is known of an attempt's answer. */
+interface Answered {
+  requestId: string | undefined;
 }
 
 /** A request with the application's own fields; a wire whose body is not JSON adds them itself. */

@@ -1,5 +1,5 @@
 import type { AudioMetadata } from '../../../audio/types.ts';
-import type { VoiceError } from '../../../core/errors.ts';
+import { type VoiceError, withRequestId } from '../../../core/errors.ts';
 import { ownEntry, parseJsonObject } from '../../../core/guard.ts';
 import type { Machine } from '../../../stream/fold.ts';
 import { splitText } from '../../../text/split-text.ts';
@@ -36,7 +36,16 @@ const noFormat: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, chan
 /** The state machine of one connection that speaks. */
 export function speech(rules: SpeechRules): Machine<SpeechState, SpeechInput, SpeechEffect> {
   return {
-    start: { isUp: false, heardAt: 0, syntheses: [], cancelled: [], budget: undefined, contexts: 0, keepAlives: 0 },
+    start: {
+      isUp: false,
+      requestId: undefined,
+      heardAt: 0,
+      syntheses: [],
+      cancelled: [],
+      budget: undefined,
+      contexts: 0,
+      keepAlives: 0,
+    },
     reduce: (state, input, at) => {
       const step: SpeechStep = { rules, at, state, effects: [] };
       take(step, input);
@@ -85,14 +94,14 @@ function take(step: SpeechStep, input: SpeechInput): void {
       hear(step, input.data);
       break;
     case 'connected':
-      update(step, { isUp: true });
+      update(step, { isUp: true, requestId: input.requestId });
       waitAnew(step);
       advanceAll(step);
       break;
     case 'reconnecting':
       for (const { key } of state.syntheses) lose(step, key, input.error);
       // Cancelled contexts are gone with the connection.
-      update(step, { isUp: false, cancelled: [] });
+      update(step, { isUp: false, requestId: undefined, cancelled: [] });
       // Failed attempts don't extend the wait for a connection.
       if (state.isUp) waitAnew(step);
       break;
@@ -161,6 +170,8 @@ function hear(step: SpeechStep, data: SocketData): void {
   const { contextOf } = attribution;
   const message = parseJsonObject(data);
   const id = message && contextOf?.(message);
+  const requestId = message && wire.requestIdOf?.(message);
+  if (requestId !== undefined) update(step, { requestId });
   const read =
     (message && ownEntry(wire.read, wire.typeOf(message))) ??
     (typeof data === 'string' ? undefined : ownEntry(wire.read, 'binary'));
@@ -202,7 +213,7 @@ function takeEffect(step: SpeechStep, effect: ReadEffect, key: number | undefine
       break;
     case 'audio': {
       if (key === undefined || effect.data.length === 0) break;
-      emit(step, key, effect);
+      emit(step, key, { ...effect, requestId: step.state.requestId });
       const audioBytes = synthesisOf(step, key)?.context?.audioBytes ?? 0;
       changeContext(step, key, { audioBytes: audioBytes + effect.data.length });
       break;
@@ -248,7 +259,7 @@ function refuse(step: SpeechStep, key: number, error: VoiceError): void {
 }
 
 function fail(step: SpeechStep, key: number, error: VoiceError): void {
-  step.effects.push({ type: 'fail', key, error });
+  step.effects.push({ type: 'fail', key, error: withRequestId(error, step.state.requestId) });
   remove(step, key);
 }
 
@@ -273,7 +284,8 @@ function judge(step: SpeechStep, key: number): void {
   const ms = synthesis ? limitMs(state, synthesis, rules) : Infinity;
   if (!synthesis || at < synthesis.quietSince + ms) return;
   const awaited = !state.isUp ? 'connection' : hasSounded(synthesis) ? 'more audio arrived' : 'audio arrived';
-  const error = rules.errors.error(`no ${awaited} within ${ms} ms`, { code: 'timeout', recoverable: true });
+  const { requestId } = state;
+  const error = rules.errors.error(`no ${awaited} within ${ms} ms`, { code: 'timeout', recoverable: true, requestId });
   if (!state.isUp) fail(step, key, error);
   else if (at >= state.heardAt + ms) {
     step.effects.push({ type: 'reconnect', error });

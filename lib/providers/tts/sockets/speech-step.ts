@@ -53,7 +53,7 @@ export type SpeechInput =
   /** Nobody listens anymore. */
   | { readonly type: 'cancel'; readonly key: number }
   | { readonly type: 'message'; readonly data: SocketData }
-  | { readonly type: 'connected' }
+  | { readonly type: 'connected'; readonly requestId?: string | undefined }
   /** The connection was lost, and is being replaced. */
   | { readonly type: 'reconnecting'; readonly error: VoiceError }
   /** No other connection follows. */
@@ -108,6 +108,8 @@ export interface Synthesis {
 /** The state of one connection. */
 export interface SpeechState {
   readonly isUp: boolean;
+  /** The service's id of the connection, once it is known. */
+  readonly requestId: string | undefined;
   /** When the service was last active. */
   readonly heardAt: number;
   readonly syntheses: readonly Synthesis[];

@@ -60,6 +60,8 @@ export interface SpeechWire<S> {
   readonly read: Readonly<Record<string, MessageReader<S>>>;
   /** The type of a message: a key of {@link SpeechWire.read}. */
   readonly typeOf: (message: WireObject) => string | undefined;
+  /** The service's id of the connection, in a message that has one. Default: that of the upgrade, in Node. */
+  readonly requestIdOf?: (message: WireObject) => string | undefined;
   /** A new context's state. */
   readonly start: S;
   /** Keeps a context open, or the connection if there is none. Default: nothing is sent. */

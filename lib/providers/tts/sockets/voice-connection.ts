@@ -69,7 +69,9 @@ export class VoiceConnection {
     for (const subscription of [
       this.#inputs$.pipe(fold(speech(options), scheduler)).subscribe(listener((step) => this.#enactAll(step))),
       messages$.subscribe(listener((data) => this.#happens({ type: 'message', data }))),
-      connection$.pipe(map(happeningOf(errors.error))).subscribe(listener((event) => event && this.#happens(event))),
+      connection$
+        .pipe(map(happeningOf(errors.error, this.session)))
+        .subscribe(listener((event) => event && this.#happens(event))),
       // A text being spoken receives the failure itself.
       errors$.pipe(filter(() => this.load === 0)).subscribe(listener(report)),
     ]) {
@@ -157,7 +159,7 @@ export class VoiceConnection {
 }
 
 /** Converts a connection event to an input. */
-function happeningOf(error: SpeechRules['errors']['error']) {
+function happeningOf(error: SpeechRules['errors']['error'], session: Pick<ReconnectingSocket, 'requestId'>) {
   const lost = (text: string): VoiceError => error(text, { code: 'connection', recoverable: true });
   return (event: ConnectionEvent): SpeechInput | undefined => {
     switch (event.type) {
@@ -165,7 +167,7 @@ function happeningOf(error: SpeechRules['errors']['error']) {
       case 'fallback':
         return undefined;
       case 'connected':
-        return { type: 'connected' };
+        return { type: 'connected', requestId: session.requestId };
       case 'reconnecting':
         return { type: 'reconnecting', error: event.error ?? lost('the connection was lost') };
       case 'lost':
