@@ -166,6 +166,9 @@ export { Pipeline, type PipelineState } from './pipeline/pipeline.ts';
 export type { AnyProvider } from './pipeline/roles.ts';
 
 export { cachedVoice, type CachedVoice } from './features/cached-voice.ts';
+export { answeredBy, type Answered, type AnsweredByOptions } from './features/answering/answered-by.ts';
+export { leaveMessage, type LeaveMessageOptions, type LeftMessage } from './features/answering/leave-message.ts';
+export { pressKeys, pressKeysTool, type PressKeysToolOptions } from './features/answering/press-keys.ts';
 export { captions, type CaptionCue, type CaptionOptions } from './features/captions.ts';
 export type { CueWord } from './features/cues.ts';
 export { hangUpTool, type HangUpOptions } from './features/hang-up-tool.ts';

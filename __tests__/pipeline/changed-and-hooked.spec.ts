@@ -56,6 +56,26 @@ async function call(
 const long = 'One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen.';
 const reasons = (events: readonly VoiceEvent[]): string[] => ofType(events, 'turn.ended').map(({ reason }) => reason);
 
+describe('onUserTurn', () => {
+  it('that drops a message leaves alone what the application says, whether it can be interrupted or not', async () => {
+    for (const interruptible of [true, false]) {
+      let decide: (verdict: { refuse: string }) => void = () => undefined;
+      const { pipeline, clock, says, events } = await call({
+        onUserTurn: () => new Promise((resolve) => (decide = resolve)),
+      });
+      says('you have reached nobody');
+      await clock.advance(100);
+      const said = pipeline.say(long, { interruptible });
+      await clock.advance(1_000);
+      decide({ refuse: '' });
+      await clock.advance(20_000);
+      expect(await said.done).toEqual({ heardText: long, interrupted: false });
+      expect(reasons(events)).toEqual(['refused']);
+      await pipeline.dispose();
+    }
+  });
+});
+
 describe('update() of a running pipeline', () => {
   it('systemPrompt and tools: from the next request, also the round after the tools of this answer', async () => {
     const look: LLMEvent = { type: 'tool-call', id: 'c', name: 'look', args: {}, argsText: '{}' };

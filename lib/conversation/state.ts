@@ -12,8 +12,8 @@ import { unknownStt, type TurnRules } from './turn-rules.ts';
 import { noTurn, turnWaitsUntil, type TurnTaking } from './turn-taking.ts';
 import type { Turn } from './turn.ts';
 
-/** Who cut the agent off. The user cannot interrupt what is uninterruptible. */
-export type CutBy = 'user' | 'application' | 'stop';
+/** Who cut the agent off. The user cannot interrupt what is uninterruptible; a verdict on a message, nothing but its answer. */
+export type CutBy = 'user' | 'verdict' | 'application' | 'stop';
 
 /** Why an answer is being cut off. */
 export interface Cut {

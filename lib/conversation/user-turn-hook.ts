@@ -33,7 +33,7 @@ export function takeVerdict(state: ConversationState, input: HookInput, at: numb
   if (error !== undefined) effects.push({ type: 'error', error, turnId: candidate.turnId });
   // A message that is refused without a word is not to be answered with the next one.
   if (text !== undefined || refuse === '') effects.push({ type: 'rewrite', text: refuse === '' ? '' : (text ?? '') });
-  if (refuse === '') return chain([before, ...effects], (after) => cut(after, 'application', 'refused', at));
+  if (refuse === '') return chain([before, ...effects], (after) => cut(after, 'verdict', 'refused', at));
   const next = answeredAs(before, candidate, verdict);
   // The answer begins in the step after: with the message as it is then.
   const answered: Effect = { type: 'then', input: { type: 'turn.answer', candidate: next.candidate.id } };

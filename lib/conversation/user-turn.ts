@@ -159,7 +159,7 @@ function ending(candidate: Candidate, cut: Cut): Candidate {
 
 /** Silences the agent, and aborts what it was preparing. */
 export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, at: number): ConversationStep {
-  const says = state.says.filter(({ interruptible }) => !interruptible && by === 'user');
+  const says = state.says.filter(({ interruptible }) => by === 'verdict' || (!interruptible && by === 'user'));
   const output = withdraw(state.output, says);
   const { candidate, answering } = state;
   const isUnbegun = candidate && candidate.phase !== 'ending' && !candidateOf(state);

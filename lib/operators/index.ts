@@ -1,4 +1,5 @@
 export * from '../stream/buffer-until.ts';
+export * from './beeps.ts';
 export * from './frames.ts';
 export * from '../stream/hold-until.ts';
 export * from '../playback/pace.ts';

@@ -139,6 +139,15 @@ export abstract class PhoneLine {
     this.play(writeSamples(noise(ms, this.#format.sampleRate), this.#format.encoding));
   }
 
+  /** The beep of an answering machine. */
+  beep(ms = 400, hz = 1_000): void {
+    const { sampleRate, encoding } = this.#format;
+    const samples = Int16Array.from({ length: (ms * sampleRate) / 1_000 }, (_, n) =>
+      Math.round(9_000 * Math.sin((2 * Math.PI * hz * n) / sampleRate)),
+    );
+    this.play(writeSamples(samples, encoding));
+  }
+
   /** Plays audio of the call's format into the phone. */
   play(audio: Uint8Array): void {
     if (audio.length > 0) this.#speech.push(audio);

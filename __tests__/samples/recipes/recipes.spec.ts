@@ -72,6 +72,14 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^heard: .*calling.*goodbye/m,
     /^call: ended, completed$/m,
   ],
+  '14-voicemail': [
+    /^human, by length: Hello\?$/m,
+    /^heard: Hello/m,
+    /^machine, by words: Leave a message after the tone\.$/m,
+    /^left after: beep\nheard: Your car is ready\.\s*$/m,
+    /^menu, by words: For sales, press 1\./m,
+    /^pressed 2$/m,
+  ],
   '18-telemetry': [
     /^voice_session\n {2}invoke_agent\n {4}chat openai\/gpt-oss-20b$/m,
     /^ {4}chat openai\/gpt-oss-20b: \d+ tokens$/m,

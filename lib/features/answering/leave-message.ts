@@ -1,0 +1,132 @@
+import {
+  asyncScheduler,
+  concat,
+  defer,
+  filter,
+  finalize,
+  from,
+  map,
+  NEVER,
+  of,
+  race,
+  scan,
+  share,
+  startWith,
+  switchMap,
+  take,
+  tap,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import type { InputProvider } from '../../core/roles.ts';
+import type { VoiceEvent } from '../../conversation/events.ts';
+import { beeps } from '../../operators/beeps.ts';
+import type { Pipeline } from '../../pipeline/pipeline.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
+import type { Answered } from './answered-by.ts';
+
+/** Options of {@link leaveMessage}. */
+export interface LeaveMessageOptions {
+  /** What `answeredBy()` has told: the beep may be over. */
+  readonly answered?: Answered;
+  /** Silence after which it speaks without a beep, in milliseconds. Default: 3,000. */
+  readonly silenceMs?: number;
+  /** The longest wait for beep or silence, in milliseconds; then it speaks. Default: 60,000. */
+  readonly timeoutMs?: number;
+  /** Hangs up when the message was heard, such as the phone's `hangUp()`. Default: nothing. */
+  readonly hangUp?: () => unknown;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** What has become of a message. */
+export interface LeftMessage {
+  /** Whether all of it was said: not when the call has ended before. */
+  readonly isLeft: boolean;
+  /** What it waited for; `ended` if the call ended first. */
+  readonly after: 'beep' | 'silence' | 'timeout' | 'ended';
+  /** What was said of it, in whole words. */
+  readonly heardText: string;
+}
+
+/**
+ * Leaves a message: waits for the beep, or for a silence that stands for it, speaks, and hangs up. A beep during the
+ * message means that it began too early: then it is said anew. Cold; tells once, and completes. To unsubscribe is to stop.
+ *
+ * ```text
+ * voice           --111111--------------
+ * beep            ------------b---------
+ * the agent       -------------222222---
+ * leaveMessage()  ------------------(m|)
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { firstValueFrom } from 'rxjs';
+ * import { leaveMessage, type Answered, type PhoneStreamA, type Pipeline } from 'rxvoice';
+ *
+ * declare const phone: PhoneStreamA;
+ * declare const pipeline: Pipeline;
+ * declare const answered: Answered;
+ *
+ * const text = 'This is the garage. Your car is ready.';
+ * const hangUp = (): void => phone.hangUp();
+ * const { isLeft } = await firstValueFrom(leaveMessage(pipeline, phone, text, { answered, hangUp }));
+ * ```
+ *
+ * @param pipeline - Says the message; nothing interrupts it.
+ * @param phone - The other side's audio, for the beep.
+ */
+export function leaveMessage(
+  pipeline: Pick<Pipeline, 'events$' | 'say'>,
+  { audio$ }: Pick<InputProvider, 'audio$'>,
+  text: string,
+  options: LeaveMessageOptions = {},
+): Observable<LeftMessage> {
+  const { answered, silenceMs = 3_000, timeoutMs = 60_000, hangUp = () => undefined } = options;
+  const { scheduler = asyncScheduler } = options;
+  return defer(() => {
+    const beep$ = concat(audio$.pipe(beeps()), NEVER).pipe(share());
+    const say = (after: LeftMessage['after']): Observable<LeftMessage> =>
+      defer(() => {
+        const handle = pipeline.say(text, { interruptible: false });
+        const said$ = from(handle.done).pipe(
+          map(({ heardText, interrupted }): LeftMessage => ({ isLeft: !interrupted, after, heardText })),
+        );
+        const again$ = after === 'beep' ? NEVER : beep$.pipe(take(1));
+        return race(said$, again$.pipe(map(() => undefined))).pipe(
+          take(1),
+          // What is over cannot be interrupted anymore.
+          finalize(() => handle.interrupt()),
+          switchMap((left) => (left ? of(left) : say('beep'))),
+        );
+      });
+    const waited$: Observable<LeftMessage['after']> = race(
+      concat(pipeline.events$.pipe(filter(isEnd)), of(undefined)).pipe(map(() => 'ended' as const)),
+      beep$.pipe(map(() => 'beep' as const)),
+      silence(pipeline.events$, silenceMs, scheduler).pipe(map(() => 'silence' as const)),
+      patientTimer(timeoutMs, scheduler).pipe(map(() => 'timeout' as const)),
+    );
+    const begin$ = answered?.reason === 'beep' ? of<LeftMessage['after']>('beep') : waited$.pipe(take(1));
+    return begin$.pipe(
+      switchMap((after) => (after === 'ended' ? of({ isLeft: false, after, heardText: '' }) : say(after))),
+      tap(({ isLeft }) => {
+        if (isLeft) hangUp();
+      }),
+    );
+  });
+}
+
+function isEnd({ type }: VoiceEvent): boolean {
+  return type === 'call.ended' || type === 'session.closed';
+}
+
+/** Emits when nobody has said anything for so long. */
+function silence(events$: Observable<VoiceEvent>, ms: number, scheduler: SchedulerLike): Observable<unknown> {
+  return events$.pipe(
+    filter(({ type }) => type === 'user.state' || type === 'transcript.interim' || type === 'transcript.final'),
+    scan((isSpeaking, event) => (event.type === 'user.state' ? event.state === 'speaking' : isSpeaking), false),
+    startWith(false),
+    switchMap((isSpeaking) => (isSpeaking ? NEVER : patientTimer(ms, scheduler))),
+  );
+}
