@@ -169,7 +169,7 @@ export default defineConfig(
           methods: false,
           strict: true,
           names: {
-            '^(answer|convert|hearing|hold|judge|reported|say|score|stage|synthesize|toOutput|transcode|_?vad)$': false,
+            '^(answer|consent|convert|hearing|hold|judge|reported|say|score|stage|synthesize|toOutput|transcode|_?vad)$': false,
           },
         },
       ],

@@ -199,6 +199,8 @@ export {
   type PhraseFiles,
   type PhraseStore,
 } from './features/phrase-store.ts';
+export { record, type CallRecording, type RecordOptions } from './features/record.ts';
+export type { SilencedSpan } from './features/recorder.ts';
 export { Recording } from './features/recording.ts';
 export { remember, type Memory, type RememberOptions } from './features/remember.ts';
 export {

@@ -114,6 +114,7 @@ const names = [
   'readMeetingInputDWebhook',
   'readPhoneSocketBStatus',
   'readPhoneStreamAStatus',
+  'record',
   'remember',
   'sessions',
   'sharePipeline',

@@ -55,6 +55,13 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /say goodbye$/m,
     /^assistant: goodbye/im,
   ],
+  '09-recording': [
+    /^PIN: \*\*\*\*$/m,
+    /^caller: Say it is me\nagent: .*it is me\W*PIN\?$/im,
+    /^event: recording\.started$/m,
+    /^event: transcript\.final$/m,
+    /^event: recording\.ended$/m,
+  ],
   '10-tools': [
     /^get_menu: soup, fish, cake$/m,
     /^approve reserve_table \{"city":"Paris"\}\?\nreserve_table: reserved in Paris$/m,

@@ -1,0 +1,174 @@
+import { int16Bytes } from '../audio/samples.ts';
+import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import { wavHeader } from '../audio/wav-header.ts';
+import type { VoiceEvent } from '../conversation/events.ts';
+import { AgentTrack, CallerTrack } from './recording-tracks.ts';
+
+/** What is silent in a recording. Times are those of the pipeline's clock, as in an event's `at`. */
+export interface SilencedSpan {
+  /** In milliseconds. Default: now. */
+  readonly from?: number;
+  /** In milliseconds. Default: until it is ended. */
+  readonly to?: number;
+  /** Default: both. */
+  readonly speaker?: 'user' | 'agent';
+}
+
+/** A piece of a recording: bytes of its file, or a line of its events. */
+export type RecordedPart =
+  | { readonly bytes: Uint8Array<ArrayBuffer>; readonly line?: undefined }
+  | { readonly line: string; readonly bytes?: undefined };
+
+/** What a {@link Recorder} goes by. */
+export interface RecorderOptions {
+  /** The format of what is captured. */
+  readonly from: AudioMetadata;
+  /** The format of the recording. */
+  readonly format: AudioMetadata;
+  readonly holdMs: number;
+  /** What is silent; more may come. */
+  readonly spans: readonly (SilencedSpan & { readonly from: number; readonly to: number })[];
+}
+
+/** A line that is not written yet. */
+interface Noted {
+  readonly at: number;
+  readonly event: object;
+}
+
+/** Longest piece, in milliseconds. */
+const pieceMs = 1_000;
+/** A clock that stood still for longer, in milliseconds, was asleep: that is no part of the call. */
+const asleepMs = 60_000;
+
+/** Puts a recording together. Times are the pipeline's clock; the recording's begin with the first consent. */
+export class Recorder {
+  /** Whether the caller may be recorded now. */
+  isAudible: boolean = true;
+  readonly #options: RecorderOptions;
+  readonly #caller: CallerTrack;
+  readonly #agent: AgentTrack;
+  #isOn = false;
+  /** When the recording began. */
+  #originAt: number | undefined;
+  #lastAt = 0;
+  /** Samples written of each channel. */
+  #written = 0;
+  #noted: Noted[] = [];
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    const mono: AudioMetadata = { ...options.format, channels: 1 };
+    this.#caller = new CallerTrack(options.from, mono);
+    this.#agent = new AgentTrack(mono);
+  }
+
+  /** Bytes of samples that were written. */
+  get writtenBytes(): number {
+    return this.#written * 4;
+  }
+
+  /** The caller agrees. */
+  begin(now: number): void {
+    const isFirst = this.#originAt === undefined;
+    if (isFirst) this.#lastAt = this.#originAt = now;
+    this.#isOn = true;
+    const ms = this.#ms(now);
+    this.#caller.restart(ms);
+    this.#agent.restart(ms);
+    this.#noted.push({
+      at: now,
+      event: isFirst ? { type: 'recording.started', at: now } : { type: 'recording.resumed' },
+    });
+  }
+
+  /** The caller does not agree, or no longer: what is not written is dropped. */
+  pause(now: number): void {
+    if (!this.#isOn) return;
+    this.#isOn = false;
+    const ms = this.#ms(now);
+    this.#caller.restart(ms);
+    this.#agent.restart(ms);
+    this.#noted = [{ at: now, event: { type: 'recording.paused' } }];
+  }
+
+  /** Takes what was captured. */
+  hear(data: Uint8Array<ArrayBuffer>, now: number): void {
+    if (this.#isOn) this.#caller.push(data, this.#ms(now), this.isAudible);
+  }
+
+  /** Takes what was heard. */
+  play(chunk: AudioChunk): void {
+    if (this.#isOn) this.#agent.push(chunk, this.#ms(chunk.timestamp ?? this.#lastAt));
+  }
+
+  note({ at, ...event }: VoiceEvent): void {
+    if (this.#isOn) this.#noted.push({ at, event });
+  }
+
+  /** What can be written now. */
+  write(now: number): readonly RecordedPart[] {
+    if (this.#originAt === undefined) return [];
+    // A clock that is set back, or has slept, neither stops the recording nor fills it.
+    if (now < this.#lastAt || now > this.#lastAt + asleepMs) this.#originAt += now - this.#lastAt;
+    this.#lastAt = now;
+    const ms = this.#ms(now);
+    this.#caller.settle(ms);
+    this.#agent.settle(ms - pieceMs);
+    return this.#upTo(now - this.#options.holdMs);
+  }
+
+  /** The rest. */
+  end(now: number): readonly RecordedPart[] {
+    if (this.#originAt === undefined) return [];
+    this.#caller.settle(this.#ms(now), true);
+    this.#agent.settle(Infinity);
+    this.#noted.push({ at: now, event: { type: 'recording.ended' } });
+    return this.#upTo(now);
+  }
+
+  #upTo(at: number): readonly RecordedPart[] {
+    const parts: RecordedPart[] = [];
+    const end = this.#sampleOf(at);
+    const most = this.#sampleOf((this.#originAt ?? 0) + pieceMs);
+    if (this.#written === 0 && end > 0) parts.push({ bytes: wavHeader(this.#options.format) });
+    while (this.#written < end) parts.push({ bytes: this.#piece(Math.min(most, end - this.#written)) });
+    const due = this.#noted.filter((noted) => noted.at <= at);
+    this.#noted = this.#noted.filter((noted) => noted.at > at);
+    return [...parts, ...due.map((noted) => ({ line: this.#lineOf(noted) }))];
+  }
+
+  #piece(length: number): Uint8Array<ArrayBuffer> {
+    const left = this.#caller.track.take(length);
+    const right = this.#agent.track.take(length);
+    for (const { from, to, speaker } of this.#options.spans) {
+      const [start, end] = [this.#sampleOf(from) - this.#written, this.#sampleOf(to) + 1 - this.#written];
+      if (end <= 0 || start >= length) continue;
+      if (speaker !== 'agent') left.fill(0, Math.max(0, start), end);
+      if (speaker !== 'user') right.fill(0, Math.max(0, start), end);
+    }
+    const both = new Int16Array(2 * length);
+    for (let at = 0; at < length; at += 1) {
+      both[2 * at] = left[at] ?? 0;
+      both[2 * at + 1] = right[at] ?? 0;
+    }
+    this.#written += length;
+    return int16Bytes(both);
+  }
+
+  #lineOf({ at, event }: Noted): string {
+    const ms = Math.max(0, Math.round(this.#ms(at)));
+    const isSilenced = this.#options.spans.some((span) => span.from <= at && at <= span.to);
+    const { type, turnId, speechId } = event as Partial<VoiceEvent>;
+    const told = isSilenced ? { type, turnId, speechId, silenced: true } : event;
+    return `${JSON.stringify({ ms, ...told })}\n`;
+  }
+
+  #ms(at: number): number {
+    return at - (this.#originAt ?? at);
+  }
+
+  #sampleOf(at: number): number {
+    return Math.floor((this.#ms(at) * this.#options.format.sampleRate) / 1_000);
+  }
+}

@@ -1,0 +1,17 @@
+import type { Observable } from 'rxjs';
+import type { Command } from '../conversation/commands.ts';
+import type { PipelineOptions } from './pipeline-options.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { AssignedRoles } from './roles.ts';
+
+/** What the library's own features may see of a pipeline. */
+export interface PipelineInside {
+  readonly options: PipelineOptions;
+  readonly assigned: AssignedRoles;
+  readonly commands$: Observable<Command>;
+}
+
+/** The inside of a pipeline: its members that applications do not see. */
+export function insideOf(pipeline: Pipeline): PipelineInside {
+  return pipeline as unknown as PipelineInside;
+}
