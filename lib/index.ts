@@ -165,12 +165,21 @@ export type { PipelineOptions, PipelineUpdate } from './pipeline/pipeline-option
 export { Pipeline, type PipelineState } from './pipeline/pipeline.ts';
 export type { AnyProvider } from './pipeline/roles.ts';
 
+export { audioLevels, type AudioLevel, type AudioLevelsOptions, type LevelSource } from './features/audio-levels.ts';
 export { cachedVoice, type CachedVoice } from './features/cached-voice.ts';
 export { answeredBy, type Answered, type AnsweredByOptions } from './features/answering/answered-by.ts';
 export { leaveMessage, type LeaveMessageOptions, type LeftMessage } from './features/answering/leave-message.ts';
 export { pressKeys, pressKeysTool, type PressKeysToolOptions } from './features/answering/press-keys.ts';
 export { captions, type CaptionCue, type CaptionOptions } from './features/captions.ts';
 export type { CueWord } from './features/cues.ts';
+export {
+  audioDevices,
+  microphonePermission,
+  type AudioDevice,
+  type AudioDevices,
+  type AudioDevicesOptions,
+  type MicrophonePermission,
+} from './features/devices.ts';
 export { hangUpTool, type HangUpOptions } from './features/hang-up-tool.ts';
 export { MemoryHistory, type Eventually, type HistoryStore } from './features/history-store.ts';
 export { IndexedDbHistory } from './features/indexed-db-history.ts';
@@ -225,6 +234,7 @@ export { SqliteHistory, type SqliteDatabase } from './features/sqlite-history.ts
 export { srt, webVtt, type SubtitleOptions } from './features/subtitles.ts';
 export { summarize, type SummarizeOptions, type Summary } from './features/summarize.ts';
 export { TextInput, TextOutput, TextVoice } from './features/text-only.ts';
+export { transcript, type TranscriptLine } from './features/transcript.ts';
 export { withApproval, type Approval, type ApprovalOptions, type ApprovalRequest } from './features/with-approval.ts';
 
 export type { FallbackOptions } from './providers/fallback-provider.ts';

@@ -77,3 +77,141 @@ describe('devices that are chosen while a session runs, in Chromium', () => {
     await page.close();
   });
 });
+
+describe('the list of devices, in Chromium', () => {
+  let browser: TestBrowser;
+  beforeAll(async () => {
+    browser = await TestBrowser.start();
+  });
+  afterAll(() => browser[Symbol.asyncDispose]());
+
+  it('has names and ids, and is told again when a device comes or goes', async () => {
+    const page = await browser.open();
+    const told = await page.evaluate(async () => {
+      const { mediaDevices } = navigator;
+      const list = mediaDevices.enumerateDevices.bind(mediaDevices);
+      let isThere = true;
+      mediaDevices.enumerateDevices = async () => (await list()).slice(0, isThere ? undefined : 1);
+      const seen: { microphones: number; speakers: number; isNamed: boolean }[] = [];
+      const subscription = rxvoice.audioDevices().subscribe(({ microphones, speakers }) => {
+        const isNamed = microphones.every(({ id, label }) => id !== '' && label !== '');
+        seen.push({ microphones: microphones.length, speakers: speakers.length, isNamed });
+      });
+      const next = async () => {
+        const before = seen.length;
+        mediaDevices.dispatchEvent(new Event('devicechange'));
+        await rxjs.firstValueFrom(rxjs.interval(5).pipe(rxjs.filter(() => seen.length > before)));
+      };
+      await rxjs.firstValueFrom(rxjs.interval(5).pipe(rxjs.filter(() => seen.length > 0)));
+      isThere = false;
+      await next();
+      isThere = true;
+      await next();
+      // Nothing has changed.
+      mediaDevices.dispatchEvent(new Event('devicechange'));
+      await list();
+      subscription.unsubscribe();
+      return { seen, permission: await rxjs.firstValueFrom(rxvoice.microphonePermission()) };
+    });
+    expect(told.permission).toBe('granted');
+    expect(told.seen[0]).toMatchObject({ isNamed: true });
+    expect(told.seen[0]?.microphones).toBeGreaterThan(1);
+    expect(told.seen[0]?.speakers).toBeGreaterThan(0);
+    expect(told.seen.slice(1)).toEqual([{ microphones: 1, speakers: 0, isNamed: true }, told.seen[0]]);
+    await page.close();
+  });
+
+  it('is told again when the user allows the microphone, which is not asked for', async () => {
+    await using strange = await TestBrowser.start({ allowsMicrophone: false });
+    const page = await strange.open();
+    const told = page.evaluate(async () => {
+      const permissions: string[] = [];
+      rxvoice.microphonePermission().subscribe((state) => {
+        permissions.push(state);
+        document.title = state;
+      });
+      const named = await rxjs.firstValueFrom(
+        rxvoice.audioDevices().pipe(
+          rxjs.map(({ microphones }) => microphones.some(({ label }) => label !== '')),
+          rxjs.filter((isNamed) => isNamed),
+        ),
+      );
+      return { permissions, named };
+    });
+    await page.waitForFunction(() => ['prompt', 'denied'].includes(document.title));
+    await page.context().grantPermissions(['microphone']);
+    const { permissions, named } = await told;
+    expect([permissions.at(-1), named]).toEqual(['granted', true]);
+    expect(permissions.length).toBeGreaterThan(1);
+  });
+
+  it('is empty, and nothing else, on a page that is not secure', async () => {
+    const page = await browser.open();
+    const told = await page.evaluate(async () => {
+      Object.defineProperty(navigator, 'mediaDevices', { value: undefined });
+      Object.defineProperty(navigator, 'permissions', { value: undefined });
+      return [
+        await rxjs.lastValueFrom(rxvoice.audioDevices()),
+        await rxjs.lastValueFrom(rxvoice.microphonePermission()),
+      ];
+    });
+    expect(told).toEqual([{ microphones: [], speakers: [] }, 'unknown']);
+    await page.close();
+  });
+
+  it('levels are those of the microphone, and of what the output plays', async () => {
+    const page = await browser.open();
+    const told = await page.evaluate(async () => {
+      const [microphone, output] = [new rxvoice.MicrophoneInput(), new rxvoice.BrowserAudioOutput()];
+      await Promise.all([microphone.initialize(), output.initialize()]);
+      await microphone.start();
+      const loud = rxjs.filter<{ rms: number; peak: number }>(({ peak }) => peak > 0.05);
+      // Chromium's fake microphone beeps.
+      const heard = await rxjs.firstValueFrom(rxvoice.audioLevels(microphone).pipe(loud));
+      const levels$ = rxvoice.audioLevels(output, { intervalMs: 20 });
+      const quiet = await rxjs.firstValueFrom(levels$);
+      const tone = Int16Array.from({ length: 24_000 }, (_, at) => 16_384 * Math.sin((2 * Math.PI * 440 * at) / 24_000));
+      const metadata = { encoding: 'linear16', sampleRate: 24_000, channels: 1 } as const;
+      const playing = rxjs.lastValueFrom(output.play([{ data: new Uint8Array(tone.buffer), metadata }]));
+      const played = await rxjs.firstValueFrom(levels$.pipe(loud, rxjs.skip(2)));
+      output.stop();
+      await playing;
+      await Promise.all([microphone.dispose(), output.dispose()]);
+      return { heard, quiet, played };
+    });
+    expect(told.heard.rms).toBeLessThanOrEqual(told.heard.peak);
+    expect(told.quiet).toEqual({ rms: 0, peak: 0 });
+    expect(told.played.peak).toBeCloseTo(0.5, 1);
+    expect(told.played.rms).toBeCloseTo(0.35, 1);
+    await page.close();
+  });
+
+  it('an iPhone plays although its silent switch is on, and through its loudspeaker while it records', async () => {
+    const page = await browser.open();
+    const told = await page.evaluate(async () => {
+      const session = { type: 'auto' };
+      Object.defineProperty(navigator, 'audioSession', { value: session });
+      const types: string[] = [];
+      const look = () => types.push(session.type);
+      const [microphone, output] = [new rxvoice.MicrophoneInput(), new rxvoice.BrowserAudioOutput()];
+      await output.initialize();
+      look();
+      await microphone.initialize();
+      await microphone.start();
+      look();
+      await microphone.stop();
+      look();
+      await output.dispose();
+      look();
+      // The application knows better.
+      session.type = 'ambient';
+      await output.initialize();
+      look();
+      await Promise.all([microphone.dispose(), output.dispose()]);
+      look();
+      return types;
+    });
+    expect(told).toEqual(['playback', 'play-and-record', 'playback', 'auto', 'ambient', 'ambient']);
+    await page.close();
+  });
+});

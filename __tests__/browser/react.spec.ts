@@ -177,6 +177,50 @@ describe('rxvoice/react in Chromium', () => {
     });
   });
 
+  describe('useTranscript, useAudioLevel, useDevices', () => {
+    it('show what was said, how loud it is and which devices there are, while mounted', async () => {
+      const seen = await page.evaluate(async () => {
+        const { act, react, client, reactive, library, hooks, cast } = reactKit;
+        const microphone = new library.MicrophoneInput();
+        await microphone.initialize();
+        const pipeline = new library.Pipeline(cast());
+        const said: string[][] = [];
+        const peaks: number[] = [];
+        const devices: ReturnType<typeof hooks.useDevices>[] = [];
+        const Show = () => {
+          said.push(hooks.useTranscript(pipeline).map(({ speaker, text }) => `${speaker}: ${text}`));
+          peaks.push(hooks.useAudioLevel(microphone).peak);
+          devices.push(hooks.useDevices(pipeline));
+          return null;
+        };
+        const root = client.createRoot(document.createElement('div'));
+        const until = (isDone: () => boolean) =>
+          reactive.firstValueFrom(reactive.interval(10).pipe(reactive.filter(isDone)));
+        await act(() => root.render(react.createElement(Show)));
+        const first = [said.at(-1), peaks.at(-1), devices[0]];
+        await act(async () => {
+          pipeline.history.import([{ id: '', role: 'user', text: 'Hello' }]);
+          await microphone.start();
+          await until(() => (devices.at(-1)?.microphones.length ?? 0) > 0);
+          await until(() => peaks.some((peak) => peak > 0.05));
+        });
+        const last = devices.at(-1);
+        const renders = peaks.length;
+        await act(() => root.unmount());
+        await reactive.firstValueFrom(microphone.audio$.pipe(reactive.skip(10)));
+        const after = peaks.length - renders;
+        await microphone.dispose();
+        await pipeline.dispose();
+        const named = last?.microphones.every(({ label }) => label !== '');
+        return { first, said: said.at(-1), named, permission: last?.permission, after };
+      });
+      expect(seen).toEqual({
+        first: [[], 0, { microphones: [], speakers: [], permission: 'unknown' }],
+        ...{ said: ['user: Hello'], named: true, permission: 'granted', after: 0 },
+      });
+    });
+  });
+
   describe('usePipeline', () => {
     /** A component that shows the hook's status, and keeps the hook for the test. */
     async function prepare(): Promise<void> {

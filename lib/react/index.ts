@@ -1,7 +1,15 @@
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
-import { BehaviorSubject, type Observable } from 'rxjs';
+import { BehaviorSubject, NEVER, type Observable } from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { AgentState } from '../conversation/events.ts';
+import {
+  audioDevices,
+  type AudioDevices,
+  microphonePermission,
+  type MicrophonePermission,
+} from '../features/devices.ts';
+import { type AudioLevel, audioLevels, type AudioLevelsOptions, type LevelSource } from '../features/audio-levels.ts';
+import { transcript, type TranscriptLine } from '../features/transcript.ts';
 import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
 import { Pipeline } from '../pipeline/pipeline.ts';
 
@@ -94,6 +102,57 @@ export function usePipeline(options: PipelineOptions | (() => PipelineOptions)):
   const status = useObservable(session.status$, session.status);
   return { ...status, pipeline: session.pipeline, start: session.start, stop: session.stop };
 }
+
+/**
+ * What was said, line by line: the history, then what is being said, word by word. See `transcript()`.
+ *
+ * @param pipeline - The pipeline of {@link usePipeline}.
+ */
+export function useTranscript(
+  pipeline: Pick<Pipeline, 'events$' | 'captions$' | 'history'>,
+): readonly TranscriptLine[] {
+  const lines$ = useMemo(() => transcript(pipeline), [pipeline]);
+  return useObservable(lines$, noLines);
+}
+
+/**
+ * How loud a microphone is, or what the page plays, 20 times a second by default; zero without a source. See
+ * `audioLevels()`.
+ *
+ * @param source - A `MicrophoneInput` or a `BrowserAudioOutput` that is the same at every render: one from `useState`.
+ */
+export function useAudioLevel(
+  source: LevelSource | undefined,
+  { intervalMs = 50 }: Pick<AudioLevelsOptions, 'intervalMs'> = {},
+): AudioLevel {
+  const levels$ = useMemo(() => (source ? audioLevels(source, { intervalMs }) : NEVER), [source, intervalMs]);
+  return useObservable(levels$, noSound);
+}
+
+/** What {@link useDevices} returns. */
+export interface DevicesHook extends AudioDevices {
+  /** Whether the page may use the microphone; devices have their names once it is `granted`. */
+  readonly permission: MicrophonePermission;
+}
+
+/**
+ * The browser's microphones and speakers, and whether the page may use the microphone; current while mounted. Asks the user
+ * nothing. See `audioDevices()`.
+ *
+ * @param pipeline - Whose microphone gives the devices their names, in browsers that name them only while one is open.
+ */
+export function useDevices(pipeline?: Pick<Pipeline, 'input$'>): DevicesHook {
+  const input$ = pipeline?.input$;
+  const devices$ = useMemo(() => audioDevices(input$ ? { refresh$: input$ } : {}), [input$]);
+  const permission$ = useMemo(() => microphonePermission(), []);
+  const devices = useObservable(devices$, noDevices);
+  const permission = useObservable(permission$, 'unknown');
+  return useMemo(() => ({ ...devices, permission }), [devices, permission]);
+}
+
+const noLines: readonly TranscriptLine[] = [];
+const noSound: AudioLevel = { rms: 0, peak: 0 };
+const noDevices: AudioDevices = { microphones: [], speakers: [] };
 
 /** A stream in the form React reads. */
 class Latest<T, I> {

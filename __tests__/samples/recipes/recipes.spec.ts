@@ -30,6 +30,12 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^WEBVTT\n\n1\n00:00:0\d\.\d{3} --> 00:00:0\d\.\d{3}\n<v Caller>Say the line is\nclear\n/m,
     /^2\n00:00:0\d\.\d{3} --> 00:00:0\d\.\d{3}\n<v Nova>[Tt]he line is clear\b/m,
   ],
+  '04-transcript': [
+    /^user: .*line is clear…$/im,
+    /^user: Say the line is clear\.$/im,
+    /^agent: the…$/im,
+    /^agent: the line is clear\.*$/im,
+  ],
   '05-cached-speech': [
     /^asked: hello, one moment$/m,
     /^heard: hello\s*one moment\s*goodbye\s*$/m,

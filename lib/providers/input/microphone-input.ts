@@ -18,6 +18,7 @@ import {
 } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import type { AudioChunk } from '../../audio/types.ts';
+import { holdAudioSession } from '../../playback/audio-session.ts';
 import { resource } from '../../playback/resource.ts';
 import { trackEvents$, type TrackCapture } from '../../playback/track-capture.ts';
 import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
@@ -146,15 +147,15 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
       switchMap(() => []),
     );
     return defer(() => {
-      setAudioSession('play-and-record');
+      const release = holdAudioSession('play-and-record');
       this.#connection$.next({ type: 'connecting' });
-      return merge(chosen$, changed$);
-    }).pipe(
-      finalize(() => {
-        setAudioSession('auto');
-        this.#connection$.next({ type: 'closed' });
-      }),
-    );
+      return merge(chosen$, changed$).pipe(
+        finalize(() => {
+          release();
+          this.#connection$.next({ type: 'closed' });
+        }),
+      );
+    });
   }
 
   /** Reports a microphone that delivers only zeros: turned off by its switch or by the system. */
@@ -224,10 +225,4 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
     const { message, ...options } = ownEntry(refusals, name) ?? unknown;
     return this.error(`${this.name}: ${message}`, { ...options, cause });
   }
-}
-
-/** Tells an iPhone that the page also plays; otherwise it uses the earpiece (W3C Audio Session). */
-function setAudioSession(type: string): void {
-  const session = (navigator as { readonly audioSession?: { type: string } }).audioSession;
-  if (session) session.type = type;
 }

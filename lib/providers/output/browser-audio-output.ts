@@ -1,4 +1,5 @@
 import { VoiceError } from '../../core/errors.ts';
+import { holdAudioSession } from '../../playback/audio-session.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
 
 /** Configuration of {@link BrowserAudioOutput}. */
@@ -19,6 +20,7 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
   override readonly name = 'BrowserAudioOutput' as const;
   protected override readonly channels = 2;
   #context: AudioContext | undefined;
+  #releaseSession: (() => void) | undefined;
   protected override readonly elsewhere = 'NullOutput or a phone provider';
 
   constructor(config: BrowserAudioOutputConfig = {}, logger?: ConstructorParameters<typeof ContextOutput>[1]) {
@@ -28,8 +30,16 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
   protected override async connect(context: AudioContext, node: AudioNode): Promise<void> {
     const { sinkId } = this.config;
     this.#context = context;
+    // Without it, an iPhone whose silent switch is on plays nothing.
+    this.#releaseSession ??= holdAudioSession('playback');
     if (sinkId !== undefined) await this.#choose(context, sinkId);
     node.connect(context.destination);
+  }
+
+  protected override onDispose(): void {
+    super.onDispose();
+    this.#releaseSession?.();
+    this.#releaseSession = undefined;
   }
 
   /** What sounds goes on at another speaker; `undefined` is the system's choice. */

@@ -1,0 +1,72 @@
+/** A chat of what was said: lines that nobody heard, that come twice, or that flicker when they are over. */
+import { transcript, type TranscriptLine } from 'rxvoice';
+import { FakeSTT } from 'rxvoice/testing';
+import { call, over, type Call } from '../pipeline/support/call.ts';
+
+function follow({ pipeline }: Call): readonly (readonly TranscriptLine[])[] {
+  const told: (readonly TranscriptLine[])[] = [];
+  transcript(pipeline).subscribe((lines) => told.push(lines));
+  return told;
+}
+const brief = (lines: readonly TranscriptLine[] = []): string[] =>
+  lines.map(({ speaker, text, isFinal, unheard }) =>
+    [speaker, isFinal ? '.' : '~', text, ...(unheard === undefined ? [] : ['|', unheard])].join(' '),
+  );
+
+describe('transcript()', () => {
+  it('begins with what there is, and grows with each word that is heard', async () => {
+    const rig = await call();
+    rig.pipeline.history.import([{ id: '', role: 'user', text: 'Hello' }]);
+    const told = follow(rig);
+    expect(told.map(brief)).toEqual([['user . Hello']]);
+    rig.pipeline.say('One two three.');
+    await rig.scheduler.advance(5_000);
+    expect(told.slice(1).map((lines) => brief(lines).at(-1))).toEqual([
+      ...['agent ~ One', 'agent ~ One two', 'agent ~ One two three.', 'agent . One two three.'],
+    ]);
+    await over(rig);
+  });
+
+  it('shows what the user is saying, and each line once when it is over', async () => {
+    const rig = await call();
+    const told = follow(rig);
+    rig.stt.hearWords(FakeSTT.result('what', 'interim'));
+    rig.stt.hearWords(FakeSTT.result('what time', 'interim'));
+    rig.stt.hearWords(FakeSTT.result('what time is it', 'final'));
+    await rig.scheduler.advance(10_000);
+    expect(told.slice(0, 3).map(brief)).toEqual([[], ['user ~ what'], ['user ~ what time']]);
+    const last = brief(told.at(-1));
+    expect([last[0], last.length]).toEqual(['user . what time is it', 2]);
+    expect(last[1]).toMatch(/^agent \. /);
+    // Never twice, and never gone for a moment.
+    for (const lines of told.slice(3).map(brief)) {
+      expect(lines.filter((line) => line.startsWith('user'))).toHaveLength(1);
+    }
+    await over(rig);
+  });
+
+  it('tells what an interrupted agent was not heard to say', async () => {
+    const rig = await call();
+    const told = follow(rig);
+    rig.pipeline.say('One two three extraordinarily four five.');
+    await rig.scheduler.advance(1_600);
+    rig.pipeline.interrupt();
+    await rig.scheduler.advance(5_000);
+    expect(brief(told.at(-1))).toEqual(['agent . One two three | extraordinarily four five.']);
+    await over(rig);
+  });
+
+  it('keeps the line of an agent that pauses, and goes on with it', async () => {
+    const rig = await call();
+    const told = follow(rig);
+    rig.pipeline.say('One two three four five six.');
+    await rig.scheduler.advance(500);
+    rig.stt.hearVoice('started');
+    await rig.scheduler.advance(4_500);
+    expect(brief(told.at(-1))).toEqual(['agent ~ One two']);
+    rig.stt.hearVoice('ended');
+    await rig.scheduler.advance(2_000);
+    expect(brief(told.at(-1))[0]).toMatch(/^agent ~ One two three/);
+    await over(rig);
+  });
+});
