@@ -22,7 +22,7 @@ const order = [
     'pipeline',
     'features',
   ],
-  ...['endpointing', 'vad', 'testing', 'react', 'remote', 'proxy', 'opentelemetry', 'vendors'],
+  ...['endpointing', 'vad', 'testing', 'evaluation', 'react', 'remote', 'proxy', 'opentelemetry', 'vendors'],
 ];
 /** What a room does without although it stands before it: the engine knows no provider, and no provider's wire. */
 const strangers = {
@@ -32,18 +32,19 @@ const strangers = {
   endpointing: ['audio', 'transport', 'playback', 'operators', 'providers', 'pipeline'],
   vad: ['text', 'transport', 'playback', 'operators', 'providers', 'conversation', 'pipeline', 'endpointing'],
   testing: ['transport', 'providers'],
+  evaluation: ['transport', 'providers'],
   react: [
     ...['audio', 'stream', 'text', 'transport', 'playback', 'operators', 'providers'],
-    ...['endpointing', 'vad', 'testing'],
+    ...['endpointing', 'vad', 'testing', 'evaluation'],
   ],
   opentelemetry: [
     ...['audio', 'stream', 'text', 'transport', 'playback', 'operators', 'providers', 'features'],
-    ...['endpointing', 'vad', 'testing', 'react', 'remote', 'proxy'],
+    ...['endpointing', 'vad', 'testing', 'evaluation', 'react', 'remote', 'proxy'],
   ],
-  remote: ['text', 'operators', 'features', 'endpointing', 'vad', 'testing', 'react'],
+  remote: ['text', 'operators', 'features', 'endpointing', 'vad', 'testing', 'evaluation', 'react'],
   proxy: [
     ...['audio', 'stream', 'text', 'playback', 'operators', 'providers', 'conversation', 'pipeline', 'features'],
-    ...['endpointing', 'vad', 'testing', 'react', 'remote'],
+    ...['endpointing', 'vad', 'testing', 'evaluation', 'react', 'remote'],
   ],
 };
 const rooms = Object.fromEntries(

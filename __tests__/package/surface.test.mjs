@@ -145,6 +145,15 @@ test('rxvoice exports these values and no others', () => {
   assert.deepEqual(Object.keys(require('rxvoice')).sort(), names);
 });
 
+test('rxvoice/evaluation exports these values and no others', () => {
+  const exported = [
+    ...['AudioLine', 'FakeLine', 'callsTool', 'endsByItself', 'evaluate', 'evaluationJson', 'evaluationPage'],
+    ...['interruptions', 'latency', 'manners', 'modelCaller', 'neverCallsTool', 'neverSays', 'noErrors', 'rubric'],
+    ...['says', 'scriptedCaller', 'soundsAsReported', 'understands'],
+  ];
+  assert.deepEqual(Object.keys(require('rxvoice/evaluation')).sort(), exported);
+});
+
 test('a name is in rxvoice or in rxvoice/provider, never in both', () => {
   const author = Object.keys(require('rxvoice/provider'));
   assert(author.includes('StreamingSTT'));

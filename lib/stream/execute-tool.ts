@@ -1,3 +1,4 @@
+import type * as jsonSchema from '@cfworker/json-schema';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { defaultIfEmpty, defer, from, isObservable, map, of, switchMap, takeLast, type Observable } from 'rxjs';
 import type { JsonSchema, Tool, ToolContext } from '../core/tools.ts';
@@ -44,9 +45,20 @@ function valueOf(result: StandardSchemaV1.Result<unknown>): unknown {
   throw new Error(`the arguments are not valid: ${result.issues.map(({ message }) => message).join('; ')}`);
 }
 
+/** Kept: to import it once more takes another turn of the event loop. */
+let validator: Promise<Pick<typeof jsonSchema, 'Validator'>> | undefined;
+
 /** The validator is loaded with the first call: most applications never need it. */
+export function loadValidator(): Promise<Pick<typeof jsonSchema, 'Validator'>> {
+  validator ??= import('@cfworker/json-schema').catch((cause: unknown) => {
+    validator = undefined;
+    throw cause;
+  });
+  return validator;
+}
+
 async function checkAgainstJsonSchema(args: unknown, schema: JsonSchema): Promise<void> {
-  const { Validator } = await import('@cfworker/json-schema');
+  const { Validator } = await loadValidator();
   const { valid, errors } = new Validator(schema, '2020-12', false).validate(args);
   if (valid) return;
   const faults = errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`);

@@ -98,6 +98,11 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^ {4}chat openai\/gpt-oss-20b: \d+ tokens$/m,
     /^ {4}speak$/m,
   ],
+  '19-evaluation': [
+    /^passed: A story is interrupted/m,
+    /^ {2}passed: is cut off by interruptions, and by nothing else \(interrupted 1 times, cut off 1 times\)$/m,
+    /^exit code 0: .cache\/evaluation\/report.html$/m,
+  ],
   '15-sessions': [
     /^session-1 opened$/m,
     /^session-2 opened$/m,

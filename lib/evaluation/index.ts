@@ -1,0 +1,10 @@
+export { AudioLine, type AudioLineOptions, type CallerInput } from './audio-line.ts';
+export type { CallRecord, CallRun, CallTool, CallUtterance } from './call-record.ts';
+export { modelCaller, scriptedCaller, type CallerModel, type ModelCallerOptions } from './callers.ts';
+export * from './evaluate.ts';
+export { FakeLine, type FakeLineOptions } from './fake-line.ts';
+export * from './judges.ts';
+export { manners, type Manner, type Phrase, type RangeMs } from './manner.ts';
+export { evaluationJson, evaluationPage } from './page.ts';
+export { rubric, type RubricOptions } from './rubric.ts';
+export type * from './scenario.ts';

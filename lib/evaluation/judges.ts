@@ -1,0 +1,211 @@
+import { eventsOf, type CallRecord } from './call-record.ts';
+import type { TurnMetrics } from '../conversation/measurements.ts';
+import { foldText } from '../text/words.ts';
+import type { Judge, Judgement } from './scenario.ts';
+import { wordErrors } from './word-errors.ts';
+
+/** A fact: words, without regard to case and marks, or a pattern. */
+export type Fact = string | RegExp;
+
+/** What the agent was heard saying, in one text. */
+function agentText({ utterances }: CallRecord): string {
+  return utterances.flatMap(({ who, text }) => (who === 'agent' ? [text] : [])).join('\n');
+}
+
+function holds(text: string, fact: Fact): boolean {
+  if (typeof fact !== 'string') return new RegExp(fact.source, fact.flags.replace(/[gy]/g, '')).test(text);
+  return ` ${foldText(text)} `.includes(` ${foldText(fact)} `);
+}
+
+const list = (facts: readonly Fact[]): string => facts.map(String).join(', ');
+
+const passed = (reason: string): Judgement => ({ passed: true, reason });
+const failed = (reason: string): Judgement => ({ passed: false, reason });
+
+/** The caller has heard each of these from the agent, as whole words: `says('Paris', /3[:.]45/)`. */
+export function says(...facts: readonly Fact[]): Judge {
+  return {
+    name: `says ${list(facts)}`,
+    judge: (call) => {
+      const missing = facts.filter((fact) => !holds(agentText(call), fact));
+      return missing.length > 0 ? failed(`not heard: ${list(missing)}`) : passed('all of it was heard');
+    },
+  };
+}
+
+/** The caller has heard none of these from the agent. */
+export function neverSays(...facts: readonly Fact[]): Judge {
+  return {
+    name: `never says ${list(facts)}`,
+    judge: ({ utterances }) => {
+      const slips = utterances.flatMap(({ who, text, startMs }) => {
+        const found = who === 'agent' ? facts.filter((fact) => holds(text, fact)) : [];
+        return found.length > 0 ? [`${list(found)} at ${seconds(startMs)}`] : [];
+      });
+      return slips.length > 0 ? failed(`heard: ${slips.join('; ')}`) : passed('none of it was heard');
+    },
+  };
+}
+
+/**
+ * What the caller said is what was transcribed.
+ *
+ * @param options - `maxWordErrorRate`: wrong, missing and added words per word that was said. Default: 0.
+ */
+export function understands({ maxWordErrorRate = 0 }: { readonly maxWordErrorRate?: number } = {}): Judge {
+  return {
+    name:
+      maxWordErrorRate > 0 ? `understands all but ${percent(maxWordErrorRate)} of the words` : 'understands every word',
+    judge: ({ utterances, events }) => {
+      const said = utterances.flatMap(({ who, text }) => (who === 'caller' ? [text] : [])).join(' ');
+      const ignored = eventsOf(events, 'bargeIn.ignored').filter(({ reason }) => reason !== 'echo');
+      const heard = [...eventsOf(events, 'transcript.final'), ...ignored].sort((one, other) => one.at - other.at);
+      const { rate, errors, words } = wordErrors(said, heard.map(({ text }) => text).join(' '));
+      const reason = `${errors} of ${words} words were wrong (${percent(rate)})`;
+      return rate > maxWordErrorRate ? failed(reason) : passed(reason);
+    },
+  };
+}
+
+/**
+ * What the pipeline reports as heard is what came out of the receiver, as the line reads it. Speech that was cut off may
+ * end in a part of a word. Only of use with texts that are written as they are spoken.
+ *
+ * @param options - `maxWordErrorRate`: wrong, missing and added words per word that is reported. Default: 0.
+ */
+export function soundsAsReported({ maxWordErrorRate = 0 }: { readonly maxWordErrorRate?: number } = {}): Judge {
+  return {
+    name: `sounds as reported${maxWordErrorRate > 0 ? `, but for ${percent(maxWordErrorRate)} of the words` : ''}`,
+    judge: (call) => {
+      if (call.received === undefined) throw new Error('the line of this call cannot read what was received');
+      const { errors, words } = wordErrors(agentText(call), call.received);
+      const cuts = eventsOf(call.events, 'speech.ended').filter(({ interrupted }) => interrupted).length;
+      const reason = `${errors} of ${words} words were other in the receiver${cuts > 0 ? `, ${cuts} cut off` : ''}`;
+      return errors > cuts + words * maxWordErrorRate ? failed(reason) : passed(reason);
+    },
+  };
+}
+
+/** Options of {@link latency}. */
+export interface LatencyOptions {
+  /** Longest wait, in milliseconds. */
+  readonly maxMs: number;
+  /** Which share of the turns has to keep to it, 0 to 1. Default: 1, all. */
+  readonly share?: number;
+  /** Which part of `turn.metrics`. Default: `total`, from the end of the caller's words to the first sound. */
+  readonly part?: {
+    [K in keyof TurnMetrics]-?: NonNullable<TurnMetrics[K]> extends number ? K : never;
+  }[keyof TurnMetrics];
+}
+
+/** The agent answers in time, by `turn.metrics`. A call without a measured turn fails. */
+export function latency({ maxMs, share = 1, part = 'total' }: LatencyOptions): Judge {
+  return {
+    name: `${part} at most ${maxMs} ms${share < 1 ? ` in ${percent(share)} of the turns` : ''}`,
+    judge: ({ metrics }) => {
+      const times = metrics.flatMap(({ [part]: ms }) => (ms === undefined ? [] : [Math.round(ms)]));
+      if (times.length === 0) return failed('no turn was measured');
+      const inTime = times.filter((ms) => ms <= maxMs).length;
+      const reason = `${inTime} of ${times.length} turns in time, the slowest ${Math.max(...times)} ms`;
+      return inTime < times.length * share ? failed(reason) : passed(reason);
+    },
+  };
+}
+
+/** Options of {@link interruptions}. */
+export interface InterruptionOptions {
+  /** Fewest. Default: as many as the caller has made. */
+  readonly min?: number;
+  /** Most: more are false alarms. Default: as many as the caller has made. */
+  readonly max?: number;
+  /** Longest from the first sign of the caller to the confirmation, in milliseconds. Default: any. */
+  readonly maxDetectMs?: number;
+  /** Longest from the confirmation to silence, in milliseconds. Default: any. */
+  readonly maxCutMs?: number;
+}
+
+/** The agent is cut off when the caller interrupts it, in time, and at no other time: not by a noise. */
+export function interruptions(options: InterruptionOptions = {}): Judge {
+  const { maxDetectMs = Infinity, maxCutMs = Infinity } = options;
+  return {
+    name: 'is cut off by interruptions, and by nothing else',
+    judge: ({ events, utterances }) => {
+      const made = utterances.filter((each) => each.who === 'caller' && each.isInterruption).length;
+      const { min = made, max = made } = options;
+      const cuts = eventsOf(events, 'bargeIn.confirmed');
+      const slow = cuts.filter(({ detectMs, cutMs }) => detectMs > maxDetectMs || cutMs > maxCutMs);
+      const times = slow.map(
+        ({ detectMs, cutMs }) => `detected in ${Math.round(detectMs)} ms, cut in ${Math.round(cutMs)} ms`,
+      );
+      const reason = `interrupted ${made} times, cut off ${cuts.length} times`;
+      if (cuts.length < min || cuts.length > max) return failed(reason);
+      return slow.length > 0 ? failed(`too late: ${times.join('; ')}`) : passed(reason);
+    },
+  };
+}
+
+/** Options of {@link callsTool}. */
+export interface ToolUse {
+  /** How many runs with a result. Default: at least one. */
+  readonly times?: number;
+  /** Whether these are the arguments of a run. Default: any are. */
+  readonly args?: (args: unknown) => boolean;
+}
+
+/** The model calls a tool, which has a result. */
+export function callsTool(name: string, { times, args = () => true }: ToolUse = {}): Judge {
+  return {
+    name: times === undefined ? `calls ${name}` : `calls ${name} ${times} times`,
+    judge: ({ tools }) => {
+      const runs = tools.filter(({ call }) => call.name === name);
+      const right = runs.filter(({ call, outcome }) => outcome === 'result' && args(call.args)).length;
+      const told = runs.map(({ call, outcome }) => `${call.argsText || '{}'}: ${outcome}`).join('; ');
+      const reason = runs.length === 0 ? `${name} was not called` : `${right} of ${runs.length} calls count: ${told}`;
+      return (times === undefined ? right > 0 : right === times) ? passed(reason) : failed(reason);
+    },
+  };
+}
+
+/** The model does not call a tool, whatever would have come of it. */
+export function neverCallsTool(name: string): Judge {
+  return {
+    name: `never calls ${name}`,
+    judge: ({ tools }) => {
+      const runs = tools.filter(({ call }) => call.name === name);
+      const told = runs.map(({ call, atMs }) => `${call.argsText || '{}'} at ${seconds(atMs)}`).join('; ');
+      return runs.length > 0 ? failed(`called: ${told}`) : passed('it was not called');
+    },
+  };
+}
+
+/** Nothing went wrong: no `error` event, no turn that ended in one. */
+export function noErrors(): Judge {
+  return {
+    name: 'no errors',
+    judge: ({ events }) => {
+      const errors = eventsOf(events, 'error').map(({ code, message }) => `${code}: ${message}`);
+      const turns = eventsOf(events, 'turn.ended').filter(({ reason }) => reason === 'error');
+      const reasons = errors.length > 0 ? errors : turns.map(({ turnId = '?' }) => `turn ${turnId} ended in an error`);
+      return reasons.length > 0 ? failed(reasons.join('; ')) : passed('none');
+    },
+  };
+}
+
+/** The call ends by itself: the caller, or the agent, hangs up before the scenario's limits. */
+export function endsByItself(): Judge {
+  return {
+    name: 'ends by itself',
+    judge: ({ endedBy, durationMs }) =>
+      endedBy === 'limit'
+        ? failed(`after ${seconds(durationMs)} it had to be ended`)
+        : passed(`the ${endedBy} hung up`),
+  };
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}
+
+function percent(rate: number): string {
+  return `${Math.round(rate * 100)}%`;
+}

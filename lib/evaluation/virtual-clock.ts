@@ -1,0 +1,55 @@
+import { VirtualTimeScheduler } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
+
+/** How long nothing may be due, in real milliseconds: only what takes real time can still end that. */
+const deadMs = 5_000;
+
+/** A clock on which a minute takes a moment: promises settle between any two of its timers. */
+export class VirtualClock extends VirtualTimeScheduler {
+  constructor() {
+    super(undefined, 0);
+  }
+
+  /**
+   * Goes on until some work is done.
+   *
+   * @throws VoiceError `timeout` when nothing is due any more, and the work is not done; or what the work throws.
+   */
+  async run<T>(work: Promise<T>): Promise<T> {
+    const state = { isDone: false };
+    const finished = work.finally(() => {
+      state.isDone = true;
+    });
+    finished.catch(() => undefined);
+    const { port1, port2 } = new MessageChannel();
+    /** Lets every promise that can settle do so. */
+    const settle = async (): Promise<void> => {
+      const settled = new Promise<unknown>((resolve) => {
+        port1.onmessage = resolve;
+      });
+      port2.postMessage(undefined);
+      await settled;
+    };
+    try {
+      let idleSince: number | undefined;
+      for (;;) {
+        await settle();
+        if (state.isDone) break;
+        const [next] = this.actions;
+        if (next) {
+          idleSince = undefined;
+          this.maxFrames = next.delay;
+          this.flush();
+        } else if (performance.now() - (idleSince ??= performance.now()) > deadMs) {
+          throw new VoiceError(
+            'nothing is due in virtual time: give every provider the scheduler of the call, or use time: "real"',
+            { code: 'timeout' },
+          );
+        }
+      }
+    } finally {
+      port1.close();
+    }
+    return finished;
+  }
+}
