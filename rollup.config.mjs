@@ -157,8 +157,24 @@ const lessIndented = {
   },
 };
 
+/** Node's code on fewer lines: its names stay, and the package is a sixteenth smaller. */
+const packed = {
+  name: 'packed',
+  generateBundle(_options, bundle) {
+    const options = { target: 'esnext', charset: 'utf8', minifyWhitespace: true, lineLimit: 120 };
+    for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk')) {
+      chunk.code = transformSync(chunk.code, options).code;
+    }
+  },
+};
+
+/** Rooms of which a program uses most, and no page anything: one file each. */
+const whole = ['testing', 'evaluation'];
+
 /** A file that one other alone imports, and at once, stands in that one: it is loaded when that is. */
 function fileOf(file, { getModuleInfo }) {
+  const [room] = relative(resolve('lib'), file).split(sep);
+  if (whole.includes(room) && !isEntry(file)) return `${room}/${room}`;
   const { importers, dynamicImporters } = getModuleInfo(file);
   const [importer] = importers;
   const alone = importers.length === 1 && dynamicImporters.length === 0 && !isEntry(file) && !isEntry(importer);
@@ -221,7 +237,7 @@ export default [
       }),
       smallWorklets,
     ],
-    output: [modules, { ...chunked('cjs', [nodeEntries, lessIndented]), format: 'cjs' }],
+    output: [modules, { ...chunked('cjs', [nodeEntries, packed]), format: 'cjs' }],
   },
   {
     ...common,
