@@ -191,6 +191,7 @@ export {
   type KeyBargeInOptions,
   type KeyPad,
 } from './features/keys.ts';
+export { withLateResults, type LateResult, type LateResultOptions } from './features/late-results.ts';
 export {
   mcpTools,
   type McpClient,

@@ -1,6 +1,6 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
-import { delay, NEVER, of, throwError, timer } from 'rxjs';
-import { defineTool, type JsonSchema, type LLMEvent, type Message, type Tool } from 'rxvoice';
+import { delay, ignoreElements, map, merge, NEVER, of, tap, throwError, timer } from 'rxjs';
+import { blocklist, defineTool, guard, type JsonSchema, type LLMEvent, type Message, type Tool } from 'rxvoice';
 import { application, user, voiceTest, type VoiceTestOptions, type VoiceTestResult } from 'rxvoice/testing';
 import { ofType, timeline } from '../pipeline/support/timeline.ts';
 
@@ -160,6 +160,123 @@ describe('tools', () => {
     expect(history.messages().filter(({ role, content }) => role === 'assistant' && content)).toEqual([
       { role: 'assistant', content: 'All done.' },
     ]);
+  });
+
+  describe('that say how far they come', () => {
+    /** A tool that says texts at times, and is done after three seconds. */
+    const telling = (texts: readonly (readonly [ms: number, text: string])[], extra: Partial<Tool> = {}): Tool => ({
+      name: 'look',
+      execute: (_, { say }) =>
+        merge(
+          ...texts.map(([ms, text]) =>
+            timer(ms).pipe(
+              tap(() => say(text)),
+              ignoreElements(),
+            ),
+          ),
+          timer(3_000).pipe(map(() => 'found')),
+        ),
+      ...extra,
+    });
+
+    it('are heard, and not remembered', () => {
+      const tool = telling([
+        [100, 'I look in the first drawer. '],
+        [1_500, 'And in the second. '],
+      ]);
+      const { heardText, history, llm } = test([tool]);
+      expect(heardText).toBe('I look in the first drawer. And in the second. All done.');
+      expect(history.items.map((item) => ('heard' in item ? item.heard : item.role))).toEqual([
+        ...['user', '', 'tool', 'All done.'],
+      ]);
+      expect(JSON.stringify(llm.requests)).not.toContain('drawer');
+    });
+
+    it('need no filler then; before that it is said', () => {
+      const filler = 'One moment. ';
+      expect(test([telling([[600, 'I look. ']], { filler })]).heardText).toBe('I look. All done.');
+      expect(test([telling([[800, 'I look. ']], { filler })]).heardText).toBe('One moment. I look. All done.');
+    });
+
+    it('are heard by the guards', () => {
+      const text = [guard({ rules: [blocklist(['drawer'])] })];
+      const { heardText, events } = test([telling([[100, 'In the drawer. ']])], { text });
+      expect(heardText).toMatch(/^In the …\. ?All done\.$/);
+      expect(ofType(events, 'guard.acted')).toMatchObject([{ side: 'output', action: 'replace' }]);
+    });
+
+    it('end the turn if a guard says so', () => {
+      const text = [guard({ rules: [blocklist(['drawer'])], action: 'end' })];
+      const { heardText, events } = test([telling([[100, 'In the drawer. ']])], { text });
+      expect(heardText).not.toContain('drawer');
+      expect(ofType(events, 'turn.ended')).toMatchObject([{ reason: 'refused' }]);
+    });
+
+    it('say nothing blank, nothing once they are done, and no more than anybody listens to', () => {
+      let late: (text: string) => void = () => undefined;
+      const tool: Tool = {
+        name: 'look',
+        execute: (_, { say }) => {
+          late = say;
+          say('  ');
+          for (let count = 1; count <= 100; count++) say(`${count}. `);
+          return timer(10).pipe(map(() => 'found'));
+        },
+      };
+      const { heardText, events } = test([tool]);
+      expect(heardText).toMatch(/^1\. 2\. .*20\. All done\.$/s);
+      late('too late');
+      expect(ofType(events, 'error')).toEqual([]);
+    });
+  });
+
+  describe('have limits', () => {
+    const again = (): readonly LLMEvent[] => [token('Once more. '), call('look', {}), done];
+
+    it.each([0, 1, 2])('of %i rounds, after which the model must speak', (maxToolRounds) => {
+      const { llm, events } = test([slow('look', 10)], { llm: { answer: again }, answer: { maxToolRounds } });
+      expect(llm.requests.map(({ options }) => options.toolChoice)).toEqual([
+        ...Array.from({ length: maxToolRounds }, () => undefined),
+        'none',
+      ]);
+      expect(ofType(events, 'tool.call')).toHaveLength(maxToolRounds);
+    });
+
+    it('of four rounds, if nothing is said', () => {
+      expect(test([slow('look', 10)], { llm: { answer: again } }).llm.requests).toHaveLength(5);
+    });
+
+    it('of calls: what is beyond does not run, and the model is told and must speak', () => {
+      const ran: string[] = [];
+      const tools = ['one', 'two', 'three'].map((name): Tool => ({ name, execute: () => ran.push(name) }));
+      const { llm, events, heardText } = test(tools, { answer: { maxToolCalls: 2 } });
+      expect(ran).toEqual(['one', 'two']);
+      expect(llm.requests[1]?.messages.at(-1)).toEqual({
+        ...{ role: 'tool', toolCallId: 'call-three', isError: true },
+        content: 'Error: no more than 2 calls may run in one answer: answer with what you know.',
+      });
+      expect(llm.requests.map(({ options }) => options.toolChoice)).toEqual([undefined, 'none']);
+      expect(ofType(events, 'tool.error')).toHaveLength(1);
+      expect(heardText).toBe('All done.');
+    });
+
+    it('of calls over all rounds, which the service is not told', () => {
+      const answer = { maxToolCalls: 3, temperature: 0.5 };
+      const { llm, events } = test([slow('look', 10)], { llm: { answer: again }, answer });
+      expect(ofType(events, 'tool.result')).toHaveLength(3);
+      expect(llm.requests.map(({ options }) => options.toolChoice)).toEqual([undefined, undefined, undefined, 'none']);
+      expect(Object.keys(llm.requests[0]?.options ?? {})).not.toEqual(
+        expect.arrayContaining([expect.stringMatching(/^maxTool/)]),
+      );
+    });
+
+    it('that hold for each answer anew', () => {
+      const { events } = test([slow('look', 10)], {
+        answer: { maxToolCalls: 1 },
+        steps: { 0: user.final('do it'), 20_000: user.final('do it') },
+      });
+      expect(ofType(events, 'tool.result')).toHaveLength(2);
+    });
   });
 
   it('are aborted by an interruption, and the model is told (F61)', () => {

@@ -30,7 +30,7 @@ function paying(approve: (request: ApprovalRequest) => Answer, more: Partial<Too
   const abort = new AbortController();
   const outcome = { text: '' };
   const call = { id: 'call_1', args: { euros: 5 } };
-  const run$ = executeTool(tool, call, { signal: abort.signal, handOver: () => undefined });
+  const run$ = executeTool(tool, call, { signal: abort.signal, say: () => undefined, handOver: () => undefined });
   const start = (): Promise<void> =>
     lastValueFrom(run$).then(
       (value) => void (outcome.text = String(value)),
@@ -78,7 +78,7 @@ describe('withApproval()', () => {
     expect(asked).toMatchObject([{ toolCallId: 'call_1', args: { euros: 5 } }]);
     expect(asked[0]?.tool).toBe(pay);
     const call = { id: 'call_2', args: { euros: 'all' } };
-    const given = { signal: new AbortController().signal, handOver: () => undefined };
+    const given = { signal: new AbortController().signal, say: () => undefined, handOver: () => undefined };
     await expect(lastValueFrom(executeTool(tool, call, given))).rejects.toThrow('do not fit');
     expect(asked).toHaveLength(1);
   });

@@ -137,6 +137,7 @@ const names = [
   'warmTransfer',
   'webVtt',
   'withApproval',
+  'withLateResults',
 ];
 
 const require = createRequire(join(consumer, 'index.cjs'));

@@ -82,7 +82,9 @@ describe.each(Object.entries(ways))('mcpTools(), %s', (way, connect) => {
   const run = (tools: readonly McpTool[], name: string, args: unknown = {}, signal = new AbortController().signal) => {
     const tool = tools.find((each) => each.name === name);
     if (!tool) throw new Error(`no tool ${name}`);
-    return lastValueFrom(executeTool(tool, { id: 'call_1', args }, { signal, handOver: () => undefined }));
+    return lastValueFrom(
+      executeTool(tool, { id: 'call_1', args }, { signal, say: () => undefined, handOver: () => undefined }),
+    );
   };
 
   it('lists the tools of every page, with what a model may be told', async () => {

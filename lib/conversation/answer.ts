@@ -274,11 +274,14 @@ function tell(
   turnId: string,
   emit: Emit,
 ): void {
+  if (step.type === 'guarded') {
+    emit('guard.acted', step.report, { turnId });
+    return;
+  }
   if (!part?.stored) return;
   const envelope = { turnId, role: 'llm', provider: part.cast.llm.name } as const;
   if (step.type === 'started') emit('llm.started', { round: step.round }, envelope);
   else if (step.type === 'token') emit('llm.token', { delta: step.text }, envelope);
-  else if (step.type === 'guarded') emit('guard.acted', step.report, { turnId });
   else {
     const { text, finishReason, usage } = step;
     emit('llm.completed', { text, finishReason, ...(usage ? { usage } : {}) }, envelope);

@@ -91,6 +91,10 @@ export interface AnswerOptions extends Omit<GenerateOptions, 'tools'> {
    * the model has to speak at last. Default: `auto`.
    */
   readonly toolChoice?: NonNullable<GenerateOptions['toolChoice']>;
+  /** Most rounds of tool calls; after them the model must speak. Default: 4. */
+  readonly maxToolRounds?: number;
+  /** Most tool calls, over all rounds. What is beyond does not run; the model is told so, and must speak. Default: 128. */
+  readonly maxToolCalls?: number;
   /** Whether the user can cut it off once it is heard; before that, new words join the message anyway. Default: true. */
   readonly interruptible?: boolean;
   /**

@@ -6,7 +6,10 @@ import {
   map,
   mergeMap,
   Observable,
+  of,
+  reduce,
   ReplaySubject,
+  Subject,
   take,
   takeUntil,
   tap,
@@ -27,12 +30,14 @@ import type { ToolOutcome } from './history.ts';
 import type { Validate } from './malformed.ts';
 import { isSameCall, runTools, toolDefinitions, withOwnId, type ToolRound } from './tool-runner.ts';
 
-/** Most requests per answer; the last one may not call tools, so that the model must speak. */
-const maxRounds = 5;
+/** Most rounds of tools per answer; the request after them may not call any, so that the model must speak. */
+const maxToolRounds = 4;
 /** Longest answer, in characters: hours of speech. */
 const maxAnswerLength = 262_144;
-/** Most tool calls in one answer of the model. */
+/** Most tool calls of a request, and of an answer. */
 const maxCalls = 128;
+/** Most texts that the tools of a round may say: who hears more than these has stopped listening. */
+const maxSaid = 20;
 /** How long a tool may run before its filler is spoken. */
 const fillerAfterMs = 700;
 
@@ -92,6 +97,13 @@ export interface RunningTools {
 export function generateAnswer(context: GenerationContext): Observable<GenerationStep> {
   const { scheduler } = context;
   let parts = 0;
+  /** Calls so far. */
+  let called = 0;
+
+  /** The model must speak at last. */
+  function isLast({ answer }: Cast, round: number): boolean {
+    return round > (answer.maxToolRounds ?? maxToolRounds) || called >= (answer.maxToolCalls ?? maxCalls);
+  }
 
   function ask(round: number): Observable<GenerationStep> {
     return new Observable((subscriber) => {
@@ -101,6 +113,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       const calls: ToolCall[] = [];
       const messages = context.messages(systemPrompt);
       const received: ToolCall[] = [];
+      const mustSpeak = isLast(cast, round);
       let text = '';
       let end: Partial<Extract<LLMEvent, { type: 'done' }>> = {};
       const take = (event: LLMEvent): void => {
@@ -120,13 +133,13 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       const finish = (): void => {
         const { finishReason = 'stop', usage } = end;
         subscriber.next({ type: 'ended', part, text, finishReason, ...(usage ? { usage } : {}) });
-        if (calls.length === 0 || round === maxRounds) subscriber.complete();
+        if (calls.length === 0 || mustSpeak) subscriber.complete();
         else subscriber.add(callTools({ part, text, calls }, cast, round).subscribe(subscriber));
       };
       subscriber.next({ type: 'started', part, stored: true, round, cast });
       // A voice that refuses the round ends the answer: the model is not asked anymore.
       if (subscriber.closed) return;
-      const events$ = llm.generate(messages, requestOptions(cast, round));
+      const events$ = llm.generate(messages, requestOptions(cast, round, mustSpeak));
       const inTime$ = fromInput(events$).pipe(map(tokenOf), context.validate('model'), stalls(cast, scheduler));
       const guarded$ = guardedOutput(inTime$, cast.text, {
         scheduler,
@@ -152,19 +165,36 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       const handOver = (agent: string): void => {
         handed$ = context.handOver(agent);
       };
-      const toolRound = runTools(calls, { ...context, tools, handOver });
+      const { maxToolCalls = maxCalls } = cast.answer;
+      const said$ = new Subject<string>();
+      const say = (said: string): void => {
+        if (said.trim()) said$.next(said);
+      };
+      const toolRound = runTools(calls, {
+        ...context,
+        tools,
+        handOver,
+        say,
+        maxCalls: { of: maxToolCalls, left: maxToolCalls - called },
+      });
+      called += calls.length;
       const outcomes: ToolOutcome[] = [];
-      const called = tools.filter((tool) => calls.some(({ name }) => name === tool.name));
-      const isAbortable = called.some(({ onInterrupt }) => onInterrupt === 'abort');
+      const running = tools.filter((tool) => calls.some(({ name }) => name === tool.name));
+      const isAbortable = running.some(({ onInterrupt }) => onInterrupt === 'abort');
       context.onToolsRunning({ part, text, calls, round: toolRound, isAbortable });
       const done$ = new ReplaySubject<true>(1);
-      const filler = called.find((tool) => tool.filler)?.filler;
+      const filler = running.find((tool) => tool.filler)?.filler;
+      // Who hears how far it has come needs no filler.
       const filler$ = filler
         ? timer(fillerAfterMs, scheduler).pipe(
-            mergeMap(() => fillerPart(parts++, filler, round, cast)),
-            takeUntil(done$),
+            map(() => filler),
+            takeUntil(said$),
           )
         : EMPTY;
+      const progress$ = merge(said$.pipe(take(maxSaid)), filler$).pipe(
+        mergeMap((words) => aside(words, cast, round)),
+        takeUntil(done$),
+      );
       const results$ = toolRound.outcomes$.pipe(
         tap({
           next: (outcome) => outcomes.push(outcome),
@@ -177,7 +207,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         }),
         ignoreElements(),
       );
-      return merge(results$, filler$);
+      return merge(progress$, results$);
     });
     return concat(
       open$,
@@ -185,6 +215,32 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       defer(() => handed$.pipe(ignoreElements())),
       ask(round + 1),
     );
+  }
+
+  /** A part that is spoken but not stored. The guards see it whole, as they see what the model says. */
+  function aside(words: string, cast: Cast, round: number): Observable<GenerationStep> {
+    return new Observable((subscriber) => {
+      const event$ = of<LLMEvent[]>({ type: 'token', text: words }, { type: 'done', finishReason: 'stop' });
+      const guarded$ = guardedOutput(event$, cast.text, {
+        scheduler,
+        tell: (report) => subscriber.next({ type: 'guarded', part: parts, report }),
+        end: () => subscriber.next({ type: 'refused', part: parts }),
+      });
+      const passed$ = guarded$.pipe(
+        reduce((passed, event) => (event.type === 'token' ? passed + event.text : passed), ''),
+        mergeMap((text): GenerationStep[] => {
+          if (!text.trim()) return [];
+          // Every part that has a number is begun.
+          const part = parts++;
+          return [
+            { type: 'started', part, stored: false, round, cast },
+            { type: 'token', part, text },
+            { type: 'ended', part, text, finishReason: 'stop' },
+          ];
+        }),
+      );
+      return passed$.subscribe(subscriber);
+    });
   }
 
   return ask(1);
@@ -196,21 +252,19 @@ function tokenOf(event: LLMEvent | string): LLMEvent {
 }
 
 /** The model must speak at last: it chooses freely after the first request, and may call nothing in the last. */
-function requestOptions({ tools, answer }: Cast, round: number): GenerateOptions {
-  const { interruptible: _, tts: _voice, toolChoice, ...options } = answer;
+function requestOptions({ tools, answer }: Cast, round: number, mustSpeak: boolean): GenerateOptions {
+  const {
+    interruptible: _,
+    tts: _voice,
+    maxToolRounds: _rounds,
+    maxToolCalls: _calls,
+    toolChoice,
+    ...options
+  } = answer;
   const definitions = toolDefinitions(tools);
   if (definitions.length === 0) return options;
-  const choice = round === maxRounds ? 'none' : round === 1 ? toolChoice : undefined;
+  const choice = mustSpeak ? 'none' : round === 1 ? toolChoice : undefined;
   return { ...options, tools: definitions, ...(choice === undefined ? {} : { toolChoice: choice }) };
-}
-
-/** A part that is spoken but not stored. */
-function fillerPart(part: number, text: string, round: number, cast: Cast): GenerationStep[] {
-  return [
-    { type: 'started', part, stored: false, round, cast },
-    { type: 'token', part, text },
-    { type: 'ended', part, text, finishReason: 'stop' },
-  ];
 }
 
 /** Fails when the model stalls: before its first token, or between two. */

@@ -80,6 +80,10 @@ export interface ToolContextOptions {
   readonly tools: readonly Tool[];
   readonly emit: Emit;
   readonly scheduler: SchedulerLike;
+  /** Says something while the calls run. */
+  readonly say: (text: string) => void;
+  /** How many calls may run in the answer, and how many of these are left. */
+  readonly maxCalls: { readonly of: number; readonly left: number };
   /** Has another agent answer from the next request on. */
   readonly handOver: (agent: string) => void;
   /** Ends the calls that outlive an interruption. */
@@ -91,8 +95,9 @@ export function runTools(calls: readonly ToolCall[], options: ToolContextOptions
   const settled = new Map<string, ToolOutcome>();
   // Ended by the calls themselves, or by `stopped$`.
   const late = new Subscription();
-  const runs = calls.map((call) => {
-    const tool = options.tools.find(({ name }) => name === call.name);
+  const { of: most, left } = options.maxCalls;
+  const runs = calls.map((call, index) => {
+    const tool = index < left ? options.tools.find(({ name }) => name === call.name) : beyond(call, most);
     const finishes = tool?.onInterrupt === 'finish';
     const outcome$ = runTool(call, tool, options).pipe(
       tap((outcome) => settled.set(call.id, outcome)),
@@ -134,7 +139,7 @@ export function runTools(calls: readonly ToolCall[], options: ToolContextOptions
 function runTool(
   call: ToolCall,
   tool: Tool | undefined,
-  { tools, emit, scheduler, handOver }: ToolContextOptions,
+  { tools, emit, scheduler, say, handOver }: ToolContextOptions,
 ): Observable<ToolOutcome> {
   return defer(() => {
     const startedAt = scheduler.now();
@@ -144,7 +149,7 @@ function runTool(
     const timeout$ = patientTimer(timeoutMs, scheduler).pipe(
       map(() => failed(call, `it did not finish within ${timeoutMs / 1000} seconds`)),
     );
-    const result$ = defer(() => execute(tool, call, tools, { signal: abort.signal, handOver })).pipe(
+    const result$ = defer(() => execute(tool, call, tools, { signal: abort.signal, say, handOver })).pipe(
       map((value) => succeeded(call, value)),
       catchError((error: unknown) => of(failed(call, messageOf(error)))),
     );
@@ -160,23 +165,35 @@ function runTool(
   });
 }
 
+/** Stands in for a tool that must not run anymore in this answer. */
+function beyond({ name }: ToolCall, most: number): Tool {
+  return {
+    name,
+    execute: () => {
+      throw new Error(`no more than ${most} calls may run in one answer: answer with what you know`);
+    },
+  };
+}
+
 /** Runs the tool of that name. */
 function execute(
   tool: Tool | undefined,
   call: ToolCall,
   tools: readonly Tool[],
-  given: Pick<ToolContext, 'signal' | 'handOver'>,
+  given: Pick<ToolContext, 'signal' | 'say' | 'handOver'>,
 ): Observable<unknown> {
   if (!tool) throw new Error(`there is no tool "${call.name}"; there are: ${tools.map(({ name }) => name).join(', ')}`);
   return executeTool(tool, call, given);
 }
 
-function succeeded({ id }: ToolCall, value: unknown): ToolOutcome {
+/** A call's result, as the model is told it. */
+export function succeeded({ id }: Pick<ToolCall, 'id'>, value: unknown): ToolOutcome {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
   return { toolCallId: id, content: shortened(text ?? 'Done.'), isError: false };
 }
 
-function failed({ id }: ToolCall, reason: string): ToolOutcome {
+/** What the model is told of a call that has failed. */
+export function failed({ id }: Pick<ToolCall, 'id'>, reason: string): ToolOutcome {
   return { toolCallId: id, content: shortened(`Error: ${reason}.`), isError: true };
 }
 

@@ -11,6 +11,12 @@ export interface ToolContext {
   /** The same whenever this call is sent: for services that accept an idempotency key. */
   readonly idempotencyKey: string;
   /**
+   * Says something while the call runs, such as how far it has come: after what is being said, and never stored in the
+   * history; guards see it. `filler` is not said then. Does nothing once the calls of this round are over, beyond 20 texts,
+   * and where an agent's service is what speaks.
+   */
+  readonly say: (text: string) => void;
+  /**
    * Hands the conversation over to another of the pipeline's `agents`: it answers from the next request to the model
    * on, the one with this tool's result.
    *

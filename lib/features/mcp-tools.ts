@@ -45,8 +45,8 @@ export interface McpToolsOptions {
   readonly prefix?: string;
   /** Time limit of each call, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
-  /** Called with each progress of a call; without it, the server is not asked to tell. */
-  readonly onProgress?: (progress: McpProgress) => void;
+  /** Called with each progress of a call; a text that it returns is said. Without it, the server is not asked to tell. */
+  readonly onProgress?: (progress: McpProgress) => unknown;
   /** Ends the listing. */
   readonly signal?: AbortSignal;
 }
@@ -113,18 +113,19 @@ function toolOf(client: McpClient, listed: WireObject, options: McpToolsOptions)
     parameters,
     timeoutMs,
     hints: asObject(listed['annotations']) ?? {},
-    execute: async (args, { signal, toolCallId }) => {
+    execute: async (args, { signal, say, toolCallId }) => {
       const onprogress = (told: WireObject): void => {
         const [progress = 0, total, message] = [
           asNumber(told['progress']),
           asNumber(told['total']),
           asString(told['message']),
         ];
-        onProgress?.({
+        const words = onProgress?.({
           ...{ tool: name, toolCallId, progress },
           ...(total !== undefined && { total }),
           ...(message !== undefined && { message }),
         });
+        if (typeof words === 'string') say(words);
       };
       const request = { signal, timeout: timeoutMs, ...(onProgress && { onprogress }) };
       return resultOf(await call(client, { name: ownName, arguments: asObject(args) ?? {} }, request));

@@ -28,6 +28,8 @@ const thresholds = (group: string): ConfigRules => ({
 const answerRules: ConfigRules = {
   'answer.maxTokens': { min: 1, max: Infinity, integer: true },
   'answer.temperature': duration,
+  'answer.maxToolRounds': { min: 0, max: Infinity },
+  'answer.maxToolCalls': { min: 0, max: Infinity },
   'answer.interruptible': { type: 'boolean' },
 };
 

@@ -17,7 +17,7 @@ interface Called {
 export function executeTool(
   tool: Tool,
   call: Called,
-  given: Pick<ToolContext, 'signal' | 'handOver'>,
+  given: Pick<ToolContext, 'signal' | 'say' | 'handOver'>,
 ): Observable<unknown> {
   if (call.args === undefined) throw new Error('the arguments are not valid JSON');
   const { parameters, schema } = tool;

@@ -87,7 +87,7 @@ function ownRun(tool: Tool): Run {
   const handOver = (name: string): never => {
     throw new Error(`there is no agent "${name}" to hand over to`);
   };
-  return (call, { signal }) => executeTool(tool, call, { signal, handOver });
+  return (call, { signal }) => executeTool(tool, call, { signal, say: () => undefined, handOver });
 }
 
 function outcomeOf(result: unknown): FunctionOutcome {

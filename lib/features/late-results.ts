@@ -1,0 +1,159 @@
+import {
+  asyncScheduler,
+  catchError,
+  defaultIfEmpty,
+  defer,
+  filter,
+  map,
+  Observable,
+  of,
+  race,
+  ReplaySubject,
+  startWith,
+  switchMap,
+  take,
+  takeLast,
+  takeUntil,
+  tap,
+  timer,
+  type SchedulerLike,
+} from 'rxjs';
+import { messageOf } from '../core/errors.ts';
+import type { Tool, ToolContext } from '../core/tools.ts';
+import type { ToolOutcome } from '../conversation/history.ts';
+import { defaultTimeoutMs, failed, succeeded } from '../conversation/tool-runner.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import { toObservable } from '../stream/execute-tool.ts';
+
+/** A result that came after its answer. */
+export interface LateResult {
+  readonly tool: string;
+  readonly toolCallId: string;
+  /** As the model will read it. */
+  readonly content: string;
+  readonly isError: boolean;
+}
+
+/** Options of {@link withLateResults}. */
+export interface LateResultOptions {
+  /** The pipeline; a function, since its tools are made before it. */
+  readonly pipeline: () => Pick<Pipeline, 'events$' | 'history'>;
+  /** How long the answer waits for a result, in milliseconds. Default: 4,000. */
+  readonly afterMs?: number;
+  /** What the model is told then. Default: that it still runs, and to tell the user so. */
+  readonly placeholder?: string;
+  /** Called when a late result is in the history; `pipeline.send()` has the agent speak of it at once. */
+  readonly onLate?: (result: LateResult) => void;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/**
+ * Tools whose answer does not wait for them longer than `afterMs`: then the model is told that they still run, and answers.
+ * The result takes that place in the history when it comes, so that the next answer is told. A late call runs on whatever
+ * the user says, until it is done, its own time limit is over or the session is closed.
+ *
+ * @example
+ * ```ts
+ * import { Pipeline, withLateResults, type AnyProvider, type Tool } from 'rxvoice';
+ *
+ * declare const providers: AnyProvider[];
+ * declare const tools: Tool[];
+ *
+ * const pipeline: Pipeline = new Pipeline({
+ *   providers,
+ *   tools: withLateResults(tools, {
+ *     pipeline: () => pipeline,
+ *     onLate: () => pipeline.send('(What you were looking for is there: tell me.)', { interrupt: false }),
+ *   }),
+ * });
+ * ```
+ */
+export function withLateResults<T extends Tool>(tools: readonly T[], options: LateResultOptions): T[] {
+  const { afterMs = 4_000, scheduler = asyncScheduler } = options;
+  const { placeholder = 'Still running: the result comes later. Tell the user so in one short sentence.' } = options;
+  return tools.map((tool) => ({
+    ...tool,
+    execute: (args, context) =>
+      new Observable<unknown>((subscriber) => {
+        let isLate = false;
+        const outcome$ = new ReplaySubject<Outcome>(1);
+        const late$ = outcome$.pipe(
+          filter(() => isLate),
+          switchMap((outcome) => told(tool.name, outcome, options)),
+        );
+        const work = late$.subscribe();
+        work.add(run(tool, args, context, options).subscribe(outcome$));
+        const patience$ = timer(afterMs, scheduler).pipe(
+          map(() => {
+            isLate = true;
+            return placeholder;
+          }),
+        );
+        const inTime$ = outcome$.pipe(
+          map(({ content, isError, cause }) => {
+            if (isError) throw cause;
+            return content;
+          }),
+        );
+        subscriber.add(race(inTime$, patience$).pipe(take(1)).subscribe(subscriber));
+        // What is cut off in time is given up.
+        return () => {
+          if (!isLate) work.unsubscribe();
+        };
+      }),
+  }));
+}
+
+/** How a call has ended; a failure in time is the runner's to tell. */
+type Outcome = ToolOutcome & { readonly cause?: unknown };
+
+/** Runs a call until it is done, time is up or the session is over; errors are outcomes. */
+function run(
+  tool: Tool,
+  args: never,
+  context: ToolContext,
+  { pipeline, scheduler = asyncScheduler }: LateResultOptions,
+): Observable<Outcome> {
+  return new Observable((subscriber) => {
+    const [abort, id, ms] = [new AbortController(), context.toolCallId, tool.timeoutMs ?? defaultTimeoutMs];
+    const result$ = defer(() => toObservable(tool.execute(args, { ...context, signal: abort.signal }))).pipe(
+      defaultIfEmpty(undefined),
+      takeLast(1),
+      map((value): Outcome => succeeded({ id }, value)),
+    );
+    const tooLate$ = timer(ms, scheduler).pipe(
+      map((): never => {
+        throw new Error(`it did not finish within ${ms / 1_000} seconds`);
+      }),
+    );
+    const closed$ = pipeline().events$.pipe(filter(({ type }) => type === 'session.closed'));
+    const outcome$ = race(result$, tooLate$).pipe(
+      take(1),
+      catchError((cause: unknown) => of<Outcome>({ ...failed({ id }, messageOf(cause)), cause })),
+      takeUntil(closed$),
+    );
+    subscriber.add(outcome$.subscribe(subscriber));
+    return () => abort.abort();
+  });
+}
+
+/** Puts a result where the placeholder is: there once the other calls of the round are over too. */
+function told(
+  tool: string,
+  { cause: _, ...outcome }: Outcome,
+  { pipeline, onLate }: LateResultOptions,
+): Observable<unknown> {
+  const { history, events$ } = pipeline();
+  const { toolCallId } = outcome;
+  return history.changes$.pipe(
+    startWith(undefined),
+    filter(() => history.items.some((item) => item.role === 'tool' && item.toolCallId === toolCallId)),
+    take(1),
+    tap(() => {
+      history.updateToolResult(outcome);
+      onLate?.({ tool, ...outcome });
+    }),
+    takeUntil(events$.pipe(filter(({ type }) => type === 'session.closed'))),
+  );
+}
