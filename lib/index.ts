@@ -166,6 +166,8 @@ export { Pipeline, type PipelineState } from './pipeline/pipeline.ts';
 export type { AnyProvider } from './pipeline/roles.ts';
 
 export { audioLevels, type AudioLevel, type AudioLevelsOptions, type LevelSource } from './features/audio-levels.ts';
+export { background, mixable, type BackgroundOptions } from './features/background.ts';
+export type { BackgroundSound } from './features/background-loop.ts';
 export { cachedVoice, type CachedVoice } from './features/cached-voice.ts';
 export { answeredBy, type Answered, type AnsweredByOptions } from './features/answering/answered-by.ts';
 export { leaveMessage, type LeaveMessageOptions, type LeftMessage } from './features/answering/leave-message.ts';

@@ -53,6 +53,7 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^read: hello to the eye$/m,
     /^heard: hello to the ear\s*$/m,
   ],
+  '07-background': [/^silence: a hum$/m, /^said: it hums/im, /^heard: .*it hums/im],
   '08-history': [
     /^kept: one two$/im,
     /^resumed: 2 items$/m,
