@@ -21,35 +21,30 @@ export class VirtualClock extends VirtualTimeScheduler {
       state.isDone = true;
     });
     finished.catch(() => undefined);
-    const { port1, port2 } = new MessageChannel();
-    /** Lets every promise that can settle do so. */
-    const settle = async (): Promise<void> => {
-      const settled = new Promise<unknown>((resolve) => {
-        port1.onmessage = resolve;
-      });
-      port2.postMessage(undefined);
-      await settled;
-    };
-    try {
-      let idleSince: number | undefined;
-      for (;;) {
-        await settle();
-        if (state.isDone) break;
-        const [next] = this.actions;
-        if (next) {
-          idleSince = undefined;
-          this.maxFrames = next.delay;
-          this.flush();
-        } else if (performance.now() - (idleSince ??= performance.now()) > deadMs) {
-          throw new VoiceError(
-            'nothing is due in virtual time: give every provider the scheduler of the call, or use time: "real"',
-            { code: 'timeout' },
-          );
-        }
+    let idleSince: number | undefined;
+    for (;;) {
+      await settle();
+      if (state.isDone) return finished;
+      const [next] = this.actions;
+      if (next) {
+        idleSince = undefined;
+        this.maxFrames = next.delay;
+        this.flush();
+      } else if (performance.now() - (idleSince ??= performance.now()) > deadMs) {
+        throw new VoiceError(
+          'nothing is due in virtual time: give every provider the scheduler of the call, or use time: "real"',
+          { code: 'timeout' },
+        );
       }
-    } finally {
-      port1.close();
     }
-    return finished;
   }
+}
+
+/** Lets every promise that can settle do so. A page has only the slow way. */
+function settle(): Promise<void> {
+  const { setImmediate: soon } = globalThis as { readonly setImmediate?: (run: () => void) => unknown };
+  return new Promise((resolve) => {
+    if (soon) soon(resolve);
+    else setTimeout(resolve);
+  });
 }
