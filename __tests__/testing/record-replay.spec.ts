@@ -1,7 +1,9 @@
-import { from } from 'rxjs';
-import type { VoiceEvent } from 'rxvoice';
+import { from, map, NEVER, timer } from 'rxjs';
+import type { LLMEvent, VoiceEvent } from 'rxvoice';
+import { scriptedCaller } from 'rxvoice/evaluation';
 import { application, readSession, recordSession, replaySession, user, voiceTest } from 'rxvoice/testing';
 import { VoiceError } from '../../lib/core/errors.ts';
+import { callWith } from '../evaluation/support.ts';
 
 const record = (events: readonly VoiceEvent[]): string => {
   const lines: string[] = [];
@@ -56,4 +58,114 @@ describe('replaySession', () => {
       told(first).filter((line) => !line.includes('metrics')),
     );
   });
+
+  const whole = (): ReturnType<typeof voiceTest> =>
+    voiceTest({
+      greeting: 'Good day.',
+      tools: [
+        { name: 'look_up', execute: () => timer(250).pipe(map(() => 'found')) },
+        {
+          name: 'book',
+          execute: () => {
+            throw new Error('no table');
+          },
+        },
+      ],
+      llm: {
+        answer: (messages, request) => {
+          const { role, content } = messages.at(-1) ?? { role: 'user', content: '' };
+          if (role === 'tool') return content === 'found' ? [...callOf('book', 'b')] : 'There is none, I am sorry.';
+          if (content === 'look it up') return [{ type: 'token', text: 'One moment. ' }, ...callOf('look_up', 'a')];
+          return `This is answer ${request}, which is long enough to be cut off.`;
+        },
+      },
+      steps: {
+        2_000: user.starts,
+        2_300: [user.falls, user.final('again')],
+        5_000: application.does('interrupt'), //            an answer
+        6_000: user.final('again'),
+        10_000: application.say('By the way.', { interruptible: false }),
+        10_100: application.say('And more.', { store: false }),
+        14_000: user.final('look it up'),
+        20_000: application.say('A long thing that is cut off'),
+        20_500: application.does('interrupt'), //           what was said
+        22_000: application.send('again'),
+        22_050: application.does('interrupt'), //           a thought
+        24_000: user.final('oh not again'),
+        25_000: application.say('And this is said while the agent speaks'),
+        26_000: application.send('again'), //               a question that interrupts by itself
+        27_000: [user.starts, user.interim('no')],
+        27_200: user.interim('no not that'),
+        27_500: [user.falls, user.final('no not that')],
+      },
+      untilMs: 40_000,
+    });
+
+  /** What happened before the end, which is half a minute later in the second conversation. */
+  const course = ({ events }: Pick<ReturnType<typeof voiceTest>, 'events'>, endMs: number): readonly VoiceEvent[] =>
+    events.filter(({ at, type }) => at < endMs && type !== 'audio.chunk');
+
+  it('makes the whole conversation again: greeting, what was said, interruptions, tools, each question’s own answer', () => {
+    const first = whole();
+    const again = voiceTest(replaySession(record(first.events)));
+    expect(again.heardText).toBe(first.heardText);
+    expect(again.history.messages()).toEqual(first.history.messages());
+    expect(course(again, 40_000)).toEqual(course(first, 40_000));
+  });
+
+  it('is of some use where something is lost: the end of what was said, and of the answer', () => {
+    const first = whole();
+    const cut = first.events.filter(({ at }) => at < 4_000);
+    const again = voiceTest(replaySession(record(cut)));
+    expect(again.history.messages().slice(0, 2)).toEqual(first.history.messages().slice(0, 2));
+  });
+
+  it('runs an application’s tools as they ran then, with everything else of them', () => {
+    const { events } = whole();
+    const execute = (): never => {
+      throw new Error('this would cost money');
+    };
+    const parameters = { type: 'object' };
+    const replay = replaySession(record(events), {
+      tools: [{ name: 'look_up', parameters, execute, filler: 'Let me see.' }],
+    });
+    expect(replay.tools?.map(({ name }) => name).sort()).toEqual(['book', 'look_up']);
+    const again = voiceTest(replay);
+    expect(again.events.find(({ type }) => type === 'tool.result')).toMatchObject({
+      content: 'found',
+      durationMs: 250,
+    });
+  });
+
+  it('plays a tool that was called off, which never came back', () => {
+    const first = voiceTest({
+      tools: [{ name: 'look_up', execute: () => NEVER }],
+      llm: { answer: (_, request) => (request === 1 ? callOf('look_up', 'a') : 'Never mind then.') },
+      steps: { 1_000: user.final('look it up'), 4_000: application.does('interrupt'), 6_000: user.final('thanks') },
+      untilMs: 12_000,
+    });
+    const again = voiceTest(replaySession(record(first.events)));
+    expect(course(again, 12_000)).toEqual(course(first, 12_000));
+    expect(first.events.some(({ type }) => type === 'tool.cancelled')).toBe(true);
+  });
+
+  it('plays what a whole pipeline recorded', async () => {
+    const call = await callWith(
+      { greeting: 'Good day.', replies: (_, request) => `This is answer ${request}.` },
+      { caller: scriptedCaller(['the same', 'the same', 'the same']) },
+    );
+    const again = voiceTest(replaySession(record(call.events)));
+    expect(again.history.messages()).toEqual(call.history);
+    expect(call.history.map(({ content }) => content)).toEqual([
+      'Good day.',
+      ...['the same', 'This is answer 1.', 'the same', 'This is answer 2.', 'the same', 'This is answer 3.'],
+    ]);
+  });
 });
+
+function callOf(name: string, id: string): LLMEvent[] {
+  return [
+    { type: 'tool-call', id, name, args: { name }, argsText: `{"name":"${name}"}` },
+    { type: 'done', finishReason: 'tool-calls' },
+  ];
+}

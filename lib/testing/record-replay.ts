@@ -1,14 +1,17 @@
-import { concatMap, delay, from, map, of, type Observable, type OperatorFunction, type SchedulerLike } from 'rxjs';
+import { map, of, type OperatorFunction } from 'rxjs';
 import { decodeBase64, encodeBase64 } from '../core/base64.ts';
 import { VoiceError } from '../core/errors.ts';
-import type { LLMEvent, Message } from '../core/messages.ts';
-import { foldText } from '../text/words.ts';
+import type { Tool } from '../core/tools.ts';
 import type { VoiceEvent, VoiceEventType } from '../conversation/events.ts';
 import { SpeechTicket } from '../conversation/commands.ts';
+import { recordedAnswer, recordedRequests } from './recorded-model.ts';
+import { recordedTools } from './recorded-tools.ts';
 import type { VoiceStep, VoiceTestOptions } from './voice-test.ts';
 
 /** How long a replayed session continues after its last event, in milliseconds. */
 const tailMs = 30_000;
+/** Within how many milliseconds events are of one cause, on a real clock. */
+const nearMs = 50;
 
 /**
  * Writes a session's events as NDJSON: one event per line, including its line break. Audio is base64; the causes of
@@ -56,9 +59,22 @@ function readable(_key: string, value: unknown): unknown {
   return typeof base64 === 'string' ? decodeBase64(base64) : value;
 }
 
+/** Options of {@link replaySession}. */
+export interface ReplayOptions {
+  /**
+   * The application's tools, for what a recording does not tell of them, such as `filler` and `onInterrupt`. They are not
+   * run. Default: tools with the names that were called.
+   */
+  readonly tools?: readonly Tool[];
+}
+
 /**
- * Turns a recorded session back into what the providers emitted: what the user said and when, and what the model
- * answered, with its timing. Pass the result to `voiceTest`: a call that went wrong becomes a regression test.
+ * Turns a recorded session back into what came from outside, and when: what the user said, `send()`, `say()`, the greeting
+ * and `interrupt()`; what the model answered to each question, round by round of its tools, and what they returned. Pass
+ * the result to `voiceTest`: a call that went wrong becomes a regression test. Its own tools are not run.
+ *
+ * Push-to-talk, `update()`, `mute()` and how the conversation was configured are on no recording: pass options of your own
+ * beside it, but for the greeting.
  *
  * @param ndjson - The output of `recordSession`.
  *
@@ -70,7 +86,10 @@ function readable(_key: string, value: unknown): unknown {
  * const { events } = voiceTest(replaySession(readFileSync('session.ndjson', 'utf8')));
  * ```
  */
-export function replaySession(ndjson: string): Pick<VoiceTestOptions, 'steps' | 'untilMs' | 'llm'> {
+export function replaySession(
+  ndjson: string,
+  { tools = [] }: ReplayOptions = {},
+): Pick<VoiceTestOptions, 'steps' | 'untilMs' | 'llm' | 'tools'> {
   const events = readSession(ndjson);
   const startedAt = events[0]?.at ?? 0;
   const steps: Record<number, VoiceStep[]> = {};
@@ -79,7 +98,11 @@ export function replaySession(ndjson: string): Pick<VoiceTestOptions, 'steps' | 
     if (step) (steps[event.at - startedAt] ??= []).push(step);
   }
   const untilMs = (events.at(-1)?.at ?? startedAt) - startedAt + tailMs;
-  return { steps, untilMs, llm: { answer: (messages, _request, scheduler) => answer(events, messages, scheduler) } };
+  const requests = recordedRequests(events, startedAt);
+  return {
+    ...{ steps, untilMs, tools: recordedTools(events, tools) },
+    llm: { answer: (messages, _request, scheduler) => recordedAnswer(requests, messages, scheduler) },
+  };
 }
 
 /** The external input that an event reveals, if any. */
@@ -100,6 +123,13 @@ function stepOf(event: VoiceEvent, events: readonly VoiceEvent[]): VoiceStep | u
       return isTyped(event, events)
         ? { command: { type: 'send', text: event.text, options: {}, ticket: new SpeechTicket() } }
         : undefined;
+    case 'speech.created':
+      return said(event, events);
+    case 'speech.ended':
+      // What is said in a turn ends with the turn.
+      return event.interrupted && event.turnId === undefined ? interrupted(event, events) : undefined;
+    case 'turn.ended':
+      return event.reason === 'interrupted' ? interrupted(event, events) : undefined;
     default:
       return undefined;
   }
@@ -109,25 +139,30 @@ function isTyped({ turnId }: VoiceEvent, events: readonly VoiceEvent[]): boolean
   return events.some((event) => event.turnId === turnId && event.type === 'turn.started' && event.source === 'text');
 }
 
-/** What the model answered to the same words, token by token, with the original delays after the commit. */
-function answer(
-  events: readonly VoiceEvent[],
-  messages: readonly Message[],
-  scheduler: SchedulerLike,
-): Observable<LLMEvent> {
-  const asked = foldText(messages.findLast(({ role }) => role === 'user')?.content ?? '');
-  const turn = ofType(events, 'turn.committed').find(({ text }) => asked.endsWith(foldText(text)));
-  const tokens = ofType(events, 'llm.token').filter(({ turnId }) => turnId === turn?.turnId);
-  let at = turn?.at ?? 0;
-  const timed = tokens.map((token) => {
-    const waitMs = token.at - at;
-    ({ at } = token);
-    return { waitMs, event: { type: 'token', text: token.delta } as const };
-  });
-  const completed = ofType(events, 'llm.completed').find(({ turnId }) => turnId === turn?.turnId);
-  const waitMs = Math.max(0, (completed?.at ?? at) - at);
-  const done = { waitMs, event: { type: 'done', finishReason: completed?.finishReason ?? 'stop' } as const };
-  return from([...timed, done]).pipe(concatMap(({ waitMs, event }) => of(event).pipe(delay(waitMs, scheduler))));
+/** What the application had said, or the greeting: its text is told at its end. */
+function said(event: VoiceEvent<'speech.created'>, events: readonly VoiceEvent[]): VoiceStep | undefined {
+  const { source, speechId, interruptible, stored: store } = event;
+  if (source === 'answer') return undefined;
+  const end = ofType(events, 'speech.ended').find((each) => each.speechId === speechId);
+  if (!end) return undefined;
+  const options = { interruptible, store };
+  const text$ = of(end.text);
+  return { command: { type: 'say', text$, options, source, ticket: new SpeechTicket() } };
+}
+
+/** Whom nothing else cut off, the application did. */
+function interrupted({ at, turnId }: VoiceEvent, events: readonly VoiceEvent[]): VoiceStep | undefined {
+  const near = events.filter((event) => Math.abs(event.at - at) <= nearMs);
+  const isExplained = near.some(
+    (event) =>
+      event.type === 'bargeIn.confirmed' ||
+      (event.type === 'turn.started' && event.source === 'text' && event.turnId !== turnId) ||
+      event.type === 'error' ||
+      event.type === 'call.ended' ||
+      event.type === 'session.closed' ||
+      (event.type === 'agent.state' && event.state === 'idle'),
+  );
+  return isExplained ? undefined : { command: { type: 'interrupt' } };
 }
 
 function ofType<T extends VoiceEventType>(events: readonly VoiceEvent[], type: T): VoiceEvent<T>[] {
