@@ -168,6 +168,7 @@ export type { AnyProvider } from './pipeline/roles.ts';
 export { audioLevels, type AudioLevel, type AudioLevelsOptions, type LevelSource } from './features/audio-levels.ts';
 export { background, mixable, type BackgroundOptions } from './features/background.ts';
 export type { BackgroundSound } from './features/background-loop.ts';
+export type { CallStateChange, MeetingPerson, MeetingPresence } from './core/calls.ts';
 export { cachedVoice, type CachedVoice } from './features/cached-voice.ts';
 export { answeredBy, type Answered, type AnsweredByOptions } from './features/answering/answered-by.ts';
 export { leaveMessage, type LeaveMessageOptions, type LeftMessage } from './features/answering/leave-message.ts';

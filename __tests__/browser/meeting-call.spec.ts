@@ -9,6 +9,7 @@ declare global {
     readonly log: string[];
     readonly errors: string[];
     readonly states: string[];
+    readonly common: string[];
     readonly ends: unknown[];
     readonly meeting: InstanceType<(typeof rxvoice)['MeetingCallF']>;
     become(state: string): void;
@@ -105,9 +106,11 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
       displayName: 'Agent',
     });
     const [errors, states, ends, chunks]: [string[], string[], unknown[], Uint8Array<ArrayBuffer>[]] = [[], [], [], []];
+    const common: string[] = [];
     meeting.errors$.subscribe(({ code, message }) => errors.push(`${code}: ${message}`));
     meeting.onCallStateChanged((state, raw) => states.push(state === raw ? state : `${state}/${raw}`));
     meeting.onCallEnded((end) => ends.push(end));
+    meeting.callStates$.subscribe((state) => common.push(Object.values(state).join(' ')));
     meeting.audio$.subscribe(({ data }) => chunks.push(data));
     const spoken: Uint8Array<ArrayBuffer>[] = [];
     const input = new rxvoice.WebRTCInput();
@@ -115,7 +118,7 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
     const textOf = (pieces: Uint8Array<ArrayBuffer>[]): string =>
       modem.decodeSamples(pcm.int16View(pcm.concatBytes(...pieces)), 16_000).text;
     globalThis.script = {
-      ...{ log, errors, states, ends, meeting, emit, call, input },
+      ...{ log, errors, states, common, ends, meeting, emit, call, input },
       quiet: (audio$) => {
         const isQuiet = (data: Uint8Array<ArrayBuffer>): boolean =>
           pcm.int16View(data).every((sample) => Math.abs(sample) < 300);
@@ -221,6 +224,7 @@ describe('MeetingCallF in Chromium', () => {
       'Connected',
       'Disconnected',
     ]);
+    expect(result.common).toEqual([...['waiting', 'ringing', 'waiting', 'answered', 'held', 'answered', 'ended left']]);
     expect(result.log).toEqual([
       'agent {"displayName":"Agent"}',
       'fresh eyJ.token',

@@ -294,7 +294,7 @@ describe('Pipeline', () => {
     const input = Object.assign(new FakeInput(), { dtmf$, callEnded$ });
     const [stt, llm, tts] = [new FakeSTT(), new FakeLLM({ firstTokenMs: 60_000 }), new FakeTTS()];
     const pipeline = new Pipeline({ providers: [input, stt, llm, tts, new FakeOutput()] });
-    const call = firstValueFrom(pipeline.call$.pipe(take(2), toArray()));
+    const call = firstValueFrom(pipeline.call$.pipe(take(3), toArray()));
     await pipeline.start();
     dtmf$.next('5');
     stt.hearWords(FakeSTT.result('hello', 'final'));
@@ -304,6 +304,7 @@ describe('Pipeline', () => {
     await closed;
     expect(await call).toMatchObject([
       { type: 'dtmf.digit', digit: '5', role: 'input', provider: 'FakeInput' },
+      { type: 'call.state', state: 'ended', reason: 'ended', role: 'input', provider: 'FakeInput' },
       { type: 'call.ended', role: 'input', provider: 'FakeInput' },
     ]);
     expect(llm.requests.map(({ outcome }) => outcome)).toEqual(['aborted']);

@@ -29,7 +29,7 @@ export const eventStreams = {
   audio$: ['audio.chunk', 'audio.input'],
   captions$: ['caption.word'],
   history$: ['history.added', 'history.updated', 'history.truncated'],
-  call$: ['dtmf.digit', 'call.ended'],
+  call$: ['dtmf.digit', 'call.state', 'speaker.active', 'meeting.joined', 'meeting.left', 'call.ended'],
   input$: ['input.muted', 'input.listening', 'input.device'],
   output$: ['output.device'],
   metrics$: ['turn.metrics', 'usage'],

@@ -1,4 +1,5 @@
 import type { AudioChunk } from '../audio/types.ts';
+import type { CallStateChange, MeetingPerson } from '../core/calls.ts';
 import type { VoiceErrorCode } from '../core/errors.ts';
 import type { FinishReason, TokenUsage, ToolCall } from '../core/messages.ts';
 import type { DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
@@ -324,6 +325,14 @@ export interface VoiceEventMap {
     /** `0` to `9`, `*`, `#` or `A` to `D`. */
     readonly digit: string;
   };
+  /** The state of the call has changed. */
+  'call.state': CallStateChange;
+  /** Somebody else speaks, as the meeting's platform tells. */
+  'speaker.active': MeetingPerson;
+  /** Somebody has joined the meeting, or was there already. */
+  'meeting.joined': MeetingPerson;
+  /** Somebody has left the meeting. */
+  'meeting.left': MeetingPerson;
   /** The call has ended; the pipeline stops. */
   'call.ended': object;
   /** `mute()` or `unmute()` was called. */

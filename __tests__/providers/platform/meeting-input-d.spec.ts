@@ -101,7 +101,7 @@ describe('MeetingInputD', () => {
     expect([signaling.request.url.toString(), stream.request.url.toString()]).toEqual([target.serverUrl, media]);
     expect(json(signaling)).toEqual([
       { msg_type: 1, protocol_version: 1, sequence: 1, ...ids, signature, buffer_data: false },
-      { msg_type: 5, events: [{ event_type: 2, subscribe: true }] },
+      { msg_type: 5, events: [2, 3, 4].map((event_type) => ({ event_type, subscribe: true })) },
       { msg_type: 7, rtms_stream_id: target.rtmsStreamId },
     ]);
     expect(json(stream)).toEqual([
@@ -135,7 +135,7 @@ describe('MeetingInputD', () => {
     await gone;
     expect(json(signaling)).toEqual([
       { msg_type: 1, protocol_version: 1, sequence: 1, ...ids, signature, buffer_data: false },
-      { msg_type: 5, events: [{ event_type: 2, subscribe: true }] },
+      { msg_type: 5, events: [2, 3, 4].map((event_type) => ({ event_type, subscribe: true })) },
       { msg_type: 7, rtms_stream_id },
       { msg_type: 13, timestamp: 1738392043601 },
       { msg_type: 21, rtms_stream_id },
@@ -284,11 +284,27 @@ describe('MeetingInputD', () => {
     input.onStreamState((state) => states.push(state));
     const event = { event_type: 2, timestamp: 1, user_id: 22334455, user_name: 'John Smith' };
     signaling.say({ msg_type: 6, event });
-    signaling.say({ msg_type: 6, event: { event_type: 3, participants: [] } });
     for (const state of [1, 2, 5, 6, 99]) signaling.say({ msg_type: 8, state, reason: 0 });
     for (const state of [2, 3, 4, 'x']) signaling.say({ msg_type: 9, state, stop_reason: 0 });
     expect(speakers).toEqual([{ userId: '22334455', userName: 'John Smith' }]);
     expect(states).toEqual(['active', 'interrupted', 'paused', 'resumed', 'active', 'paused', 'resumed']);
+    await leave();
+  });
+
+  it('tells who joins and leaves', async () => {
+    const { input, join, leave } = await listening();
+    const { signaling } = await join();
+    const people: unknown[] = [];
+    input.people$.subscribe((person) => people.push(person));
+    const participants = [{ user_id: 5, user_name: 'Ada' }, { user_id: '6' }, { user_name: 'nobody' }, 'x'];
+    signaling.say({ msg_type: 6, event: { event_type: 3, timestamp: 1, participants } });
+    signaling.say({ msg_type: 6, event: { event_type: 4, timestamp: 2, participants: [{ user_id: 5 }] } });
+    for (const odd of [{}, { participants: 5 }]) signaling.say({ msg_type: 6, event: { event_type: 3, ...odd } });
+    expect(people).toEqual([
+      { type: 'joined', userId: '5', userName: 'Ada' },
+      { type: 'joined', userId: '6' },
+      { type: 'left', userId: '5' },
+    ]);
     await leave();
   });
 

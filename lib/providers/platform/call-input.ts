@@ -1,19 +1,32 @@
-import { BehaviorSubject, filter, type Observable } from 'rxjs';
+import { BehaviorSubject, distinctUntilChanged, filter, map, Subject, type Observable } from 'rxjs';
 import { callSafely } from '../../core/application-code.ts';
 import type { AudioChunk } from '../../audio/types.ts';
+import type { CallStateChange } from '../../core/calls.ts';
 import { messageOf, type VoiceErrorOptions } from '../../core/errors.ts';
 import { Capture } from '../../playback/capture.ts';
+import { merge } from '../../stream/merge.ts';
 
 /** Reports what went wrong, in the provider's name. */
 export type Complain = (problem: string, options: Omit<VoiceErrorOptions, 'provider'>) => void;
 
 /** What call and meeting providers share: incoming audio, the end of the call, and callbacks for their streams. */
-export class CallInput<E extends object> {
+export class CallInput<E extends { readonly reason: string }> {
   readonly capture: Capture;
   readonly #complain: Complain;
   readonly #call$ = new BehaviorSubject<E | 'none' | 'open'>('none');
   /** The end of the call, once. Hot; late subscribers get it too. */
   readonly end$: Observable<E> = this.#call$.pipe(filter((call) => typeof call === 'object'));
+  readonly #told$ = new Subject<CallStateChange>();
+  /** The states of the call: from its beginning to its end, and what is told of it besides. Replays whether it goes on. */
+  readonly states$: Observable<CallStateChange> = merge(
+    this.#call$.pipe(
+      filter((call) => call !== 'none'),
+      map((call): CallStateChange =>
+        call === 'open' ? { state: 'answered' } : { state: 'ended', reason: call.reason },
+      ),
+    ),
+    this.#told$,
+  ).pipe(distinctUntilChanged((before, after) => before.state === after.state));
 
   constructor(complain: Complain) {
     this.#complain = complain;
@@ -45,6 +58,11 @@ export class CallInput<E extends object> {
     if (this.isOver) this.close();
     this.capture.reopen();
     this.#call$.next('open');
+  }
+
+  /** Tells a state that the call's own connection does not tell. */
+  tell(state: CallStateChange): void {
+    if (this.isOpen) this.#told$.next(state);
   }
 
   /** Starts delivering audio, unless `assertReady` throws. */

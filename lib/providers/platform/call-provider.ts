@@ -1,5 +1,6 @@
 import { defer, EMPTY, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import type { CallStateChange } from '../../core/calls.ts';
 import type { PlaybackEvent, ProviderRole, ProviderType } from '../../core/roles.ts';
 import type { Capture } from '../../playback/capture.ts';
 import { PacedOutput } from '../../playback/paced-output.ts';
@@ -11,7 +12,7 @@ import { CallInput } from './call-input.ts';
  *
  * @typeParam E - How a call ends.
  */
-export abstract class CallProvider<C extends object, E extends object> extends PacedOutput<C> {
+export abstract class CallProvider<C extends object, E extends { readonly reason: string }> extends PacedOutput<C> {
   override readonly roles: readonly ProviderRole[] = ['input', 'output'];
   override readonly type: ProviderType = 'websocket';
   readonly #input = new CallInput<E>((problem, options) =>
@@ -21,6 +22,14 @@ export abstract class CallProvider<C extends object, E extends object> extends P
   /** The end of the call, once. Hot; replayed to late subscribers. */
   get callEnded$(): Observable<E> {
     return this.handOut('callEnded$', this.#input.end$);
+  }
+
+  /**
+   * The states of the call: `answered` when it is attached, what `tellCallState()` is told, and `ended`.
+   * Hot; late subscribers are told whether the call goes on.
+   */
+  get callStates$(): Observable<CallStateChange> {
+    return this.handOut('callStates$', this.#input.states$);
   }
 
   /**
@@ -53,6 +62,14 @@ export abstract class CallProvider<C extends object, E extends object> extends P
   override stop(): Promise<void> {
     super.stop();
     return Promise.resolve();
+  }
+
+  /**
+   * Tells `callStates$`, and so the pipeline's `call.state`, what the call's socket does not: that the caller is held or
+   * transferred, as the platform's API or a webhook of yours knows. Does nothing without a call.
+   */
+  tellCallState(state: CallStateChange): void {
+    this.#input.tell(state);
   }
 
   /** Calls back when the call has ended; returns an unsubscribe function. */

@@ -1,8 +1,18 @@
-import { asyncScheduler, ignoreElements, ReplaySubject, Subscription, tap } from 'rxjs';
+import {
+  asyncScheduler,
+  distinctUntilChanged,
+  filter,
+  ignoreElements,
+  map,
+  ReplaySubject,
+  Subscription,
+  tap,
+} from 'rxjs';
 import { catchError, EMPTY, merge, startWith, type Observable } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
 import { capturedFormat } from '../../playback/track-capture.ts';
+import type { CallStateChange } from '../../core/calls.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { messageOf, type VoiceErrorCode, type VoiceErrorOptions } from '../../core/errors.ts';
 import { asNumber } from '../../core/guard.ts';
@@ -41,6 +51,13 @@ export interface MeetingCallStateChange {
 const rules: Readonly<Record<string, ConfigRule>> = {
   meetingLink: { type: 'text', required: true },
   displayName: { type: 'text' },
+};
+
+/** What `callStates$` tells of some of the platform's states; `waiting` or `answered` of the others. */
+const heldStates: Readonly<Record<string, 'ringing' | 'held' | undefined>> = {
+  Ringing: 'ringing',
+  LocalHold: 'held',
+  RemoteHold: 'held',
 };
 
 /** The platform's ten states. */
@@ -105,6 +122,19 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   /** The states of the call. Hot; replays the latest value. */
   get callState$(): Observable<MeetingCallStateChange> {
     return this.handOut('callState$', this.#callState$);
+  }
+
+  /** The same in words common to all platforms, `held` included. Hot; replays the latest value. */
+  get callStates$(): Observable<CallStateChange> {
+    const going$ = this.#callState$.pipe(
+      filter(({ state }) => state !== 'Disconnected'),
+      map(
+        ({ state, raw }) => ({ state: heldStates[raw] ?? (state === 'Connected' ? 'answered' : 'waiting') }) as const,
+      ),
+    );
+    const ended$ = this.#input.end$.pipe(map(({ reason }) => ({ state: 'ended', reason }) as const));
+    const states$ = merge(going$, ended$).pipe(distinctUntilChanged((before, after) => before.state === after.state));
+    return this.handOut('callStates$', states$);
   }
 
   /** The end of the call, once. Hot; replayed to late subscribers. */

@@ -241,6 +241,10 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
         this.#activeSpeaker$.next({ userId, ...(userName && { userName }) });
         break;
       }
+      case 'joined':
+      case 'left':
+        this.presence(event);
+        break;
       case 'ended': {
         const { reason, detail } = event;
         this.#stream = undefined;

@@ -228,6 +228,10 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
         this.#activeSpeaker$.next({ userId, ...(userName && { userName }) });
         break;
       }
+      case 'joined':
+      case 'left':
+        this.presence(event);
+        break;
       case 'status':
         if (event.reason === 'REASON_CLIENT_LEFT') this.#finish('left');
         else if (event.status === 'disconnected') this.#finish('ended', event.reason);

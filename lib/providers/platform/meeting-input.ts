@@ -1,5 +1,6 @@
-import type { Observable } from 'rxjs';
+import { Subject, type Observable } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import type { CallStateChange, MeetingPerson, MeetingPresence } from '../../core/calls.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
@@ -17,12 +18,7 @@ export interface SpeakerAudio {
 }
 
 /** The active speaker. */
-export interface ActiveSpeaker {
-  /** The platform's id of the speaker. */
-  readonly userId: string;
-  /** The speaker's name, where the platform gives it. */
-  readonly userName?: string;
-}
+export type ActiveSpeaker = MeetingPerson;
 
 /** How a meeting ended for this provider. */
 export interface MeetingEnd {
@@ -41,6 +37,8 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
     this.report(this.error(`${this.name}: ${problem}`, options)),
   );
 
+  readonly #people$ = new Subject<MeetingPresence>();
+
   /** Reports each kind of ignored message once. */
   protected readonly warn: (kind: string) => void = oncePerKind((kind) =>
     this.report(this.error(`${this.name} ignores ${kind}`, { code: 'protocol', recoverable: true })),
@@ -57,6 +55,16 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
   /** The end of the meeting, once. Hot; replayed to late subscribers. */
   get callEnded$(): Observable<MeetingEnd> {
     return this.handOut('callEnded$', this.#input.end$);
+  }
+
+  /** The states of the session: `answered` and `ended`. Hot; late subscribers are told whether it goes on. */
+  get callStates$(): Observable<CallStateChange> {
+    return this.handOut('callStates$', this.#input.states$);
+  }
+
+  /** Who joins and leaves; who is there already joins at first. Hot. */
+  get people$(): Observable<MeetingPresence> {
+    return this.handOut('people$', this.#people$);
   }
 
   /** Calls back when the meeting has ended; returns an unsubscribe function. */
@@ -96,6 +104,11 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
   /** A meeting begins. */
   protected begin(): void {
     this.#input.begin();
+  }
+
+  /** Somebody has come or gone. */
+  protected presence({ type, userId, userName }: MeetingPresence): void {
+    this.#people$.next({ type, userId, ...(userName && { userName }) });
   }
 
   /** The meeting has ended. */

@@ -21,6 +21,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
+import type { MeetingPresence } from '../../core/calls.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import {
   asArray,
@@ -45,7 +46,8 @@ export type MeetingPeerEvent =
   | { readonly type: 'connected' }
   | { readonly type: 'track'; readonly track: MediaStreamTrack }
   | { readonly type: 'status'; readonly status: MeetingSessionStatus; readonly reason?: string }
-  | ({ readonly type: 'speaker' } & MeetingSpeakerE);
+  | ({ readonly type: 'speaker' } & MeetingSpeakerE)
+  | MeetingPresence;
 
 /** An `RTCIceServer`, for projects without the DOM's types too. */
 export interface IceServer {
@@ -156,10 +158,13 @@ export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeer
       mergeMap((): Observable<MeetingPeerEvent> => merge(of({ type: 'connected' } as const), stuck$)),
     );
     const people = new MeetingPeopleE();
-    const known$ = merge(
-      messages$('participants').pipe(tap((message) => people.participants(message))),
-      messages$('media-entries').pipe(tap((message) => people.entries(message))),
-    ).pipe(ignoreElements());
+    const known$: Observable<MeetingPeerEvent> = merge(
+      messages$('participants').pipe(mergeMap((message) => people.participants(message))),
+      messages$('media-entries').pipe(
+        tap((message) => people.entries(message)),
+        ignoreElements(),
+      ),
+    );
     const speaker$ = interval(speakerMs, options.scheduler).pipe(
       map(() => people.speaker(transceivers.flatMap(({ receiver }) => receiver.getContributingSources()))),
       filter((speaker) => speaker !== undefined),

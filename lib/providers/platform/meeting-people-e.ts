@@ -1,3 +1,4 @@
+import type { MeetingPresence } from '../../core/calls.ts';
 import { asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
 
 /** State of a session. */
@@ -37,14 +38,21 @@ export class MeetingPeopleE {
   /** Participant key and source, by resource id. */
   readonly #entries = new Map<number, { readonly key: string; readonly csrc: number }>();
 
-  /** Handles a `participants` message. */
-  participants(message: WireObject): void {
+  /** Handles a `participants` message; returns who has come and gone. */
+  participants(message: WireObject): MeetingPresence[] {
+    const before = [...this.#participants.values()];
     this.#take(this.#participants, message, ({ participant }) => {
       const { participantKey, signedInUser, anonymousUser, phoneUser } = asObject(participant) ?? {};
       const user = asObject(signedInUser) ?? asObject(anonymousUser) ?? asObject(phoneUser);
       const key = asString(participantKey);
       return key === undefined ? undefined : { key, name: asString(user?.['displayName']) ?? '' };
     });
+    const now = [...this.#participants.values()];
+    const [there, here] = [before, now].map((people) => new Set(people.map(({ key }) => key)));
+    return [
+      ...before.filter(({ key }) => !here?.has(key)).map((person) => presenceOf('left', person)),
+      ...now.filter(({ key }) => !there?.has(key)).map((person) => presenceOf('joined', person)),
+    ];
   }
 
   /** Handles a `media-entries` message. */
@@ -76,4 +84,11 @@ export class MeetingPeopleE {
       if (id !== undefined && value !== undefined && (all.has(id) || all.size < maxPeople)) all.set(id, value);
     }
   }
+}
+
+function presenceOf(
+  type: MeetingPresence['type'],
+  { key, name }: { readonly key: string; readonly name: string },
+): MeetingPresence {
+  return { type, userId: key, ...(name && { userName: name }) };
 }

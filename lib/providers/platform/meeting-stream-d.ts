@@ -1,7 +1,16 @@
 import { filter, firstValueFrom, race, ReplaySubject, Subject, Subscription, tap, timer, type Observable } from 'rxjs';
 import type { BackoffOptions } from '../../stream/backoff.ts';
+import type { MeetingPerson, MeetingPresence } from '../../core/calls.ts';
 import type { VoiceError, VoiceErrorCode, VoiceErrorOptions } from '../../core/errors.ts';
-import { ownEntry, asNumber, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
+import {
+  ownEntry,
+  asNumber,
+  asObject,
+  asObjects,
+  parseJsonObject,
+  asString,
+  type WireObject,
+} from '../../core/guard.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { merge } from '../../stream/merge.ts';
@@ -79,7 +88,8 @@ export interface MeetingStreamDOptions {
 export type MeetingStreamDEvent =
   | { readonly type: 'audio'; readonly content: unknown }
   | { readonly type: 'state'; readonly state: MeetingStreamState }
-  | { readonly type: 'speaker'; readonly userId: string; readonly userName?: string }
+  | ({ readonly type: 'speaker' } & MeetingPerson)
+  | MeetingPresence
   | {
       readonly type: 'ended';
       readonly reason: 'ended' | 'left' | 'lost';
@@ -244,18 +254,26 @@ export class MeetingStreamD {
 
   #acknowledge(): void {
     const { rtmsStreamId: rtms_stream_id } = this.#options;
-    // 2: the active speaker. 1 and 7 arrive unasked.
-    this.#send(this.#signaling, { msg_type: 5, events: [{ event_type: 2, subscribe: true }] });
+    // 2: the active speaker, 3 and 4: who joins and leaves. 1 and 7 arrive unasked.
+    const events = [2, 3, 4].map((event_type) => ({ event_type, subscribe: true }));
+    this.#send(this.#signaling, { msg_type: 5, events });
     this.#send(this.#signaling, { msg_type: 7, rtms_stream_id });
     this.#acknowledged$.next();
   }
 
-  #event({ event_type, user_id, user_name }: WireObject): void {
+  #event(event: WireObject): void {
+    const { event_type, participants } = event;
     if (event_type === 7) this.#media.reconnect();
+    else if (event_type === 2) this.#tell('speaker', event);
+    else if (event_type === 3 || event_type === 4) {
+      for (const person of asObjects(participants)) this.#tell(event_type === 3 ? 'joined' : 'left', person);
+    }
+  }
+
+  #tell(type: 'speaker' | 'joined' | 'left', { user_id, user_name }: WireObject): void {
     const userId = asString(user_id) ?? asNumber(user_id);
     const userName = asString(user_name);
-    if (event_type !== 2 || userId === undefined) return;
-    this.#events$.next({ type: 'speaker', userId: String(userId), ...(userName && { userName }) });
+    if (userId !== undefined) this.#events$.next({ type, userId: String(userId), ...(userName && { userName }) });
   }
 
   #state(state: MeetingStreamState | undefined, reason: number | undefined): void {
