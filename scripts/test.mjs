@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { bringChromium } from './chromium.mjs';
+import { bringChromium, bringEngines } from './browsers.mjs';
 import { bin, node, root, run, sayWhatFailed } from './lib.mjs';
 
 const cores = availableParallelism();
@@ -44,7 +44,7 @@ const steps = [
   {
     name: 'browser',
     command: jest('browser', `--maxWorkers=${Math.min(2, cores)}`, '__tests__/browser'),
-    env: chromiumEnv,
+    env: browserEnv,
     alone: true,
     watch: endsByItself,
     count: countJest,
@@ -52,8 +52,9 @@ const steps = [
 ];
 
 /** Where the browser is; a string says why there is none. */
-function chromiumEnv() {
+function browserEnv() {
   const path = bringChromium();
+  bringEngines();
   if (path !== undefined) return { RXVOICE_BROWSER: '1', RXVOICE_CHROMIUM: path };
   return 'there is no Chromium: apt-get install chromium (or set RXVOICE_CHROMIUM), then npm test -- browser';
 }

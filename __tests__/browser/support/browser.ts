@@ -120,8 +120,8 @@ async function launch(options: BrowserOptions, folder: string): Promise<Browser>
 
 let bundle: Promise<string> | undefined;
 
-/** The pages' script, from source. */
-function bundlePage(): Promise<string> {
+/** The pages' script, from source. Bundled once. */
+export function bundlePage(): Promise<string> {
   bundle ??= build({
     entryPoints: [join(root, '__tests__/browser/support/page.ts')],
     ...{ bundle: true, write: false, format: 'iife', platform: 'browser', target: 'es2022', logLevel: 'error' },
