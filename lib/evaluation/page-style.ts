@@ -1,6 +1,6 @@
 /** The page's look, light and dark. */
 export const pageStyle: string = `
-:root{--paper:#fff;--ink:#1b1f24;--soft:#59636e;--line:#d5dbe1;--panel:#f5f7f9;--caller:#1f6feb;--agent:#1a7f4b;--noise:#9a6700;--tool:#8250df;--passed:#1a7f37;--failed:#c0262d;--error:#9a5b00;--on:#fff}
+:root{--paper:#fff;--ink:#1b1f24;--soft:#59636e;--line:#d5dbe1;--panel:#f5f7f9;--caller:#1a5fd0;--agent:#1a7f4b;--noise:#9a6700;--tool:#8250df;--passed:#1a7f37;--failed:#c0262d;--error:#9a5b00;--on:#fff}
 @media (prefers-color-scheme:dark){:root{--paper:#0e1116;--ink:#e4e8ed;--soft:#9aa5b1;--line:#333c47;--panel:#161b22;--caller:#6ab0ff;--agent:#4fce8b;--noise:#e3b341;--tool:#c297ff;--passed:#5bd27e;--failed:#ff8a84;--error:#f0b45b;--on:#0e1116}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}

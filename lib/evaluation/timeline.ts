@@ -42,7 +42,7 @@ export function timelineOf(call: CallRecord, id: string): string {
   const label = `Time axis of ${seconds} seconds: the caller's words above, the agent's below`;
   return (
     `<div class="axis" tabindex="0" role="group" aria-label="${escaped(label)}">` +
-    `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(label)}">` +
+    `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">` +
     `<g class="ticks">${ticks.join('')}</g>${spoken.join('')}${marks.join('')}</svg></div>`
   );
 }
