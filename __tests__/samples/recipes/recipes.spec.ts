@@ -86,6 +86,13 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^heard: .*calling.*goodbye/m,
     /^call: ended, completed$/m,
   ],
+  '20-booking': [
+    /^call: answered$/m,
+    /^key: 1\nheard: A table for 4 at eight\. Press 1 to confirm\. .*booked, number 1/m,
+    /^call: transferring$/m,
+    /^call: ended$/m,
+    /^dialled: \+442071838750$/m,
+  ],
   '14-voicemail': [
     /^human, by length: Hello\?$/m,
     /^heard: Hello/m,
