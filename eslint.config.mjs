@@ -22,7 +22,7 @@ const order = [
     'pipeline',
     'features',
   ],
-  ...['endpointing', 'vad', 'testing', 'evaluation', 'react', 'remote', 'proxy', 'opentelemetry', 'vendors'],
+  ...['endpointing', 'vad', 'testing', 'evaluation', 'react', 'remote', 'proxy', 'opentelemetry', 'nats', 'vendors'],
 ];
 /** What a room does without although it stands before it: the engine knows no provider, and no provider's wire. */
 const strangers = {
@@ -40,6 +40,22 @@ const strangers = {
   opentelemetry: [
     ...['audio', 'stream', 'text', 'transport', 'playback', 'operators', 'providers', 'features'],
     ...['endpointing', 'vad', 'testing', 'evaluation', 'react', 'remote', 'proxy'],
+  ],
+  nats: [
+    ...[
+      'text',
+      'transport',
+      'playback',
+      'operators',
+      'providers',
+      'pipeline',
+      'endpointing',
+      'vad',
+      'testing',
+      'evaluation',
+      'react',
+    ],
+    ...['remote', 'proxy', 'opentelemetry'],
   ],
   remote: ['text', 'operators', 'features', 'endpointing', 'vad', 'testing', 'evaluation', 'react'],
   proxy: [

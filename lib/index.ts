@@ -173,6 +173,18 @@ export { cachedVoice, type CachedVoice } from './features/cached-voice.ts';
 export { answeredBy, type Answered, type AnsweredByOptions } from './features/answering/answered-by.ts';
 export { leaveMessage, type LeaveMessageOptions, type LeftMessage } from './features/answering/leave-message.ts';
 export { pressKeys, pressKeysTool, type PressKeysToolOptions } from './features/answering/press-keys.ts';
+export type {
+  CallCommand,
+  CallEvent,
+  CallSide,
+  CallSink,
+  CommandedChanges,
+  CommandReply,
+  CommandRequest,
+  EventsDropped,
+  ListedCall,
+  SealedEvent,
+} from './features/call-sink.ts';
 export { captions, type CaptionCue, type CaptionOptions } from './features/captions.ts';
 export type { CueWord } from './features/cues.ts';
 export {
@@ -214,6 +226,7 @@ export {
 } from './features/phrase-store.ts';
 export { record, type CallRecording, type RecordOptions } from './features/record.ts';
 export type { SilencedSpan } from './features/recorder.ts';
+export { publish, type Publication, type PublishedStream, type PublishOptions } from './features/publish.ts';
 export { Recording } from './features/recording.ts';
 export { remember, type Memory, type RememberOptions } from './features/remember.ts';
 export {

@@ -20,7 +20,8 @@ try {
   rmSync(published, { recursive: true });
   const tarball = join(consumer, filename);
   // What entries import at once.
-  const peers = ['rxjs@^7.8.0', 'react@^19.0.0', '@opentelemetry/api@^1.9.0'];
+  const nats = ['@nats-io/jetstream@^3.4.0', '@nats-io/kv@^3.4.0'];
+  const peers = ['rxjs@^7.8.0', 'react@^19.0.0', '@opentelemetry/api@^1.9.0', ...nats];
   writeFileSync(join(consumer, 'package.json'), JSON.stringify({ name: 'consumer', private: true }));
   capture(['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball, ...peers], {
     cwd: consumer,

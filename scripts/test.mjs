@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { bringChromium, bringEngines } from './browsers.mjs';
 import { bin, node, root, run, sayWhatFailed } from './lib.mjs';
+import { bringNats } from './nats.mjs';
 
 const cores = availableParallelism();
 const reportOf = (name) => join(root, `.cache/${name}.json`);
@@ -37,6 +38,8 @@ const steps = [
   {
     name: 'jest',
     command: jest('jest', `--maxWorkers=${2 * cores}`),
+    // Specs that need it say so where there is none.
+    env: () => void bringNats(),
     alone: true,
     watch: endsByItself,
     count: countJest,

@@ -116,6 +116,7 @@ const names = [
   'pressKeys',
   'pressKeysTool',
   'pronunciations',
+  'publish',
   'readMeetingInputDWebhook',
   'readPhoneSocketBStatus',
   'readPhoneStreamAStatus',

@@ -1,9 +1,9 @@
 import { EMPTY, type Observable, Subscription, takeUntil, tap } from 'rxjs';
-import type { TranscriptionResult } from '../core/roles.ts';
 import type { EventStream } from '../conversation/event-streams.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
+import { publicEvent } from './public-event.ts';
 
 /** A stream of events that may leave the server: all but the audio. */
 export type SharedStream = Exclude<EventStream, 'audio$'>;
@@ -51,7 +51,7 @@ export function sharePipeline(
   const shared = new Subscription();
   const events$: Observable<VoiceEvent> = merge(...streams.map((name): Observable<VoiceEvent> => pipeline[name]));
   const told$ = (streams.length > 0 ? events$ : EMPTY).pipe(
-    tap((event) => page.tell(publicEvent(event))),
+    tap((event) => page.tell(pageEvent(event))),
     takeUntil(page.callEnded$),
   );
   shared.add(told$.subscribe());
@@ -69,27 +69,7 @@ export function sharePipeline(
 }
 
 /** An event as a page may see it. */
-function publicEvent(event: VoiceEvent): object {
-  const { provider: _, ...rest } = event;
-  if (rest.type === 'session.closed') return { ...rest, usage: [] };
-  if (rest.type === 'error') return { ...rest, cause: undefined };
-  return 'result' in rest ? { ...rest, result: publicResult(rest.result) } : rest;
-}
-
-/** A result without what the service has added. */
-function publicResult({ metadata, ...result }: TranscriptionResult): TranscriptionResult {
-  const { text, isFinal, utteranceComplete, isPreflight, confidence } = result;
-  const { words, language, speaker, translations } = metadata ?? {};
-  return {
-    ...{ text, isFinal, utteranceComplete, isPreflight },
-    ...(confidence !== undefined && { confidence }),
-    ...(metadata && {
-      metadata: {
-        ...(words && { words }),
-        ...(language && { language }),
-        ...(speaker && { speaker }),
-        ...(translations && { translations }),
-      },
-    }),
-  };
+function pageEvent(event: VoiceEvent): object {
+  const { provider: _, ...rest } = publicEvent(event);
+  return rest.type === 'session.closed' ? { ...rest, usage: [] } : rest;
 }

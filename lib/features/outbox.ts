@@ -1,0 +1,146 @@
+import {
+  defer,
+  EMPTY,
+  exhaustMap,
+  from,
+  ignoreElements,
+  of,
+  repeat,
+  retry,
+  Subject,
+  tap,
+  timer,
+  type Observable,
+  type ObservableInput,
+  type OperatorFunction,
+  type SchedulerLike,
+} from 'rxjs';
+import { merge } from '../stream/merge.ts';
+import { createBackoff } from '../stream/backoff.ts';
+import type { CallEvent, EventsDropped, SealedEvent } from './call-sink.ts';
+
+/** What an {@link outbox} may hold. */
+export interface OutboxOptions {
+  /** Most events, and most characters of their JSON. */
+  readonly maxEvents: number;
+  readonly maxCharacters: number;
+  /** Begins the events' ids. */
+  readonly id: string;
+  readonly scheduler: SchedulerLike;
+  /** Told of each attempt that has failed. */
+  readonly onFailure: (cause: unknown) => void;
+}
+
+/** Most events in one delivery, and longest JSON of one: brokers refuse more than a megabyte. */
+const maxBatch = 100;
+const maxBodyCharacters = 200_000;
+
+/** Longest wait between two attempts, in milliseconds. */
+const maxRetryMs = 2_000;
+
+/**
+ * Delivers events in order and in batches, each until it succeeds. What comes meanwhile waits; what is too much pushes
+ * out the oldest that wait, and an `events.dropped` stands in their place. Emits nothing; completes when the source has
+ * and all were delivered.
+ */
+export function outbox(
+  deliver$: (events: readonly SealedEvent[]) => ObservableInput<unknown>,
+  options: OutboxOptions,
+): OperatorFunction<CallEvent, never> {
+  return (source$) =>
+    defer(() => {
+      const { scheduler, onFailure } = options;
+      const waiting = new WaitingEvents(options);
+      const wake$ = new Subject<void>();
+      const sendNext$ = (): Observable<unknown> => {
+        const batch = waiting.take();
+        if (batch.length === 0) return EMPTY;
+        const backoff = createBackoff({
+          ...{ maxTries: Infinity, maxMs: maxRetryMs, shouldRetry: () => true, now: () => scheduler.now() },
+        });
+        return defer(() => from(deliver$(batch))).pipe(
+          retry({
+            delay: (cause: unknown) => {
+              onFailure(cause);
+              return timer(backoff.next(cause) ?? maxRetryMs, scheduler);
+            },
+          }),
+        );
+      };
+      const sent$ = wake$.pipe(
+        exhaustMap(() => defer(sendNext$).pipe(repeat({ delay: () => (waiting.isEmpty ? EMPTY : of(true)) }))),
+      );
+      const filled$ = source$.pipe(
+        tap({
+          next: (event) => {
+            waiting.add(event);
+            wake$.next();
+          },
+          complete: () => wake$.complete(),
+        }),
+      );
+      return merge(sent$, filled$).pipe(ignoreElements());
+    });
+}
+
+/** Events that wait to be sent. Those that are being sent are no longer here. */
+class WaitingEvents {
+  readonly #options: OutboxOptions;
+  readonly #sealed: (SealedEvent & { readonly at: number })[] = [];
+  #characters = 0;
+  #seq = 0;
+  /** What was dropped since the last batch: it stands before what waits. */
+  #dropped: (EventsDropped & { readonly seq: number }) | undefined;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+  }
+
+  get isEmpty(): boolean {
+    return this.#sealed.length === 0 && !this.#dropped;
+  }
+
+  add(event: CallEvent): void {
+    const sealed = { ...this.#seal((this.#seq += 1), event), at: event.at };
+    // It would be in the way of all others.
+    if (sealed.body.length > maxBodyCharacters) {
+      const { type, at } = event;
+      this.add({ type: 'events.dropped', at, count: 1, types: { [type]: 1 } });
+      return;
+    }
+    this.#sealed.push(sealed);
+    this.#characters += sealed.body.length;
+    const { maxEvents, maxCharacters } = this.#options;
+    while (this.#sealed.length > maxEvents || (this.#characters > maxCharacters && this.#sealed.length > 1)) {
+      this.#drop();
+    }
+  }
+
+  /** The next to be sent. */
+  take(): readonly SealedEvent[] {
+    const batch: SealedEvent[] = this.#sealed.splice(0, maxBatch);
+    for (const { body } of batch) this.#characters -= body.length;
+    if (this.#dropped) {
+      const { seq, ...event } = this.#dropped;
+      batch.unshift(this.#seal(seq, event));
+      this.#dropped = undefined;
+    }
+    return batch;
+  }
+
+  #seal(seq: number, event: CallEvent): SealedEvent {
+    return { id: `${this.#options.id}:${seq}`, seq, type: event.type, body: JSON.stringify({ seq, event }) };
+  }
+
+  #drop(): void {
+    const oldest = this.#sealed.shift();
+    if (!oldest) return;
+    this.#characters -= oldest.body.length;
+    const { seq, type, at } = oldest;
+    const { count = 0, types = {}, at: since = at } = this.#dropped ?? {};
+    this.#dropped = {
+      ...{ type: 'events.dropped', at: since, seq, count: count + 1 },
+      types: { ...types, [type]: (types[type] ?? 0) + 1 },
+    };
+  }
+}

@@ -1,0 +1,282 @@
+import {
+  asyncScheduler,
+  catchError,
+  concat,
+  defer,
+  distinctUntilChanged,
+  EMPTY,
+  exhaustMap,
+  finalize,
+  firstValueFrom,
+  from,
+  ignoreElements,
+  interval,
+  map,
+  mergeMap,
+  of,
+  repeat,
+  retry,
+  scan,
+  startWith,
+  Subject,
+  switchMap,
+  takeUntil,
+  tap,
+  throttleTime,
+  timer,
+  type Observable,
+  type ObservableInput,
+  type OperatorFunction,
+  type SchedulerLike,
+} from 'rxjs';
+import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import { VoiceError } from '../core/errors.ts';
+import { eventStreams, type EventStream } from '../conversation/event-streams.ts';
+import type { VoiceEvent } from '../conversation/events.ts';
+import { transcode } from '../operators/transcode.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import { merge } from '../stream/merge.ts';
+import { carryOut } from './call-commands.ts';
+import type { CallCommand, CallEvent, CallSide, CallSink, ListedCall } from './call-sink.ts';
+import { outbox } from './outbox.ts';
+import { publicEvent } from './public-event.ts';
+
+/** A stream of events that {@link publish} can take elsewhere: all but the audio. */
+export type PublishedStream = Exclude<EventStream, 'audio$'>;
+
+/** Options of {@link publish}. */
+export interface PublishOptions {
+  /** Letters, digits, `-` and `_`, at most 100; unique among all machines. Default: a random UUID. */
+  readonly callId?: string;
+  /** What the live list shows besides, such as the machine and the platform. Default: nothing. */
+  readonly details?: Readonly<Record<string, string>>;
+  /**
+   * The streams whose events are published. `tools$` and `history$` have the arguments and results of tools. Default: all
+   * but `captions$`.
+   */
+  readonly streams?: readonly PublishedStream[];
+  /** The commands that are carried out. Default: all. */
+  readonly commands?: readonly CallCommand['type'][];
+  /** Ends the call. Default: the pipeline's `stop()`. */
+  readonly hangUp?: () => unknown;
+  /** Transfers the call. Default: `transfer` is refused. */
+  readonly transfer?: (to: string) => unknown;
+  /** What those hear who listen in: a phone's `audio$` and `heard$`. Default: nothing. */
+  readonly audio?: Readonly<Partial<Record<CallSide, Observable<AudioChunk>>>>;
+  /** Most events that wait while the broker is away, at least 1; the oldest are dropped. Default: 2,000. */
+  readonly maxWaiting?: number;
+  /** How long the last events are still tried after the call, in milliseconds. Default: 30,000. */
+  readonly lingerMs?: number;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** A call that is published. */
+export interface Publication {
+  readonly callId: string;
+  /** What fails and is tried again: the broker is away, or refuses. Hot; completes at the end. */
+  readonly problems$: Observable<VoiceError>;
+  /** Resolves when the call is over, and its events are delivered or given up. Never rejects. */
+  readonly done: Promise<void>;
+  /** Ends it, as the end of the pipeline does. */
+  stop(): Promise<void>;
+}
+
+/** What those hear who listen in. */
+const listenIn: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1, bitDepth: 16 };
+
+const usualStreams = (Object.keys(eventStreams) as EventStream[]).filter(
+  (name): name is PublishedStream => name !== 'audio$' && name !== 'captions$',
+);
+const allCommands: readonly CallCommand['type'][] = ['say', 'send', 'interrupt', 'hangUp', 'transfer', 'update'];
+
+/** Most characters of events that wait, and of what the list shows of what was said. */
+const maxWaitingCharacters = 2_000_000;
+const maxSaidCharacters = 200;
+
+/** Least time between two states of a call on the list, in milliseconds. */
+const listEveryMs = 500;
+/** Wait before the sink is asked again for commands and listeners, in milliseconds. */
+const askAgainMs = 1_000;
+
+/**
+ * Publishes a call, so that it is seen and reached from other machines: its events in order, its place on the live list,
+ * the commands that others have for it, and its audio while somebody listens. The call never waits for the broker: what
+ * cannot be delivered waits in memory, and is delivered later or counted in an `events.dropped`. Secret keys
+ * (`collectDigits`) are in no event and in no audio.
+ *
+ * @example
+ * ```ts
+ * import { Pipeline, publish, type AnyProvider, type CallSink, type PhoneStreamA } from 'rxvoice';
+ *
+ * declare const phone: PhoneStreamA;
+ * declare const services: AnyProvider[];
+ * declare const sink: CallSink;
+ *
+ * const pipeline = new Pipeline({ providers: [phone, ...services] });
+ * publish(pipeline, sink, {
+ *   details: { machine: 'voice-3' },
+ *   hangUp: () => phone.hangUp(),
+ *   audio: { caller: phone.audio$, agent: phone.heard$ },
+ * });
+ * await pipeline.start();
+ * ```
+ *
+ * @throws VoiceError `configuration` when an option cannot work.
+ */
+export function publish(pipeline: Pipeline, sink: CallSink, options: PublishOptions = {}): Publication {
+  const { callId = crypto.randomUUID(), maxWaiting = 2_000, lingerMs = 30_000, scheduler = asyncScheduler } = options;
+  if (!/^[\w-]{1,100}$/.test(callId)) throw refused(`callId may have letters, digits, - and _, not "${callId}"`);
+  if (!Number.isSafeInteger(maxWaiting) || maxWaiting < 1)
+    throw refused(`maxWaiting must be from 1, not ${maxWaiting}`);
+  const streams = options.streams ?? usualStreams;
+
+  const problems$ = new Subject<VoiceError>();
+  const onFailure = (cause: unknown): void =>
+    problems$.next(VoiceError.from(cause, { code: 'connection', recoverable: true }));
+  const stops$ = new Subject<void>();
+  const events$ = merge(...streams.map((name): Observable<VoiceEvent> => pipeline[name])).pipe(
+    map((event) => publicEvent(event) as CallEvent),
+    takeUntil(stops$),
+  );
+  const over$ = concat(pipeline.events$.pipe(ignoreElements(), takeUntil(stops$)), of(true));
+  const delivered$ = events$.pipe(
+    outbox((events) => sink.deliver(callId, events), {
+      ...{ maxEvents: maxWaiting, maxCharacters: maxWaitingCharacters, id: crypto.randomUUID(), scheduler, onFailure },
+    }),
+  );
+  /** What the broker was not told is told again, or no longer true. */
+  const tried$ = (told$: () => ObservableInput<unknown>): Observable<never> =>
+    defer(told$).pipe(
+      ignoreElements(),
+      catchError((cause: unknown) => {
+        onFailure(cause);
+        return EMPTY;
+      }),
+    );
+  const again$ = <T>(source$: Observable<T>): Observable<T> =>
+    source$.pipe(
+      retry({
+        delay: (cause: unknown) => {
+          onFailure(cause);
+          return timer(askAgainMs, scheduler);
+        },
+      }),
+    );
+
+  const states$ = listing$(pipeline, callId, options, streams, scheduler).pipe(
+    throttleTime(listEveryMs, scheduler, { leading: true, trailing: true }),
+    switchMap((call) =>
+      interval(sink.expiryMs / 3, scheduler).pipe(
+        map(() => call),
+        startWith(call),
+      ),
+    ),
+    takeUntil(over$),
+  );
+  const listed$ = states$.pipe(latestOnly((call) => tried$(() => sink.list(call))));
+  const commanded = { pipeline, commands: options.commands ?? allCommands, transfer: options.transfer };
+  const hangUp = options.hangUp ?? (() => pipeline.stop());
+  const commands$ = defer(() => sink.commands(callId)).pipe(
+    mergeMap(async (request) => request.reply(await carryOut(request.body, { ...commanded, hangUp }))),
+    again$,
+    takeUntil(over$),
+  );
+  const audio$ = defer(() => sink.listeners(callId)).pipe(
+    distinctUntilChanged(),
+    switchMap((isHeard) => (isHeard ? samplesOf$(options.audio ?? {}) : EMPTY)),
+    tap(({ side, data }) => sink.sendAudio(callId, side, data)),
+    again$,
+    takeUntil(over$),
+  );
+  const gone$ = over$.pipe(switchMap(() => timer(lingerMs, scheduler)));
+  const work$ = merge(
+    delivered$,
+    concat(
+      listed$,
+      tried$(() => sink.unlist(callId)),
+    ),
+    commands$,
+    audio$,
+  ).pipe(
+    ignoreElements(),
+    takeUntil(gone$),
+    finalize(() => problems$.complete()),
+  );
+  const done = firstValueFrom(work$, { defaultValue: undefined });
+  return {
+    ...{ callId, done, problems$: problems$.asObservable() },
+    stop: () => {
+      stops$.next();
+      return done;
+    },
+  };
+}
+
+/** What the live list shows, as it changes. */
+function listing$(
+  pipeline: Pipeline,
+  callId: string,
+  { details = {} }: PublishOptions,
+  streams: readonly PublishedStream[],
+  scheduler: SchedulerLike,
+): Observable<ListedCall> {
+  const start: ListedCall = {
+    ...{ callId, startedAt: scheduler.now(), agent: pipeline.agentState, user: 'silent', turns: 0, errors: 0, details },
+  };
+  const said = (by: 'user' | 'agent', text: string): Pick<ListedCall, 'said'> => {
+    const stream = by === 'user' ? 'transcripts$' : 'speech$';
+    return streams.includes(stream) && text ? { said: { by, text: text.slice(0, maxSaidCharacters) } } : {};
+  };
+  const follow = (call: ListedCall, event: VoiceEvent): ListedCall => {
+    switch (event.type) {
+      case 'agent.state':
+        return { ...call, agent: event.state };
+      case 'user.state':
+        return { ...call, user: event.state };
+      case 'turn.started':
+        return { ...call, turns: call.turns + 1 };
+      case 'error':
+        return { ...call, errors: call.errors + 1 };
+      case 'transcript.final':
+        return { ...call, ...said('user', event.text) };
+      case 'speech.ended':
+        return { ...call, ...said('agent', event.heardText) };
+      default:
+        return call;
+    }
+  };
+  return pipeline.events$.pipe(scan(follow, start), startWith(start), distinctUntilChanged());
+}
+
+function samplesOf$(
+  sides: NonNullable<PublishOptions['audio']>,
+): Observable<{ readonly side: CallSide; readonly data: Uint8Array<ArrayBuffer> }> {
+  const heard = (['caller', 'agent'] as const).map((side) =>
+    from(sides[side] ?? EMPTY).pipe(
+      transcode(listenIn),
+      map(({ data }) => ({ side, data })),
+    ),
+  );
+  return merge(...heard);
+}
+
+/** Does something with the latest value, one at a time: what comes meanwhile waits, and only the last of it. */
+function latestOnly<T>(project$: (value: T) => Observable<never>): OperatorFunction<T, never> {
+  return (source$) =>
+    defer(() => {
+      const waiting: T[] = [];
+      const doNext$ = defer(() => {
+        const [value] = waiting.splice(0);
+        return value === undefined ? EMPTY : project$(value);
+      }).pipe(repeat({ delay: () => (waiting.length === 0 ? EMPTY : of(true)) }));
+      return source$.pipe(
+        tap((value) => waiting.splice(0, 1, value)),
+        exhaustMap(() => doNext$),
+      );
+    });
+}
+
+function refused(problem: string): VoiceError {
+  return new VoiceError(`publish: ${problem}`, { code: 'configuration' });
+}

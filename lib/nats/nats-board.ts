@@ -1,0 +1,210 @@
+import { DeliverPolicy, jetstream } from '@nats-io/jetstream';
+import { Kvm, type KV } from '@nats-io/kv';
+import {
+  asyncScheduler,
+  defer,
+  distinctUntilChanged,
+  EMPTY,
+  firstValueFrom,
+  from,
+  ignoreElements,
+  interval,
+  map,
+  mergeMap,
+  of,
+  retry,
+  scan,
+  shareReplay,
+  startWith,
+  switchMap,
+  tap,
+  timer,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import { messageOf } from '../core/errors.ts';
+import { asNumber, asObject, asString, parseJsonObject } from '../core/guard.ts';
+import type { CallCommand, CallEvent, CallSide, CommandReply } from '../features/call-sink.ts';
+import { fromAsync } from '../stream/bridge.ts';
+import { merge } from '../stream/merge.ts';
+import { NatsLink } from './link.ts';
+import { follow, nothing, tickMs, type BoardCall, type Note } from './watched-calls.ts';
+import { assertPrefix, listenEveryMs, subjectsOf, type NatsConnection } from './subjects.ts';
+
+/** Options of {@link natsBoard}. */
+export interface NatsBoardOptions {
+  /** As `natsSink()` has it. Default: `rxvoice`. */
+  readonly prefix?: string;
+  /** How long a lost call is still shown, in milliseconds. Default: 60,000. */
+  readonly showLostMs?: number;
+  /** Longest wait for the acknowledgement of a command, in milliseconds. Default: 5,000. */
+  readonly commandMs?: number;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** An event of some call. */
+export interface BoardEvent {
+  readonly callId: string;
+  /** Its number in the call, from 1 on; one that comes twice is the same event. */
+  readonly seq: number;
+  readonly event: CallEvent;
+}
+
+/** All calls of all machines. */
+export interface CallBoard {
+  /** Whether the broker can be reached. While it cannot, no call is lost. Replays the latest. */
+  readonly connected$: Observable<boolean>;
+  /** The calls, in the order in which they began. Replays the latest. */
+  readonly calls$: Observable<readonly BoardCall[]>;
+  /**
+   * Events as they happen. Cold; goes on after the broker was away.
+   *
+   * @param options - `callId`: of this call alone. `since`: `start` begins with what is kept. Default: all calls, from now on.
+   */
+  events(options?: { readonly callId?: string; readonly since?: 'start' | 'now' }): Observable<BoardEvent>;
+  /** Listens in to a call. Cold: nothing is sent before somebody subscribes, nor after. */
+  audio(callId: string): Observable<{ readonly side: CallSide; readonly chunk: AudioChunk }>;
+  /** Asks something of a call. Never rejects. */
+  command(callId: string, command: CallCommand): Promise<CommandReply>;
+}
+
+/** The format of what is listened to. */
+const metadata: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1, bitDepth: 16 };
+
+/** Wait before something is asked again that has failed, in milliseconds. */
+const askAgainMs = 1_000;
+
+/**
+ * All calls that `publish()` takes to NATS, from anywhere: the live list, their events, their audio, and commands to them.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@nats-io/transport-node';
+ * import { natsBoard } from 'rxvoice/nats';
+ *
+ * const board = natsBoard(connect({ servers: '127.0.0.1:4222', maxReconnectAttempts: -1, waitOnFirstConnect: true }));
+ * board.calls$.subscribe((calls) => console.table(calls.map(({ callId, state, agent }) => ({ callId, state, agent }))));
+ * ```
+ *
+ * @param connection - Yours; it is not closed here.
+ * @throws VoiceError `configuration` when an option cannot work.
+ */
+export function natsBoard(
+  connection: NatsConnection | PromiseLike<NatsConnection>,
+  options: NatsBoardOptions = {},
+): CallBoard {
+  const { prefix = 'rxvoice', showLostMs = 60_000, commandMs = 5_000, scheduler = asyncScheduler } = options;
+  assertPrefix('natsBoard', prefix);
+  const subjects = subjectsOf(prefix);
+  const link = new NatsLink(connection);
+  const again$ = <T>(source$: Observable<T>): Observable<T> =>
+    source$.pipe(retry({ delay: () => timer(askAgainMs, scheduler) }));
+
+  const notes$ = link.up$.pipe(
+    switchMap((nats): Observable<Note> => {
+      if (!nats) return of({ type: 'down' });
+      const watched$ = defer(() => openBucket(nats, subjects.bucket)).pipe(
+        switchMap(({ bucket, expiryMs }) =>
+          fromAsync(() => bucket.watch()).pipe(
+            map((entry): Note => ({ type: 'entry', entry })),
+            startWith({ type: 'up', expiryMs } as const),
+          ),
+        ),
+        again$,
+      );
+      return watched$;
+    }),
+  );
+  const calls$ = defer(() =>
+    merge(notes$, interval(tickMs, scheduler).pipe(map((): Note => ({ type: 'tick' })))).pipe(
+      scan((list, note: Note) => follow(list, note, scheduler.now(), showLostMs), nothing),
+      map(({ calls }) => calls),
+      distinctUntilChanged(),
+      map((calls) => [...calls.values()].map(({ call }) => call).sort((a, b) => a.startedAt - b.startedAt)),
+    ),
+  ).pipe(shareReplay({ bufferSize: 1, refCount: true }));
+
+  const eventsOf$ = (callId: string, since: 'start' | 'now'): Observable<BoardEvent> =>
+    link
+      .whenUp((nats) =>
+        jetstream(nats).consumers.get(subjects.stream, {
+          filter_subjects: subjects.events(callId, '>'),
+          deliver_policy: since === 'now' ? DeliverPolicy.New : DeliverPolicy.All,
+        }),
+      )
+      .pipe(
+        switchMap((consumer) => fromAsync(() => consumer.consume())),
+        mergeMap(({ subject, data }) => readEvent(subject, data)),
+        again$,
+      );
+  const audioOf$ = (callId: string): ReturnType<CallBoard['audio']> => {
+    const asks$ = timer(0, listenEveryMs, scheduler).pipe(
+      tap(() => link.up?.publish(subjects.listen(callId))),
+      ignoreElements(),
+    );
+    const heard$ = link.messages(subjects.audio(callId, '*')).pipe(
+      map(({ subject, data }) => ({
+        side: subject.endsWith('.caller') ? ('caller' as const) : ('agent' as const),
+        chunk: { data: new Uint8Array(data), metadata },
+      })),
+    );
+    return merge(heard$, asks$, link.up$.pipe(ignoreElements()));
+  };
+
+  const board: CallBoard = {
+    connected$: link.up$.pipe(
+      map((nats) => nats !== undefined),
+      startWith(false),
+      distinctUntilChanged(),
+    ),
+    calls$,
+    events: ({ callId = '*', since = 'now' } = {}) => eventsOf$(callId, since),
+    audio: (callId) => audioOf$(callId),
+    command: (callId, command) =>
+      firstValueFrom(
+        defer(() => from(Promise.resolve(connection))).pipe(
+          switchMap((nats) => nats.request(subjects.commands(callId), JSON.stringify(command), { timeout: commandMs })),
+          map(({ data }) => readReply(data)),
+        ),
+        { defaultValue: refused('the connection is closed') },
+      ).catch((cause: unknown) => refused(problemOf(cause))),
+  };
+  return board;
+}
+
+async function openBucket(
+  nats: NatsConnection,
+  name: string,
+): Promise<{ readonly bucket: KV; readonly expiryMs: number }> {
+  const bucket = await new Kvm(nats).open(name);
+  const { ttl } = await bucket.status();
+  return { bucket, expiryMs: ttl > 0 ? ttl : Infinity };
+}
+
+function readEvent(subject: string, data: Uint8Array): Observable<BoardEvent> {
+  const message = parseJsonObject(data);
+  const [, , callId] = subject.split('.');
+  const event = asObject(message?.['event']);
+  const seq = asNumber(message?.['seq']);
+  const isEvent = typeof event?.['type'] === 'string' && typeof event['at'] === 'number';
+  return callId && isEvent && seq !== undefined ? of({ callId, seq, event: event as unknown as CallEvent }) : EMPTY;
+}
+
+function readReply(data: Uint8Array): CommandReply {
+  const message = parseJsonObject(data);
+  if (message?.['ok'] === true) return { ok: true };
+  return { ok: false, message: asString(message?.['message']) ?? 'the answer could not be read' };
+}
+
+function refused(message: string): CommandReply {
+  return { ok: false, message };
+}
+
+/** What has become of a command that nobody has acknowledged. */
+function problemOf(cause: unknown): string {
+  const problem = messageOf(cause);
+  if (problem.startsWith('no responders')) return 'there is no such call, or its machine is gone';
+  return problem === 'timeout' ? 'the call has not answered in time' : problem;
+}
