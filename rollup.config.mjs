@@ -177,7 +177,7 @@ const packed = {
 };
 
 /** Rooms of which a program uses most, and no page anything: one file each. */
-const whole = ['testing', 'evaluation'];
+const whole = ['testing', 'evaluation', 'nats', 'proxy'];
 
 /** A file that one other alone imports, and at once, stands in that one: it is loaded when that is. */
 function fileOf(file, { getModuleInfo }) {
