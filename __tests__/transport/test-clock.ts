@@ -36,6 +36,11 @@ export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+/** Lets the timers that are due run, such as the one in which RxJS reports an error: this one is set after them. */
+export function timersDue(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
 const realNow = performance.now.bind(performance);
 
 /** Waits for something that this machine's sockets are about to bring; a test that waits in vain fails, and ends. */
