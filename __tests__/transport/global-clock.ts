@@ -1,10 +1,6 @@
 import type { Subscription } from 'rxjs';
 import { TestClock } from './test-clock.ts';
 
-/** The longest wait of a runtime's timers, in milliseconds; a longer one ends at once. */
-const longestWaitMs = 2 ** 31 - 1;
-const waitOf = (ms: number): number => (ms > longestWaitMs ? 1 : ms);
-
 /**
  * A clock in place of the timers and the stop-watch that programs find in the global object, until it is disposed of.
  * What a system does for itself (sockets, files) goes on in real time.
@@ -18,12 +14,12 @@ export function globalClock(): TestClock & Disposable {
     else clearTimeout(timer);
   };
   const globals = {
-    setTimeout: (work: () => void, ms = 0): Subscription => clock.schedule(() => work(), waitOf(ms)),
+    setTimeout: (work: () => void, ms = 0): Subscription => clock.schedule(() => work(), ms),
     setInterval: (work: () => void, ms = 0): Subscription =>
       clock.schedule(function again() {
         work();
-        this.schedule(undefined, waitOf(ms));
-      }, waitOf(ms)),
+        this.schedule(undefined, ms);
+      }, ms),
     clearTimeout: clear,
     clearInterval: clear,
     performance: { now: () => clock.now() },

@@ -1,4 +1,5 @@
-import { map, of, switchMap, takeUntil, timeout, type Observable } from 'rxjs';
+import { map, of, race, switchMap, takeUntil, type Observable } from 'rxjs';
+import { patientTimer } from '../stream/patient-timer.ts';
 import type { GuardContext, GuardedText } from '../text/text-transform.ts';
 import type { Shared } from './answerer.ts';
 import { callHook, hookIsOver, hookTimedOut } from './call-hook.ts';
@@ -32,8 +33,8 @@ export function judgeTurn(
     switchMap(({ text, stop, say }) => {
       if (stop) return of(decided({ text, refuse: stop === 'cut' ? (say ?? '') : '' }));
       const changed = text === said ? {} : { text };
-      return callHook(effect, shared, text).pipe(
-        timeout({ first: hookMs, scheduler, with: () => of(decided({}, hookTimedOut(hookMs))) }),
+      const late$ = patientTimer(hookMs, scheduler).pipe(map(() => decided({}, hookTimedOut(hookMs))));
+      return race(callHook(effect, shared, text), late$).pipe(
         map((input) => ({ ...input, verdict: { ...changed, ...input.verdict } })),
       );
     }),

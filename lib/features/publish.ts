@@ -36,6 +36,7 @@ import type { VoiceEvent } from '../conversation/events.ts';
 import { transcode } from '../operators/transcode.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
+import { patientTimer } from '../stream/patient-timer.ts';
 import { carryOut } from './call-commands.ts';
 import type { CallCommand, CallEvent, CallSide, CallSink, ListedCall } from './call-sink.ts';
 import { outbox } from './outbox.ts';
@@ -189,7 +190,7 @@ export function publish(pipeline: Pipeline, sink: CallSink, options: PublishOpti
     again$,
     takeUntil(over$),
   );
-  const gone$ = over$.pipe(switchMap(() => timer(lingerMs, scheduler)));
+  const gone$ = over$.pipe(switchMap(() => patientTimer(lingerMs, scheduler)));
   const work$ = merge(
     delivered$,
     concat(
