@@ -193,21 +193,17 @@ function onReplaced(
   return [next, ...effects];
 }
 
-function restart(before: Speech, { attempt }: Piece, voice: Voice): SpeechStep {
-  const effects: SpeechEffect[] = [];
-  // What the voice has delivered of the piece that is heard is heard.
-  const speech = before.pieces[0]?.attempt === attempt ? takeStep(effects, emit(before)) : before;
-  const piece = speech.pieces.find((each) => each.attempt === attempt);
-  if (!piece) return [speech, ...effects];
-  effects.push({ type: 'cancel', attempt });
+function restart(speech: Speech, piece: Piece, voice: Voice): SpeechStep {
   const isRestarted = piece.playedMs > 0;
   const text = isRestarted ? restOf(piece) : piece.text;
   const from = piece.from + countCharacters(piece.text) - countCharacters(text);
   const isOver = isRestarted && !hasWords(text);
-  const again: Piece = { ...pieceOf(speech.attempts, text, from), isRestarted, state: isOver ? 'complete' : 'spoken' };
-  if (!isOver) effects.push({ type: 'speak', attempt: again.attempt, text, voice });
-  const pieces = speech.pieces.map((each) => (each === piece ? again : each));
-  return [{ ...advanced(speech, piece.playedMs), attempts: speech.attempts + 1, pieces }, ...effects];
+  const attempt = speech.attempts;
+  const again: Piece = { ...pieceOf(attempt, text, from), isRestarted, state: isOver ? 'complete' : 'spoken' };
+  const pieces = speech.pieces.map((each) => (each.attempt === piece.attempt ? again : each));
+  const next = { ...advanced(speech, piece.playedMs), attempts: attempt + 1, pieces };
+  const cancel: SpeechEffect = { type: 'cancel', attempt: piece.attempt };
+  return isOver ? [next, cancel] : [next, cancel, { type: 'speak', attempt, text, voice }];
 }
 
 /** Emits what is due, goes on to the next piece where one is complete, and has a voice begin those that may begin. */
