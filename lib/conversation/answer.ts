@@ -25,7 +25,7 @@ export interface AnswerContext {
   readonly committed$: (candidateId: string) => Observable<unknown>;
 }
 
-/** The progress of a model's round, or of a filler. */
+/** The state of one round of the model, or of a filler. */
 interface Part {
   readonly text: string;
   /** Whether it is remembered; a filler is not. */
@@ -35,7 +35,7 @@ interface Part {
   readonly item?: string;
 }
 
-/** The progress of an answer. */
+/** The state of an answer. */
 interface Log {
   readonly parts: readonly Part[];
   /** The round whose request is in progress: `undefined` while tools run, or a filler is spoken. */
@@ -45,16 +45,16 @@ interface Log {
   readonly tokens: number;
 }
 
-/** Most rounds and fillers that wait for the voice to be set up: more than an answer has. */
+/** Most rounds and fillers kept until the voice is set up: more than any answer has. */
 const maxWaitingRounds = 100;
 
-/** Most tokens of a round that wait for the rounds before it to be spoken: far more than any answer has. */
+/** Most tokens of a round kept until the rounds before it are spoken: far more than any answer has. */
 const maxWaitingTokens = 100_000;
 
 /**
  * Answers a candidate: asks the model and speaks its text. Subscribing starts both, unsubscribing cuts both off. Either
- * way it records what was heard, and reports how it ended. Never errors: failures are reported, and end the turn. Emits
- * nothing; completes when the answer was heard.
+ * way it records what was heard and reports how it ended. Never errors: failures are reported, and end the turn. Emits
+ * nothing; completes once the answer has been heard.
  */
 export function answer(candidate: Candidate, context: AnswerContext): Observable<never> {
   return new Observable((subscriber) => {
@@ -65,9 +65,9 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     let log: Log = { parts: [], tokens: 0 };
     let result: SpeechResult = nothingHeard;
     const moments: Partial<Record<TurnMoment | 'toolsMs', number>> = {};
-    /** Since when tools run, while they do. */
+    /** When the running tools started; `undefined` while none run. */
     let toolsSince: number | undefined;
-    /** What is told when the gate opens. */
+    /** Events kept until the gate opens. */
     const untold: GenerationStep[] = [];
     let isCommitted = false;
     let failed = false;
@@ -91,7 +91,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       if (step.type === 'refused') report({ type: 'answer.refused', candidate: id });
       else if (refusal === undefined) tell(step, log.parts[step.part], turnId, emit);
     };
-    /** A step's event comes before what is said of it, and no event before the gate opens. */
+    /** A step's event precedes its speech, and no event is published before the gate opens. */
     const take = (step: GenerationStep): void => {
       if (step.type === 'started') mark('request');
       if (step.type === 'token' && moments.firstToken === undefined) {
@@ -120,7 +120,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       source: 'answer',
       interruptible: answer.interruptible ?? true,
       gate$,
-      // The model is stopped right after the voice, before anything is reckoned.
+      // The model is stopped right after the voice, before anything is counted.
       synthesize: (script, playedMs) => synthesize(script, playedMs).pipe(finalize(() => generating.unsubscribe())),
     };
     const asked$ = generateAnswer({
@@ -132,7 +132,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       gate$,
       messages: (systemPrompt) => {
         const { role = 'assistant' } = history.items.at(-1) ?? {};
-        // Models answer what comes last, and the agent may have said something since it was asked.
+        // Models answer the last message, and the agent may have said something since the question.
         const isLast = isCommitted && role !== 'assistant';
         return history.messages(joined(systemPrompt, found), isLast ? undefined : candidate.text);
       },
@@ -163,7 +163,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       }),
     );
 
-    // The voice is set up while the request is on its way.
+    // Set up the voice while the request is on its way.
     const speech$ = speech(request, context.speech, (heard) => {
       result = heard;
     });
@@ -211,7 +211,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
   });
 }
 
-/** The text of each round as it comes; one that waits for its turn, or for the voice, loses nothing. */
+/** The text of each round as it arrives; nothing is lost while a round waits for its turn or for the voice. */
 class Rounds {
   readonly #rounds$ = new ReplaySubject<SpokenRound>(maxWaitingRounds);
   readonly #texts = new Map<number, ReplaySubject<string>>();
@@ -230,7 +230,7 @@ class Rounds {
     else if (step.type === 'ended') this.#texts.get(step.part)?.complete();
   }
 
-  /** There is nothing more to say. */
+  /** No more rounds follow. */
   end(): void {
     for (const text$ of this.#texts.values()) text$.complete();
     this.#rounds$.complete();
@@ -258,7 +258,7 @@ function withItem(log: Log, index: number, item: string): Log {
   return part ? { ...log, parts: log.parts.with(index, { ...part, item }) } : log;
 }
 
-/** What a request cost whose end was never told. */
+/** The cost of a request whose end was never published. */
 function costOf(untold: readonly GenerationStep[], { parts }: Log): { tokens: TokenUsage; model: string } | undefined {
   for (const step of untold) {
     const model = parts[step.part]?.cast.llm.name;

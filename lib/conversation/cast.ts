@@ -14,7 +14,7 @@ export interface Performers {
   >;
 }
 
-/** Who answers, and with what. */
+/** What an answer is made with. */
 export interface Cast extends Performers {
   readonly systemPrompt: string | undefined;
   readonly tools: readonly Tool[];
@@ -22,16 +22,16 @@ export interface Cast extends Performers {
   readonly answer: AnswerOptions;
   /** BCP 47, for splitting text into sentences. */
   readonly locale: string | undefined;
-  /** What announces a text that is nothing but code. */
+  /** Announces a text that consists only of code. */
   readonly codeNotice: string | undefined;
-  /** What texts pass on their way to the voice. */
+  /** Transforms of the text on its way to the voice. */
   readonly text: readonly TextTransform[];
   readonly timeouts: Required<Omit<ConversationTimeouts, 'idleMs' | 'awayMs' | 'hookMs'>>;
   /** Whether the first clause is synthesized before the answer is certain. */
   readonly speakAhead: boolean;
 }
 
-/** All who may answer. */
+/** Everything that answers can be made with. */
 export interface Company extends Performers {
   readonly agents: Readonly<Record<string, AgentProfile>>;
   readonly voices: Voices;
@@ -39,7 +39,7 @@ export interface Company extends Performers {
 
 const usualText: readonly TextTransform[] = [markdown()];
 
-/** Who answers now. Each request to the model, and each text for the voice, is made with the cast of its moment. */
+/** What answers are made with at this moment. Looked up for each request to the model and each text for the voice. */
 export function castOf(state: ConversationState, company: Company): Cast {
   const { settings, rules } = state;
   const { llm = company.llm, tts = company.tts, voices, ...agent } = agentOf(state, company);
@@ -60,18 +60,18 @@ export function castOf(state: ConversationState, company: Company): Cast {
   };
 }
 
-/** The agent that answers, as far as it differs from the pipeline. */
+/** The settings of the agent that answers, where they differ from the pipeline's. */
 function agentOf({ settings }: ConversationState, { agents }: Company): AgentProfile {
   const [first = ''] = Object.keys(agents);
   return agents[settings.agent ?? first] ?? {};
 }
 
-/** The voice for the language that the user speaks, or for that language wherever it is spoken. */
+/** The voice for the user's language: for its region if there is one, else for the language. */
 function voiceFor(language: string | undefined, voices: Voices): TTSProvider | undefined {
   return language === undefined ? undefined : (voices[language] ?? voices[language.split('-')[0] ?? '']);
 }
 
-/** The cast of an answer that is given in another way. */
+/** The cast with an answer's own options. */
 export function withAnswer(cast: Cast, answer: AnswerOptions | undefined): Cast {
   const { tts = cast.tts } = { ...cast.answer, ...answer };
   return { ...cast, tts, answer: { ...cast.answer, ...answer } };

@@ -36,7 +36,7 @@ const maxToolRounds = 4;
 const maxAnswerLength = 262_144;
 /** Most tool calls of a request, and of an answer. */
 const maxCalls = 128;
-/** Most texts that the tools of a round may say: who hears more than these has stopped listening. */
+/** Most texts that the tools of a round may say: nobody listens to more. */
 const maxSaid = 20;
 /** How long a tool may run before its filler is spoken. */
 const fillerAfterMs = 700;
@@ -52,7 +52,7 @@ export type GenerationStep =
       readonly cast: Cast;
     }
   | { readonly type: 'token'; readonly part: number; readonly text: string }
-  /** A guard has done something. */
+  /** A guard has acted. */
   | { readonly type: 'guarded'; readonly part: number; readonly report: GuardReport }
   /** A guard ends the turn. */
   | { readonly type: 'refused'; readonly part: number }
@@ -66,7 +66,7 @@ export type GenerationStep =
 
 /** What a generation needs, and where it reports what belongs in the history. */
 export interface GenerationContext {
-  /** Who answers the next request. */
+  /** What the next request is made with. */
   readonly cast: () => Cast;
   readonly emit: Emit;
   readonly scheduler: SchedulerLike;
@@ -74,7 +74,7 @@ export interface GenerationContext {
   /** No tool runs before this emits; it replays. */
   readonly gate$: Observable<unknown>;
   readonly stopped$: Observable<unknown>;
-  /** Has another agent answer; emits once that counts, and replays it. */
+  /** Hands over to another agent; emits once that has taken effect, and replays it. */
   handOver(agent: string): Observable<unknown>;
   /** The messages to send to the model now. */
   messages(systemPrompt: string | undefined): Message[];
@@ -137,7 +137,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         else subscriber.add(callTools({ part, text, calls }, cast, round).subscribe(subscriber));
       };
       subscriber.next({ type: 'started', part, stored: true, round, cast });
-      // A voice that refuses the round ends the answer: the model is not asked anymore.
+      // A voice that refuses the round ends the answer: the model is not asked again.
       if (subscriber.closed) return;
       const events$ = llm.generate(messages, requestOptions(cast, round, mustSpeak));
       const inTime$ = fromInput(events$).pipe(map(tokenOf), context.validate('model'), stalls(cast, scheduler));
@@ -184,7 +184,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       context.onToolsRunning({ part, text, calls, round: toolRound, isAbortable });
       const done$ = new ReplaySubject<true>(1);
       const filler = running.find((tool) => tool.filler)?.filler;
-      // Who hears how far it has come needs no filler.
+      // A tool that reports its progress needs no filler.
       const filler$ = filler
         ? timer(fillerAfterMs, scheduler).pipe(
             map(() => filler),
@@ -217,7 +217,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
     );
   }
 
-  /** A part that is spoken but not stored. The guards see it whole, as they see what the model says. */
+  /** A part that is spoken but not stored. Guards check it like the model's own text, as a whole. */
   function aside(words: string, cast: Cast, round: number): Observable<GenerationStep> {
     return new Observable((subscriber) => {
       const event$ = of<LLMEvent[]>({ type: 'token', text: words }, { type: 'done', finishReason: 'stop' });
@@ -230,7 +230,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         reduce((passed, event) => (event.type === 'token' ? passed + event.text : passed), ''),
         mergeMap((text): GenerationStep[] => {
           if (!text.trim()) return [];
-          // Every part that has a number is begun.
+          // Every numbered part has begun.
           const part = parts++;
           return [
             { type: 'started', part, stored: false, round, cast },
@@ -246,7 +246,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
   return ask(1);
 }
 
-/** An event of a model's; a plain object's `generate()` may also emit its text as it is. */
+/** An event of a model; a plain object's `generate()` may also emit bare strings. */
 function tokenOf(event: LLMEvent | string): LLMEvent {
   return typeof event === 'string' ? { type: 'token', text: event } : event;
 }

@@ -6,7 +6,9 @@ import { callHook, hookIsOver, hookTimedOut } from './call-hook.ts';
 import type { UserTurnVerdict } from './conversation-options.ts';
 import type { Effect, HookInput } from './inputs.ts';
 
-/** Has the guards judge a turn, and then the application's hook, which sees what they let pass. Emits one verdict. */
+/**
+ * Lets the guards judge a turn, then the application's hook, which sees the text that they let pass. Emits one verdict.
+ */
 export function judgeTurn(
   effect: Extract<Effect, { readonly type: 'hook' }>,
   shared: Pick<Shared, 'state$' | 'history' | 'scheduler' | 'emit'>,

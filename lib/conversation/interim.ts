@@ -4,7 +4,7 @@ import { sharedWords } from '../text/shared-words.ts';
 import { emit, type Effect } from './inputs.ts';
 import type { ConversationState } from './state.ts';
 
-/** Publishes what the user has said so far, and what of it stays. */
+/** Publishes what the user has said so far, and how much of it is settled. */
 export function tellInterim(
   state: ConversationState,
   text: string,

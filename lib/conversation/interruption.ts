@@ -53,8 +53,8 @@ export function hearWhileBusy(
 }
 
 /**
- * Whether the user only tells the agent to go on. To a question the same words are an answer, and before the agent is
- * heard they belong to the user's message.
+ * Whether the user only encourages the agent to go on. After a question the same words are an answer, and before the
+ * agent is audible they belong to the user's message.
  */
 export function isNodded(
   state: ConversationState,
@@ -68,7 +68,7 @@ export function isNodded(
   return !isOver && phrasebook.isBackchannel(signal.result.text);
 }
 
-/** The user speaks, and does not interrupt: the agent is quieter, then silent, until it goes on. */
+/** The user speaks without interrupting yet: the agent becomes quieter, then silent, until it resumes. */
 export function suspect(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
   const sign = toSign(signal, rules);
   if (!sign) return [state];
@@ -78,27 +78,27 @@ export function suspect(state: ConversationState, signal: HeardSignal, at: numbe
   return enterStages(state, bargeIn, stages, at);
 }
 
-/** What is being said is no interruption. */
+/** What the user is saying is not an interruption. */
 export function dismiss(state: ConversationState, final: boolean, at: number, rules: Rules): ConversationStep {
   const sign = { type: 'dismissed', final } as const;
   const [bargeIn, ...stages] = takeSign(state.bargeIn, sign, at, () => rulesFor(state, rules));
   return enterStages(state, bargeIn, stages, at);
 }
 
-/** Whether the user only wants the agent to stop; to a question, "cancel" is an answer. */
+/** Whether the user only wants the agent to stop; after a question, "cancel" is an answer. */
 export function isOrder(state: ConversationState, signal: HeardSignal, at: number, { phrasebook }: Rules): boolean {
   if (signal.type !== 'transcript' || answerTime(state, signal, at)) return false;
   return phrasebook.isCommand(signal.result.text);
 }
 
-/** Nobody is asked to answer a command that has done what it could: the turn is over. */
+/** A command that has stopped the agent is not answered: the turn is over. */
 export function obey(
   state: ConversationState,
   { text, result }: { readonly text: string; readonly result?: TranscriptionResult },
   at: number,
   preflight: PreflightRules,
 ): ConversationStep {
-  // Told once more if it was told before: now it is complete.
+  // Published again if it was published before: now it is complete.
   const unsaid = { ...state, lastWords: '' };
   const told: ConversationStep = result ? decide(unsaid, { type: 'words', text, result }, at, preflight) : [state];
   return chain(told, (after) => dropTurn(after, 'cancelled', at));
@@ -110,7 +110,7 @@ export function wakeBargeIn(state: ConversationState, at: number, rules: Rules):
   return enterStages(state, bargeIn, stages, at);
 }
 
-/** The agent continues undisturbed, or has fallen silent: nothing is quieter, paused or held back anymore. */
+/** The agent continues undisturbed, or has fallen silent: nothing is ducked, paused or withheld anymore. */
 export function endSuspicion(state: ConversationState): ConversationStep {
   const { bargeIn } = state;
   if (bargeIn.stage === 'none') return [state];
@@ -159,7 +159,7 @@ function enterStages(
   );
 }
 
-/** What is audible becomes quieter; what is about to be waits, however late its first audio comes. */
+/** Audible speech becomes quieter; speech about to start waits, however late its first audio arrives. */
 function hush(state: ConversationState, told: Effect): ConversationStep {
   const { bargeIn, output, rules } = state;
   const duck: Effect = { type: 'duck', db: rules.duckDb };
@@ -177,7 +177,7 @@ function confirm(
   { signal, isOrder }: Cause,
 ): ConversationStep {
   const answering = state.answering && withMeasured(state.answering, { bargeInDetect: detectMs });
-  // Nothing that the user wants to stop is begun again.
+  // Do not restart what the user wants to stop.
   const reason = isOrder ? 'interrupted' : reasonToCut(state);
   const [silent, ...effects] = cut({ ...state, answering }, 'user', reason, at);
   return [

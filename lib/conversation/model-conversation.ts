@@ -67,7 +67,7 @@ function factsOf({ sttName = '', sttPauseMs = Infinity, ...ports }: Conversation
   return { stt: sttName, pauseMs: sttPauseMs, canFinalize, reportsSpeechEnd, detectsVoice: voice$ !== undefined };
 }
 
-/** An LLM and a TTS as answerer. */
+/** Answers with an LLM and a TTS. */
 function modelAndVoice(ports: ConversationPorts, company: Company, shared: Shared): Answerer {
   const { state$, now, ...rest } = shared;
   const { emit, scheduler, validate, report } = rest;
@@ -108,7 +108,7 @@ function modelAndVoice(ports: ConversationPorts, company: Company, shared: Share
     const playing = { ...cast(), tts };
     const inTime$ = text$.pipe(
       stallTimeout({ idleMs: playing.timeouts.llmStallMs, scheduler, error: textStalled }),
-      // What came before is said.
+      // Earlier pieces are spoken.
       catchError((error: unknown) => {
         report({ type: 'say.failed', error, role: 'tts' });
         return EMPTY;

@@ -6,7 +6,7 @@ import type { TurnDecision } from './turn-rules.ts';
 import { openTurn, turnEnded, type ConversationStep } from './user-turn.ts';
 
 /**
- * Whether what the user says while tools run joins the next request: they go on, as does what is said meanwhile. Only a
+ * Whether what the user says while tools run joins the next request: the tools go on, and so does speech. Only a
  * command stops them.
  */
 export function joinsTools(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): boolean {
@@ -16,7 +16,7 @@ export function joinsTools(state: ConversationState, signal: HeardSignal, at: nu
   return !rules.phrasebook.isBackchannel(text) && !isOrder(state, signal, at, rules);
 }
 
-/** The agent is quiet while the user speaks, and goes on after that. */
+/** The agent is silent while the user speaks, and then goes on. */
 export function listenDuringTools(
   state: ConversationState,
   signal: HeardSignal,

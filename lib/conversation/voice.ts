@@ -26,7 +26,7 @@ import type { Cast } from './cast.ts';
 import type { Validate } from './malformed.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
 
-/** Text is held back while more audio than this is unplayed, so that a barge-in wastes less. */
+/** Text is withheld while more audio than this is unplayed, so that a barge-in wastes less. */
 const maxUnplayedMs = 5_000;
 /** Longest interval between checks of the play-head. */
 const recheckMs = 100;
@@ -37,7 +37,7 @@ export interface VoiceContext {
   readonly validate: Validate;
 }
 
-/** The text of one round of the model, and who speaks it. */
+/** The text of one round of the model, and the voice that speaks it. */
 export interface SpokenRound {
   readonly text$: Observable<string>;
   readonly cast: Pick<Cast, 'tts' | 'locale' | 'codeNotice' | 'text' | 'timeouts'>;
@@ -52,7 +52,7 @@ export interface SpokenText {
   readonly speakAhead?: boolean;
 }
 
-/** What a voice does with each round's text: it is asked to speak it, begins to take it, has all of it, has spoken it. */
+/** A voice's progress with each round's text: asked to speak it, has begun to read it, has all of it, has spoken it. */
 type RoundStep = 'asked' | 'taken' | 'given' | 'spoken';
 type VoiceStep = AudioChunk | 'piece' | RoundStep;
 
@@ -109,7 +109,7 @@ export function synthesizeText(
                 isGiven = true;
                 subscriber.next('given');
                 given.complete();
-                // A voice that was given nothing has nothing to say: nobody waits for it.
+                // A voice that was given no text has nothing to say: nobody waits for it.
                 if (!hasPieces) finish();
               },
             });
@@ -183,7 +183,7 @@ export function synthesizeText(
   };
 }
 
-/** A piece of a text that no voice has to speak. */
+/** A piece of text that is read, not spoken. */
 function asWritten(text: string): SpokenPiece {
   const { length } = text;
   return {
@@ -193,7 +193,7 @@ function asWritten(text: string): SpokenPiece {
   };
 }
 
-/** Without this error, silence would pass for an answer. */
+/** Without this error, silence would count as an answer. */
 function mute(provider: string): VoiceError {
   const message = `${provider}: no audio came for a text with words in it`;
   return new VoiceError(message, { code: 'protocol', recoverable: true, provider });

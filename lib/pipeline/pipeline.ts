@@ -41,7 +41,7 @@ export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
  * ```
  */
 export class Pipeline extends PipelineControls implements AsyncDisposable {
-  /** The roles once both ends are loaded: from the beginning, or by `initialize()`. */
+  /** The roles once input and output are loaded: from the beginning, or by `initialize()`. */
   #loaded: Roles | undefined;
   readonly #history: History;
   readonly #scheduler: SchedulerLike;
@@ -60,7 +60,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   readonly #drained$ = new Subject<void>();
 
   /**
-   * Nothing of a browser is needed yet: a server that renders a page may create it.
+   * Needs no browser yet: a server that renders a page may create it.
    *
    * @throws VoiceError `configuration` when there are no providers, a role is filled twice or missing, but for input and
    * output, or an option belongs to the agent. The rest is checked by `initialize()`.
@@ -73,7 +73,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.#providerEvents = this.#tellOf(this.assigned.all);
   }
 
-  /** What was said and heard. */
+  /** The history: what was said and heard. */
   get history(): History {
     return this.#history;
   }
@@ -252,7 +252,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     if (failed) throw VoiceError.from(failed.reason);
   }
 
-  /** Wires the roles for one conversation: listener, answerer, and events. */
+  /** Wires the roles for one conversation: listener, answerer and events. */
   #wire(): Subscription {
     const parts: SessionParts = {
       roles: this.#cast,
@@ -324,7 +324,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.#usage = undefined;
   }
 
-  /** Resolves when the agent has finished speaking, or nobody waits for that anymore. */
+  /** Resolves when the agent has finished speaking, or waiting for it is no longer wanted. */
   async #drain(): Promise<void> {
     if (!this.#session) return;
     const over = firstValueFrom(merge(this.#drained$, this.#stops$), { defaultValue: undefined });

@@ -22,7 +22,7 @@ export function tellOfProviders(
   const work = new Subscription();
   for (const provider of providers) {
     const role = provider.roles[0];
-    // A chain of providers has the name of the one in use.
+    // A chain of providers bears the name of the one in use.
     const origin = (): ErrorOrigin => ({ provider: provider.name, ...(role ? { role } : {}) });
     const report = (cause: unknown): void => {
       reportError(cause, origin());
@@ -93,7 +93,7 @@ export function tellOfCall(
   follow(people$, ({ type, userId, userName }) => {
     emit(type === 'joined' ? 'meeting.joined' : 'meeting.left', personOf(userId, userName), envelope);
   });
-  // Before the end itself, with which the pipeline stops.
+  // Published before the end itself, which stops the pipeline.
   follow(callStates$ ?? EMPTY, (change) => emit('call.state', change, envelope));
   follow(callEnded$, (end) => {
     if (!callStates$) emit('call.state', endOf(end), envelope);
@@ -107,12 +107,12 @@ function personOf(userId: string, userName: string | undefined): MeetingPerson {
   return { userId, ...(userName && { userName }) };
 }
 
-/** The end of a call on a platform that tells no states. */
+/** The end of a call on a platform without call states. */
 function endOf(end: unknown): CallStateChange {
   return { state: 'ended', reason: asString(asObject(end)?.['reason']) ?? 'ended' };
 }
 
-/** Events of phones and meetings besides input and output, as far as they have them. */
+/** Events that phones and meetings may have besides audio. */
 type CallEvents = Partial<{
   readonly dtmf$: Observable<string>;
   readonly callEnded$: Observable<unknown>;

@@ -9,7 +9,7 @@ const holders = new WeakMap<ProviderContract, Set<object>>();
 /** The pipeline whose conversation uses a provider. */
 const owners = new WeakMap<ProviderContract, object>();
 
-/** Notes that a pipeline needs a provider, so that another one's {@link release} does not dispose it. */
+/** Notes that a pipeline needs a provider, so that {@link release} by another does not dispose it. */
 export function hold(provider: ProviderContract, pipeline: object): void {
   holders.set(provider, (holders.get(provider) ?? new Set()).add(pipeline));
 }
