@@ -54,7 +54,8 @@ export function sayInTurn(text$: Observable<string>, options: SayInTurnOptions):
     const reports$ = new Subject<SpeechInput>();
     const attempts = new Attempts(options, (report) => reports$.next(report));
     const texts$ = concat(text$.pipe(map((text) => ({ type: 'text', text }) as const)), of({ type: 'end' } as const));
-    return merge<SpeechInput>(texts$, reports$).pipe(
+    const inputs$: Observable<SpeechInput> = merge(texts$, reports$);
+    return inputs$.pipe(
       fold(speechInTurn(options.firstAudioMs), options.scheduler),
       mergeMap(([, ...effects]) => effects),
       tap((effect) => attempts.enact(effect)),
