@@ -276,12 +276,12 @@ function toolEvents({ agent, state$, emit }: Context): Observable<never> {
   );
   const ends$ = (agent.functionEnds$ ?? EMPTY).pipe(
     withLatestFrom(state$),
-    tap(([end, state]) => tellEnd(end, emit, envelope(state))),
+    tap(([end, state]) => publishEnd(end, emit, envelope(state))),
   );
   return merge(calls$, ends$).pipe(ignoreElements());
 }
 
-function tellEnd(end: AgentFunctionEnd, emit: Emit, envelope: { readonly turnId?: string }): void {
+function publishEnd(end: AgentFunctionEnd, emit: Emit, envelope: { readonly turnId?: string }): void {
   const { call, durationMs } = end;
   if (end.type === 'cancelled') emit('tool.cancelled', { call }, envelope);
   else emit(`tool.${end.type}`, { call, content: end.content, durationMs }, envelope);

@@ -2,7 +2,7 @@ import { finalize, Observable, of, ReplaySubject, Subscription, tap } from 'rxjs
 import { VoiceError } from '../core/errors.ts';
 import type { TokenUsage } from '../core/messages.ts';
 import type { ProviderRole } from '../core/roles.ts';
-import { withAnswer, type Cast } from './cast.ts';
+import { withAnswer, type ActiveAgent } from './active-agent.ts';
 import type { Emit } from './event-bus.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
 import type { History, HistoryFacts } from './history.ts';
@@ -14,7 +14,7 @@ import { synthesizeText, type SpokenRound, type VoiceContext } from './voice.ts'
 
 /** Shared by all answers of a conversation. */
 export interface AnswerContext {
-  readonly generation: Pick<GenerationContext, 'cast' | 'emit' | 'scheduler' | 'validate' | 'stopped$' | 'handOver'>;
+  readonly generation: Pick<GenerationContext, 'agent' | 'emit' | 'scheduler' | 'validate' | 'stopped$' | 'handOver'>;
   readonly speech: SpeechContext;
   readonly voice: VoiceContext;
   readonly history: History;
@@ -30,7 +30,7 @@ interface Part {
   readonly text: string;
   /** Whether it is remembered; a filler is not. */
   readonly stored: boolean;
-  readonly cast: Cast;
+  readonly agent: ActiveAgent;
   /** The history item that a round with tool calls already has. */
   readonly item?: string;
 }
@@ -72,8 +72,8 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     let isCommitted = false;
     let failed = false;
     const rounds = new Rounds();
-    const cast = (): Cast => withAnswer(generation.cast(), candidate.answer);
-    const { answer, speakAhead, tts } = cast();
+    const agent = (): ActiveAgent => withAnswer(generation.agent(), candidate.answer);
+    const { answer, speakAhead, tts } = agent();
 
     const facts = (): HistoryFacts => ({ at: scheduler.now(), turnId });
     const mark = (moment: TurnMoment): void => {
@@ -125,7 +125,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     };
     const asked$ = generateAnswer({
       ...generation,
-      cast,
+      agent,
       emit: (type, payload) => {
         emit(type, payload, { turnId });
       },
@@ -148,7 +148,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         for (const words of context.joined.splice(0)) history.addUser(words, [], facts());
       },
     });
-    const step$ = refusal === undefined ? asked$ : of(...wordsOf(refusal, cast()));
+    const step$ = refusal === undefined ? asked$ : of(...wordsOf(refusal, agent()));
     generating.add(
       step$.subscribe({
         next: take,
@@ -190,7 +190,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         remember(log, result, history, facts());
         for (const words of context.joined.splice(0)) history.addUser(words, [], facts());
         const asked = log.asking === undefined ? undefined : log.parts[log.asking];
-        if (asked) emit('llm.aborted', { text: asked.text }, { turnId, role: 'llm', provider: asked.cast.llm.name });
+        if (asked) emit('llm.aborted', { text: asked.text }, { turnId, role: 'llm', provider: asked.agent.llm.name });
       }
       const length = log.parts.reduce((sum, { text }) => sum + text.length, 0);
       const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
@@ -225,7 +225,7 @@ class Rounds {
     if (step.type === 'started') {
       const text$ = new ReplaySubject<string>(maxWaitingTokens);
       this.#texts.set(step.part, text$);
-      this.#rounds$.next({ text$, cast: step.cast });
+      this.#rounds$.next({ text$, agent: step.agent });
     } else if (step.type === 'token') this.#texts.get(step.part)?.next(step.text);
     else if (step.type === 'ended') this.#texts.get(step.part)?.complete();
   }
@@ -241,9 +241,9 @@ class Rounds {
 function note(log: Log, step: GenerationStep): Log {
   const { part: index } = step;
   if (step.type === 'started') {
-    const { stored, cast } = step;
+    const { stored, agent } = step;
     const asking = stored ? index : log.asking;
-    return { ...log, asking, parts: log.parts.toSpliced(index, 1, { text: '', stored, cast }) };
+    return { ...log, asking, parts: log.parts.toSpliced(index, 1, { text: '', stored, agent }) };
   }
   if (step.type === 'ended') return log.asking === index ? { ...log, asking: undefined } : log;
   if (step.type !== 'token') return log;
@@ -261,7 +261,7 @@ function withItem(log: Log, index: number, item: string): Log {
 /** The cost of a request whose end was never published. */
 function costOf(untold: readonly GenerationStep[], { parts }: Log): { tokens: TokenUsage; model: string } | undefined {
   for (const step of untold) {
-    const model = parts[step.part]?.cast.llm.name;
+    const model = parts[step.part]?.agent.llm.name;
     if (step.type === 'ended' && step.usage && model !== undefined) return { tokens: step.usage, model };
   }
   return undefined;
@@ -279,7 +279,7 @@ function tell(
     return;
   }
   if (!part?.stored) return;
-  const envelope = { turnId, role: 'llm', provider: part.cast.llm.name } as const;
+  const envelope = { turnId, role: 'llm', provider: part.agent.llm.name } as const;
   if (step.type === 'started') emit('llm.started', { round: step.round }, envelope);
   else if (step.type === 'token') emit('llm.token', { delta: step.text }, envelope);
   else {
@@ -312,9 +312,9 @@ function remember(before: Log, { heard, interrupted }: SpeechResult, history: Hi
 }
 
 /** What is said without asking the model. */
-function wordsOf(text: string, cast: Cast): GenerationStep[] {
+function wordsOf(text: string, agent: ActiveAgent): GenerationStep[] {
   return [
-    { type: 'started', part: 0, stored: true, round: 1, cast },
+    { type: 'started', part: 0, stored: true, round: 1, agent },
     { type: 'token', part: 0, text },
     { type: 'ended', part: 0, text, finishReason: 'stop' },
   ];

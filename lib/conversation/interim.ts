@@ -5,7 +5,7 @@ import { emit, type Effect } from './inputs.ts';
 import type { ConversationState } from './state.ts';
 
 /** Publishes what the user has said so far, and how much of it is settled. */
-export function tellInterim(
+export function publishInterim(
   state: ConversationState,
   text: string,
   result: TranscriptionResult,

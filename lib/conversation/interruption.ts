@@ -11,7 +11,7 @@ import {
 } from './barge-in.ts';
 import type { PreflightRules } from './conversation-options.ts';
 import type { IgnoreReason, VoiceEventEnvelope } from './events.ts';
-import { tellInterim } from './interim.ts';
+import { publishInterim } from './interim.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
 import { answerTime, overhear } from './overheard.ts';
 import type { Rules } from './rules.ts';
@@ -31,7 +31,7 @@ export function hearWhileBusy(
   at: number,
   rules: Rules,
 ): ConversationStep {
-  const isNod = isNodded(state, signal, at, rules);
+  const isNod = isEncouragement(state, signal, at, rules);
   if (!isInterruptible(state, rules)) {
     const isKept = isNod && rules.whileUninterruptible === 'queue';
     return ignore(state, signal, rules.bargeIn === false ? 'disabled' : isKept ? 'backchannel' : 'uninterruptible', at);
@@ -47,7 +47,7 @@ export function hearWhileBusy(
     bargeIn,
     stages,
     at,
-    isCut ? { signal, isOrder: isOrder(state, signal, at, rules) } : undefined,
+    isCut ? { signal, isStopCommand: isStopCommand(state, signal, at, rules) } : undefined,
   );
   return isCut ? entered : chain(entered, (after) => ignore(after, signal, 'too-short', at));
 }
@@ -56,7 +56,7 @@ export function hearWhileBusy(
  * Whether the user only encourages the agent to go on. After a question the same words are an answer, and before the
  * agent is audible they belong to the user's message.
  */
-export function isNodded(
+export function isEncouragement(
   state: ConversationState,
   signal: HeardSignal,
   at: number,
@@ -86,13 +86,18 @@ export function dismiss(state: ConversationState, final: boolean, at: number, ru
 }
 
 /** Whether the user only wants the agent to stop; after a question, "cancel" is an answer. */
-export function isOrder(state: ConversationState, signal: HeardSignal, at: number, { phrasebook }: Rules): boolean {
+export function isStopCommand(
+  state: ConversationState,
+  signal: HeardSignal,
+  at: number,
+  { phrasebook }: Rules,
+): boolean {
   if (signal.type !== 'transcript' || answerTime(state, signal, at)) return false;
   return phrasebook.isCommand(signal.result.text);
 }
 
 /** A command that has stopped the agent is not answered: the turn is over. */
-export function obey(
+export function stopOnCommand(
   state: ConversationState,
   { text, result }: { readonly text: string; readonly result?: TranscriptionResult },
   at: number,
@@ -121,7 +126,7 @@ export function endSuspicion(state: ConversationState): ConversationStep {
 /** What confirmed an interruption. */
 interface Cause {
   readonly signal: HeardSignal;
-  readonly isOrder: boolean;
+  readonly isStopCommand: boolean;
 }
 
 function enterStages(
@@ -141,7 +146,7 @@ function enterStages(
       chain(step, (state): ConversationStep => {
         switch (stage) {
           case 'suspected':
-            return hush(state, emit('bargeIn.suspected', {}, envelope));
+            return duckOrPause(state, emit('bargeIn.suspected', {}, envelope));
           case 'paused': {
             const pause: Effect[] = isPaused(before.bargeIn) ? [] : [{ type: 'pause' }];
             return [state, ...pause, emit('bargeIn.paused', {}, envelope), ...position('speech.paused')];
@@ -160,7 +165,7 @@ function enterStages(
 }
 
 /** Audible speech becomes quieter; speech about to start waits, however late its first audio arrives. */
-function hush(state: ConversationState, told: Effect): ConversationStep {
+function duckOrPause(state: ConversationState, told: Effect): ConversationStep {
   const { bargeIn, output, rules } = state;
   const duck: Effect = { type: 'duck', db: rules.duckDb };
   if (!isSuspected(bargeIn) || output.speaking?.audible !== false) return [state, duck, told];
@@ -174,11 +179,11 @@ function confirm(
   at: number,
   wasPaused: boolean,
   envelope: Pick<VoiceEventEnvelope, 'turnId' | 'speechId'>,
-  { signal, isOrder }: Cause,
+  { signal, isStopCommand }: Cause,
 ): ConversationStep {
   const answering = state.answering && withMeasured(state.answering, { bargeInDetect: detectMs });
   // Do not restart what the user wants to stop.
-  const reason = isOrder ? 'interrupted' : reasonToCut(state);
+  const reason = isStopCommand ? 'interrupted' : reasonToCut(state);
   const [silent, ...effects] = cut({ ...state, answering }, 'user', reason, at);
   return [
     silent,
@@ -192,7 +197,7 @@ function ignore(state: ConversationState, signal: HeardSignal, reason: IgnoreRea
   if (signal.type !== 'transcript' || !signal.result.text.trim()) return [state];
   const { result } = signal;
   const { text, utteranceComplete } = result;
-  if (!utteranceComplete) return tellInterim(state, text, result);
+  if (!utteranceComplete) return publishInterim(state, text, result);
   const overheard = overhear(state, signal, reason, at);
   const after: ConversationState = { ...state, interim: '', overheard: overheard ?? state.overheard };
   return overheard?.kind === 'answer' ? [after] : [after, emit('bargeIn.ignored', { reason, text, result })];

@@ -5,7 +5,14 @@ import { withoutDetector, withoutVoice } from './detector-lost.ts';
 import { dropEcho, echoOf, waitForEcho } from './echo.ts';
 import { emit, type Effect, type HeardSignal, type Input, type SttPresence } from './inputs.ts';
 import { isSuspected } from './barge-in.ts';
-import { endSuspicion, hearWhileBusy, isInterruptible, isNodded, obey, wakeBargeIn } from './interruption.ts';
+import {
+  endSuspicion,
+  hearWhileBusy,
+  isInterruptible,
+  isEncouragement,
+  stopOnCommand,
+  wakeBargeIn,
+} from './interruption.ts';
 import { listenByPolicy } from './listening.ts';
 import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
 import { answerTime, takeUpOverheard } from './overheard.ts';
@@ -216,7 +223,7 @@ const grantOutput: Follower = (state, before) => {
   return [output === state.output ? state : { ...state, output }];
 };
 
-const tellStates: Follower = (state, before, input) => {
+const publishStates: Follower = (state, before, input) => {
   const agent = agentStateOf(state);
   const previous = input.type === 'started' ? 'idle' : agentStateOf(before);
   const step: [ConversationState, ...Effect[]] = [state];
@@ -242,7 +249,7 @@ const followers: readonly Follower[] = [
   takeUpWaiting,
   askAgain,
   endDrain,
-  tellStates,
+  publishStates,
   watchQuiet,
   listenByPolicy,
 ];
@@ -287,7 +294,7 @@ function dropWords(state: ConversationState, signal: HeardSignal, at: number, ru
 /** Whether words said over uninterruptible speech are answered after it. */
 function isKept(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): boolean {
   if (rules.bargeIn === false || rules.whileUninterruptible === 'discard') return false;
-  return !isInterruptible(state, rules) && !isNodded(state, signal, at, rules);
+  return !isInterruptible(state, rules) && !isEncouragement(state, signal, at, rules);
 }
 
 /** Words prove that the detector still has input: the voice may last as long again. */
@@ -351,7 +358,7 @@ function takeTurns(
 /** Commits wait while the agent says something uninterruptible; everything else happens at once. */
 function takeDecision(state: ConversationState, decision: TurnDecision, at: number, rules: Rules): ConversationStep {
   const isObeyed = state.isCuttingIn && 'text' in decision && rules.phrasebook.isCommand(decision.text);
-  if (isObeyed && decision.type === 'commit') return obey(state, decision, at, rules.preflight);
+  if (isObeyed && decision.type === 'commit') return stopOnCommand(state, decision, at, rules.preflight);
   if (isObeyed && decision.type === 'speculate')
     return decide(state, { ...decision, type: 'words' }, at, rules.preflight);
   if (decision.type !== 'commit') return decide(state, decision, at, rules.preflight);

@@ -1,5 +1,5 @@
 import { emit, type HeardSignal } from './inputs.ts';
-import { dismiss, isInterruptible, isOrder, suspect } from './interruption.ts';
+import { dismiss, isInterruptible, isStopCommand, suspect } from './interruption.ts';
 import type { Rules } from './rules.ts';
 import { keepsTools, type ConversationState } from './state.ts';
 import type { TurnDecision } from './turn-rules.ts';
@@ -13,7 +13,7 @@ export function joinsTools(state: ConversationState, signal: HeardSignal, at: nu
   if (!keepsTools(state) || !isInterruptible(state, rules)) return false;
   if (signal.type === 'speech') return true;
   const { text } = signal.result;
-  return !rules.phrasebook.isBackchannel(text) && !isOrder(state, signal, at, rules);
+  return !rules.phrasebook.isBackchannel(text) && !isStopCommand(state, signal, at, rules);
 }
 
 /** The agent is silent while the user speaks, and then goes on. */

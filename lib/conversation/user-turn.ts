@@ -3,7 +3,7 @@ import type { Step } from '../stream/fold.ts';
 import type { SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { PreflightRules } from './conversation-options.ts';
 import type { DiscardReason, TurnEndReason } from './events.ts';
-import { tellInterim } from './interim.ts';
+import { publishInterim } from './interim.ts';
 import { emit, type AgentReport, type Effect, type HeardSignal } from './inputs.ts';
 import { release, withdraw } from './output-lock.ts';
 import {
@@ -92,7 +92,7 @@ function tellWords(
   const [open, turn, ...effects] = openTurn(before, 'speech', at);
   const state: ConversationState = { ...open, lastWords: text };
   if (type === 'transcript.interim') {
-    const [after, ...told] = tellInterim(state, text, result, turn.id);
+    const [after, ...told] = publishInterim(state, text, result, turn.id);
     return [after, ...effects, ...told];
   }
   return [{ ...state, interim: text }, ...effects, emit(type, { text, result }, { turnId: turn.id, role: 'stt' })];

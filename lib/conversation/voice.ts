@@ -22,7 +22,7 @@ import { feed } from '../stream/feed.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
 import { hasWords } from '../text/words.ts';
-import type { Cast } from './cast.ts';
+import type { ActiveAgent } from './active-agent.ts';
 import type { Validate } from './malformed.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
 
@@ -40,7 +40,7 @@ export interface VoiceContext {
 /** The text of one round of the model, and the voice that speaks it. */
 export interface SpokenRound {
   readonly text$: Observable<string>;
-  readonly cast: Pick<Cast, 'tts' | 'locale' | 'codeNotice' | 'text' | 'timeouts'>;
+  readonly agent: Pick<ActiveAgent, 'tts' | 'locale' | 'codeNotice' | 'text' | 'timeouts'>;
 }
 
 /** The text to speak. */
@@ -63,7 +63,7 @@ export function synthesizeText(
 ): SpeechRequest['synthesize'] {
   const { scheduler, validate } = context;
   return (script, playedMs) => {
-    let speaking: SpokenRound['cast'] | undefined;
+    let speaking: SpokenRound['agent'] | undefined;
     let isOpen = false;
     let hasBegun = false;
     let hasSounded = false;
@@ -75,9 +75,9 @@ export function synthesizeText(
       if (excessMs() <= 0) return of(true);
       return timer(Math.max(excessMs(), recheckMs), scheduler).pipe(switchMap(() => credit$));
     });
-    function speakRound({ text$, cast }: SpokenRound, onFirst: () => void): Observable<VoiceStep> {
-      const { tts, locale, codeNotice, text } = cast;
-      speaking = cast;
+    function speakRound({ text$, agent }: SpokenRound, onFirst: () => void): Observable<VoiceStep> {
+      const { tts, locale, codeNotice, text } = agent;
+      speaking = agent;
       script.beginRound(tts.name, tts.delivers);
       isGiven = false;
       let hasPieces = false;
@@ -152,7 +152,7 @@ export function synthesizeText(
     const words = new Subscription();
     const known = new Set<unknown>();
     /** Without word timings from the TTS, words are computed from the length of the audio. */
-    function listenTo(tts: SpokenRound['cast']['tts']): void {
+    function listenTo(tts: SpokenRound['agent']['tts']): void {
       const { words$ } = tts;
       if (!words$ || known.has(tts)) return;
       known.add(tts);

@@ -147,10 +147,10 @@ const signs: ReadonlySet<VoiceEventType> = new Set([
  * @throws VoiceError `configuration` when an option cannot work.
  */
 export function sessions<R>(options: SessionsOptions<R>): Sessions<R> {
-  return new SessionHouse(options);
+  return new SessionPool(options);
 }
 
-class SessionHouse<R> implements Sessions<R> {
+class SessionPool<R> implements Sessions<R> {
   readonly #options: SessionsOptions<R>;
   readonly #maxSessions: number;
   readonly #scheduler: SchedulerLike;

@@ -128,7 +128,8 @@ export function assertOptions(options: PipelineOptions, changes: PipelineUpdate 
   }
   const { hearing } = options;
   if (hearing !== undefined && typeof hearing !== 'function') throw refused('hearing must be a function');
-  const problem = configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? company(options, changes);
+  const problem =
+    configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? agentsAndVoices(options, changes);
   if (problem !== undefined) throw refused(problem);
 }
 
@@ -195,7 +196,7 @@ function untold(tool: Tool): string | undefined {
   }
 }
 
-function company(
+function agentsAndVoices(
   { agents, agent, voices, followLanguage }: PipelineOptions,
   changes: PipelineUpdate,
 ): string | undefined {

@@ -14,7 +14,7 @@ export interface ErrorOrigin {
 }
 
 /** Publishes the providers' connection and device events, and their errors. */
-export function tellOfProviders(
+export function publishProviders(
   providers: readonly ProviderContract[],
   emit: Emit,
   reportError: (cause: unknown, origin: ErrorOrigin) => void,
@@ -29,7 +29,7 @@ export function tellOfProviders(
     };
     work.add(provider.errors$?.subscribe({ next: report, error: report }));
     const onConnection = (event: ConnectionEvent): void => {
-      tellOfConnection(event, origin(), emit);
+      publishConnection(event, origin(), emit);
     };
     const validate = validator(report);
     work.add(provider.connection$?.pipe(validate('connection')).subscribe({ next: onConnection, error: report }));
@@ -42,7 +42,7 @@ export function tellOfProviders(
   return work;
 }
 
-function tellOfConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emit): void {
+function publishConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emit): void {
   switch (event.type) {
     case 'connecting':
       emit('provider.connecting', {}, origin);
@@ -70,7 +70,7 @@ function tellOfConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emi
 }
 
 /** Publishes a platform's own events. */
-export function tellOfCall(
+export function publishCall(
   input: InputProvider,
   emit: Emit,
   onEnded: () => void,
@@ -122,7 +122,7 @@ type CallEvents = Partial<{
 }>;
 
 /** Publishes the chosen formats: each synthesis chooses its own again, but hardly ever a different one. */
-export function tellOfPaths(emit: Emit): (path: AudioPath, ends: AudioEnds) => void {
+export function publishFormats(emit: Emit): (path: AudioPath, ends: AudioEnds) => void {
   const known = new Map<string, string>();
   return ({ from, to, transcoded }, { source, target }) => {
     const settled = { from: `${source} ${describeFormat(from)}`, to: `${target} ${describeFormat(to)}`, transcoded };

@@ -6,7 +6,7 @@ import type { AgentProfile, AnswerOptions, ConversationTimeouts, Voices } from '
 import type { ConversationState } from './state.ts';
 
 /** The model and the voice of a pipeline. */
-export interface Performers {
+export interface ModelAndVoice {
   readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm' | 'patienceMs'>;
   readonly tts: Pick<
     TTSProvider,
@@ -15,7 +15,7 @@ export interface Performers {
 }
 
 /** What an answer is made with. */
-export interface Cast extends Performers {
+export interface ActiveAgent extends ModelAndVoice {
   readonly systemPrompt: string | undefined;
   readonly tools: readonly Tool[];
   /** How answers are given. */
@@ -32,7 +32,7 @@ export interface Cast extends Performers {
 }
 
 /** Everything that answers can be made with. */
-export interface Company extends Performers {
+export interface AnswerSources extends ModelAndVoice {
   readonly agents: Readonly<Record<string, AgentProfile>>;
   readonly voices: Voices;
 }
@@ -40,15 +40,15 @@ export interface Company extends Performers {
 const usualText: readonly TextTransform[] = [markdown()];
 
 /** What answers are made with at this moment. Looked up for each request to the model and each text for the voice. */
-export function castOf(state: ConversationState, company: Company): Cast {
+export function activeAgent(state: ConversationState, sources: AnswerSources): ActiveAgent {
   const { settings, rules } = state;
-  const { llm = company.llm, tts = company.tts, voices, ...agent } = agentOf(state, company);
+  const { llm = sources.llm, tts = sources.tts, voices, ...agent } = agentOf(state, sources);
   const { text = usualText, timeouts = {} } = settings;
   const { llmFirstTokenMs = Math.max(10_000, llm.patienceMs ?? 0), llmStallMs = 30_000 } = timeouts;
   const { ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
   return {
     llm,
-    tts: voiceFor(state.language, { ...company.voices, ...voices }) ?? tts,
+    tts: voiceFor(state.language, { ...sources.voices, ...voices }) ?? tts,
     systemPrompt: agent.systemPrompt ?? settings.systemPrompt,
     tools: agent.tools ?? settings.tools ?? [],
     answer: { ...settings.answer, ...agent.answer },
@@ -61,7 +61,7 @@ export function castOf(state: ConversationState, company: Company): Cast {
 }
 
 /** The settings of the agent that answers, where they differ from the pipeline's. */
-function agentOf({ settings }: ConversationState, { agents }: Company): AgentProfile {
+function agentOf({ settings }: ConversationState, { agents }: AnswerSources): AgentProfile {
   const [first = ''] = Object.keys(agents);
   return agents[settings.agent ?? first] ?? {};
 }
@@ -71,8 +71,8 @@ function voiceFor(language: string | undefined, voices: Voices): TTSProvider | u
   return language === undefined ? undefined : (voices[language] ?? voices[language.split('-')[0] ?? '']);
 }
 
-/** The cast with an answer's own options. */
-export function withAnswer(cast: Cast, answer: AnswerOptions | undefined): Cast {
-  const { tts = cast.tts } = { ...cast.answer, ...answer };
-  return { ...cast, tts, answer: { ...cast.answer, ...answer } };
+/** The agent with an answer's own options. */
+export function withAnswer(agent: ActiveAgent, answer: AnswerOptions | undefined): ActiveAgent {
+  const { tts = agent.tts } = { ...agent.answer, ...answer };
+  return { ...agent, tts, answer: { ...agent.answer, ...answer } };
 }
