@@ -2,6 +2,8 @@
  * A service of the three fails in the middle of a conversation, and another one is there. What goes wrong then: words are
  * heard or said twice, words are lost between the two, a tool runs twice, the first one is never used again, or its
  * keep-alives pass for progress.
+ *
+ * Slow: every fate of two pieces with each of two voices, 625 conversations.
  */
 import { map, merge, mergeMap, NEVER, Observable, of, startWith, Subject, take, throwError, timer } from 'rxjs';
 import {
