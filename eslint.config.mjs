@@ -3,6 +3,7 @@ import { defineConfig, globalIgnores } from 'eslint/config';
 import prettier from 'eslint-config-prettier';
 import rxjsX from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
+import noCircles from './scripts/no-circles.mjs';
 
 /**
  * The rooms in their order: each imports only those that stand before it, and the entries at the end nobody. `providers`
@@ -196,7 +197,13 @@ export default defineConfig(
 
   {
     files: ['lib/**/*.ts'],
-    rules: { 'no-console': 'error', ...restrictImports(packages.everywhere, packages.beyondRims) },
+    plugins: { rxvoice: noCircles },
+    rules: {
+      'no-console': 'error',
+      'max-lines': ['error', 400],
+      'rxvoice/no-circles': 'error',
+      ...restrictImports(packages.everywhere, packages.beyondRims),
+    },
   },
   ...roomEntries,
   ...providerEntries,

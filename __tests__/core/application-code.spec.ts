@@ -18,6 +18,7 @@ import {
 } from 'rxjs';
 import { merge } from '../../lib/stream/merge.ts';
 import { publicStream } from '../../lib/core/application-code.ts';
+import { timersDue } from '../transport/test-clock.ts';
 
 const broken = (): never => {
   throw new Error('it broke');
@@ -27,9 +28,6 @@ const unhandled: unknown[] = [];
 const told: string[] = [];
 const source$ = new Subject<number>();
 const stream$ = publicStream(source$, (cause) => told.push((cause as Error).message));
-
-/** Waits for what RxJS reports in a timer, which was set before this one. */
-const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
 
 beforeEach(() => {
   told.length = 0;
@@ -66,7 +64,7 @@ describe('a subscriber of a public stream that breaks (F60)', () => {
       const third = stream$.subscribe((value) => seen.push(value));
       source$.next(1);
       source$.next(2);
-      await settle();
+      await timersDue();
       expect(seen).toEqual([1, 1, 2, 2]);
       expect(told).toEqual(['it broke']);
       expect(unhandled).toEqual([]);
@@ -78,7 +76,7 @@ describe('a subscriber of a public stream that breaks (F60)', () => {
     const ending$ = new Subject<number>();
     publicStream(ending$, (cause) => told.push((cause as Error).message)).subscribe({ complete: broken });
     ending$.complete();
-    await settle();
+    await timersDue();
     expect([told, unhandled]).toEqual([['it broke'], []]);
   });
 

@@ -18,6 +18,7 @@ import {
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { frames } from '../conformance/streaming-stt.ts';
 import { hear } from '../conformance/tts.ts';
+import { settle } from '../transport/test-clock.ts';
 import { TestCaller } from './support/caller.ts';
 
 const apiKey = 'sandbox-key';
@@ -118,7 +119,7 @@ describe('fallback() over the sandbox', () => {
     );
     for (const [index, chunk] of frames(['the quick brown fox jumps over']).entries()) {
       stt.sendAudio(chunk);
-      if (index % 5 === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+      if (index % 5 === 0) await settle();
     }
     await complete;
     // A service that gives up makes what it has heard final: the other one begins with the word after it.

@@ -1,4 +1,4 @@
-import { config, firstValueFrom, from, NEVER, Subject, timer } from 'rxjs';
+import { config, from, NEVER, Subject } from 'rxjs';
 import {
   Pipeline,
   type LLMEvent,
@@ -10,6 +10,7 @@ import {
 } from 'rxvoice';
 import * as library from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+import { timersDue } from '../transport/test-clock.ts';
 import { everyProvider, streamsOf } from './support/every-provider.ts';
 import { ofType } from './support/timeline.ts';
 
@@ -21,7 +22,7 @@ beforeEach(() => {
   config.onUnhandledError = (cause) => unhandled.push(cause);
 });
 afterEach(async () => {
-  await firstValueFrom(timer(2));
+  await timersDue();
   config.onUnhandledError = null;
   expect(unhandled).toEqual([]);
 });
@@ -125,7 +126,7 @@ describe('application code that throws (F60)', () => {
     pipeline.on('transcript.final', ({ text }) => seen.push(text));
     await pipeline.start();
     await turn(rigged);
-    await firstValueFrom(timer(1));
+    await timersDue();
     expect(seen).toEqual(['hello']);
     const ofFinal = 'a callback for transcript.final threw: it broke';
     expect(messages(rigged)).toEqual([ofFinal, ofFinal, 'a callback for turn.ended threw: it broke']);
@@ -210,7 +211,7 @@ describe('application code that throws (F60)', () => {
       await pipeline.start();
       await turn(rigged);
       await turn(rigged);
-      await firstValueFrom(timer(1));
+      await timersDue();
       expect(messages(rigged).filter((message) => message.startsWith('the logger'))).toEqual([
         'the logger threw: it broke',
       ]);

@@ -12,7 +12,7 @@ import type {
 import { VoiceError } from '../../lib/core/errors.ts';
 import { Pipeline } from '../../lib/pipeline/pipeline.ts';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
-import { TestClock, until } from '../transport/test-clock.ts';
+import { TestClock, timersDue, until } from '../transport/test-clock.ts';
 import { ofType } from './support/timeline.ts';
 
 interface Rig {
@@ -447,7 +447,7 @@ describe('a malformed value of a provider (F11)', () => {
         speech$.next({ type });
       }
       stt.hearWords(FakeSTT.result('hello', 'final'));
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await until(() => llm.requests.length > 0);
       expect(ofType(events, 'error')).toMatchObject([{ role: 'stt', code: 'protocol', recoverable: true }]);
       expect(llm.requests).toHaveLength(1);
       await pipeline.dispose();
@@ -462,8 +462,7 @@ describe('what ends the process nowhere (F60)', () => {
     config.onUnhandledError = (cause) => unhandled.push(cause);
   });
   afterEach(async () => {
-    // RxJS reports in a timer that was set before this one.
-    await new Promise((resolve) => setTimeout(resolve, 2));
+    await timersDue();
     config.onUnhandledError = null;
     expect(unhandled).toEqual([]);
   });

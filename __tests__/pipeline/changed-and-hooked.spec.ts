@@ -13,7 +13,8 @@ import {
   type VoiceEvent,
 } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, type FakeLLMConfig } from 'rxvoice/testing';
-import { TestClock } from '../transport/test-clock.ts';
+import { loadPhrases } from '../../lib/text/phrases.ts';
+import { settle, TestClock } from '../transport/test-clock.ts';
 import { ofType } from './support/timeline.ts';
 
 interface Call {
@@ -55,6 +56,12 @@ async function call(
 
 const long = 'One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen.';
 const reasons = (events: readonly VoiceEvent[]): string[] => ofType(events, 'turn.ended').map(({ reason }) => reason);
+
+/** A language's phrases have reached the conversation that asked for them first. */
+async function phrasesLoaded(language: string): Promise<void> {
+  await loadPhrases(language);
+  await settle();
+}
 
 describe('onUserTurn', () => {
   it('that drops a message leaves alone what the application says, whether it can be interrupted or not', async () => {
@@ -138,8 +145,7 @@ describe('update() of a running pipeline', () => {
     const { pipeline, clock, events, llm, says } = await call({ locale: 'en' }, () => long);
     pipeline.update({ locale: 'es' });
     await clock.advance(10);
-    // The phrases are loaded meanwhile.
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await phrasesLoaded('es');
     says('hola');
     await clock.advance(1_000);
     says('basta');
@@ -279,7 +285,7 @@ describe('a pipeline that follows the language', () => {
     const spanish = new FakeTTS({ scheduler: clock });
     const talk = await call({ followLanguage: true, locale: 'en', voices: { es: spanish } }, () => long, clock);
     talk.says('quiero pagar mi factura', { language: 'es' });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await phrasesLoaded('es');
     await clock.advance(1_000);
     expect(ofType(talk.events, 'user.language').map(({ language }) => language)).toEqual(['es']);
     expect(spanish.pieces.join('')).toContain('One two three');

@@ -1,7 +1,8 @@
-import { firstValueFrom, filter, Subject, take, timer, toArray } from 'rxjs';
+import { firstValueFrom, filter, Subject, take, toArray } from 'rxjs';
 import { AlphaAgent, Pipeline, VoiceError, type DeviceEvent, type PipelineOptions, type VoiceEvent } from 'rxvoice';
 import { bytesForMs } from 'rxvoice/audio';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat, type FakeLLMConfig } from 'rxvoice/testing';
+import { timersDue } from '../transport/test-clock.ts';
 
 interface Rig {
   readonly pipeline: Pipeline;
@@ -202,7 +203,7 @@ describe('Pipeline', () => {
     expect(warmed).toBe(2);
     for (const turn of [1, 2]) {
       stt.hearVoice('started');
-      await firstValueFrom(timer(1));
+      await timersDue();
       expect(warmed).toBe(2 + 2 * turn);
       const ended = next(pipeline, 'turn.ended');
       stt.hearWords(FakeSTT.result('hello', 'final'));

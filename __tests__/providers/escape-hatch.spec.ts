@@ -16,6 +16,7 @@ import { AlphaSTT } from '../../lib/providers/stt/alpha-stt.ts';
 import { KappaTTS } from '../../lib/providers/tts/kappa-tts.ts';
 import { ThetaTTS } from '../../lib/providers/tts/theta-tts.ts';
 import { OmegaTTS } from '../../lib/providers/tts/omega-tts.ts';
+import { until } from '../transport/test-clock.ts';
 import { outcomeOf } from './llm/llm-fixture.ts';
 
 interface Seen {
@@ -120,7 +121,7 @@ describe('the escape hatch', () => {
     const extraQuery = { ...extras.extraQuery, encoding: 'brand-new', model: undefined };
     const stt = await ready(new AlphaSTT({ apiKey: 'k', endpoint, extraQuery, extraHeaders: { 'x-gateway': 'eu' } }));
     void stt.connect().catch(() => undefined);
-    while (seen.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => seen.length > 0);
     const { url, headers } = seen[0] ?? { url: new URL('ws:none'), headers: {} };
     expect(url.pathname).toBe('/base/v1/listen');
     expect(url.searchParams.getAll('encoding')).toEqual(['brand-new']);

@@ -1,5 +1,6 @@
 import { map, NEVER, Subject, tap, type SchedulerAction, type Subscription } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
+import { globalClock } from '../transport/global-clock.ts';
 import { TestClock } from '../transport/test-clock.ts';
 import { BlockedClock } from './blocked-clock.ts';
 import { fold, type Machine, type Step } from '../../lib/stream/fold.ts';
@@ -155,8 +156,9 @@ describe('fold', () => {
     const at = Date.now() + ms;
     const late: Machine<State, Input, string> = { ...machine, wakeAt: () => at };
     const seen: string[] = [];
+    using clock = globalClock();
     const steps = NEVER.pipe(fold(late)).subscribe(([, ...effects]) => seen.push(...effects));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await clock.advance(60_000);
     steps.unsubscribe();
     expect(seen).toEqual([]);
   });

@@ -1,4 +1,7 @@
-import { VirtualTimeScheduler } from 'rxjs';
+import { VirtualTimeScheduler, type SchedulerAction, type Subscription } from 'rxjs';
+
+/** The longest wait of a runtime's timers, in milliseconds (25 days); they take a longer one for none. */
+const longestWaitMs = 2 ** 31 - 1;
 
 /** A clock that stands until it is told to go on; promises settle between any two of its timers. */
 export class TestClock extends VirtualTimeScheduler {
@@ -6,6 +9,10 @@ export class TestClock extends VirtualTimeScheduler {
   constructor(startAt: number = 0) {
     super(undefined, 0);
     this.frame = startAt;
+  }
+
+  override schedule<T>(work: (this: SchedulerAction<T>, state?: T) => void, delay = 0, state?: T): Subscription {
+    return super.schedule(work, delay > longestWaitMs ? 1 : delay, state);
   }
 
   /** Lets `ms` milliseconds pass. */
@@ -34,6 +41,11 @@ export class TestClock extends VirtualTimeScheduler {
 /** Lets every promise that can settle do so. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Lets the timers that are due run, such as the one in which RxJS reports an error: this one is set after them. */
+export function timersDue(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
 }
 
 const realNow = performance.now.bind(performance);

@@ -52,7 +52,7 @@ export interface AgentPorts {
   readonly agent: Agent;
   readonly output: Pick<OutputProvider, 'name' | 'play' | 'positionMs' | 'tailMs' | 'pause' | 'resume' | 'setVolume'>;
   readonly commands$: Observable<Command>;
-  /** What becomes of the microphone. Default: it always works. */
+  /** The state of the microphone. Default: it always works. */
   readonly device$?: ConversationPorts['device$'];
   /** @internal The code of captions while somebody listens to them. */
   readonly captions$?: ConversationPorts['captions$'];
@@ -70,7 +70,7 @@ interface Context extends Shared {
   readonly voice: SpeechContext;
 }
 
-/** An agent as answerer: a service that manages turns itself. */
+/** Answers with an agent: a service that manages turns itself. */
 export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
   const { agent } = ports;
   const voice: SpeechContext = {
@@ -276,18 +276,18 @@ function toolEvents({ agent, state$, emit }: Context): Observable<never> {
   );
   const ends$ = (agent.functionEnds$ ?? EMPTY).pipe(
     withLatestFrom(state$),
-    tap(([end, state]) => tellEnd(end, emit, envelope(state))),
+    tap(([end, state]) => publishEnd(end, emit, envelope(state))),
   );
   return merge(calls$, ends$).pipe(ignoreElements());
 }
 
-function tellEnd(end: AgentFunctionEnd, emit: Emit, envelope: { readonly turnId?: string }): void {
+function publishEnd(end: AgentFunctionEnd, emit: Emit, envelope: { readonly turnId?: string }): void {
   const { call, durationMs } = end;
   if (end.type === 'cancelled') emit('tool.cancelled', { call }, envelope);
   else emit(`tool.${end.type}`, { call, content: end.content, durationMs }, envelope);
 }
 
-/** What an agent's service is asked for by the application's commands, and whether the conversation does its part too. */
+/** What the application's commands ask of an agent's service, and whether the conversation handles them too. */
 const asked: Readonly<
   Record<string, readonly [method: 'interrupt' | 'startTurn' | 'endTurn' | 'cancelTurn', isOurs: boolean]>
 > = {

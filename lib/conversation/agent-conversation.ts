@@ -8,13 +8,13 @@ import type { VoiceEvent } from './events.ts';
 import { rulesOf, type Rules } from './rules.ts';
 import { unknownStt, type SttFacts } from './turn-rules.ts';
 
-/** An agent's service tells the end of each voice. */
+/** An agent's service reports the end of each voice. */
 const facts: SttFacts = { ...unknownStt, reportsSpeechEnd: true };
 
 /** Options of {@link agentConversation}. */
 export type AgentConversationOptions = Pick<ConversationOptions, 'history' | 'scheduler'>;
 
-/** An agent's service knows what is a command or a backchannel. */
+/** An agent's service recognizes commands and backchannels itself. */
 const none: Phrases = { language: 'en', commands: [], backchannels: [] };
 
 /**

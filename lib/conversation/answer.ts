@@ -2,7 +2,7 @@ import { finalize, Observable, of, ReplaySubject, Subscription, tap } from 'rxjs
 import { VoiceError } from '../core/errors.ts';
 import type { TokenUsage } from '../core/messages.ts';
 import type { ProviderRole } from '../core/roles.ts';
-import { withAnswer, type Cast } from './cast.ts';
+import { withAnswer, type ActiveAgent } from './active-agent.ts';
 import type { Emit } from './event-bus.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
 import type { History, HistoryFacts } from './history.ts';
@@ -14,7 +14,7 @@ import { synthesizeText, type SpokenRound, type VoiceContext } from './voice.ts'
 
 /** Shared by all answers of a conversation. */
 export interface AnswerContext {
-  readonly generation: Pick<GenerationContext, 'cast' | 'emit' | 'scheduler' | 'validate' | 'stopped$' | 'handOver'>;
+  readonly generation: Pick<GenerationContext, 'agent' | 'emit' | 'scheduler' | 'validate' | 'stopped$' | 'handOver'>;
   readonly speech: SpeechContext;
   readonly voice: VoiceContext;
   readonly history: History;
@@ -25,17 +25,17 @@ export interface AnswerContext {
   readonly committed$: (candidateId: string) => Observable<unknown>;
 }
 
-/** The progress of a model's round, or of a filler. */
+/** The state of one round of the model, or of a filler. */
 interface Part {
   readonly text: string;
   /** Whether it is remembered; a filler is not. */
   readonly stored: boolean;
-  readonly cast: Cast;
+  readonly agent: ActiveAgent;
   /** The history item that a round with tool calls already has. */
   readonly item?: string;
 }
 
-/** The progress of an answer. */
+/** The state of an answer. */
 interface Log {
   readonly parts: readonly Part[];
   /** The round whose request is in progress: `undefined` while tools run, or a filler is spoken. */
@@ -45,16 +45,16 @@ interface Log {
   readonly tokens: number;
 }
 
-/** Most rounds and fillers that wait for the voice to be set up: more than an answer has. */
+/** Most rounds and fillers kept until the voice is set up: more than any answer has. */
 const maxWaitingRounds = 100;
 
-/** Most tokens of a round that wait for the rounds before it to be spoken: far more than any answer has. */
+/** Most tokens of a round kept until the rounds before it are spoken: far more than any answer has. */
 const maxWaitingTokens = 100_000;
 
 /**
  * Answers a candidate: asks the model and speaks its text. Subscribing starts both, unsubscribing cuts both off. Either
- * way it records what was heard, and reports how it ended. Never errors: failures are reported, and end the turn. Emits
- * nothing; completes when the answer was heard.
+ * way it records what was heard and reports how it ended. Never errors: failures are reported, and end the turn. Emits
+ * nothing; completes once the answer has been heard.
  */
 export function answer(candidate: Candidate, context: AnswerContext): Observable<never> {
   return new Observable((subscriber) => {
@@ -65,15 +65,15 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     let log: Log = { parts: [], tokens: 0 };
     let result: SpeechResult = nothingHeard;
     const moments: Partial<Record<TurnMoment | 'toolsMs', number>> = {};
-    /** Since when tools run, while they do. */
+    /** When the running tools started; `undefined` while none run. */
     let toolsSince: number | undefined;
-    /** What is told when the gate opens. */
+    /** Events kept until the gate opens. */
     const untold: GenerationStep[] = [];
     let isCommitted = false;
     let failed = false;
     const rounds = new Rounds();
-    const cast = (): Cast => withAnswer(generation.cast(), candidate.answer);
-    const { answer, speakAhead, tts } = cast();
+    const agent = (): ActiveAgent => withAnswer(generation.agent(), candidate.answer);
+    const { answer, speakAhead, tts } = agent();
 
     const facts = (): HistoryFacts => ({ at: scheduler.now(), turnId });
     const mark = (moment: TurnMoment): void => {
@@ -91,7 +91,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       if (step.type === 'refused') report({ type: 'answer.refused', candidate: id });
       else if (refusal === undefined) tell(step, log.parts[step.part], turnId, emit);
     };
-    /** A step's event comes before what is said of it, and no event before the gate opens. */
+    /** A step's event precedes its speech, and no event is published before the gate opens. */
     const take = (step: GenerationStep): void => {
       if (step.type === 'started') mark('request');
       if (step.type === 'token' && moments.firstToken === undefined) {
@@ -120,19 +120,19 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       source: 'answer',
       interruptible: answer.interruptible ?? true,
       gate$,
-      // The model is stopped right after the voice, before anything is reckoned.
+      // The model is stopped right after the voice, before anything is counted.
       synthesize: (script, playedMs) => synthesize(script, playedMs).pipe(finalize(() => generating.unsubscribe())),
     };
     const asked$ = generateAnswer({
       ...generation,
-      cast,
+      agent,
       emit: (type, payload) => {
         emit(type, payload, { turnId });
       },
       gate$,
       messages: (systemPrompt) => {
         const { role = 'assistant' } = history.items.at(-1) ?? {};
-        // Models answer what comes last, and the agent may have said something since it was asked.
+        // Models answer the last message, and the agent may have said something since the question.
         const isLast = isCommitted && role !== 'assistant';
         return history.messages(joined(systemPrompt, found), isLast ? undefined : candidate.text);
       },
@@ -148,7 +148,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         for (const words of context.joined.splice(0)) history.addUser(words, [], facts());
       },
     });
-    const step$ = refusal === undefined ? asked$ : of(...wordsOf(refusal, cast()));
+    const step$ = refusal === undefined ? asked$ : of(...wordsOf(refusal, agent()));
     generating.add(
       step$.subscribe({
         next: take,
@@ -163,7 +163,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       }),
     );
 
-    // The voice is set up while the request is on its way.
+    // Set up the voice while the request is on its way.
     const speech$ = speech(request, context.speech, (heard) => {
       result = heard;
     });
@@ -190,7 +190,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         remember(log, result, history, facts());
         for (const words of context.joined.splice(0)) history.addUser(words, [], facts());
         const asked = log.asking === undefined ? undefined : log.parts[log.asking];
-        if (asked) emit('llm.aborted', { text: asked.text }, { turnId, role: 'llm', provider: asked.cast.llm.name });
+        if (asked) emit('llm.aborted', { text: asked.text }, { turnId, role: 'llm', provider: asked.agent.llm.name });
       }
       const length = log.parts.reduce((sum, { text }) => sum + text.length, 0);
       const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
@@ -211,7 +211,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
   });
 }
 
-/** The text of each round as it comes; one that waits for its turn, or for the voice, loses nothing. */
+/** The text of each round as it arrives; nothing is lost while a round waits for its turn or for the voice. */
 class Rounds {
   readonly #rounds$ = new ReplaySubject<SpokenRound>(maxWaitingRounds);
   readonly #texts = new Map<number, ReplaySubject<string>>();
@@ -225,12 +225,12 @@ class Rounds {
     if (step.type === 'started') {
       const text$ = new ReplaySubject<string>(maxWaitingTokens);
       this.#texts.set(step.part, text$);
-      this.#rounds$.next({ text$, cast: step.cast });
+      this.#rounds$.next({ text$, agent: step.agent });
     } else if (step.type === 'token') this.#texts.get(step.part)?.next(step.text);
     else if (step.type === 'ended') this.#texts.get(step.part)?.complete();
   }
 
-  /** There is nothing more to say. */
+  /** No more rounds follow. */
   end(): void {
     for (const text$ of this.#texts.values()) text$.complete();
     this.#rounds$.complete();
@@ -241,9 +241,9 @@ class Rounds {
 function note(log: Log, step: GenerationStep): Log {
   const { part: index } = step;
   if (step.type === 'started') {
-    const { stored, cast } = step;
+    const { stored, agent } = step;
     const asking = stored ? index : log.asking;
-    return { ...log, asking, parts: log.parts.toSpliced(index, 1, { text: '', stored, cast }) };
+    return { ...log, asking, parts: log.parts.toSpliced(index, 1, { text: '', stored, agent }) };
   }
   if (step.type === 'ended') return log.asking === index ? { ...log, asking: undefined } : log;
   if (step.type !== 'token') return log;
@@ -258,10 +258,10 @@ function withItem(log: Log, index: number, item: string): Log {
   return part ? { ...log, parts: log.parts.with(index, { ...part, item }) } : log;
 }
 
-/** What a request cost whose end was never told. */
+/** The cost of a request whose end was never published. */
 function costOf(untold: readonly GenerationStep[], { parts }: Log): { tokens: TokenUsage; model: string } | undefined {
   for (const step of untold) {
-    const model = parts[step.part]?.cast.llm.name;
+    const model = parts[step.part]?.agent.llm.name;
     if (step.type === 'ended' && step.usage && model !== undefined) return { tokens: step.usage, model };
   }
   return undefined;
@@ -279,7 +279,7 @@ function tell(
     return;
   }
   if (!part?.stored) return;
-  const envelope = { turnId, role: 'llm', provider: part.cast.llm.name } as const;
+  const envelope = { turnId, role: 'llm', provider: part.agent.llm.name } as const;
   if (step.type === 'started') emit('llm.started', { round: step.round }, envelope);
   else if (step.type === 'token') emit('llm.token', { delta: step.text }, envelope);
   else {
@@ -312,9 +312,9 @@ function remember(before: Log, { heard, interrupted }: SpeechResult, history: Hi
 }
 
 /** What is said without asking the model. */
-function wordsOf(text: string, cast: Cast): GenerationStep[] {
+function wordsOf(text: string, agent: ActiveAgent): GenerationStep[] {
   return [
-    { type: 'started', part: 0, stored: true, round: 1, cast },
+    { type: 'started', part: 0, stored: true, round: 1, agent },
     { type: 'token', part: 0, text },
     { type: 'ended', part: 0, text, finishReason: 'stop' },
   ];

@@ -27,7 +27,7 @@ export interface Shared {
 export interface Answerer {
   /** Subscribing starts the answer; unsubscribing cuts it off. Reports what was heard. Never errors. */
   answer(candidate: Candidate): Observable<unknown>;
-  /** The same for speech initiated by the application or the agent. */
+  /** The same for speech that the application or the agent initiates. */
   say(say: Say): Observable<unknown>;
   /** Prepares what an answer will need: the user has started speaking. */
   readonly warm$: Observable<unknown>;

@@ -3,11 +3,11 @@ import { fold, type Step } from '../stream/fold.ts';
 
 /** A sign of the user while the agent thinks or speaks: a voice, or words. */
 export type BargeInSign =
-  /** `at`: when it did, on the scheduler's clock, if that is known. Default: now. */
+  /** `at`: when it happened, on the scheduler's clock, if known. Default: now. */
   | { readonly type: 'voice-started' | 'voice-ended'; readonly at?: number }
   /** `final`: the utterance has ended. `isCommand`: it asks the agent to stop. */
   | { readonly type: 'words'; readonly count: number; readonly final: boolean; readonly isCommand?: boolean }
-  /** What is being said is no interruption, but a backchannel or an echo. `final`: it has ended. */
+  /** What the user is saying is a backchannel or an echo, not an interruption. `final`: it has ended. */
   | { readonly type: 'dismissed'; readonly final: boolean };
 
 /** The stage of a possible interruption. */
@@ -52,17 +52,17 @@ export type BargeIn =
   | { readonly stage: 'none' }
   | {
       readonly stage: 'suspected' | 'paused';
-      /** When the first sign came. */
+      /** When the first sign arrived. */
       readonly since: number;
       readonly rules: BargeInRules;
-      /** What is known of the voice; words may come without. */
+      /** The state of the voice; words may arrive without one. */
       readonly voice: 'unknown' | 'on' | 'over';
       readonly pauseAt: number;
       readonly resumeAt: number;
-      /** Whether the output was paused from the start: nothing was audible yet, and nothing is to begin. */
+      /** Whether the output was paused from the start: nothing was audible yet, and nothing may begin. */
       readonly isHeld?: boolean;
     }
-  /** The voice now heard is no interruption: until it falls silent, only words are a sign. */
+  /** The voice now heard is not an interruption: until it falls silent, only words count as a sign. */
   | { readonly stage: 'dismissed'; readonly until: number };
 
 type BargeInStep = Step<BargeIn, BargeInStage>;
@@ -153,11 +153,11 @@ function heard(state: Suspicion, sign: BargeInSign, at: number): BargeInStep {
   if (sign.type === 'words') {
     const enough = sign.final ? Math.min(rules.minWords, rules.minFinalWords ?? 1) : rules.minWords;
     if (sign.isCommand || sign.count >= enough) return [noBargeIn, 'confirmed'];
-    // Nothing more will come of an utterance that is complete.
+    // A complete utterance gives no further signs.
     if (sign.final) return [noBargeIn, 'resumed'];
     return due({ ...state, resumeAt: resumeAt(state, at) }, at);
   }
-  // When a service tells of a voice says little about when it was heard.
+  // When a service reports a voice says little about when the voice was heard.
   const heardAt = Math.min(at, sign.at ?? at);
   if (sign.type === 'voice-ended') {
     const over: Suspicion = { ...state, voice: 'over', pauseAt: Infinity };
@@ -168,7 +168,7 @@ function heard(state: Suspicion, sign: BargeInSign, at: number): BargeInStep {
   return due({ ...on, resumeAt: resumeAt(on, at) }, at);
 }
 
-/** When the agent resumes if nothing follows the last sign, at `at`. */
+/** When the agent resumes if the last sign, at `at`, is not followed by another. */
 function resumeAt({ rules, since, voice }: Suspicion, at: number): number {
   const { resumeAfterMs, lagMs = 0, maxPauseMs = Infinity, voiceTimeoutMs = 2_000, voiceEnds } = rules;
   const voiceMs = voiceEnds ? Infinity : voiceTimeoutMs;

@@ -6,8 +6,8 @@ import type { UserTurnVerdict } from './conversation-options.ts';
 import type { Effect, HookInput } from './inputs.ts';
 
 /**
- * Asks the application's hook about a turn. Emits its verdict once; what it throws, rejects with or returns by mistake
- * is one too. When the conversation no longer waits for it, its signal is aborted.
+ * Asks the application's hook about a turn. Emits its verdict once; a hook that throws, rejects or returns something
+ * else counts as a verdict too. Its signal is aborted when the conversation stops waiting.
  */
 export function callHook(
   { candidate, hook, turn }: Extract<Effect, { readonly type: 'hook' }>,
@@ -33,7 +33,7 @@ export function callHook(
   );
 }
 
-/** A promise of any library: a query that runs once it is awaited, too. */
+/** A promise of any library, including a query that runs only when awaited. */
 function isThenable(result: unknown): result is PromiseLike<unknown> {
   return typeof asObject(result)?.['then'] === 'function';
 }

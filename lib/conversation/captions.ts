@@ -23,10 +23,10 @@ import type { AudibleSpeech, Soundings } from './sounding.ts';
 
 /** Longest interval between looks at the play-head, in milliseconds. */
 const recheckMs = 100;
-/** Joins the word after it to the one before: "twenty-one", "don't". */
+/** Joins two words into one: "twenty-one", "don't". */
 const joiner = /^[-\u2010\u2011'’./@_]$/;
 
-/** What captions are made from. */
+/** What captions are derived from. */
 export interface CaptionSources {
   readonly events$: Observable<VoiceEvent>;
   readonly soundings: Soundings;
@@ -46,7 +46,7 @@ export function captions(sources: CaptionSources): Observable<never> {
   );
 }
 
-/** Tells the words of a speech at their times; at its end, those that were heard sooner than they were expected. */
+/** Publishes the words of a speech at their times; at its end, those that were heard sooner than expected. */
 function wordsOfSpeech(
   { script, playedMs, envelope }: AudibleSpeech,
   { events$, scheduler, emit }: CaptionSources,
@@ -60,7 +60,7 @@ function wordsOfSpeech(
       emit('caption.word', word, envelope);
       reader.skip();
     }
-    // A play-head that stands is paused.
+    // A play-head that stands still is paused.
     const isMoving = positionMs !== lastMs;
     lastMs = positionMs;
     const inMs = word && isMoving ? Math.min(recheckMs, word.startMs - positionMs) : recheckMs;
@@ -89,7 +89,7 @@ interface Word {
   readonly text: string;
 }
 
-/** Reads a script word by word, while it is written. */
+/** Reads a script word by word while it is being written. */
 class WordReader {
   #round = 0;
   #piece = 0;
@@ -138,7 +138,7 @@ function timesOf(round: ScriptRound, from: number, to: number): Pick<CaptionWord
   let first: SpokenWord | undefined;
   let last: SpokenWord | undefined;
   for (const { word, from: begin, to: end } of placedWords(spoken, words)) {
-    // A voice that began anew says words twice: the first time counts.
+    // A voice that restarted says words twice: the first time counts.
     if (first && begin >= to) break;
     if (begin >= to || end <= from) continue;
     first ??= word;
@@ -151,7 +151,7 @@ function timesOf(round: ScriptRound, from: number, to: number): Pick<CaptionWord
   return { startMs: startMs + round.msAt(from), endMs: startMs + round.msAt(to), estimated: true };
 }
 
-/** The words of a piece, with the marks that belong to them; several that stand for one thing are one. */
+/** The words of a piece with their punctuation; several spoken words for one written word count as one. */
 function wordsOf(piece: SpokenPiece): Word[] {
   const words: Word[] = [];
   let from: number | undefined;
@@ -161,7 +161,7 @@ function wordsOf(piece: SpokenPiece): Word[] {
     const [first, last] = visualRange(piece, from, end);
     const start = Math.max(first, read);
     const written = piece.visual.slice(start, last);
-    // The rest of what it stands for is still to be said.
+    // The rest of the written word is still to be spoken.
     if (written.trim() === '') continue;
     const visualStart = start + written.length - written.trimStart().length;
     const range = [visualStart, visualStart + written.trim().length] as const;

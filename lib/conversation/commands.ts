@@ -11,7 +11,7 @@ export interface SayOptions {
   readonly store?: boolean;
   /** `high` goes before other queued speech, `normal` after it. Default: `normal`. */
   readonly priority?: 'normal' | 'high';
-  /** What says it: another voice of the pipeline's, or a `Recording` of the text. Default: the voice that answers. */
+  /** The voice that says it: another one, or a `Recording` of the text. Default: the voice that answers. */
   readonly tts?: TTSProvider;
 }
 
@@ -19,15 +19,15 @@ export interface SayOptions {
 export interface SendOptions {
   /** Whether it interrupts the agent; otherwise it waits until agent and user have finished. Default: true. */
   readonly interrupt?: boolean;
-  /** Images that the message is about; of the model's service, only some models can see. */
+  /** Images that the message is about; only some models can see them. */
   readonly images?: readonly MessageImage[];
-  /** How this answer is given; each key takes precedence over that of the pipeline's `answer`. */
+  /** How this message is answered; each key overrides that of the pipeline's `answer`. */
   readonly answer?: AnswerOptions;
 }
 
 /** The outcome of a request. */
 export interface SpeechOutcome {
-  /** What was audible, in whole words. */
+  /** The audible part, in whole words. */
   readonly heardText: string;
   readonly interrupted: boolean;
 }
@@ -66,7 +66,7 @@ export class SpeechTicket implements SpeechHandle {
     this.#cut$.next();
   }
 
-  /** Only the first call counts. */
+  /** Only the first call has an effect. */
   settle(outcome: SpeechOutcome): void {
     if (this.#settled) return;
     this.#settled = true;
@@ -90,7 +90,7 @@ export type Command =
   | { readonly type: 'interrupt' }
   /** Push-to-talk. */
   | { readonly type: 'begin' | 'commit' | 'cancel' }
-  /** Changes settings, from when each of them says. */
+  /** Changes settings; each one takes effect when its documentation says so. */
   | { readonly type: 'update'; readonly changes: SettingsChange }
   /** Ends the conversation; with `drain`, once the agent has finished speaking. */
   | { readonly type: 'stop'; readonly drain?: boolean };

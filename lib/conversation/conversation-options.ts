@@ -25,15 +25,15 @@ export interface BargeInOptions extends BargeInThresholds {
   /** Other thresholds for the greeting, before and while it is heard. */
   readonly greeting?: BargeInThresholds;
   /**
-   * What alone cuts the agent off at once, and is not answered: "stop", "hold on". Default: the list of the `locale`'s
-   * language; pass a function to change that.
+   * Phrases that cut the agent off at once by themselves, and are not answered: "stop", "hold on". Default: the list
+   * for the `locale`'s language; pass a function to change it.
    */
   readonly commands?: PhraseList;
-  /** What does not interrupt the agent: "mm-hm", "right". Default: the list of the `locale`'s language. */
+  /** Phrases that do not interrupt the agent: "mm-hm", "right". Default: the list for the `locale`'s language. */
   readonly backchannels?: PhraseList;
   /**
-   * Whether transcripts that repeat what the agent has just been heard saying are dropped: three words in a row and
-   * more; a word or two only if they sounded when they were said. Default: true.
+   * Whether to drop transcripts that repeat what the agent was just heard saying: three or more words in a row; fewer
+   * only if they were sounding at that moment. Default: true.
    */
   readonly echoGuard?: boolean;
 }
@@ -49,13 +49,13 @@ export interface PreflightOptions {
   /** Longest speech worth a preflight, in milliseconds. Default: 10,000. */
   readonly maxSpeechMs?: number;
   /**
-   * Age, in milliseconds, at which an unchanged interim that ends like a sentence counts as a preflight, so that every
-   * speech-to-text service that punctuates can have them. Default: never.
+   * Age, in milliseconds, at which an unchanged interim that ends like a sentence counts as a preflight: this gives
+   * preflights to every service that punctuates. Default: never.
    */
   readonly stableInterimMs?: number;
 }
 
-/** What decides whether an answer is prepared. */
+/** The rules for preparing an answer. */
 export type PreflightRules = Required<Omit<PreflightOptions, 'stableInterimMs'>>;
 
 /** Longest waits, in milliseconds. */
@@ -78,8 +78,9 @@ export interface ConversationTimeouts {
   /** Silence of both before `user.idle`. Default: 15,000. */
   readonly idleMs?: number;
   /**
-   * Silence of the user before `user.away`. What the agent says by itself neither counts nor starts the wait anew; what
-   * the user says, types or has answered does. Default: 30,000; `Infinity` for never.
+   * Silence of the user before `user.away`. What the agent says on its own does not count as silence, and does not
+   * restart the wait; what the user says or types restarts it, and so does the answer to it. Default: 30,000;
+   * `Infinity` for never.
    */
   readonly awayMs?: number;
 }
@@ -87,62 +88,65 @@ export interface ConversationTimeouts {
 /** How an answer is given. */
 export interface AnswerOptions extends Omit<GenerateOptions, 'tools'> {
   /**
-   * Whether the model may, must or must not call a tool, or which one; for the first request of the answer only, since
-   * the model has to speak at last. Default: `auto`.
+   * Whether the model may, must or must not call a tool, or which one; applies to the first request of the answer only,
+   * since the model must speak in the end. Default: `auto`.
    */
   readonly toolChoice?: NonNullable<GenerateOptions['toolChoice']>;
   /** Most rounds of tool calls; after them the model must speak. Default: 4. */
   readonly maxToolRounds?: number;
-  /** Most tool calls, over all rounds. What is beyond does not run; the model is told so, and must speak. Default: 128. */
+  /**
+   * Most tool calls in all rounds together. Further calls do not run; the model is told so, and must speak. Default:
+   * 128.
+   */
   readonly maxToolCalls?: number;
   /** Whether the user can cut it off once it is heard; before that, new words join the message anyway. Default: true. */
   readonly interruptible?: boolean;
   /**
-   * What says it: another voice of the pipeline's, or a `TextVoice`, with which it is only read. Default: the voice of
-   * the pipeline, the agent or the language.
+   * The voice that says it: another one, or a `TextVoice` for an answer that is only read. Default: the voice of the
+   * pipeline, the agent or the language.
    */
   readonly tts?: TTSProvider;
 }
 
-/** What a conversation is at, for a {@link ListeningPolicy}. */
+/** The state of a conversation, for a {@link ListeningPolicy}. */
 export interface ListeningMoment {
   readonly agentState: AgentState;
   readonly userState: UserState;
-  /** Whether the greeting is still to be heard, in whole or in part. */
+  /** Whether any of the greeting is still to be heard. */
   readonly isGreeting: boolean;
-  /** Whether the model's tools run. */
+  /** Whether any of the model's tools are running. */
   readonly runsTools: boolean;
 }
 
 /**
- * Decides whether the user is listened to. It is asked after everything that happens in the conversation, so it should
- * be quick. If it depends on anything else, an empty `update()` has it asked again. If it throws, that is an `error`
- * event, and it has no say until the next `start()` or `update()`.
+ * Decides whether the user is listened to. It is called after everything that happens in the conversation, so it should
+ * be quick. If it depends on anything else, call `update({})` to have it called again. If it throws, that is an `error`
+ * event, and it is ignored until the next `start()` or `update()`.
  */
 export type ListeningPolicy = (moment: ListeningMoment) => boolean;
 
 /** A user's turn, before it is answered. */
 export interface UserTurn {
   readonly id: string;
-  /** The whole message that the model would answer, with earlier words whose answer nobody heard. */
+  /** The whole message that the model would answer, including earlier words whose answer nobody heard. */
   readonly text: string;
   /** Whether it was spoken, or sent by the application. */
   readonly source: 'speech' | 'text';
   /** The speech-to-text service's last result, if it was spoken. */
   readonly result?: TranscriptionResult;
-  /** Aborted when the decision is no longer needed: the user went on speaking, or time is up. */
+  /** Aborted when the decision is no longer needed: the user went on speaking, or the time is up. */
   readonly signal: AbortSignal;
 }
 
-/** What becomes of a user's turn; without any of these it is answered as it is. */
+/** What to do with a user's turn; with none of these it is answered unchanged. */
 export interface UserTurnVerdict {
-  /** What the user is taken to have said: replaces the message, also in the history. */
+  /** Replaces what the user said, also in the history. */
   readonly text?: string;
   /** Added to the system prompt for this answer alone, such as what a search has found. Never stored. */
   readonly context?: string;
-  /** Said in place of an answer, without asking the model; an empty text also drops the message. */
+  /** Said instead of an answer, without asking the model; an empty text also drops the message. */
   readonly refuse?: string;
-  /** How it is answered; each key takes precedence. */
+  /** How it is answered; each key overrides the settings. */
   readonly answer?: AnswerOptions;
 }
 
@@ -150,21 +154,21 @@ export interface UserTurnVerdict {
 export type UserTurnHook = (turn: UserTurn) => UserTurnVerdict | undefined | Promise<UserTurnVerdict | undefined>;
 
 /**
- * One of several agents that share a conversation, a line and a history. Whatever it leaves out is as the pipeline's own
- * options say.
+ * One of several agents that share a conversation and its history. Whatever it leaves out is taken from the pipeline's
+ * options.
  */
 export interface AgentProfile {
   /** Its instructions. */
   readonly systemPrompt?: string;
-  /** Its tools, in place of the pipeline's; `handoff()` makes one that hands over. */
+  /** Its tools, instead of the pipeline's; `handoff()` makes one that hands the conversation over. */
   readonly tools?: readonly Tool[];
   /** Its model. */
   readonly llm?: LLMProvider;
   /** Its voice. */
   readonly tts?: TTSProvider;
-  /** Its voice in other languages than that of `tts`, by BCP 47 language, with `followLanguage`. */
+  /** Its voices for languages other than that of `tts`, by BCP 47 language; needs `followLanguage`. */
   readonly voices?: Voices;
-  /** How it answers; each key takes precedence. */
+  /** How it answers; each key overrides the pipeline's. */
   readonly answer?: AnswerOptions;
 }
 
@@ -175,31 +179,30 @@ export type Voices = Readonly<Record<string, TTSProvider>>;
 export interface ConversationSettings {
   /** Instructions for the model, before all messages. Default: none. */
   readonly systemPrompt?: string;
-  /** What the model may call. Default: none. */
+  /** The tools that the model may call. Default: none. */
   readonly tools?: readonly Tool[];
-  /** Who ends the user's turn, and how long speech-to-text is waited for. Default: its own endpointing. */
+  /** Who ends the user's turn, and how long to wait for speech-to-text. Default: its own endpointing. */
   readonly turnTaking?: TurnTakingOptions;
   /** The strategy that ends the user's turn, or bounds for the default one. Default: no bounds. */
   readonly endpointing?: Endpointing;
   /**
-   * Called when the user has interrupted the agent with a voice, but no words came. The agent says the text that it
-   * returns, such as "Sorry, I did not catch that."; it is not stored. What it throws is reported. Default: nothing is
-   * said.
+   * Called when a voice has interrupted the agent, but no words followed. The agent says the text that it returns, such
+   * as "Sorry, I did not catch that."; it is not stored. Errors that it throws are reported. Default: nothing is said.
    */
   readonly onUnclear?: () => string | undefined;
   /** `immediate` cuts at the first sign, false never; default: in stages. */
   readonly bargeIn?: boolean | 'immediate' | BargeInOptions;
-  /** Whether answers are prepared before the turn is certain to be over, and how. Default: true. */
+  /** Whether, and how, answers are prepared before the turn is certain to be over. Default: true. */
   readonly preflight?: boolean | PreflightOptions;
   /**
-   * When the user is listened to: a policy, or several that all have to agree, such as `afterGreeting` and
-   * `unlessToolsRun`. Otherwise the speech-to-text service hears silence; what it heard before still counts. Default:
-   * always.
+   * When the user is listened to: a policy, or several that must all agree, such as `afterGreeting` and
+   * `unlessToolsRun`. At other times the speech-to-text service is sent silence; what it heard before still counts.
+   * Default: always.
    */
   readonly listening?: ListeningPolicy | readonly ListeningPolicy[];
   /**
-   * Called with each turn before the model is asked, never with what is not certain; the answer waits for it, at most
-   * `timeouts.hookMs`. If it throws or takes longer, that is an `error` event, and the turn is answered as it is.
+   * Called with each turn before the model is asked, never with a preflight; the answer waits for it, at most
+   * `timeouts.hookMs`. If it throws or takes longer, that is an `error` event, and the turn is answered unchanged.
    */
   readonly onUserTurn?: UserTurnHook;
   /** How answers are given, unless `send()` says otherwise. */
@@ -207,8 +210,8 @@ export interface ConversationSettings {
   /** The longest waits. */
   readonly timeouts?: ConversationTimeouts;
   /**
-   * What texts pass on their way to the voice, in this order, such as `[markdown(), pronunciations({ SQL: 'sequel' })]`;
-   * none: they are spoken as they are written. Default: `[markdown()]`.
+   * Transforms of the text on its way to the voice, in order, such as `[markdown(), pronunciations({ SQL: 'sequel'
+   * })]`; with none, texts are spoken as written. Default: `[markdown()]`.
    */
   readonly text?: readonly TextTransform[];
   /**
@@ -217,8 +220,8 @@ export interface ConversationSettings {
    */
   readonly locale?: string;
   /**
-   * Whether the locale follows the language that the user speaks, as the speech-to-text service tells it: from the first
-   * utterance of two words or more, and with the voice that `voices` has for it. Default: false.
+   * Whether the locale follows the user's language as the speech-to-text service reports it: from the first utterance
+   * of two or more words, and with the voice that `voices` has for it. Default: false.
    */
   readonly followLanguage?: boolean;
   /** Which of `agents` answers. Default: the first. */
@@ -236,17 +239,16 @@ export type TranscriptStage = (
 
 /** Options of a conversation. */
 export interface ConversationOptions extends ConversationSettings {
-  /** What was said before; the conversation adds to it. */
+  /** The history so far; the conversation adds to it. */
   readonly history: History;
   /** Said at the start. */
   readonly greeting?: string;
   /**
-   * What the user's words pass on their way from the speech-to-text service, such as `wakePhrase('hey Nova')`: the
-   * conversation hears what it emits. If it fails, that is an `error` event, and the words pass as they are. Default:
-   * nothing.
+   * An operator on the speech-to-text results, such as `wakePhrase('hey Nova')`: the conversation hears what it emits.
+   * If it fails, that is an `error` event, and results pass unchanged. Default: none.
    */
   readonly hearing?: TranscriptStage;
-  /** Agents by name, which hand the conversation over to each other. Default: one, made of the other options. */
+  /** Agents by name, which can hand the conversation over to each other. Default: one, made of the other options. */
   readonly agents?: Readonly<Record<string, AgentProfile>>;
   /** Voices for other languages than the pipeline's own, with `followLanguage`. */
   readonly voices?: Voices;

@@ -14,16 +14,16 @@ import type { Phrases } from '../text/phrases.ts';
 import type { captions } from './captions.ts';
 import type { Command } from './commands.ts';
 
-/** @internal Publishes what is heard word by word. */
+/** @internal Publishes what is heard, word by word. */
 export type Captions = typeof captions;
 
 /** The streams and functions that make up a conversation. */
 export interface ConversationPorts {
   readonly transcripts$: Observable<TranscriptionResult>;
   readonly speech$: Observable<SpeechEvent>;
-  /** The connection to speech-to-text: the user's turn waits while there is none. Default: always connected. */
+  /** The connection to speech-to-text: the user's turn waits while it is down. Default: always connected. */
   readonly connection$?: Observable<ConnectionEvent>;
-  /** What becomes of the microphone: while it is lost or muted, nobody is heard. Default: it always works. */
+  /** The state of the microphone: while it is lost or muted, nobody is heard. Default: it always works. */
   readonly device$?: Observable<DeviceEvent>;
   readonly commands$: Observable<Command>;
   readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm' | 'patienceMs'>;
@@ -45,9 +45,9 @@ export interface ConversationPorts {
   readonly sttName?: string;
   /** Silence after which it ends an utterance, in milliseconds. Default: it judges the end in other ways. */
   readonly sttPauseMs?: number | undefined;
-  /** Asks the speech-to-text service to finalize. Default: it cannot be asked. */
+  /** Asks the speech-to-text service to finalize. Default: it does not support that. */
   readonly finalize?: (() => void) | undefined;
-  /** Has the speech-to-text service hear the user, or silence. */
+  /** Sends the speech-to-text service the user's audio, or silence. */
   readonly listen?: (isOn: boolean) => void;
   /** Switches push-to-talk on or off: the microphone is open only while the application says so. */
   readonly pushToTalk?: (isOn: boolean) => void;

@@ -64,7 +64,7 @@ interface Setup {
   readonly agentHandlers?: AgentHandlers;
   readonly scheduler: SchedulerLike;
   readonly greeting?: string | undefined;
-  /** What the user's words pass first. */
+  /** The stage that the user's words pass first. */
   readonly stage?: TranscriptStage | undefined;
   readonly finalize: (() => void) | undefined;
   readonly pushToTalk: ((isOn: boolean) => void) | undefined;
@@ -108,7 +108,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       ...{ hook: answerer.hook, inject: answerer.inject, guards: () => state$.value.rules.guards },
     };
 
-    // The heart: the next candidate replaces the one before, cancelling its request, synthesis and playback.
+    // The heart: the next candidate replaces the current one, cancelling its request, synthesis and playback.
     const answers$ = state$.pipe(
       map(candidateOf),
       distinctUntilChanged(sameCandidate),
@@ -156,10 +156,10 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   });
 }
 
-/** Most of a result that is used, in characters: nobody says more at once. */
+/** Longest result that is used, in characters: nobody says more at once. */
 const maxResultLength = 65_536;
 
-/** What a microphone tells when the user can be heard; whatever else it tells, they cannot. */
+/** The events of a microphone that can hear the user; after any other event it cannot. */
 const hearing: ReadonlySet<DeviceEvent['type']> = new Set(['running', 'unmuted', 'found']);
 
 /** The user's signals. A stream that fails is reported as an error event, and the conversation continues. */
@@ -188,7 +188,7 @@ function heardBy(
       dropLateResults(),
       stage ? passing(stage, bus, validate) : identity,
       map((result): Input => {
-        // Words on the audio's own clock: the arrival of a message says nothing about it.
+        // Words are placed on the audio's own clock: when a message arrives says little about when they were spoken.
         const words = result.metadata?.words ?? [];
         const startOfSpeechAt = timeOf(words.at(0)?.startMs);
         const endOfSpeechAt = timeOf(words.at(-1)?.endMs);
@@ -219,7 +219,7 @@ function heardBy(
         )
       : EMPTY,
     connection$.pipe(
-      // Whoever publishes these events tells what is wrong with them; nobody waits for a service that tells no more.
+      // Whoever publishes these events reports their errors; nobody waits for a service that reports nothing anymore.
       catchError(() => of<ConnectionEvent>({ type: 'closed' })),
       validator(() => undefined)('connection'),
       filter(({ type }) => type !== 'fallback'),
@@ -228,7 +228,7 @@ function heardBy(
       map((is): Input => ({ type: 'stt', is })),
     ),
     device$.pipe(
-      // Whoever publishes these events tells what is wrong with them.
+      // Whoever publishes these events reports their errors.
       catchError(() => EMPTY),
       validator(() => undefined)('device'),
       filter(({ type }) => type !== 'changed'),
@@ -237,7 +237,7 @@ function heardBy(
   );
 }
 
-/** A stage of the application; where it fails, everything is heard. */
+/** A stage of the application's; if it fails, everything is heard. */
 function passing(
   stage: TranscriptStage,
   bus: EventBus,
@@ -262,7 +262,7 @@ function shortened(result: TranscriptionResult, tell: (message: string) => void)
   return { ...result, text: text.slice(0, maxResultLength) };
 }
 
-/** Some services show that they listen by "…": an interim without a word is none. */
+/** Some services send "…" to show that they are listening: an interim without words is dropped. */
 function withoutMarks(result: TranscriptionResult): TranscriptionResult {
   const { text, isFinal, utteranceComplete } = result;
   return isFinal || utteranceComplete || !text || hasWords(text) ? result : { ...result, text: '' };
@@ -287,7 +287,7 @@ function greetingOf(text: string): Command {
   return { type: 'say', text$: of(text), options: {}, source: 'greeting', ticket: new SpeechTicket() };
 }
 
-/** Speaks each say for as long as it is in the state. */
+/** Speaks each say while it is in the state. */
 function speakEach(state$: Observable<ConversationState>, answerer: Answerer): Observable<unknown> {
   const says$ = state$.pipe(
     map(({ says }) => says),

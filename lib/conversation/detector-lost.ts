@@ -3,10 +3,9 @@ import type { ConversationState } from './state.ts';
 import type { TurnRules } from './turn-rules.ts';
 
 /**
- * The voice detector tells nothing more: from now on the service's own voice events count, and its words where it has
- * none.
+ * The voice detector has ended: from now on the service's own voice events count, or its words if it has none.
  *
- * @param waitMs - How long a user who is speaking is waited for.
+ * @param waitMs - How long to wait for a user who is speaking.
  */
 export function withoutDetector(state: ConversationState, at: number, waitMs: number): ConversationState {
   const { rules, nextTurnTaking, user, bargeIn } = state;
@@ -22,12 +21,12 @@ export function withoutDetector(state: ConversationState, at: number, waitMs: nu
     rules: { ...rules, stt, reportsSpeechEnd: stt.reportsSpeechEnd, turnTaking: byService(rules.turnTaking) },
     nextTurnTaking: nextTurnTaking && byService(nextTurnTaking),
     user: user.state === 'speaking' ? { ...user, until: Math.min(user.until, at + waitMs) } : user,
-    // The agent goes on, unless words come.
+    // The agent goes on, unless words arrive.
     bargeIn: isSuspected(bargeIn) ? takeSign(bargeIn, { type: 'voice-ended' }, at, () => bargeIn.rules)[0] : bargeIn,
   };
 }
 
-/** Whether the voice goes on that was on is not known: new words tell. */
+/** Whether the current voice goes on is unknown until new words arrive. */
 export function withoutVoice(state: ConversationState): ConversationState {
   const { turnTaking } = state;
   return turnTaking.phase === 'hearing' ? { ...state, turnTaking: { ...turnTaking, voice: 'unknown' } } : state;

@@ -10,20 +10,20 @@ import { chain, type ConversationStep } from './user-turn.ts';
 
 /** How long after a speech its echo may begin to arrive, in milliseconds. */
 const tailMs = 500;
-/** How long an echo that was recognized may go on, in milliseconds. */
+/** How long a recognized echo may go on, in milliseconds. */
 const echoMs = 5_000;
 /** An answer may repeat the words of its question: "the blue one". */
 const longestAnswer = 4;
-/** Fewer words than these may repeat the agent's by chance. */
+/** Fewer words may match the agent's by chance. */
 const leastWords = 3;
-/** Nobody repeats a word sooner after its end, in milliseconds, and no echo begins later. */
+/** The user cannot repeat a word sooner after its end, and an echo cannot begin later, in milliseconds. */
 const reactionMs = 250;
-/** How long it takes to say a word and to recognize it, in milliseconds, where only its arrival is known. */
+/** Time to say and recognize a word, in milliseconds, if only its arrival is known. */
 const recognitionMs = 1_000;
 
 type HeardWords = Extract<HeardSignal, { readonly type: 'transcript' }>;
 
-/** Whether a transcript is the agent's own speech, heard back. `partly`: words so far that may become that. */
+/** Whether a transcript is the agent's own speech, heard back. `partly`: the words so far may turn out to be. */
 export function echoOf(
   state: ConversationState,
   signal: HeardSignal,
@@ -39,7 +39,7 @@ export function echoOf(
   if (phrasebook.isCommand(text)) return 'not';
   const echo = repeats(text, signal.sounding.text, locale);
   if (echo === 'not') return echo;
-  // So few words may be the user's own.
+  // Words this few may be the user's own.
   const isShort = echo === 'partly' || (between !== undefined && countWords(text, locale) < leastWords);
   if (isShort && !utteranceComplete) return 'partly';
   if (isShort && !soundedMeanwhile(state, signal, at, locale)) return 'not';
@@ -47,14 +47,14 @@ export function echoOf(
   return mayAnswer ? 'not' : 'surely';
 }
 
-/** Whether words were sounding when they were said. */
+/** Whether the agent's same words were audible at that moment. */
 function soundedMeanwhile(state: ConversationState, signal: HeardWords, at: number, locale?: string): boolean {
   const { result, sounding, endOfSpeechAt = at } = signal;
   const heard = sounding?.between?.(saidSince(state, signal, at) - reactionMs, endOfSpeechAt) ?? '';
   return repeats(result.text, heard, locale) !== 'not';
 }
 
-/** When the utterance began: as the times of its words tell, else its voice, else the arrival of its first words. */
+/** When the utterance began: by the times of its words, else by its voice, else by the arrival of its first words. */
 function saidSince(state: ConversationState, { startOfSpeechAt }: HeardWords, at: number): number {
   if (startOfSpeechAt !== undefined) return startOfSpeechAt;
   if (mayBeGoingOn(state, at)) return state.echoSince;
@@ -65,14 +65,14 @@ function mayBeGoingOn({ echoSince }: ConversationState, at: number): boolean {
   return at - echoSince <= echoMs;
 }
 
-/** Words that may become an echo pause nothing; a single one is no sign of anything. */
+/** Words that may turn out to be an echo pause nothing; a single one is not a sign of anything. */
 export function waitForEcho(before: ConversationState, signal: HeardWords, at: number, rules: Rules): ConversationStep {
   const state: ConversationState = { ...before, echoSince: saidSince(before, signal, at) };
   const isPair = countWords(signal.result.text, rules.locale) > 1;
   return isPair && statusOf(state) !== 'free' ? dismiss(state, false, at, rules) : [state];
 }
 
-/** An echo is no word of the user. */
+/** An echo is not something the user said. */
 export function dropEcho(state: ConversationState, { result }: HeardWords, at: number, rules: Rules): ConversationStep {
   const { text, utteranceComplete: isOver } = result;
   const marked: ConversationState = {

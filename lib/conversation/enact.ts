@@ -17,7 +17,7 @@ export interface World {
   readonly history: History;
   readonly scheduler: SchedulerLike;
   readonly joined: string[];
-  /** What the user's words pass before they are remembered. */
+  /** The guards that the user's words pass before they are remembered. */
   readonly guards: () => readonly InputGuard[];
   readonly bus: EventBus;
   /** Adds to the end of the queue. */
@@ -58,7 +58,7 @@ export function enact(
     scheduler,
   }: World,
 ): void {
-  /** Runs a method of a provider: one of the application may be async, and reject. */
+  /** Runs a method of a provider: the application's own may be async and reject. */
   const ask = (role: ProviderRole, method: () => unknown): void => {
     catchLater(method(), (error) => reportError(bus, error, { role }));
   };
@@ -80,7 +80,7 @@ export function enact(
     case 'remember': {
       const facts = { at: scheduler.now(), turnId: effect.turnId, ...factsOf(effect.result) };
       const { role, ...item } = history.addUser(masked(effect.text), effect.images, facts);
-      // Two messages in a row are one.
+      // Two consecutive messages become one.
       if (role === 'user' && 'text' in item) history.rewriteUser(masked(item.text));
       break;
     }
@@ -150,7 +150,7 @@ function factsOf({ metadata: { language, speaker } = {} }: Partial<Transcription
   return { ...(language === undefined ? {} : { language }), ...(speaker === undefined ? {} : { speaker }) };
 }
 
-/** Says what the application wants said when it could not hear what a voice said. */
+/** Says what the application wants said after a voice without words. */
 function sayAgain(text: string | undefined, later$: Subject<Input>): void {
   if (!text) return;
   const ticket = new SpeechTicket();

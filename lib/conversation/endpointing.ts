@@ -13,7 +13,7 @@ export interface HeardTurn {
   readonly silentSince: number | undefined;
   /** When speech-to-text marked everything so far as final; `undefined` while some of it may still change. */
   readonly finalAt: number | undefined;
-  /** When speech-to-text declared the utterance complete; `undefined` if it did not, or if more words came. */
+  /** When speech-to-text declared the utterance complete; `undefined` if it did not, or if more words followed. */
   readonly completeAt: number | undefined;
   /** How long after the end of speech this service's finals arrive, in milliseconds: learnt from those so far. */
   readonly sttLagMs: number;
@@ -21,7 +21,7 @@ export interface HeardTurn {
   readonly score: TurnScore | undefined;
 }
 
-/** How complete a text is. */
+/** A strategy's estimate of how complete a text is. */
 export interface TurnScore {
   /** The text that it is about. */
   readonly text: string;
@@ -40,15 +40,15 @@ export interface EndpointingBounds {
   /** Silence after which every turn ends. Default: none, but 3,000 with `silence()` and `scorer()`. */
   readonly maxMs?: number;
   /**
-   * Whether `minMs` follows the user's own pauses, between `minMs` and `maxMs`: someone who pauses for long is given
-   * more time. Default: false.
+   * Whether the minimum adapts to the user's own pauses, between `minMs` and `maxMs`: someone who makes long pauses is
+   * given more time. Default: false.
    */
   readonly dynamic?: boolean;
-  /** Longest turn: what was said by then is answered, even if the user goes on. Default: no limit. */
+  /** Longest turn: what was said by then is answered, even if the user is still speaking. Default: no limit. */
   readonly maxTurnMs?: number;
 }
 
-/** How likely it is that a text is a complete turn, 0 to 1; unsubscribed when another text is asked about. */
+/** How likely it is that a text is a complete turn, 0 to 1; unsubscribed when the next text is to be scored. */
 export type Scorer = (text: string) => number | ObservableInput<number>;
 
 /**
@@ -60,19 +60,19 @@ export type TurnEndedBy =
   'stt' | 'silence' | 'scorer' | 'custom' | 'maxMs' | 'maxTurnMs' | 'manual' | 'timeout' | 'text' | 'again';
 
 /**
- * Decides when the user's turn is over: a function from what is known to the time of the end, on the same clock;
- * Infinity while the turn goes on. It is asked again with everything that is heard, and must be pure. The bounds that it
- * carries apply to what it returns. What it throws is reported, and the service's own judgment takes its place.
+ * Decides when the user's turn is over: a pure function from what is known to the time of the end, on the same clock;
+ * Infinity while the turn goes on. It is called again whenever something is heard. The bounds that it carries apply to
+ * its result. If it throws, the error is reported, and the service's own judgment is used instead.
  */
 export interface EndOfTurn extends EndpointingBounds {
   (turn: HeardTurn): number;
-  /** What `turn.committed` names as having ended the turn. Default: `custom`. */
+  /** The `endedBy` of `turn.committed`. Default: `custom`. */
   readonly endedBy?: 'stt' | 'silence' | 'scorer' | 'custom';
-  /** Asked for each new text once the user is silent: how likely it is that the text is complete, 0 to 1. */
+  /** Called with each new text once the user is silent: how likely it is that the text is complete, 0 to 1. */
   readonly score?: Scorer;
   /** Whether speech-to-text is asked to finalize when a voice detector hears the voice end. Default: false. */
   readonly finalizes?: boolean;
-  /** The lag of a speech-to-text service, by its provider's name, until it is learnt. Default: 1,000. */
+  /** The lag of a speech-to-text service, by its provider's name, until it has been measured. Default: 1,000. */
   readonly lagOf?: (stt: string) => number | undefined;
   /** Whether the application ends the turn: push-to-talk. Default: false. */
   readonly isManual?: boolean;

@@ -8,7 +8,7 @@ export type Emit = <T extends VoiceEventType>(
   envelope?: Omit<VoiceEventEnvelope, 'at'>,
 ) => void;
 
-/** Collects a conversation's events: stamped, in the same order for all listeners. */
+/** Publishes a conversation's events, stamped and in the same order for all listeners. */
 export interface EventBus {
   readonly emit: Emit;
   /** Passes on an event of another bus, unchanged. */

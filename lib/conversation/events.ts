@@ -13,13 +13,13 @@ import type { ServiceUsage, TurnMetrics } from './measurements.ts';
  * the user can be heard: without a working microphone, the agent is `idle`.
  */
 export type AgentState = 'idle' | 'listening' | 'thinking' | 'speaking';
-/** What the user is doing, as the speech-to-text service tells, or a voice detector. */
+/** What the user is doing, as reported by the speech-to-text service or a voice detector. */
 export type UserState = 'silent' | 'speaking';
 /** The origin of a speech. */
 export type SpeechSource = 'answer' | 'say' | 'greeting';
 /**
- * Why a turn ended. `merged`: what followed before any of the answer was heard joined its message. `refused`: by
- * `onUserTurn`, whose words were said in place of an answer, or by a guard.
+ * Why a turn ended. `merged`: the user said more before any of the answer was heard, and that joined the message.
+ * `refused`: by `onUserTurn`, whose text was said instead of an answer, or by a guard.
  */
 export type TurnEndReason =
   'completed' | 'interrupted' | 'merged' | 'refused' | 'empty' | 'cancelled' | 'error' | 'stopped';
@@ -36,16 +36,16 @@ export interface VoiceEventMap {
     /** The previous state. */
     readonly previous: AgentState;
   };
-  /** The user starts or stops speaking, as the speech-to-text service tells, or a voice detector. */
+  /** The user starts or stops speaking, as reported by the speech-to-text service or a voice detector. */
   'user.state': { readonly state: UserState };
   /** Everything is connected, and the user can be heard. */
   'session.ready': object;
   /** The conversation has ended, and everything is disconnected. */
   'session.closed': {
-    /** What the session has used, by service. */
+    /** What the session used, by service. */
     readonly usage: readonly ServiceUsage[];
   };
-  /** `update()` has changed options; its documentation says from when each of them counts. */
+  /** `update()` has changed options; its documentation says when each of them takes effect. */
   'session.updated': {
     /** The names of the changed options. */
     readonly changed: readonly string[];
@@ -54,14 +54,14 @@ export interface VoiceEventMap {
   'agent.handoff': {
     /** Its name in `agents`. */
     readonly to: string;
-    /** The one that answered before, unless it was the first. */
+    /** The agent that answered before; absent for the first one. */
     readonly from?: string;
   };
-  /** The user speaks another language than before, and the agent follows; only with `followLanguage`. */
+  /** The user has switched languages, and the agent follows; only with `followLanguage`. */
   'user.language': {
     /** BCP 47. */
     readonly language: string;
-    /** The language before, if known. */
+    /** The previous language, if known. */
     readonly previous?: string;
   };
   /** A provider is connecting. */
@@ -84,7 +84,7 @@ export interface VoiceEventMap {
     /** What went wrong, for people. */
     readonly message: string;
   };
-  /** Another provider of a chain is in use from now on. */
+  /** Another provider of a `fallback()` chain is in use from now on. */
   'provider.fallback': {
     /** The provider that was in use. */
     readonly from: string;
@@ -107,21 +107,21 @@ export interface VoiceEventMap {
     /** The whole utterance so far. */
     readonly text: string;
     /**
-     * The beginning of `text`, in whole words, that is not new: the interim before has it as well, or the service has made
-     * it final. Show the rest as what may still change.
+     * The beginning of `text`, in whole words, that has not changed since the previous interim, or is final. Show the
+     * rest as text that may still change.
      */
     readonly stablePrefix: string;
     /** The speech-to-text service's result. */
     readonly result: TranscriptionResult;
   };
-  /** What the user said: the turn has ended. */
+  /** The user's turn has ended; this is what they said. */
   'transcript.final': {
     /** The whole turn. */
     readonly text: string;
     /** The speech-to-text service's last result; absent for words that it never made final. */
     readonly result?: TranscriptionResult;
   };
-  /** What the user has said so far, when the service thinks that this may be all. */
+  /** What the user has said so far, when the service thinks that they may have finished. */
   'transcript.preflight': {
     /** The whole utterance so far. */
     readonly text: string;
@@ -147,7 +147,7 @@ export interface VoiceEventMap {
   };
   /** The turn and its answer are over. */
   'turn.ended': { readonly reason: TurnEndReason };
-  /** A guard has found something; the event says what was done, not what was said. */
+  /** A guard has acted; the event says what it did, not what was said. */
   'guard.acted': GuardReport;
   /** Nobody has spoken for a while. */
   'user.idle': {
@@ -155,14 +155,14 @@ export interface VoiceEventMap {
     readonly idleMs: number;
   };
   /**
-   * The user has said nothing for longer, whatever the agent has said meanwhile: time to hang up. Once, until the user
-   * speaks again.
+   * The user has said nothing for even longer, whatever the agent has said meanwhile: time to hang up. Published once,
+   * until the user speaks again.
    */
   'user.away': {
     /** Duration of the silence, in milliseconds, without what the agent has said. */
     readonly awayMs: number;
   };
-  /** An answer is being prepared to what may be all that the user says. */
+  /** An answer is being prepared: the user may have finished. */
   'preflight.started': {
     /** The text being answered. */
     readonly text: string;
@@ -192,14 +192,14 @@ export interface VoiceEventMap {
   'bargeIn.confirmed': {
     /** Milliseconds from the first sign to the confirmation. */
     readonly detectMs: number;
-    /** Milliseconds from the sign that confirmed to the last sample that sounds, as the output tells. */
+    /** Milliseconds from the confirming sign to the last audible sample, as reported by the output. */
     readonly cutMs: number;
   };
   /** It was a false alarm: the agent resumes at the sample where it paused. */
   'bargeIn.resumed': object;
   /**
-   * The user said something that did not interrupt the agent. It is answered only if the agent's speech ends with the
-   * question to it, or right after something too short.
+   * The user said something that did not interrupt the agent. It is answered only if it answers the question that the
+   * agent's speech ends with, or right after the speech if it was only too short.
    */
   'bargeIn.ignored': {
     readonly reason: IgnoreReason;
@@ -252,7 +252,7 @@ export interface VoiceEventMap {
     /** How long it ran, in milliseconds. */
     readonly durationMs: number;
   };
-  /** An interruption cancelled a tool's run. */
+  /** An interruption has cancelled a tool. */
   'tool.cancelled': { readonly call: ToolCall };
   /** The agent is about to say something. */
   'speech.created': {
@@ -291,11 +291,12 @@ export interface VoiceEventMap {
   /** Some audio was captured; only with the option `inputEvents`. */
   'audio.input': { readonly chunk: AudioChunk };
   /**
-   * A word of the agent begins to sound; only while somebody listens to `captions$`, or to this event by name. Words that
-   * are cut off have none. Where the times are estimated and the voice was faster, the last words follow `speech.ended`.
+   * One of the agent's words begins to sound; only while somebody listens to `captions$`, or to this event by name.
+   * Words that are cut off have none. If times are estimated and the voice was faster, the last ones follow
+   * `speech.ended`.
    */
   'caption.word': {
-    /** As it is written, or as it is spoken if it is written nowhere. */
+    /** The word as written, or as spoken if the text does not contain it. */
     readonly text: string;
     /** When it begins, in milliseconds of the speech as it is heard. */
     readonly startMs: number;
@@ -303,7 +304,7 @@ export interface VoiceEventMap {
     readonly endMs: number;
     /** Where it stands in the `text` of `speech.ended`: start and end offset. */
     readonly range: readonly [number, number];
-    /** True if the service tells no times, and they were computed. */
+    /** True if the service gives no times and they were estimated. */
     readonly estimated: boolean;
   };
   /** An item was added to the history. */
@@ -317,7 +318,7 @@ export interface VoiceEventMap {
   'history.truncated': {
     /** Number of items removed. */
     readonly removed: number;
-    /** What stands in their place, if they were summarized. */
+    /** The summary that replaces them, if there is one. */
     readonly summary?: HistoryItem;
   };
   /** The caller pressed a key. */
@@ -327,7 +328,7 @@ export interface VoiceEventMap {
   };
   /** The state of the call has changed. */
   'call.state': CallStateChange;
-  /** Somebody else speaks, as the meeting's platform tells. */
+  /** Another participant speaks, according to the meeting's platform. */
   'speaker.active': MeetingPerson;
   /** Somebody has joined the meeting, or was there already. */
   'meeting.joined': MeetingPerson;
@@ -340,7 +341,7 @@ export interface VoiceEventMap {
     /** Whether the service now receives silence. */
     readonly muted: boolean;
   };
-  /** The user is listened to no longer, or again, at the latest when the session ends; only with `listening`. */
+  /** The user is no longer listened to, or is again, at the latest when the session ends; only with `listening`. */
   'input.listening': {
     /** Whether the service hears the user. */
     readonly listening: boolean;
@@ -353,13 +354,13 @@ export interface VoiceEventMap {
   'turn.metrics': TurnMetrics;
   /** Billable usage of a service. */
   usage: {
-    /** Tokens of one request to the model, as far as the service counts them; an aborted one is seldom counted. */
+    /** Tokens of one request to the model, as counted by the service; aborted requests are seldom counted. */
     readonly tokens?: TokenUsage;
     /** Characters of one speech sent to the TTS; one event for each voice that speaks it. */
     readonly characters?: number;
     /**
-     * Seconds of audio sent to the speech-to-text service, or to the agent, since the last such event: one comes with each
-     * turn, and at the end. Silence in place of a muted microphone counts; compressed audio does not.
+     * Seconds of audio sent to the speech-to-text service, or to the agent, since the last such event: published with
+     * each turn, and at the end. Silence sent for a muted microphone counts; compressed audio does not.
      */
     readonly seconds?: number;
   };

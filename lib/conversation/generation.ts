@@ -24,7 +24,7 @@ import { feed } from '../stream/feed.ts';
 import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import { guardedOutput, type GuardReport } from '../text/text-transform.ts';
-import type { Cast } from './cast.ts';
+import type { ActiveAgent } from './active-agent.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 import type { Validate } from './malformed.ts';
@@ -36,7 +36,7 @@ const maxToolRounds = 4;
 const maxAnswerLength = 262_144;
 /** Most tool calls of a request, and of an answer. */
 const maxCalls = 128;
-/** Most texts that the tools of a round may say: who hears more than these has stopped listening. */
+/** Most texts that the tools of a round may say: nobody listens to more. */
 const maxSaid = 20;
 /** How long a tool may run before its filler is spoken. */
 const fillerAfterMs = 700;
@@ -49,10 +49,10 @@ export type GenerationStep =
       readonly stored: boolean;
       readonly round: number;
       /** Who answers this round. */
-      readonly cast: Cast;
+      readonly agent: ActiveAgent;
     }
   | { readonly type: 'token'; readonly part: number; readonly text: string }
-  /** A guard has done something. */
+  /** A guard has acted. */
   | { readonly type: 'guarded'; readonly part: number; readonly report: GuardReport }
   /** A guard ends the turn. */
   | { readonly type: 'refused'; readonly part: number }
@@ -66,15 +66,15 @@ export type GenerationStep =
 
 /** What a generation needs, and where it reports what belongs in the history. */
 export interface GenerationContext {
-  /** Who answers the next request. */
-  readonly cast: () => Cast;
+  /** What the next request is made with. */
+  readonly agent: () => ActiveAgent;
   readonly emit: Emit;
   readonly scheduler: SchedulerLike;
   readonly validate: Validate;
   /** No tool runs before this emits; it replays. */
   readonly gate$: Observable<unknown>;
   readonly stopped$: Observable<unknown>;
-  /** Has another agent answer; emits once that counts, and replays it. */
+  /** Hands over to another agent; emits once that has taken effect, and replays it. */
   handOver(agent: string): Observable<unknown>;
   /** The messages to send to the model now. */
   messages(systemPrompt: string | undefined): Message[];
@@ -101,19 +101,19 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
   let called = 0;
 
   /** The model must speak at last. */
-  function isLast({ answer }: Cast, round: number): boolean {
+  function isLast({ answer }: ActiveAgent, round: number): boolean {
     return round > (answer.maxToolRounds ?? maxToolRounds) || called >= (answer.maxToolCalls ?? maxCalls);
   }
 
   function ask(round: number): Observable<GenerationStep> {
     return new Observable((subscriber) => {
-      const cast = context.cast();
-      const { llm, systemPrompt } = cast;
+      const agent = context.agent();
+      const { llm, systemPrompt } = agent;
       const part = parts++;
       const calls: ToolCall[] = [];
       const messages = context.messages(systemPrompt);
       const received: ToolCall[] = [];
-      const mustSpeak = isLast(cast, round);
+      const mustSpeak = isLast(agent, round);
       let text = '';
       let end: Partial<Extract<LLMEvent, { type: 'done' }>> = {};
       const take = (event: LLMEvent): void => {
@@ -121,11 +121,11 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         else if (event.type === 'tool-call') {
           if (!received.some((call) => isSameCall(call, event))) calls.push(withOwnId(event, messages, calls));
           if (received.push(event) <= maxCalls) return;
-          throw overflow(cast, `the model called more than ${maxCalls} tools at once: tell it to call fewer`);
+          throw overflow(agent, `the model called more than ${maxCalls} tools at once: tell it to call fewer`);
         } else if (event.text) {
           text += event.text;
           if (text.length > maxAnswerLength) {
-            throw overflow(cast, `the answer is longer than ${maxAnswerLength} characters: set maxTokens`);
+            throw overflow(agent, `the answer is longer than ${maxAnswerLength} characters: set maxTokens`);
           }
           subscriber.next({ type: 'token', part, text: event.text });
         }
@@ -134,14 +134,14 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         const { finishReason = 'stop', usage } = end;
         subscriber.next({ type: 'ended', part, text, finishReason, ...(usage ? { usage } : {}) });
         if (calls.length === 0 || mustSpeak) subscriber.complete();
-        else subscriber.add(callTools({ part, text, calls }, cast, round).subscribe(subscriber));
+        else subscriber.add(callTools({ part, text, calls }, agent, round).subscribe(subscriber));
       };
-      subscriber.next({ type: 'started', part, stored: true, round, cast });
-      // A voice that refuses the round ends the answer: the model is not asked anymore.
+      subscriber.next({ type: 'started', part, stored: true, round, agent });
+      // A voice that refuses the round ends the answer: the model is not asked again.
       if (subscriber.closed) return;
-      const events$ = llm.generate(messages, requestOptions(cast, round, mustSpeak));
-      const inTime$ = fromInput(events$).pipe(map(tokenOf), context.validate('model'), stalls(cast, scheduler));
-      const guarded$ = guardedOutput(inTime$, cast.text, {
+      const events$ = llm.generate(messages, requestOptions(agent, round, mustSpeak));
+      const inTime$ = fromInput(events$).pipe(map(tokenOf), context.validate('model'), stalls(agent, scheduler));
+      const guarded$ = guardedOutput(inTime$, agent.text, {
         scheduler,
         tell: (report) => subscriber.next({ type: 'guarded', part, report }),
         end: () => subscriber.next({ type: 'refused', part }),
@@ -155,17 +155,17 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
 
   function callTools(
     { part, text, calls }: Pick<RunningTools, 'part' | 'text' | 'calls'>,
-    cast: Cast,
+    agent: ActiveAgent,
     round: number,
   ): Observable<GenerationStep> {
-    const { tools } = cast;
+    const { tools } = agent;
     let handed$: Observable<unknown> = EMPTY;
     const open$ = context.gate$.pipe(take(1), ignoreElements());
     const run$ = defer(() => {
       const handOver = (agent: string): void => {
         handed$ = context.handOver(agent);
       };
-      const { maxToolCalls = maxCalls } = cast.answer;
+      const { maxToolCalls = maxCalls } = agent.answer;
       const said$ = new Subject<string>();
       const say = (said: string): void => {
         if (said.trim()) said$.next(said);
@@ -184,7 +184,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       context.onToolsRunning({ part, text, calls, round: toolRound, isAbortable });
       const done$ = new ReplaySubject<true>(1);
       const filler = running.find((tool) => tool.filler)?.filler;
-      // Who hears how far it has come needs no filler.
+      // A tool that reports its progress needs no filler.
       const filler$ = filler
         ? timer(fillerAfterMs, scheduler).pipe(
             map(() => filler),
@@ -192,7 +192,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
           )
         : EMPTY;
       const progress$ = merge(said$.pipe(take(maxSaid)), filler$).pipe(
-        mergeMap((words) => aside(words, cast, round)),
+        mergeMap((words) => aside(words, agent, round)),
         takeUntil(done$),
       );
       const results$ = toolRound.outcomes$.pipe(
@@ -217,11 +217,11 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
     );
   }
 
-  /** A part that is spoken but not stored. The guards see it whole, as they see what the model says. */
-  function aside(words: string, cast: Cast, round: number): Observable<GenerationStep> {
+  /** A part that is spoken but not stored. Guards check it like the model's own text, as a whole. */
+  function aside(words: string, agent: ActiveAgent, round: number): Observable<GenerationStep> {
     return new Observable((subscriber) => {
       const event$ = of<LLMEvent[]>({ type: 'token', text: words }, { type: 'done', finishReason: 'stop' });
-      const guarded$ = guardedOutput(event$, cast.text, {
+      const guarded$ = guardedOutput(event$, agent.text, {
         scheduler,
         tell: (report) => subscriber.next({ type: 'guarded', part: parts, report }),
         end: () => subscriber.next({ type: 'refused', part: parts }),
@@ -230,10 +230,10 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
         reduce((passed, event) => (event.type === 'token' ? passed + event.text : passed), ''),
         mergeMap((text): GenerationStep[] => {
           if (!text.trim()) return [];
-          // Every part that has a number is begun.
+          // Every numbered part has begun.
           const part = parts++;
           return [
-            { type: 'started', part, stored: false, round, cast },
+            { type: 'started', part, stored: false, round, agent },
             { type: 'token', part, text },
             { type: 'ended', part, text, finishReason: 'stop' },
           ];
@@ -246,13 +246,13 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
   return ask(1);
 }
 
-/** An event of a model's; a plain object's `generate()` may also emit its text as it is. */
+/** An event of a model; a plain object's `generate()` may also emit bare strings. */
 function tokenOf(event: LLMEvent | string): LLMEvent {
   return typeof event === 'string' ? { type: 'token', text: event } : event;
 }
 
 /** The model must speak at last: it chooses freely after the first request, and may call nothing in the last. */
-function requestOptions({ tools, answer }: Cast, round: number, mustSpeak: boolean): GenerateOptions {
+function requestOptions({ tools, answer }: ActiveAgent, round: number, mustSpeak: boolean): GenerateOptions {
   const {
     interruptible: _,
     tts: _voice,
@@ -268,7 +268,7 @@ function requestOptions({ tools, answer }: Cast, round: number, mustSpeak: boole
 }
 
 /** Fails when the model stalls: before its first token, or between two. */
-function stalls({ llm, timeouts }: Cast, scheduler: SchedulerLike): MonoTypeOperatorFunction<LLMEvent> {
+function stalls({ llm, timeouts }: ActiveAgent, scheduler: SchedulerLike): MonoTypeOperatorFunction<LLMEvent> {
   return stallTimeout({
     firstMs: timeouts.llmFirstTokenMs,
     idleMs: timeouts.llmStallMs,
@@ -281,6 +281,6 @@ function stalls({ llm, timeouts }: Cast, scheduler: SchedulerLike): MonoTypeOper
   });
 }
 
-function overflow({ llm: { name } }: Cast, what: string): VoiceError {
+function overflow({ llm: { name } }: ActiveAgent, what: string): VoiceError {
   return new VoiceError(`${name}: ${what}`, { code: 'overflow', provider: name });
 }

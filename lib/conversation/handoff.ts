@@ -14,8 +14,8 @@ export interface HandoffOptions {
 }
 
 /**
- * A tool that hands the conversation over to another agent of the pipeline, which answers at once, with its own
- * instructions, tools, model and voice, and knows all that was said.
+ * A tool that hands the conversation over to another agent of the pipeline, which answers at once with its own
+ * instructions, tools, model and voice, and has the whole history.
  *
  * @example
  * ```ts
@@ -51,7 +51,7 @@ export function handoff(agent: string, options: HandoffOptions = {}): Tool {
 }
 
 /**
- * Hands a conversation over. Emits once that counts, and completes; replays it.
+ * Hands a conversation over. Emits once that has taken effect, and completes; replays it.
  *
  * @throws Error when there is no such agent.
  */

@@ -5,14 +5,14 @@ import { imageUrl } from '../core/image-url.ts';
 import type { Message, MessageImage, ToolCall } from '../core/messages.ts';
 import { joinWords } from '../text/words.ts';
 
-/** When, in which turn, by whom and in which language something was said, as far as that is known. */
+/** When, in which turn, by whom and in which language something was said, where known. */
 export interface HistoryFacts {
   /** When it was added, in milliseconds on the pipeline's clock: since 1970 (UTC) unless it has another `scheduler`. */
   readonly at?: number;
   readonly turnId?: string;
-  /** The user's language, as the speech-to-text service tells it. BCP 47. */
+  /** The user's language, as reported by the speech-to-text service. BCP 47. */
   readonly language?: string;
-  /** Who of several speaks, under the speech-to-text service's own name. */
+  /** The speaker's name as given by the speech-to-text service. */
   readonly speaker?: string;
 }
 
@@ -23,7 +23,7 @@ export type HistoryItem = HistoryFacts & { readonly id: string } & (
         readonly text: string;
         /** Images that it is about; those given as bytes are `data:` addresses. */
         readonly images?: readonly { readonly url: string }[];
-        /** Whether it sums up what was said before, in place of that: see `summarize()`. Default: false. */
+        /** Whether it is a summary that replaces earlier items: see `summarize()`. Default: false. */
         readonly isSummary?: boolean;
       }
     | {
@@ -54,7 +54,7 @@ export interface HistoryOptions {
 export type HistoryChange =
   | { readonly type: 'added'; readonly item: HistoryItem }
   | { readonly type: 'updated'; readonly item: HistoryItem }
-  /** The oldest items were dropped; a summary, if there is one, stands in their place. */
+  /** The oldest items were dropped, or replaced by a summary. */
   | { readonly type: 'truncated'; readonly removed: number; readonly summary?: HistoryItem };
 
 /** The outcome of an assistant's text. */
@@ -134,7 +134,10 @@ export class History {
     return item;
   }
 
-  /** Replaces what the user said last; an empty text, and its images, are not sent to the model, and give way to the next message. */
+  /**
+   * Replaces what the user said last; an empty text is not sent to the model, nor are its images, and the next message
+   * takes its place.
+   */
   rewriteUser(text: string): void {
     const last = this.lastSaid;
     if (!last || last.text === text) return;
@@ -186,7 +189,7 @@ export class History {
   /**
    * The messages for the model: the system prompt, then alternating roles, with tool results right after their calls.
    *
-   * @param asked - What to answer, where that is not what comes last; not stored.
+   * @param asked - The message to answer, if it is not the last one; not stored.
    */
   messages(systemPrompt?: string, asked?: string): Message[] {
     const messages: Message[] = systemPrompt ? [{ role: 'system', content: systemPrompt }] : [];
@@ -208,9 +211,9 @@ export class History {
   }
 
   /**
-   * Drops the oldest items. To tear no tool's call from its result, drop whole turns.
+   * Drops the oldest items. Drop whole turns, so that no tool call loses its result.
    *
-   * @param summary - Stands in their place, for the model as if the user had said it.
+   * @param summary - Replaces them; the model reads it as a message of the user.
    */
   dropOldest(removed: number, summary?: string): void {
     const by: HistoryItem[] = summary ? [{ id: this.#id(), role: 'user', text: summary, isSummary: true }] : [];
@@ -248,7 +251,7 @@ export class History {
       const item = this.#items[index];
       if (!item) break;
       if (maxTokens < Infinity) tokens += this.#count(textOf(item));
-      // The last turn is kept whatever it takes.
+      // The last turn is kept, however long it is.
       if (turns > 0 && (turns >= maxTurns || tokens > maxTokens)) break;
       if (!beginsTurn(item, this.#items[index - 1])) continue;
       turns += 1;
@@ -264,7 +267,7 @@ export function beginsTurn(item: HistoryItem, before: HistoryItem | undefined): 
   return item.role === 'assistant' && (!before || (before.role === 'assistant' && !before.toolCalls));
 }
 
-/** @internal What the model is sent of an item. */
+/** @internal An item as sent to the model. */
 export function textOf(item: HistoryItem): string {
   if (item.role === 'user') return item.text;
   if (item.role === 'tool') return item.content;

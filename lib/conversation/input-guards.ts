@@ -1,11 +1,14 @@
-import { map, of, switchMap, takeUntil, timeout, type Observable } from 'rxjs';
+import { map, of, race, switchMap, takeUntil, type Observable } from 'rxjs';
+import { patientTimer } from '../stream/patient-timer.ts';
 import type { GuardContext, GuardedText } from '../text/text-transform.ts';
 import type { Shared } from './answerer.ts';
 import { callHook, hookIsOver, hookTimedOut } from './call-hook.ts';
 import type { UserTurnVerdict } from './conversation-options.ts';
 import type { Effect, HookInput } from './inputs.ts';
 
-/** Has the guards judge a turn, and then the application's hook, which sees what they let pass. Emits one verdict. */
+/**
+ * Lets the guards judge a turn, then the application's hook, which sees the text that they let pass. Emits one verdict.
+ */
 export function judgeTurn(
   effect: Extract<Effect, { readonly type: 'hook' }>,
   shared: Pick<Shared, 'state$' | 'history' | 'scheduler' | 'emit'>,
@@ -32,8 +35,8 @@ export function judgeTurn(
     switchMap(({ text, stop, say }) => {
       if (stop) return of(decided({ text, refuse: stop === 'cut' ? (say ?? '') : '' }));
       const changed = text === said ? {} : { text };
-      return callHook(effect, shared, text).pipe(
-        timeout({ first: hookMs, scheduler, with: () => of(decided({}, hookTimedOut(hookMs))) }),
+      const late$ = patientTimer(hookMs, scheduler).pipe(map(() => decided({}, hookTimedOut(hookMs))));
+      return race(callHook(effect, shared, text), late$).pipe(
         map((input) => ({ ...input, verdict: { ...changed, ...input.verdict } })),
       );
     }),

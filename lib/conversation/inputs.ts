@@ -15,7 +15,7 @@ import type { TurnMoments } from './turn.ts';
 
 /** Progress reports of answers and speeches. */
 export type AgentReport =
-  /** Something of an answer failed; what came before may still be heard. */
+  /** Part of an answer has failed; earlier parts may still be heard. */
   | {
       readonly type: 'answer.failed';
       readonly candidate: string;
@@ -29,14 +29,14 @@ export type AgentReport =
       readonly type: 'answer.ended';
       readonly candidate: string;
       readonly failed: boolean;
-      /** When it came how far, for the turn's metrics. */
+      /** The moments it reached, for the turn's metrics. */
       readonly moments: TurnMoments;
-      /** Token events that it brought, and how many of them nobody heard. */
+      /** Its token events, and how many of them nobody heard. */
       readonly tokens: number;
       readonly wastedTokens: number;
-      /** What was synthesized and not heard, and by whom. */
+      /** Audio that was synthesized but not heard, and by which provider. */
       readonly wasted: Waste & { readonly voice: string };
-      /** What a request cost whose answer nobody was told of, and by whom. */
+      /** The cost of a request whose end was never published, and its provider. */
       readonly untold?: { readonly tokens: TokenUsage; readonly model: string } | undefined;
       readonly outcome: SpeechOutcome;
       readonly silentAt: number;
@@ -49,7 +49,7 @@ export type AgentReport =
       readonly candidate: string;
       readonly tools: 'kept' | 'abortable' | undefined;
     }
-  /** A speech has something to say. */
+  /** A speech has its first text. */
   | { readonly type: 'speech.ready'; readonly speech: QueuedSpeech }
   | { readonly type: 'speech.audible'; readonly id: string }
   | {
@@ -63,7 +63,7 @@ export type AgentReport =
 
 /** Signals about an agent's service. */
 export type AgentSignal =
-  /** The application has something for it: what the user typed, or what the agent is to say. */
+  /** A request of the application: a typed message, or a text for the agent to say. */
   | {
       readonly type: 'agent.inject';
       readonly as: 'user' | 'agent';
@@ -77,7 +77,7 @@ export type AgentSignal =
   /** It will not reply anymore. */
   | { readonly type: 'agent.lost'; readonly error: unknown };
 
-/** What the application's hook makes of a turn. */
+/** The verdict of the application's hook on a turn. */
 export interface HookInput {
   readonly type: 'turn.hooked';
   readonly candidate: string;
@@ -106,7 +106,7 @@ type FollowUp =
     }
   /** The phrases of the users' language were loaded. */
   | { readonly type: 'phrases'; readonly phrases: Phrases }
-  /** A suspected interruption is over: waiting speech may be heard. */
+  /** A suspected interruption is over: speech that waits may start. */
   | { readonly type: 'output.resume' }
   | { readonly type: 'stopped' };
 
@@ -118,19 +118,19 @@ export type HeardSignal = Extract<UserSignal, { readonly type: 'transcript' | 's
   readonly startOfSpeechAt?: number;
   /** When the voice started or ended, on the scheduler's clock, if known. */
   readonly since?: number;
-  /** Whether the speech-to-text service tells it: a voice detector knows better, as long as there is one. */
+  /** Whether the speech-to-text service reports it: a voice detector takes precedence, if there is one. */
   readonly isOfService?: boolean;
-  /** What the agent has been heard saying, if it speaks or has just spoken. */
+  /** What the agent was heard saying, if it is speaking or has just spoken. */
   readonly sounding?: Sounding;
 };
 
-/** Where speech-to-text is: `away` while it connects, `lost` when it will not connect again. */
+/** The connection to speech-to-text: `away` while it is being restored, `lost` once it has been given up. */
 export interface SttPresence {
   readonly type: 'stt';
   readonly is: 'here' | 'away' | 'lost';
 }
 
-/** Whether the microphone hears anybody. */
+/** Whether the microphone can hear the user. */
 export interface InputPresence {
   readonly type: 'input';
   readonly hears: boolean;
@@ -187,7 +187,7 @@ export type Effect =
       readonly candidate: string;
       readonly hook: UserTurnHook;
       readonly hookMs: number;
-      /** What judges the turn before the hook sees it. */
+      /** The guards that judge the turn before the hook sees it. */
       readonly guards: readonly InputGuard[];
       readonly turn: Omit<UserTurn, 'text' | 'signal'>;
     }
@@ -200,11 +200,11 @@ export type Effect =
   | { readonly type: 'learn'; readonly locale: string | undefined }
   /** Asks the speech-to-text service to finalize. */
   | { readonly type: 'finalize' }
-  /** A voice has interrupted the agent, and no words came: asks the application what to say. */
+  /** A voice has interrupted the agent, and no words followed: asks the application what to say. */
   | { readonly type: 'unclear'; readonly ask: () => string | undefined }
   /** Asks the strategy's scorer about a text. */
   | { readonly type: 'score'; readonly text: string; readonly score: Scorer }
-  /** The speech-to-text service hears the user, or silence. */
+  /** Sends the speech-to-text service the user's audio, or silence. */
   | { readonly type: 'listen'; readonly isOn: boolean }
   /** Turns are taken by push-to-talk from now on, or no longer. */
   | { readonly type: 'push-to-talk'; readonly isOn: boolean }

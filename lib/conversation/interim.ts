@@ -4,8 +4,8 @@ import { sharedWords } from '../text/shared-words.ts';
 import { emit, type Effect } from './inputs.ts';
 import type { ConversationState } from './state.ts';
 
-/** Publishes what the user has said so far, and what of it stays. */
-export function tellInterim(
+/** Publishes what the user has said so far, and how much of it is settled. */
+export function publishInterim(
   state: ConversationState,
   text: string,
   result: TranscriptionResult,

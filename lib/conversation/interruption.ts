@@ -11,7 +11,7 @@ import {
 } from './barge-in.ts';
 import type { PreflightRules } from './conversation-options.ts';
 import type { IgnoreReason, VoiceEventEnvelope } from './events.ts';
-import { tellInterim } from './interim.ts';
+import { publishInterim } from './interim.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
 import { answerTime, overhear } from './overheard.ts';
 import type { Rules } from './rules.ts';
@@ -31,7 +31,7 @@ export function hearWhileBusy(
   at: number,
   rules: Rules,
 ): ConversationStep {
-  const isNod = isNodded(state, signal, at, rules);
+  const isNod = isEncouragement(state, signal, at, rules);
   if (!isInterruptible(state, rules)) {
     const isKept = isNod && rules.whileUninterruptible === 'queue';
     return ignore(state, signal, rules.bargeIn === false ? 'disabled' : isKept ? 'backchannel' : 'uninterruptible', at);
@@ -47,16 +47,16 @@ export function hearWhileBusy(
     bargeIn,
     stages,
     at,
-    isCut ? { signal, isOrder: isOrder(state, signal, at, rules) } : undefined,
+    isCut ? { signal, isStopCommand: isStopCommand(state, signal, at, rules) } : undefined,
   );
   return isCut ? entered : chain(entered, (after) => ignore(after, signal, 'too-short', at));
 }
 
 /**
- * Whether the user only tells the agent to go on. To a question the same words are an answer, and before the agent is
- * heard they belong to the user's message.
+ * Whether the user only encourages the agent to go on. After a question the same words are an answer, and before the
+ * agent is audible they belong to the user's message.
  */
-export function isNodded(
+export function isEncouragement(
   state: ConversationState,
   signal: HeardSignal,
   at: number,
@@ -68,7 +68,7 @@ export function isNodded(
   return !isOver && phrasebook.isBackchannel(signal.result.text);
 }
 
-/** The user speaks, and does not interrupt: the agent is quieter, then silent, until it goes on. */
+/** The user speaks without interrupting yet: the agent becomes quieter, then silent, until it resumes. */
 export function suspect(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
   const sign = toSign(signal, rules);
   if (!sign) return [state];
@@ -78,27 +78,32 @@ export function suspect(state: ConversationState, signal: HeardSignal, at: numbe
   return enterStages(state, bargeIn, stages, at);
 }
 
-/** What is being said is no interruption. */
+/** What the user is saying is not an interruption. */
 export function dismiss(state: ConversationState, final: boolean, at: number, rules: Rules): ConversationStep {
   const sign = { type: 'dismissed', final } as const;
   const [bargeIn, ...stages] = takeSign(state.bargeIn, sign, at, () => rulesFor(state, rules));
   return enterStages(state, bargeIn, stages, at);
 }
 
-/** Whether the user only wants the agent to stop; to a question, "cancel" is an answer. */
-export function isOrder(state: ConversationState, signal: HeardSignal, at: number, { phrasebook }: Rules): boolean {
+/** Whether the user only wants the agent to stop; after a question, "cancel" is an answer. */
+export function isStopCommand(
+  state: ConversationState,
+  signal: HeardSignal,
+  at: number,
+  { phrasebook }: Rules,
+): boolean {
   if (signal.type !== 'transcript' || answerTime(state, signal, at)) return false;
   return phrasebook.isCommand(signal.result.text);
 }
 
-/** Nobody is asked to answer a command that has done what it could: the turn is over. */
-export function obey(
+/** A command that has stopped the agent is not answered: the turn is over. */
+export function stopOnCommand(
   state: ConversationState,
   { text, result }: { readonly text: string; readonly result?: TranscriptionResult },
   at: number,
   preflight: PreflightRules,
 ): ConversationStep {
-  // Told once more if it was told before: now it is complete.
+  // Published again if it was published before: now it is complete.
   const unsaid = { ...state, lastWords: '' };
   const told: ConversationStep = result ? decide(unsaid, { type: 'words', text, result }, at, preflight) : [state];
   return chain(told, (after) => dropTurn(after, 'cancelled', at));
@@ -110,7 +115,7 @@ export function wakeBargeIn(state: ConversationState, at: number, rules: Rules):
   return enterStages(state, bargeIn, stages, at);
 }
 
-/** The agent continues undisturbed, or has fallen silent: nothing is quieter, paused or held back anymore. */
+/** The agent continues undisturbed, or has fallen silent: nothing is ducked, paused or withheld anymore. */
 export function endSuspicion(state: ConversationState): ConversationStep {
   const { bargeIn } = state;
   if (bargeIn.stage === 'none') return [state];
@@ -121,7 +126,7 @@ export function endSuspicion(state: ConversationState): ConversationStep {
 /** What confirmed an interruption. */
 interface Cause {
   readonly signal: HeardSignal;
-  readonly isOrder: boolean;
+  readonly isStopCommand: boolean;
 }
 
 function enterStages(
@@ -141,7 +146,7 @@ function enterStages(
       chain(step, (state): ConversationStep => {
         switch (stage) {
           case 'suspected':
-            return hush(state, emit('bargeIn.suspected', {}, envelope));
+            return duckOrPause(state, emit('bargeIn.suspected', {}, envelope));
           case 'paused': {
             const pause: Effect[] = isPaused(before.bargeIn) ? [] : [{ type: 'pause' }];
             return [state, ...pause, emit('bargeIn.paused', {}, envelope), ...position('speech.paused')];
@@ -159,8 +164,8 @@ function enterStages(
   );
 }
 
-/** What is audible becomes quieter; what is about to be waits, however late its first audio comes. */
-function hush(state: ConversationState, told: Effect): ConversationStep {
+/** Audible speech becomes quieter; speech about to start waits, however late its first audio arrives. */
+function duckOrPause(state: ConversationState, told: Effect): ConversationStep {
   const { bargeIn, output, rules } = state;
   const duck: Effect = { type: 'duck', db: rules.duckDb };
   if (!isSuspected(bargeIn) || output.speaking?.audible !== false) return [state, duck, told];
@@ -174,11 +179,11 @@ function confirm(
   at: number,
   wasPaused: boolean,
   envelope: Pick<VoiceEventEnvelope, 'turnId' | 'speechId'>,
-  { signal, isOrder }: Cause,
+  { signal, isStopCommand }: Cause,
 ): ConversationStep {
   const answering = state.answering && withMeasured(state.answering, { bargeInDetect: detectMs });
-  // Nothing that the user wants to stop is begun again.
-  const reason = isOrder ? 'interrupted' : reasonToCut(state);
+  // Do not restart what the user wants to stop.
+  const reason = isStopCommand ? 'interrupted' : reasonToCut(state);
   const [silent, ...effects] = cut({ ...state, answering }, 'user', reason, at);
   return [
     silent,
@@ -192,7 +197,7 @@ function ignore(state: ConversationState, signal: HeardSignal, reason: IgnoreRea
   if (signal.type !== 'transcript' || !signal.result.text.trim()) return [state];
   const { result } = signal;
   const { text, utteranceComplete } = result;
-  if (!utteranceComplete) return tellInterim(state, text, result);
+  if (!utteranceComplete) return publishInterim(state, text, result);
   const overheard = overhear(state, signal, reason, at);
   const after: ConversationState = { ...state, interim: '', overheard: overheard ?? state.overheard };
   return overheard?.kind === 'answer' ? [after] : [after, emit('bargeIn.ignored', { reason, text, result })];

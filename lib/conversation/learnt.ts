@@ -1,24 +1,24 @@
 import type { TurnRules } from './turn-rules.ts';
 
-/** What a conversation has learnt from its turns so far. */
+/** What a conversation has measured in its turns so far. */
 export interface Learnt {
-  /** How long after the end of speech the service's finals come, in milliseconds. */
+  /** How long after the end of speech the service's finals arrive, in milliseconds. */
   readonly lagMs: number | undefined;
   /** The user's usual pause within a turn, in milliseconds. */
   readonly pauseMs: number | undefined;
   /** Whether the strategy has thrown something. */
   readonly isBroken: boolean;
-  /** Whether the service has told of a voice, or of words, before it was asked for them. */
+  /** Whether the service has ever reported a voice or words without being asked to finalize. */
   readonly isLive: boolean;
 }
 
 /** A conversation that has just begun. */
 export const nothingLearnt: Learnt = { lagMs: undefined, pauseMs: undefined, isBroken: false, isLive: false };
 
-/** Most that one measurement counts for, in milliseconds: a stalled connection tells nothing of a service. */
+/** Upper limit of one measurement, in milliseconds: a stalled connection says nothing about a service. */
 const longestLagMs = 5_000;
 
-/** A final came: the lag grows faster than it shrinks, as a turn that ends too early costs more. */
+/** A final has arrived: the lag grows faster than it shrinks, because ending a turn too early costs more. */
 export function learnLag(learnt: Learnt | undefined, measuredMs: number, { sttLagMs }: TurnRules): Learnt {
   const { lagMs = sttLagMs, ...rest } = learnt ?? nothingLearnt;
   const measured = Math.min(Math.max(0, measuredMs), longestLagMs);

@@ -4,13 +4,13 @@ import { emit, type Effect } from './inputs.ts';
 import { agentStateOf, type ConversationState } from './state.ts';
 import type { ConversationStep } from './user-turn.ts';
 
-/** Does not listen before the greeting is over: for what every caller must have heard. */
+/** Does not listen until the greeting is over: for notices that every caller must hear. */
 export const afterGreeting: ListeningPolicy = ({ isGreeting }) => !isGreeting;
 
-/** Does not listen while a tool runs: what is said meanwhile would change nothing. */
+/** Does not listen while a tool runs: nothing said meanwhile would change anything. */
 export const unlessToolsRun: ListeningPolicy = ({ runsTools }) => !runsTools;
 
-/** Listens, or not, as the policies say now; all of them have to agree. */
+/** Listens, or not, as the policies now decide; all of them must agree. */
 export function listenByPolicy(before: ConversationState): ConversationStep {
   if (before.rules.listening.length === 0 && before.isListening) return [before];
   if (before.isStopped) return endPolicies(before);
@@ -20,7 +20,7 @@ export function listenByPolicy(before: ConversationState): ConversationStep {
   return [state, ...failures, { type: 'listen', isOn: isListening }, told(isListening)];
 }
 
-/** No policy outlasts its session; what the service hears until it has ended stays silence. */
+/** No policy outlasts its session; until the session has ended, the service keeps hearing silence. */
 function endPolicies(state: ConversationState): ConversationStep {
   return state.isListening ? [state] : [{ ...state, isListening: true }, told(true)];
 }
@@ -29,7 +29,7 @@ function told(listening: boolean): Effect {
   return emit('input.listening', { listening }, { role: 'input' });
 }
 
-/** Whoever does not know when to listen, listens: a policy that fails has no say any more. */
+/** A policy that fails is ignored from then on: when in doubt, listen. */
 function askPolicies(state: ConversationState): ConversationStep {
   const moment = momentOf(state);
   const failures: Effect[] = [];
@@ -39,7 +39,7 @@ function askPolicies(state: ConversationState): ConversationStep {
       isListening = decide(policy, moment) && isListening;
       return true;
     } catch (cause) {
-      const message = `a policy of listening failed, and counts no longer: ${messageOf(cause)}`;
+      const message = `a listening policy failed and is now ignored: ${messageOf(cause)}`;
       failures.push({ type: 'error', error: new VoiceError(message, { code: 'internal', cause }) });
       return false;
     }

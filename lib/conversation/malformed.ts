@@ -3,7 +3,7 @@ import { VoiceError } from '../core/errors.ts';
 import { asArray, asNumber, asObject, asString, oncePerKind, ownEntry, type WireObject } from '../core/guard.ts';
 import type { ProviderRole } from '../core/roles.ts';
 
-/** The values that providers emit: custom ones can emit anything. */
+/** The kinds of values that providers emit: custom providers can emit anything. */
 type Kind = 'transcript' | 'speech' | 'model' | 'audio' | 'word' | 'captured' | 'playback' | 'device' | 'connection';
 
 type Check = (value: WireObject) => boolean;

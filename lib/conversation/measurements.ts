@@ -23,9 +23,9 @@ export interface TurnMetrics {
   readonly total?: number;
   /** The user's first sign to the confirmation, if this turn was interrupted. */
   readonly bargeInDetect?: number;
-  /** Confirmation to the last sample that sounds, as the output tells. */
+  /** Confirmation to the last audible sample, as reported by the output. */
   readonly bargeInCut?: number;
-  /** How far a preflight was ahead of the commit. */
+  /** Head start of the preflight over the commit. */
   readonly preflightLead?: number;
   /** Latencies reported by an agent's service. */
   readonly agent?: AgentLatency;
@@ -37,14 +37,14 @@ export interface TurnMetrics {
   readonly wastedAudio?: number;
 }
 
-/** What a session has used of one service. What the service does not count, or was not asked for, is absent. */
+/** What a session used of one service. Quantities that the service does not count, or was not used for, are absent. */
 export interface ServiceUsage {
   readonly role: ProviderRole;
   /** Its name. */
   readonly provider: string;
-  /** Of all requests to the model that the service has counted. */
+  /** Of all requests to the model whose tokens the service has counted. */
   readonly tokens?: TokenUsage;
-  /** Sent to the TTS, also in vain. */
+  /** Sent to the TTS, including text that nobody heard. */
   readonly characters?: number;
   /** Seconds of audio sent to speech-to-text. */
   readonly seconds?: number;

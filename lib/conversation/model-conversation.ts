@@ -23,7 +23,7 @@ import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import type { ConversationOptions, ConversationSettings } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
-import { castOf, type Cast, type Company } from './cast.ts';
+import { activeAgent, type ActiveAgent, type AnswerSources } from './active-agent.ts';
 import type { Effect } from './inputs.ts';
 import { converse, withTickets } from './conversation.ts';
 import { roleOf } from './enact.ts';
@@ -67,16 +67,16 @@ function factsOf({ sttName = '', sttPauseMs = Infinity, ...ports }: Conversation
   return { stt: sttName, pauseMs: sttPauseMs, canFinalize, reportsSpeechEnd, detectsVoice: voice$ !== undefined };
 }
 
-/** An LLM and a TTS as answerer. */
-function modelAndVoice(ports: ConversationPorts, company: Company, shared: Shared): Answerer {
+/** Answers with an LLM and a TTS. */
+function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared: Shared): Answerer {
   const { state$, now, ...rest } = shared;
   const { emit, scheduler, validate, report } = rest;
   const { tts, output } = ports;
-  const cast = (): Cast => castOf(now(), company);
+  const agent = (): ActiveAgent => activeAgent(now(), sources);
   const speech = {
     ...shared.speech,
     voice: tts,
-    playoutMs: () => cast().timeouts.playoutMs,
+    playoutMs: () => agent().timeouts.playoutMs,
     transcode: (audio$: Observable<AudioChunk>, sourceOf: (chunk: AudioChunk) => string) =>
       ports.transcode?.(audio$, sourceOf) ?? audio$,
   };
@@ -94,21 +94,21 @@ function modelAndVoice(ports: ConversationPorts, company: Company, shared: Share
         take(1),
       ),
     generation: {
-      cast,
+      agent,
       emit,
       scheduler,
       validate,
       stopped$: state$.pipe(filter(({ isStopped }) => isStopped)),
-      handOver: (agent) => handOver(agent, company.agents, shared),
+      handOver: (name) => handOver(name, sources.agents, shared),
     },
   };
   const synthesize = ({ content }: Say): SpeechRequest['synthesize'] => {
     const text$ = 'text$' in content ? fromInput(content.text$) : EMPTY;
-    const { tts = cast().tts } = 'tts' in content ? content : {};
-    const playing = { ...cast(), tts };
+    const { tts = agent().tts } = 'tts' in content ? content : {};
+    const playing = { ...agent(), tts };
     const inTime$ = text$.pipe(
       stallTimeout({ idleMs: playing.timeouts.llmStallMs, scheduler, error: textStalled }),
-      // What came before is said.
+      // Earlier pieces are spoken.
       catchError((error: unknown) => {
         report({ type: 'say.failed', error, role: 'tts' });
         return EMPTY;
@@ -119,14 +119,14 @@ function modelAndVoice(ports: ConversationPorts, company: Company, shared: Share
     const guarded$ = guardedOutput(tokens$, playing.text, context).pipe(
       mergeMap((event) => (event.type === 'token' ? [event.text] : [])),
     );
-    return synthesizeText({ rounds$: of({ text$: guarded$, cast: playing }), gate$: of(true) }, voice);
+    return synthesizeText({ rounds$: of({ text$: guarded$, agent: playing }), gate$: of(true) }, voice);
   };
   return {
     answer: (candidate) => answer(candidate, context),
     say: (say) => sayIt(say, { ...rest, speech, synthesize, roleOf: (error) => roleOf(error, output.name) }),
     // The request that needs the connection will report its problems.
     warm$: defer(() => {
-      const { llm, tts: current } = cast();
+      const { llm, tts: current } = agent();
       return merge(...[llm, current].map((each) => defer(() => each.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY))));
     }),
     hook: (effect) => hooks$.next(effect),

@@ -6,16 +6,16 @@ import type { HeardSignal, Input } from './inputs.ts';
 import { statusOf, type Commit, type ConversationState, type Overheard } from './state.ts';
 import { cut, type ConversationStep } from './user-turn.ts';
 
-/** How long before the end of a speech, or of a question, what is said belongs to that end. */
+/** How long before the end of a speech, or of a question, the user's words count as said at that end. */
 const beforeEndMs = 1_500;
-/** How long after a question its answer is expected. */
+/** How long after a question an answer to it is expected. */
 const afterQuestionMs = 1_000;
-/** Outputs tell of an end a little late; nobody minds the first syllable of what follows. */
+/** Outputs report an end a little late; the first syllable of what follows may overlap. */
 const graceMs = 250;
 
 type HeardWords = Extract<HeardSignal, { readonly type: 'transcript' }>;
 
-/** Whether what is being said answers a question: one that was just asked, or one that `soon` will have been. */
+/** Whether what is being said answers a question: one that was just asked, or `soon` will have been. */
 export function answerTime(state: ConversationState, signal: HeardSignal, at: number): 'now' | 'soon' | undefined {
   if (signal.type !== 'transcript' || !signal.sounding) return undefined;
   const { toQuestionMs, sinceQuestionMs } = signal.sounding;
@@ -24,7 +24,7 @@ export function answerTime(state: ConversationState, signal: HeardSignal, at: nu
   return sinceQuestionMs - (at - saidAt) <= afterQuestionMs ? 'now' : undefined;
 }
 
-/** What becomes of a complete utterance that did not interrupt the agent. */
+/** Handles a complete utterance that did not interrupt the agent. */
 export function overhear(
   state: ConversationState,
   signal: HeardWords,
@@ -33,7 +33,7 @@ export function overhear(
 ): Overheard | undefined {
   if (reason !== 'backchannel' && reason !== 'too-short') return undefined;
   const { result, endOfSpeechAt, sounding } = signal;
-  // What was overheard just before is a part of it.
+  // What was overheard just before belongs to it.
   const commit: Commit = {
     type: 'turn.commit',
     text: joinWords(state.overheard?.commit.text ?? '', result.text.trim()),
@@ -48,7 +48,10 @@ export function overhear(
   return { commit, kind, until: at + beforeEndMs };
 }
 
-/** What was overheard in the last moments of a speech is answered after it; an answer to a question, after that. */
+/**
+ * What was overheard in the last moments of a speech is answered after the speech; an answer to a question, after the
+ * question.
+ */
 export function takeUpOverheard(
   state: ConversationState,
   before: ConversationState,
@@ -70,7 +73,7 @@ export function takeUpOverheard(
   return cut(taken, 'user', 'interrupted', at);
 }
 
-/** Whether the speech was heard to its end, and a nod to it is an answer. */
+/** Whether the speech was heard to its end and a backchannel after it counts as an answer. */
 function isInvited(kind: 'nod' | 'short', input: Input): boolean {
   if (input.type !== 'answer.ended' && input.type !== 'say.ended') return false;
   const { heardText, interrupted } = input.outcome;

@@ -9,11 +9,11 @@ export type PushToTalk =
       readonly phase: 'open';
       readonly said: string;
       readonly text: string;
-      /** Whether a voice or words wait for their final. */
+      /** Whether a voice, or words, still lack their final. */
       readonly isDue: boolean;
       readonly limitAt: number;
     }
-  /** The application has ended it; the last final is due. */
+  /** The application has ended it; the last final is still to come. */
   | {
       readonly phase: 'committing';
       readonly said: string;
@@ -32,7 +32,7 @@ export function openLimit(state: PushToTalk): number {
 /**
  * Handles a signal, or the end of a wait, while the application begins and ends the turns. Pure.
  *
- * @param unheardMs - How long to wait for words of which nothing has told so far.
+ * @param unheardMs - How long to wait for words when nothing has been heard so far.
  */
 export function takePushToTalk(
   state: { readonly phase: 'idle' } | PushToTalk,
@@ -70,8 +70,8 @@ export function takePushToTalk(
 }
 
 /**
- * The application has ended the turn. A word spoken just before may still be on its way: finalize() tells. Without it,
- * the turn is over at once when nothing is due.
+ * The application has ended the turn. A word spoken just before may still be on its way: finalize() brings it. Without
+ * finalize(), the turn is over at once if nothing is due.
  */
 function close(
   { said, text, isDue }: Extract<PushToTalk, { readonly phase: 'open' }>,

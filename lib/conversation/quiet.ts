@@ -4,8 +4,8 @@ import { statusOf, type ConversationState } from './state.ts';
 import type { ConversationStep } from './user-turn.ts';
 
 /**
- * Sets the deadlines of `user.idle` and `user.away`: both wait for as long as nobody speaks. What the agent says by
- * itself, such as "Are you still there?", begins the first anew and merely suspends the second.
+ * Sets the deadlines of `user.idle` and `user.away`: both run while nobody speaks. What the agent says on its own, such
+ * as "Are you still there?", restarts the first and merely suspends the second.
  */
 export function watchQuiet(
   state: ConversationState,
@@ -24,7 +24,7 @@ export function watchQuiet(
   const { idleMs, awayMs } = state.rules;
   // Push-to-talk: the user is there.
   const isThere = input.type === 'started' || input.type === 'begin';
-  // A result without a word tells nothing of the user.
+  // A result without words says nothing about the user.
   const isSaid = input.type === 'transcript' && hasWords(input.result.text);
   const isSign = isThere || isSaid || input.type === 'speech';
   if (wasQuiet && !isSign) return [state];
@@ -32,7 +32,7 @@ export function watchQuiet(
   return [{ ...state, idleAt: at + idleMs, awayAt: wasQuiet ? awayAt : at + awayInMs }];
 }
 
-/** Nobody has spoken until a deadline: each is told once. */
+/** A deadline has passed in silence: each event is published once. */
 export function wakeQuiet(state: ConversationState, at: number): ConversationStep {
   const [isIdle, isAway] = [at >= state.idleAt, at >= state.awayAt];
   if (!isIdle && !isAway) return [state];
@@ -50,7 +50,7 @@ function isQuiet(state: ConversationState): boolean {
   return state.user.state === 'silent' && statusOf(state) === 'free';
 }
 
-/** Whether the user speaks, or has something answered. */
+/** Whether the user speaks, or is being answered. */
 function isUsers({ user, turn, answering }: ConversationState): boolean {
   return user.state === 'speaking' || turn !== undefined || answering !== undefined;
 }

@@ -5,7 +5,14 @@ import { withoutDetector, withoutVoice } from './detector-lost.ts';
 import { dropEcho, echoOf, waitForEcho } from './echo.ts';
 import { emit, type Effect, type HeardSignal, type Input, type SttPresence } from './inputs.ts';
 import { isSuspected } from './barge-in.ts';
-import { endSuspicion, hearWhileBusy, isInterruptible, isNodded, obey, wakeBargeIn } from './interruption.ts';
+import {
+  endSuspicion,
+  hearWhileBusy,
+  isInterruptible,
+  isEncouragement,
+  stopOnCommand,
+  wakeBargeIn,
+} from './interruption.ts';
 import { listenByPolicy } from './listening.ts';
 import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
 import { answerTime, takeUpOverheard } from './overheard.ts';
@@ -45,10 +52,13 @@ type Handlers = {
 
 const notHeard = { heardText: '', interrupted: true } as const;
 
-/** Longest wait for speech-to-text that is away, in milliseconds. */
+/** Longest wait for speech-to-text to reconnect, in milliseconds. */
 const awayMs = 30_000;
 
-/** Longest voice that a detector can hear without a word, in milliseconds: if no end comes, its input has stopped. */
+/**
+ * Longest voice without words that a detector can report, in milliseconds: without an end by then, its input has
+ * stopped.
+ */
 const longestVoiceMs = 30_000;
 
 /** The handler of each input. */
@@ -157,7 +167,7 @@ const handlers: Handlers = {
   'turn.answer': (state, { candidate }, at) => answerCandidate(state, candidate, at),
   'turn.hooked': takeVerdict,
   'bargeIn.cut': (before, { detectMs, confirmedAt, envelope, signal }, at, rules) => {
-    // What was still being prepared has fallen silent by now; what was heard, when the output says.
+    // Speech that was not audible yet has ended by now; audible speech ends when the output says so.
     const cutMs = Math.max(at, before.silentAt) - confirmedAt;
     const told = emit('bargeIn.confirmed', { detectMs, cutMs }, envelope);
     const isCuttingIn = answerTime(before, signal, at) === undefined;
@@ -189,10 +199,10 @@ export function reduce(
   return follow(state, step, input, at);
 }
 
-/** What follows every step, whatever caused it. */
+/** Runs after every step, whatever caused it. */
 function follow(before: ConversationState, step: ConversationStep, input: Input, at: number): ConversationStep {
   const { state: user } = step[0].user;
-  // What is heard of the user is told before what follows from it.
+  // What the user was heard saying is published before its consequences.
   const effects: Effect[] = user === before.user.state ? [] : [emit('user.state', { state: user })];
   let state = takeStep(effects, step);
   for (const next of followers) state = takeStep(effects, next(state, before, input, at));
@@ -213,7 +223,7 @@ const grantOutput: Follower = (state, before) => {
   return [output === state.output ? state : { ...state, output }];
 };
 
-const tellStates: Follower = (state, before, input) => {
+const publishStates: Follower = (state, before, input) => {
   const agent = agentStateOf(state);
   const previous = input.type === 'started' ? 'idle' : agentStateOf(before);
   const step: [ConversationState, ...Effect[]] = [state];
@@ -222,7 +232,7 @@ const tellStates: Follower = (state, before, input) => {
   return step;
 };
 
-/** Asks again when all that came of an interruption was a voice. */
+/** Asks the user again after an interruption without words. */
 const askAgain: Follower = (state) => {
   const isOver = state.turnTaking.phase === 'idle' && state.user.state === 'silent' && statusOf(state) === 'free';
   if (!state.isUnclear || !isOver) return [state];
@@ -239,7 +249,7 @@ const followers: readonly Follower[] = [
   takeUpWaiting,
   askAgain,
   endDrain,
-  tellStates,
+  publishStates,
   watchQuiet,
   listenByPolicy,
 ];
@@ -274,20 +284,20 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
   return chain(hearWhileBusy(state, signal, at, rules), (after) => dropWords(after, signal, at, rules));
 }
 
-/** A turn that began with what turns out to be no part of it waits for nothing more. */
+/** A turn whose first words turn out not to belong to it waits for nothing more. */
 function dropWords(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
   const isOver = signal.type === 'transcript' && signal.result.utteranceComplete;
   if (!isOver || state.turnTaking.phase !== 'hearing' || state.turnTaking.text) return [state];
   return takeTurns(state, { ...signal, result: { ...signal.result, text: '' } }, at, rules);
 }
 
-/** Whether what is said over something uninterruptible is answered after it. */
+/** Whether words said over uninterruptible speech are answered after it. */
 function isKept(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): boolean {
   if (rules.bargeIn === false || rules.whileUninterruptible === 'discard') return false;
-  return !isInterruptible(state, rules) && !isNodded(state, signal, at, rules);
+  return !isInterruptible(state, rules) && !isEncouragement(state, signal, at, rules);
 }
 
-/** Words tell that the detector's input goes on: the voice may last as long again. */
+/** Words prove that the detector still has input: the voice may last as long again. */
 function stillSpeaking(
   user: ConversationState['user'],
   { result }: Extract<HeardSignal, { readonly type: 'transcript' }>,
@@ -310,8 +320,8 @@ function patienceMs({ isSttAway }: ConversationState, { turnTaking: { sttTimeout
 }
 
 /**
- * What waits for speech-to-text waits anew when that leaves or returns, and no longer once it is lost. A turn that ended
- * while it is away would have its words said again by the next connection.
+ * Waits for speech-to-text restart when its connection drops or returns, and end once it is lost. If a turn ended while
+ * it is away, the next connection would deliver the same words again.
  */
 function waitAnew(state: ConversationState, is: SttPresence['is'], at: number, rules: Rules): ConversationState {
   const { user, turnTaking } = state;
@@ -323,7 +333,7 @@ function waitAnew(state: ConversationState, is: SttPresence['is'], at: number, r
   };
 }
 
-/** What has not become final will be said again by the next connection. */
+/** The next connection will deliver again what is not final yet. */
 function waitFor<T extends { readonly until: number }>(turn: T, is: SttPresence['is'], until: number): T {
   const isOpen = 'text' in turn && turn.text !== '';
   return { ...turn, until, ...(isOpen && is === 'away' && 'endsAt' in turn ? { endsAt: Infinity } : {}) };
@@ -348,7 +358,7 @@ function takeTurns(
 /** Commits wait while the agent says something uninterruptible; everything else happens at once. */
 function takeDecision(state: ConversationState, decision: TurnDecision, at: number, rules: Rules): ConversationStep {
   const isObeyed = state.isCuttingIn && 'text' in decision && rules.phrasebook.isCommand(decision.text);
-  if (isObeyed && decision.type === 'commit') return obey(state, decision, at, rules.preflight);
+  if (isObeyed && decision.type === 'commit') return stopOnCommand(state, decision, at, rules.preflight);
   if (isObeyed && decision.type === 'speculate')
     return decide(state, { ...decision, type: 'words' }, at, rules.preflight);
   if (decision.type !== 'commit') return decide(state, decision, at, rules.preflight);

@@ -10,7 +10,7 @@ import type {
 } from './conversation-options.ts';
 import { turnRules, type SttFacts, type TurnRules } from './turn-rules.ts';
 
-/** What a conversation's reducers go by. They change with the conversation's settings. */
+/** The rules that a conversation's reducers follow. They change with the conversation's settings. */
 export interface Rules {
   readonly bargeIn: boolean | 'immediate' | BargeInOptions;
   readonly whileUninterruptible: 'discard' | 'queue';
@@ -21,13 +21,13 @@ export interface Rules {
   /** Sees each turn before the model does. */
   readonly onUserTurn: UserTurnHook | undefined;
   readonly hookMs: number;
-  /** What the user's messages pass before the model, or the hook, sees them. */
+  /** Guards that the user's messages pass before the model, or the hook, sees them. */
   readonly guards: readonly InputGuard[];
-  /** When the user is listened to: all have to agree. */
+  /** When the user is listened to: all policies must agree. */
   readonly listening: readonly ListeningPolicy[];
   readonly idleMs: number;
   readonly awayMs: number;
-  /** The commands and backchannels of the users' language, and as the application changed them. */
+  /** The commands and backchannels of the users' language, with the application's changes. */
   readonly phrases: Phrases;
   readonly phrasebook: Phrasebook;
   /** Whether transcripts that repeat the agent are dropped. */
@@ -41,7 +41,7 @@ export interface Rules {
   readonly isService: boolean;
 }
 
-/** The rules that a conversation's settings amount to, among users who speak with these phrases. */
+/** The rules for a conversation's settings and the phrases of its language. */
 export function rulesOf(settings: ConversationSettings, stt: SttFacts, phrases: Phrases = english): Rules {
   const { bargeIn = true, turnTaking, endpointing, preflight, locale, timeouts, onUserTurn, listening = [] } = settings;
   const { stableInterimMs } = typeof preflight === 'object' ? preflight : {};

@@ -5,7 +5,7 @@ import type { AgentReport } from './inputs.ts';
 import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import type { Say } from './state.ts';
 
-/** What speaking needs. */
+/** What {@link sayIt} needs. */
 export interface SayContext {
   readonly speech: SpeechContext;
   /** Turns what is to be said into audio. */

@@ -9,11 +9,12 @@ export interface ScoreQuestion {
   readonly score: Scorer;
 }
 
-/** The likelihood of a text that nobody objects to. */
+/** The likelihood of a text that counts as complete. */
 const complete = 1;
 
 /**
- * Asks each question, until the next one. A scorer that fails, or ends without an answer, objects to nothing.
+ * Asks each question until the next one replaces it. If a scorer fails, or ends without an answer, the text counts as
+ * complete.
  *
  * @param tell - Called with each error.
  */

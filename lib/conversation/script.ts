@@ -5,16 +5,16 @@ import { placedWords } from '../text/placed-words.ts';
 import { visualPrefix, type SpokenPiece } from '../text/spoken-piece.ts';
 import { endOfWord, joinWords, wholeWords } from '../text/words.ts';
 
-/** As most voices speak. */
+/** The pace of most voices. */
 const usualMsPerCharacter = 85;
-/** Slower than voices speak: never remember more than was heard. */
+/** Slower than any voice speaks, so that no more is remembered than was heard. */
 const cautiousMsPerCharacter = 160;
 /** The same in scripts in which a character is a syllable or more. */
 const cautiousMsPerSyllable = 320;
 const syllables = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u;
-/** Faster than anybody speaks: a voice with less audio for a letter has ended early. */
+/** Faster than anybody speaks: a voice with less audio per letter has ended early. */
 const leastMsPerLetter = 20;
-/** Audio that is too short to tell, in milliseconds. */
+/** Audio too short to judge, in milliseconds. */
 const leastToTellMs = 500;
 /** Rounding of chunks to samples and frames must not cost a word. */
 const toleranceMs = 0.5;
@@ -24,12 +24,12 @@ interface Part {
   readonly pieces: SpokenPiece[];
   /** The provider that speaks it, if not the speech's own. */
   readonly provider: string | undefined;
-  /** What comes of it in place of speech. */
+  /** What the voice delivers instead of speech. */
   readonly delivers: TTSProvider['delivers'];
   utteranceId: string | undefined;
   metadata: AudioMetadata | undefined;
   receivedMs: number;
-  /** Whether its duration cannot be told from its bytes: only the output's decoder knows. */
+  /** Whether its duration cannot be derived from its bytes: only the output's decoder knows it. */
   isCompressed: boolean;
   complete: boolean;
 }
@@ -42,14 +42,14 @@ export interface Heard {
   readonly rounds: readonly string[];
   /** True when it was computed without word timings from the service. */
   readonly estimated: boolean;
-  /** How many characters of what the voice was given were heard. */
+  /** How many characters of the text given to the voice were heard. */
   readonly characters: number;
 }
 
 /** One round of a script. Times are milliseconds. */
 export interface ScriptRound {
   readonly pieces: readonly SpokenPiece[];
-  /** Whether nothing more comes. */
+  /** Whether it is complete. */
   readonly isOver: boolean;
   /** All that is spoken of it so far. */
   readonly spoken: string;
@@ -63,7 +63,7 @@ export interface ScriptRound {
   msAt(characters: number): number;
 }
 
-/** What was synthesized in vain. */
+/** What was synthesized but not heard. */
 export interface Waste {
   readonly characters: number;
   /** Milliseconds; 0 for compressed audio, whose length only the output knows. */
@@ -80,7 +80,7 @@ export function unknownPace(): Pace {
   return { msPerCharacter: undefined };
 }
 
-/** A pace at which never more counts as heard than was. */
+/** A pace so cautious that nothing counts as heard that was not. */
 function cautiousPace({ msPerCharacter }: Pace, text: string): number {
   return msPerCharacter ?? (syllables.test(text) ? cautiousMsPerSyllable : cautiousMsPerCharacter);
 }
@@ -101,7 +101,7 @@ export class Script {
    * Opens the next round; what follows belongs to it.
    *
    * @param provider - Who speaks it.
-   * @param delivers - What comes of it in place of speech.
+   * @param delivers - What the voice delivers instead of speech.
    */
   beginRound(provider?: string, delivers?: TTSProvider['delivers']): void {
     const nothing = { utteranceId: undefined, metadata: undefined, receivedMs: 0 };
@@ -119,7 +119,7 @@ export class Script {
       this.#pace.msPerCharacter = part.receivedMs / length;
   }
 
-  /** Who speaks an utterance. */
+  /** The provider that speaks an utterance. */
   providerOf(utteranceId: string | undefined): string | undefined {
     return (this.#parts.find((part) => part.utteranceId === utteranceId) ?? this.#parts.at(-1))?.provider;
   }
@@ -129,7 +129,7 @@ export class Script {
     return this.#parts.reduce((sum, part) => sum + charactersOf(part), 0);
   }
 
-  /** The same for each voice that was sent any, by its provider; `undefined` for the speech's own. */
+  /** The same for each voice, by provider; `undefined` for the speech's own. */
   get charactersByVoice(): ReadonlyMap<string | undefined, number> {
     const sums = new Map<string | undefined, number>();
     for (const part of this.#parts) {
@@ -140,7 +140,7 @@ export class Script {
     return sums;
   }
 
-  /** Whether all of it is read: it has no sound that could come back as an echo. */
+  /** Whether all of it is only read: it makes no sound that could come back as an echo. */
   get isShown(): boolean {
     return this.#parts.every(({ delivers }) => delivers === 'text');
   }
@@ -199,7 +199,7 @@ export class Script {
       if (localMs <= 0 || (!part.isCompressed && part.receivedMs === 0)) return '';
       const words = this.#wordsOf(part);
       if (isFinished && part.isCompressed) {
-        // How much audio there was is known now.
+        // By now the amount of audio is known.
         const timed = timedBy(spoken, words, () => true);
         return upTo(part, saysAll(localMs, spoken, timed) ? spoken.length : timed.farthest);
       }
@@ -210,14 +210,14 @@ export class Script {
     return { text: rounds.reduce(joinWords, ''), rounds, estimated, characters: sum };
   }
 
-  /** What sounded between two positions of the audio, in milliseconds, with words of which only a part did. */
+  /** What sounded between two positions of the audio, in milliseconds, including words that sounded only in part. */
   soundedBetween(fromMs: number, toMs: number): string {
     if (toMs <= 0) return '';
     const { text } = this;
     return text.slice(this.heardAt(fromMs).text.length, endOfWord(text, this.heardAt(toMs).text.length));
   }
 
-  /** A round of the model, for captions: what is said, and when. */
+  /** A round of the model, for captions: its words and their times. */
   roundAt(index: number): ScriptRound | undefined {
     const part = this.#parts[index];
     if (!part) return undefined;
@@ -280,7 +280,7 @@ function visualOf(part: Part): string {
   return part.pieces.map(({ visual }) => visual).join('');
 }
 
-/** The words of a part whose timings are known and wanted: how far they reach in its text, and in its audio. */
+/** How far the words with known timings reach in a part's text and in its audio. */
 function timedBy(
   spoken: string,
   words: readonly SpokenWord[],
@@ -301,31 +301,31 @@ function timedBy(
 interface Timed {
   /** The end of the last word. */
   readonly characters: number;
-  /** The end of the word that is farthest in the text: a voice that began anew may still be behind it. */
+  /** The end of the farthest word in the text: a voice that restarted may still be behind it. */
   readonly farthest: number;
   readonly ms: number;
 }
 
-/** Where no word tells. */
+/** Without word timings. */
 const untimed: Timed = { characters: 0, farthest: 0, ms: 0 };
 
-/** Whether a part's audio is complete, and may be that of all its text. */
+/** Whether a part's audio is complete and long enough for its whole text. */
 function isWhole({ complete, isCompressed, receivedMs }: Part, spoken: string, timed: Timed): boolean {
   return complete && !isCompressed && saysAll(receivedMs, spoken, timed);
 }
 
-/** Whether so much audio may say all of a text: else the voice ended early. */
+/** Whether this much audio can be the whole text: else the voice ended early. */
 function saysAll(receivedMs: number, spoken: string, { characters, ms }: Timed): boolean {
   const most = (receivedMs - ms + toleranceMs) / leastMsPerLetter;
   if (receivedMs < leastToTellMs || spoken.length - characters <= most) return true;
   return spoken.slice(characters).replace(/[^\p{L}\p{N}]/gu, '').length <= most;
 }
 
-/** How long a character of a part lasts where no word tells. */
+/** How long a character of a part lasts, where no word timing says so. */
 function msPerCharacter(part: Part, spoken: string, timed: Timed, paceMs: number): number {
   const { characters, ms } = timed;
   const rest = spoken.length - characters;
-  // What has come of the audio is at most what was given of the text.
+  // The audio so far covers at most the text given so far.
   const least = rest > 0 ? (part.receivedMs - ms) / rest : 0;
   if (rest > 0 && isWhole(part, spoken, timed)) return least;
   return Math.max(least, characters > 0 ? ms / characters : paceMs);
@@ -354,7 +354,7 @@ function charactersAt(
 function msAt(part: Part, words: readonly SpokenWord[], characters: number, paceMs: number): number {
   const spoken = spokenOf(part);
   const timed = timedBy(spoken, words, (to) => to <= characters);
-  // Marks have no sound of their own.
+  // Punctuation has no sound of its own.
   const rest = spoken.slice(timed.characters, characters);
   if (!/[\p{L}\p{N}]/u.test(rest)) return timed.ms;
   return timed.ms + rest.length * msPerCharacter(part, spoken, timed, paceMs);

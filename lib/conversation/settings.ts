@@ -6,7 +6,7 @@ import { rulesOf, type Rules } from './rules.ts';
 import type { ConversationState } from './state.ts';
 import { chain, discard, type ConversationStep } from './user-turn.ts';
 
-/** What an answer is made with: one that was prepared with other values is of no use. */
+/** The settings that go into an answer: a preflight with other values is useless. */
 const usedToPrepare: readonly (keyof ConversationSettings)[] = [
   'systemPrompt',
   'tools',
@@ -17,12 +17,12 @@ const usedToPrepare: readonly (keyof ConversationSettings)[] = [
 ];
 
 /**
- * Changes a conversation's settings. The reducers go by them from the next input on, answers from the next request, and
- * the rules of turn-taking from the next turn: a turn ends by those by which it began.
+ * Changes a conversation's settings. Reducers use them from the next input on, answers from the next request, and
+ * turn-taking from the next turn: a turn ends by the rules with which it began.
  */
 export function changeSettings(before: ConversationState, changes: SettingsChange, at: number): ConversationStep {
   const settings = { ...before.settings, ...changes } as ConversationSettings;
-  // A locale of the application's own choice counts until the user is heard speaking another language.
+  // A locale set by the application holds until the user is heard speaking another language.
   const language = 'locale' in changes || settings.followLanguage !== true ? undefined : before.language;
   const next = rulesIn(language, settings, before.rules);
   const state: ConversationState = {
@@ -47,7 +47,7 @@ export function changeSettings(before: ConversationState, changes: SettingsChang
 }
 
 /**
- * The user speaks another language: from now on the agent does too, if it is to follow. A word or two may be of any
+ * The user has switched languages: from now on the agent follows, if it is set to. A word or two can belong to any
  * language, or be misheard.
  */
 export function followLanguage(before: ConversationState, { result }: Heard, at: number): ConversationStep {
@@ -59,14 +59,14 @@ export function followLanguage(before: ConversationState, { result }: Heard, at:
   const state: ConversationState = {
     ...before,
     language,
-    // A policy that has failed stays out.
+    // A policy that has failed stays ignored.
     rules: { ...rulesIn(language, settings, rules), turnTaking: rules.turnTaking, listening: rules.listening },
   };
   const told = emit('user.language', { language, ...(previous === undefined ? {} : { previous }) });
   return chain([state, told, ...phrasesToLearn(state)], (after) => discard(after, 'changed', at));
 }
 
-/** Fewer words do not tell a language. */
+/** Fewer words do not identify a language. */
 const leastWords = 2;
 
 type Heard = Extract<HeardSignal, { readonly type: 'transcript' }>;
@@ -76,7 +76,7 @@ function rulesIn(language: string | undefined, settings: ConversationSettings, r
   return { ...rulesOf(spoken, rules.stt, rules.phrases), isService: rules.isService };
 }
 
-/** A BCP 47 tag in its usual form; `undefined` for what is none, such as `multi`. */
+/** A BCP 47 tag in canonical form; `undefined` for anything else, such as `multi`. */
 function canonical(language: string | undefined): string | undefined {
   try {
     const [tag] = language === undefined || /^(multi|und)$/i.test(language) ? [] : Intl.getCanonicalLocales(language);
@@ -86,17 +86,17 @@ function canonical(language: string | undefined): string | undefined {
   }
 }
 
-/** Whether a language is the other one, or that wherever it is spoken: `en` includes `en-US`. */
+/** Whether one language includes another: `en` includes `en-US`. */
 function includes(language: string, other: string): boolean {
   return other === language || other.startsWith(`${language}-`);
 }
 
-/** Loads the phrases of the conversation's language, if they are not those known. */
+/** Loads the phrases of the conversation's language, unless they are already loaded. */
 export function phrasesToLearn({ rules: { locale, phrases } }: ConversationState): Effect[] {
   return languageOf(locale) === phrases.language ? [] : [{ type: 'learn', locale }];
 }
 
-/** Phrases were loaded: they count from now on, unless another language has meanwhile been chosen. */
+/** Phrases were loaded: they apply from now on, unless the language has changed meanwhile. */
 export function learnPhrases(state: ConversationState, phrases: Phrases): ConversationStep {
   const { settings, rules } = state;
   if (languageOf(rules.locale) !== phrases.language) return [state];
@@ -104,7 +104,7 @@ export function learnPhrases(state: ConversationState, phrases: Phrases): Conver
   return [{ ...state, rules: { ...rules, phrases, phrasebook } }];
 }
 
-/** New rules of turn-taking count once no turn is open. */
+/** New rules of turn-taking apply once no turn is open. */
 export function adoptTurnTaking(state: ConversationState): ConversationStep {
   const { nextTurnTaking: turnTaking, rules } = state;
   if (!turnTaking || state.turnTaking.phase !== 'idle') return [state];

@@ -1,18 +1,19 @@
 import { questionEnd } from '../text/questions.ts';
 import type { Script } from './script.ts';
 
-/** What the agent has been heard saying when the user says something. */
+/** What the agent was heard saying by the time the user says something. */
 export interface Sounding {
-  /** Milliseconds to the end of the next question of what is audible; Infinity without one. */
+  /** Milliseconds until the audible speech's next question ends; Infinity without one. */
   readonly toQuestionMs: number;
   /** Milliseconds since the end of the last question; Infinity without one. */
   readonly sinceQuestionMs: number;
-  /** What was heard of the last seconds, with the word that is sounding. */
+  /** What was heard in the last few seconds, including the word now sounding. */
   readonly text: string;
   /** Milliseconds since the last speech ended; 0 while one is audible. */
   readonly endedMs: number;
   /**
-   * What sounded of an audible speech between two moments on the scheduler's clock, with words of which only a part did.
+   * What sounded of an audible speech between two moments on the scheduler's clock, including words that sounded only
+   * in part.
    */
   readonly between?: (fromAt: number, toAt: number) => string;
 }
@@ -23,11 +24,11 @@ interface Mark {
   readonly playedMs: number;
 }
 
-/** How long what was heard is remembered, in milliseconds: speech-to-text is late, and so are echoes. */
+/** How long heard text is remembered, in milliseconds: transcripts and echoes arrive late. */
 const memoryMs = 5_000;
-/** Most that is remembered, in characters: longer than any utterance that an echo may be. */
+/** Most text to remember, in characters: longer than any utterance that can be an echo. */
 const maxLength = 1_024;
-/** Most marks that are kept: some seconds, as often as services tell of words. */
+/** Most marks to keep: enough for some seconds of words. */
 const mostMarks = 64;
 
 /** A speech while it is audible. */
@@ -37,7 +38,7 @@ export interface AudibleSpeech {
   readonly envelope: { readonly speechId: string; readonly turnId?: string };
 }
 
-/** Keeps what the agent is heard saying, for when the user says something. */
+/** Remembers what the agent is heard saying, to compare with what the user says. */
 export class Soundings {
   #speech: AudibleSpeech | undefined;
   #last = { text: '', at: -Infinity, questionAt: -Infinity };
@@ -49,7 +50,7 @@ export class Soundings {
     this.#marks = [];
   }
 
-  /** Something is heard of the user at `at`: it may pause the agent, and its words are told later. */
+  /** The user was heard at `at`: the agent may be paused, and the words arrive later. */
   mark(at: number): void {
     if (this.#speech) this.#marks = [...this.#marks.slice(1 - mostMarks), { at, playedMs: this.#speech.playedMs() }];
   }
@@ -68,7 +69,7 @@ export class Soundings {
     this.#last = { text: `${this.#recent(at)}${heard}`.slice(-maxLength), at, questionAt };
   }
 
-  /** What was heard until `at`, on the scheduler's clock; `undefined` when that is long ago. */
+  /** What was heard until `at`, on the scheduler's clock; `undefined` if that was long ago. */
   at(at: number): Sounding | undefined {
     const sinceLastMs = at - this.#last.questionAt;
     if (!this.#speech) {
@@ -80,13 +81,13 @@ export class Soundings {
     return new SoundingNow(this.#speech.script, this.#marks, sinceLastMs, this.#recent(at));
   }
 
-  /** What was heard before what is audible. */
+  /** What was heard before the audible speech. */
   #recent(at: number): string {
     return at - this.#last.at <= memoryMs ? `${this.#last.text} ` : '';
   }
 }
 
-/** Reads the script only when asked: most words are neither an echo nor near a question. */
+/** Reads the script only on demand: most words are neither an echo nor near a question. */
 class SoundingNow implements Sounding {
   readonly endedMs = 0;
   readonly #script: Script;
@@ -128,7 +129,7 @@ class SoundingNow implements Sounding {
   }
 }
 
-/** The least and the most that can have been played at a moment: between two marks, the play-head may have stood. */
+/** The least and the most that can have played by a moment: the play-head may have stood still between two marks. */
 function playedAt(marks: readonly Mark[], at: number): readonly [number, number] {
   const before = marks.filter((mark) => mark.at <= at).at(-1);
   const after = marks.find((mark) => mark.at >= at);
@@ -138,7 +139,7 @@ function playedAt(marks: readonly Mark[], at: number): readonly [number, number]
   ];
 }
 
-/** How long one moment is before another; Infinity if it is not. */
+/** How long one moment precedes another; Infinity if it does not. */
 function since(fromMs: number, toMs: number, orAt: boolean = true): number {
   return fromMs < toMs || (orAt && fromMs === toMs) ? toMs - fromMs : Infinity;
 }

@@ -60,7 +60,7 @@ export interface SpeechResult {
   readonly interrupted: boolean;
   /** When its last sample sounds, on the scheduler's clock. */
   readonly silentAt: number;
-  /** What was synthesized and not heard. */
+  /** What was synthesized but not heard. */
   readonly wasted: Waste;
 }
 
@@ -96,16 +96,16 @@ export interface SpeechContext {
    */
   readonly playbackHold$: Observable<boolean>;
   readonly pace: Pace;
-  /** Is told what is heard. */
+  /** Remembers what is heard. */
   readonly soundings: Soundings;
-  /** Is told what was heard of a speech that was cut off. */
+  /** Called with what was heard of a speech that was cut off. */
   readonly onCut?: (heard: AgentHeard) => void;
   readonly validate: Validate;
 }
 
 /**
- * Speaks one request: plays what is synthesized. Subscribing starts it; unsubscribing cuts it off in the same tick,
- * down to the requests. Emits its marks; completes when the last sample was heard.
+ * Speaks one request: synthesizes and plays it. Subscribing starts it; unsubscribing cuts it off in the same tick, down
+ * to the network requests. Emits its marks; completes once the last sample has been heard.
  *
  * @param onEnd - Called exactly once: before completion or an error is passed on, or in the teardown. The play-head is
  * read before anything is silenced. The caller reports the end of the speech, which frees the output.
@@ -126,7 +126,7 @@ export function speech(
     const synthesis = new Subscription();
     let phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
     let isFinished = false;
-    /** Of its last audio. */
+    /** When its last audio arrived. */
     let utteranceId: string | undefined;
     const playedMs = (): number => (phase === 'playing' || phase === 'audible' ? output.positionMs : 0);
 
@@ -136,7 +136,7 @@ export function speech(
       const position = playedMs();
       const tailMs = phase === 'audible' ? (output.tailMs ?? 0) : 0;
       phase = 'ended';
-      // Silence first, then cancel what was being prepared, then the words.
+      // First silence, then cancel what was being prepared, then read the words.
       playback.unsubscribe();
       synthesis.unsubscribe();
       const now = context.scheduler.now();
@@ -156,7 +156,7 @@ export function speech(
       onEnd({ heard, text, interrupted, silentAt, wasted });
     };
 
-    // Marked when it comes, however long it is held back.
+    // Marked when it arrives, however long it is withheld.
     const onFirstAudio = (): void => subscriber.next('first-audio');
     const synthesized$ = request.synthesize(script, playedMs).pipe(
       tap((step) => {
@@ -216,7 +216,7 @@ export function speech(
 
 /** A synthesis in progress. */
 interface Prepared {
-  /** Emits whether there is anything to say, as soon as that is known, and completes. Replays it. */
+  /** Emits whether there is anything to say as soon as that is known, and completes. Replays. */
   readonly something$: Observable<boolean>;
   readonly chunks$: Observable<AudioChunk>;
   readonly subscription: Subscription;
@@ -256,10 +256,13 @@ function prepare(synthesized$: Observable<AudioChunk | 'piece'>, onFirstAudio: (
   return { something$, chunks$: stream$, subscription: source, isComplete: () => isComplete };
 }
 
-/** An output may hold back less than this for the rest of a frame, in milliseconds. */
+/** An output may withhold less than this, in milliseconds, until a frame is full. */
 const leastToPlayMs = 1_000;
 
-/** Plays all audio. Fails if the play-head stalls without reason: there is more to play, or all of it has arrived. */
+/**
+ * Plays all audio. Fails if the play-head stalls without reason: although there is more to play, or everything has
+ * arrived.
+ */
 function playToTheEnd(
   context: SpeechContext,
   script: Script,

@@ -12,7 +12,10 @@ import { unknownStt, type TurnRules } from './turn-rules.ts';
 import { noTurn, turnWaitsUntil, type TurnTaking } from './turn-taking.ts';
 import type { Turn } from './turn.ts';
 
-/** Who cut the agent off. The user cannot interrupt what is uninterruptible; a verdict on a message, nothing but its answer. */
+/**
+ * Who cut the agent off. The user cannot interrupt uninterruptible speech, and a verdict on a message ends only its
+ * answer.
+ */
 export type CutBy = 'user' | 'verdict' | 'application' | 'stop';
 
 /** Why an answer is being cut off. */
@@ -24,9 +27,9 @@ export interface Cut {
 }
 
 /**
- * Something that the agent may answer: `preflight` is prepared behind a shut gate; `adopted` has become certain;
- * `certain` has not begun; `hooking` waits for the application's hook; `committed` is answered audibly; `ending` was
- * cut off, and will report its outcome.
+ * Something that the agent may answer: `preflight` is prepared behind a shut gate; `adopted` is a preflight that has
+ * become certain; `certain` has not been started; `hooking` waits for the application's hook; `committed` is answered
+ * audibly; `ending` was cut off, and will report its outcome.
  */
 export type Candidate = {
   readonly id: string;
@@ -35,23 +38,23 @@ export type Candidate = {
   readonly startedAt: number;
   /** The id of the speech that says it. */
   readonly speechId: string;
-  /** Told the outcome. */
+  /** The handle that receives the outcome. */
   readonly tickets: readonly SpeechTicket[];
-  /** How it is answered, if not as the settings say. */
+  /** How it is answered, where that differs from the settings. */
   readonly answer: AnswerOptions | undefined;
   /** The speech-to-text service's last result. */
   readonly result: TranscriptionResult | undefined;
   /** Whether the application's hook has decided. */
   readonly isHooked?: boolean;
-  /** What the model is told for this answer alone. */
+  /** Context for the model, for this answer alone. */
   readonly context?: string | undefined;
-  /** What is said without asking the model. */
+  /** Said without asking the model. */
   readonly refusal?: string | undefined;
   /** Whether tools run for it: the user's words join the next request (`kept`), or abort them. */
   readonly tools?: 'kept' | 'abortable' | undefined;
   /** The prepared answer that it replaces, which will report its cost. */
   readonly replaces?: string;
-  /** What an agent says to it, once that has begun. */
+  /** An agent's reply to it, once that has begun. */
   readonly reply$?: Observable<ReplyPart>;
 } & (
   | { readonly phase: 'preflight' | 'adopted' | 'certain' | 'committed' }
@@ -64,7 +67,7 @@ export type Candidate = {
   | { readonly phase: 'ending'; readonly wasPreflight: boolean; readonly cut: Cut }
 );
 
-/** What an agent's service sends of one reply. */
+/** One part of an agent's reply. */
 export type ReplyPart =
   { readonly type: 'text'; readonly text: string } | { readonly type: 'audio'; readonly chunk: AudioChunk };
 
@@ -87,7 +90,7 @@ export interface QueuedSpeech {
   readonly turnId?: string;
   readonly source: SpeechSource;
   readonly interruptible: boolean;
-  /** Whether it goes before others that wait. */
+  /** Whether it precedes others that wait. */
   readonly urgent: boolean;
 }
 
@@ -97,7 +100,7 @@ export interface OutputLock {
   readonly queue: readonly QueuedSpeech[];
 }
 
-/** What will be answered next. */
+/** A message to be answered next. */
 export interface Commit {
   readonly type: 'turn.commit';
   readonly text: string;
@@ -111,7 +114,7 @@ export interface Commit {
   readonly images?: readonly MessageImage[] | undefined;
   /** True for a message already in the history. */
   readonly isRemembered?: boolean;
-  /** True for a message that waits until the agent and the user have finished. */
+  /** True for a message that waits until both the agent and the user have finished. */
   readonly isPatient?: boolean;
 }
 
@@ -128,13 +131,13 @@ export interface Overheard {
 }
 
 /**
- * The complete state on which a conversation's decisions are based. Immutable, and always of one shape: that makes its
- * copies cheap.
+ * The complete state on which a conversation's decisions are based. Immutable, and always of the same shape, which
+ * makes copying it cheap.
  */
 export interface ConversationState {
   /** Counter for new ids. */
   readonly ids: number;
-  /** What the application wants, and what the reducers go by: both change with an `update`. */
+  /** The application's settings, and the rules derived from them: both change with an `update`. */
   readonly settings: ConversationSettings;
   readonly rules: Rules;
   /** The language that the user was last heard speaking, if the conversation follows it. */
@@ -142,16 +145,16 @@ export interface ConversationState {
   /** What the user is doing. A voice without further signals counts as silent at `until`. */
   readonly user: { readonly state: 'silent' } | { readonly state: 'speaking'; readonly until: number };
   readonly turnTaking: TurnTaking;
-  /** What turns are taken by once no turn is open anymore. */
+  /** The turn-taking rules that apply once no turn is open. */
   readonly nextTurnTaking: TurnRules | undefined;
-  /** Whether speech-to-text is connecting: it will hear again what it had not finished. */
+  /** Whether speech-to-text is reconnecting: it will hear unfinished audio again. */
   readonly isSttAway: boolean;
   readonly bargeIn: BargeIn;
   /** The turn that the user has begun and not finished. */
   readonly turn: Turn | undefined;
-  /** The last published words: services repeat themselves. */
+  /** The last words published: services repeat themselves. */
   readonly lastWords: string;
-  /** The last interim of the current utterance, also of one that is no turn. */
+  /** The last interim of the current utterance, even if that is not part of a turn. */
   readonly interim: string;
   readonly candidate: Candidate | undefined;
   /** The turn whose answer is certain, until its very end. */
@@ -160,35 +163,38 @@ export interface ConversationState {
   readonly output: OutputLock;
   /** Commits to answer as soon as the agent is free. */
   readonly waiting: readonly Commit[];
-  /** Whether the user has cut off the agent and not finished: a mere command has done all it could. */
+  /** Whether the user has cut off the agent and is still speaking: a mere command has finished. */
   readonly isCuttingIn: boolean;
   /** When the last sample of the last speech sounded, on the scheduler's clock. */
   readonly silentAt: number;
-  /** What the user said meanwhile that was no interruption. */
+  /** What the user said meanwhile without interrupting. */
   readonly overheard: Overheard | undefined;
-  /** Until when what speech-to-text hears may still be the agent's own speech: some of it was. */
+  /** Until when an echo that was recognized may go on. */
   readonly echoUntil: number;
-  /** Since when the user may be saying words that may become an echo. */
+  /** When words began that may turn out to be an echo. */
   readonly echoSince: number;
-  /** Requests passed to an agent that it has not replied to. */
+  /** Requests to an agent that it has not replied to yet. */
   readonly awaitingReply: readonly SpeechTicket[];
-  /** A user message that lost its answer to what came next. */
+  /** A user message whose answer was cut off by what followed. */
   readonly unanswered: string | undefined;
-  /** What the user was saying when a typed message took its place: not answered when it is repeated in time. */
+  /**
+   * What the user was saying when a typed message replaced it: not answered if the service still delivers it soon
+   * after.
+   */
   readonly superseded: { readonly text: string; readonly until: number } | undefined;
-  /** Whether a voice has interrupted the agent, and no words came since. */
+  /** Whether a voice has interrupted the agent, and no words have followed. */
   readonly isUnclear: boolean;
   /** Whether the user is listened to. */
   readonly isListening: boolean;
-  /** Whether the microphone hears nobody: it is lost or muted, or the system holds it. */
+  /** Whether the microphone cannot hear the user: it is lost or muted, or the system has taken it. */
   readonly isDeaf: boolean;
   /** When `user.idle` is due; Infinity while someone speaks, and once it was published. */
   readonly idleAt: number;
   /** When `user.away` is due; Infinity while someone speaks, and once it was published. */
   readonly awayAt: number;
-  /** While someone speaks: in how many milliseconds without a word `user.away` will be due. */
+  /** While someone speaks: after how many milliseconds of silence `user.away` will be due. */
   readonly awayInMs: number;
-  /** Whether nothing new begins: the conversation ends when the agent has finished. */
+  /** Whether the conversation is draining: nothing new begins, and it ends when the agent has finished. */
   readonly isDraining: boolean;
   readonly isStopped: boolean;
 }
@@ -230,7 +236,7 @@ export const startState: ConversationState = {
   isStopped: false,
 };
 
-/** When the state next changes without an input. */
+/** When the earliest deadline of the state falls due. */
 export function wakeAt({
   user,
   turnTaking,
@@ -256,8 +262,8 @@ export function wakeAt({
 }
 
 /**
- * What the agent is doing: nothing, preparing to speak (or held back), or speaking. An answer that was cut off counts as
- * nothing.
+ * What the agent is doing: nothing, preparing to speak (or waiting to), or speaking. An answer that was cut off counts
+ * as nothing.
  */
 export function statusOf({ output, answering, candidate }: ConversationState): 'free' | 'thinking' | 'speaking' {
   if (output.speaking?.audible) return 'speaking';
@@ -288,7 +294,7 @@ export function userStateOf({ user }: ConversationState): UserState {
   return user.state;
 }
 
-/** What is being answered: the heart of the conversation. Replacing it cancels it. */
+/** The candidate being answered: the heart of the conversation. Replacing it cancels its answer. */
 export function candidateOf({ candidate }: ConversationState): Candidate | undefined {
   if (!candidate || candidate.phase === 'certain' || candidate.phase === 'ending') return undefined;
   return candidate.phase === 'hooking' && !candidate.isPrepared ? undefined : candidate;

@@ -31,7 +31,7 @@ const maxResultLength = 16_384;
 /** The result of a call that an interruption ended. */
 const cancelledText = 'Cancelled: the user interrupted.';
 const stillRunningText = 'Still running.';
-/** The result of a call that may finish, when the conversation ended first. */
+/** The result of a call that was allowed to finish, if the conversation ended first. */
 const stoppedText = 'Cancelled: the conversation ended.';
 
 /** The tools as the model sees them. */
@@ -48,12 +48,12 @@ export function toolDefinitions(tools: readonly Tool[]): ToolDefinition[] {
   });
 }
 
-/** Whether a model repeats a call: one that moves money must not do so twice. */
+/** Whether a model repeats a call: a payment must not be made twice. */
 export function isSameCall(one: ToolCall, other: ToolCall): boolean {
   return one.id === other.id && one.name === other.name && one.argsText === other.argsText;
 }
 
-/** A call with an id that no other has: models refuse a history in which two share one. */
+/** A call with a unique id: models reject a history in which two calls share one. */
 export function withOwnId<T extends ToolCall>(call: T, messages: readonly Message[], calls: readonly ToolCall[]): T {
   const before = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
   const taken = new Set([...before, ...calls].map(({ id }) => id));
@@ -67,8 +67,8 @@ export interface ToolRound {
   /** Emits each call's outcome as it ends; completes with the last one. Errors are outcomes. */
   readonly outcomes$: Observable<ToolOutcome>;
   /**
-   * Ends the round before all calls have; call it before unsubscribing. Returns an outcome for every call: the real one
-   * if it has ended, a placeholder if it may finish, and `Cancelled` for the rest.
+   * Ends the round before all of its calls have ended; call it before unsubscribing. Returns an outcome for every call:
+   * the real one if it has ended, a placeholder if it may finish, and `Cancelled` for the rest.
    *
    * @param onLate - Called with the real outcome of a call that was allowed to finish.
    */
@@ -84,7 +84,7 @@ export interface ToolContextOptions {
   readonly say: (text: string) => void;
   /** How many calls may run in the answer, and how many of these are left. */
   readonly maxCalls: { readonly of: number; readonly left: number };
-  /** Has another agent answer from the next request on. */
+  /** Hands over to another agent from the next request on. */
   readonly handOver: (agent: string) => void;
   /** Ends the calls that outlive an interruption. */
   readonly stopped$: Observable<unknown>;
@@ -165,7 +165,7 @@ function runTool(
   });
 }
 
-/** Stands in for a tool that must not run anymore in this answer. */
+/** Replaces a tool that may not run again in this answer. */
 function beyond({ name }: ToolCall, most: number): Tool {
   return {
     name,

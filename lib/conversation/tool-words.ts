@@ -1,22 +1,22 @@
 import { emit, type HeardSignal } from './inputs.ts';
-import { dismiss, isInterruptible, isOrder, suspect } from './interruption.ts';
+import { dismiss, isInterruptible, isStopCommand, suspect } from './interruption.ts';
 import type { Rules } from './rules.ts';
 import { keepsTools, type ConversationState } from './state.ts';
 import type { TurnDecision } from './turn-rules.ts';
 import { openTurn, turnEnded, type ConversationStep } from './user-turn.ts';
 
 /**
- * Whether what the user says while tools run joins the next request: they go on, as does what is said meanwhile. Only a
+ * Whether what the user says while tools run joins the next request: the tools go on, and so does speech. Only a
  * command stops them.
  */
 export function joinsTools(state: ConversationState, signal: HeardSignal, at: number, rules: Rules): boolean {
   if (!keepsTools(state) || !isInterruptible(state, rules)) return false;
   if (signal.type === 'speech') return true;
   const { text } = signal.result;
-  return !rules.phrasebook.isBackchannel(text) && !isOrder(state, signal, at, rules);
+  return !rules.phrasebook.isBackchannel(text) && !isStopCommand(state, signal, at, rules);
 }
 
-/** The agent is quiet while the user speaks, and goes on after that. */
+/** The agent is silent while the user speaks, and then goes on. */
 export function listenDuringTools(
   state: ConversationState,
   signal: HeardSignal,

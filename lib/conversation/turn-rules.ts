@@ -20,7 +20,7 @@ export type UserSignal =
       readonly event: SpeechEvent['type'];
       /** When the first, or the last, voiced frame was captured, on the scheduler's clock, if known. */
       readonly since?: number;
-      /** Whether what has ended was too short for a voice: then nobody spoke. */
+      /** Whether it was too short to be a voice: then nobody spoke. */
       readonly isBrief?: boolean;
     }
   /** Push-to-talk: the application opens, closes or drops the user's turn. */
@@ -45,7 +45,7 @@ export type TurnDecision =
   | { readonly type: 'finalize' }
   /** Asks the strategy's scorer. */
   | { readonly type: 'score'; readonly text: string }
-  /** The strategy threw this, and is not asked again. */
+  /** The strategy threw this error, and is not used again. */
   | { readonly type: 'broken'; readonly error: unknown }
   /** The user has finished. */
   | {
@@ -64,7 +64,7 @@ export type TurnDecision =
 export interface TurnTakingOptions {
   /**
    * Who ends a turn: the speech-to-text service's own endpointing (`stt`, the default), or the application (`manual`).
-   * Other strategies are values of the option `endpointing`.
+   * The option `endpointing` takes other strategies.
    */
   readonly strategy?: 'stt' | 'manual';
   /**
@@ -73,49 +73,49 @@ export interface TurnTakingOptions {
   readonly sttTimeoutMs?: number;
 }
 
-/** Everything that decides about a turn. */
+/** Everything that decides when a turn ends. */
 export interface TurnRules {
   readonly endOfTurn: EndOfTurn;
   readonly bounds: EndpointingBounds;
   readonly isManual: boolean;
   readonly sttTimeoutMs: number;
-  /** The service's lag until it is learnt. */
+  /** The service's lag until it has been measured. */
   readonly sttLagMs: number;
-  /** Whether the service can be asked to finalize. */
+  /** Whether the service supports finalize(). */
   readonly canFinalize: boolean;
-  /** Whether the end of each voice is told. */
+  /** Whether the end of each voice is reported. */
   readonly voiceEnds: boolean;
-  /** Whether a voice detector tells of the voice. */
+  /** Whether a voice detector reports the voice. */
   readonly detectsVoice: boolean;
-  /** Whether a voice goes on until its end is told, whatever words are complete. */
+  /** Whether a voice lasts until its end is reported, even if an utterance is complete. */
   readonly trustsVoice: boolean;
   /** Age, in milliseconds, at which an unchanged interim that ends like a sentence counts as a preflight. */
   readonly stableInterimMs: number;
-  /** Whether a text only tells the agent to go on. */
+  /** Whether a text is only a backchannel. */
   readonly isBackchannel: (text: string) => boolean;
 }
 
-/** What is known of the speech-to-text service, and of what hears voices. */
+/** What is known of the speech-to-text service and of voice detection. */
 export interface SttFacts {
   /** The name of its provider. */
   readonly stt: string;
   /** Silence after which it ends an utterance, in milliseconds; Infinity if it judges the end in other ways. */
   readonly pauseMs: number;
-  /** Whether it can be asked to finalize. */
+  /** Whether it supports finalize(). */
   readonly canFinalize: boolean;
-  /** Whether it tells the end of each voice. */
+  /** Whether it reports the end of each voice. */
   readonly reportsSpeechEnd: boolean;
-  /** Whether a voice detector tells of the voice instead. */
+  /** Whether a voice detector reports the voice instead. */
   readonly detectsVoice: boolean;
 }
 
-/** A service of which nothing is known. */
+/** A service about which nothing is known. */
 export const unknownStt: SttFacts = {
   ...{ stt: '', pauseMs: Infinity, canFinalize: true },
   ...{ reportsSpeechEnd: false, detectsVoice: false },
 };
 
-/** What `turnTaking()` goes by. Of a service, nothing is known by default. */
+/** Options of `turnTaking()`. By default nothing is known of the service. */
 export interface TurnRulesOptions extends TurnTakingOptions, Partial<SttFacts> {
   /** The strategy that ends the turn, or bounds for the default one. Default: no bounds. */
   readonly endpointing?: Endpointing | undefined;

@@ -14,18 +14,18 @@ import {
   type UserSignal,
 } from './turn-rules.ts';
 
-/** What was committed before it was final: its final will still come. */
+/** Words committed before they were final: their final is still to come. */
 interface LateWords {
   readonly text: string;
   /** When they ended, on the audio's own clock, if known. */
   readonly spokenUntil: number | undefined;
   /** When the turn ended. */
   readonly at: number;
-  /** Whether what follows tells how long the user pauses. */
+  /** Whether what follows reveals the length of a pause. */
   readonly isPause: boolean;
 }
 
-/** A voice or words were heard; the rest is due. */
+/** A voice or words were heard; the rest is still to come. */
 interface Hearing {
   readonly phase: 'hearing';
   /** The complete utterances of the turn. */
@@ -36,18 +36,18 @@ interface Hearing {
   /** The text that an answer is being prepared for. */
   readonly speculation: string | undefined;
   readonly startedAt: number;
-  /** The voice, as far as its end is told. */
+  /** The voice, if its end is reported. */
   readonly voice: 'unknown' | 'on' | 'off';
-  /** Since when the voice is on, if it ended a pause of the user's own. */
+  /** When the current voice began, if it ended one of the user's own pauses. */
   readonly voiceSince: number | undefined;
-  /** Since when the user is silent; before the voice that is on, if it is. */
+  /** When the user fell silent: before the current voice, if there is one. */
   readonly silentSince: number | undefined;
   /** The end of speech on the audio's own clock, if known. */
   readonly spokenUntil: number | undefined;
   readonly finalAt: number | undefined;
   readonly completeAt: number | undefined;
   readonly score: TurnScore | undefined;
-  /** When the turn ends, as far as it is known. */
+  /** When the turn ends, as far as is known. */
   readonly endsAt: number;
   /** When the words count as a preflight. */
   readonly speculatesAt: number;
@@ -74,7 +74,7 @@ export function turnWaitsUntil(state: TurnTaking): number {
   return state.phase === 'hearing' ? Math.min(state.endsAt, state.speculatesAt, state.until) : openLimit(state);
 }
 
-/** The state after a turn was dropped: what was learnt stays. */
+/** The state after a turn was dropped: measurements are kept. */
 export function turnOver({ learnt }: TurnTaking, late?: LateWords): TurnTaking {
   return learnt || late ? { phase: 'idle', learnt, late } : noTurn;
 }
@@ -160,7 +160,7 @@ function pushToTalk(
   const isTold = signal.type === 'speech' || (signal.type === 'transcript' && state.phase === 'open');
   const learnt = isTold && !state.learnt?.isLive ? { ...nothingLearnt, ...state.learnt, isLive: true } : state.learnt;
   const { lagMs = rules.sttLagMs, isLive = false } = learnt ?? {};
-  // One that transcribes whole recordings is silent until it has been asked; any other tells soon, or never.
+  // A service that transcribes whole recordings is silent until asked; any other reports soon, or never.
   const unheardMs = rules.canFinalize && !isLive ? rules.sttTimeoutMs : lagMs;
   const [next, ...decisions] = takePushToTalk(state, signal, at, rules, unheardMs);
   return [learnt ? { ...next, learnt } : next, ...decisions];
@@ -169,7 +169,7 @@ function pushToTalk(
 type Listening = Extract<TurnTaking, { readonly phase: 'idle' | 'hearing' }>;
 type HearingState = Extract<TurnTaking, { readonly phase: 'hearing' }>;
 
-/** A turn of which nothing has been heard yet. */
+/** A turn in which nothing has been heard yet. */
 const unheard: Omit<Hearing, 'startedAt' | 'until'> = {
   ...{ phase: 'hearing', said: '', text: '', result: undefined, speculation: undefined, score: undefined },
   ...{ voice: 'unknown', voiceSince: undefined, silentSince: undefined, spokenUntil: undefined },
@@ -216,7 +216,7 @@ function takeSilence(
   if (isBrief && !said && !text) return [turnOver(hearing)];
   const isPause = voice === 'on' && silentSince !== undefined && voiceSince !== undefined && !rules.isBackchannel(text);
   const pauseMs = isPause ? voiceSince - silentSince : 0;
-  // What was too short for a voice leaves the silence as it was.
+  // A sound too short for a voice does not break the silence.
   const quiet: HearingState = isBrief
     ? { ...hearing, voice: 'off', silentSince: silentSince ?? at }
     : { ...hearing, voice: 'off', silentSince: since ?? at, learnt: learnPause(hearing.learnt, pauseMs, rules) };
@@ -273,7 +273,7 @@ function takeComplete(
 ): TurnStep {
   const begun = beginning(state, at, rules);
   const said = joinWords(begun.said, text || begun.text);
-  // Forced by the service while the user speaks, it ends nothing.
+  // If the service forced it while the user speaks, it does not end the turn.
   const goesOn = rules.trustsVoice && begun.voice === 'on';
   if (!said && !goesOn) return [turnOver(state)];
   const { voice, silentSince } = begun;
@@ -304,7 +304,7 @@ function settle(before: HearingState, at: number, rules: TurnRules, decisions: r
   try {
     const end = endsAt(turn, strategy, rules.bounds, learnt?.pauseMs);
     if (end <= at) return over(state, endedBy(turn, strategy, rules.bounds, at), at, rules, decisions);
-    // Nothing more is due of speech-to-text.
+    // Speech-to-text owes nothing more.
     const until = finalAt !== undefined && end < Infinity ? Math.max(state.until, end) : state.until;
     return [{ ...state, endsAt: end, until }, ...decisions, ...(asks ? [{ type: 'score', text } as const] : [])];
   } catch (error) {
@@ -315,7 +315,7 @@ function settle(before: HearingState, at: number, rules: TurnRules, decisions: r
   }
 }
 
-/** The turn is over, with all that was said. */
+/** The turn is over, with everything that was said. */
 function over(
   state: HearingState,
   by: TurnEndedBy,
@@ -341,7 +341,7 @@ function over(
 function goOn(state: HearingState, at: number, rules: TurnRules): TurnStep {
   const { said, text, result } = state;
   const whole = joinWords(said, text);
-  // Asked again, the strategy says that it is over, and why.
+  // Asked again, the strategy declares the turn over and says why.
   if (at >= state.endsAt) return settle(state, at, rules);
   if (at >= state.until) {
     // Words that the service never made final were still spoken: they become the user's turn.
@@ -365,17 +365,17 @@ function latest(left: number | undefined, right: number | undefined): number | u
   return left === undefined || right === undefined ? (left ?? right) : Math.max(left, right);
 }
 
-/** Longest that a final is waited for once its words were committed, in milliseconds. */
+/** Longest wait for a final whose words were already committed, in milliseconds. */
 const lateMs = 10_000;
 
-/** What a text has beyond words that were committed before they were final. */
+/** What a text adds to words that were committed before they were final. */
 function beyond({ text: late, at: since }: LateWords, text: string, at: number): string {
   if (!late || at - since > lateMs) return text;
   if (foldText(late).startsWith(foldText(text))) return '';
   return text.toLowerCase().startsWith(late.toLowerCase()) ? text.slice(late.length).trim() : text;
 }
 
-/** Learns how long after the end of speech finals come. */
+/** Measures how long after the end of speech finals arrive. */
 function measure(state: Listening, endOfSpeechAt: number | undefined, at: number, rules: TurnRules): Listening {
   const isSpeaking = state.phase === 'hearing' && state.voice === 'on';
   const { spokenUntil } = state.phase === 'hearing' ? state : (state.late ?? {});
@@ -384,7 +384,7 @@ function measure(state: Listening, endOfSpeechAt: number | undefined, at: number
   return { ...state, learnt: learnLag(state.learnt, at - endedAt, rules) };
 }
 
-/** A turn that the user continues had ended too early: its end was a pause. */
+/** If the user continues, the turn had ended too early: its end was only a pause. */
 function learnFromMerge(
   state: Listening,
   signal: { readonly type: string; readonly result?: TranscriptionResult },

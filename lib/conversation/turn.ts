@@ -16,7 +16,9 @@ export type TurnMoment = (typeof stages)[number][0];
 /** The moment of each speech mark. */
 export const momentOf = { 'first-piece': 'firstPiece', 'first-audio': 'firstAudio', audible: 'audible' } as const;
 
-/** When each moment first came, on the scheduler's clock; and for how long tools ran before the first token, in ms. */
+/**
+ * When each moment was first reached, on the scheduler's clock; and how long tools ran before the first token, in ms.
+ */
 export type TurnMoments = Readonly<Partial<Record<TurnMoment | 'toolsMs', number>>>;
 
 /** One turn of the conversation: from the user's first word to the end of the answer. */
@@ -63,7 +65,7 @@ export function metricsOf({ committedAt, hookedAt, endOfSpeechAt, moments, measu
     const reached = part === 'hook' ? laterOf(moments.request, hookedAt) : moments[moment];
     if (reached === undefined) continue;
     metrics[part] = Math.max(0, reached - at);
-    // What a tool takes is not the model's time.
+    // A tool's time is not the model's.
     if (part === 'llmFirstToken' && moments.toolsMs !== undefined) {
       metrics.tools = Math.min(moments.toolsMs, metrics[part]);
       metrics[part] -= metrics.tools;

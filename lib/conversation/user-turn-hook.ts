@@ -7,7 +7,7 @@ import { chain, cut, type ConversationStep } from './user-turn.ts';
 
 type Hooked = Extract<Candidate, { readonly phase: 'hooking' }>;
 
-/** The turn is certain and published: it is answered, once the application's hook has seen it. */
+/** The turn is certain and published: it is answered once the application's hook has seen it. */
 export function answerCandidate(state: ConversationState, id: string, at: number): ConversationStep {
   const { candidate, rules } = state;
   if (candidate?.id !== id || (candidate.phase !== 'adopted' && candidate.phase !== 'certain')) return [state];
@@ -22,7 +22,7 @@ export function answerCandidate(state: ConversationState, id: string, at: number
   ];
 }
 
-/** The hook has decided, or failed: then the turn is answered as if there were none. */
+/** The hook has decided, or failed: then the turn is answered as if there were no hook. */
 export function takeVerdict(state: ConversationState, input: HookInput, at: number): ConversationStep {
   const { candidate, answering } = state;
   if (candidate?.id !== input.candidate || candidate.phase !== 'hooking') return [state];
@@ -31,7 +31,7 @@ export function takeVerdict(state: ConversationState, input: HookInput, at: numb
   const before: ConversationState = { ...state, answering: answering && { ...answering, hookedAt: at } };
   const effects: Effect[] = [];
   if (error !== undefined) effects.push({ type: 'error', error, turnId: candidate.turnId });
-  // A message that is refused without a word is not to be answered with the next one.
+  // A message that was refused silently must not be answered together with the next one.
   if (text !== undefined || refuse === '') effects.push({ type: 'rewrite', text: refuse === '' ? '' : (text ?? '') });
   if (refuse === '') return chain([before, ...effects], (after) => cut(after, 'verdict', 'refused', at));
   const next = answeredAs(before, candidate, verdict);
@@ -45,19 +45,19 @@ export function wakeHook(state: ConversationState, at: number): ConversationStep
   const { candidate, rules } = state;
   if (candidate?.phase !== 'hooking' || at < candidate.until) return [state];
   const { hookMs, guards } = rules;
-  // What no guard has judged goes nowhere.
+  // Text that no guard has judged goes nowhere.
   const verdict: UserTurnVerdict = guards.length > 0 ? { refuse: '' } : {};
   const error = hookTimedOut(hookMs);
-  // A step of its own: what else is due now may end the answer, which must have been seen to begin.
+  // A step of its own: whatever else is due now may end the answer, so its beginning must be visible first.
   return [state, { type: 'then', input: { type: 'turn.hooked', candidate: candidate.id, verdict, error } }];
 }
 
-/** How long guards may take, in milliseconds, with time to spare: they have time-outs of their own. */
+/** How long guards may take, in milliseconds, with a margin: they have time-outs of their own. */
 function waitsOf(guards: readonly InputGuard[]): number {
   return guards.reduce((sum, { waitsMs }) => sum + waitsMs + 1_000, 0);
 }
 
-/** A prepared answer that failed is asked for anew, once the hook has decided; `undefined` for any other. */
+/** A preflight that failed is requested again once the hook has decided; `undefined` for any other candidate. */
 export function unprepare(state: ConversationState, candidate: Candidate): ConversationStep | undefined {
   if (candidate.phase === 'hooking') return [{ ...state, ...renamed(state, { ...candidate, isPrepared: false }) }];
   if (candidate.phase !== 'adopted' || candidate.isHooked || !state.rules.onUserTurn) return undefined;
@@ -85,11 +85,11 @@ function answeredAs(state: ConversationState, candidate: Hooked, verdict: UserTu
   const isChanged = [text, context, refuse, answer].some((each) => each !== undefined);
   if (isPrepared && !isChanged) return { ids: state.ids, candidate: changed };
   const certain: Candidate = { ...changed, phase: 'certain' };
-  // What was prepared does not know of it.
+  // The preflight was prepared without it.
   return isPrepared ? renamed(state, certain) : { ids: state.ids, candidate: certain };
 }
 
-/** The same turn's answer, begun anew. */
+/** The same turn's answer, restarted. */
 function renamed(state: ConversationState, candidate: Candidate): Change {
   const ids = state.ids + 1;
   return {

@@ -3,7 +3,7 @@ import type { Step } from '../stream/fold.ts';
 import type { SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { PreflightRules } from './conversation-options.ts';
 import type { DiscardReason, TurnEndReason } from './events.ts';
-import { tellInterim } from './interim.ts';
+import { publishInterim } from './interim.ts';
 import { emit, type AgentReport, type Effect, type HeardSignal } from './inputs.ts';
 import { release, withdraw } from './output-lock.ts';
 import {
@@ -92,13 +92,13 @@ function tellWords(
   const [open, turn, ...effects] = openTurn(before, 'speech', at);
   const state: ConversationState = { ...open, lastWords: text };
   if (type === 'transcript.interim') {
-    const [after, ...told] = tellInterim(state, text, result, turn.id);
+    const [after, ...told] = publishInterim(state, text, result, turn.id);
     return [after, ...effects, ...told];
   }
   return [{ ...state, interim: text }, ...effects, emit(type, { text, result }, { turnId: turn.id, role: 'stt' })];
 }
 
-/** Prepares an answer to what the user may have finished saying; discards one to other words. */
+/** Prepares an answer when the user may have finished; discards a preflight for other words. */
 export function speculate(
   before: ConversationState,
   text: string,
@@ -143,7 +143,7 @@ function withCandidate(
   return { ...state, ids, candidate };
 }
 
-/** Discards what was prepared. This is published once the answer has reported its cost. */
+/** Discards the preflight. This is published once the answer has reported its cost. */
 export function discard(state: ConversationState, reason: DiscardReason, at: number): ConversationStep {
   const { candidate } = state;
   return candidate?.phase === 'preflight'
@@ -167,7 +167,7 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
     const ended = candidate && ending(candidate, { reason, discard: 'cancelled', at });
     return [{ ...state, says, output, candidate: ended }];
   }
-  // None of it has begun, so nobody will report its outcome.
+  // None of it has started, so nobody will report its outcome.
   const unanswered = reason === 'merged' ? candidate.text : state.unanswered;
   const ended = answering ? turnEnded(answering, reason) : [];
   return [
@@ -177,7 +177,7 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   ];
 }
 
-/** Why an answer that is cut off now ends: before any of it is heard, its message awaits another. */
+/** Why an answer that is cut off now ends: if none of it was heard, its message joins the next one. */
 export function reasonToCut({ candidate, output: { speaking } }: ConversationState): 'interrupted' | 'merged' {
   return speaking?.audible && speaking.id === candidate?.speechId ? 'interrupted' : 'merged';
 }
@@ -229,7 +229,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
   ];
 }
 
-/** A typed message takes the place of what the user was saying: those words are not answered after it. */
+/** A typed message replaces what the user was saying: those words are not answered later. */
 function supersede(state: ConversationState): ConversationState {
   const { turnTaking } = state;
   if (turnTaking.phase !== 'hearing') return state;
@@ -238,7 +238,7 @@ function supersede(state: ConversationState): ConversationState {
   return { ...state, turnTaking: turnOver(turnTaking), superseded: text ? { text, until } : undefined };
 }
 
-/** Whether these words are the ones that a typed message took the place of. */
+/** Whether these are the words that a typed message replaced. */
 export function isSuperseded({ superseded }: ConversationState, signal: HeardSignal, at: number): boolean {
   if (!superseded || at > superseded.until || signal.type !== 'transcript') return false;
   return foldText(signal.result.text) === superseded.text;
@@ -307,7 +307,7 @@ export function endAnswer(
   return [after, ...turnEnded(turn, reason), ...settled];
 }
 
-/** The usage of an answer that nobody heard; one that is heard tells it itself. */
+/** The usage of an answer that nobody heard; an audible one publishes it itself. */
 function billed(
   { untold, wasted: { characters, voice } }: Extract<AgentReport, { readonly type: 'answer.ended' }>,
   turnId: string,
@@ -318,7 +318,7 @@ function billed(
   ];
 }
 
-/** Tells everyone who asked for it the outcome. */
+/** Reports the outcome to everyone who asked for it. */
 export function settle(tickets: readonly SpeechTicket[], outcome: SpeechOutcome): Effect[] {
   return tickets.map((ticket) => ({ type: 'settle', ticket, outcome }));
 }

@@ -3,7 +3,7 @@ import type { VoiceActivity } from '../core/roles.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
 import type { HeardSignal } from './inputs.ts';
 
-/** What a voice detector hears, as signals of the user on the conversation's clock. */
+/** A voice detector's events as signals on the conversation's clock. */
 export function voiceSignals(
   capturedAt: ConversationPorts['capturedAt'],
 ): OperatorFunction<VoiceActivity, HeardSignal> {

@@ -22,11 +22,11 @@ import { feed } from '../stream/feed.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
 import { hasWords } from '../text/words.ts';
-import type { Cast } from './cast.ts';
+import type { ActiveAgent } from './active-agent.ts';
 import type { Validate } from './malformed.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
 
-/** Text is held back while more audio than this is unplayed, so that a barge-in wastes less. */
+/** Text is withheld while more audio than this is unplayed, so that a barge-in wastes less. */
 const maxUnplayedMs = 5_000;
 /** Longest interval between checks of the play-head. */
 const recheckMs = 100;
@@ -37,10 +37,10 @@ export interface VoiceContext {
   readonly validate: Validate;
 }
 
-/** The text of one round of the model, and who speaks it. */
+/** The text of one round of the model, and the voice that speaks it. */
 export interface SpokenRound {
   readonly text$: Observable<string>;
-  readonly cast: Pick<Cast, 'tts' | 'locale' | 'codeNotice' | 'text' | 'timeouts'>;
+  readonly agent: Pick<ActiveAgent, 'tts' | 'locale' | 'codeNotice' | 'text' | 'timeouts'>;
 }
 
 /** The text to speak. */
@@ -52,7 +52,7 @@ export interface SpokenText {
   readonly speakAhead?: boolean;
 }
 
-/** What a voice does with each round's text: it is asked to speak it, begins to take it, has all of it, has spoken it. */
+/** A voice's progress with each round's text: asked to speak it, has begun to read it, has all of it, has spoken it. */
 type RoundStep = 'asked' | 'taken' | 'given' | 'spoken';
 type VoiceStep = AudioChunk | 'piece' | RoundStep;
 
@@ -63,7 +63,7 @@ export function synthesizeText(
 ): SpeechRequest['synthesize'] {
   const { scheduler, validate } = context;
   return (script, playedMs) => {
-    let speaking: SpokenRound['cast'] | undefined;
+    let speaking: SpokenRound['agent'] | undefined;
     let isOpen = false;
     let hasBegun = false;
     let hasSounded = false;
@@ -75,9 +75,9 @@ export function synthesizeText(
       if (excessMs() <= 0) return of(true);
       return timer(Math.max(excessMs(), recheckMs), scheduler).pipe(switchMap(() => credit$));
     });
-    function speakRound({ text$, cast }: SpokenRound, onFirst: () => void): Observable<VoiceStep> {
-      const { tts, locale, codeNotice, text } = cast;
-      speaking = cast;
+    function speakRound({ text$, agent }: SpokenRound, onFirst: () => void): Observable<VoiceStep> {
+      const { tts, locale, codeNotice, text } = agent;
+      speaking = agent;
       script.beginRound(tts.name, tts.delivers);
       isGiven = false;
       let hasPieces = false;
@@ -109,7 +109,7 @@ export function synthesizeText(
                 isGiven = true;
                 subscriber.next('given');
                 given.complete();
-                // A voice that was given nothing has nothing to say: nobody waits for it.
+                // A voice that was given no text has nothing to say: nobody waits for it.
                 if (!hasPieces) finish();
               },
             });
@@ -152,7 +152,7 @@ export function synthesizeText(
     const words = new Subscription();
     const known = new Set<unknown>();
     /** Without word timings from the TTS, words are computed from the length of the audio. */
-    function listenTo(tts: SpokenRound['cast']['tts']): void {
+    function listenTo(tts: SpokenRound['agent']['tts']): void {
       const { words$ } = tts;
       if (!words$ || known.has(tts)) return;
       known.add(tts);
@@ -183,7 +183,7 @@ export function synthesizeText(
   };
 }
 
-/** A piece of a text that no voice has to speak. */
+/** A piece of text that is read, not spoken. */
 function asWritten(text: string): SpokenPiece {
   const { length } = text;
   return {
@@ -193,7 +193,7 @@ function asWritten(text: string): SpokenPiece {
   };
 }
 
-/** Without this error, silence would pass for an answer. */
+/** Without this error, silence would count as an answer. */
 function mute(provider: string): VoiceError {
   const message = `${provider}: no audio came for a text with words in it`;
   return new VoiceError(message, { code: 'protocol', recoverable: true, provider });

@@ -6,25 +6,25 @@ import { chain, commit, cut, discard, settle, type ConversationStep } from './us
 
 const notHeard = { heardText: '', interrupted: true } as const;
 
-/** What is to be answered next: what has waited longest, else a message that lost its answer to what came to nothing. */
+/** The next message to answer: the one that has waited longest, else one whose answer was cut off for nothing. */
 function nextOf({ waiting, unanswered, turn, isDraining }: ConversationState): Commit | undefined {
   if (waiting[0] || unanswered === undefined || turn || isDraining) return waiting[0];
   return { type: 'turn.commit', text: unanswered, endedBy: 'again', isRemembered: true };
 }
 
-/** Whether it may be answered now. What the user has not just said waits for the user as well as for the agent. */
+/** Whether it may be answered now. A message that the user did not just say waits for the user as well as the agent. */
 function mayTakeUp(state: ConversationState, { isPatient, isRemembered }: Commit): boolean {
   if (state.isStopped || statusOf(state) !== 'free' || state.candidate?.phase === 'ending') return false;
   return (!isPatient && !isRemembered) || state.turnTaking.phase === 'idle';
 }
 
-/** Takes up what waits as soon as that is possible, behind what is under way already. */
+/** Takes up what waits as soon as possible, behind what is already under way. */
 export function takeUpWaiting(state: ConversationState): ConversationStep {
   const next = nextOf(state);
   return next && mayTakeUp(state, next) ? [state, { type: 'then', input: { type: 'turn.next' } }] : [state];
 }
 
-/** Commits what waits, unless something went before it meanwhile. */
+/** Commits what waits, unless something else came first meanwhile. */
 export function commitNext(state: ConversationState, at: number): ConversationStep {
   const next = nextOf(state);
   if (!next || !mayTakeUp(state, next)) return [state];
@@ -34,7 +34,7 @@ export function commitNext(state: ConversationState, at: number): ConversationSt
   return commit({ ...state, waiting: waiting.slice(spoken.length) }, joined, at);
 }
 
-/** What the user said in several utterances while nothing could be answered is one message. */
+/** Utterances made while nothing could be answered become one message. */
 function isSpoken({ ticket, isPatient, isRemembered }: Commit): boolean {
   return !ticket && !isPatient && !isRemembered;
 }
@@ -44,7 +44,7 @@ function countWhile<T>(items: readonly T[], is: (item: T) => boolean): number {
   return end < 0 ? items.length : end;
 }
 
-/** Ends the conversation: nothing that waits is begun, and everyone is told. */
+/** Ends the conversation: nothing that waits is started, and every handle is settled. */
 export function stop(state: ConversationState, at: number): ConversationStep {
   const [quiet, ...settled] = forgetWaiting(state);
   const [stopped, ...effects] = cut(quiet, 'stop', 'stopped', at);
@@ -61,14 +61,14 @@ export function drain(state: ConversationState, at: number): ConversationStep {
   return chain(forgetWaiting({ ...state, isDraining: true }), (after) => discard(after, 'cancelled', at));
 }
 
-/** Once the agent has finished, a conversation that is drained stops. */
+/** A draining conversation stops once the agent has finished. */
 export function endDrain(state: ConversationState): ConversationStep {
   const isOver = state.isDraining && !state.isStopped && statusOf(state) === 'free';
   if (!isOver || state.candidate || state.says.length > 0) return [state];
   return [state, { type: 'then', input: { type: 'stop' } }];
 }
 
-/** What begins something new, which a conversation that is drained does not take; others are `undefined`. */
+/** Inputs that begin something new, which a draining conversation refuses; `undefined` for all others. */
 export function refuseWhileDraining(state: ConversationState, input: Input): ConversationStep | undefined {
   if (!state.isDraining || !/^(say|send|begin|agent\.inject|turn\.(commit|speculate))$/.test(input.type)) {
     return undefined;

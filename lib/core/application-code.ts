@@ -2,10 +2,10 @@ import { Observable, type Observer, type OperatorFunction, type Subscription } f
 import { silentLogger, type Logger, type LogLevel, type LogSink } from './logger.ts';
 import { redact } from './redact.ts';
 
-/** Gets what the application's code threw or rejected with, and the argument it was called with. */
+/** Receives what the application's code threw or rejected with, and the argument it was called with. */
 type Tell<A> = (cause: unknown, argument: A) => void;
 
-/** Calls the application's code. What it throws or rejects with goes to `tell` and no further. */
+/** Calls the application's code. Whatever it throws or rejects with goes to `tell`, and no further. */
 export function callSafely<A>(callback: (argument: A) => unknown, argument: A, tell: Tell<A>): void {
   try {
     catchLater(callback(argument), (cause) => tell(cause, argument));
@@ -14,9 +14,9 @@ export function callSafely<A>(callback: (argument: A) => unknown, argument: A, t
   }
 }
 
-/** Tells what an application's method rejects with, where it is async although nobody awaits it. */
+/** Reports the rejection of an application's method that is async although nobody awaits it. */
 export function catchLater(result: unknown, tell: (cause: unknown) => void): void {
-  // Nothing else that can be awaited: a query that nobody awaits would begin.
+  // Only real promises: awaiting another thenable, such as a query, would start it.
   if (result instanceof Promise) result.catch(tell);
 }
 
@@ -51,7 +51,8 @@ class PublicStream<T> extends Observable<T> {
     complete?: (() => void) | null,
   ): Subscription {
     const isCallback = typeof observerOrNext === 'function' || !observerOrNext;
-    // An operator's observer is a subscription too. It passes errors on, so it needs no guard, which would cost time.
+    // An operator's observer is a subscription too. It passes errors on, so it needs no guard, which would only cost
+    // time.
     if (!isCallback && 'add' in observerOrNext && 'unsubscribe' in observerOrNext) {
       return super.subscribe(observerOrNext);
     }
@@ -60,7 +61,7 @@ class PublicStream<T> extends Observable<T> {
   }
 }
 
-/** Passes on the first cause only: reporting it may run the code that broke, which would break again. */
+/** Passes on the first cause only: reporting it may run the broken code, which would break again. */
 export function once(tell: (cause: unknown) => void): (cause: unknown) => void {
   let isTold = false;
   return (cause) => {
@@ -87,8 +88,8 @@ function safeObserver<T>(observer: Partial<Observer<T>>, tell: (cause: unknown) 
 }
 
 /**
- * Makes an application's logger safe to call: what a service says reaches it in one line, without credentials, and the
- * first thing that the logger throws or rejects with goes to `tell`.
+ * Makes an application's logger safe to call: a service's texts reach it as one line, without credentials, and the
+ * first error that the logger throws or rejects with goes to `tell`.
  */
 export function safeLogger(logger: Logger, tell: (cause: unknown) => void): Logger {
   if (logger === silentLogger) return logger;

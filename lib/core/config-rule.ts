@@ -1,10 +1,10 @@
 import type { Query } from './remote-provider.ts';
 import { snakeCase } from './wire-names.ts';
 
-/** What a configuration key can become on the wire. */
+/** The values that a configuration key can have on the wire. */
 export type WireValue = Query[string];
 
-/** All there is to know of a configuration key: what it may hold, what it is without a value, what the service calls it. */
+/** The rule of a configuration key: its allowed values, its default, and its name on the wire. */
 export interface ConfigRule<V = unknown> {
   /** Rejects a configuration without it. Any other key may be absent, whatever else its rule says. */
   readonly required?: boolean;
@@ -41,7 +41,7 @@ type Keys<C> = keyof C & string;
 type ConfigKey<C> =
   | Keys<C>
   | { [K in Keys<C>]-?: IsGroup<NonNullable<C[K]>> extends true ? `${K}.${Keys<NonNullable<C[K]>>}` : never }[Keys<C>];
-/** Whether a key holds keys of its own: no array, no function, and no record of any keys. */
+/** Whether a key holds keys of its own: not an array, a function or a record of arbitrary keys. */
 type IsGroup<V> = V extends object
   ? V extends readonly unknown[] | ((...args: never[]) => unknown)
     ? false

@@ -17,9 +17,9 @@ export function parseJsonObject(data: string | Uint8Array): WireObject | undefin
   }
 }
 
-/** The value of a JSON text, without a key `__proto__` anywhere. Throws when it is no JSON. */
+/** The value of a JSON text, without any key `__proto__`. Throws when it is not JSON. */
 export function parseJson(text: string): unknown {
-  // The reviver costs several times the parse, so it only runs where the key may be.
+  // The reviver costs several times as much as the parse, so it only runs where the key may occur.
   const isSuspect = text.includes('__proto__') || text.includes('\\u00');
   return isSuspect ? JSON.parse(text, withoutProto) : JSON.parse(text);
 }
@@ -79,7 +79,7 @@ export function wireWord(value: unknown): string {
 
 const maxKinds = 64;
 
-/** Lets the first of each kind pass. As kinds can come from a wire, at most 64 are tracked. */
+/** Passes only the first of each kind. Because kinds can come from a wire, at most 64 are tracked. */
 export function oncePerKind(tell: (kind: string) => void): (kind: string) => void {
   const seen = new Set<string>();
   return (kind) => {

@@ -44,7 +44,10 @@ export interface ToolDefinition {
   readonly strict?: boolean;
 }
 
-/** What JSON an answer is: a JSON Schema, or a schema of a library that can tell it (Standard JSON Schema). */
+/**
+ * The JSON that an answer must be: a JSON Schema, or a library's schema that can be converted to one (Standard JSON
+ * Schema).
+ */
 export type ResponseSchema = JsonSchema | StandardJSONSchemaV1;
 
 /** Token counts by the service, as billed. Missing ones are absent. */
@@ -55,9 +58,9 @@ export interface TokenUsage {
   readonly outputTokens?: number;
   /** Both together. */
   readonly totalTokens?: number;
-  /** Of `inputTokens`, those that the service had in its cache, which cost less. */
+  /** Of `inputTokens`, those read from the service's cache, which cost less. */
   readonly cachedTokens?: number;
-  /** Of `inputTokens`, those that it wrote to its cache, where that costs more. */
+  /** Of `inputTokens`, those written to the service's cache, which may cost more. */
   readonly cacheWriteTokens?: number;
   /** Of `outputTokens`, those of reasoning, which nobody hears. */
   readonly reasoningTokens?: number;
@@ -82,7 +85,7 @@ export type LLMEvent =
       readonly requestId?: string;
     };
 
-/** Options of one generation. What a service has no place for is left out, with a warning. */
+/** Options of one generation. Options that a service does not support are left out, with a warning. */
 export interface GenerateOptions {
   /** The tools that the model may call. Default: none. */
   readonly tools?: readonly ToolDefinition[];
@@ -97,15 +100,15 @@ export interface GenerateOptions {
   /** Texts at which generation stops, instead of those of the provider's configuration. */
   readonly stopSequences?: readonly string[];
   /**
-   * What the answer is: `json` for any JSON object, or JSON by a schema, which the service guarantees if every object
-   * in it requires all its members and takes no others. Default: text.
+   * The form of the answer: `json` for any JSON object, or JSON by a schema, which the service guarantees if every
+   * object in it requires all of its members and allows no others. Default: text.
    */
   readonly responseFormat?: 'json' | ResponseSchema;
   /** How urgent the request is, in the service's own words, such as `priority` or `flex`. */
   readonly serviceTier?: string;
-  /** Requests with the same key share a cache of what the service has read, such as one key per user. */
+  /** Requests with the same key share the service's prompt cache, for example one key per user. */
   readonly cacheKey?: string;
-  /** Whether the model may call several tools at once. Default: the service's, mostly true. */
+  /** Whether the model may call several tools at once. Default: the service's, usually true. */
   readonly parallelToolCalls?: boolean;
   /**
    * Additional request fields, under the service's own names; these take precedence, also over the provider's

@@ -27,7 +27,10 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   readonly #state$ = new BehaviorSubject<ProviderState>('uninitialized');
   readonly #disposing$ = this.#state$.pipe(filter((state) => state === 'disposing'));
   readonly #errors$ = new Subject<VoiceError>();
-  /** What was handed out for each stream: who reads it again, such as a component that renders, gets the same. */
+  /**
+   * The public stream handed out for each source: reading it again, as a rendering component does, gives the same
+   * object.
+   */
   readonly #handedOut = new WeakMap<Observable<unknown>, Observable<unknown>>();
   #logger: Logger | undefined;
   #starting: Run | undefined;
@@ -174,7 +177,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   /**
    * A hot stream for the application, the same one each time; what its subscribers throw goes to `errors$`.
    *
-   * @param stream$ - One that the provider keeps: of what is piped at each read, each would be another.
+   * @param stream$ - A stream that the provider keeps: one piped at each read would be a new object each time.
    */
   protected handOut<T>(name: string, stream$: Observable<T>): Observable<T> {
     const known$ = this.#handedOut.get(stream$) as Observable<T> | undefined;

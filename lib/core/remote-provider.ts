@@ -44,13 +44,13 @@ export interface RemoteConfig {
   readonly scheduler?: SchedulerLike;
 }
 
-/** A WebSocket as far as the library uses it: a browser's, or the package ws's. */
+/** The part of a WebSocket that the library uses: a browser's, or that of the package ws. */
 export interface WebSocketLike {
   /** Set to `arraybuffer`. */
   binaryType: string;
   /** 1 while it is open. */
   readonly readyState: number;
-  /** Bytes that wait to be sent; some runtimes do not tell. */
+  /** Bytes waiting to be sent; some runtimes do not report it. */
   readonly bufferedAmount?: number;
   /** Called when it is open. */
   onopen: ((event: never) => unknown) | null;
@@ -113,7 +113,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   protected readonly credentialKey: string = 'apiKey';
   /** Credentials that this provider has used, to mask them in messages. */
   readonly #secrets: string[] = [];
-  /** Tells once of each model in use that its service retires. */
+  /** Reports each model in use that its service retires, once. */
   readonly #tellOfRetiring = oncePerKind((sentence) =>
     this.report(this.error(`${this.name}: ${sentence}`, { code: 'retiring', recoverable: true })),
   );
@@ -160,7 +160,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   }
 
   /**
-   * Headers with the Authorization header's value, `undefined` without a credential and in proxy mode; a function where
+   * Headers with the Authorization header's value, `undefined` without a credential and in proxy mode; a function if
    * the credential must be fetched. A request that waits for nothing leaves in the same tick.
    */
   protected authorized<H>(headersOf: (authorization: string | undefined) => H): H | (() => Promise<H>) {
@@ -263,7 +263,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   /**
    * Reports, once a model, that the service retires the one in use: an error `retiring`, recoverable, as nothing failed.
    *
-   * @param wire - The models that the service retires, and the rules that tell the default one.
+   * @param wire - The models that the service retires, and the rules that hold the default one.
    * @param model - The model in use. Default: the configured `model`, else the default one.
    */
   protected reportRetiring(

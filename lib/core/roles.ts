@@ -21,7 +21,7 @@ export type ConnectionEvent =
   | { readonly type: 'reconnecting'; readonly attempt: number; readonly delayMs: number; readonly error?: VoiceError }
   /** Given up, or refused for good. */
   | { readonly type: 'lost'; readonly error: VoiceError }
-  /** Of a chain of providers: another one is in use from now on. Without an error, because the first one works again. */
+  /** In a chain of providers: another one is in use from now on. Without an error: the first one works again. */
   | { readonly type: 'fallback'; readonly from: string; readonly to: string; readonly error?: VoiceError }
   | { readonly type: 'closed' };
 
@@ -141,13 +141,13 @@ export interface TranscriptionResult {
 /** A speech-to-text service's voice activity. `resumed` retracts an announced end. */
 export interface SpeechEvent {
   readonly type: 'started' | 'ended' | 'resumed';
-  /** Where in the audio the voice started or ended, in milliseconds from its start, if the service tells. */
+  /** Where the voice started or ended, in milliseconds from the start of the audio, if the service reports it. */
   readonly positionMs?: number;
 }
 
 /** What a voice detector hears. */
 export interface VoiceActivity {
-  /** `confirmed`: what has started lasts long enough to be a voice. */
+  /** `confirmed`: the sound has lasted long enough to be a voice. */
   readonly type: 'started' | 'confirmed' | 'ended';
   /** The start of the first voiced frame, or with `ended` the end of the last one, in milliseconds of audio. */
   readonly positionMs: number;
@@ -181,7 +181,7 @@ export interface STTProvider extends ProviderContract {
   disconnect(): Promise<void>;
   /** Sends audio in the configured format, or keeps it until the session is open. */
   sendAudio(chunk: AudioChunk): void;
-  /** Asks for the final result of what was sent so far; the session stays open. Absent where nobody can ask. */
+  /** Asks for the final result of the audio sent so far; the session stays open. Absent if not supported. */
   readonly finalize?: (() => void) | undefined;
   /** Transcribes one stream of audio: connects, sends, finalizes. Cold. */
   transcribe(audio$: ObservableInput<AudioChunk>): Observable<TranscriptionResult>;
@@ -191,7 +191,7 @@ export interface STTProvider extends ProviderContract {
 export interface LLMProvider extends ProviderContract {
   /** The text of every generation. Hot. */
   readonly tokens$: Observable<string>;
-  /** How long its first token may take, in milliseconds, where that is longer than usual: it may ask several models. */
+  /** How long its first token may take, in milliseconds, if longer than usual: it may ask several models. */
   readonly patienceMs?: number;
   /** Opens the connection that the next `generate` needs, so that no handshake delays it. */
   warm?(): void | Promise<void>;
@@ -208,8 +208,8 @@ export interface SpokenWord {
   /** True when the service gives no timings and the library distributed the words over the audio. */
   readonly estimated?: boolean;
   /**
-   * Set on the first word after the voice began anew, as after a lost connection: how many characters of the utterance's
-   * text, white space aside, stand before it. Words may come twice.
+   * Set on the first word after the voice restarted, for example after a lost connection: how many characters of the
+   * utterance's text precede it, not counting white space. Words may be repeated.
    */
   readonly resumesAt?: number;
   /** As in the utterance's {@link AudioChunk}s. */
@@ -239,8 +239,8 @@ export interface TTSProvider extends ProviderContract {
    */
   readonly normalizesText?: boolean | readonly string[] | undefined;
   /**
-   * What it delivers if it does not speak: the text itself, to be read, or a recording of it. Then `text$` is the text as
-   * it is written and as it comes, and nobody is billed for its characters. Default: speech.
+   * What it delivers if it does not speak: the text itself, to be read, or a recording of it. Then `text$` is the text
+   * as written, piece by piece, and its characters are not billed. Default: speech.
    */
   readonly delivers?: 'text' | 'recording';
   /** Opens the connection that the next `speak` needs, so that no handshake delays it. */
@@ -272,8 +272,8 @@ export interface OutputProvider extends ProviderContract {
   /** Milliseconds of the current (or the last) `play()` heard so far. */
   readonly positionMs: number;
   /**
-   * How long what it cannot take back would still sound if it were silenced now, in milliseconds: audio in the hands of
-   * the device or the line. Default: 0.
+   * How long audio would still sound if it were silenced now, in milliseconds: audio that the device or the line
+   * already has. Default: 0.
    */
   readonly tailMs?: number;
   /** Adds a chunk to the imperative playback queue. */
@@ -331,7 +331,7 @@ export interface AgentText {
   readonly text: string;
 }
 
-/** What was heard of an agent's reply that was cut off. */
+/** The part of an agent's reply that was heard before it was cut off. */
 export interface AgentHeard {
   /** The reply's `utteranceId`. */
   readonly utteranceId: string;
@@ -379,7 +379,7 @@ export interface AgentProvider extends ProviderContract {
   injectUserMessage(text: string): void;
   /** Makes the agent say a text. */
   injectAgentMessage(text: string): void;
-  /** Tells the agent that a reply was cut off, and what was heard of it: it remembers no more than that. */
+  /** Tells the agent that a reply was cut off, and how much of it was heard: it remembers only that part. */
   cutOff?(heard: AgentHeard): void;
   /** Drops the reply that is being prepared or spoken. */
   interrupt?(): void;

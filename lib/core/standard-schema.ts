@@ -3,11 +3,11 @@ import { asObject, asString, type WireObject } from './guard.ts';
 import type { JsonSchema, Tool } from './tools.ts';
 
 /**
- * The JSON Schema of a Standard Schema, as its library tells it. Its objects take no other members than those they list:
- * a model is not to invent any.
+ * The JSON Schema of a Standard Schema, converted by its library. Its objects allow only the members that they list, so
+ * that a model does not invent any.
  *
  * @param what - The schema's name in messages.
- * @throws Error when the library does not tell it, or cannot.
+ * @throws Error when the library cannot convert it.
  */
 export function jsonSchemaOf(schema: object, what: string): JsonSchema {
   const standard = asObject(Reflect.get(schema, '~standard')) ?? {};
@@ -23,25 +23,25 @@ export function jsonSchemaOf(schema: object, what: string): JsonSchema {
   }
 }
 
-/** Schemas do not change, and libraries take their time. */
+/** Cached: schemas do not change, and converting them takes time. */
 const known = new WeakMap<object, JsonSchema>();
 
 /**
- * What a model is told of a tool's arguments: `parameters`, or what `schema` says. `undefined` for none.
+ * The JSON Schema of a tool's arguments for the model: `parameters`, or that of `schema`. `undefined` for none.
  *
- * @throws Error when there is a `schema` only, and nobody can tell what it says.
+ * @throws Error when there is only a `schema`, and it cannot be converted.
  */
 export function parametersOf({ parameters, schema }: Pick<Tool, 'parameters' | 'schema'>): JsonSchema | undefined {
   if (parameters || !schema) return parameters;
   const told = known.get(schema);
   if (told) return told;
-  // The draft's address is of no use to a model, and costs tokens.
+  // The draft's address is useless to a model, and costs tokens.
   const { $schema: _, ...found } = jsonSchemaOf(schema, 'the schema');
   known.set(schema, found);
   return found;
 }
 
-/** Where a schema holds other schemas: as a value, in a list, or by name. */
+/** Where a schema contains other schemas: as a value, in a list, or by name. */
 export const nestedSchemas: readonly string[] = [
   ...['items', 'not', 'anyOf', 'oneOf', 'allOf', 'prefixItems'],
   ...['properties', '$defs', 'definitions'],

@@ -8,27 +8,28 @@ export interface ToolContext {
   /** Aborted when the answer is cut off (unless `onInterrupt` is `finish`), on timeout, and on `stop()`. */
   readonly signal: AbortSignal;
   readonly toolCallId: string;
-  /** The same whenever this call is sent: for services that accept an idempotency key. */
+  /** The same each time this call is sent: for services that accept an idempotency key. */
   readonly idempotencyKey: string;
   /**
-   * Says something while the call runs, such as how far it has come: after what is being said, and never stored in the
-   * history; guards see it. `filler` is not said then. Does nothing once the calls of this round are over, beyond 20 texts,
-   * and where an agent's service is what speaks.
+   * Says something while the call runs, such as its progress: after the speech in progress, checked by guards, and
+   * never stored in the history. Replaces `filler`. Does nothing once the calls of this round are over, after 20 texts,
+   * or with an agent's service.
    */
   readonly say: (text: string) => void;
   /**
-   * Hands the conversation over to another of the pipeline's `agents`: it answers from the next request to the model
-   * on, the one with this tool's result.
+   * Hands the conversation over to another of the pipeline's `agents`, which answers from the next request to the model
+   * on: the one with this tool's result.
    *
-   * @throws Error when there is no such agent, which the model is told.
+   * @throws Error when there is no such agent; the model is told so.
    */
   readonly handOver: (agent: string) => void;
 }
 
 /**
- * A tool that the model can call. `parameters` is a JSON Schema, shown to the model; `schema` is a Standard Schema (Zod,
- * Valibot, ArkType, …) that validates the arguments, and whose output `execute` receives. A schema whose library tells
- * its JSON Schema (`~standard.jsonSchema`) needs no `parameters` beside it; with neither, the tool takes no arguments.
+ * A tool that the model can call. `parameters` is a JSON Schema, shown to the model; `schema` is a Standard Schema
+ * (Zod, Valibot, ArkType, …) that validates the arguments, and whose output `execute` receives. A schema whose library
+ * can convert it to JSON Schema (`~standard.jsonSchema`) needs no `parameters`; with neither, the tool takes no
+ * arguments.
  */
 export interface Tool<Args = never> {
   /** 1 to 64 of `a-z A-Z 0-9 _ -`. */
@@ -46,9 +47,9 @@ export interface Tool<Args = never> {
   /** Time limit, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
   /**
-   * What an interruption does to a run. What the user says meanwhile joins the next request to the model and the run goes
-   * on, unless this is `abort`. When the answer is cut off ("stop", `interrupt()`, `send()`), `finish` lets the run end and
-   * keeps its result. Default: words join, and a cut aborts it.
+   * What an interruption does to a run. Unless this is `abort`, the user's words during the run join the next request
+   * to the model, and the run goes on. When the answer is cut off ("stop", `interrupt()`, `send()`), `finish` lets the
+   * run end and keeps its result. Default: words join the next request, and a cut aborts the run.
    */
   readonly onInterrupt?: 'finish' | 'abort';
   /** Spoken when the run takes longer than 700 ms; never stored in the history. */

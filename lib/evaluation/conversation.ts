@@ -11,13 +11,13 @@ import {
   switchMap,
   takeUntil,
   tap,
-  timer,
   type Observable,
   type SchedulerLike,
   type Subscription,
 } from 'rxjs';
 import type { VoiceEvent } from '../conversation/events.ts';
 import { merge } from '../stream/merge.ts';
+import { patientTimer } from '../stream/patient-timer.ts';
 import { agentSpeeches, eventsOf, toolsOf, type CallRecord, type CallUtterance } from './call-record.ts';
 import { manners, phrasesOf, planTurn, type TurnPlan } from './manner.ts';
 import { randomOf, type Random } from './random.ts';
@@ -73,7 +73,7 @@ export class Conversation {
    */
   async hold(signal: AbortSignal): Promise<void> {
     const { pipeline, line } = this.#ends;
-    const limit$ = timer(this.#scenario.maxMs ?? 300_000, this.#scheduler).pipe(tap(() => this.#end('limit')));
+    const limit$ = patientTimer(this.#scenario.maxMs ?? 300_000, this.#scheduler).pipe(tap(() => this.#end('limit')));
     const limit = limit$.subscribe();
     const onAbort = (): void => this.#end('limit');
     signal.addEventListener('abort', onAbort, { once: true });
@@ -176,7 +176,7 @@ export class Conversation {
       distinctUntilChanged(),
       switchMap((phase) => {
         if (phase === 'busy') return NEVER;
-        return timer(phase === 'done' ? quietMs : patienceMs, this.#scheduler);
+        return patientTimer(phase === 'done' ? quietMs : patienceMs, this.#scheduler);
       }),
       takeUntil(this.#over$),
     );
@@ -193,12 +193,12 @@ export class Conversation {
 
   async #until(happened: () => boolean, limitMs: number): Promise<void> {
     const event$ = this.#event$.pipe(startWith(undefined), filter(happened));
-    const limit$ = timer(limitMs, this.#scheduler);
+    const limit$ = patientTimer(limitMs, this.#scheduler);
     await firstValueFrom(merge(event$, limit$).pipe(takeUntil(this.#over$)), { defaultValue: undefined });
   }
 
   async #wait(ms: number): Promise<void> {
-    await firstValueFrom(timer(ms, this.#scheduler).pipe(takeUntil(this.#over$)), { defaultValue: undefined });
+    await firstValueFrom(patientTimer(ms, this.#scheduler).pipe(takeUntil(this.#over$)), { defaultValue: undefined });
   }
 
   #follow(event: VoiceEvent): void {

@@ -15,7 +15,6 @@ import {
   takeLast,
   takeUntil,
   tap,
-  timer,
   type SchedulerLike,
 } from 'rxjs';
 import { messageOf } from '../core/errors.ts';
@@ -24,6 +23,7 @@ import type { ToolOutcome } from '../conversation/history.ts';
 import { defaultTimeoutMs, failed, succeeded } from '../conversation/tool-runner.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { toObservable } from '../stream/execute-tool.ts';
+import { patientTimer } from '../stream/patient-timer.ts';
 
 /** A result that came after its answer. */
 export interface LateResult {
@@ -84,7 +84,7 @@ export function withLateResults<T extends Tool>(tools: readonly T[], options: La
         );
         const work = late$.subscribe();
         work.add(run(tool, args, context, options).subscribe(outcome$));
-        const patience$ = timer(afterMs, scheduler).pipe(
+        const patience$ = patientTimer(afterMs, scheduler).pipe(
           map(() => {
             isLate = true;
             return placeholder;
@@ -122,7 +122,7 @@ function run(
       takeLast(1),
       map((value): Outcome => succeeded({ id }, value)),
     );
-    const tooLate$ = timer(ms, scheduler).pipe(
+    const tooLate$ = patientTimer(ms, scheduler).pipe(
       map((): never => {
         throw new Error(`it did not finish within ${ms / 1_000} seconds`);
       }),

@@ -6,17 +6,16 @@ import {
   ignoreElements,
   of,
   repeat,
-  retry,
   Subject,
   tap,
-  timer,
   type Observable,
   type ObservableInput,
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
+import { keepRetrying } from '../stream/keep-retrying.ts';
 import { merge } from '../stream/merge.ts';
-import { createBackoff } from '../stream/backoff.ts';
+import type { Retry } from '../stream/retry-backoff.ts';
 import type { CallEvent, EventsDropped, SealedEvent } from './call-sink.ts';
 
 /** What an {@link outbox} may hold. */
@@ -55,17 +54,8 @@ export function outbox(
       const sendNext$ = (): Observable<unknown> => {
         const batch = waiting.take();
         if (batch.length === 0) return EMPTY;
-        const backoff = createBackoff({
-          ...{ maxTries: Infinity, maxMs: maxRetryMs, shouldRetry: () => true, now: () => scheduler.now() },
-        });
-        return defer(() => from(deliver$(batch))).pipe(
-          retry({
-            delay: (cause: unknown) => {
-              onFailure(cause);
-              return timer(backoff.next(cause) ?? maxRetryMs, scheduler);
-            },
-          }),
-        );
+        const retries = { maxMs: maxRetryMs, onRetry: ({ error }: Retry) => onFailure(error), scheduler };
+        return defer(() => from(deliver$(batch))).pipe(keepRetrying(retries));
       };
       const sent$ = wake$.pipe(
         exhaustMap(() => defer(sendNext$).pipe(repeat({ delay: () => (waiting.isEmpty ? EMPTY : of(true)) }))),

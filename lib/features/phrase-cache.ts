@@ -10,7 +10,6 @@ import {
   of,
   switchMap,
   tap,
-  timeout,
   type SchedulerLike,
 } from 'rxjs';
 import { joinBytes } from '../audio/concat.ts';
@@ -19,6 +18,7 @@ import { encodeHex } from '../core/hex.ts';
 import type { SpokenWord, TTSProvider } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { feed } from '../stream/feed.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { CachedPhrase, PhraseStore } from './phrase-store.ts';
 
 /** Options of {@link cachedVoice}. */
@@ -96,7 +96,7 @@ export class PhraseCache {
   #find(key: string, text: string): Observable<CachedPhrase | undefined> {
     const { store, patienceMs = 500, scheduler = asyncScheduler } = this.#options;
     return defer(async () => store.get(key)).pipe(
-      timeout({ first: patienceMs, scheduler }),
+      stallTimeout({ firstMs: patienceMs, scheduler }),
       catchError(() => of(undefined)),
       switchMap((phrase) => of(isWhole(phrase, text) ? phrase : undefined)),
     );
@@ -150,7 +150,7 @@ export class PhraseCache {
   #keep(key: string, phrase: CachedPhrase): void {
     const { store, patienceMs = 500, scheduler = asyncScheduler } = this.#options;
     const kept$ = defer(() => Promise.resolve(store.set(key, phrase))).pipe(
-      timeout({ first: patienceMs, scheduler }),
+      stallTimeout({ firstMs: patienceMs, scheduler }),
       catchError(() => EMPTY),
       finalize(() => this.#recordings.delete(key)),
     );

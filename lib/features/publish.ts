@@ -15,7 +15,6 @@ import {
   mergeMap,
   of,
   repeat,
-  retry,
   scan,
   startWith,
   Subject,
@@ -23,7 +22,7 @@ import {
   takeUntil,
   tap,
   throttleTime,
-  timer,
+  type MonoTypeOperatorFunction,
   type Observable,
   type ObservableInput,
   type OperatorFunction,
@@ -35,7 +34,9 @@ import { eventStreams, type EventStream } from '../conversation/event-streams.ts
 import type { VoiceEvent } from '../conversation/events.ts';
 import { transcode } from '../operators/transcode.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
+import { keepRetrying } from '../stream/keep-retrying.ts';
 import { merge } from '../stream/merge.ts';
+import { patientTimer } from '../stream/patient-timer.ts';
 import { carryOut } from './call-commands.ts';
 import type { CallCommand, CallEvent, CallSide, CallSink, ListedCall } from './call-sink.ts';
 import { outbox } from './outbox.ts';
@@ -96,8 +97,8 @@ const maxSaidCharacters = 200;
 
 /** Least time between two states of a call on the list, in milliseconds. */
 const listEveryMs = 500;
-/** Wait before the sink is asked again for commands and listeners, in milliseconds. */
-const askAgainMs = 1_000;
+/** How the sink is asked again for commands and listeners. Times in milliseconds. */
+const asksAgain = { initialMs: 1_000, maxMs: 1_000, jitter: 'none' } as const;
 
 /**
  * Publishes a call, so that it is seen and reached from other machines: its events in order, its place on the live list,
@@ -154,15 +155,8 @@ export function publish(pipeline: Pipeline, sink: CallSink, options: PublishOpti
         return EMPTY;
       }),
     );
-  const again$ = <T>(source$: Observable<T>): Observable<T> =>
-    source$.pipe(
-      retry({
-        delay: (cause: unknown) => {
-          onFailure(cause);
-          return timer(askAgainMs, scheduler);
-        },
-      }),
-    );
+  const again = <T>(): MonoTypeOperatorFunction<T> =>
+    keepRetrying({ ...asksAgain, onRetry: ({ error }) => onFailure(error), scheduler });
 
   const states$ = listing$(pipeline, callId, options, streams, scheduler).pipe(
     throttleTime(listEveryMs, scheduler, { leading: true, trailing: true }),
@@ -179,17 +173,17 @@ export function publish(pipeline: Pipeline, sink: CallSink, options: PublishOpti
   const hangUp = options.hangUp ?? (() => pipeline.stop());
   const commands$ = defer(() => sink.commands(callId)).pipe(
     mergeMap(async (request) => request.reply(await carryOut(request.body, { ...commanded, hangUp }))),
-    again$,
+    again(),
     takeUntil(over$),
   );
   const audio$ = defer(() => sink.listeners(callId)).pipe(
     distinctUntilChanged(),
     switchMap((isHeard) => (isHeard ? samplesOf$(options.audio ?? {}) : EMPTY)),
     tap(({ side, data }) => sink.sendAudio(callId, side, data)),
-    again$,
+    again(),
     takeUntil(over$),
   );
-  const gone$ = over$.pipe(switchMap(() => timer(lingerMs, scheduler)));
+  const gone$ = over$.pipe(switchMap(() => patientTimer(lingerMs, scheduler)));
   const work$ = merge(
     delivered$,
     concat(

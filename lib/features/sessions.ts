@@ -16,7 +16,6 @@ import {
   switchMap,
   take,
   tap,
-  timer,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
@@ -25,7 +24,7 @@ import type { VoiceEventType } from '../conversation/events.ts';
 import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
 import { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
-import { longestTimerMs } from '../stream/patient-timer.ts';
+import { longestTimerMs, patientTimer } from '../stream/patient-timer.ts';
 
 /** What belongs to one session, and ends with it. */
 export interface SessionScope {
@@ -148,10 +147,10 @@ const signs: ReadonlySet<VoiceEventType> = new Set([
  * @throws VoiceError `configuration` when an option cannot work.
  */
 export function sessions<R>(options: SessionsOptions<R>): Sessions<R> {
-  return new SessionHouse(options);
+  return new SessionPool(options);
 }
 
-class SessionHouse<R> implements Sessions<R> {
+class SessionPool<R> implements Sessions<R> {
   readonly #options: SessionsOptions<R>;
   readonly #maxSessions: number;
   readonly #scheduler: SchedulerLike;
@@ -205,7 +204,7 @@ class SessionHouse<R> implements Sessions<R> {
   async drain({ patienceMs = 30_000, lastWordsMs = 10_000 }: DrainOptions = {}): Promise<void> {
     this.#isDraining = true;
     const empty$ = this.#all$.pipe(filter(({ length }) => length === 0));
-    await firstValueFrom(merge(empty$, timer(patienceMs, this.#scheduler)), { defaultValue: undefined });
+    await firstValueFrom(merge(empty$, patientTimer(patienceMs, this.#scheduler)), { defaultValue: undefined });
     await Promise.all(this.#all$.value.map((session) => session.close('drained', lastWordsMs)));
   }
 
@@ -311,7 +310,7 @@ class OpenSession<R> implements Session<R> {
     const { pipeline } = this;
     if (lastWordsMs > 0) {
       const said$ = defer(() => pipeline.stop({ drain: true })).pipe(catchError(() => EMPTY));
-      await firstValueFrom(merge(said$, timer(lastWordsMs, this.#scheduler)), { defaultValue: undefined });
+      await firstValueFrom(merge(said$, patientTimer(lastWordsMs, this.#scheduler)), { defaultValue: undefined });
     }
     await pipeline.dispose().catch((cause: unknown) => (this.error ??= VoiceError.from(cause)));
     this.#own.unsubscribe();

@@ -7,13 +7,13 @@ import {
   switchMap,
   take,
   takeLast,
-  timer,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
 import { defaultTimeoutMs } from '../conversation/tool-runner.ts';
 import type { Tool } from '../core/tools.ts';
 import { toObservable } from '../stream/execute-tool.ts';
+import { patientTimer } from '../stream/patient-timer.ts';
 
 /** A call that waits for approval. */
 export interface ApprovalRequest<T extends Tool = Tool> {
@@ -76,7 +76,7 @@ export function withApproval<T extends Tool>(
           take(1),
           defaultIfEmpty<Approval, Approval>(false),
         );
-        const late$ = timer(timeoutMs, scheduler).pipe(
+        const late$ = patientTimer(timeoutMs, scheduler).pipe(
           map((): Approval => {
             giveUp();
             return { refuse: `nobody has approved it within ${timeoutMs / 1000} seconds` };
@@ -100,7 +100,7 @@ function refusalOf(approval: Exclude<Approval, true>): string {
 }
 
 function outOfTime(ms: number, scheduler: SchedulerLike): Observable<never> {
-  return timer(ms, scheduler).pipe(
+  return patientTimer(ms, scheduler).pipe(
     map((): never => {
       throw new Error(`it did not finish within ${ms / 1000} seconds`);
     }),

@@ -12,13 +12,13 @@ import {
   map,
   mergeMap,
   of,
-  retry,
   scan,
   shareReplay,
   startWith,
   switchMap,
   tap,
   timer,
+  type MonoTypeOperatorFunction,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
@@ -27,6 +27,7 @@ import { messageOf } from '../core/errors.ts';
 import { asNumber, asObject, asString, parseJsonObject } from '../core/guard.ts';
 import type { CallCommand, CallEvent, CallSide, CommandReply } from '../features/call-sink.ts';
 import { fromAsync } from '../stream/bridge.ts';
+import { keepRetrying } from '../stream/keep-retrying.ts';
 import { merge } from '../stream/merge.ts';
 import { NatsLink, type NatsClient, type NatsConnection } from './link.ts';
 import { follow, nothing, tickMs, type BoardCall, type Note } from './watched-calls.ts';
@@ -73,8 +74,8 @@ export interface CallBoard {
 /** The format of what is listened to. */
 const metadata: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1, bitDepth: 16 };
 
-/** Wait before something is asked again that has failed, in milliseconds. */
-const askAgainMs = 1_000;
+/** How the broker is asked again for what it has refused. Times in milliseconds. */
+const asksAgain = { initialMs: 1_000, maxMs: 1_000, jitter: 'none' } as const;
 
 /**
  * All calls that `publish()` takes to NATS, from anywhere: the live list, their events, their audio, and commands to them.
@@ -99,8 +100,7 @@ export function natsBoard(
   assertPrefix('natsBoard', prefix);
   const subjects = subjectsOf(prefix);
   const link = new NatsLink(connection);
-  const again$ = <T>(source$: Observable<T>): Observable<T> =>
-    source$.pipe(retry({ delay: () => timer(askAgainMs, scheduler) }));
+  const again = <T>(): MonoTypeOperatorFunction<T> => keepRetrying({ ...asksAgain, scheduler });
 
   const notes$ = link.up$.pipe(
     switchMap((nats): Observable<Note> => {
@@ -112,7 +112,7 @@ export function natsBoard(
             startWith({ type: 'up', expiryMs } as const),
           ),
         ),
-        again$,
+        again(),
       );
       return watched$;
     }),
@@ -137,7 +137,7 @@ export function natsBoard(
       .pipe(
         switchMap((consumer) => fromAsync(() => consumer.consume())),
         mergeMap(({ subject, data }) => readEvent(subject, data)),
-        again$,
+        again(),
       );
   const audioOf$ = (callId: string): ReturnType<CallBoard['audio']> => {
     const asks$ = timer(0, listenEveryMs, scheduler).pipe(

@@ -10,7 +10,7 @@ import type { InputProvider, OutputProvider, TTSProvider } from '../core/roles.t
 import { decodeAudio, type OpenFile } from '../playback/decode-audio.ts';
 import { transcode } from '../operators/transcode.ts';
 
-/** How audio gets from one provider to the next. */
+/** How audio is converted between two providers. */
 export interface AudioPath {
   readonly from: AudioMetadata;
   readonly to: AudioMetadata;
@@ -58,7 +58,7 @@ export function audioPath(
   };
 }
 
-/** The path of compressed audio that is decoded while it comes. */
+/** The path of compressed audio that is decoded as it arrives. */
 function decodedPath(
   from: AudioMetadata,
   accepts: readonly AudioFormat[],
@@ -101,15 +101,15 @@ export function formatOf(provider: InputProvider | TTSProvider): AudioMetadata |
   throw new VoiceError(message, { code: 'configuration', provider: provider.name });
 }
 
-/** What is under way in one format. */
+/** The stream in one format. */
 interface Run {
   readonly from: AudioMetadata;
   readonly target: Pick<Observer<AudioChunk>, 'next' | 'complete'>;
 }
 
 /**
- * Chooses the format of each stream once its first chunk reveals it, and anew where another voice goes on in another
- * one; streams of one format share the choice.
+ * Chooses the format of each stream when its first chunk reveals it, and again where another voice continues in another
+ * format; streams of one format share the choice.
  */
 export function adapt(
   accepts: readonly AudioFormat[],
@@ -134,7 +134,7 @@ export function adapt(
   return (audio$, sourceOf = () => first) =>
     new Observable((subscriber) => {
       let run: Run | undefined;
-      /** What waits while the converter of the format before empties itself. */
+      /** Chunks that wait until the converter of the previous format has been flushed. */
       const held: AudioChunk[] = [];
       let isEnding = false;
       let isComplete = false;

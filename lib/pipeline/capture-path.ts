@@ -41,7 +41,7 @@ export class CapturePath {
   #isMuted: boolean;
   #isListening = true;
   #isPushToTalk: boolean;
-  /** How much was captured, in milliseconds, and when the last of it arrived. */
+  /** How much was captured, in milliseconds, and when the last chunk arrived. */
   #captured = { ms: 0, at: 0 };
   #path: AudioPath | undefined;
   readonly #flowing = new Subscription();
@@ -155,7 +155,7 @@ export class CapturePath {
     this.#options.onChunk(chunk);
   }
 
-  /** Lets the voice detector hear what the listener could. */
+  /** Passes the voice detector what the listener may hear. */
   #detect(chunk: AudioChunk, metadata: AudioMetadata): void {
     const heard = chunk.metadata ? chunk : { ...chunk, metadata };
     const isShut = this.#isMuted$.value || !this.#isOpen$.value;

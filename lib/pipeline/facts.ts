@@ -4,7 +4,10 @@ import type { EventStream } from '../conversation/event-streams.ts';
 import type { VoiceEvent, VoiceEventType } from '../conversation/events.ts';
 import { merge } from '../stream/merge.ts';
 
-/** What an event tells, if that is true until another event of the same fact: a connection is either open or lost. */
+/**
+ * The fact that an event states, if it holds until the next event of the same fact: a connection is either open or
+ * lost.
+ */
 const factOf: Readonly<Partial<Record<VoiceEventType, string>>> = {
   'agent.state': 'agent',
   'agent.handoff': 'handoff',
@@ -26,7 +29,7 @@ const factOf: Readonly<Partial<Record<VoiceEventType, string>>> = {
 /** Facts that outlast a session. */
 const lasting: readonly (string | undefined)[] = ['agent', 'session', 'fallback', 'muted'];
 
-/** The streams of facts: who subscribes late is told what is true now. */
+/** Streams that replay facts: late subscribers learn what is true now. */
 export const stateLike: ReadonlySet<EventStream> = new Set(['state$', 'connection$', 'input$', 'output$']);
 
 function keyOf(fact: string, role: ProviderRole | undefined, provider: string | undefined): string {
@@ -37,12 +40,12 @@ function keyOf(fact: string, role: ProviderRole | undefined, provider: string | 
 export class Facts {
   readonly #latest = new Map<string, VoiceEvent>();
 
-  /** Notes what an event tells. */
+  /** Notes the fact that an event states. */
   note(event: VoiceEvent): void {
     const fact = factOf[event.type];
     if (fact === undefined) return;
     if (event.type === 'session.closed') this.#forget(({ type }) => !lasting.includes(factOf[type]));
-    // Nobody is told of a connection that is not in use.
+    // A connection that is not in use is not reported.
     if (event.type === 'provider.fallback') this.#latest.delete(keyOf('connection', event.role, event.from));
     const key = keyOf(fact, event.role, fact === 'connection' || fact === 'device' ? event.provider : undefined);
     // The order is that of the events.
@@ -50,16 +53,16 @@ export class Facts {
     this.#latest.set(key, event);
   }
 
-  /** Nothing is true anymore. */
+  /** Forgets all facts. */
   clear(): void {
     this.#latest.clear();
   }
 
-  /** The facts of a stream's types, then the stream. */
+  /** The facts of a stream's types, then the stream itself. */
   before<E extends VoiceEvent>(types: readonly VoiceEventType[], events$: Observable<E>): Observable<E> {
     return defer(() => {
       const known = [...this.#latest.values()].filter(({ type }) => types.includes(type)) as E[];
-      // What is replaced while they are told has come by itself.
+      // A fact that is replaced during the replay arrives through the stream.
       const isLatest = (event: E): boolean => [...this.#latest.values()].includes(event);
       return merge(events$, from(known).pipe(filter(isLatest)));
     });

@@ -19,9 +19,9 @@ import { createBackoff } from '../stream/backoff.ts';
 const maxAskedMs = 60_000;
 
 /**
- * Connects speech-to-text again after it has given up, until it can be reached: at first within 250 ms, then less and
- * less often, but at least every 10 s. Not even a refusal for good is one: a key may be renewed, a quota raised, a
- * server repaired while the conversation lasts.
+ * Reconnects speech-to-text after it has given up, until it can be reached: at first within 250 ms, then less and less
+ * often, but at least every 10 s. It does not stop even at a permanent refusal: a key may be renewed, a quota raised or
+ * a server repaired during the conversation.
  *
  * ```text
  * connection$   -l--------------
@@ -50,7 +50,7 @@ export function hearAgain(stt: STTProvider, scheduler: SchedulerLike): Observabl
     return (stt.connection$ ?? EMPTY).pipe(
       filter(({ type }) => type === 'lost'),
       exhaustMap(() => connected$),
-      // Whoever publishes these events tells what is wrong with them.
+      // Whoever publishes these events reports their errors.
       catchError(() => EMPTY),
       ignoreElements(),
     );

@@ -4,14 +4,14 @@ import type { PipelineOptions } from './pipeline-options.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { AssignedRoles } from './roles.ts';
 
-/** What the library's own features may see of a pipeline. */
+/** The parts of a pipeline that the library's own features may use. */
 export interface PipelineInside {
   readonly options: PipelineOptions;
   readonly assigned: AssignedRoles;
   readonly commands$: Observable<Command>;
 }
 
-/** The inside of a pipeline: its members that applications do not see. */
+/** The internals of a pipeline: members that applications do not see. */
 export function insideOf(pipeline: Pipeline): PipelineInside {
   return pipeline as unknown as PipelineInside;
 }

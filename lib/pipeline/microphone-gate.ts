@@ -18,7 +18,7 @@ import { merge } from '../stream/merge.ts';
 /** Most audio kept from before push-to-talk, in milliseconds: first words often start early. */
 const preRollMs = 600;
 
-/** What controls the microphone. */
+/** The streams that control the microphone. */
 export interface MicrophoneGateOptions {
   /** False while push-to-talk is not pressed. */
   readonly isOpen$: BehaviorSubject<boolean>;
@@ -32,7 +32,7 @@ export interface MicrophoneGateOptions {
 /**
  * Decides which captured audio the speech-to-text service receives.
  *
- * Anything else is replaced with silence of the same length: the connection stays alive, and the service's clock stays
+ * The rest is replaced with silence of the same length: the connection stays alive, and the service's clock stays
  * correct. Compressed audio cannot be replaced and is omitted. Pressing push-to-talk first sends what was captured just
  * before, unless the microphone was muted then.
  *
@@ -64,7 +64,7 @@ export function microphoneGate({
       map(told),
       bufferUntil(isOpen$, { maxMs: preRollMs }),
     );
-    // Muting discards what was kept.
+    // Muting discards buffered audio.
     const heard$ = isMuted$.pipe(
       switchMap((isMuted) => (isMuted ? EMPTY : voice$)),
       takeUntil(ended$),

@@ -15,7 +15,7 @@ import {
 
 const duration: ConfigRule = { min: 0, max: Infinity };
 
-/** The thresholds of a barge-in, wherever they stand. */
+/** The thresholds of a barge-in, in any group. */
 const thresholds = (group: string): ConfigRules => ({
   [`${group}.pauseAfterMs`]: duration,
   [`${group}.minWords`]: { min: 1, max: Infinity },
@@ -63,14 +63,14 @@ const rules: ConfigRules = {
   'timeouts.awayMs': duration,
 };
 
-/** Every option that there is. */
+/** The names of all options. */
 const known: Readonly<Record<keyof PipelineOptions, true>> = {
   ...changeable,
   ...{ providers: true, history: true, hearing: true, agents: true, voices: true, vad: true },
   ...{ inputEvents: true, logger: true, scheduler: true },
 };
 
-/** Groups of options, and those of their keys that have no rule. */
+/** Groups of options, and their keys without a rule. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   turnTaking: [],
   endpointing: [],
@@ -91,7 +91,7 @@ const isTool = (value: unknown): boolean => {
   return isText(name) && name !== '' && typeof execute === 'function';
 };
 
-/** For each option: what it must be, and whether it is. */
+/** For each option: its requirement in words, and a check of it. */
 const kinds: Readonly<Partial<Record<ChangeableOption, readonly [string, (value: unknown) => boolean]>>> = {
   systemPrompt: ['a text', isText],
   greeting: ['a text', isText],
@@ -114,7 +114,7 @@ const kinds: Readonly<Partial<Record<ChangeableOption, readonly [string, (value:
 };
 
 /**
- * Loaded with the conversation: an application that sets few options does not wait for the rules of all.
+ * Loaded with the conversation, so that an application does not wait for rules of options that it does not set.
  *
  * @param changes - What `update()` changes.
  * @throws VoiceError `configuration` when an option cannot work.
@@ -128,7 +128,8 @@ export function assertOptions(options: PipelineOptions, changes: PipelineUpdate 
   }
   const { hearing } = options;
   if (hearing !== undefined && typeof hearing !== 'function') throw refused('hearing must be a function');
-  const problem = configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? company(options, changes);
+  const problem =
+    configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? agentsAndVoices(options, changes);
   if (problem !== undefined) throw refused(problem);
 }
 
@@ -147,7 +148,7 @@ function ofImages({ images = [] }: SendOptions): string | undefined {
   return 'images must be a list of images, each { url } or { data, mediaType }';
 }
 
-/** A key that means nothing would leave a default in force, and nobody would know why. */
+/** An unknown key would silently leave a default in force. */
 function misspelt(given: PipelineOptions): string | undefined {
   const problem = unknownKey(given, Object.keys(known), '');
   if (problem !== undefined) return problem;
@@ -175,7 +176,7 @@ function phrases({ bargeIn }: PipelineOptions): string | undefined {
   return wrong && `bargeIn.${wrong[0]} must be an array of texts, or a function that changes one`;
 }
 
-/** The model calls tools by their names, with the arguments that it is told of. */
+/** The model calls tools by name, with the arguments it was told about. */
 function ofTools({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | undefined {
   const names = tools.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) < index);
@@ -183,7 +184,7 @@ function ofTools({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | undef
   return tools.map(untold).find((problem) => problem !== undefined);
 }
 
-/** Why a model cannot be told of a tool's arguments: it would take them for none. */
+/** Why a model cannot be told about a tool's arguments: it would assume there are none. */
 function untold(tool: Tool): string | undefined {
   const write = "write what the model may pass as parameters: { type: 'object', properties: { … } }";
   try {
@@ -195,7 +196,7 @@ function untold(tool: Tool): string | undefined {
   }
 }
 
-function company(
+function agentsAndVoices(
   { agents, agent, voices, followLanguage }: PipelineOptions,
   changes: PipelineUpdate,
 ): string | undefined {

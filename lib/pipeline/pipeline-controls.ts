@@ -20,9 +20,9 @@ import {
 } from './pipeline-options.ts';
 import { assignRoles, withCompany, type AssignedRoles } from './roles.ts';
 
-/** What an application asks of a pipeline while it runs. */
+/** The commands of an application to a running pipeline. */
 export abstract class PipelineControls extends PipelineEvents {
-  /** @internal What the next session begins with. */
+  /** @internal The options of the next session. */
   protected options: PipelineOptions;
   /** @internal */
   protected readonly assigned: AssignedRoles;
@@ -33,7 +33,7 @@ export abstract class PipelineControls extends PipelineEvents {
   /** @internal */
   protected isMuted: boolean = false;
   readonly #commands$ = new Subject<Command>();
-  /** @internal What the running session is told. */
+  /** @internal The commands to the running session. */
   protected readonly commands$: Observable<Command> = this.#commands$.asObservable();
   /** @internal Whether a session is running. */
   protected abstract readonly isInSession: boolean;
@@ -50,7 +50,7 @@ export abstract class PipelineControls extends PipelineEvents {
     assertLeftToAgent(this.assigned.agent?.name, options);
   }
 
-  /** @internal Tells it the running session, if there is one. */
+  /** @internal Passes a command to the running session, if there is one. */
   protected command(command: Command): void {
     this.#commands$.next(command);
   }
@@ -64,7 +64,8 @@ export abstract class PipelineControls extends PipelineEvents {
   }
 
   /**
-   * Sends what the user typed, handled like speech, and images that it is about. Does nothing for blank text alone.
+   * Sends a text that the user typed, handled like speech, and images that it is about. Blank text without images is
+   * ignored.
    *
    * @throws VoiceError `configuration` when `answer` or `images` cannot work.
    */
@@ -110,8 +111,8 @@ export abstract class PipelineControls extends PipelineEvents {
   }
 
   /**
-   * Changes options of a pipeline, also while it runs, for this session and all later ones. `undefined` restores a
-   * default. Each option counts from a moment of its own:
+   * Changes options of a pipeline, even while it runs, for this session and all later ones. `undefined` restores a
+   * default. When an option takes effect:
    *
    * - `bargeIn`, `preflight`, `listening`, `onUnclear`, `locale`, `followLanguage`, `timeouts.idleMs`, `timeouts.awayMs`:
    *   at once; an interruption that has begun ends by the old ones.

@@ -32,10 +32,10 @@ export abstract class PipelineEvents {
   readonly #callbacks: Subscription;
   readonly #facts = new Facts();
   readonly #wantsCaptions$ = new BehaviorSubject(false);
-  /** @internal Whether somebody listens to captions. */
+  /** @internal Whether anybody listens to captions. */
   protected readonly wantsCaptions$: Observable<boolean> = this.#wantsCaptions$.asObservable();
   #subscribers = 0;
-  /** One object for each stream, however often it is read: a React component subscribes anew to a different one. */
+  /** One object per stream, however often it is read: a React component would resubscribe to a new one. */
   readonly #streams: Partial<Record<EventStream | 'events$', Observable<VoiceEvent>>> = {};
 
   /** @internal */
@@ -225,7 +225,7 @@ export abstract class PipelineEvents {
     return name === 'captions$' ? this.#captioned(events$) : events$;
   }
 
-  /** Captions are made while somebody subscribes. */
+  /** Captions are made while anybody subscribes. */
   #captioned(events$: Observable<VoiceEvent>): Observable<VoiceEvent> {
     return defer(() => {
       this.#subscribers += 1;

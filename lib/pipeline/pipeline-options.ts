@@ -20,8 +20,8 @@ export interface PipelineOptions extends Omit<ConversationOptions, 'history'> {
   /** Whether captured audio is also emitted as `audio.input` events. Default: false. */
   readonly inputEvents?: boolean;
   /**
-   * Receives what callbacks threw and what did not stop cleanly; also used by providers without a logger of their own.
-   * A provider keeps the first logger it is given. Default: none.
+   * Receives errors of callbacks and of providers that did not stop cleanly; also used by providers without a logger of
+   * their own. A provider keeps the first logger it is given. Default: none.
    */
   readonly logger?: Logger;
 }
@@ -35,7 +35,7 @@ export interface PipelineUpdate extends SettingsChange {
 /** The name of an option that `update()` can change. */
 export type ChangeableOption = keyof PipelineUpdate;
 
-/** What `update()` can change. */
+/** The options that `update()` can change. */
 export const changeable: Readonly<Record<ChangeableOption, true>> = {
   systemPrompt: true,
   greeting: true,
@@ -56,7 +56,7 @@ export const changeable: Readonly<Record<ChangeableOption, true>> = {
 };
 
 /**
- * The one thing that nothing can begin without; what the other options must be is loaded with the conversation.
+ * Checks the only option that is needed at once; the rules of the others are loaded with the conversation.
  *
  * @throws VoiceError `configuration` when there are no providers.
  */
@@ -69,7 +69,7 @@ export function assertProviders(options: PipelineOptions | undefined): void {
   if (at >= 0) throw refused(`providers[${at}] is no provider: write new NuLLM({ … }), or an object with roles`);
 }
 
-/** @throws VoiceError `configuration` when an option belongs to the agent. */
+/** @throws VoiceError `configuration` when an option is the agent's own business. */
 export function assertLeftToAgent(agent: string | undefined, options: PipelineOptions | PipelineUpdate): void {
   if (agent === undefined) return;
   const own = [...Object.keys(changeable), 'agents', 'voices', 'vad', 'hearing'];

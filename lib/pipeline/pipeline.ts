@@ -9,7 +9,7 @@ import { History } from '../conversation/history.ts';
 import { hearAgain } from './hear-again.ts';
 import { PipelineControls } from './pipeline-controls.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
-import { tellOfCall, tellOfPaths, tellOfProviders } from './provider-events.ts';
+import { publishCall, publishFormats, publishProviders } from './provider-events.ts';
 import { isLoaded, loadEnds, type Roles } from './roles.ts';
 import { captureFor, conversationOf, endSession, loadConversation, type SessionParts } from './session.ts';
 import { SessionUsage } from './session-usage.ts';
@@ -41,7 +41,7 @@ export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
  * ```
  */
 export class Pipeline extends PipelineControls implements AsyncDisposable {
-  /** The roles once both ends are loaded: from the beginning, or by `initialize()`. */
+  /** The roles once input and output are loaded: from the beginning, or by `initialize()`. */
   #loaded: Roles | undefined;
   readonly #history: History;
   readonly #scheduler: SchedulerLike;
@@ -60,7 +60,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   readonly #drained$ = new Subject<void>();
 
   /**
-   * Nothing of a browser is needed yet: a server that renders a page may create it.
+   * Needs no browser yet: a server that renders a page may create it.
    *
    * @throws VoiceError `configuration` when there are no providers, a role is filled twice or missing, but for input and
    * output, or an option belongs to the agent. The rest is checked by `initialize()`.
@@ -73,7 +73,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.#providerEvents = this.#tellOf(this.assigned.all);
   }
 
-  /** What was said and heard. */
+  /** The history: what was said and heard. */
   get history(): History {
     return this.#history;
   }
@@ -157,7 +157,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     return this.#disposing !== undefined;
   }
 
-  get #cast(): Roles {
+  get #loadedRoles(): Roles {
     if (this.#loaded) return this.#loaded;
     throw new VoiceError('Pipeline: call initialize() first', { code: 'not_ready' });
   }
@@ -165,11 +165,11 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   /** The model and the voice that answer first. */
   get #first(): Pick<Roles, 'llm' | 'tts'> {
     const { agents = {}, agent = Object.keys(agents)[0] ?? '' } = this.options;
-    return { ...this.#cast, ...agents[agent] };
+    return { ...this.#loadedRoles, ...agents[agent] };
   }
 
   #tellOf(providers: readonly ProviderContract[]): Subscription {
-    return tellOfProviders(providers, this.bus.emit, (cause, origin) => this.reportError(cause, origin));
+    return publishProviders(providers, this.bus.emit, (cause, origin) => this.reportError(cause, origin));
   }
 
   async #load(): Promise<Roles> {
@@ -224,10 +224,10 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     try {
       assertWanted();
       await unlessStopped(this.initialize());
-      claim(this.#cast, this);
+      claim(this.#loadedRoles, this);
       this.#session = session;
       this.#state = 'running';
-      const { input, listener, stt } = this.#cast;
+      const { input, listener, stt } = this.#loadedRoles;
       const { llm, tts } = this.#first;
       session.add(this.#wire());
       await unlessStopped(Promise.all([listener.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
@@ -252,10 +252,10 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     if (failed) throw VoiceError.from(failed.reason);
   }
 
-  /** Wires the roles for one conversation: listener, answerer, and events. */
+  /** Wires the roles for one conversation: listener, answerer and events. */
   #wire(): Subscription {
     const parts: SessionParts = {
-      roles: this.#cast,
+      roles: this.#loadedRoles,
       options: this.options,
       history: this.#history,
       scheduler: this.#scheduler,
@@ -263,14 +263,14 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       wantsCaptions$: this.wantsCaptions$,
       isMuted: this.isMuted,
       emit: this.bus.emit,
-      onPath: tellOfPaths(this.bus.emit),
+      onPath: publishFormats(this.bus.emit),
       code: this.code,
       reportError: (error, origin) => this.reportError(error, origin),
     };
     const wired = new Subscription();
     const captured = captureFor(parts);
     this.captured = captured;
-    const usage = new SessionUsage(this.bus.emit, this.#cast.listener, () => captured.capturedMs);
+    const usage = new SessionUsage(this.bus.emit, this.#loadedRoles.listener, () => captured.capturedMs);
     this.#usage = usage;
     wired.add(captured.start());
     const events$ = conversationOf(parts, captured).pipe(
@@ -287,9 +287,9 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       }),
     );
     wired.add(events$.subscribe());
-    const { input } = this.#cast;
+    const { input } = this.#loadedRoles;
     const onError = (cause: unknown): void => this.reportError(cause, { provider: input.name, role: 'input' });
-    wired.add(tellOfCall(input, this.bus.emit, () => void this.stop(), onError));
+    wired.add(publishCall(input, this.bus.emit, () => void this.stop(), onError));
     return wired;
   }
 
@@ -313,10 +313,10 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.#session = undefined;
     this.command({ type: 'stop' });
     session.unsubscribe();
-    await endSession(this.#cast, this.#scheduler, (error) => {
+    await endSession(this.#loadedRoles, this.#scheduler, (error) => {
       this.logger.warn(`a provider did not stop cleanly: ${messageOf(error)}`);
     });
-    unclaim(this.#cast, this);
+    unclaim(this.#loadedRoles, this);
     this.captured = undefined;
     this.#agentState = 'idle';
     this.#state = 'ready';
@@ -324,7 +324,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.#usage = undefined;
   }
 
-  /** Resolves when the agent has finished speaking, or nobody waits for that anymore. */
+  /** Resolves when the agent has finished speaking, or waiting for it is no longer wanted. */
   async #drain(): Promise<void> {
     if (!this.#session) return;
     const over = firstValueFrom(merge(this.#drained$, this.#stops$), { defaultValue: undefined });

@@ -14,7 +14,7 @@ export interface ErrorOrigin {
 }
 
 /** Publishes the providers' connection and device events, and their errors. */
-export function tellOfProviders(
+export function publishProviders(
   providers: readonly ProviderContract[],
   emit: Emit,
   reportError: (cause: unknown, origin: ErrorOrigin) => void,
@@ -22,14 +22,14 @@ export function tellOfProviders(
   const work = new Subscription();
   for (const provider of providers) {
     const role = provider.roles[0];
-    // A chain of providers has the name of the one in use.
+    // A chain of providers bears the name of the one in use.
     const origin = (): ErrorOrigin => ({ provider: provider.name, ...(role ? { role } : {}) });
     const report = (cause: unknown): void => {
       reportError(cause, origin());
     };
     work.add(provider.errors$?.subscribe({ next: report, error: report }));
     const onConnection = (event: ConnectionEvent): void => {
-      tellOfConnection(event, origin(), emit);
+      publishConnection(event, origin(), emit);
     };
     const validate = validator(report);
     work.add(provider.connection$?.pipe(validate('connection')).subscribe({ next: onConnection, error: report }));
@@ -42,7 +42,7 @@ export function tellOfProviders(
   return work;
 }
 
-function tellOfConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emit): void {
+function publishConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emit): void {
   switch (event.type) {
     case 'connecting':
       emit('provider.connecting', {}, origin);
@@ -70,7 +70,7 @@ function tellOfConnection(event: ConnectionEvent, origin: ErrorOrigin, emit: Emi
 }
 
 /** Publishes a platform's own events. */
-export function tellOfCall(
+export function publishCall(
   input: InputProvider,
   emit: Emit,
   onEnded: () => void,
@@ -93,7 +93,7 @@ export function tellOfCall(
   follow(people$, ({ type, userId, userName }) => {
     emit(type === 'joined' ? 'meeting.joined' : 'meeting.left', personOf(userId, userName), envelope);
   });
-  // Before the end itself, with which the pipeline stops.
+  // Published before the end itself, which stops the pipeline.
   follow(callStates$ ?? EMPTY, (change) => emit('call.state', change, envelope));
   follow(callEnded$, (end) => {
     if (!callStates$) emit('call.state', endOf(end), envelope);
@@ -107,12 +107,12 @@ function personOf(userId: string, userName: string | undefined): MeetingPerson {
   return { userId, ...(userName && { userName }) };
 }
 
-/** The end of a call on a platform that tells no states. */
+/** The end of a call on a platform without call states. */
 function endOf(end: unknown): CallStateChange {
   return { state: 'ended', reason: asString(asObject(end)?.['reason']) ?? 'ended' };
 }
 
-/** Events of phones and meetings besides input and output, as far as they have them. */
+/** Events that phones and meetings may have besides audio. */
 type CallEvents = Partial<{
   readonly dtmf$: Observable<string>;
   readonly callEnded$: Observable<unknown>;
@@ -122,7 +122,7 @@ type CallEvents = Partial<{
 }>;
 
 /** Publishes the chosen formats: each synthesis chooses its own again, but hardly ever a different one. */
-export function tellOfPaths(emit: Emit): (path: AudioPath, ends: AudioEnds) => void {
+export function publishFormats(emit: Emit): (path: AudioPath, ends: AudioEnds) => void {
   const known = new Map<string, string>();
   return ({ from, to, transcoded }, { source, target }) => {
     const settled = { from: `${source} ${describeFormat(from)}`, to: `${target} ${describeFormat(to)}`, transcoded };

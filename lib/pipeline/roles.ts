@@ -26,7 +26,7 @@ export interface Roles<I = InputProvider, O = OutputProvider> {
   readonly stt?: STTProvider;
   readonly llm?: LLMProvider;
   readonly tts?: TTSProvider;
-  /** Everyone who may speak: `tts`, and the voices of agents and languages. */
+  /** All voices: `tts`, and those of agents and languages. */
   readonly voices: readonly TTSProvider[];
   /** Each provider once. */
   readonly all: readonly ProviderContract[];
@@ -94,7 +94,7 @@ export function withCompany(
   roles: AssignedRoles,
   { agents = {}, voices = {} }: Pick<ConversationOptions, 'agents' | 'voices'>,
 ): AssignedRoles {
-  // What is no agent, or no provider, is reported by `initialize()`.
+  // Anything that is not an agent or a provider is reported by `initialize()`.
   const profiles = Object.values(agents) as readonly (AgentProfile | undefined | null)[];
   const tables = [voices, ...profiles.map((profile) => profile?.voices ?? {})];
   const more = [...profiles.map((profile) => profile?.tts), ...tables.flatMap((table) => Object.values(table))].filter(

@@ -3,7 +3,7 @@ import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { ServiceUsage } from '../conversation/measurements.ts';
 
-/** What one session asks of its services. */
+/** What one session uses of its services. */
 export class SessionUsage {
   readonly #emit: Emit;
   readonly #listener: { readonly name: string };
@@ -21,13 +21,13 @@ export class SessionUsage {
     this.#heardMs = heardMs;
   }
 
-  /** Follows the conversation: what it uses adds up, and with each turn it is told what was heard. */
+  /** Adds up what a conversation uses, and publishes with each turn how much audio was heard. */
   follow(event: VoiceEvent): void {
     if (event.type === 'usage') this.#add(event);
     else if (event.type === 'turn.metrics') this.#tellHeard(event.turnId);
   }
 
-  /** Tells what is left to tell. @returns The sum of each service. */
+  /** Publishes what is left to publish. @returns The sum of each service. */
   end(): readonly ServiceUsage[] {
     this.#tellHeard();
     return [...this.#sums.values()];
@@ -63,7 +63,7 @@ function keyOf({ role, provider }: Pick<ServiceUsage, 'role' | 'provider'>): str
   return `${role} ${provider}`;
 }
 
-/** To the millisecond. */
+/** Rounded to a millisecond. */
 function inSeconds(ms: number): number {
   return Math.round(ms) / 1_000;
 }

@@ -48,7 +48,7 @@ export interface SessionParts {
   readonly history: History;
   readonly scheduler: SchedulerLike;
   readonly commands$: Observable<Command>;
-  /** Whether somebody listens to captions. */
+  /** Whether anybody listens to captions. */
   readonly wantsCaptions$: Observable<boolean>;
   readonly isMuted: boolean;
   readonly emit: Emit;
@@ -119,7 +119,7 @@ export function conversationOf(
   return code.conversation(ports, { ...settings, history, scheduler });
 }
 
-/** The code of captions while somebody listens to them: who never does loads none of it. */
+/** The code of captions while anybody listens to them: it is not loaded otherwise. */
 function captionsWhile(
   isWanted$: Observable<boolean>,
   onError: (error: unknown) => void,
@@ -135,7 +135,7 @@ function captionsWhile(
   );
 }
 
-/** Silences the output, and has the input and the listener end: whatever one of them does, the others end too. */
+/** Silences the output and ends the input and the listener: if one of them fails, the others end all the same. */
 export async function endSession(
   { input, output, listener }: Roles,
   scheduler: SchedulerLike,

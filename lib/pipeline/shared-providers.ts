@@ -9,7 +9,7 @@ const holders = new WeakMap<ProviderContract, Set<object>>();
 /** The pipeline whose conversation uses a provider. */
 const owners = new WeakMap<ProviderContract, object>();
 
-/** Notes that a pipeline needs a provider, so that another one's {@link release} does not dispose it. */
+/** Notes that a pipeline needs a provider, so that {@link release} by another does not dispose it. */
 export function hold(provider: ProviderContract, pipeline: object): void {
   holders.set(provider, (holders.get(provider) ?? new Set()).add(pipeline));
 }
@@ -22,7 +22,7 @@ export async function release(provider: ProviderContract, pipeline: object, sche
 }
 
 /** Providers that serve one conversation at a time (docs/faults.md, F62). Models and voices serve several. */
-function talkers({ input, output, listener }: Roles): readonly ProviderContract[] {
+function exclusiveRoles({ input, output, listener }: Roles): readonly ProviderContract[] {
   return [input, output, listener];
 }
 
@@ -32,7 +32,7 @@ function talkers({ input, output, listener }: Roles): readonly ProviderContract[
  * @throws VoiceError `configuration` when another pipeline uses one of them.
  */
 export function claim(roles: Roles, pipeline: object): void {
-  const providers = talkers(roles);
+  const providers = exclusiveRoles(roles);
   const taken = providers.find((provider) => (owners.get(provider) ?? pipeline) !== pipeline);
   if (taken) {
     const message = `${taken.name} is in use by another pipeline: stop() that one first, or give each its own`;
@@ -43,5 +43,5 @@ export function claim(roles: Roles, pipeline: object): void {
 
 /** Releases what {@link claim} claimed. */
 export function unclaim(roles: Roles, pipeline: object): void {
-  for (const provider of talkers(roles)) if (owners.get(provider) === pipeline) owners.delete(provider);
+  for (const provider of exclusiveRoles(roles)) if (owners.get(provider) === pipeline) owners.delete(provider);
 }

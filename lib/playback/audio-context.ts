@@ -76,7 +76,7 @@ export async function openContext(options: ContextOptions): Promise<AudioContext
   }
 }
 
-/** The worklets' program: who serves it as a file does not ship it. */
+/** The worklets' program: pages that serve it as a file need not bundle it. */
 async function loadWorklets(provider: string): Promise<string> {
   const { workletSource } = await new OnDemand(provider, () => import('./worklets.ts')).load();
   return workletSource;
@@ -103,7 +103,7 @@ async function addWorklets(context: BaseAudioContext, provider: string, url?: st
   if (url !== undefined && (await adds(url))) return;
   const workletSource = await loadWorklets(provider);
   const blobUrl = URL.createObjectURL(new Blob([workletSource], { type }));
-  // Safari takes a blob for another origin's inside a frame, but not a data address.
+  // Inside a frame, Safari treats a blob, but not a data address, as another origin's.
   const isAdded = (await adds(blobUrl)) || (await adds(`data:${type},${encodeURIComponent(workletSource)}`));
   URL.revokeObjectURL(blobUrl);
   if (isAdded) return;
@@ -115,7 +115,7 @@ async function addWorklets(context: BaseAudioContext, provider: string, url?: st
   );
 }
 
-/** Closes a context for good. */
+/** Closes a context permanently. */
 export function closeContext(context: AudioContext): void {
   if (context.state !== 'closed') context.close().catch(() => undefined);
 }

@@ -1,4 +1,4 @@
-/** What a page does with audio, for an iPhone (W3C Audio Session). */
+/** How a page uses audio, for an iPhone (W3C Audio Session). */
 type Use = 'playback' | 'play-and-record';
 
 interface AudioSession {
@@ -7,12 +7,12 @@ interface AudioSession {
 
 /** How many hold each use. */
 const held: Record<Use, number> = { playback: 0, 'play-and-record': 0 };
-/** The type that this library has set; `undefined` while the application's, or the browser's, holds. */
+/** The type that this library has set; `undefined` while the application's or the browser's applies. */
 let own: string | undefined;
 
 /**
- * Tells an iPhone what the page does: `playback` sounds although the silent switch is on, `play-and-record` is heard on
- * the loudspeaker, not the earpiece. Does nothing elsewhere, nor when the application has set a type of its own.
+ * Tells an iPhone how the page uses audio: `playback` is audible even if the silent switch is on, `play-and-record`
+ * uses the loudspeaker, not the earpiece. Does nothing elsewhere, or if the application has set a type itself.
  *
  * @returns A function that ends the use.
  */

@@ -111,7 +111,7 @@ export class Capture {
     this.#overflowed = false;
   }
 
-  /** Subscribers after an end receive what follows it. */
+  /** Subscribers after an end receive what follows. */
   #complete(): void {
     const ended$ = this.#audio$;
     this.#audio$ = new Subject();

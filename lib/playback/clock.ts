@@ -15,9 +15,9 @@ export interface Sleeper {
 const clocks = new WeakMap<SchedulerLike, PlaybackClock>();
 
 /**
- * The one clock of everything that plays on a scheduler: a single timer for all sleepers, none without. Those in no
- * hurry sleep until a tick, and are served in one pass. Ticks are counted from one origin, so late timers never add up.
- * When the time is set back, the clock stands still instead (docs/faults.md, F45).
+ * The one clock of everything that plays on a scheduler: a single timer for all sleepers, and none without sleepers.
+ * Those in no hurry sleep until a tick, and are served in one pass. Ticks are counted from one origin, so late timers
+ * never add up. When the time is set back, the clock stands still instead (docs/faults.md, F45).
  */
 export class PlaybackClock {
   readonly #scheduler: SchedulerLike;

@@ -36,7 +36,7 @@ const rawEncodings = ['linear16', 'linear32', 'mulaw', 'alaw'] as const;
 export abstract class ContextOutput<C extends ContextOutputConfig> extends Provider<C> implements OutputProvider {
   readonly roles: readonly ProviderRole[] = ['output'];
   readonly type: ProviderType = 'rest';
-  /** Raw samples and WAV at any rate, mono or stereo; compressed audio as far as the browser decodes it. */
+  /** Raw samples and WAV at any rate, mono or stereo; compressed audio if the browser decodes it. */
   readonly accepts: readonly AudioFormat[] = [
     ...rawEncodings.map((encoding): AudioFormat => ({ encoding, channels: [1, 2], containers: ['raw', 'wav'] })),
     { encoding: 'mp3', channels: [1, 2] },
@@ -86,7 +86,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     return this.#player.positionMs;
   }
 
-  /** The device's latency, as far as the browser tells. */
+  /** The device's latency, if the browser reports it. */
   get tailMs(): number {
     return this.#player.tailMs;
   }

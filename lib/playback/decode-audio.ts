@@ -22,9 +22,9 @@ export interface AudioMark {
   readonly onMark: () => void;
 }
 
-/** Decodes one compressed file while it comes. */
+/** Decodes one compressed file as it arrives. */
 export interface FileDecoder {
-  /** Takes the next bytes; resolves when the decoder has them. */
+  /** Takes the next bytes; resolves when the decoder has taken them. */
   push(data: Uint8Array<ArrayBuffer>): Promise<void>;
   /** The file is complete: resolves when everything was decoded. */
   end(): Promise<void>;
@@ -38,10 +38,10 @@ export type OpenFile = (
 ) => FileDecoder;
 
 /**
- * Decodes compressed audio while it comes; samples pass through at once. A file ends with the chunk that says so, at a
- * mark, at the end, or where another utterance or format begins; the next one follows without a gap.
+ * Decodes compressed audio as it arrives; raw samples pass through at once. A file ends with the chunk that says so, at
+ * a mark, at the end of the source, or where another utterance or format begins; the next one follows without a gap.
  *
- * @param load - Loads the decoders: only who plays compressed audio needs them.
+ * @param load - Loads the decoders, which only compressed audio needs.
  *
  * Errors: VoiceError `unsupported_format` for what cannot be decoded, `overflow` for a file too long to be held.
  */
@@ -65,7 +65,7 @@ export function decodeAudio<M extends AudioMark>(
         file = new OpenedFile(load, { ...chunk, metadata }, subscriber);
         return take$(chunk);
       };
-      // After a file's end, chunks without a format still have its.
+      // After a file's end, chunks without a format still have that of the file.
       let last: AudioMetadata | undefined;
       const items$ = source$.pipe(
         endWith(undefined),

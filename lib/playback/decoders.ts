@@ -5,14 +5,14 @@ import type { OpenFile } from './decode-audio.ts';
 const isPage = (): boolean => 'AudioDecoder' in globalThis;
 
 /**
- * Opens a voice's files to be decoded for an output that decodes nothing: by the browser, or by optional packages.
+ * Opens a voice's files to be decoded for an output without decoders: by the browser, or by optional packages.
  *
  * @throws VoiceError `missing_package`, with the install command; `unsupported_format` for a codec without a package.
  */
 export async function openFor(voice: string, codec: FrameCodec): Promise<OpenFile> {
   if (isPage()) return (await import('./web-codecs.ts')).openInPage(() => undefined);
   if (codec === 'aac') {
-    // No package for it is well kept.
+    // There is no well-maintained package for it.
     const message = `${voice}: nothing decodes aac on a server: configure the voice for linear16, mp3 or opus`;
     throw new VoiceError(message, { code: 'unsupported_format', provider: voice });
   }

@@ -13,7 +13,7 @@ const maxBytes = 32 * 1024 * 1024;
 /** Most channels to keep. */
 const maxChannels = 2;
 
-/** Decoded samples, one array a channel. */
+/** Decoded samples, one array per channel. */
 export interface DecodedAudio {
   readonly sampleRate: number;
   readonly channels: readonly Float32Array[];
@@ -34,13 +34,13 @@ export interface DecoderSink {
   readonly error: (cause: unknown) => void;
 }
 
-/** What decodes: a browser, or packages. */
+/** The decoders of a browser, or of packages. */
 export interface Codecs {
   /** A decoder of a stream's frames; `undefined` if there is none. */
   frames(stream: FrameStream, sink: DecoderSink): Promise<FrameDecoder | undefined>;
   /** Decodes a whole file. Default: not possible. */
   file?(bytes: Uint8Array<ArrayBuffer>): Promise<DecodedAudio>;
-  /** What to do about a format that cannot be decoded, for the error. */
+  /** Advice for a format that cannot be decoded, for the error. */
   readonly advice: string;
 }
 
@@ -56,7 +56,7 @@ class CodecFile implements FileDecoder {
   readonly #reader: FrameReader | undefined;
   readonly #trim: Trim = new Trim();
   #decoder: FrameDecoder | undefined;
-  /** The file so far, until it is known that there is a decoder of its frames. */
+  /** The file so far, until a decoder of its frames is known to exist. */
   #pieces: Uint8Array<ArrayBuffer>[] = [];
   #length = 0;
   /** Whether only the whole file can be decoded. */
@@ -96,7 +96,7 @@ class CodecFile implements FileDecoder {
         next: (audio) => this.#emit(this.#trim.take(audio)),
         error: (cause) => this.#to.error(this.#refusal(cause)),
       });
-      // Cut off meanwhile: nobody else would close it.
+      // It was cut off meanwhile, and nobody else would close it.
       if (this.#isClosed) {
         decoder?.close();
         return;
@@ -152,9 +152,9 @@ class CodecFile implements FileDecoder {
   }
 }
 
-/** Takes off what of the frames' samples is not to be heard. */
+/** Trims the samples of frames that must not be heard, such as a codec's delay. */
 class Trim {
-  /** Samples of the frames whose samples are awaited: so many are heard, or not, in turn. */
+  /** For each frame still to be decoded, in order: how many of its samples to keep or to drop. */
   #runs: { samples: number; readonly isHeard: boolean }[] = [];
 
   expect(frames: readonly CompressedFrame[]): void {
@@ -170,7 +170,7 @@ class Trim {
     const kept: [number, number][] = [];
     for (let at = 0; at < length;) {
       const run = this.#runs[0];
-      // A decoder may have its own idea of how much there is.
+      // A decoder may deliver another number of samples than expected.
       const samples = Math.min(run?.samples ?? Infinity, length - at);
       if (run?.isHeard !== false) kept.push([at, at + samples]);
       if (run && (run.samples -= samples) <= 0) this.#runs.shift();

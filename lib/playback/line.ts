@@ -1,14 +1,14 @@
 import type { AudioMetadata } from '../audio/types.ts';
 import type { ByteQueue } from '../audio/byte-queue.ts';
 
-/** What a line can see of the play it carries. Offsets are bytes of the play, in the line's format. */
+/** A play, as seen by the line that carries it. Offsets are bytes of the play, in the line's format. */
 export interface LinePlay {
   /** Known before the first byte. */
   readonly format: AudioMetadata | undefined;
   readonly queue: ByteQueue;
   /** End of the whole samples in the queue. */
   readonly end: number;
-  /** No more is expected: the rest may go out even if it does not fill a frame. */
+  /** No more audio is expected: the rest may be sent even if it does not fill a frame. */
   readonly isDrained: boolean;
   /** Paused or over. */
   readonly isSilent: boolean;

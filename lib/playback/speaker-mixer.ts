@@ -52,8 +52,8 @@ export class SpeakerMixer {
   readonly #frameLength: number;
   readonly #startMs: number;
   /**
-   * `starting`: the first audio waits for delayed packets. `waiting`: all audio has just run out. `silent`: and none
-   * has come.
+   * `starting`: the first audio waits for delayed packets. `waiting`: all audio has just run out. `silent`: none has
+   * arrived since.
    */
   #phase: 'idle' | 'starting' | 'mixing' | 'waiting' | 'silent' = 'idle';
   #quietMs = 0;

@@ -5,7 +5,7 @@ import { missingPackage } from '../core/optional-peer.ts';
 import type { OpenFile } from './decode-audio.ts';
 import { decodeWith, type Codecs, type DecodedAudio, type DecoderSink, type FrameDecoder } from './file-decoder.ts';
 
-/** What the packages' decoders have in common. */
+/** The common interface of the packages' decoders. */
 interface WasmDecoder {
   readonly ready: Promise<void>;
   decodeFrames(frames: Uint8Array[]): { readonly sampleRate: number; readonly channelData: Float32Array[] };
@@ -18,8 +18,7 @@ export function openOnServer(voice: string): OpenFile {
 }
 
 /**
- * Decoders where there is no browser: the optional packages mpg123-decoder (MP3) and opus-decoder (Opus in Ogg), in
- * WebAssembly.
+ * Decoders outside browsers: the optional packages mpg123-decoder (MP3) and opus-decoder (Opus in Ogg), in WebAssembly.
  *
  * @param voice - Whose audio it is, for the error where a package is missing.
  */
@@ -29,7 +28,7 @@ function wasmCodecs(voice: string): Codecs {
     async frames({ codec, channels }, sink) {
       if (codec === 'mp3') {
         const { MPEGDecoder } = await loadMp3(voice);
-        // What is not to be heard is taken off here.
+        // Samples that must not be heard are trimmed here.
         return started(new MPEGDecoder({ enableGapless: false }), sink);
       }
       if (codec !== 'opus') return undefined;

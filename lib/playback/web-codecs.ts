@@ -12,8 +12,8 @@ export function openInPage(context: () => BaseAudioContext | undefined): OpenFil
 }
 
 /**
- * A browser's decoders: AudioDecoder (WebCodecs) where there is one for the format, else the audio context's, which
- * takes whole files.
+ * A browser's decoders: AudioDecoder (WebCodecs) if it supports the format, else the audio context's, which takes whole
+ * files.
  */
 function webCodecs(context: () => BaseAudioContext | undefined): Codecs {
   return {

@@ -5,7 +5,7 @@ import { captureProcessor, playbackProcessor } from './processors.ts';
  * from their own origin, as the package's file `rxvoice/worklets.js`, and set its address as `workletUrl`.
  */
 export const workletSource: string = `
-/** Posts what comes in, mono, in frames of one length. */
+/** Posts its input, mono, in frames of equal length. */
 class Capture extends AudioWorkletProcessor {
   constructor({ processorOptions }) {
     super();
@@ -73,7 +73,7 @@ class Playback extends AudioWorkletProcessor {
     this.ending = false;
   }
 
-  /** No more is expected: what there is sounds, however little. */
+  /** No more is expected: the rest plays, however little it is. */
   end({ play }) {
     this.ending = play === this.play;
   }
@@ -108,7 +108,7 @@ class Playback extends AudioWorkletProcessor {
   }
 
   run(output) {
-    // What comes in small pieces may come unevenly: a little is kept in hand.
+    // Small pieces may arrive unevenly: a little audio is kept in reserve.
     if (!this.sounding && !this.ending && this.queued < sampleRate * 0.04) return;
     const from = this.played;
     const length = this.read(output, this.returning ? 0 : 1, 1);

@@ -17,7 +17,6 @@ import {
   takeUntil,
   tap,
   throwIfEmpty,
-  timer,
 } from 'rxjs';
 import { configProblem, type RulesOf } from '../core/config-rule.ts';
 import { VoiceError } from '../core/errors.ts';
@@ -30,6 +29,7 @@ import type {
   ProviderType,
 } from '../core/roles.ts';
 import { merge } from '../stream/merge.ts';
+import { patientTimer } from '../stream/patient-timer.ts';
 
 /** How soon `fallback()` gives up on a provider, and how often it looks whether the first one works again. */
 export interface FallbackOptions {
@@ -196,7 +196,7 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
     if (this.#current === 0 || !this.initialized || !this.#probing.closed) return;
     const [first] = this.members;
     const ready$ = defer(() => (first.isReady() ? of(true) : from(this.#begin(first))));
-    this.#probing = timer(this.config.probeMs ?? 30_000, this.scheduler)
+    this.#probing = patientTimer(this.config.probeMs ?? 30_000, this.scheduler)
       .pipe(
         switchMap(() => this.needed$()),
         switchMap(() => ready$),

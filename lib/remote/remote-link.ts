@@ -1,6 +1,9 @@
-import { defer, Observable, retry, timer, timeout, type SchedulerLike } from 'rxjs';
+import { defer, Observable, tap, type SchedulerLike } from 'rxjs';
 import { VoiceError, type VoiceErrorCode } from '../core/errors.ts';
 import { ownEntry } from '../core/guard.ts';
+import { isRecoverable } from '../stream/backoff.ts';
+import { keepRetrying } from '../stream/keep-retrying.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
 import { pageCloses } from '../transport/page-wire.ts';
 
 /** A WebSocket as browsers have it. */
@@ -50,42 +53,27 @@ const endings: Readonly<Record<number, readonly [VoiceErrorCode, string]>> = {
 
 /** The messages of a server, over one socket after another, until the server or the time puts an end to it. */
 export function messagesOf(options: LinkOptions): Observable<unknown> {
-  const { scheduler } = options;
-  let attempt = 0;
-  let lostAt = 0;
-  const each$ = defer(() => socketMessages(options)).pipe(
-    timeout({
-      each: silenceMs,
-      scheduler,
-      with: () => {
-        throw lost('timeout', `the server was silent for ${silenceMs} ms`, true);
-      },
-    }),
-  );
-  const counted$ = new Observable<unknown>((subscriber) =>
-    each$.subscribe({
-      next: (data) => {
-        attempt = 0;
-        subscriber.next(data);
-      },
-      error: (error: unknown) => subscriber.error(error),
-    }),
-  );
-  return counted$.pipe(
-    retry({
-      delay: (cause: unknown) => {
-        const error = VoiceError.from(cause);
-        const resumeMs = options.resumeMs();
-        const now = scheduler.now();
-        if (attempt === 0) lostAt = now;
-        if (!error.recoverable || resumeMs === undefined || now - lostAt > resumeMs) throw error;
-        const delayMs = Math.min(mostMs, firstMs * 2 ** attempt) * (0.5 + Math.random() / 2);
-        attempt += 1;
-        options.onRetry(attempt, delayMs, error);
-        return timer(delayMs, scheduler);
-      },
-    }),
-  );
+  const { scheduler, resumeMs, onRetry } = options;
+  return defer(() => {
+    let lostAt: number | undefined;
+    /** Whether the server may still know the conversation. */
+    const isKept = (): boolean => {
+      lostAt ??= scheduler.now();
+      return scheduler.now() - lostAt <= (resumeMs() ?? -Infinity);
+    };
+    return defer(() => socketMessages(options)).pipe(
+      stallTimeout({
+        ...{ idleMs: silenceMs, scheduler },
+        error: () => lost('timeout', `the server was silent for ${silenceMs} ms`, true),
+      }),
+      tap(() => (lostAt = undefined)),
+      keepRetrying({
+        ...{ initialMs: firstMs, maxMs: mostMs, scheduler },
+        shouldRetry: (error) => isRecoverable(error) && isKept(),
+        onRetry: ({ attempt, delayMs, error }) => onRetry(attempt, delayMs, VoiceError.from(error)),
+      }),
+    );
+  });
 }
 
 function socketMessages({ open, onOpen }: LinkOptions): Observable<unknown> {

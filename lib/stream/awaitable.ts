@@ -8,8 +8,8 @@ export function awaitable<T>(source$: Observable<T>): Observable<T> & PromiseLik
 }
 
 /**
- * Subscribes to a source at once, and gives its last value to every subscriber, however late. When the last of them
- * leaves before the end, the source is unsubscribed, and whoever comes next starts it again.
+ * Subscribes to a source at once, and gives its latest value to every subscriber, however late. When the last of them
+ * leaves before the end, the source is unsubscribed, and the next subscriber starts it again.
  *
  * @param unheard - Receives an error that comes before anyone has subscribed.
  */
@@ -20,7 +20,7 @@ export function started<T>(source$: Observable<T>, unheard: (error: unknown) => 
   const hold = shared$.subscribe({ error: unheard });
   return new Observable((subscriber) => {
     const subscription = shared$.subscribe(subscriber);
-    // Its subscribers keep it alive from here on.
+    // From here on its subscribers keep it alive.
     hold.unsubscribe();
     return subscription;
   });

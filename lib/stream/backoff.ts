@@ -101,7 +101,7 @@ export function createBackoff(options: BackoffOptions & { readonly now: () => nu
       if (asked !== undefined && verdict === true && asked > Math.min(maxRetryAfterMs, budgetMs)) return undefined;
       tries += 1;
       const ownMs = wait();
-      // At once but once: a service that always asks for no wait would have all the tries in a moment.
+      // No wait only once: a service that keeps asking for no wait would use up all tries in a moment.
       const leastMs = tries === 1 || typeof verdict === 'number' ? 0 : ownMs;
       const delayMs = asked === undefined ? ownMs : Math.max(asked, leastMs);
       waitedMs += delayMs;

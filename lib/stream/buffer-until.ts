@@ -9,7 +9,7 @@ export interface BufferUntilOptions {
   readonly maxMs?: number;
   /** Most audio to hold when its duration is unknown (compressed, or without a format), in bytes. Default: 4 MiB. */
   readonly maxBytes?: number;
-  /** Called on each loss, in milliseconds; 0 if the duration is unknown. */
+  /** Called on each loss with its duration in milliseconds; 0 if that is unknown. */
   readonly onDrop?: (droppedMs: number) => void;
 }
 

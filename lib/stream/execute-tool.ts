@@ -45,7 +45,7 @@ function valueOf(result: StandardSchemaV1.Result<unknown>): unknown {
   throw new Error(`the arguments are not valid: ${result.issues.map(({ message }) => message).join('; ')}`);
 }
 
-/** Kept: to import it once more takes another turn of the event loop. */
+/** Kept, because importing it again takes another turn of the event loop. */
 let validator: Promise<Pick<typeof jsonSchema, 'Validator'>> | undefined;
 
 /** The validator is loaded with the first call: most applications never need it. */

@@ -1,6 +1,6 @@
 import { Subscription, type Observable, type Observer, type Subscriber } from 'rxjs';
 
-/** What becomes of a source's values and of its end. */
+/** Handlers for a source's values and its completion. */
 export interface FeedHandlers<T> {
   /** An error that it throws fails the target. */
   readonly next: (value: T) => void;
@@ -8,8 +8,8 @@ export interface FeedHandlers<T> {
 }
 
 /**
- * Subscribes to a source on behalf of a subscriber: what operators of our own are made of. The source ends with its
- * target, even in the middle of a synchronous run; its errors are the target's.
+ * Subscribes to a source on behalf of a subscriber: the basis of our own operators. The source ends with its target,
+ * even in the middle of a synchronous run; its errors go to the target.
  */
 export function feed<T>(source$: Observable<T>, target: Subscriber<never>, handlers: FeedHandlers<T>): void {
   target.add(source$.subscribe(new Feed(target, handlers)));
@@ -24,7 +24,7 @@ class Feed<T> extends Subscription implements Observer<T> {
     super();
     this.#target = target;
     this.#handlers = handlers;
-    // Before the source begins: an endless one must see that its target has had enough.
+    // Before the source starts: an endless one must notice that its target has had enough.
     target.add(this);
   }
 

@@ -1,7 +1,7 @@
 import { defer, Observable, Subscription, type OperatorFunction } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 
-/** Most values waiting their turn: far more sentences than any answer has. */
+/** Most values waiting for their turn: far more sentences than any answer has. */
 const maxWaiting = 10_000;
 
 /** One inner Observable. */
@@ -66,7 +66,7 @@ export function mapInOrder<T, R>(project$: (value: T) => Observable<R>, lookahea
         if (exhausted && running.length === 0) subscriber.complete();
       };
 
-      // First, so that an end within subscribe finds everything to end.
+      // First, so that an end during subscribe tears everything down.
       subscriber.add(subscriptions);
       subscriptions.add(
         source$.subscribe({

@@ -2,10 +2,11 @@ import { Observable } from 'rxjs';
 import { feed } from './feed.ts';
 
 /**
- * What several sources emit, as it comes: completes when all of them have, fails with the first that fails.
+ * Emits the values of several sources as they arrive: completes when all have completed, fails with the first that
+ * fails.
  *
- * RxJS's `merge` does the same by way of `mergeMap`, whose nine closures and a subscriber for each source a call would
- * hold dozens of times over, and build anew in each turn.
+ * RxJS's `merge` does the same through `mergeMap`, whose nine closures and one subscriber per source a call would hold
+ * dozens of times over and rebuild in each turn.
  *
  * ```text
  * a                --1-----3--|

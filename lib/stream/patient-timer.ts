@@ -11,7 +11,7 @@ export function isDue(at: number, now: number): boolean {
 /** Longest extension of a timeout, in milliseconds: a clock set forward looks like a blocked event loop. */
 const maxPatienceMs = 1_000;
 
-/** Longest wait that a runtime's timers know, in milliseconds (25 days); a longer one would end at once. */
+/** Longest wait that a runtime's timers support, in milliseconds (25 days); a longer one would end at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;
 
 /**

@@ -1,6 +1,7 @@
-import { catchError, concatMap, defer, from, map, Observable, of, take, timeout, type SchedulerLike } from 'rxjs';
+import { catchError, concatMap, defer, from, map, Observable, of, take, type SchedulerLike } from 'rxjs';
 import type { LLMEvent } from '../core/messages.ts';
 import { feed } from '../stream/feed.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
 import { findAll, type GuardRule } from './guard-rules.ts';
 import type { GuardAction, GuardContext, GuardedText, TextTransform } from './text-transform.ts';
 
@@ -132,7 +133,7 @@ function allowed(
     const verdict$ = defer(() => {
       const verdict = moderate({ ...request, signal: abort.signal });
       return typeof verdict === 'boolean' ? of(verdict) : from(verdict);
-    }).pipe(take(1), timeout({ first: ms, scheduler }));
+    }).pipe(take(1), stallTimeout({ firstMs: ms, scheduler }));
     subscriber.add(verdict$.subscribe(subscriber));
   });
 }

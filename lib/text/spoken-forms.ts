@@ -1,6 +1,7 @@
-import { catchError, defer, from, of, timeout, type Observable, type SchedulerLike } from 'rxjs';
+import { catchError, defer, from, of, type Observable, type SchedulerLike } from 'rxjs';
 import { OnDemand } from '../core/on-demand.ts';
 import { holdUntil } from '../stream/hold-until.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { Reader, Reading } from './spoken/reader.ts';
 import type { Runs } from './spoken/runs.ts';
 import { PieceWriter, type SpokenPiece } from './spoken-piece.ts';
@@ -112,7 +113,7 @@ export function spokenForms(locales: string | readonly string[], options: Spoken
 /** Emits when the languages are there, or when that takes too long, or fails: better said as written than not at all. */
 function waitFor(load: () => Promise<void>, ms: number, scheduler: SchedulerLike): Observable<unknown> {
   return from(load()).pipe(
-    timeout({ first: ms, scheduler }),
+    stallTimeout({ firstMs: ms, scheduler }),
     catchError(() => of(undefined)),
   );
 }

@@ -116,7 +116,7 @@ const idHeaders = [
   'trace-id',
 ];
 
-/** The service's id of a request, by which its support finds it. */
+/** The service's id of a request, for its support. */
 export function requestIdOf(headers: HttpHeaders): string | undefined {
   return idHeaders.map((name) => headers[name]).find((id) => id !== undefined && id !== '');
 }

@@ -218,7 +218,7 @@ function exchangeOf(request: HttpRequest, url: URL, headers: HttpRequestHeaders 
   return { url, method, headers: extraHeaders ? withHeaders(sent, extraHeaders) : sent, body };
 }
 
-/** Headers with others over them, whose names may be written in another case. */
+/** Headers, overridden by others; names are compared without regard to case. */
 export function withHeaders(
   headers: Readonly<Record<string, string>>,
   extra: HttpRequestHeaders,
@@ -247,14 +247,14 @@ function connectionError(
   });
 }
 
-/** The system's word for what went wrong, such as `ECONNREFUSED`; fetch has it in the error's cause. */
+/** The system's code of the failure, such as `ECONNREFUSED`; fetch puts it into the error's cause. */
 function codeOf(error: unknown): string | undefined {
   const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'code') : undefined;
   if (typeof code === 'string') return code;
   return error instanceof Error && error.cause !== undefined ? codeOf(error.cause) : undefined;
 }
 
-/** Whether a connection failed because the service's certificate is not to be trusted: another try will not mend it. */
+/** Whether a connection failed because the service's certificate is not trusted: retrying would not help. */
 export function isUntrusted(cause: unknown): boolean {
   return untrusted.test(codeOf(cause) ?? '');
 }

@@ -6,15 +6,15 @@ export const pageWireVersion = 1;
 /** Sample rates of either direction, in Hz. */
 export const pageRates: readonly number[] = [8000, 16_000, 24_000, 48_000];
 
-/** What the server closes a page's socket with: the first three are final. */
+/** The codes with which the server closes a page's socket: the first three are final. */
 export const pageCloses = {
   /** The conversation has ended. */
   over: 4000,
-  /** Another socket of the same page has taken its place. */
+  /** Another socket of the same page has replaced it. */
   replaced: 4001,
   /** No such session, or the wrong token. */
   unknown: 4002,
-  /** Not a page's wire, or not an allowed page. */
+  /** Not a page's message, or not an allowed page. */
   refused: 1008,
   /** No room for another conversation. */
   full: 1013,
@@ -28,10 +28,10 @@ export interface PageHello {
   readonly type: 'hello';
   /** Sample rate of the page's audio, in Hz. */
   readonly rate: number;
-  /** To go on with a session. */
+  /** To resume a session. */
   readonly session?: string;
   readonly token?: string;
-  /** The play that the page is at, what it has received of it, and what was heard. */
+  /** The play that the page is playing, how much of it was received, and how much was heard. */
   readonly play?: number;
   readonly received: number;
   readonly heard: number;
@@ -48,12 +48,12 @@ export type PageCommand =
 export type PageMessage =
   | PageHello
   | PageCommand
-  /** So much of a play was heard; `tailMs`: how long the device would go on if it were silenced now. */
+  /** How much of a play was heard; `tailMs`: how long the device would continue if it were silenced now. */
   | { readonly type: 'heard'; readonly play: number; readonly at: number; readonly tailMs: number }
   | { readonly type: 'ping'; readonly seen: number }
   | { readonly type: 'bye' };
 
-/** A text message of the server. `E` is what an event was validated as. */
+/** A text message of the server. `E`: the type of a validated event. */
 export type ServerMessage<E = WireObject> =
   | {
       readonly type: 'welcome';
@@ -64,12 +64,12 @@ export type ServerMessage<E = WireObject> =
       readonly rate: number;
       /** How much of the microphone's audio has arrived. */
       readonly mic: number;
-      /** How long the session waits for a page that is gone, in milliseconds. */
+      /** How long the session waits for a lost page, in milliseconds. */
       readonly resumeMs: number;
       /** How many events were dropped meanwhile. */
       readonly missed: number;
     }
-  /** Audio of this play follows, from a position on; it goes on if the page is at it already. */
+  /** Audio of this play follows, from a position on; a page that is already playing it continues. */
   | {
       readonly type: 'play';
       readonly id: number;
@@ -77,7 +77,7 @@ export type ServerMessage<E = WireObject> =
       readonly paused: boolean;
       readonly volume: number;
     }
-  /** Nothing more of it is expected: it ends at a position. */
+  /** The play ends at this position. */
   | { readonly type: 'end'; readonly id: number; readonly at: number }
   | { readonly type: 'pause' | 'resume' | 'cut'; readonly id: number }
   | { readonly type: 'volume'; readonly value: number }

@@ -42,7 +42,7 @@ export type {
   ReconnectingSocketOptions,
 } from './reconnecting-socket-options.ts';
 
-/** Interval between checks whether the outbox is empty, in milliseconds. */
+/** Interval between checks of whether the outbox is empty, in milliseconds. */
 const drainMs = 20;
 
 /** A service that accepts a connection but rejects its credential within this time has not really accepted it. */
@@ -52,7 +52,7 @@ const refusalMs = 5_000;
 const answers: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /** A requested reconnect, not a failure. */
-const restart = new VoiceError('a new connection was asked for', { code: 'aborted' });
+const restart = new VoiceError('a new connection was requested', { code: 'aborted' });
 
 /** The state of the connections, from one `open()` to its end. */
 type Life =
@@ -317,7 +317,7 @@ export class ReconnectingSocket {
     this.#connection$.next({ type: 'connected' });
   }
 
-  /** Whether it is closing, so that a loss only hastens it. */
+  /** Whether it is closing, so that a lost connection only hastens the end. */
   #isLeaving(): boolean {
     return this.#life.phase === 'closing' && !this.#life.insists;
   }

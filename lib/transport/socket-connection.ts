@@ -26,7 +26,7 @@ export interface SocketConnectionContext {
   /** Ends the connection: it fails with each value. */
   readonly failure$: Observable<VoiceError>;
   readonly onMessage: (data: SocketData) => void;
-  /** Whether the owner is done, so that this close is no failure, whatever its code. */
+  /** Whether the owner is done: then a close is not a failure, whatever its code. */
   readonly isExpected: (close: SocketClose) => boolean;
   /** Runs while the connection is ready; its error ends the connection. */
   readonly upkeep$: (socket: RawSocket) => Observable<never>;
@@ -93,7 +93,7 @@ export function reduceSocket(rules: SocketRules, phase: SocketPhase, input: Sock
       const { data } = input;
       const message = { type: 'message', data } as const;
       const heard = alive(rules, phase, at);
-      // Nothing more depends on what is said.
+      // Further messages no longer matter.
       if (heard.hasOpening && heard.isReady) return [heard, message];
       const effects: SocketEffect[] = [message];
       const step = advance(rules, heard, opensAfter?.(data) ?? false, isReady?.(data) ?? false, at);

@@ -17,7 +17,7 @@ const refusalMs = 500;
 /** The `ws` package's WebSocket, loaded on the first connection. */
 export const openSocket: RawSocketFactory = (request, limits, handler): RawSocket => {
   let socket: WebSocket | undefined;
-  // Whether the owner knows of the end, or wants no more calls.
+  // Whether the owner knows about the end, or wants no more calls.
   let over = false;
   let violated = false;
   let requestId: string | undefined;
@@ -86,7 +86,7 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
       if (socket?.readyState === socket?.OPEN) socket?.send(data, ignore);
     },
     together(send) {
-      // What is below `ws` has no public name.
+      // The socket below `ws` has no public name.
       const stream = socket && (Reflect.get(socket, '_socket') as Partial<Duplex> | null | undefined);
       stream?.cork?.();
       try {
@@ -108,7 +108,7 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
   };
 };
 
-/** Final, as it is for HTTP: another try meets the same certificate. */
+/** Final, as with HTTP: another try would meet the same certificate. */
 function untrusted(cause: Error): VoiceError {
   return new VoiceError(`the certificate is not trusted (${messageOf(cause)})`, { code: 'connection', cause });
 }
@@ -186,7 +186,7 @@ function readRefusal(response: IncomingMessage, then: (refusal: SocketRefusal) =
     }
     then({ status: response.statusCode ?? 0, headers: headersOf(response), body });
   };
-  // The status is worth more than the rest of its explanation.
+  // The status matters more than the rest of the explanation.
   const late = setTimeout(finish, refusalMs);
   response.on('data', (part: Uint8Array) => {
     parts.push(part);

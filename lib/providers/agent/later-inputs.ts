@@ -1,18 +1,8 @@
-import {
-  EMPTY,
-  filter,
-  firstValueFrom,
-  map,
-  mergeMap,
-  switchMap,
-  takeUntil,
-  throwError,
-  timeout,
-  type Observable,
-} from 'rxjs';
+import { EMPTY, filter, firstValueFrom, map, mergeMap, switchMap, takeUntil, throwError, type Observable } from 'rxjs';
 import type { SchedulerLike } from 'rxjs';
 import { merge } from '../../stream/merge.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
+import { stallTimeout } from '../../stream/stall-timeout.ts';
 import type { AgentProblem } from './agent-wire.ts';
 import type { AgentEvent, AgentInput } from './dialogue-state.ts';
 import { runFunction, type FunctionHost } from './function-calls.ts';
@@ -43,10 +33,10 @@ export async function settlement(
       const reason = problem ? errorOf(problem) : error;
       return reason ? throwError(() => reason) : [undefined];
     }),
-    timeout({
-      first: acknowledgementMs,
+    stallTimeout({
+      firstMs: acknowledgementMs,
       scheduler,
-      with: () => throwError(() => errorOf({ message: late, code: 'timeout', recoverable: true })),
+      error: () => errorOf({ message: late, code: 'timeout', recoverable: true }),
     }),
   );
   await firstValueFrom(settled$, { defaultValue: undefined });

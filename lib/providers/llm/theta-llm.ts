@@ -1,12 +1,11 @@
-import type { WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { ToolCall } from '../../core/messages.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { thetaLLM } from '../retiring.ts';
 import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
 import { ChatLLM } from './chat-llm.ts';
 import type { ModelWire } from './model-wire.ts';
 import type * as Responses from './theta-responses.ts';
+import type { ResponsesAnswer } from './theta-responses.ts';
 
 /** Configuration of {@link ThetaLLM}. */
 export interface ThetaLLMConfig extends ChatConfig {
@@ -70,24 +69,6 @@ const profile: ChatProfile<ThetaLLMConfig> = {
   rules: { api: { oneOf: ['chat', 'responses'] }, organizationId: { type: 'text' }, projectId: { type: 'text' } },
   headers: ({ organizationId, projectId }) => ({ 'OpenAI-Organization': organizationId, 'OpenAI-Project': projectId }),
 };
-
-/** An answer of the Responses API, as read so far. */
-export interface ResponsesAnswer {
-  readonly calls: readonly Pick<ToolCall, 'id' | 'name' | 'args' | 'argsText'>[];
-  /** What the model thought before its calls, which only the service can read. */
-  readonly reasoning: readonly WireObject[];
-  readonly hasText: boolean;
-}
-
-/** What is known of a model. */
-export interface ResponsesFacts {
-  /** The reasoning effort with the fastest first token. */
-  readonly effort: string | undefined;
-  /** Whether it reasons at all. */
-  readonly reasons: boolean;
-  /** Fields that it rejects. */
-  readonly refused: readonly string[];
-}
 
 /** The wire of the Responses API; who speaks chat completions does not load it. */
 function responsesWire(): ModelWire<ThetaLLMConfig, ResponsesAnswer> {

@@ -1,14 +1,39 @@
 import type { WireObject } from '../../core/guard.ts';
 import { asNumber, asObject, asObjects, asString, ownEntry, parseJsonObject } from '../../core/guard.ts';
 import { imageUrl } from '../../core/image-url.ts';
-import type { FinishReason, GenerateOptions, Message, TokenUsage } from '../../core/messages.ts';
+import type { FinishReason, GenerateOptions, Message, TokenUsage, ToolCall } from '../../core/messages.ts';
 import type { ServerSentEvent } from '../../transport/sse.ts';
 import { answerSchema } from './answer-schema.ts';
-import { callFields } from './chat-completions.ts';
+import { callFields, type ChatConfig } from './chat-completions.ts';
 import type { AnswerContext, ModelContext, ModelRequest, ModelStep } from './model-wire.ts';
 import { repairHistory } from './repair-history.ts';
-import type { ResponsesAnswer, ResponsesFacts, ThetaLLMConfig } from './theta-llm.ts';
 import { parseArgs } from './tool-calls.ts';
+
+/** An answer of the Responses API, as read so far. */
+export interface ResponsesAnswer {
+  readonly calls: readonly Pick<ToolCall, 'id' | 'name' | 'args' | 'argsText'>[];
+  /** What the model thought before its calls, which only the service can read. */
+  readonly reasoning: readonly WireObject[];
+  readonly hasText: boolean;
+}
+
+/** What is known of a model. */
+export interface ResponsesFacts {
+  /** The reasoning effort with the fastest first token. */
+  readonly effort: string | undefined;
+  /** Whether it reasons at all. */
+  readonly reasons: boolean;
+  /** Fields that it rejects. */
+  readonly refused: readonly string[];
+}
+
+/** What the Responses API takes of the configuration. */
+interface ResponsesConfig extends ChatConfig {
+  readonly model: string;
+  readonly serviceTools?: readonly Readonly<Record<string, unknown>>[];
+  readonly organizationId?: string;
+  readonly projectId?: string;
+}
 
 type Step = ModelStep<ResponsesAnswer>;
 
@@ -28,7 +53,7 @@ const finishReasons: Readonly<Record<string, FinishReason>> = {
 export function requestOf(
   history: readonly Message[],
   options: GenerateOptions,
-  context: ModelContext<ThetaLLMConfig>,
+  context: ModelContext<ResponsesConfig>,
   facts: ResponsesFacts,
 ): ModelRequest {
   const { config, name, warn } = context;

@@ -10,10 +10,10 @@ import {
   repeat,
   switchMap,
   takeWhile,
-  timer,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
+import { patientTimer } from '../../stream/patient-timer.ts';
 
 /** Why a call has ended. */
 export type CallEndReason =
@@ -126,7 +126,7 @@ export interface CallWatchOptions {
 export function callStates(control: CallControl, call: string, options: CallWatchOptions = {}): Observable<CallState> {
   const { everyMs = 1_000, scheduler = asyncScheduler } = options;
   return defer(() => control.stateOf(call)).pipe(
-    repeat({ delay: () => timer(everyMs, scheduler) }),
+    repeat({ delay: () => patientTimer(everyMs, scheduler) }),
     distinctUntilChanged((before, { state }) => before.state === state),
     takeWhile(({ state }) => state !== 'ended', true),
   );
@@ -190,7 +190,7 @@ export function warmTransfer(control: CallControl, options: WarmTransferOptions)
 /** What has become of the caller when the person has hung up: who leaves the room ends it for both. */
 function outcomeOf(control: CallControl, options: WarmTransferOptions): Observable<CallState> {
   const { call, back, everyMs = 1_000, scheduler = asyncScheduler } = options;
-  return timer(2 * everyMs, scheduler).pipe(
+  return patientTimer(2 * everyMs, scheduler).pipe(
     switchMap(() => control.stateOf(call)),
     switchMap(async ({ state }): Promise<CallState> => {
       if (state === 'ended') return { state, reason: 'transferred' };

@@ -7,12 +7,12 @@ import { Capture } from '../../playback/capture.ts';
 import { merge } from '../../stream/merge.ts';
 
 /** Reports what went wrong, in the provider's name. */
-export type Complain = (problem: string, options: Omit<VoiceErrorOptions, 'provider'>) => void;
+export type ReportProblem = (problem: string, options: Omit<VoiceErrorOptions, 'provider'>) => void;
 
 /** What call and meeting providers share: incoming audio, the end of the call, and callbacks for their streams. */
 export class CallInput<E extends { readonly reason: string }> {
   readonly capture: Capture;
-  readonly #complain: Complain;
+  readonly #complain: ReportProblem;
   readonly #call$ = new BehaviorSubject<E | 'none' | 'open'>('none');
   /** The end of the call, once. Hot; late subscribers get it too. */
   readonly end$: Observable<E> = this.#call$.pipe(filter((call) => typeof call === 'object'));
@@ -28,7 +28,7 @@ export class CallInput<E extends { readonly reason: string }> {
     this.#told$,
   ).pipe(distinctUntilChanged((before, after) => before.state === after.state));
 
-  constructor(complain: Complain) {
+  constructor(complain: ReportProblem) {
     this.#complain = complain;
     this.capture = new Capture({
       onOverflow: (ms) =>

@@ -14,7 +14,6 @@ import {
   Subscription,
   switchMap,
   tap,
-  timer,
 } from 'rxjs';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
@@ -24,6 +23,7 @@ import type { Logger } from '../../core/logger.ts';
 import { Playout } from '../../playback/playout.ts';
 import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
 import { merge } from '../../stream/merge.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
 import { CallProvider } from './call-provider.ts';
 import { ChatVoicePlayer, decodeMember } from './chat-voice-audio.ts';
 import {
@@ -319,8 +319,8 @@ function watchConnection(
     map(() => connection.state.status),
     distinctUntilChanged(),
   );
-  const late$ = timer(connectTimeoutMs, scheduler).pipe(map(() => 'late' as const));
-  const givenUp$ = timer(reconnectMs, scheduler).pipe(map(() => 'disconnected' as const));
+  const late$ = patientTimer(connectTimeoutMs, scheduler).pipe(map(() => 'late' as const));
+  const givenUp$ = patientTimer(reconnectMs, scheduler).pipe(map(() => 'disconnected' as const));
   const ready$ = status$.pipe(
     map((status) => status === 'ready'),
     distinctUntilChanged(),

@@ -109,6 +109,15 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   protected override readonly elsewhere: string = elsewhere;
   readonly #callState$ = new ReplaySubject<MeetingCallStateChange>(1);
   readonly #input = new CallInput<MeetingEnd>((problem, options) => this.#complain(problem, options));
+  readonly #callStates$: Observable<CallStateChange> = merge(
+    this.#callState$.pipe(
+      filter(({ state }) => state !== 'Disconnected'),
+      map(
+        ({ state, raw }) => ({ state: heldStates[raw] ?? (state === 'Connected' ? 'answered' : 'waiting') }) as const,
+      ),
+    ),
+    this.#input.end$.pipe(map(({ reason }) => ({ state: 'ended', reason }) as const)),
+  ).pipe(distinctUntilChanged((before, after) => before.state === after.state));
   #call: MeetingCallLike | undefined;
   #local: LocalAudioStreamLike | undefined;
   #destination: MediaStreamAudioDestinationNode | undefined;
@@ -126,15 +135,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
 
   /** The same in words common to all platforms, `held` included. Hot; replays the latest value. */
   get callStates$(): Observable<CallStateChange> {
-    const going$ = this.#callState$.pipe(
-      filter(({ state }) => state !== 'Disconnected'),
-      map(
-        ({ state, raw }) => ({ state: heldStates[raw] ?? (state === 'Connected' ? 'answered' : 'waiting') }) as const,
-      ),
-    );
-    const ended$ = this.#input.end$.pipe(map(({ reason }) => ({ state: 'ended', reason }) as const));
-    const states$ = merge(going$, ended$).pipe(distinctUntilChanged((before, after) => before.state === after.state));
-    return this.handOut('callStates$', states$);
+    return this.handOut('callStates$', this.#callStates$);
   }
 
   /** The end of the call, once. Hot; replayed to late subscribers. */

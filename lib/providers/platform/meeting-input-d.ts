@@ -11,7 +11,7 @@ import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
 import { merge } from '../../stream/merge.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
 import { hexOf, hmacSha256 } from './hmac.ts';
-import { MeetingInput, type ActiveSpeaker, type SpeakerAudio } from './meeting-input.ts';
+import { MeetingInput, type SpeakerAudio } from './meeting-input.ts';
 import { MeetingStreamD, type MeetingStreamDEvent, type MeetingStreamState } from './meeting-stream-d.ts';
 import { aheadOfTime, Timeline } from './timeline.ts';
 
@@ -68,7 +68,6 @@ const rules: Readonly<Record<string, ConfigRule>> = {
 export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   readonly name = 'MeetingInputD';
   readonly #speakerAudio$ = new Subject<SpeakerAudio>();
-  readonly #activeSpeaker$ = new Subject<ActiveSpeaker>();
   readonly #streamState$ = new ReplaySubject<MeetingStreamState>(1);
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   #stream: MeetingStreamD | undefined;
@@ -81,11 +80,6 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   /** Each participant's audio, with `dataOpt: 'per-participant'`. Hot. */
   get speakerAudio$(): Observable<SpeakerAudio> {
     return this.handOut('speakerAudio$', this.#speakerAudio$);
-  }
-
-  /** The active speaker, as reported by the platform. Hot. */
-  get activeSpeaker$(): Observable<ActiveSpeaker> {
-    return this.handOut('activeSpeaker$', this.#activeSpeaker$);
   }
 
   /** The platform's name for the state of the stream. Hot; replays the latest value. */
@@ -105,11 +99,6 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   /** Calls back with each participant's audio; returns an unsubscribe function. */
   onSpeakerAudio(callback: (speech: SpeakerAudio) => void): () => void {
     return this.listen(this.speakerAudio$, callback);
-  }
-
-  /** Calls back when the active speaker changes; returns an unsubscribe function. */
-  onActiveSpeaker(callback: (speaker: ActiveSpeaker) => void): () => void {
-    return this.listen(this.activeSpeaker$, callback);
   }
 
   /** Calls back with each state of the stream; returns an unsubscribe function. */
@@ -236,14 +225,10 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
       case 'state':
         this.#streamState$.next(event.state);
         break;
-      case 'speaker': {
-        const { userId, userName } = event;
-        this.#activeSpeaker$.next({ userId, ...(userName && { userName }) });
-        break;
-      }
+      case 'speaker':
       case 'joined':
       case 'left':
-        this.presence(event);
+        this.follow(event);
         break;
       case 'ended': {
         const { reason, detail } = event;

@@ -9,7 +9,6 @@ import {
   ignoreElements,
   map,
   race,
-  Subject,
   Subscription,
   switchMap,
   takeUntil,
@@ -29,7 +28,7 @@ import { merge } from '../../stream/merge.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
-import { MeetingInput, type ActiveSpeaker } from './meeting-input.ts';
+import { MeetingInput } from './meeting-input.ts';
 import { connectPeer, type IceServer, type MeetingPeerEvent } from './meeting-peer-e.ts';
 import type { MeetingSessionStatus } from './meeting-people-e.ts';
 
@@ -70,7 +69,6 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
   protected override readonly defaultBaseUrl: string = 'https://meet.googleapis.com';
   protected override readonly defaultAuthType: AuthType = 'bearer';
   readonly #status$ = new BehaviorSubject<MeetingSessionStatus>('disconnected');
-  readonly #activeSpeaker$ = new Subject<ActiveSpeaker>();
   #session: Subscription = Subscription.EMPTY;
   #leave$: Observable<unknown> | undefined;
 
@@ -79,19 +77,9 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
     return this.handOut('sessionStatus$', this.#status$);
   }
 
-  /** The active speaker. Hot. */
-  get activeSpeaker$(): Observable<ActiveSpeaker> {
-    return this.handOut('activeSpeaker$', this.#activeSpeaker$);
-  }
-
   /** Calls back with the state of the session, now and on each change; returns an unsubscribe function. */
   onSessionStatus(callback: (status: MeetingSessionStatus) => void): () => void {
     return this.listen(this.sessionStatus$, callback);
-  }
-
-  /** Calls back when the active speaker changes; returns an unsubscribe function. */
-  onActiveSpeaker(callback: (speaker: ActiveSpeaker) => void): () => void {
-    return this.listen(this.activeSpeaker$, callback);
   }
 
   override getMetadata(): AudioMetadata {
@@ -223,14 +211,10 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
         });
         break;
       }
-      case 'speaker': {
-        const { userId, userName } = event;
-        this.#activeSpeaker$.next({ userId, ...(userName && { userName }) });
-        break;
-      }
+      case 'speaker':
       case 'joined':
       case 'left':
-        this.presence(event);
+        this.follow(event);
         break;
       case 'status':
         if (event.reason === 'REASON_CLIENT_LEFT') this.#finish('left');

@@ -38,6 +38,7 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
   );
 
   readonly #people$ = new Subject<MeetingPresence>();
+  readonly #activeSpeaker$ = new Subject<ActiveSpeaker>();
 
   /** Reports each kind of ignored message once. */
   protected readonly warn: (kind: string) => void = oncePerKind((kind) =>
@@ -65,6 +66,16 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
   /** Who joins and leaves; who is there already joins at first. Hot. */
   get people$(): Observable<MeetingPresence> {
     return this.handOut('people$', this.#people$);
+  }
+
+  /** The active speaker, as reported by the platform. Hot. */
+  get activeSpeaker$(): Observable<ActiveSpeaker> {
+    return this.handOut('activeSpeaker$', this.#activeSpeaker$);
+  }
+
+  /** Calls back when the active speaker changes; returns an unsubscribe function. */
+  onActiveSpeaker(callback: (speaker: ActiveSpeaker) => void): () => void {
+    return this.listen(this.activeSpeaker$, callback);
   }
 
   /** Calls back when the meeting has ended; returns an unsubscribe function. */
@@ -106,9 +117,12 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
     this.#input.begin();
   }
 
-  /** Somebody has come or gone. */
-  protected presence({ type, userId, userName }: MeetingPresence): void {
-    this.#people$.next({ type, userId, ...(userName && { userName }) });
+  /** Somebody has joined, left, or begun to speak. */
+  protected follow(event: MeetingPresence | ({ readonly type: 'speaker' } & ActiveSpeaker)): void {
+    const { userId, userName } = event;
+    const person: MeetingPerson = { userId, ...(userName && { userName }) };
+    if (event.type === 'speaker') this.#activeSpeaker$.next(person);
+    else this.#people$.next({ type: event.type, ...person });
   }
 
   /** The meeting has ended. */

@@ -1,6 +1,7 @@
-import { asyncScheduler, timer, type SchedulerLike } from 'rxjs';
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { messageOf, VoiceError } from '../../core/errors.ts';
 import { silentLogger, type Logger } from '../../core/logger.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
 import { pageCloses, type PageHello } from '../../transport/page-wire.ts';
 import { parsePageMessage } from './page-messages.ts';
 import { PageSocket, type PageSocketConfig } from './page-socket.ts';
@@ -103,7 +104,7 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
       return;
     }
     this.#waiting += 1;
-    const late = timer(helloMs, scheduler).subscribe({ next: () => settle(undefined), error: () => undefined });
+    const late = patientTimer(helloMs, scheduler).subscribe({ next: () => settle(undefined), error: () => undefined });
     const unlisten = listenOnce(socket, (first) => settle(first));
     const settle = (first: string | undefined): void => {
       late.unsubscribe();

@@ -4,7 +4,7 @@ import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
-import type { Complain } from './call-input.ts';
+import type { ReportProblem } from './call-input.ts';
 import type { CallEnd, PhoneConfig } from './phone-provider.ts';
 import { isNodeSocket, type DomSocketEvent, type NodeSocketLike, type PlatformSocket } from './platform-socket.ts';
 
@@ -15,7 +15,7 @@ export interface PhoneLineHandler {
   /** Called once for each call, when nothing more can be sent. */
   readonly ended: (end: CallEnd) => void;
   /** Reports what went wrong, in words that follow the provider's name. */
-  readonly complain: Complain;
+  readonly complain: ReportProblem;
 }
 
 /** Rules of every phone's configuration. */

@@ -1,7 +1,7 @@
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { ProviderContract } from '../../core/roles.ts';
-import { check, checkError, Ears, fail, shown, type Bench, type ContractCase } from './contract.ts';
+import { check, checkError, fail, Recorded, shown, type Bench, type ContractCase } from './contract.ts';
 
 /** The rules of every provider: its name, its lifecycle, its streams, its errors. */
 export function casesOfAll<P extends ProviderContract, T>(bench: Bench<P, T>): ContractCase[] {
@@ -62,15 +62,15 @@ export function casesOfWork<P extends ProviderContract, T>(bench: Bench<P, T>, w
   const { kit } = bench;
   const cases = [
     bench.with(`${what}: nothing happens until somebody subscribes`, async (provider) => {
-      const ears = new Ears(kit.hot$(provider));
+      const recorded = new Recorded(kit.hot$(provider));
       void kit.work$(provider, 0);
       await bench.watch();
-      check(ears.heard.length === 0, 'its stream emitted, although nobody subscribed to the work');
-      ears.close();
+      check(recorded.heard.length === 0, 'its stream emitted, although nobody subscribed to the work');
+      recorded.close();
     }),
 
     bench.with(`${what}: everybody hears what its subscriber gets`, async (provider) => {
-      const [one, two] = [new Ears(kit.hot$(provider)), new Ears(kit.hot$(provider))];
+      const [one, two] = [new Recorded(kit.hot$(provider)), new Recorded(kit.hot$(provider))];
       const values = await bench.whole(provider, 0);
       check(values.length > 0, 'it gave nothing');
       check(one.heard.length > 0, 'its stream emitted nothing');
@@ -85,24 +85,27 @@ export function casesOfWork<P extends ProviderContract, T>(bench: Bench<P, T>, w
       await work.begun('the work');
       work.cancel();
       // What it tells in the same tick, such as the end of the words so far, is no late output.
-      const ears = new Ears(kit.hot$(provider));
+      const recorded = new Recorded(kit.hot$(provider));
       await bench.watch();
-      check(ears.heard.length === 0, `its stream emitted ${ears.heard.length} times after the work was cancelled`);
-      ears.close();
+      check(
+        recorded.heard.length === 0,
+        `its stream emitted ${recorded.heard.length} times after the work was cancelled`,
+      );
+      recorded.close();
     }),
 
     bench.with(`${what}: dispose() ends it, and nothing comes afterwards`, async (provider) => {
       const work = bench.begin(kit.work$(provider, 0));
       await work.begun('the work');
       await bench.inTime(provider.dispose(), 'dispose() in the middle of the work');
-      const ears = new Ears(kit.hot$(provider));
+      const recorded = new Recorded(kit.hot$(provider));
       const { length } = work.values;
       await work.ended('the work that dispose() ends');
       await bench.watch();
-      check(ears.heard.length === 0, `its stream emitted ${ears.heard.length} times after dispose()`);
+      check(recorded.heard.length === 0, `its stream emitted ${recorded.heard.length} times after dispose()`);
       check(work.values.length === length, 'the work gave something after dispose()');
       if (work.hasFailed) checkError(work.error, provider, 'when dispose() ends the work');
-      ears.close();
+      recorded.close();
     }),
   ];
   if (!kit.options.inUse) return cases;
@@ -159,7 +162,7 @@ function failures<P extends ProviderContract, T>(bench: Bench<P, T>): ContractCa
     const lines: unknown[] = [];
     const write = (...line: unknown[]): unknown => lines.push(line);
     const logger: Logger = { debug: write, info: write, warn: write, error: write, scope: () => logger };
-    const errors = provider.errors$ && new Ears(provider.errors$);
+    const errors = provider.errors$ && new Recorded(provider.errors$);
     const error = await failure(provider, logger);
     errors?.close();
     const places = { 'its error': error, 'its errors': errors?.heard, 'its log': lines };

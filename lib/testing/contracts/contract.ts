@@ -195,7 +195,7 @@ export class Work<T> {
 }
 
 /** Everything that is emitted from now on. */
-export class Ears<T> {
+export class Recorded<T> {
   readonly heard: T[] = [];
   readonly ends: string[] = [];
   readonly #subscription: Subscription;

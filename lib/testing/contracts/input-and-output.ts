@@ -3,7 +3,7 @@ import { isPcmLike, sameFormat, silence } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat } from '../../audio/types.ts';
 import type { InputProvider, OutputProvider, PlaybackEvent } from '../../core/roles.ts';
 import { casesOfAll, casesOfWork } from './cases.ts';
-import { Bench, check, Ears, fail, shown, type ContractCase, type ContractOptions } from './contract.ts';
+import { Bench, check, fail, Recorded, shown, type ContractCase, type ContractOptions } from './contract.ts';
 import { letsGo } from './model-and-voice.ts';
 
 /** Options of {@link inputContract}. */
@@ -32,28 +32,28 @@ export function inputContract<P extends InputProvider>(
     work$: (input) => merge(input.audio$, started$(input)),
     hot$: (input) => input.audio$,
   });
-  const hears = async (ears: Ears<AudioChunk>, when: string): Promise<void> => {
-    for (let waited = 0; ears.heard.length === 0; waited += bench.watchMs) {
+  const hears = async (recorded: Recorded<AudioChunk>, when: string): Promise<void> => {
+    for (let waited = 0; recorded.heard.length === 0; waited += bench.watchMs) {
       check(waited < bench.timeoutMs, `${when}, audio$ emits nothing`);
       await bench.watch();
     }
   };
   const hearsNothing = async (input: P, when: string): Promise<void> => {
-    const ears = new Ears(input.audio$);
+    const recorded = new Recorded(input.audio$);
     try {
       await capture(input);
     } catch {
       // Who is stopped or disposed of may refuse; what matters is what is heard.
     }
     await bench.watch();
-    check(ears.heard.length === 0, `${when}, audio$ emits`);
-    ears.close();
+    check(recorded.heard.length === 0, `${when}, audio$ emits`);
+    recorded.close();
   };
   return [
     ...casesOfAll(bench),
 
     bench.with('audio$: two listeners hear the same', async (input) => {
-      const [one, two] = [new Ears(input.audio$), new Ears(input.audio$)];
+      const [one, two] = [new Recorded(input.audio$), new Recorded(input.audio$)];
       await bench.inTime(input.start(), 'start()');
       await capture(input);
       await hears(one, 'after start()');
@@ -75,11 +75,11 @@ export function inputContract<P extends InputProvider>(
       await bench.inTime(input.start(), 'start()');
       input.pause();
       await hearsNothing(input, 'after pause()');
-      const ears = new Ears(input.audio$);
+      const recorded = new Recorded(input.audio$);
       input.resume();
       await capture(input);
-      await hears(ears, 'after resume()');
-      ears.close();
+      await hears(recorded, 'after resume()');
+      recorded.close();
     }),
 
     bench.with('audio$: nothing comes after dispose()', async (input) => {
@@ -89,13 +89,13 @@ export function inputContract<P extends InputProvider>(
     }),
 
     bench.with('audio$: its chunks are in the format that getMetadata() tells', async (input) => {
-      const ears = new Ears(input.audio$);
+      const recorded = new Recorded(input.audio$);
       await bench.inTime(input.start(), 'start()');
       await capture(input);
-      await hears(ears, 'after start()');
-      const metadata = ears.heard[0]?.metadata ?? input.getMetadata();
+      await hears(recorded, 'after start()');
+      const metadata = recorded.heard[0]?.metadata ?? input.getMetadata();
       check(sameFormat(metadata, input.getMetadata()), `its first chunk is ${shown(JSON.stringify(metadata))}`);
-      ears.close();
+      recorded.close();
     }),
 
     bench.with('start(): two of them never hear each other', async (input) => {
@@ -103,12 +103,12 @@ export function inputContract<P extends InputProvider>(
       try {
         await bench.inTime(other.initialize(), 'initialize()');
         await bench.inTime(other.start(), 'start()');
-        const ears = new Ears(other.audio$);
+        const recorded = new Recorded(other.audio$);
         await bench.inTime(input.start(), 'start()');
         await capture(input);
         await bench.watch();
-        check(ears.heard.length === 0, 'one of two heard what the other captured');
-        ears.close();
+        check(recorded.heard.length === 0, 'one of two heard what the other captured');
+        recorded.close();
       } finally {
         await other.dispose();
       }
@@ -164,11 +164,14 @@ export function outputContract(
       const cancelled = bench.begin(output.play(concat(from(audio(output)), NEVER)));
       await cancelled.begun('the work');
       cancelled.cancel();
-      const ears = new Ears(output.playback$);
+      const recorded = new Recorded(output.playback$);
       const own = typesOf(await bench.whole(output, 1));
       await bench.watch();
-      check(typesOf(ears.heard) === own, `after a cancelled one, playback$ told ${typesOf(ears.heard)}, not ${own}`);
-      ears.close();
+      check(
+        typesOf(recorded.heard) === own,
+        `after a cancelled one, playback$ told ${typesOf(recorded.heard)}, not ${own}`,
+      );
+      recorded.close();
     }),
 
     bench.with('play(): it tells the start, then the end, and goes forward between them', async (output) => {
@@ -182,24 +185,24 @@ export function outputContract(
       const other = create();
       try {
         await bench.inTime(other.initialize(), 'initialize()');
-        const ears = new Ears(other.playback$);
+        const recorded = new Recorded(other.playback$);
         await bench.whole(output, 0);
-        check(ears.heard.length === 0, 'one of two told what the other played');
-        ears.close();
+        check(recorded.heard.length === 0, 'one of two told what the other played');
+        recorded.close();
       } finally {
         await other.dispose();
       }
     }),
 
     bench.with('flush() waits until what is enqueued was heard', async (output) => {
-      const ears = new Ears(output.playback$);
+      const recorded = new Recorded(output.playback$);
       for (const chunk of audio(output)) output.enqueue(chunk);
       await bench.inTime(output.flush(), 'flush()');
       const { positionMs } = output;
-      check(ears.heard.length > 0, 'playback$ emitted nothing before flush() resolved');
+      check(recorded.heard.length > 0, 'playback$ emitted nothing before flush() resolved');
       await bench.watch();
       check(output.positionMs === positionMs, 'it played on after flush() resolved');
-      ears.close();
+      recorded.close();
     }),
 
     letsGo(

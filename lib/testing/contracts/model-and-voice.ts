@@ -3,7 +3,7 @@ import type { AudioChunk } from '../../audio/types.ts';
 import type { LLMEvent } from '../../core/messages.ts';
 import type { LLMProvider, ProviderContract, TTSProvider } from '../../core/roles.ts';
 import { casesOfAll, casesOfWork } from './cases.ts';
-import { Bench, check, Ears, shown, type ContractCase, type ContractOptions } from './contract.ts';
+import { Bench, check, Recorded, shown, type ContractCase, type ContractOptions } from './contract.ts';
 
 /** Options of {@link llmContract}. */
 export interface LLMContractOptions extends ContractOptions<LLMProvider> {
@@ -106,13 +106,13 @@ export function casesOfUtterances<P extends ProviderContract, T>(
       const cancelled = bench.begin(kit.work$(provider, 0));
       await cancelled.begun('the work');
       cancelled.cancel();
-      const ears = new Ears(kit.hot$(provider));
+      const recorded = new Recorded(kit.hot$(provider));
       const got = textOf(await bench.whole(provider, 1));
       await bench.watch();
       check(got === expected, `after a cancelled one, the next gave ${shown(got)}, not ${shown(expected)}`);
-      const heard = textOf(ears.heard);
+      const heard = textOf(recorded.heard);
       check(heard === expected, `after a cancelled one, its stream emitted ${shown(heard)}, not ${shown(expected)}`);
-      ears.close();
+      recorded.close();
     }),
 
     bench.with(`${what}: two at once never hear each other`, async (provider) => {

@@ -2,7 +2,7 @@ import { concat, from, NEVER, type Observable } from 'rxjs';
 import type { AudioChunk } from '../../audio/types.ts';
 import type { STTProvider, TranscriptionResult } from '../../core/roles.ts';
 import { casesOfAll, casesOfWork } from './cases.ts';
-import { Bench, check, Ears, fail, shown, type ContractCase, type ContractOptions } from './contract.ts';
+import { Bench, check, fail, Recorded, shown, type ContractCase, type ContractOptions } from './contract.ts';
 import { letsGo } from './model-and-voice.ts';
 
 /** What somebody says, as audio and as text. */
@@ -47,11 +47,11 @@ export function sttContract(create: () => STTProvider, options: STTContractOptio
       const cancelled = bench.begin(stt.transcribe(concat(from(utterances[0].audio), NEVER)));
       await cancelled.begun('the work');
       cancelled.cancel();
-      const ears = new Ears(stt.transcripts$);
+      const recorded = new Recorded(stt.transcripts$);
       says(await bench.whole(stt, 1), 1, 'after a cancelled one, the next heard');
       await bench.watch();
-      says(ears.heard, 1, 'after a cancelled one, transcripts$ says');
-      ears.close();
+      says(recorded.heard, 1, 'after a cancelled one, transcripts$ says');
+      recorded.close();
     }),
 
     bench.with('connect(): two of them never hear each other', async (one) => {
@@ -67,16 +67,16 @@ export function sttContract(create: () => STTProvider, options: STTContractOptio
     }),
 
     bench.with('sendAudio(): what is sent before connect() is heard, and nothing after disconnect()', async (stt) => {
-      const ears = new Ears(stt.transcripts$);
+      const recorded = new Recorded(stt.transcripts$);
       if (first.metadata) stt.configureAudio(first.metadata);
       for (const chunk of utterances[0].audio) stt.sendAudio(chunk);
       await bench.inTime(stt.connect(), 'connect()');
       await bench.inTime(stt.disconnect(), 'disconnect()');
-      says(ears.heard, 0, 'before connect() and up to disconnect(), it heard');
-      const { length } = ears.heard;
+      says(recorded.heard, 0, 'before connect() and up to disconnect(), it heard');
+      const { length } = recorded.heard;
       await bench.watch();
-      check(ears.heard.length === length, 'transcripts$ emits after disconnect()');
-      ears.close();
+      check(recorded.heard.length === length, 'transcripts$ emits after disconnect()');
+      recorded.close();
     }),
 
     letsGo(

@@ -6,7 +6,7 @@ import type { AgentProfile, AnswerOptions, ConversationTimeouts, Voices } from '
 import type { ConversationState } from './state.ts';
 
 /** The model and the voice of a pipeline. */
-export interface Performers {
+export interface ModelAndVoice {
   readonly llm: Pick<LLMProvider, 'name' | 'generate' | 'warm' | 'patienceMs'>;
   readonly tts: Pick<
     TTSProvider,
@@ -14,41 +14,41 @@ export interface Performers {
   >;
 }
 
-/** Who answers, and with what. */
-export interface Cast extends Performers {
+/** What an answer is made with. */
+export interface ActiveAgent extends ModelAndVoice {
   readonly systemPrompt: string | undefined;
   readonly tools: readonly Tool[];
   /** How answers are given. */
   readonly answer: AnswerOptions;
   /** BCP 47, for splitting text into sentences. */
   readonly locale: string | undefined;
-  /** What announces a text that is nothing but code. */
+  /** Announces a text that consists only of code. */
   readonly codeNotice: string | undefined;
-  /** What texts pass on their way to the voice. */
+  /** Transforms of the text on its way to the voice. */
   readonly text: readonly TextTransform[];
   readonly timeouts: Required<Omit<ConversationTimeouts, 'idleMs' | 'awayMs' | 'hookMs'>>;
   /** Whether the first clause is synthesized before the answer is certain. */
   readonly speakAhead: boolean;
 }
 
-/** All who may answer. */
-export interface Company extends Performers {
+/** Everything that answers can be made with. */
+export interface AnswerSources extends ModelAndVoice {
   readonly agents: Readonly<Record<string, AgentProfile>>;
   readonly voices: Voices;
 }
 
 const usualText: readonly TextTransform[] = [markdown()];
 
-/** Who answers now. Each request to the model, and each text for the voice, is made with the cast of its moment. */
-export function castOf(state: ConversationState, company: Company): Cast {
+/** What answers are made with at this moment. Looked up for each request to the model and each text for the voice. */
+export function activeAgent(state: ConversationState, sources: AnswerSources): ActiveAgent {
   const { settings, rules } = state;
-  const { llm = company.llm, tts = company.tts, voices, ...agent } = agentOf(state, company);
+  const { llm = sources.llm, tts = sources.tts, voices, ...agent } = agentOf(state, sources);
   const { text = usualText, timeouts = {} } = settings;
   const { llmFirstTokenMs = Math.max(10_000, llm.patienceMs ?? 0), llmStallMs = 30_000 } = timeouts;
   const { ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
   return {
     llm,
-    tts: voiceFor(state.language, { ...company.voices, ...voices }) ?? tts,
+    tts: voiceFor(state.language, { ...sources.voices, ...voices }) ?? tts,
     systemPrompt: agent.systemPrompt ?? settings.systemPrompt,
     tools: agent.tools ?? settings.tools ?? [],
     answer: { ...settings.answer, ...agent.answer },
@@ -60,19 +60,19 @@ export function castOf(state: ConversationState, company: Company): Cast {
   };
 }
 
-/** The agent that answers, as far as it differs from the pipeline. */
-function agentOf({ settings }: ConversationState, { agents }: Company): AgentProfile {
+/** The settings of the agent that answers, where they differ from the pipeline's. */
+function agentOf({ settings }: ConversationState, { agents }: AnswerSources): AgentProfile {
   const [first = ''] = Object.keys(agents);
   return agents[settings.agent ?? first] ?? {};
 }
 
-/** The voice for the language that the user speaks, or for that language wherever it is spoken. */
+/** The voice for the user's language: for its region if there is one, else for the language. */
 function voiceFor(language: string | undefined, voices: Voices): TTSProvider | undefined {
   return language === undefined ? undefined : (voices[language] ?? voices[language.split('-')[0] ?? '']);
 }
 
-/** The cast of an answer that is given in another way. */
-export function withAnswer(cast: Cast, answer: AnswerOptions | undefined): Cast {
-  const { tts = cast.tts } = { ...cast.answer, ...answer };
-  return { ...cast, tts, answer: { ...cast.answer, ...answer } };
+/** The agent with an answer's own options. */
+export function withAnswer(agent: ActiveAgent, answer: AnswerOptions | undefined): ActiveAgent {
+  const { tts = agent.tts } = { ...agent.answer, ...answer };
+  return { ...agent, tts, answer: { ...agent.answer, ...answer } };
 }

@@ -1,0 +1,1 @@
+export function circleOf(file: string): string[] | undefined;
